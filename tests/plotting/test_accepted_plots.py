@@ -100,8 +100,8 @@ RATIOS = ([], [1.0], [0.95, 1.1], [0.84], [0.8], [0.5, 2.0], [7.9], [8.1], [0.00
 
 def axes_of() -> Iterator[object]:
     for some in RANGES:
-        for each in (axes.time_axis(some, "t"), axes.time_axis(some, "t", from_zero=True),
-                     axes.time_axis(some, "t", log_from=2.0)):  # fmt: skip
+        for how in ({}, {"from_zero": True}, {"log_from": 2.0}):
+            each = axes.amount_axis(some, axis.SECONDS, "t", **how)
             yield [
                 some,
                 each.title,

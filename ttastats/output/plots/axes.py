@@ -1,4 +1,4 @@
-"""Axes and tooltips in the units a person would say: seconds, minutes, steps, dollars."""
+"""Axes in the units a person would say: seconds, minutes, steps, dollars."""
 
 from __future__ import annotations
 
@@ -14,15 +14,11 @@ from ttastats.outcomes.axis import Axis
 
 #: Beyond this ratio of the largest to the smallest time, an axis is logarithmic.
 LOG_FROM = 12.0
-
-#: What the title of a logarithmic axis ends in.
-_LOG = " (log scale)"
-#: Units with their seconds, each up to which largest time.
+#: Units with their signs and seconds, each up to which largest time.
 _UNITS = (
-    ("seconds", 1.0, 180.0), ("minutes", 60.0, 180 * 60.0), ("hours", 3_600.0, 72 * 3_600.0),
-    ("days", 86_400.0, math.inf),
+    ("seconds", "s", 1.0, 180.0), ("minutes", "min", 60.0, 180 * 60.0),
+    ("hours", "h", 3_600.0, 72 * 3_600.0), ("days", "d", 86_400.0, math.inf),
 )  # fmt: skip
-_SHORT = {"seconds": "s", "minutes": "min", "hours": "h", "days": "d"}
 _ROUND = (
     1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200,
     1800, 3600, 7200, 18_000, 36_000, 72_000, 86_400, 172_800, 432_000, 864_000, 1_728_000,
@@ -33,8 +29,8 @@ _ROUNDER = (1e-3, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 86_400, 864_000, 8_64
 _MOST_TICKS, _FEWEST_TICKS = 8, 3
 
 
-class TimeAxis(Struct, frozen=True):
-    """An axis of times: the expression that scales `seconds`, and what Vega-Lite must know."""
+class AmountAxis(Struct, frozen=True):
+    """An axis of amounts as Vega-Lite must know it; `divisor` is the unit of times in seconds."""
 
     title: str
     divisor: float
@@ -42,41 +38,49 @@ class TimeAxis(Struct, frozen=True):
     axis: dict[str, Any]
 
     def field_expression(self, field: str) -> str:
-        """Return the Vega expression of a field of seconds in the unit of the axis."""
+        """Return the Vega expression of a field in the unit of the axis."""
         return f"datum['{field}'] / {self.divisor:g}"
 
+    def x(self, name: str = "at") -> dict[str, Any]:
+        """Return the horizontal encoding of a field in the unit of the axis."""
+        return self.y(name) | {"axis": {"grid": False, **self.axis}}
 
-def time_axis(
-    times: Iterable[float], what: str, *, log_from: float = LOG_FROM, from_zero: bool = False
-) -> TimeAxis:
-    """Return the axis for times in seconds, logarithmic if they span a wide range."""
-    low, high = _positive_range(times)
-    if high / low > log_from:
-        return TimeAxis(what + _LOG, 1.0, _log_domain(low, high), _log_ticks(low, high))
-    divisor, unit = next((d, u) for u, d, most in _UNITS if high <= most)
-    scale = {"zero": True, "nice": True} if from_zero else _linear_scale(low, high, divisor)
-    return TimeAxis(f"{what} ({unit})", divisor, scale, {"tickCount": 6})
+    def y(self, name: str = "at") -> dict[str, Any]:
+        """Return the vertical encoding of a field in the unit of the axis."""
+        look = {"title": self.title, "scale": self.scale, "axis": self.axis}
+        return {"field": name, "type": "quantitative"} | look
 
 
 def amount_axis(
-    amounts: Iterable[float], of: Axis, what: str, *, log_from: float = LOG_FROM
-) -> TimeAxis:
-    """Return the axis for amounts counted to the target; `time_axis` for times.
+    amounts: Iterable[float],
+    of: Axis,
+    what: str,
+    *,
+    log_from: float = LOG_FROM,
+    from_zero: bool = False,
+) -> AmountAxis:
+    """Return the axis for amounts to the target, logarithmic if they span a wide range.
 
-    `what` is that of `time_axis`, and names what is counted.
+    `what` is the title, and names what is counted.
     """
-    amounts = list(amounts)
-    if of.unit == "seconds":
-        return time_axis(amounts, what, log_from=log_from)
     low, high = _positive_range(amounts)
-    axis: dict[str, Any] = {
-        "tickCount": 6,
-        "labelExpr": amount_expression("datum.value", of, named=False),
-    }
-    if high / low > log_from:
-        scale = _log_domain(low, high)
-        return TimeAxis(what + _LOG, 1.0, scale, axis | {"values": round_ticks(*scale["domain"])})
-    return TimeAxis(what, 1.0, _linear_scale(low, high, 1.0), axis)
+    is_time, is_log, divisor = of.unit == "seconds", high / low > log_from, 1.0
+    axis: dict[str, Any] = {"tickCount": 6}
+    if not is_time:
+        axis["labelExpr"] = amount_expression("datum.value", of, named=False)
+    if is_log:
+        scale = _log_scale(low, high, (high / low) ** 0.04)
+        ticks = _time_ticks(low, high) if is_time else {"values": round_ticks(*scale["domain"])}
+        axis = ticks if is_time else axis | ticks
+        return AmountAxis(f"{what} (log scale)", divisor, scale, axis)
+    if is_time:
+        unit, _, divisor, _ = _unit_of(high)
+        what = f"{what} ({unit})"
+    # Room on both sides, so that no mark lies on the frame.
+    margin = 0.04 * (high - low) or 0.05 * high
+    domain = [max(0.0, low - margin) / divisor, (high + margin) / divisor]
+    scale = {"domain": domain, "nice": False, "zero": False}
+    return AmountAxis(what, divisor, {"zero": True, "nice": True} if from_zero else scale, axis)
 
 
 def amount_expression(value: str, of: Axis, *, named: bool = True) -> str:
@@ -95,33 +99,70 @@ def amount_expression(value: str, of: Axis, *, named: bool = True) -> str:
     return f"{count} + ' {of.noun}'" if named else count
 
 
+def duration_expression(value: str, form: str = ".3r") -> str:
+    """Return the Vega expression that formats a duration as `units.seconds` does.
+
+    `value` is an expression of seconds; `g` leaves round numbers bare.
+    """
+    numbers = {"ms": f"({value} * 1000)", "s": f"({value})", "min": f"({value} / 60)",
+               "h": f"({value} / 3600)", "d": f"({value} / 86400)"}  # fmt: skip
+    shown = "{}" if form == "g" else f"format({{}}, '{form}')"
+    words = {unit: f"{shown.format(number)} + ' {unit}'" for unit, number in numbers.items()}
+    text = words["d"]
+    for unit, limit in (("h", 86400), ("min", 3600), ("s", 60), ("ms", 1)):
+        most = limit if form == "g" or limit == 1 else 2 * limit
+        text = f"{value} < {most} ? {words[unit]} : ({text})"
+    return text
+
+
 def _positive_range(amounts: Iterable[float]) -> tuple[float, float]:
     known = [amount for amount in amounts if amount > 0 and math.isfinite(amount)]
     return min(known, default=1.0), max(known, default=1.0)
 
 
-def _linear_scale(low: float, high: float, divisor: float) -> dict[str, Any]:
-    # Room on both sides, so that no mark lies on the frame.
-    margin = 0.04 * (high - low) or 0.05 * high
-    domain = [max(0.0, low - margin) / divisor, (high + margin) / divisor]
-    return {"domain": domain, "nice": False, "zero": False}
+def _unit_of(high: float) -> tuple[str, str, float, float]:
+    return next(unit for unit in _UNITS if high <= unit[-1])
 
 
-def _log_domain(low: float, high: float) -> dict[str, Any]:
-    room = (high / low) ** 0.04
+def _log_scale(low: float, high: float, room: float) -> dict[str, Any]:
     return {"type": "log", "domain": [low / room, high * room], "nice": False}
 
 
-def _log_ticks(low: float, high: float) -> dict[str, Any]:
+def _time_ticks(low: float, high: float) -> dict[str, Any]:
+    """Return the ticks of a logarithmic axis of times, with the expression of their labels."""
     values = [value for value in _ROUND if low / 1.05 <= value <= high * 1.05]
     if len(values) > _MOST_TICKS:
         values = [value for value in _ROUNDER if low / 1.2 <= value <= high * 1.2]
-    if len(values) < _FEWEST_TICKS:
-        values, unit, short = _unit_ticks(low, high)
-        # Few steps of a unit are labelled in it: 100 s would be 1.67 min.
-        words = f"format(datum.value / {unit:g}, '~g') + ' {short}'"
-        return {"values": values, "labelExpr": words}
-    return {"values": values, "labelExpr": duration_expression("datum.value", "g")}
+    if len(values) >= _FEWEST_TICKS:
+        return {"values": values, "labelExpr": duration_expression("datum.value", "g")}
+    # Few steps of a unit are labelled in it: 100 s would be 1.67 min.
+    _, short, unit, _ = _unit_of(high)
+    words = f"format(datum.value / {unit:g}, '~g') + ' {short}'"
+    return {"values": _unit_ticks(low, high), "labelExpr": words}
+
+
+def _unit_ticks(low: float, high: float) -> list[float]:
+    """Return even steps of the unit of a range of times."""
+    *_, unit, _ = _unit_of(high)
+    return [value * unit for value in round_ticks(low / unit, high / unit)]
+
+
+def round_ticks(low: float, high: float) -> list[float]:
+    """Return ticks between two ends that begin with 1, 2 or 5, or even steps if too few."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    every = [float(f"{first}e{power}") for power in powers for first in (1, 2, 5)]
+    values = [value for value in every if low <= value <= high]
+    if len(values) > _MOST_TICKS:
+        return [value for value in every[::3] if low <= value <= high]
+    # On a logarithmic axis as well: between ends that are near, it is hardly another.
+    for power in range(powers[-1], powers[-1] - 6, -1):
+        for first in (5, 2, 1):
+            if len(values) >= _FEWEST_TICKS:
+                return values
+            step = float(f"{first}e{power}")
+            numbers = range(math.ceil(low / step), math.floor(high / step) + 1)
+            values = [round(number * step, 12) for number in numbers]
+    return values
 
 
 class Scale(Struct, frozen=True):
@@ -141,15 +182,14 @@ class Scale(Struct, frozen=True):
 
 def tick_scale(amounts: Sequence[float], unit: Amount) -> Scale:
     """Return the axis for some amounts, with a margin at both ends."""
-    known = [amount for amount in amounts if amount > 0]
-    low, high = min(known, default=1.0), max(known, default=1.0)
+    low, high = _positive_range(amounts)
     room = max(1.02, (high / low) ** 0.04)
     low, high = low / room, high * room
     values = round_ticks(low, high)
     if unit == "seconds":
         values = [value for value in _ROUND if low <= value <= high]
         if len(values) < _FEWEST_TICKS:
-            values, *_ = _unit_ticks(low, high)
+            values = _unit_ticks(low, high)
     return Scale(low, high, tuple((value, _tick_text(value, unit)) for value in values))
 
 
@@ -157,53 +197,13 @@ def _tick_text(value: float, unit: Amount) -> str:
     if unit != "seconds":
         return f"${value:g}" if unit == "dollars" else units.significant(value, 1)
     size, name = (1.0, "s") if value >= 1 else (1e-3, "ms")
-    for larger, of in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
-        number = value / larger
+    for _, short, seconds, _ in reversed(_UNITS[1:]):
+        number = value / seconds
         # One decimal says it: 90 seconds are 1.5 minutes, 70 stay seconds.
         if number >= 1 and abs(number - round(number, 1)) < 1e-9 * number:
-            size, name = larger, of
+            size, name = seconds, short
             break
     return f"{value / size:g} {name}"
-
-
-def _unit_ticks(low: float, high: float) -> tuple[list[float], float, str]:
-    """Return even steps of a unit in seconds, with the seconds and the sign of the unit."""
-    name, unit = next((name, seconds) for name, seconds, most in _UNITS if high <= most)
-    return [value * unit for value in round_ticks(low / unit, high / unit)], unit, _SHORT[name]
-
-
-def round_ticks(low: float, high: float) -> list[float]:
-    """Return ticks between two ends that begin with 1, 2 or 5, or even steps if too few."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    every = [[float(f"{first}e{power}") for first in (1, 2, 5)] for power in powers]
-    values = [value for each in every for value in each if low <= value <= high]
-    if len(values) > _MOST_TICKS:
-        return [each[0] for each in every if low <= each[0] <= high]
-    # On a logarithmic axis as well: between ends that are near, it is hardly another.
-    for power in range(powers[-1], powers[-1] - 6, -1):
-        for first in (5, 2, 1):
-            if len(values) >= _FEWEST_TICKS:
-                return values
-            step = float(f"{first}e{power}")
-            numbers = range(math.ceil(low / step), math.floor(high / step) + 1)
-            values = [round(number * step, 12) for number in numbers]
-    return values
-
-
-def duration_expression(value: str, form: str = ".3r") -> str:
-    """Return the Vega expression that formats a duration as `units.seconds` does.
-
-    `value` is an expression of seconds; `g` leaves round numbers bare.
-    """
-    numbers = {"ms": f"({value} * 1000)", "s": f"({value})", "min": f"({value} / 60)",
-               "h": f"({value} / 3600)", "d": f"({value} / 86400)"}  # fmt: skip
-    shown = "{}" if form == "g" else f"format({{}}, '{form}')"
-    words = {unit: f"{shown.format(number)} + ' {unit}'" for unit, number in numbers.items()}
-    text = words["d"]
-    for unit, limit in (("h", 86400), ("min", 3600), ("s", 60), ("ms", 1)):
-        most = limit if form == "g" or limit == 1 else 2 * limit
-        text = f"{value} < {most} ? {words[unit]} : ({text})"
-    return text
 
 
 _RATIOS = (
@@ -228,5 +228,4 @@ def ratio_axis(
     room = max(1.02, (high / low) ** 0.06)
     steps = _NEARER if high / low < 1.2 else _NEAR_ONE if high / low < 8 else _RATIOS
     values = [value for value in steps if low / room <= value <= high * room]
-    scale = {"type": "log", "domain": [low / room, high * room], "nice": False}
-    return {"scale": scale, "axis": {"values": values, "format": "~g"}}
+    return {"scale": _log_scale(low, high, room), "axis": {"values": values, "format": "~g"}}

@@ -1,4 +1,4 @@
-"""What the charts of all kinds share: tables of runs, colours of series, layers by name."""
+"""What the charts of all kinds share: layers of the rows of tables, and colours of series."""
 
 from __future__ import annotations
 
@@ -16,14 +16,24 @@ from ttastats.report.render.harmless import escape_frame, escape_invisible, esca
 #: The width in CSS pixels of a name that has a line of its own.
 _WHOLE = 560
 _TYPES = {"Q": "quantitative", "N": "nominal", "T": "temporal"}
-_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 #: How Vega-Lite encodes a channel.
 Channel = dict[str, Any]
+#: The colour of marks that no series tells apart.
+BLUE: Channel = {"value": theme.COLOURS[0]}
+#: The tooltip of a run from the fields of `run_descriptions`.
+RUN_TOOLTIP = [
+    ("entry_:N", "entry"), ("source:N", "log"), ("seed_:N", "seed"), ("outcome:N", "target"),
+    ("epochs_:N", "epochs"), ("quality_:N", "quality"),
+]  # fmt: skip
 
 
 class View(Struct, frozen=True):
-    """A view of Vega-Lite; each method returns another view."""
+    """A layer of a chart: rows of a table, how they are encoded, and their mark.
+
+    Each method returns another view: the first five as Vega-Lite has it, the others with a mark
+    that kinds of plots share.
+    """
 
     specification: dict[str, Any]
 
@@ -40,40 +50,71 @@ class View(Struct, frozen=True):
         """Return the view with more fields, each by an expression."""
         return self.transform(*({"calculate": how, "as": name} for name, how in fields.items()))
 
+    def encode(self, **channels: Any) -> View:
+        """Return the view with encodings: channels, names of fields, or the fields of a tooltip.
+
+        Those of a tooltip have a title and a format behind them, if any.
+        """
+        encoding = dict(self.specification.get("encoding", {}))
+        for channel, how in channels.items():
+            if isinstance(how, str):
+                encoding[channel] = field(how)
+            elif isinstance(how, dict):
+                encoding[channel] = how
+            else:
+                lines = ((line,) if isinstance(line, str) else line for line in how)
+                encoding[channel] = [_tooltip_line(*line) for line in lines]
+        return View(self.specification | {"encoding": encoding})
+
     def mark(self, kind: str, **look: Any) -> View:
         """Return the view with a mark for each row, or a line or area for all."""
         return View(self.specification | {"mark": {"type": kind, **look}})
 
-    def encode(self, **channels: Any) -> View:
-        """Return the view with encodings, each a dictionary, tooltips, or the name of a field."""
-        encoding = dict(self.specification.get("encoding", {}))
-        for name, how in channels.items():
-            encoding[name] = field_channel(how) if isinstance(how, str) else how
-        return View(self.specification | {"encoding": encoding})
+    def interval(
+        self,
+        channel: Literal["x", "y"],
+        ends: tuple[str, str],
+        title: str,
+        *,
+        where: str = "",
+        **look: Any,
+    ) -> View:
+        """Return a line between two fields, clipped at the frame.
+
+        Rows without an end have none, nor do those that do not fulfil the expression `where`.
+        """
+        low, high = ends
+        known = [f"datum.{low} != null", f"datum.{high} != null", *filter(None, [where])]
+        look = look or {"strokeWidth": 1.6, "strokeOpacity": 1}
+        lines = self.where(" && ".join(known)).mark("rule", clip=True, **look)
+        return lines.encode(**{channel: field(f"{low}:Q", title=title), f"{channel}2": high})
+
+    def points(self, size: float, **look: Any) -> View:
+        """Return a filled mark for each row."""
+        return self.mark("point", filled=True, opacity=1, size=size, **look)
+
+    def crosses(self, size: float, **look: Any) -> View:
+        """Return a cross for each row of a run that failed."""
+        look = {"shape": theme.FAILED_SHAPE, "size": size, "opacity": 1, **look}
+        return self.where("!datum.reached").mark("point", **look)
+
+    def labels(self, name: str, **look: Any) -> View:
+        """Return text beside each row."""
+        return self.mark("text", **look).encode(text=f"{name}:N")
+
+    def end_labels(self, y: Channel, name: str) -> View:
+        """Return lines of text at the right end of each row."""
+        ends = self.encode(x={"value": "width"}, y=y)
+        return ends.labels(name, align="right", baseline="middle", lineBreak=names.LINE)
+
+    def reference(self, channel: Literal["x", "y"], title: str) -> View:
+        """Return the line at 1, no change, on an axis."""
+        at = field("unity:Q", title=title)
+        return self.computing(unity="1").mark("rule", style="one").encode(**{channel: at})
 
 
 #: One view, or several that are drawn over each other, the last on top.
 Drawn = Sequence[View]
-
-
-def field_channel(name: str, **more: Any) -> Channel:
-    """Return the encoding of a field: `x:Q` of numbers, `x:N` of names, `x:T` of times."""
-    name, _, kind = name.partition(":")
-    return {"field": name} | ({"type": _TYPES[kind]} if kind else {}) | more
-
-
-def table_of_runs(panel: Panel) -> pl.DataFrame:
-    """Return the columns of each run that charts and tooltips need."""
-    return panel.runs.select(
-        "run", "benchmark", "system", "entry", "series", "colour", "order", "seed", "reached",
-        "tta_seconds", "observed_seconds", "epochs", pl.col("value_final").round_sig_figs(6),
-        pl.col("source").map_elements(names.short_path, pl.String),
-    )  # fmt: skip
-
-
-def runs_table_name(panel: Panel) -> str:
-    """Return the name of the table of runs that the plots of a panel share."""
-    return f"runs: {panel.name}"
 
 
 def table_view(name: str, where: str = "", **computed: str) -> View:
@@ -85,23 +126,65 @@ def table_view(name: str, where: str = "", **computed: str) -> View:
     return (view.where(where) if where else view).computing(**computed)
 
 
-# A series has the same colour, shape and dash in every plot.
+def field(name: str, **more: Any) -> Channel:
+    """Return the encoding of a field: `x:Q` of numbers, `x:N` of names, `x:T` of times."""
+    name, _, kind = name.partition(":")
+    return {"field": name} | ({"type": _TYPES[kind]} if kind else {}) | more
+
+
+def _tooltip_line(name: str, title: str = "", form: str = "") -> Channel:
+    words = {"title": title, "format": form}
+    return field(name, **{key: word for key, word in words.items() if word})
+
+
+def position(name: str, title: str, scale: Mapping[str, Any], axis: Mapping[str, Any]) -> Channel:
+    """Return the encoding of a number by its position on an axis."""
+    return field(f"{name}:Q", title=title, scale=scale, axis=axis)
+
+
+def ratio_position(
+    name: str,
+    title: str,
+    ratios: Iterable[float],
+    ends: Iterable[float | None] = (),
+    *,
+    margin: float = 0.0,
+) -> Channel:
+    """Return the encoding of ratios and the ends of their intervals on a logarithmic axis.
+
+    A horizontal one has a `margin` of so many pixels on the right, for text.
+    """
+    limits = axes.ratio_axis(ratios, ends)
+    ticks = limits["axis"] | {"values": axes.round_ticks(*limits["scale"]["domain"])}
+    room = {"range": [0, {"expr": f"width - {margin:g}"}]} if margin else {}
+    return position(name, title, limits["scale"] | room, ticks)
+
+
+def rows_by_name(name: str, **axis: Any) -> Channel:
+    """Return the vertical encoding of rows by their names, in the order of the table."""
+    axis = {"ticks": False, "domain": False, "grid": True, **axis}
+    return field(f"{name}:N", title=None, sort=None, axis=axis)
 
 
 def series_channels(
     labels: Sequence[str], name: str = "colour", *, key: bool = True
 ) -> tuple[Channel, Channel, Channel]:
-    """Return colour, shape and dash of some series; the others are grey and small.
+    """Return colour, shape and dash of some series, alike in every plot; the others are grey.
 
-    `key` is whether there is a legend.
+    `key` is whether there is a legend, which one series has none of; long names get few columns.
     """
-    domain = list(labels)
-    key_of = series_legend(labels) if key else None
-    number = {label: n for n, label in enumerate(domain) if label != OTHERS}
+    legend: Channel | None = None
+    if key and len(labels) > 1:
+        longest = max(map(len, labels))
+        columns = 1 if longest > 40 else 2 if longest > 14 else 4
+        legend = {"title": None, "columns": min(columns, len(labels)), "symbolOpacity": 1}
+        legend |= {"labelLimit": _WHOLE} if columns == 1 else {}
+    number = {label: n for n, label in enumerate(labels) if label != OTHERS}
 
     def looking(looks: Sequence[Any], behind: Any) -> Channel:
-        ranged = [looks[number[one] % len(looks)] if one in number else behind for one in domain]
-        return field_channel(f"{name}:N", legend=key_of, scale={"domain": domain, "range": ranged})
+        ranged = [looks[number[x] % len(looks)] if x in number else behind for x in labels]
+        scale = {"domain": list(labels), "range": ranged}
+        return field(f"{name}:N", legend=legend, scale=scale)
 
     return (
         looking(theme.COLOURS, theme.BEHIND),
@@ -110,122 +193,12 @@ def series_channels(
     )
 
 
-def series_legend(labels: Sequence[str]) -> Channel | None:
-    """Return the legend of some series, none for one; long names get few columns."""
-    if len(labels) < 2:
-        return None
-    longest = max(len(label) for label in labels)
-    columns = 1 if longest > 40 else 2 if longest > 14 else 4
-    limit = {"labelLimit": _WHOLE} if columns == 1 else {}
-    return {"title": None, "columns": min(columns, len(labels)), "symbolOpacity": 1} | limit
-
-
-def position_channel(
-    name: str, title: str, scale: Mapping[str, Any], axis: Mapping[str, Any]
-) -> Channel:
-    """Return the encoding of a number by its position on an axis."""
-    return field_channel(f"{name}:Q", title=title, scale=scale, axis=axis)
-
-
-def x_channel(axis: axes.TimeAxis, name: str = "at") -> Channel:
-    """Return the horizontal encoding of a field in the unit of the axis."""
-    return position_channel(name, axis.title, axis.scale, {"grid": False, **axis.axis})
-
-
-def amount_channel(axis: axes.TimeAxis, name: str = "at") -> Channel:
-    """Return the vertical encoding of a field in the unit of the axis."""
-    return position_channel(name, axis.title, axis.scale, axis.axis)
-
-
-def ratio_channel(
-    name: str, title: str, ratios: Iterable[float], ends: Iterable[float | None] = (), *,
-    margin: float = 0.0,
-) -> Channel:  # fmt: skip
-    """Return the encoding of ratios and the ends of their intervals on a logarithmic axis.
-
-    A horizontal one has a `margin` of so many pixels on the right, for text.
-    """
-    limits = axes.ratio_axis(ratios, ends)
-    ticks = limits["axis"] | {"values": axes.round_ticks(*limits["scale"]["domain"])}
-    room = {"range": [0, {"expr": f"width - {margin:g}"}]} if margin else {}
-    return position_channel(name, title, limits["scale"] | room, ticks)
-
-
-def row_channel(name: str, **axis: Any) -> Channel:
-    """Return the vertical encoding of rows by their names, in the order of the table."""
-    axis = {"ticks": False, "domain": False, **axis}
-    return field_channel(f"{name}:N", title=None, sort=None, axis=axis)
-
-
-# Layers by name: marks, with their look, on a view of rows that says where they stand.
-
-
-def interval_layer(
-    base: View,
-    channel: Literal["x", "y"],
-    ends: tuple[str, str],
-    title: str,
-    *,
-    where: str = "",
-    **look: Any,
-) -> View:
-    """Return a line between two fields, clipped at the frame.
-
-    Rows without an end have none, nor do those that do not fulfil the expression `where`.
-    """
-    low, high = ends
-    known = [f"datum.{low} != null", f"datum.{high} != null", *filter(None, [where])]
-    look = look or {"strokeWidth": 1.6, "strokeOpacity": 1}
-    lines = base.where(" && ".join(known)).mark("rule", clip=True, **look)
-    return lines.encode(**{channel: field_channel(f"{low}:Q", title=title), f"{channel}2": high})
-
-
-def point_layer(base: View, size: float, **look: Any) -> View:
-    """Return a filled mark for each row."""
-    return base.mark("point", filled=True, opacity=1, size=size, **look)
-
-
-def cross_layer(base: View, size: float, **look: Any) -> View:
-    """Return a cross for each row of a run that failed."""
-    failed = base.where("!datum.reached")
-    return failed.mark("point", shape=theme.FAILED_SHAPE, size=size, opacity=1, **look)
-
-
-def label_layer(base: View, name: str, **look: Any) -> View:
-    """Return text beside each row."""
-    return base.mark("text", **look).encode(text=f"{name}:N")
-
-
-def end_label_layer(base: View, y: Channel, name: str) -> View:
-    """Return lines of text at the right end of each row."""
-    ends = base.encode(x={"value": "width"}, y=y)
-    return label_layer(ends, name, align="right", baseline="middle", lineBreak=names.LINE)
-
-
-def reference_layer(base: View, channel: Literal["x", "y"], title: str) -> View:
-    """Return the line at 1, no change, on an axis."""
-    at = field_channel("unity:Q", title=title)
-    return base.computing(unity="1").mark("rule", style="one").encode(**{channel: at})
-
-
-# Words and the plot as a whole.
-
-
-def tooltip_channels(*fields: str | tuple[str, ...]) -> list[Channel]:
-    """Return the tooltip of a mark: fields, with a title and a format if any."""
-    channels = []
-    for each in fields:
-        name, *words = (each,) if isinstance(each, str) else each
-        named = zip(("title", "format"), words, strict=False)
-        channels.append(field_channel(name, **{key: word for key, word in named if word}))
-    return channels
-
-
-def run_tooltip() -> list[Channel]:
-    """Return the tooltip of a run from the fields of `run_descriptions`."""
-    return tooltip_channels(
-        ("entry_:N", "entry"), ("source:N", "log"), ("seed_:N", "seed"), ("outcome:N", "target"),
-        ("epochs_:N", "epochs"), ("quality_:N", "quality"),
+def runs_table(panel: Panel) -> tuple[str, pl.DataFrame]:
+    """Return the table of runs that plots of a panel share: its name, and what tooltips need."""
+    return f"runs: {panel.name}", panel.runs.select(
+        "run", "benchmark", "system", "entry", "series", "colour", "order", "seed", "reached",
+        "tta_seconds", "observed_seconds", "epochs", pl.col("value_final").round_sig_figs(6),
+        pl.col("source").map_elements(names.short_path, pl.String),
     )  # fmt: skip
 
 
@@ -243,7 +216,7 @@ def run_descriptions(panel: Panel) -> dict[str, str]:
         "quality_": ("value_final", "format(datum.value_final, '.5~g')"),
     }
     return {"outcome": f"(datum.reached ? '{reached} ' : '{missed} ') + ({amount})"} | {
-        name: f"datum.{field} == null ? '' : {words}" for name, (field, words) in known.items()
+        name: f"datum.{column} == null ? '' : {words}" for name, (column, words) in known.items()
     }
 
 
@@ -276,18 +249,12 @@ def make_plot(
     layers = [{name: part for name, part in x.items() if name not in shared} for x in drawn]
     specification = (shared | {"layer": layers} if len(drawn) > 1 else drawn[0]) | {
         "width": theme.PAGE,
-        "$schema": _SCHEMA,
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "height": height,
         "autosize": {"type": "fit-x", "contains": "padding"},
         "description": f"{title}. {described or runs or text}",
     }
     # No renderer, page or screen gets a control character: some write invalid SVG, some abort.
     shown = {escape_invisible(name): escape_frame(frame) for name, frame in data.items()}
-    return Plot(
-        kind,
-        escape_invisible(title),
-        escape_invisible(text),
-        escape_json(specification),
-        shown,
-        benchmark,
-    )
+    title, text = escape_invisible(title), escape_invisible(text)
+    return Plot(kind, title, text, escape_json(specification), shown, benchmark)

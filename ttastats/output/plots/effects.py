@@ -13,7 +13,7 @@ from ttastats.answers.knobs import EffectsOptions, part_of
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import settings
-from ttastats.output.plots import charts, names, theme
+from ttastats.output.plots import charts, names
 from ttastats.output.plots.material import Material
 from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
 from ttastats.report import grouping
@@ -30,7 +30,7 @@ def effects_plots(material: Material) -> tuple[Plot, ...]:
     """Return a panel per part for each benchmark whose runs varied settings."""
     refuse_if(material.compares, "the effects plot takes one file", "Give one file.")
     return expect_plots(
-        (plot for report in _effects_reports(material) for plot in _part_panels(report, material)),
+        (plot for report in _effects_reports(material) for plot in _part_plots(report, material)),
         "no setting was varied in enough runs",
         "Name settings: --on batch_size,lr.",
     )
@@ -44,73 +44,75 @@ def _effects_reports(material: Material) -> Iterator[Report]:
         yield effects_report.report(runs, by, EffectsOptions(material.on, confidence=confidence))
         return
     # Hardly any table records settings that vary: for all others, this is all that is computed.
-    varied = settings.pooled(runs, by)
-    if not any(0 < len(each) <= _MOST for each in varied.values()):
-        return
-    for keys, group in grouping.group_runs(runs, by):
-        several = varied.get(tuple(keys.values()), [])
-        if 0 < len(several) <= _MOST:
+    pooled = settings.pooled(runs, by).items()
+    varied = {keys: several for keys, several in pooled if 0 < len(several) <= _MOST}
+    for keys, group in grouping.group_runs(runs, by) if varied else ():
+        if several := varied.get(tuple(keys.values())):
             known = settings.known(group["extra"])
-            short = [name.rsplit(".", 1)[-1] for name in several]
-            on = [each if settings.meant(each, known) == name else name
-                  for each, name in zip(short, several, strict=True)]  # fmt: skip
+            short = [(name.rsplit(".", 1)[-1], name) for name in several]
+            on = [last if settings.meant(last, known) == name else name for last, name in short]
             with suppress(TtastatsError):  # too few runs of a value
                 yield effects_report.report(group, by, EffectsOptions(on, confidence=confidence))
 
 
-def _part_panels(report: Report, material: Material) -> Iterator[Plot]:
+def _part_plots(report: Report, material: Material) -> Iterator[Plot]:
     """Yield a panel for each part of each benchmark, on one axis."""
-    rows = [row for row in report.records if isinstance(row, EffectRow) and row.ratio_low]
+    every = [row for row in report.records if isinstance(row, EffectRow) and row.ratio_low]
     level = percentages.percent_text(material.options.confidence)
-    for benchmark in dict.fromkeys(row.keys.get("benchmark") for row in rows):
-        of = [row for row in rows if row.keys.get("benchmark") == benchmark]
-        table = pl.DataFrame(
-            [{"benchmark": benchmark, "row": effects_report.name_of(row),
-              "part": part_of(row)} | {name: row.get(name) for name in _COLUMNS}
-             for row in of], infer_schema_length=None,
-        )  # fmt: skip
+    for benchmark in dict.fromkeys(row.keys.get("benchmark") for row in every):
+        of = [row for row in every if row.keys.get("benchmark") == benchmark]
+        records = [
+            {"benchmark": benchmark, "row": effects_report.name_of(row), "part": part_of(row)}
+            | {name: row.get(name) for name in _COLUMNS}
+            for row in of
+        ]
+        table = pl.DataFrame(records, infer_schema_length=None)
         name = f"effects: {' '.join(str(value) for value in of[0].keys.values() if value)}"
         first = [row for row in of if (row.part, row.setting) == (of[0].part, of[0].setting)]
         n = sum(row.n for row in first) + (of[0].n_base if of[0].base else 0)
+        caption = [f"{units.plural(n, 'run')} that reached the target, {level} intervals."]
+        explained = (
+            "A ratio of geometric means is to the base of a setting, or of a doubling; 1 is no "
+            "effect. Those on epochs and on time per epoch multiply to that on the time. "
+            f"{report.sentence}"
+        )
         for part in table["part"].unique(maintain_order=True):
             shown = table.filter(part=part)
-            told = [f"{row} {ratio:.3g}" for row, ratio in shown.select("row", "ratio").iter_rows()]
-            caption = (
-                f"{units.plural(n, 'run')} that reached the target, {level} intervals.",
-                "" if part != table["part"][0] else "A ratio of geometric means is to the base of "
-                "a setting, or of a doubling; 1 is no effect. Those on epochs and on time per "
-                f"epoch multiply to that on the time. {report.sentence}",
-            )  # fmt: skip
+            texts = [f"{row} {ratio:.3g}" for row, ratio in shown.select("row", "ratio").rows()]
             title = charts.sentence_case(f"{part} by setting")
-            title += f": {benchmark}" if benchmark else ""
             yield charts.make_plot(
-                KIND, benchmark, title, caption, _effect_chart(name, table, part, level),
-                {name: table}, height=max(2, shown.height) * _STEP,
-                described=f"{units.join_names(told, 8)}.",
-            )  # fmt: skip
+                KIND,
+                benchmark,
+                f"{title}: {benchmark}" if benchmark else title,
+                [*caption, explained] if part == table["part"][0] else caption,
+                _effect_layers(name, table, part, level),
+                {name: table},
+                height=max(2, shown.height) * _STEP,
+                described=f"{units.join_names(texts, 8)}.",
+            )
 
 
-def _effect_chart(name: str, table: pl.DataFrame, part: str, level: str) -> charts.Drawn:
+def _effect_layers(name: str, table: pl.DataFrame, part: str, level: str) -> charts.Drawn:
     ratios, ends = table["ratio"].drop_nulls(), [*table["ratio_low"], *table["ratio_high"]]
     title = "ratio, log scale: <1 means less"
-    rows = charts.table_view(
-        name, f"datum.part == '{part}'",
-        words=f"format(datum.ratio, '.3f') + '{names.LINE}[' + format(datum.ratio_low, '.3f') + "
-              "', ' + format(datum.ratio_high, '.3f') + ']'",
-    )  # fmt: skip
-    y = charts.row_channel("row", grid=True)
+    words = (
+        f"format(datum.ratio, '.3f') + '{names.LINE}[' + format(datum.ratio_low, '.3f') + "
+        "', ' + format(datum.ratio_high, '.3f') + ']'"
+    )
+    rows = charts.table_view(name, f"datum.part == '{part}'", words=words)
+    y = charts.rows_by_name("row")
     base = rows.encode(
-        x=charts.ratio_channel("ratio", title, ratios, ends, margin=_NUMBERS),
+        x=charts.ratio_position("ratio", title, ratios, ends, margin=_NUMBERS),
         y=y,
-        color={"value": theme.COLOURS[0]},
-        tooltip=charts.tooltip_channels(
+        color=charts.BLUE,
+        tooltip=[
             "row:N", "part:N", ("words:N", f"ratio [{level}]"),
             ("p_adjusted:Q", "p (adjusted)", ".2~g"), ("n:Q", "runs"), ("n_base:Q", "of the base"),
-        ),
+        ],
     )  # fmt: skip
     return (
-        charts.reference_layer(rows, "x", title),
-        charts.interval_layer(base, "x", ("ratio_low", "ratio_high"), title),
-        charts.point_layer(base, 50),
-        charts.end_label_layer(rows, y, "words"),
+        rows.reference("x", title),
+        base.interval("x", ("ratio_low", "ratio_high"), title),
+        base.points(50),
+        rows.end_labels(y, "words"),
     )

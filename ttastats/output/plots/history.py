@@ -19,13 +19,17 @@ from ttastats.report import grouping
 from ttastats.stats.changes import WAIT
 
 KIND = "history"
-_HEIGHT = 220.0
 #: Setups that are drawn, those of the most nights.
 _MOST = 12
+_COLUMNS = {
+    "benchmark": pl.String, "entry": pl.String, "what": pl.String, "part": pl.String,
+    "at": pl.Float64, "to": pl.Float64, "split": pl.Float64, "value": pl.Float64,
+    "name": pl.String, "commits": pl.String, "reached": pl.String, "size": pl.String,
+}  # fmt: skip
 
 
 def history_plots(material: Material) -> tuple[Plot, ...]:
-    """Return a plot for each setup with enough nights to look for a change."""
+    """Return the plots of times and of failures, if any, of setups with enough nights."""
     refuse_if(material.compares, "the history plot takes one file", "Give one file.")
     runs = material.sides[0].runs
     by = tuple(name for name in (material.by or history_report.SETUP) if name in runs.columns)
@@ -33,22 +37,16 @@ def history_plots(material: Material) -> tuple[Plot, ...]:
     # A page tries this of thousands of entries, of which hardly any was run every night.
     long = runs.group_by(by).agg(days=days).filter(pl.col("days") >= WAIT).sort("days")
     chosen = runs.join(long.tail(_MOST).select(by), on=by, how="semi", nulls_equal=True)
-    drawn = (
-        plot
-        for keys, group in (grouping.group_runs(chosen, by) if chosen.height else ())
-        for plot in _setup_plots(keys, nights.history(group, nights.BY_DATE))
-    )
+    plots = []
+    for keys, group in grouping.group_runs(chosen, by) if chosen.height else ():
+        history = nights.history(group, nights.BY_DATE)
+        parts = [part for part in history.parts[:-1] if part.name != FAILURES] or [history.whole]
+        if all(part.values.size for part in parts):
+            plots.append(_history_plot(keys, history, parts))
+        if history.failures.values.any():
+            plots.append(_history_plot(keys, history, [history.failures]))
     other = "`ttastats history FILE --order COLUMN` takes another order."
-    return expect_plots(drawn, f"no setup was run on {WAIT} days or more", other)
-
-
-def _setup_plots(keys: dict[str, Any], history: History) -> Iterator[Plot]:
-    """Yield the plot of times and, if runs failed, the plot of failures."""
-    parts = [part for part in history.parts[:-1] if part.name != FAILURES] or [history.whole]
-    if all(part.values.size for part in parts):
-        yield _history_plot(keys, history, parts)
-    if history.failures.values.any():
-        yield _history_plot(keys, history, [history.failures])
+    return expect_plots(plots, f"no setup was run on {WAIT} days or more", other)
 
 
 def _part_rows(history: History, part: Part) -> Iterator[dict[str, Any]]:
@@ -58,7 +56,7 @@ def _part_rows(history: History, part: Part) -> Iterator[dict[str, Any]]:
     for place, value in zip(part.places, part.values, strict=True):
         night = history.nights[place]
         yield {
-            "what": "night", "part": part.name, "at": place + 1.0,
+            "what": "night", "at": place + 1.0,
             "value": (float(value) if share else math.exp(value)) / first,
             "name": night.name, "commits": ", ".join(night.commits),
             "reached": f"{night.reached}/{night.n}",
@@ -66,69 +64,53 @@ def _part_rows(history: History, part: Part) -> Iterator[dict[str, Any]]:
     for start, stop in segments:
         level = part.mean(start, stop)
         if level is not None:
-            yield {"what": "segment", "part": part.name, "at": start + 0.6, "to": stop + 0.4,
-                   "value": level / first}  # fmt: skip
+            yield {"what": "segment", "at": start + 0.6, "to": stop + 0.4, "value": level / first}
     for border in part.borders:
         name = f"{history.nights[border.first - 1].name} to {history.nights[border.last].name}"
-        yield {"what": "change", "part": part.name, "at": border.first + 0.5,
-               "to": border.last + 0.5, "split": border.split + 0.5, "name": name,
+        yield {"what": "change", "at": border.first + 0.5, "to": border.last + 0.5,
+               "split": border.split + 0.5, "name": name,
                "size": history_report.size_of(part, border)}  # fmt: skip
-
-
-_COLUMNS = {
-    "benchmark": pl.String, "entry": pl.String, "what": pl.String, "part": pl.String,
-    "at": pl.Float64, "to": pl.Float64, "split": pl.Float64, "value": pl.Float64,
-    "name": pl.String, "commits": pl.String, "reached": pl.String, "size": pl.String,
-}  # fmt: skip
 
 
 def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part]) -> Plot:
     of = {name: keys.get(name) for name in ("benchmark", "entry")}
-    rows = [of | row for part in parts for row in _part_rows(history, part)]
-    table = pl.DataFrame(rows, _COLUMNS)
-    shares = parts[0].name == FAILURES
+    rows = [{**of, "part": part.name, **row} for part in parts for row in _part_rows(history, part)]
+    table, shares = pl.DataFrame(rows, _COLUMNS), parts[0].name == FAILURES
     known = [value for value in keys.values() if value is not None]
-    setup = names.key_label(known or ["these runs"])
     changed = [f"{part.name} {history_report.size_of(part, border)}"
                for part in parts for border in part.borders]  # fmt: skip
-    runs = sum(night.n for night in history.nights)
-    first, last = history.nights[0].name, history.nights[-1].name
+    runs, reached = (sum(getattr(x, name) for x in history.nights) for name in ("n", "reached"))
     caption = (
-        f"{units.plural(runs, 'run')} of {units.plural(len(history.nights), 'night')}, {first} to "
-        f"{last}; {sum(night.reached for night in history.nights):,} reached the target.",
+        f"{units.plural(runs, 'run')} of {units.plural(len(history.nights), 'night')}, "
+        f"{history.nights[0].name} to {history.nights[-1].name}; {reached:,} reached the target.",
         "A point is the share of a night's runs that failed." if shares else
         "A point is the mean of a night's runs, as a ratio to the first segment.",
         "Lines are the means of segments; a change lies between the nights of its band (95%).",
         f"Changes: {units.join_names(changed)}." if changed else "No change.",
     )  # fmt: skip
     name = f"history of {'failures' if shares else 'times'}: {' '.join(map(str, known))}"
+    setup = names.key_label(known or ["these runs"])
     title = f"{'Failures' if shares else 'Times'} by night: {setup}"
+    y = charts.ratio_position("value", "ratio, log scale", table["value"].drop_nulls())
     if shares:
-        y = charts.position_channel("value", "runs that failed", {"domain": [-0.04, 1.04]},
-                            {"format": ".0%", "tickCount": 5})  # fmt: skip
-    else:
-        y = charts.ratio_channel("value", "ratio, log scale", table["value"].drop_nulls())
-    right = max(table.get_column("to").drop_nulls()) + 0.1
-    x = charts.position_channel("at", "night", {"domain": [0.5, right], "nice": False},
-                        {"grid": False, "tickMinStep": 1})  # fmt: skip
+        ticks = {"format": ".0%", "tickCount": 5}
+        y = charts.position("value", "runs that failed", {"domain": [-0.04, 1.04]}, ticks)
+    scale = {"domain": [0.5, max(table["to"].drop_nulls()) + 0.1], "nice": False}
+    x = charts.position("at", "night", scale, {"grid": False, "tickMinStep": 1})
     color, shape, _ = charts.series_channels([part.name for part in parts], "part")
-    tooltip = charts.tooltip_channels(
-        ("name:N", "night"), "part:N", ("value:Q", "", ".4~g"), "reached:N", "commits:N"
-    )
     night, segment, change = (
-        charts.table_view(name, f"datum.what == '{what}'")
+        charts.table_view(name, f"datum.what == '{what}'").encode(x=x, color=color)
         for what in ("night", "segment", "change")
     )
-    of_change = charts.tooltip_channels("part:N", ("size:N", "change"), ("name:N", "between"))
+    change = change.encode(tooltip=["part:N", ("size:N", "change"), ("name:N", "between")])
+    of_night = [("name:N", "night"), "part:N", ("value:Q", "", ".4~g"), "reached:N", "commits:N"]
     layers = (
-        change.mark("rect", opacity=0.18).encode(x=x, x2="to", color=color, tooltip=of_change),
-        change.mark("rule", strokeDash=[4, 3]).encode(
-            x=charts.field_channel("split:Q", title="night"), color=color, tooltip=of_change
-        ),
-        charts.point_layer(night.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip), 22),
-        segment.mark("rule", strokeWidth=2.2).encode(x=x, x2="to", y=y, color=color),
+        change.mark("rect", opacity=0.18).encode(x2="to"),
+        change.mark("rule", strokeDash=[4, 3]).encode(x=charts.field("split:Q", title="night")),
+        night.encode(y=y, shape=shape, tooltip=of_night).points(22),
+        segment.mark("rule", strokeWidth=2.2).encode(x2="to", y=y),
     )
     return charts.make_plot(
         KIND, of["benchmark"], title, caption, layers,
-        {name: table}, height=_HEIGHT, described=caption[-1],
+        {name: table}, height=220.0, described=caption[-1],
     )  # fmt: skip

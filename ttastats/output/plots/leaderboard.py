@@ -5,14 +5,13 @@ from __future__ import annotations
 import polars as pl
 
 from ttastats.base import units
-from ttastats.outcomes.axis import AXES, Axis
+from ttastats.outcomes.axis import AXES, SECONDS, Axis
 from ttastats.output.plots import axes, charts, names, theme
 from ttastats.output.plots.material import Material, Panel
 from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
 
 KIND, RECORD = "leaderboard", "record"
 _STEP = 17.0
-_HEIGHT = 250.0
 #: Entries a leaderboard names; of more, the best.
 _MOST = 25
 #: Dates nearer than this are those of one round, which has no progress.
@@ -27,7 +26,7 @@ def leaderboard_plots(material: Material) -> tuple[Plot, ...]:
         _leaderboard_plot(panel, measure, of)
         for panel in _suitable_panels(material)
         for measure, of in measures.items()
-        if panel.runs.get_column(measure).count() > 2
+        if panel.runs[measure].count() > 2
     )
     return expect_plots(
         drawn,
@@ -56,11 +55,9 @@ def record_plots(material: Material) -> tuple[Plot, ...]:
 
 def _suitable_panels(material: Material) -> list[Panel]:
     """Return the panels with at least three entries, most of them single runs."""
-    if material.compares:
-        return []
     return [
         panel
-        for panel in material.panels
+        for panel in (() if material.compares else material.panels)
         if len(panel.series) > 2 and 2 * sum(s.n == 1 for s in panel.series) > len(panel.series)
     ]
 
@@ -80,7 +77,6 @@ def _leaderboard_plot(panel: Panel, measure: str, of: Axis) -> Plot:
     named = ranked.with_columns(row=pl.format("{}. {}", "rank", "series"))
     ranked = named.unique("row", keep="first", maintain_order=True)
     shown = ranked.head(_MOST)
-    name = f"leaderboard by {of.noun}: {panel.name}"
     unpriced = panel.runs.height - ranked.height if measure == "cost" else 0
     caption = (
         panel.counts_text,
@@ -93,20 +89,19 @@ def _leaderboard_plot(panel: Panel, measure: str, of: Axis) -> Plot:
     # One beyond them, so that words fit right of the last mark.
     amounts.append(amounts[-1] * (amounts[-1] / amounts[0]) ** 0.4)
     axis = axes.amount_axis(amounts, of, of.to_target, log_from=5)
-    words, what = axes.amount_expression(f"datum.{measure}", of), of.mean.removeprefix("mean ")
-    tooltip = charts.tooltip_channels(
-        "entry:N", "submitter:N", "hardware:N", ("words:N", what),
+    name, words = f"leaderboard by {of.noun}: {panel.name}", f"datum.{measure}"
+    base = charts.table_view(
+        name, at=axis.field_expression(measure), words=axes.amount_expression(words, of)
+    ).encode(x=axis.x(), y=charts.rows_by_name("row"))
+    tooltip = [
+        "entry:N", "submitter:N", "hardware:N", ("words:N", of.mean.removeprefix("mean ")),
         ("epochs:Q", "", ".4~g"), ("source:N", "log"),
-    )  # fmt: skip
-    base = charts.table_view(name, at=axis.field_expression(measure), words=words).encode(
-        x=charts.x_channel(axis), y=charts.row_channel("row", grid=True)
-    )
-    blue = base.encode(color={"value": theme.COLOURS[0]}, tooltip=tooltip)
-    layers = charts.point_layer(blue, 45), charts.label_layer(base, "words", align="left", dx=7)
+    ]  # fmt: skip
+    marks = base.encode(color=charts.BLUE, tooltip=tooltip).points(45)
     return charts.make_plot(
-        KIND, panel, f"Leaderboard by {of.noun}: {panel.title}", caption, layers,
-        {name: shown.drop("started_at")}, height=shown.height * _STEP,
-        described=f"First: {shown['entry'][0]}.",
+        KIND, panel, f"Leaderboard by {of.noun}: {panel.title}", caption,
+        (marks, base.labels("words", align="left", dx=7)), {name: shown.drop("started_at")},
+        height=shown.height * _STEP, described=f"First: {shown['entry'][0]}.",
     )  # fmt: skip
 
 
@@ -115,9 +110,8 @@ def _entries_by_date(panel: Panel) -> pl.DataFrame:
 
     Records have their time beside them (`said`) unless they are close to a later one that has.
     """
-    dated = (
-        _named_entries(panel).drop_nulls("started_at").sort("started_at", "tta_seconds", "entry")
-    )
+    dated = _named_entries(panel).drop_nulls("started_at")
+    dated = dated.sort("started_at", "tta_seconds", "entry")
     best = pl.col("tta_seconds").cum_min()
     new = best.shift(1).is_null() | (pl.col("tta_seconds") < best.shift(1))
     marked = dated.with_columns(best_seconds=best, record=new)
@@ -129,57 +123,53 @@ def _entries_by_date(panel: Panel) -> pl.DataFrame:
 
 
 def _record_plot(panel: Panel, dated: pl.DataFrame) -> Plot:
-    name = f"record: {panel.name}"
-    held = dated.filter("record")
-    first, last = held.get_column("tta_seconds")[0], held.get_column("tta_seconds")[-1]
-    times = f"{units.seconds(first)} to {units.seconds(last)}"
+    held = dated.filter("record")["tta_seconds"]
+    times = f"{units.seconds(held[0])} to {units.seconds(held[-1])}"
     undated = panel.runs.filter("reached").height - dated.height
     caption = (
         panel.counts_text,
-        "The line is the shortest time-to-accuracy so far: "
-        f"{units.plural(held.height, 'record')}, from {times}, a factor of "
-        f"{units.significant(first / last)}. Filled marks were records when they were entered; "
-        "hollow marks were not. Dates are those of the entries.",
+        f"The line is the shortest time-to-accuracy so far: {units.plural(len(held), 'record')}, "
+        f"from {times}, a factor of {units.significant(held[0] / held[-1])}. Filled marks were "
+        "records when they were entered; hollow marks were not. Dates are those of the entries.",
         f"{undated} without a date are not shown." if undated else "",
     )
-    axis = axes.time_axis(dated.get_column("tta_seconds"), "time-to-accuracy", log_from=5)
-    days = dated.get_column("started_at")
-    start, end = days[0], days[-1]
+    axis = axes.amount_axis(dated["tta_seconds"], SECONDS, "time-to-accuracy", log_from=5)
+    start, end = dated["started_at"][0], dated["started_at"][-1]
     # A day before the first date and one beyond the last, which has words beside it. In parts,
     # since the interpreter of Vega's expressions takes a number for a year.
     ends = (start - (end - start) / 50, end + (end - start) / 11)
     span = [{"year": d.year, "month": d.month, "date": d.day, "utc": True} for d in ends]
-    x = charts.field_channel(
+    x = charts.field(
         "started_at:T",
         title=None,
         scale={"type": "utc", "domain": span, "nice": False},
         axis={"grid": False, "tickCount": 6, "format": "%b %Y"},
     )
-    tooltip = charts.tooltip_channels(
+    tooltip = [
         "entry:N", "submitter:N", "hardware:N", ("words:N", "TTA"),
         ("started_at:T", "date", "%Y-%m-%d"),
-    )  # fmt: skip
-    blue, grey = {"value": theme.COLOURS[0]}, {"value": theme.GREY}
+    ]  # fmt: skip
+    name = f"record: {panel.name}"
     base = charts.table_view(
         name,
         at=axis.field_expression("tta_seconds"),
         best=axis.field_expression("best_seconds"),
         words=axes.duration_expression("datum.tta_seconds"),
-    ).encode(x=x, y=charts.amount_channel(axis))
-    line = base.encode(y=charts.amount_channel(axis, "best"), color=blue)
-    others = base.where("!datum.record").encode(color=grey, tooltip=tooltip)
-    records = base.where("datum.record")
+    ).encode(x=x, y=axis.y())
+    others, records = base.where("!datum.record"), base.where("datum.record")
     # Text stands left of marks far on the right.
     far = "scale('x', datum.started_at) > 0.8 * width"
     sides = {"align": ("'right'", "'left'"), "dx": (-7, 6), "dy": (1, -7)}
-    beside = {name: {"expr": f"{far} ? {left} : {right}"} for name, (left, right) in sides.items()}
-    chart = (
-        line.mark("line", interpolate="step-after", strokeWidth=1.8),
-        others.mark("point", size=30, opacity=0.9, filled=False),
-        charts.point_layer(records.encode(color=blue, tooltip=tooltip), 60),
-        charts.label_layer(records.where("datum.said"), "words", **beside),
-    )
+    beside = {side: {"expr": f"{far} ? {left} : {right}"} for side, (left, right) in sides.items()}
+    layers = (
+        base.encode(y=axis.y("best"), color=charts.BLUE)
+        .mark("line", interpolate="step-after", strokeWidth=1.8),
+        others.encode(color={"value": theme.GREY}, tooltip=tooltip)
+        .mark("point", size=30, opacity=0.9, filled=False),
+        records.encode(color=charts.BLUE, tooltip=tooltip).points(60),
+        records.where("datum.said").labels("words", **beside),
+    )  # fmt: skip
     return charts.make_plot(
-        RECORD, panel, f"The record over time: {panel.title}", caption, chart,
-        {name: dated}, height=_HEIGHT, described=f"{times}.",
+        RECORD, panel, f"The record over time: {panel.title}", caption, layers,
+        {name: dated}, height=250.0, described=f"{times}.",
     )  # fmt: skip

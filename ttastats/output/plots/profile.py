@@ -12,11 +12,10 @@ from ttastats.output.plots import charts, theme
 from ttastats.output.plots.material import Material, Panel
 from ttastats.output.plots.plot import Plot, refuse_if
 from ttastats.sides.numbers import expected_seconds
-from ttastats.stats.multiplicity import PerformanceProfile, performance_profile
+from ttastats.stats.multiplicity import performance_profile
 
 KIND = "profile"
-TAU_MAX = 4.0
-_HEIGHT = 200.0
+_TAU_MAX = 4.0
 #: Expected times of systems, by benchmark.
 Times = Mapping[str, Mapping[str, float]]
 
@@ -36,42 +35,40 @@ def performance_profile_plots(material: Material) -> tuple[Plot, ...]:
         "Give more logs.",
     )
     table, scores = _profile_lines(times)
-    benchmarks = len({name for row in times.values() for name in row})
-    title = f"Performance profile of {len(times)} systems of {units.plural(size, 'accelerator')}"
     shown = list(scores)[: theme.HIGHLIGHTS]
+    benchmarks = len({name for row in times.values() for name in row})
     best = ", ".join(f"{label} {scores[label]:.2f}" for label in shown)
-    left = len(scores) - len(shown)
-    of_size = pl.col("accelerators") == size
+    left, of_size = len(scores) - len(shown), pl.col("accelerators") == size
     runs = sum(panel.runs.filter(of_size).height for panel in material.panels)
     caption = (
         f"{units.plural(runs, 'run')}. A line says on what share of the {benchmarks} benchmarks a "
         f"system's {material.axis.expected} to a success is within a factor of the best of those "
         "shown and not shown; a benchmark that it was not run on or never solved counts as missed. "
-        f"Score, the area up to {TAU_MAX:g}: {best}.",
+        f"Score, the area up to {_TAU_MAX:g}: {best}.",
         f"{left} more, with lower scores, are not shown." if left else "",
         "Systems of other sizes are no rivals: `--where accelerators=...` chooses them.",
     )
     color, _, dash = charts.series_channels(shown, "series")
     ticks = {"values": [1, 1.25, 1.5, 2, 2.5, 3, 4], "grid": False, "format": "~g"}
-    scale = {"type": "log", "domain": [1, TAU_MAX], "nice": False}
+    scale = {"type": "log", "domain": [1, _TAU_MAX], "nice": False}
     across = f"factor of the best {material.axis.expected} (log scale)"
     shares = {"format": ".0%", "tickCount": 5}
-    tooltip = charts.tooltip_channels(
-        ("series:N", "of"), ("tau:Q", "within a factor of", ".3~r"),
-        ("share:Q", "of the benchmarks", ".0%"),
-    )  # fmt: skip
     line = charts.table_view("profile").encode(
-        x=charts.position_channel("tau", across, scale, ticks),
-        y=charts.position_channel("share", "share of benchmarks", {"domain": [0, 1]}, shares),
+        x=charts.position("tau", across, scale, ticks),
+        y=charts.position("share", "share of benchmarks", {"domain": [0, 1]}, shares),
         color=color,
         strokeDash=dash,
-        tooltip=tooltip,
-    )
+        tooltip=[
+            ("series:N", "of"), ("tau:Q", "within a factor of", ".3~r"),
+            ("share:Q", "of the benchmarks", ".0%"),
+        ],
+    )  # fmt: skip
     line = line.mark("line", interpolate="step-after", strokeWidth=1.8, strokeOpacity=0.9)
+    title = f"Performance profile of {len(times)} systems of {units.plural(size, 'accelerator')}"
     data = {"profile": table.filter(pl.col("series").is_in(shown))}
     return (
         charts.make_plot(
-            KIND, None, title, caption, [line], data, height=_HEIGHT, described=f"{best}."
+            KIND, None, title, caption, [line], data, height=200.0, described=f"{best}."
         ),
     )  # fmt: skip
 
@@ -90,7 +87,7 @@ def _most_common_size(panels: Sequence[Panel]) -> tuple[int, Times]:
         size: {name: row for name, row in systems.items() if len(row) > 1}
         for size, systems in times.items()
     }
-    return max(classes.items(), key=lambda one: (len(one[1]), -one[0]), default=(0, {}))
+    return max(classes.items(), key=lambda item: (len(item[1]), -item[0]), default=(0, {}))
 
 
 def _profile_lines(times: Times) -> tuple[pl.DataFrame, dict[str, float]]:
@@ -99,9 +96,9 @@ def _profile_lines(times: Times) -> tuple[pl.DataFrame, dict[str, float]]:
     benchmarks = list(dict.fromkeys(name for row in times.values() for name in row))
     matrix = np.array([[times[s].get(b, np.inf) for b in benchmarks] for s in systems])
     ratios = matrix / matrix.min(axis=0)
-    rises = ratios[np.isfinite(ratios) & (ratios <= TAU_MAX)]
-    taus = np.unique(np.concatenate([[1.0], rises, [TAU_MAX]]))
-    profile: PerformanceProfile = performance_profile(matrix, taus, tau_max=TAU_MAX)
+    rises = ratios[np.isfinite(ratios) & (ratios <= _TAU_MAX)]
+    taus = np.unique(np.concatenate([[1.0], rises, [_TAU_MAX]]))
+    profile = performance_profile(matrix, taus, tau_max=_TAU_MAX)
     order = np.argsort(-profile.scores, kind="stable")
     table = pl.DataFrame(
         {"tau": taus, "share": profile.shares[index], "series": systems[index]} for index in order

@@ -10,6 +10,7 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base import units
+from ttastats.outcomes.axis import SECONDS
 from ttastats.output.plots import axes, charts, curves, theme
 from ttastats.output.plots.curves import DrawnMetric
 from ttastats.output.plots.material import Material, Panel
@@ -18,7 +19,6 @@ from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
 TIME, EPOCHS = "quality-time", "quality-epochs"
 #: Kinds that draw any metric of the table, those of training too.
 OF_ANY_METRIC = (TIME, EPOCHS)
-_HEIGHT = 250.0
 #: Of more runs than these the lines are thin and the marks small.
 _MANY = 60
 #: What the columns of the horizontal axis are called in titles.
@@ -58,11 +58,10 @@ def _quality_plots(material: Material, kind: str, over: str) -> tuple[Plot, ...]
         drawn += [draw(kind, panel, rows, metric, over) for metric in metrics]
     of = f" of {material.metric}" if material.metric else ""
     none = f"no run has two values{of}" if of else "no run was evaluated"
-    what = none if over == "seconds" else f"no run logs its {_OVER[over]}{of}"
     other = "`plot quality-time` plots it over time, or over steps or samples with --in."
     return expect_plots(
         filter(None, drawn),
-        what,
+        none if over == "seconds" else f"no run logs its {_OVER[over]}{of}",
         other if kind == EPOCHS else "`ttastats runs FILE` lists the runs.",
     )
 
@@ -74,7 +73,7 @@ class Curves(Struct, frozen=True):
     panel: Panel
     metric: DrawnMetric
     over: str
-    axis: axes.TimeAxis
+    axis: axes.AmountAxis
     scale: dict[str, Any]
 
     def y(self, name: str, **axis: Any) -> charts.Channel:
@@ -85,7 +84,7 @@ class Curves(Struct, frozen=True):
         """
         # Vega takes `toString` for what every object has. It trims what it draws.
         title = {"title": f"{self.metric.words} "}
-        return charts.position_channel(name, "value", self.scale, title | axis)
+        return charts.position(name, "value", self.scale, title | axis)
 
     def visible(self, lowest: str, highest: str, first: str) -> str:
         """Return the expression that selects points, or whole runs, inside the axes."""
@@ -94,11 +93,9 @@ class Curves(Struct, frozen=True):
         start, _ = self.axis.scale.get("domain", (None, None))
         return inside if start is None else f"{inside} && datum['{first}'] >= {start}"
 
-    def bands(self, base: charts.View, **opacities: float) -> Iterator[charts.View]:
-        """Yield the bands between quantiles, each named by its lower end."""
-        for low, opacity in opacities.items():
-            y2 = {"low": "high", "lower": "upper"}[low]
-            yield base.mark("area", opacity=opacity, clip=True).encode(y=self.y(low), y2=y2)
+    def band(self, base: charts.View, low: str, high: str, opacity: float) -> charts.View:
+        """Return the band between two quantiles."""
+        return base.mark("area", opacity=opacity, clip=True).encode(y=self.y(low), y2=high)
 
     def plot(
         self, caption: Sequence[str], layers: Sequence[charts.View], data: dict[str, pl.DataFrame]
@@ -116,10 +113,10 @@ class Curves(Struct, frozen=True):
             base = charts.table_view(name).encode(y=self.y("target"))
             # Where lower is better the curves lie above the line, and the words below it.
             look = {"style": "target-label", "align": "left", "dx": 3, "dy": 8 if lower else -6}
-            words = {"x": {"value": 0}, "text": {"value": f"target {metric.target:g}"}}
-            label = base.mark("text", **look).encode(**words)
+            words = {"value": f"target {metric.target:g}"}
+            label = base.mark("text", **look).encode(x={"value": 0}, text=words)
             layers = (*layers, base.mark("rule", style="target"), label)
-        return charts.make_plot(self.kind, panel, title, caption, layers, data, height=_HEIGHT)
+        return charts.make_plot(self.kind, panel, title, caption, layers, data, height=250.0)
 
 
 def _plot_each_run(
@@ -128,82 +125,83 @@ def _plot_each_run(
     """Return the plot of a line for each run, None if no line has two points."""
     lines, thinned = curves.curve_table(rows, metric, over)
     drawn = lines.drop_nulls(over) if over == "epoch" else lines.filter(pl.col(over) > 0)
-    if drawn.is_empty() or drawn.get_column(over).n_unique() < 2:
+    if drawn.is_empty() or drawn[over].n_unique() < 2:
         return None
     # The columns a reader chooses rows by are few different words.
     filters = panel.runs.select("run", pl.col("benchmark", "system", "entry"))
     lines = lines.join(filters, on="run", how="left", maintain_order="left")
     of = Curves(kind, panel, metric, over, _progress_axis(drawn, over), _value_scale(metric, drawn))
     bands = curves.quantiles_by_epoch(panel, rows, metric) if over == "epoch" else pl.DataFrame()
-    unseen = panel.runs.height - drawn.get_column("run").n_unique()
     # A run's end belongs among the values if its target is of this metric.
-    judged_by = panel.runs.get_column("target_metric").drop_nulls().unique().to_list()
+    judged_by = panel.runs["target_metric"].drop_nulls().unique().to_list()
     with_ends = judged_by == [metric.name]
     caption = (
-        panel.counts_text,
-        thinned,
-        panel.highlighted_text,
-        f"Not shown: {units.plural(unseen, 'run')} without {metric.words}." if unseen else "",
-        *_mark_texts(panel, over, with_ends=with_ends),
-        _outside_text(of, drawn),
-        _band_text(bands),
-    )
-    names = [f"quality: {panel.name} {metric.name}", charts.runs_table_name(panel)]
-    data = {names[0]: lines, names[1]: charts.table_of_runs(panel)}
-    layers = _run_lines(of, names, thin=not bands.is_empty())
+        panel.counts_text, thinned, panel.highlighted_text,
+        *_mark_texts(of, drawn, bands, with_ends=with_ends),
+    )  # fmt: skip
+    of_lines, (of_runs, runs) = f"quality: {panel.name} {metric.name}", charts.runs_table(panel)
+    data = {of_lines: lines, of_runs: runs}
+    layers = _run_lines(of, of_lines, of_runs, thin=not bands.is_empty())
     if not bands.is_empty():
         spread = f"spread: {panel.name} {metric.name}"
         data[spread] = bands
         layers += _median_layers(of, spread)
     if with_ends:
-        layers += _end_marks(of, names[1])
+        layers += _end_marks(of, of_runs)
     return of.plot(caption, layers, data)
 
 
-def _mark_texts(panel: Panel, over: str, *, with_ends: bool) -> tuple[str, str]:
-    """Return what lines and their ends mean, and those of failed runs."""
+def _mark_texts(
+    of: Curves, drawn: pl.DataFrame, bands: pl.DataFrame, *, with_ends: bool
+) -> Iterator[str]:
+    """Yield which runs are not shown, what lines, their ends and bands mean, and what is cut."""
+    panel, (low, high) = of.panel, of.scale["domain"]
+    if unseen := panel.runs.height - drawn["run"].n_unique():
+        yield f"Not shown: {units.plural(unseen, 'run')} without {of.metric.words}."
     mark = "; the mark is its time-to-accuracy, which may end at `run_stop`"
     if panel.at_budget:
         mark = "; the mark is its value at the budget"
-    elif over != "seconds":
+    elif of.over != "seconds":
         mark = "; the mark is the evaluation that reached the target"
-    line = f"Each line is a run{mark if with_ends else ''}."
-    if panel.runs.get_column("reached").all():
-        return line, ""
-    cross = ", ending in a cross" if with_ends else ""
-    failed = "has no value at the budget" if panel.at_budget else "failed"
-    return line, f"Dashed{cross}: a run that {failed}."
+    yield f"Each line is a run{mark if with_ends else ''}."
+    if not panel.runs["reached"].all():
+        cross = ", ending in a cross" if with_ends else ""
+        failed = "has no value at the budget" if panel.at_budget else "failed"
+        yield f"Dashed{cross}: a run that {failed}."
+    value, start = pl.col("value"), of.axis.scale.get("domain", (0.0, 0.0))[0] * of.axis.divisor
+    beyond = drawn.filter((value < low) | (value > high) | (pl.col(of.over) < start))
+    if beyond.height:
+        runs = units.plural(beyond["run"].n_unique(), "run")
+        span = _span_text(beyond["value"], ".4g")
+        what = units.plural(beyond.height, "value")
+        yield f"Lines are clipped at the frame; outside it: {what} of {runs} ({span})."
+    if bands.height:
+        yield (
+            f"Thick is the median of the {_span_text(bands['n'], 'd')} runs evaluated after an "
+            "epoch, its band their middle half. Runs end when they reach the target, so later "
+            "epochs show those that had not."
+        )
 
 
-def _band_text(bands: pl.DataFrame) -> str:
-    if bands.is_empty():
-        return ""
-    counts = bands.get_column("n").sort()
-    of = _span_text(f"{counts[0]}", f"{counts[-1]}")
-    return (
-        f"Thick is the median of the {of} runs evaluated after an epoch, its band their middle "
-        "half. Runs end when they reach the target, so later epochs show those that had not."
-    )
+def _span_text(values: pl.Series, form: str) -> str:
+    ordered = values.sort()
+    return " to ".join(dict.fromkeys(f"{end:{form}}" for end in (ordered[0], ordered[-1])))
 
 
-def _span_text(least: str, most: str) -> str:
-    return least if least == most else f"{least} to {most}"
-
-
-def _progress_axis(drawn: pl.DataFrame, over: str, of: str = "run") -> axes.TimeAxis:
+def _progress_axis(drawn: pl.DataFrame, over: str, of: str = "run") -> axes.AmountAxis:
     if over != "seconds":
-        return axes.TimeAxis(_OVER[over], 1.0, {"zero": False, "nice": True}, {"tickCount": 6})
-    ends = drawn.group_by(of).agg(pl.col(over).max()).get_column(over)
+        return axes.AmountAxis(_OVER[over], 1.0, {"zero": False, "nice": True}, {"tickCount": 6})
+    ends = drawn.group_by(of).agg(pl.col(over).max())[over]
     low, high = float(ends.min() or 1.0), float(ends.max() or 1.0)  # type: ignore[arg-type]
     if high / low <= axes.LOG_FROM:
-        return axes.time_axis([high], "time", from_zero=True)
+        return axes.amount_axis([high], SECONDS, "time", from_zero=True)
     # The first evaluations of the fastest runs would stretch the axis for little.
-    return axes.time_axis([low / 6, high], "time")
+    return axes.amount_axis([low / 6, high], SECONDS, "time")
 
 
 def _value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
     """Return the scale of quality values without the far start of training."""
-    value = drawn.get_column("value")
+    value = drawn["value"]
     low, high = (float(x) for x in (value.quantile(_START), value.quantile(1 - _START)))  # type: ignore[arg-type]
     top, bottom = float(value.max()), float(value.min())  # type: ignore[arg-type]
     low = bottom if metric.higher_is_better is not True else low
@@ -216,92 +214,77 @@ def _value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
     return {"domain": domain, "nice": False, "zero": False, "clamp": False}
 
 
-def _outside_text(of: Curves, drawn: pl.DataFrame) -> str:
-    """Return how many values lie outside the frame, and how far."""
-    low, high = of.scale["domain"]
-    value, start = pl.col("value"), of.axis.scale.get("domain", (0.0, 0.0))[0] * of.axis.divisor
-    beyond = drawn.filter((value < low) | (value > high) | (pl.col(of.over) < start))
-    if beyond.is_empty():
-        return ""
-    values = beyond.get_column("value").sort()
-    span = _span_text(f"{values[0]:.4g}", f"{values[-1]:.4g}")
-    runs = units.plural(beyond.get_column("run").n_unique(), "run")
-    what = units.plural(beyond.height, "value")
-    return f"Lines are clipped at the frame; outside it: {what} of {runs} ({span})."
-
-
-def _run_lines(of: Curves, names: Sequence[str], *, thin: bool) -> tuple[charts.View, ...]:
+def _run_lines(of: Curves, lines: str, runs: str, *, thin: bool) -> tuple[charts.View, ...]:
     """Return a line for each run, dashed where it failed; `thin` ones lie below others."""
     color, *_ = charts.series_channels(of.panel.coloured_labels)
     fields = ["colour", "order", "series", "entry", "source", "seed", "reached"]
     fields += ["observed_seconds", "epochs", "value_final"]
-    known = {"data": {"name": names[1]}, "key": "run", "fields": fields}
+    known = {"data": {"name": runs}, "key": "run", "fields": fields}
     ends = (("min", "value", "lowest"), ("max", "value", "highest"), ("min", "at", "first"))
     joined = [{"op": op, "field": name, "as": end} for op, name, end in ends]
     dashes = {"domain": [True, False], "range": [[1, 0], theme.FAILED_DASH]}
-    runs = (
-        charts.table_view(names[0], f"datum['{of.over}'] != null && datum['{of.over}'] > 0")
+    each = (
+        charts.table_view(lines, f"datum['{of.over}'] != null && datum['{of.over}'] > 0")
         .transform({"lookup": "run", "from": known})
         .computing(at=of.axis.field_expression(of.over), **charts.run_descriptions(of.panel))
         .transform({"joinaggregate": joined, "groupby": ["run"]})
         .encode(
-            x=charts.x_channel(of.axis),
+            x=of.axis.x(),
             y=of.y("value", tickCount=5),
             color=color,
             detail="run:N",
-            strokeDash=charts.field_channel("reached:N", scale=dashes, legend=None),
+            strokeDash=charts.field("reached:N", scale=dashes, legend=None),
             order="at:Q",
-            tooltip=charts.run_tooltip(),
+            tooltip=charts.RUN_TOOLTIP,
         )
     )
     thin = thin or of.panel.runs.height > _MANY
     look = {"strokeWidth": 0.8 if thin else 1.2, "strokeOpacity": 0.45 if thin else 0.7}
     # To clip a line costs as much as ten to draw: only those that leave the frame are.
     within = of.visible("lowest", "highest", "first")
-    clipped = runs.where(f"!({within})").mark("line", clip=True, **look)
-    return clipped, runs.where(within).mark("line", **look)
+    clipped = each.where(f"!({within})").mark("line", clip=True, **look)
+    return clipped, each.where(within).mark("line", **look)
 
 
 def _median_layers(of: Curves, name: str) -> tuple[charts.View, ...]:
     """Return the layers of band, line and points of medians."""
     color, shape, _ = charts.series_channels(of.panel.coloured_labels)
-    tooltip = charts.tooltip_channels(
+    tooltip = [
         ("series:N", "runs of"), ("epoch:Q", "", ".4~g"), ("n:Q", "runs"),
         ("low:Q", "lowest", ".5~g"), ("lower:Q", "25%", ".5~g"), ("median:Q", "median", ".5~g"),
         ("upper:Q", "75%", ".5~g"), ("high:Q", "highest", ".5~g"),
         ("std:Q", "standard deviation", ".5~g"),
-    )  # fmt: skip
-    x = charts.x_channel(of.axis, of.over)
+    ]  # fmt: skip
+    x = of.axis.x(of.over)
     base = charts.table_view(name).encode(x=x, color=color, detail="series:N", tooltip=tooltip)
     medians = base.encode(y=of.y("median"))
     return (
-        *of.bands(base, lower=0.25),
+        of.band(base, "lower", "upper", 0.25),
         medians.mark("line", strokeWidth=2.2, clip=True),
-        charts.point_layer(medians.encode(shape=shape), 26, clip=True),
+        medians.encode(shape=shape).points(26, clip=True),
     )
 
 
-def _end_marks(of: Curves, name: str) -> tuple[charts.View, ...]:
+def _end_marks(of: Curves, runs: str) -> tuple[charts.View, ...]:
     """Return the marks at the ends of runs, or crosses where they failed."""
     color, shape, _ = charts.series_channels(of.panel.coloured_labels)
     field = "epochs" if of.over == "epoch" else "observed_seconds"
     known = f"datum['{field}'] != null && datum.value_final != null"
     at = of.axis.field_expression(field)
     ends = (
-        charts.table_view(name, known, at=at, **charts.run_descriptions(of.panel))
+        charts.table_view(runs, known, at=at, **charts.run_descriptions(of.panel))
         .where(of.visible("value_final", "value_final", "at"))
         .encode(
-            x=charts.x_channel(of.axis),
+            x=of.axis.x(),
             y=of.y("value_final"),
             color=color,
-            order=charts.field_channel("order:Q", sort="descending"),
-            tooltip=charts.run_tooltip(),
+            order=charts.field("order:Q", sort="descending"),
+            tooltip=charts.RUN_TOOLTIP,
         )
     )
     reached = ends.where("datum.reached").encode(shape=shape)
     size = 22 if of.panel.runs.height > _MANY else 34
-    crosses = charts.cross_layer(ends, 40, strokeWidth=1.6)
-    return charts.point_layer(reached, size, fillOpacity=0.8), crosses
+    return reached.points(size, fillOpacity=0.8), ends.crosses(40, strokeWidth=1.6)
 
 
 def _plot_series_together(
@@ -309,11 +292,11 @@ def _plot_series_together(
 ) -> Plot | None:
     """Return a plot of the runs of each coloured series together: bands and medians."""
     coloured = rows.filter(pl.col("order") < theme.HIGHLIGHTS)
-    times = panel.runs.get_column("observed_seconds")
+    times = panel.runs["observed_seconds"]
     times = times.filter(times > 0).sort()
     log = over == "seconds" and len(times) > 0 and times[-1] / times[0] > axes.LOG_FROM
     bands = curves.quantiles_over_time(coloured, metric, over, log=log)
-    if bands.get_column("at").n_unique() < 2:
+    if bands["at"].n_unique() < 2:
         return None
     bands = bands.with_columns(benchmark=pl.lit(panel.benchmark))
     name = f"{kind}: {panel.name} {metric.name}"
@@ -330,14 +313,15 @@ def _plot_series_together(
     values = pl.concat([bands.select(value="low"), bands.select(value="high")])
     of = Curves(kind, panel, metric, over, axis, _value_scale(metric, values))
     color, _, dash = charts.series_channels(shown)
-    tooltip = charts.tooltip_channels(
+    tooltip = [
         ("series:N", "runs of"), ("median:Q", "", ".5~g"), ("low:Q", "5%", ".5~g"),
         ("high:Q", "95%", ".5~g"), ("n:Q", "values"),
-    )  # fmt: skip
-    base = charts.table_view(name, at_=axis.field_expression("at")).encode(
-        x=charts.x_channel(axis, "at_"), color=color, tooltip=tooltip
+    ]  # fmt: skip
+    base = charts.table_view(name, at_=axis.field_expression("at"))
+    base = base.encode(x=axis.x("at_"), color=color, tooltip=tooltip)
+    layers = (
+        of.band(base, "low", "high", 0.15),
+        of.band(base, "lower", "upper", 0.25),
+        base.mark("line", strokeWidth=1.6, clip=True).encode(y=of.y("median"), strokeDash=dash),
     )
-    medians = base.mark("line", strokeWidth=1.6, clip=True).encode(
-        y=of.y("median"), strokeDash=dash
-    )
-    return of.plot(caption, (*of.bands(base, low=0.15, lower=0.25), medians), {name: bands})
+    return of.plot(caption, layers, {name: bands})

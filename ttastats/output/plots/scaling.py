@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from ttastats.answers import scaling as scaling_report
@@ -13,7 +15,8 @@ from ttastats.output.plots.plot import NothingToDrawError, Plot, refuse_if
 from ttastats.report.grouping import BENCHMARK
 
 KIND = "scaling"
-_HEIGHT = 260.0
+#: The columns of the report by what they measure.
+_MEASURES = {"time-to-accuracy": "speedup", "throughput": "throughput_speedup"}
 #: With more curves, only those of time to accuracy are drawn.
 _BOTH_UP_TO = 2
 
@@ -36,97 +39,94 @@ def _scaling_table(rows: pl.DataFrame) -> pl.DataFrame:
 
     `best` marks the points a curve goes through: the fastest at each number of accelerators.
     """
-    growth = pl.col("accelerators") / pl.col("base_accelerators")
-    common = rows.with_columns(curve=_curve_names(rows), growth=growth)
+    common = rows.with_columns(growth=pl.col("accelerators") / pl.col("base_accelerators"))
     shared = ("benchmark", "entry", "curve", "accelerators", "base_entry", "growth", "n", "reached")
-    measures = {"time-to-accuracy": "speedup", "throughput": "throughput_speedup"}
+    numbers = {"speedup": "", "low": "_low", "high": "_high"}.items()
     parts = [
         common.select(
             *shared,
-            pl.lit(measure).alias("measure"),
-            *(
-                pl.col(f"{name}{end}").cast(pl.Float64).alias(number)
-                for number, end in (("speedup", ""), ("low", "_low"), ("high", "_high"))
-            ),
+            measure=pl.lit(measure),
+            **{name: pl.col(f"{of}{end}").cast(pl.Float64) for name, end in numbers},
         )
-        for measure, name in measures.items()
+        for measure, of in _MEASURES.items()
     ]
     long = pl.concat(parts).drop_nulls("speedup")
     best = pl.col("speedup") == pl.col("speedup").max().over("curve", "measure", "growth")
     return long.with_columns(best=best).sort("curve", "measure", "growth", "entry")
 
 
-def _curve_names(rows: pl.DataFrame) -> pl.Series:
-    """Return the name of each row's curve, by the keys in which curves differ: `NVIDIA H100`."""
-    every = rows.to_dicts()
+def _scaling_plot(rows: pl.DataFrame, several: bool) -> Plot:
+    # Curves are named by the keys in which they differ: `NVIDIA H100`.
+    every, first = rows.to_dicts(), rows.row(0, named=True)
     differing = scaling_report.distinct_keys(every, scaling_report.CURVE)
     keys = [key for key in differing if key not in BENCHMARK] or ["submitter"]
-    return pl.Series(names.short_labels([row[key] for key in keys] for row in every))
-
-
-def _scaling_plot(rows: pl.DataFrame, several: bool) -> Plot:
+    named = names.short_labels([row[key] for key in keys] for row in every)
+    rows = rows.with_columns(curve=pl.Series(named))
     table = _scaling_table(rows)
-    first = rows.row(0, named=True)
-    of = first["benchmark"]
     ranked = table.group_by("curve").agg(pl.len(), pl.col("growth").max())
     ranked = ranked.sort(["growth", "len", "curve"], descending=[True, True, False])
-    labels = ranked.get_column("curve").to_list()
+    labels = ranked["curve"].to_list()
     if len(labels) > _BOTH_UP_TO:
         table = table.filter(pl.col("measure") == "time-to-accuracy")
-    shown, others = labels[: theme.HIGHLIGHTS], len(labels) > theme.HIGHLIGHTS
+    shown = labels[: theme.HIGHLIGHTS]
     colour = pl.when(pl.col("curve").is_in(shown)).then("curve").otherwise(pl.lit(OTHERS))
     table = table.with_columns(colour=colour)
-    ends = [1.0, float(table.get_column("growth").max() or 1.0)]  # type: ignore[arg-type]
+    ends = [1.0, float(table["growth"].max() or 1.0)]  # type: ignore[arg-type]
     key = " ".join(str(first[name]) for name in ("suite", "round", "benchmark") if first[name])
     of_curves, of_ideal = f"scaling: {key}", f"ideal: {key}"
-    ideal = pl.DataFrame({"benchmark": [of] * 2, "growth": ends, "speedup": ends})
-    title = f"Speedup over accelerators: {of}"
+    ideal = {"benchmark": [first["benchmark"]] * 2, "growth": ends, "speedup": ends}
+    data = {of_curves: table, of_ideal: pl.DataFrame(ideal)}
+    title = f"Speedup over accelerators: {first['benchmark']}"
     title += f" ({first['suite']} {first['round']})" if several else ""
-    n, reached = int(rows.get_column("n").sum()), int(rows.get_column("reached").sum())
-    bases = rows.select("base_accelerators", curve=_curve_names(rows)).unique()
-    fewest = [f"{name} {base}" for base, name in bases.sort("curve", "base_accelerators").rows()]
+    runs, reached = units.plural(int(rows["n"].sum()), "run"), int(rows["reached"].sum())
+    bases = rows.select("curve", "base_accelerators").unique().sort(pl.all()).rows()
+    fewest = units.join_names([f"{name} {base}" for name, base in bases])
     caption = (
-        f"{units.plural(n, 'run')} of {units.plural(rows.height, 'entry', 'entries')}: {reached:,} "
-        "reached the target. Speedup over the entry of the same submitter, hardware and software "
-        f"with the fewest accelerators ({units.join_names(fewest)}); lines go through the fastest "
-        "entry of each size, the dashed grey line is the ideal. Vertical lines are 95% intervals.",
-        "" if len(labels) > _BOTH_UP_TO else "Throughput (hollow, dotted) is from time per epoch.",
+        f"{runs} of {units.plural(rows.height, 'entry', 'entries')}: {reached:,} reached the "
+        "target. Speedup over the entry of the same submitter, hardware and software with the "
+        f"fewest accelerators ({fewest}); lines go through the fastest entry of each size, the "
+        "dashed grey line is the ideal. Vertical lines are 95% intervals.",
+        "Throughput (hollow, dotted) is from time per epoch." if len(labels) <= _BOTH_UP_TO else "",
     )
-    color, shape, _ = charts.series_channels([*shown, OTHERS] if others else shown)
-    if others:
+    labels = [*shown, OTHERS] if len(labels) > len(shown) else shown
+    layers = _scaling_layers(of_curves, of_ideal, table, labels)
+    return charts.make_plot(
+        KIND, first["benchmark"], title, caption, layers, data, height=260.0, described=f"{runs}."
+    )
+
+
+def _scaling_layers(
+    curves: str, ideal: str, table: pl.DataFrame, labels: Sequence[str]
+) -> charts.Drawn:
+    color, shape, _ = charts.series_channels(labels)
+    if labels[-1] == OTHERS:
         shape["scale"]["range"][-1] = "circle"
-    growth = axes.ratio_axis(table.get_column("growth"))
+    growth = axes.ratio_axis(table["growth"])
     # Accelerators come in powers of two.
     ticks = {"grid": False, **growth["axis"], "values": [2**n for n in range(20)]}
-    top = [*table["speedup"], *table["growth"]]
     across = "accelerators, as a multiple of the fewest"
+    top = [*table["speedup"], *table["growth"]]
     places = {
-        "x": charts.position_channel("growth", across, growth["scale"], ticks),
-        "y": charts.ratio_channel("speedup", "speedup", top, table["low"]),
+        "x": charts.position("growth", across, growth["scale"], ticks),
+        "y": charts.ratio_position("speedup", "speedup", top, table["low"]),
     }
-    both = table.get_column("measure").n_unique() > 1
-    dashes = {"domain": ["time-to-accuracy", "throughput"], "range": [[1, 0], [2, 3]]}
-    legend = {"title": None} if both else None
-    dash = charts.field_channel("measure:N", scale=dashes, legend=legend)
-    tooltip = charts.tooltip_channels(
+    dashes = {"domain": list(_MEASURES), "range": [[1, 0], [2, 3]]}
+    legend = {"title": None} if table["measure"].n_unique() > 1 else None
+    dash = charts.field("measure:N", scale=dashes, legend=legend)
+    tooltip = [
         "entry:N", "accelerators:Q", "measure:N", ("speedup:Q", "", ".3~r"),
         ("low:Q", "95% from", ".3~r"), ("high:Q", "to", ".3~r"), ("base_entry:N", "over"),
         "reached:Q", ("n:Q", "of"),
-    )  # fmt: skip
-    straight = charts.table_view(of_ideal).mark("line", style="ideal").encode(**places)
-    base = charts.table_view(of_curves).encode(**places, color=color)
+    ]  # fmt: skip
+    base = charts.table_view(curves).encode(**places, color=color)
     best = base.where("datum.best").encode(strokeDash=dash, detail="curve:N")
-    look, grown = {"strokeOpacity": 0.7, "strokeWidth": 1}, "datum.growth > 1"
-    whisker = charts.interval_layer(base, "y", ("low", "high"), "speedup", where=grown, **look)
     marks = base.encode(shape=shape, tooltip=tooltip)
-    hollow = marks.where("datum.measure == 'throughput'")
-    filled = marks.where("datum.measure != 'throughput'")
-    chart = (
-        straight,
+    hollow, filled = (marks.where(f"datum.measure {sign} 'throughput'") for sign in ("==", "!="))
+    look = {"strokeOpacity": 0.7, "strokeWidth": 1}
+    return (
+        charts.table_view(ideal).mark("line", style="ideal").encode(**places),
         best.mark("line", strokeWidth=1.5),
-        whisker,
+        base.interval("y", ("low", "high"), "speedup", where="datum.growth > 1", **look),
         hollow.mark("point", filled=False, size=32, opacity=1),
-        charts.point_layer(filled, 40, fillOpacity=0.85),
+        filled.points(40, fillOpacity=0.85),
     )
-    data, runs = {of_curves: table, of_ideal: ideal}, f"{units.plural(n, 'run')}."
-    return charts.make_plot(KIND, of, title, caption, chart, data, height=_HEIGHT, described=runs)

@@ -14,9 +14,8 @@ from ttastats.output.plots.plot import Plot, expect_plots
 
 KIND = "solved"
 #: Fewer runs make no distribution.
-FEWEST = 3
+_FEWEST = 3
 _STEPS = 200
-_HEIGHT = 190.0
 #: The height of the name of a line, as a share of that of the lines.
 _LEVEL = 0.085
 #: The pixels left of the axis that a name above it may take.
@@ -30,13 +29,13 @@ def solved_plots(material: Material) -> tuple[Plot, ...]:
     drawn = (
         _solved_plot(panel)
         for panel in material.panels
-        if any(one.n >= FEWEST and one.reached for one in panel.series)
+        if any(series.n >= _FEWEST and series.reached for series in panel.series)
     )
-    none = f"a distribution needs {FEWEST} runs of one setup"
+    none = f"a distribution needs {_FEWEST} runs of one setup"
     return expect_plots(drawn, none, "`ttastats runs FILE` lists the runs.")
 
 
-def solved_table(panel: Panel) -> pl.DataFrame:
+def _solved_table(panel: Panel) -> pl.DataFrame:
     """Return the steps of each series: the `share` of its runs done within `seconds`.
 
     A series ends where its longest run does, so that a flat end shows how long it was watched.
@@ -52,7 +51,7 @@ def solved_table(panel: Panel) -> pl.DataFrame:
             pl.lit(runs.height).alias("n"),
         )
         for runs in panel.runs.partition_by("order", maintain_order=True)
-        if runs.height >= FEWEST
+        if runs.height >= _FEWEST
     ]  # fmt: skip
     # What is drawn later lies above: the fastest, which have a colour, last.
     return panel.with_owners(pl.concat(series[::-1]))
@@ -63,9 +62,9 @@ def _reached_steps(runs: pl.DataFrame) -> pl.DataFrame:
     times = np.sort(runs["tta_seconds"].filter(runs["reached"]).to_numpy())
     places = np.arange(1, times.size + 1)
     if times.size > _STEPS:
-        kept = np.unique(np.linspace(0, times.size - 1, _STEPS).round().astype(int))
-        times, places = times[kept], places[kept]
-    longest = runs.get_column("observed_seconds").max()
+        thinned = np.unique(np.linspace(0, times.size - 1, _STEPS).round().astype(int))
+        times, places = times[thinned], places[thinned]
+    longest = runs["observed_seconds"].max()
     end = float(longest) if isinstance(longest, float) else float(times[-1]) if times.size else 0.0
     seconds, done = [end / 100, end], [0, 0]
     if times.size:
@@ -74,7 +73,7 @@ def _reached_steps(runs: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame({"seconds": seconds, "done": done}, types)
 
 
-def _line_ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
+def _line_ends(steps: pl.DataFrame, axis: axes.AmountAxis) -> pl.DataFrame:
     """Return the ends of coloured lines with the height of their labels.
 
     A name begins (`left`) or ends where its line does. Those that begin stand lowest, the last to
@@ -92,62 +91,50 @@ def _line_ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
 
 
 def _solved_plot(panel: Panel) -> Plot:
-    steps, of = solved_table(panel), panel.axis
-    axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun, log_from=_LOG_FROM)
+    steps, of = _solved_table(panel), panel.axis
+    axis = axes.amount_axis(steps["seconds"], of, of.noun, log_from=_LOG_FROM)
     ends = _line_ends(steps, axis)
-    data = {f"solved: {panel.name}": steps, f"ends of solved: {panel.name}": ends}
-    thin = panel.runs.height / len(panel.series) > _STEPS
-    few = sum(one.n < FEWEST for one in panel.series)
+    few = sum(series.n < _FEWEST for series in panel.series)
     caption = (
         panel.counts_text,
         panel.highlighted_text,
         "Each line is the fraction of runs that reached the target (empirical distribution "
         "function).",
         ""
-        if panel.runs.get_column("reached").all()
+        if panel.runs["reached"].all()
         else "Failed runs are included, so their lines stay below 100%.",
-        f"Not drawn: {few} with fewer than {FEWEST} runs." if few else "",
-        f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
+        f"Not drawn: {few} with fewer than {_FEWEST} runs." if few else "",
+        f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps."
+        if panel.runs.height / len(panel.series) > _STEPS
+        else "",
     )
     color, _, dash = charts.series_channels(panel.coloured_labels, key=False)
     up, height = "runs that reached the target", 1 + _LEVEL * ends.height
     scale: dict[str, Any] = {"domain": [0, height], "nice": False}
     shares = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1], "titleAnchor": "start"}
-    places = {
-        "x": charts.x_channel(axis), "y": charts.position_channel("share", up, scale, shares),
-        "color": color,
-    }  # fmt: skip
-    time = axes.amount_expression("datum.seconds", of)
-    at, runs = axis.field_expression("seconds"), "datum.done + ' of ' + datum.n"
+    y = charts.position("share", up, scale, shares)
+    places = {"x": axis.x(), "y": y, "color": color}
+    at, time = axis.field_expression("seconds"), axes.amount_expression("datum.seconds", of)
+    data = {f"solved: {panel.name}": steps, f"ends of solved: {panel.name}": ends}
     of_steps, of_ends = data
+    tooltip = [("series:N", "runs of"), ("time:N", "within"), ("runs:N", "reached")]
     lines = (
-        charts.table_view(of_steps, at=at, time=time, runs=runs)
+        charts.table_view(of_steps, at=at, time=time, runs="datum.done + ' of ' + datum.n")
+        .encode(**places, strokeDash=dash, detail="series:N", tooltip=tooltip)
         .mark("line", interpolate="step-after", strokeWidth=1.5, strokeOpacity=0.9)
-        .encode(
-            **places,
-            strokeDash=dash,
-            detail="series:N",
-            tooltip=charts.tooltip_channels(
-                ("series:N", "runs of"), ("time:N", "within"), ("runs:N", "reached")
-            ),
-        )
     )
     last = charts.table_view(of_ends, at=at)
-    joins = last.mark("rule", strokeWidth=0.7, strokeOpacity=0.8).encode(**places, y2="level")
-    level = charts.field_channel("level:Q", title=up, scale=scale)
-    text = last.encode(x=places["x"], y=level)
+    joins = last.encode(**places, y2="level").mark("rule", strokeWidth=0.7, strokeOpacity=0.8)
+    text = last.encode(x=axis.x(), y=charts.field("level:Q", title=up, scale=scale))
     # Names have so many pixels, of the place where their line ends.
     rooms = (
         ("datum.left", "left", 4, "width - scale('x', datum.at)"),
         ("!datum.left", "right", -4, f"scale('x', datum.at) + {_BESIDE}"),
     )
     labels = (
-        charts.label_layer(
-            text.where(which), NAME,
-            align=side, dx=dx, baseline="middle", limit={"expr": room},
-        )
+        text.where(which).labels(NAME, align=side, dx=dx, baseline="middle", limit={"expr": room})
         for which, side, dx, room in rooms
-    )  # fmt: skip
+    )
     title = f"Fraction of runs at the target over {of.noun}: {panel.title}"
-    chart = (joins, lines, *labels)
-    return charts.make_plot(KIND, panel, title, caption, chart, data, height=_HEIGHT * height)
+    layers = (joins, lines, *labels)
+    return charts.make_plot(KIND, panel, title, caption, layers, data, height=190.0 * height)

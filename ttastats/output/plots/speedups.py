@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -51,106 +51,96 @@ def speedup_plots(material: Material) -> tuple[Plot, ...]:
     reason = "`ttastats compare` shows the reason for each."
     refuse_if(table.is_empty(), "no benchmark has a speedup", reason)
     shown, choice = _limit_range(table)
-    sides = side_labels(material.sides)
+    sides, of = side_labels(material.sides), material.axis
     level = percentages.percent_text(material.options.confidence)
-    of = material.axis
     title = charts.sentence_case(of.ratio if of.is_time else f"{of.noun} ratio")
     title += f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
     counts = [f"{row.benchmark} {_reached_text(row)}" for row in rows]
-    n = f"n: {units.join_names(counts, 8)}."
-    caption = choice, _direction_text(of, level), _estimand_text(rows, of), n
     whole = shown.filter(pl.col("place") == 0).head(12)
     described = " ".join(
         f"{row['row'].replace(names.LINE, ' · ')} {row['ratio']:.3g}, {row['verdict']}."
         for row in whole.iter_rows(named=True)
     )
-    only = shown["benchmark"][0] if shown["benchmark"].n_unique() == 1 else None
-    chart, height = _speedup_chart(shown, level, of), max(1.4, shown["order"].n_unique()) * _STEP
-    data = {"speedups": shown}
-    return (
-        charts.make_plot(
-            KIND, only, title, caption, chart, data, height=height, described=described
-        ),
+    plot = charts.make_plot(
+        KIND,
+        shown["benchmark"][0] if shown["benchmark"].n_unique() == 1 else None,
+        title,
+        (choice, *_explanations(rows, of, level), f"n: {units.join_names(counts, 8)}."),
+        _speedup_layers(shown, level, of),
+        {"speedups": shown},
+        height=max(1.4, shown["order"].n_unique()) * _STEP,
+        described=described,
     )
+    return (plot,)
 
 
-def _part_names(of: Axis) -> tuple[tuple[str, str, str], ...]:
-    """Return the parts of a speedup with their names on an axis."""
-    names = ("TTA speedup", "throughput") if of.is_time else (of.to_target, of.per_epoch)
-    return (
-        (names[0], "speedup", "speedup"),
-        (names[1], "throughput_speedup", "throughput"),
-        ("epochs", "epochs_ratio", "epochs"),
-    )
+def _part_names(of: Axis) -> list[str]:
+    """Return what the axis calls a ratio and the two parts it is a product of."""
+    first = ("TTA speedup", "throughput") if of.is_time else (of.to_target, of.per_epoch)
+    return [*first, "epochs"]
 
 
-def _direction_text(of: Axis, level: str) -> str:
+#: The columns of `compare` for a ratio and its parts, and what those of their ends begin with.
+_PARTS = (("speedup", "speedup"), ("throughput_speedup", "throughput"), ("epochs_ratio", "epochs"))
+
+
+def _explanations(rows: Sequence[TimesRow], of: Axis, level: str) -> Iterator[str]:
+    """Yield what the ratios mean, where runs failed and under which conditions they hold."""
     if of.is_time:
-        return (
+        yield (
             f"Right of 1: faster than the baseline. The TTA speedup with its {level} interval is "
             "split into throughput (time per epoch) and epochs to the target."
         )
-    text = f"Right of 1: {of.less} than the baseline, with {level} intervals."
-    if of.progress is None:
-        text += f" They are split into {of.per_epoch} and epochs to the target."
-    return text
+    else:
+        yield f"Right of 1: {of.less} than the baseline, with {level} intervals."
+        if of.progress is None:
+            yield f"They are split into {of.per_epoch} and epochs to the target."
+    if failed := [str(row.benchmark) for row in rows if row.estimand == "ert"]:
+        yield (
+            f"Where runs failed ({units.join_names(failed)}), the {of.ratio} is the ratio of "
+            f"expected {'times' if of.is_time else of.noun} to a success; its parts use only the "
+            "runs that reached the target."
+        )
+    for condition, meaning in CONDITIONS.items():
+        if any(condition in row.conditions for row in rows):
+            yield f"{MARKS[condition]} holds only if {meaning}."
 
 
 def _speedup_table(rows: Sequence[TimesRow], by: Sequence[str], material: Material) -> pl.DataFrame:
     """Return a row per benchmark and part, with the numbers of `compare`."""
     keys = shown_keys(rows, by) or ("benchmark",)
-    labels = dict(
-        zip((side.label for side in material.sides), side_labels(material.sides), strict=True)
-    )
+    names_of_sides = (side.label for side in material.sides)
+    labels = dict(zip(names_of_sides, side_labels(material.sides), strict=True))
     models = shortening.hardware_models(row.get("hardware") for row in rows if row.get("hardware"))
-    table = []
+    table, parts = [], [*zip(_part_names(material.axis), _PARTS, strict=True)]
     for number, row in enumerate(rows):
         first, *rest = (models.get(value, value) for value in map(row.get, keys))
         lines = [names.key_label(values) for values in ([first], rest) if values]
         lines += [labels[row.b]] if len(labels) > 2 else []
+        words = {Verdict.SAME: str(row.claim), Verdict.UNAVAILABLE: "n/a"}
+        verdict = words.get(row.word, row.word.signed)
+        if row.word.directed:
+            verdict = f"B {row.on.claim(row.word)} {row.marks}".strip()
         whole: dict[str, Any] = {
             "benchmark": row.benchmark, "row": names.LINE.join(lines), "order": number,
-            "p_adjusted": row.p_adjusted, "verdict": _verdict_text(row),
-            "reached": _reached_text(row),
+            "p_adjusted": row.p_adjusted, "verdict": verdict, "reached": _reached_text(row),
         }  # fmt: skip
         table += [
             whole
             | {"part": part, "place": place, "ratio": row.get(value)}
             | {end: row.get(f"{stem}_{end}") for end in ("low", "high")}
-            for place, (part, value, stem) in enumerate(_part_names(material.axis))
+            for place, (part, (value, stem)) in enumerate(parts)
         ]
     return pl.DataFrame(table, schema=_COLUMNS).drop_nulls("ratio")
-
-
-def _verdict_text(row: TimesRow) -> str:
-    if row.word.directed:
-        return f"B {row.on.claim(row.word)} {row.marks}".strip()
-    if row.word is Verdict.SAME:
-        return str(row.claim)
-    return "n/a" if row.word is Verdict.UNAVAILABLE else row.word.signed
 
 
 def _reached_text(row: TimesRow) -> str:
     return f"A {row.reached_a}/{row.n_a}, B {row.reached_b}/{row.n_b}"
 
 
-def _estimand_text(rows: Sequence[TimesRow], of: Axis) -> str:
-    failed = [str(row.benchmark) for row in rows if row.estimand == "ert"]
-    text = (
-        f"Where runs failed ({units.join_names(failed)}), the {of.ratio} is the ratio of "
-        f"expected {'times' if of.is_time else of.noun} to a success; its parts use only the "
-        "runs that reached the target."
-    )
-    conditional = (
-        f"{MARKS[condition]} holds only if {meaning}."
-        for condition, meaning in CONDITIONS.items()
-        if any(condition in row.conditions for row in rows)
-    )
-    return " ".join([*([text] if failed else []), *conditional])
-
-
 def _limit_range(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    count = table.get_column("order").n_unique()
+    """Return the rows farthest from 1 if there are too many, and a text on that."""
+    count = table["order"].n_unique()
     if count <= _MOST:
         return table, ""
     whole = table.filter(pl.col("place") == 0)
@@ -159,43 +149,41 @@ def _limit_range(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     return shown, f"The {_MOST} of {count:,} rows farthest from 1 are shown."
 
 
-def _speedup_chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
-    title = f"ratio A/B, log scale: >1 means B {of.does(of.better)}"
-    parts = [part for part, _, _ in _part_names(of)]
-    ends = [*table["low"], *table["high"]]
-    lines = max(row.count(names.LINE) for row in table.get_column("row"))
+def _speedup_layers(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
+    title, parts = f"ratio A/B, log scale: >1 means B {of.does(of.better)}", _part_names(of)
+    lines = max(row.count(names.LINE) for row in table["row"])
     # The first of several lines would stand in the middle.
-    y = charts.row_channel(
-        "row", grid=False, labelOffset=-5.5 * lines, labelExpr=f"split(datum.label, '{names.LINE}')"
-    )
+    split = f"split(datum.label, '{names.LINE}')"
+    y = charts.rows_by_name("row", grid=False, labelOffset=-5.5 * lines, labelExpr=split)
     y["scale"] = {"paddingInner": 0.25, "paddingOuter": 0.1}
     color, shape = (
-        charts.field_channel("part:N", scale={"domain": parts, "range": list(looks[:3])})
+        charts.field("part:N", scale={"domain": parts, "range": list(looks[:3])})
         for looks in (theme.COLOURS, theme.SHAPES)
     )
     color["legend"] = {"title": None}
-    tooltip = charts.tooltip_channels(
+    tooltip = [
         "benchmark:N", "part:N", ("ratio:Q", "", ".4~r"),
         ("interval:N", f"{level} interval"), "verdict:N",
         ("p_adjusted:Q", "p (adjusted)", ".2~g"), "reached:N",
-    )  # fmt: skip
+    ]  # fmt: skip
     interval = (
         "datum.low == null ? '' : '[' + format(datum.low, '.3f') + ', ' + "
         "format(datum.high, '.3f') + ']'"
     )
-    words = f" + '{names.LINE}' + ".join(
-        ("format(datum.ratio, '.3f')", f"({interval})", "datum.verdict")
-    )
+    columns = ("format(datum.ratio, '.3f')", f"({interval})", "datum.verdict")
+    words = f" + '{names.LINE}' + ".join(columns)
     rows = charts.table_view("speedups", interval=interval, words=words, unity="1")
+    ends = [*table["low"], *table["high"]]
     base = rows.encode(
-        x=charts.ratio_channel("ratio", title, table["ratio"], ends, margin=_NUMBERS),
+        x=charts.ratio_position("ratio", title, table["ratio"], ends, margin=_NUMBERS),
         y=y,
-        yOffset=charts.field_channel("part:N", scale={"domain": parts}),
+        yOffset=charts.field("part:N", scale={"domain": parts}),
         tooltip=tooltip,
+        color=color,
     )
     return (
-        charts.reference_layer(charts.table_view("speedups"), "x", title),
-        charts.interval_layer(base.encode(color=color), "x", ("low", "high"), title),
-        charts.point_layer(base.encode(color=color, shape=shape), 55),
-        charts.end_label_layer(rows.where("datum.place == 0"), y, "words"),
+        charts.table_view("speedups").reference("x", title),
+        base.interval("x", ("low", "high"), title),
+        base.encode(shape=shape).points(55),
+        rows.where("datum.place == 0").end_labels(y, "words"),
     )

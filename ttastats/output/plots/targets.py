@@ -14,7 +14,6 @@ from ttastats.output.plots.material import MOST_RUNS, Material, Panel, side_labe
 from ttastats.output.plots.plot import NothingToDrawError, Plot, refuse_if
 
 KIND = "targets"
-_HEIGHT = 190.0
 
 
 def target_plots(material: Material) -> tuple[Plot, ...]:
@@ -39,11 +38,11 @@ def target_plots(material: Material) -> tuple[Plot, ...]:
         raise NothingToDrawError(error.what, remedy=error.remedy) from error
     rows = pl.DataFrame([dict(row) for row in report.rows], infer_schema_length=None)
     parts = rows.partition_by("suite", "round", "benchmark", maintain_order=True)
-    wide = [part for part in parts if part.get_column("target").n_unique() > 1]
+    wide = [part for part in parts if part["target"].n_unique() > 1]
     refuse_if(not wide, "no benchmark has two targets to evaluate")
     labels = side_labels(material.sides)
     draw = _speedup_plot if material.compares else _time_plot
-    return tuple(draw(part, suited[part.get_column("benchmark")[0]], labels) for part in wide)
+    return tuple(draw(part, suited[part["benchmark"][0]], labels) for part in wide)
 
 
 def _speedup_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
@@ -64,38 +63,36 @@ def _speedup_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Pl
     )  # fmt: skip
     present = [word for word in looks if word in set(shown["verdict"])]
     color, shape = (
-        charts.field_channel(
+        charts.field(
             "verdict:N",
             scale={"domain": present, "range": [looks[word][part] for word in present]},
             legend={"title": None},
         )
         for part in (0, 1)
     )
-    tooltip = charts.tooltip_channels(
+    tooltip = [
         ("target:Q", "", ".5~g"), ("speedup:Q", "", ".4~r"), ("speedup_low:Q", "95% from", ".4~r"),
         ("speedup_high:Q", "to", ".4~r"), ("p_adjusted:Q", "p", ".2~g"), "verdict:N",
         "reached:N",
-    )  # fmt: skip
-    ratios, ends = shown["speedup"].drop_nulls(), ("speedup_low", "speedup_high")
+    ]  # fmt: skip
+    ends = ("speedup_low", "speedup_high")
     limits = [end for name in ends for end in shown[name]]
+    y = charts.ratio_position("speedup", ratio, shown["speedup"].drop_nulls(), limits)
     data = charts.table_view(_name(panel), "datum.speedup != null")
-    base = data.encode(
-        x=_target_channel(rows), y=charts.ratio_channel("speedup", ratio, ratios, limits)
-    )
+    base = data.encode(x=_target_channel(rows), y=y)
     marks = base.encode(color=color, tooltip=tooltip)
     layers = (
-        charts.reference_layer(data, "y", ratio),
+        data.reference("y", ratio),
         _official_target_layer(data, rows),
         base.mark("line", strokeWidth=1, strokeOpacity=0.8).encode(color={"value": theme.GREY}),
-        charts.interval_layer(marks, "y", ends, ratio, strokeWidth=1.5),
-        charts.point_layer(marks.encode(shape=shape), 55),
+        marks.interval("y", ends, ratio, strokeWidth=1.5),
+        marks.encode(shape=shape).points(55),
     )
     text = (
         f"{labels[0]}, {labels[1]}. {charts.sentence_case(ratio)} in {of.expected} to each target, "
         f"with a 95% interval per target; above 1, B {of.does(of.better)}."
     )
-    title = f"{charts.sentence_case(of.ratio)} at other quality targets"
-    return _target_plot(rows, panel, title, text, shown, layers)
+    return _target_plot(rows, panel, f"{of.ratio} at", text, shown, layers)
 
 
 def _time_plot(rows: pl.DataFrame, panel: Panel, _: Sequence[str]) -> Plot:
@@ -106,30 +103,27 @@ def _time_plot(rows: pl.DataFrame, panel: Panel, _: Sequence[str]) -> Plot:
     )  # fmt: skip
     times = shown["ert_seconds"].drop_nulls()
     axis = axes.amount_axis(times.filter(times.is_finite()), of, of.expected)
-    tooltip = charts.tooltip_channels(
-        ("target:Q", "", ".5~g"), ("said:N", of.expected), ("fraction:N", "reached"),
-    )  # fmt: skip
     data = charts.table_view(
         _name(panel),
         "datum.ert_seconds != null",
         at=axis.field_expression("ert_seconds"),
         said=axes.amount_expression("datum.ert_seconds", of),
     )
-    base = data.encode(x=_target_channel(rows), y=charts.amount_channel(axis))
-    blue = base.encode(color={"value": theme.COLOURS[0]})
+    base = data.encode(x=_target_channel(rows), y=axis.y())
+    blue = base.encode(color=charts.BLUE)
+    tooltip = [("target:Q", "", ".5~g"), ("said:N", of.expected), ("fraction:N", "reached")]
     layers = (
         _official_target_layer(data, rows),
         blue.mark("line", strokeWidth=1.5),
-        charts.point_layer(blue.encode(tooltip=tooltip), 45),
-        charts.label_layer(base.where("datum.reached < datum.n"), "fraction", dy=-10),
+        blue.encode(tooltip=tooltip).points(45),
+        base.where("datum.reached < datum.n").labels("fraction", dy=-10),
     )
     text = (
         f"{charts.sentence_case(of.expected)} to a success (ERT): a run that misses the target "
         f"counts with all its {of.noun}. Numbers are the runs that reached the target, where some "
         "did not."
     )
-    title = f"{charts.sentence_case(of.expected)} to other quality targets"
-    return _target_plot(rows, panel, title, text, shown, layers)
+    return _target_plot(rows, panel, f"{of.expected} to", text, shown, layers)
 
 
 def _name(panel: Panel) -> str:
@@ -140,8 +134,7 @@ def _target_channel(rows: pl.DataFrame) -> charts.Channel:
     metric = rows["metric"][0].replace("_", " ")
     # As in `quality.Curves.y`, the name of a metric is the title of an axis, not of a field.
     axis = {"title": f"quality target ({metric})", "grid": False, "tickCount": 8}
-    scale = {"zero": False, "padding": 12}
-    return charts.position_channel("target", "quality target", scale, axis)
+    return charts.position("target", "quality target", {"zero": False, "padding": 12}, axis)
 
 
 def _official_target_layer(data: charts.View, rows: pl.DataFrame) -> charts.View:
@@ -150,16 +143,17 @@ def _official_target_layer(data: charts.View, rows: pl.DataFrame) -> charts.View
 
 
 def _target_plot(
-    rows: pl.DataFrame, panel: Panel, title: str, text: str, shown: pl.DataFrame,
+    rows: pl.DataFrame, panel: Panel, what: str, text: str, shown: pl.DataFrame,
     layers: charts.Drawn,
 ) -> Plot:  # fmt: skip
-    of = panel.axis
-    what, ends = ("TTA", "is") if of.is_time else (charts.sentence_case(of.to_target), "end at")
-    official = rows.filter("official")["target"].to_list()
+    """Return a plot of what is shown at other quality targets, with the official one."""
+    of, official = panel.axis, rows.filter("official")["target"].to_list()
+    ends = "TTA here is" if of.is_time else f"{charts.sentence_case(of.to_target)} here end at"
     caption = (
         panel.counts_text,
-        f"{text} {what} here {ends} the first evaluation that meets the target.",
+        f"{text} {ends} the first evaluation that meets the target.",
         f"The dotted line is the official target, {official[0]:g}." if official else "",
     )
-    title, data = f"{title}: {panel.title}", {_name(panel): shown}
-    return charts.make_plot(KIND, panel, title, caption, layers, data, height=_HEIGHT)
+    title = f"{charts.sentence_case(what)} other quality targets: {panel.title}"
+    data = {_name(panel): shown}
+    return charts.make_plot(KIND, panel, title, caption, layers, data, height=190.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,64 +23,79 @@ _SPREAD = 0.4
 _DOTS, _MEAN = -0.12, 0.34
 #: The size of a series that pools several, before all others.
 _MIXED = 0
+#: Headings of sizes among the names of the rows.
+_HEADING = r"test(/^([\d,]+ accelerators?|several sizes|size unknown)$/, datum.label)"
 #: Dots nearer than this are stacked, in so many steps on each side.
 _NEAR, _LEVELS = 0.012, 4
 _STEP = 19.0
 #: An interval that goes on below this share of its mean, or below 0, is cut by the frame.
 _FARTHEST = 4.0
+#: The columns of means, those of `Series` after the first.
+_MEANS = pl.Schema(
+    {
+        "order": pl.Int32(), "series": pl.String(), "n": pl.Int64(), "reached_runs": pl.Int64(),
+        "mean": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(),
+    }
+)  # fmt: skip
 
 
 def tta_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark with every run as a dot."""
     level = percentages.percent_text(material.options.confidence)
-    timed = [
-        (panel, charts.table_of_runs(panel).filter(pl.col("observed_seconds") > 0))
-        for panel in material.panels
-    ]
-    drawn = (_tta_plot(panel, runs, level) for panel, runs in timed if runs.height)
-    return expect_plots(drawn, f"no run logs its {material.axis.to_target}")
+    drawn = (_tta_plot(panel, level) for panel in material.panels)
+    return expect_plots(filter(None, drawn), f"no run logs its {material.axis.to_target}")
 
 
-def _tta_plot(panel: Panel, timed: pl.DataFrame, level: str) -> Plot:
+def _tta_plot(panel: Panel, level: str) -> Plot | None:
+    """Return the plot of a panel, None if no run of it has a time."""
+    of_runs, every = charts.runs_table(panel)
+    timed = every.filter(pl.col("observed_seconds") > 0)
+    if timed.is_empty():
+        return None
     dots, thinned = _thin_runs(timed)
     dots = dots.with_columns(offset=_dot_offsets(dots))
-    means = _mean_table(panel)
+    rows = [(order, *structs.astuple(series)) for order, series in enumerate(panel.series)]
+    means = panel.with_owners(pl.DataFrame(rows, _MEANS, orient="row").drop_nulls("mean")).select(
+        "benchmark", "system", "entry", "series", "order", "mean", "low", "high", "n",
+        "reached_runs",
+    )  # fmt: skip
     # The axis holds the ends of the intervals: a low one not far below its mean.
     low = pl.max_horizontal("low", pl.col("mean") / _FARTHEST)
     ends = means.filter(pl.col("reached_runs") > 1).select(low.alias("low"), "high").drop_nulls()
     of = panel.axis
     times = [*timed["observed_seconds"], *ends["low"], *ends["high"]]
-    axis = axes.amount_axis(times, of, of.to_target)
-    names = (charts.runs_table_name(panel), f"{of.mean}: {panel.name}")
-    untimed = panel.runs.height - timed.height
-    setups = panel.runs.select("series", setup=setup_names(panel.runs)).unique()
-    pools = setups.height > setups.get_column("series").n_unique()
-    needs = "its time is longer" if of.is_time else "the target is further"
-    caption = (
-        panel.counts_text,
-        f"Not shown: {units.plural(untimed, 'run')} without {'' if of.progress else 'a '}{of.noun}."
-        if untimed
-        else "",
-        thinned,
-        "Each dot is a run; the vertical offset only separates dots.",
-        ""
-        if timed.get_column("reached").all()
-        else f"A cross is a failed run (right-censored): it stopped there, {needs}.",
-        f"The bar is the mean of the runs that reached the target, the line its {level} t interval"
-        f"{', by setup where a row pools several' if pools else ''}."
-        if any(series.reached > 1 for series in panel.series)
-        else "",
-    )
     sizes, places = _size_headings(panel)
-    dots, means = (table.join(places, on="order", how="left", maintain_order="left")
-                   for table in (dots, means))  # fmt: skip
-    of_sizes = f"sizes: {panel.name}" if sizes.height else ""
-    chart = _tta_chart(panel, axis, names, of_sizes, level, mean=means.height > 0)
-    headings = sizes.get_column("series").n_unique() if of_sizes else 0
-    height = max(3, len(panel.series) + headings) * _STEP
+    tables = {of_runs: dots, f"{of.mean}: {panel.name}": means}
+    data = {
+        name: table.join(places, on="order", how="left", maintain_order="left")
+        for name, table in tables.items()
+    } | ({f"sizes: {panel.name}": sizes} if sizes.height else {})
+    headings = sizes["series"].n_unique() if sizes.height else 0
+    layers = _tta_layers(panel, axes.amount_axis(times, of, of.to_target), data, level)
     title = f"{charts.sentence_case(of.to_target)}: {panel.title}"
-    data = dict(zip(names, (dots, means), strict=True)) | ({of_sizes: sizes} if of_sizes else {})
-    return charts.make_plot(KIND, panel, title, caption, chart, data, height=height)
+    height = max(3, len(panel.series) + headings) * _STEP
+    caption = (panel.counts_text, *_mark_texts(panel, timed, thinned, level))
+    return charts.make_plot(KIND, panel, title, caption, layers, data, height=height)
+
+
+def _mark_texts(panel: Panel, timed: pl.DataFrame, thinned: str, level: str) -> Iterator[str]:
+    """Yield which runs are not shown, and what the marks mean."""
+    of, untimed = panel.axis, panel.runs.height - timed.height
+    if untimed:
+        noun = of.noun if of.progress else f"a {of.noun}"
+        yield f"Not shown: {units.plural(untimed, 'run')} without {noun}."
+    yield thinned
+    yield "Each dot is a run; the vertical offset only separates dots."
+    if not timed["reached"].all():
+        needs = "its time is longer" if of.is_time else "the target is further"
+        yield f"A cross is a failed run (right-censored): it stopped there, {needs}."
+    if any(series.reached > 1 for series in panel.series):
+        setups = panel.runs.select("series", setup=setup_names(panel.runs)).unique()
+        pools = setups.height > setups["series"].n_unique()
+        yield (
+            "The bar is the mean of the runs that reached the target, the line its "
+            f"{level} t interval{', by setup where a row pools several' if pools else ''}."
+        )
 
 
 def _size_headings(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -91,7 +106,7 @@ def _size_headings(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
     size = pl.col("accelerators")
     only = pl.when(size.n_unique() == 1).then(size.first()).otherwise(_MIXED).alias("size")
     series = panel.runs.group_by("order", maintain_order=True).agg(only).sort("order")
-    if len(panel.sides) > 1 or series.get_column("size").n_unique() == 1:
+    if len(panel.sides) > 1 or series["size"].n_unique() == 1:
         return pl.DataFrame(), series.select("order", place=pl.col("order").cast(pl.Float64))
     ordered = series.sort("size", "order", nulls_last=True).with_row_index("place")
     places = ordered.select("order", pl.col("place").cast(pl.Float64))
@@ -102,100 +117,72 @@ def _size_headings(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
     return headings.select("order", "place", "benchmark", "series", "system", "entry"), places
 
 
-#: Headings among the names of the rows.
-_HEADING = r"test(/^([\d,]+ accelerators?|several sizes|size unknown)$/, datum.label)"
-
-
-#: The columns of means, those of `Series` after the first.
-_MEANS = pl.Schema(
-    {
-        "order": pl.Int32(), "series": pl.String(), "n": pl.Int64(), "reached_runs": pl.Int64(),
-        "mean": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(),
-    }
-)  # fmt: skip
-
-
-def _mean_table(panel: Panel) -> pl.DataFrame:
-    """Return mean and interval of each series in which a run reached the target."""
-    rows = [(order, *structs.astuple(one)) for order, one in enumerate(panel.series)]
-    means = pl.DataFrame(rows, _MEANS, orient="row").drop_nulls("mean")
-    columns = ("benchmark", "system", "entry", "series", "order", "mean", "low", "high", "n")
-    return panel.with_owners(means).select(*columns, "reached_runs")
-
-
 def _thin_runs(timed: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     """Return evenly spaced runs of each series if there are too many, and a text on that."""
     if timed.height <= MOST_RUNS:
         return timed, ""
-    each = max(5, MOST_RUNS // timed.get_column("order").n_unique())
+    most = max(5, MOST_RUNS // timed["order"].n_unique())
     ordered = timed.sort("order", "reached", "observed_seconds")
-    drawn = ordered.filter(evenly_spaced(each, ["order", "reached"]))
+    drawn = ordered.filter(evenly_spaced(most, ["order", "reached"]))
     return drawn, f"{drawn.height:,} of {timed.height:,} dots are drawn, evenly spaced by rank."
 
 
 def _dot_offsets(dots: pl.DataFrame) -> pl.Series:
-    """Return the vertical offset of each dot in its row, -0.5 to 0.5."""
+    """Return the vertical offset of each dot in its row, -0.5 to 0.5.
+
+    Dots too near to others are stacked: 0, +1, -1, +2, ... steps.
+    """
     times, order = dots["observed_seconds"].log().to_numpy(), dots["order"].to_numpy()
-    offsets, span = np.zeros(dots.height), float(np.ptp(times)) or 1.0
+    offsets, near = np.zeros(dots.height), _NEAR * (float(np.ptp(times)) or 1.0)
     for row in np.unique(order):
         here = np.flatnonzero(order == row)
-        offsets[here] = _stack_dots(times[here] / span)
+        last: list[float] = []
+        for index in here[np.argsort(times[here], kind="stable")]:
+            at = float(times[index])
+            level = next((n for n, other in enumerate(last) if at - other > near), len(last))
+            last[level : level + 1] = [at]
+            step = (level + 1) // 2 % (_LEVELS + 1) * _SPREAD / (2 * _LEVELS)
+            offsets[index] = step if level % 2 else -step
     return pl.Series(offsets + _DOTS).round(3)
 
 
-def _stack_dots(places: Any) -> Any:
-    """Return the offsets of dots, those too near stacked: 0, +1, -1, +2, ... steps."""
-    offsets = np.zeros(places.size)
-    last: list[float] = []
-    step = _SPREAD / (2 * _LEVELS)
-    for index in np.argsort(places, kind="stable"):
-        level = next((n for n, at in enumerate(last) if places[index] - at > _NEAR), len(last))
-        if level == len(last):
-            last.append(0.0)
-        last[level] = places[index]
-        side = 1 if level % 2 else -1
-        offsets[index] = side * ((level + 1) // 2 % (_LEVELS + 1)) * step
-    return offsets
-
-
-def _tta_chart(
-    panel: Panel, axis: axes.TimeAxis, names: Sequence[str], sizes: str, level: str, *, mean: bool
-) -> charts.Drawn:
+def _tta_layers(
+    panel: Panel, axis: axes.AmountAxis, data: Mapping[str, pl.DataFrame], level: str
+) -> list[charts.View]:
     bold = {"condition": {"test": _HEADING, "value": 600}, "value": 400}
-    rows = charts.row_channel("series", grid=True, labelFontWeight=bold)
+    rows = charts.rows_by_name("series", labelFontWeight=bold)
     rows["sort"] = {"field": "place", "op": "min"}
-    places = {"x": charts.x_channel(axis), "y": rows}
+    places = {"x": axis.x(), "y": rows}
     across = {"domain": [-0.5, 0.5]}
     # A colour that the names beside the rows explain; of many rows it would mean nothing.
-    color: Any = {"value": theme.COLOURS[0]}
+    color: Any = charts.BLUE
     if OTHERS not in panel.coloured_labels:
         color, *_ = charts.series_channels(panel.coloured_labels, key=False)
-    base = charts.table_view(
-        names[0], at=axis.field_expression("observed_seconds"), **charts.run_descriptions(panel)
-    )
-    each = base.encode(
+    of_runs, of_means, *of_sizes = data
+    dots = charts.table_view(
+        of_runs, at=axis.field_expression("observed_seconds"), **charts.run_descriptions(panel)
+    ).encode(
         **places,
-        yOffset=charts.field_channel("offset:Q", scale=across),
+        yOffset=charts.field("offset:Q", scale=across),
         color=color,
-        tooltip=charts.run_tooltip(),
+        tooltip=charts.RUN_TOOLTIP,
     )
-    runs: tuple[charts.View, ...] = (
-        charts.point_layer(each.where("datum.reached"), 26, fillOpacity=0.65),
-        charts.cross_layer(each, 26, strokeWidth=1.4),
-    )
-    if sizes:
-        runs = (*runs, charts.table_view(sizes).mark("point", opacity=0).encode(y=rows))
-    if not mean:
-        return runs
+    layers = [
+        dots.where("datum.reached").points(26, fillOpacity=0.65),
+        dots.crosses(26, strokeWidth=1.4),
+        *(charts.table_view(name).mark("point", opacity=0).encode(y=rows) for name in of_sizes),
+    ]
+    if data[of_means].is_empty():
+        return layers
     of = panel.axis
     low, high = axes.amount_expression("datum.low", of), axes.amount_expression("datum.high", of)
-    tooltip = charts.tooltip_channels(
+    tooltip = [
         ("series:N", "runs of"), ("said:N", of.mean), ("interval:N", f"{level} interval"),
         ("reached_runs:Q", "reached"), ("n:Q", "of"),
-    )  # fmt: skip
+    ]  # fmt: skip
     # The mean of one run is that run.
     means = charts.table_view(
-        names[1],
+        of_means,
         "datum.reached_runs > 1",
         at=axis.field_expression("mean"),
         from_=f"max({axis.field_expression('low')}, {axis.scale['domain'][0]})",
@@ -203,8 +190,9 @@ def _tta_chart(
         said=axes.amount_expression("datum.mean", of),
         lane=f"{_MEAN}",
         interval=f"datum.low == null ? 'needs 2 runs' : ({low}) + ' to ' + ({high})",
-    ).encode(**places, yOffset=charts.field_channel("lane:Q", scale=across), tooltip=tooltip)
-    ends, known = ("from_", "to"), "datum.low != null"
-    interval = charts.interval_layer(means, "x", ends, axis.title, where=known, style="mean")
-    bar = means.mark("point", style="mean", shape=theme.MEAN_SHAPE, size=36, filled=False)
-    return (interval, bar, *runs)
+    ).encode(**places, yOffset=charts.field("lane:Q", scale=across), tooltip=tooltip)
+    return [
+        means.interval("x", ("from_", "to"), axis.title, where="datum.low != null", style="mean"),
+        means.mark("point", style="mean", shape=theme.MEAN_SHAPE, size=36, filled=False),
+        *layers,
+    ]

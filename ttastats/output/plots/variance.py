@@ -9,7 +9,7 @@ import polars as pl
 from ttastats.answers import variance as variance_report
 from ttastats.answers.variance import VarianceRow
 from ttastats.base import units
-from ttastats.output.plots import charts, names, theme
+from ttastats.output.plots import charts, names
 from ttastats.output.plots.material import Material
 from ttastats.output.plots.plot import Plot, refuse_if
 from ttastats.report.grouping import ENTRY, shown_keys
@@ -37,23 +37,19 @@ def variance_plots(material: Material) -> tuple[Plot, ...]:
         "`ttastats variance FILE` shows the numbers.",
     )
     table = pl.DataFrame(rows, infer_schema_length=None)
-    several = table.get_column("benchmark").n_unique() > 1
+    several = table["benchmark"].n_unique() > 1
     if several and table.height <= _MOST:
         return (_variance_plot(None, table),)
-    parts = table.partition_by("benchmark", maintain_order=True) if several else [table]
-    return tuple(_variance_plot(part.get_column("benchmark")[0], part) for part in parts)
+    parts = table.partition_by("benchmark", maintain_order=True)
+    return tuple(_variance_plot(part["benchmark"][0], part) for part in parts)
 
 
 def _share_rows(material: Material, number: int) -> list[dict[str, Any]]:
-    """Return the rows of the report that have shares, with group names.
-
-    Where there are several benchmarks, theirs are part of the names.
-    """
-    side = material.sides[number]
-    by = material.by or ENTRY
-    if side.runs.select(by).unique().height > _MOST_GROUPS:
+    """Return the rows of the report on a side that have shares, with group names."""
+    runs, by = material.sides[number].runs, material.by or ENTRY
+    if runs.select(by).unique().height > _MOST_GROUPS:
         return []
-    report = variance_report.report(side.runs, by)
+    report = variance_report.report(runs, by)
     every = expect_kind(report.records, VarianceRow)
     rows = [row for row in every if row.share_epochs is not None]
     keys = [key for key in shown_keys(rows, by) if key not in {"benchmark", "suite", "round"}]
@@ -74,8 +70,7 @@ def _variance_plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
     shown = shown.with_columns(row=group)
     title = "Share of epochs in the variance of time-to-accuracy"
     title += f": {benchmark}" if benchmark is not None else ""
-    runs = int(shown.get_column("with_epochs").sum())
-    left = table.height - shown.height
+    runs, left = int(shown["with_epochs"].sum()), table.height - shown.height
     caption = (
         f"{units.plural(runs, 'run')} of {units.plural(shown.height, 'group')} whose epochs vary; "
         + (f"{left:,} more groups, with fewer runs, are not shown; " if left else "")
@@ -84,32 +79,27 @@ def _variance_plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
         "correlated. Lines are 95% intervals, shown from 10 runs on and left out where they would "
         "hold nearly every share or a run is unlike the others.",
     )
-    shares = shown["share_epochs"].to_list()
-    low = max(-0.5, min(0.0, *shown["share_epochs_low"].drop_nulls(), *shares))
-    high = min(1.5, max(1.0, *shown["share_epochs_high"].drop_nulls(), *shares))
     # Every share is in sight; an interval may go on beyond the frame.
-    low, high = min(low, *shares), max(high, *shares)
+    shares = shown["share_epochs"].to_list()
+    low = min(*shares, max(-0.5, min(0.0, *shown["share_epochs_low"].drop_nulls(), *shares)))
+    high = max(*shares, min(1.5, max(1.0, *shown["share_epochs_high"].drop_nulls(), *shares)))
     step = 0.25 if high - low < 1.2 else 0.5 if high - low < 3 else 1.0
     values = [step * n for n in range(-4, 41) if low <= step * n <= high]
     across = "share of the variance due to epochs; the rest is due to time per epoch"
-    scale = {"domain": [low - 0.03, high + 0.05], "nice": False}
-    tooltip = charts.tooltip_channels(
-        "benchmark:N", "entry:N", ("share_epochs:Q", "epochs", ".1%"),
-        ("share_epoch_time:Q", "time per epoch", ".1%"), ("cv_ratio:Q", "CV ratio", ".3~g"),
-        ("with_epochs:Q", "runs"),
-    )  # fmt: skip
-    name, ticks = f"variance: {benchmark}", {"format": ".0%", "values": values}
+    scale, name = {"domain": [low - 0.03, high + 0.05], "nice": False}, f"variance: {benchmark}"
+    ticks = {"format": ".0%", "values": values}
     base = charts.table_view(name).encode(
-        x=charts.position_channel("share_epochs", across, scale, ticks),
-        y=charts.row_channel("row", grid=True),
-        color={"value": theme.COLOURS[0]},
-        tooltip=tooltip,
-    )
+        x=charts.position("share_epochs", across, scale, ticks),
+        y=charts.rows_by_name("row"),
+        color=charts.BLUE,
+        tooltip=[
+            "benchmark:N", "entry:N", ("share_epochs:Q", "epochs", ".1%"),
+            ("share_epoch_time:Q", "time per epoch", ".1%"), ("cv_ratio:Q", "CV ratio", ".3~g"),
+            ("with_epochs:Q", "runs"),
+        ],
+    )  # fmt: skip
     ends = ("share_epochs_low", "share_epochs_high")
-    layers = (
-        charts.interval_layer(base, "x", ends, across),
-        charts.point_layer(base, 50, clip=True),
-    )
+    layers = base.interval("x", ends, across), base.points(50, clip=True)
     return charts.make_plot(
         KIND, benchmark, title, caption, layers, {name: shown},
         height=max(3, shown.height) * _STEP, described=f"{units.plural(shown.height, 'group')}.",

@@ -21,7 +21,6 @@ _BAR = 26.0
 _FARTHEST = 10.0
 #: The parts of a step, each in the same colour in every plot; idle time stands back.
 _COLOURS = dict(zip(report.TITLES.values(), (*theme.COLOURS, theme.GREY), strict=True))
-_HOW = "Measure it with `ttastats profile digits --workers 2 -o prof.parquet`."
 #: What is measured of workers.
 _MEASURES = {"in flight": "workers_under_way_seconds", "exposed": "workers_exposed_seconds",
              "pure": "workers_pure_seconds"}  # fmt: skip
@@ -44,9 +43,9 @@ def step_plots(profiles: Profiles) -> tuple[Plot, ...]:
         f"Means over steps and ranks: {units.join_names(means)}.",
         "Communication and copies are counted only while no kernel computes.",
     )
-    x = _amount_axis("seconds", "time of a step", "s")
+    x = _amount_channel("seconds", "time of a step", "s")
     if float(sums["seconds"].max()) > _FARTHEST * float(sums["seconds"].min()):  # type: ignore[arg-type]
-        x = _share_axis("share of the time of a step")
+        x = _share_channel("share of the time of a step")
     tooltip = (("part:N",), ("seconds:Q", "seconds", ".3s"))
     shown = {part: colour for part, colour in _COLOURS.items() if part in set(parts["part"])}
     return _bar_plot(STEP, profiles, "Time of a step", caption, parts, x, shown, tooltip)
@@ -55,18 +54,17 @@ def step_plots(profiles: Profiles) -> tuple[Plot, ...]:
 def memory_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return one plot with a bar for each profile's peak memory."""
     how = "Record a workload, or a script with tta.profile(..., model=model)."
-    parts = shared.measure_values(profiles, "memory_bytes", how).rename(
-        {"profile": "bar", "of": "part"}
-    )
-    whole = pl.col("memory_bytes").sum().over("bar")
-    parts = parts.with_columns(share=pl.col("memory_bytes") / whole)
+    parts = shared.measure_values(profiles, "memory_bytes", how)
+    whole = pl.col("memory_bytes").sum().over("profile")
+    parts = parts.rename({"of": "part"}).with_columns(share=pl.col("memory_bytes") / whole)
+    parts = parts.rename({"profile": "bar"})
     sums = parts.group_by("bar", maintain_order=True).agg(pl.sum("memory_bytes"))
     sizes = [f"{name} {units.with_prefix(size, 'B')}" for name, size in sums.iter_rows()]
     caption = (
         f"Peak memory of a step: {units.join_names(sizes)}.",
         "Workspace is all other allocated memory, including the batch.",
     )
-    x = _amount_axis("memory_bytes", "bytes", "B")
+    x = _amount_channel("memory_bytes", "bytes", "B")
     tooltip = (("part:N", "kind"), ("memory_bytes:Q", "bytes", ".3s"))
     colours = dict(zip(parts["part"].unique(maintain_order=True), theme.COLOURS, strict=False))
     return _bar_plot(MEMORY, profiles, "Memory of a step", caption, parts, x, colours, tooltip)
@@ -74,9 +72,10 @@ def memory_plots(profiles: Profiles) -> tuple[Plot, ...]:
 
 def worker_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return one plot with three bars for each profile and number of workers."""
-    steps = shared.measure_values(profiles, "workers_step_seconds", _HOW)
+    how = "Measure it with `ttastats profile digits --workers 2 -o prof.parquet`."
+    steps = shared.measure_values(profiles, "workers_step_seconds", how)
     measured = [
-        shared.measure_values(profiles, measure, _HOW)
+        shared.measure_values(profiles, measure, how)
         .rename({measure: "seconds"})
         .with_columns(part=pl.lit(name))
         for name, measure in _MEASURES.items()
@@ -92,21 +91,19 @@ def worker_plots(profiles: Profiles) -> tuple[Plot, ...]:
         "its end, including the wait for the slower worker; exposed: time beyond a step without "
         "communication; pure: the same bytes without computation.",
     )
-    x = _share_axis("share of a step")
+    x, title = _share_channel("share of a step"), "Communication of workers"
     tooltip = (("part:N", "measured"), ("seconds:Q", "", ".3s"))
     colours = dict(zip(_MEASURES, theme.COLOURS, strict=False))
-    title = "Communication of workers"
     return _bar_plot(WORKERS, profiles, title, caption, parts, x, colours, tooltip, stacked=False)
 
 
-def _share_axis(title: str) -> charts.Channel:
-    return charts.field_channel("share:Q", title=title, axis={"format": ".0%", "tickCount": 5})
+def _share_channel(title: str) -> charts.Channel:
+    return charts.field("share:Q", title=title, axis={"format": ".0%", "tickCount": 5})
 
 
-def _amount_axis(column: str, title: str, unit: str) -> charts.Channel:
-    """Return the axis of an amount with its unit."""
+def _amount_channel(column: str, title: str, unit: str) -> charts.Channel:
     axis = {"labelExpr": shared.rate_expression("datum.value", unit), "tickCount": 5}
-    return charts.field_channel(f"{column}:Q", title=title, axis=axis)
+    return charts.field(f"{column}:Q", title=title, axis=axis)
 
 
 def _bar_plot(
@@ -123,13 +120,13 @@ def _bar_plot(
     legend = {"title": None, "columns": 3}
     bars = charts.table_view(kind, place=f"indexof({json.dumps(parts)}, datum.part)").encode(
         x=x | {"stack": "zero" if stacked else None},
-        y=charts.field_channel("bar:N", title=None, sort=None, scale={"domain": names}),
-        color=charts.field_channel("part:N", scale=scale, sort=None, legend=legend),
+        y=charts.field("bar:N", title=None, sort=None, scale={"domain": names}),
+        color=charts.field("part:N", scale=scale, sort=None, legend=legend),
         order="place:Q",
-        tooltip=charts.tooltip_channels(("bar:N", "profile"), *tooltip, ("share:Q", "", ".1%")),
+        tooltip=[("bar:N", "profile"), *tooltip, ("share:Q", "", ".1%")],
     )
     if not stacked:
-        bars = bars.encode(yOffset=charts.field_channel("part:N", sort=parts))
+        bars = bars.encode(yOffset=charts.field("part:N", sort=parts))
     chart = [bars.mark("bar", size=_BAR * (0.7 if stacked else 0.25))]
     height = _BAR * len(names) + 60
     return (shared.make_plot(kind, profiles, title, caption, chart, {kind: table}, height=height),)

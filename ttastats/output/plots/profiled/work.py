@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
@@ -15,8 +14,6 @@ from ttastats.output.plots.profiled.shared import Profiles
 from ttastats.traces import answers, categories
 
 KIND = "work"
-_HEIGHT = 220.0
-_STEPS, _PEAKS = "work", "peaks"
 #: Kinds of work that move bytes and compute little: what would be left without them?
 _LEFT_OUT = (categories.BATCH_NORM, categories.NORM, categories.ACTIVATION)
 _REMOVED = (
@@ -55,42 +52,34 @@ def _with_compute_only(profiles: Profiles) -> Profiles:
 
 
 def _rate_plot(profiles: Profiles, lines: Profiles) -> Plot:
-    every = shared.operators_with_flops(lines)
+    operators = shared.operators_with_flops(lines)
+    unknown = operators.filter(pl.col("flops_per_second") == 0)
+    caption = (
+        "Each operator adds its share of the time at its achieved rate.",
+        f"Without FLOPs: {_share_text(lines, unknown)}.",
+    )
     known = [(name, top) for name, (top, _) in shared.measured_peaks(profiles).items() if top]
     types = {"profile": pl.String, "flops_per_second": pl.Float64}
     peaks = pl.DataFrame(known, types, orient="row")
-    caption = (
-        "Each operator adds its share of the time at its achieved rate.",
-        f"Without FLOPs: {_share_text(lines, every.filter(pl.col('flops_per_second') == 0))}.",
-        _REMOVED if len(lines) > len(profiles) else "",
-        "Dotted: the measured peak of a matrix multiplication." if known else "",
-    )
-    title = "Share of time over achieved FLOP/s"
-    axis = {"labelExpr": shared.rate_expression("datum.value", ""), "tickCount": 5}
     words = ("achieved FLOP/s", "FLOP/s", ".3s")
-    x, layers = _work_chart(lines, "flops_per_second", words, axis, {})
-    color, *_ = charts.series_channels(list(lines), "profile")
-    dotted = charts.table_view(_PEAKS).mark("rule", strokeDash=[1, 2], strokeWidth=1.2)
-    chart = (dotted.encode(x=x, color=color), *layers)
-    data = {_STEPS: _cumulative_table(every, "flops_per_second"), _PEAKS: peaks}
-    return shared.make_plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT)
+    axis = {"labelExpr": shared.rate_expression("datum.value", "")}
+    x = charts.position("flops_per_second", words[0], {}, {"grid": False, "tickCount": 5} | axis)
+    return _work_plot(profiles, lines, operators, x, words, caption, peaks)
 
 
-def _tensor_core_plot(profiles: Profiles, lines: Profiles, every: pl.DataFrame) -> Plot:
-    known = every["profile"].unique(maintain_order=True).to_list()
-    used = (pl.col("share") * pl.col("tensor_core_share")).alias("share")
+def _tensor_core_plot(profiles: Profiles, lines: Profiles, operators: pl.DataFrame) -> Plot:
+    known = operators["profile"].unique(maintain_order=True).to_list()
+    used = operators.with_columns(share=pl.col("share") * pl.col("tensor_core_share"))
     caption = (
         "Each operator adds its share of the time at the fraction of its time spent in tensor "
         "core kernels. These are identified by name; their utilization is not measured.",
-        f"In such kernels, of the time: {_share_text(known, every.with_columns(used))}.",
-        _REMOVED if len(lines) > len(profiles) else "",
+        f"In such kernels, of the time: {_share_text(known, used)}.",
     )
-    title = "Share of time over use of tensor cores"
-    words = ("time of an operator in kernels of tensor cores", "on tensor cores", ".1%")
-    axis = {"format": ".0%", "tickCount": 5}
-    _, chart = _work_chart(lines, "tensor_core_share", words, axis, {"domain": [0, 1]})
-    data = {_STEPS: _cumulative_table(every, "tensor_core_share")}
-    return shared.make_plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT)
+    title = "time of an operator in kernels of tensor cores"
+    words = ("use of tensor cores", "on tensor cores", ".1%")
+    axis = {"grid": False, "tickCount": 5, "format": ".0%"}
+    x = charts.position("tensor_core_share", title, {"domain": [0, 1]}, axis)
+    return _work_plot(profiles, lines, operators, x, words, caption)
 
 
 def _share_text(lines: Iterable[str], some: pl.DataFrame) -> str:
@@ -99,30 +88,36 @@ def _share_text(lines: Iterable[str], some: pl.DataFrame) -> str:
     return units.join_names([f"{name} {units.percent(share)}" for name, share in shares.items()])
 
 
-def _cumulative_table(every: pl.DataFrame, field: str) -> pl.DataFrame:
-    """Return for each profile the share of time at a value or a lower one."""
-    ordered = every.sort("profile", field, "operator", maintain_order=True)
-    return ordered.with_columns(
-        below=pl.col("share").cum_sum().over("profile", mapping_strategy="group_to_rows")
-    ).select("profile", "operator", "category", "share", field, "below")
+def _work_plot(
+    profiles: Profiles, lines: Profiles, operators: pl.DataFrame, x: charts.Channel,
+    words: tuple[str, str, str], caption: Sequence[str], peaks: pl.DataFrame | None = None,
+) -> Plot:  # fmt: skip
+    """Return the plot of the share of time at a rate or a lower one.
 
-
-def _work_chart(
-    lines: Profiles, field: str, words: tuple[str, str, str], axis: Mapping[str, Any],
-    scale: Mapping[str, Any],
-) -> tuple[Any, tuple[charts.View, ...]]:  # fmt: skip
-    """Return the horizontal encoding of a field, and the layers of lines over it."""
-    title, name, form = words
+    `words` are the title of the plot, and title and format of the rate in a tooltip.
+    """
+    rate, (title, name, form) = x["field"], words
+    ordered = operators.sort("profile", rate, "operator", maintain_order=True)
+    below = pl.col("share").cum_sum().over("profile", mapping_strategy="group_to_rows")
+    table = ordered.select("profile", "operator", "category", "share", rate, below=below)
     color, shape, _ = charts.series_channels(list(lines), "profile")
-    x = charts.position_channel(field, title, scale, {"grid": False, **axis})
-    up, shares = "share of time at this or less", {"format": ".0%", "tickCount": 5}
-    tooltip = charts.tooltip_channels(
+    tooltip = [
         ("profile:N", "of"), "operator:N", ("category:N", "kind of work"),
-        ("share:Q", "share", ".1%"), (f"{field}:Q", name, form), ("below:Q", "at or below", ".1%"),
-    )  # fmt: skip
-    base = charts.table_view(_STEPS).encode(
-        x=x, y=charts.position_channel("below", up, {"domain": [0, 1]}, shares), color=color
-    )
-    marks = base.where(f"datum.{field} > 0").encode(shape=shape, tooltip=tooltip)
-    steps = base.mark("line", interpolate="step-after", strokeWidth=1.6)
-    return x, (steps, charts.point_layer(marks, 26))
+        ("share:Q", "share", ".1%"), (f"{rate}:Q", name, form), ("below:Q", "at or below", ".1%"),
+    ]  # fmt: skip
+    up, shares = "share of time at this or less", {"format": ".0%", "tickCount": 5}
+    y = charts.position("below", up, {"domain": [0, 1]}, shares)
+    base = charts.table_view("work").encode(x=x, y=y, color=color)
+    marks = base.where(f"datum.{rate} > 0").encode(shape=shape, tooltip=tooltip)
+    layers = [base.mark("line", interpolate="step-after", strokeWidth=1.6), marks.points(26)]
+    data = {"work": table}
+    if len(lines) > len(profiles):
+        caption = (*caption, _REMOVED)
+    if peaks is not None:
+        data["peaks"] = peaks
+        dotted = charts.table_view("peaks").mark("rule", strokeDash=[1, 2], strokeWidth=1.2)
+        layers.insert(0, dotted.encode(x=x, color=color))
+        if peaks.height:
+            caption = (*caption, "Dotted: the measured peak of a matrix multiplication.")
+    title = f"Share of time over {title}"
+    return shared.make_plot(KIND, profiles, title, caption, layers, data, height=220.0)
