@@ -28,10 +28,10 @@ from ttastats_parsers.own_rows import COUNTS, Rows
 from ttastats_parsers.own_runs import names_in
 from ttastats_parsers.payloads import json_value
 
-_QUOTED = b'"'
 #: Bytes of JSON that are decoded at once: they become twenty times as many.
 _PIECE = 1 << 22
 _decode_lines = msgspec.json.Decoder().decode_lines
+_NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 def rows_of(log: Log) -> Rows:
@@ -58,7 +58,14 @@ def _has_lone_row(rows: Rows, block: Block) -> bool:
     return rows.frame.height < 2 if not keys.width else not keys.is_duplicated().all()
 
 
-def _is_row_independent(block: Block, chosen: ChosenColumns) -> bool:
+def _chosen_columns(block: Block, names: Iterable[str]) -> ChosenColumns | None:
+    try:
+        return choose(block, list(names))
+    except UnfitError:
+        return None
+
+
+def _is_row_independent(block: Block, chosen: ChosenColumns, names: Sequence[str]) -> bool:
     """Return whether each row can be read without those before."""
     clock = chosen.clock
     return not (
@@ -68,10 +75,8 @@ def _is_row_independent(block: Block, chosen: ChosenColumns) -> bool:
         or block.failed
         or any(count.summed for count in chosen.counts.values())
         or any(other.format is not None for other in chosen.other_clocks)
-        or (
-            clock is not None
-            and (clock.alone or clock.per or clock.summed or not tells_day(clock.format))
-        )
+        or (clock and (clock.alone or clock.per or clock.summed or not tells_day(clock.format)))
+        or own_cells.runs_in_columns(names, block)
     )
 
 
@@ -84,45 +89,40 @@ def _wanted_columns(block: Block, chosen: ChosenColumns, names: Iterable[str]) -
     return {name: name not in written for name in names if name in numeric | written}
 
 
-def _relevant_rows(cells: pl.DataFrame, block: Block, chosen: ChosenColumns) -> pl.Series:
-    is_telling = pl.repeat(value=False, n=cells.height, eager=True)
-    telling: dict[str, pl.Series] = {}
-    for name, column in chosen.numbers.items():
-        values = numbers(cells[column])
-        if name in COUNTS:
-            telling[name] = values
-            written = texts(cells[column]) if cells[column].dtype == pl.String else values
-            is_telling |= written.is_not_null() & ~values.is_finite().fill_null(value=False)
-        else:
-            is_telling |= (texts(cells[column]) if values.has_nulls() else values).is_not_null()
-    names = names_in(block, cells.columns)
-    telling |= {f"name {name}": texts(cells[name]) for name in names}
-    telling["seconds"] = (
-        pl.Series([None], dtype=pl.Float64()).new_from_index(0, cells.height)
-        if chosen.clock is None
-        else times(cells[chosen.clock.column], chosen.clock)
-    )
-    frame = pl.DataFrame({name: column.rename(name) for name, column in telling.items()})
-    frame = frame.with_row_index(LINE)
-    row = pl.col(LINE)
-    edges = [row.first(), row.last(), row.get(pl.col("seconds").arg_max(), null_on_oob=True)]
-    known = [row.filter(pl.col(name).is_not_null()) for name in telling]
-    edges += [place for each in known for place in (each.first(), each.last())]
-    runs = [f"name {name}" for name in block.run]
-    places = pl.concat_list(edges).alias(LINE)
-    found = frame.group_by(runs).agg(places) if runs else frame.select(places)
-    found = found.select(pl.col(LINE).explode().drop_nulls().unique())
-    return pl.concat([is_telling.arg_true(), found[LINE]]).unique().sort()
+class _RelevantRows:
+    """Finds the rows that count, block by block, and raises TooLargeError for too many of them."""
 
-
-class _Held:
-    """The rows that count, block by block: too many are no table to be read like this."""
-
-    def __init__(self) -> None:
+    def __init__(self, block: Block) -> None:
+        self.block = block
         self.rows = self.size = 0
 
-    def places(self, cells: pl.DataFrame, block: Block, chosen: ChosenColumns) -> pl.Series:
-        places = _relevant_rows(cells, block, chosen)
+    def places(self, cells: pl.DataFrame, chosen: ChosenColumns) -> pl.Series:
+        """Return which rows of a block count."""
+        counts = pl.repeat(value=False, n=cells.height, eager=True)
+        known = {LINE: pl.int_range(cells.height, dtype=pl.UInt32(), eager=True)}
+        for name, column in chosen.numbers.items():
+            values = numbers(cells[column])
+            if name in COUNTS:
+                known[name] = values
+                written = texts(cells[column]) if cells[column].dtype == pl.String else values
+                counts |= written.is_not_null() & ~values.is_finite().fill_null(value=False)
+            else:
+                counts |= (texts(cells[column]) if values.has_nulls() else values).is_not_null()
+        named = names_in(self.block, cells.columns)
+        known |= {f"name {name}": texts(cells[name]) for name in named}
+        row = pl.col(LINE)
+        latest = []
+        if chosen.clock is not None:
+            known["seconds"] = times(cells[chosen.clock.column], chosen.clock)
+            latest = [row.get(pl.col("seconds").arg_max(), null_on_oob=True)]
+        of_known = [row.filter(pl.col(name).is_not_null()) for name in known]
+        edges = [edge for rows in of_known for edge in (rows.first(), rows.last())]
+        at_edges = pl.concat_list([*edges, *latest]).alias(LINE)
+        runs = [f"name {name}" for name in self.block.run]
+        frame = pl.DataFrame(known)
+        frame = frame.group_by(runs).agg(at_edges) if runs else frame.select(at_edges)
+        at_edge = frame.select(pl.col(LINE).explode().drop_nulls())[LINE]
+        places = pl.concat([counts.arg_true(), at_edge]).unique().sort()
         self.rows += len(places)
         self.size += int(cells[places].estimated_size())
         limits.expect_evaluations(self.rows * max(1, len(chosen.metrics)))
@@ -141,54 +141,39 @@ def _read_cells(blocks: Iterator[bytes], block: Block) -> Rows | None:
     start = 0
     for _ in range(at + 1):
         start = first.find(b"\n", start) + 1
-    if not start:
-        return None
     problems: list[Problem] = []
     names = own_cells.unique(header, problems)
     chosen = _chosen_columns(block, names)
-    if (
-        chosen is None
-        or not _is_row_independent(block, chosen)
-        or own_cells.runs_in_columns(names, block)
-    ):
+    if not start or chosen is None or not _is_row_independent(block, chosen, names):
         return None
-    read = _Cells(header, names, delimiter, block, chosen)
-    line, held = at + 1, _Held()
+    cells = _Cells(header, names, delimiter, _wanted_columns(block, chosen, names))
+    relevant = _RelevantRows(block)
     parts: list[pl.DataFrame] = []
-    data = b""
+    line, data = at + 1, b""
     for data in chain([first[start:]], blocks):
-        rows = read.rows_in(data, line)
+        rows = cells.rows_in(data, line)
         if rows is None:
             return None
         line += data.count(b"\n")
-        parts.append(rows[held.places(rows, block, chosen)])
-    lines_in_all = line if data.endswith(b"\n") else line + 1
-    problems += own_cells.wrong_width(pl.concat(read.unfit), len(names), lines_in_all)
-    problems += own_cells.repeated_header(read.again)
+        parts.append(rows[relevant.places(rows, chosen)])
+    last = line if data.endswith(b"\n") else line + 1
+    problems += own_cells.row_problems(pl.concat(cells.unfit), len(names), last, cells.again)
     # A column with text in any part is one of text in all.
     written = {name for part in parts for name, kind in part.schema.items() if kind == pl.String()}
     frame = pl.concat(part.cast(dict.fromkeys(written, pl.String())) for part in parts)
-    return Rows(
-        frame.drop(LINE), frame[LINE].rename("line"), problems=problems, columns=tuple(names)
-    )
+    return Rows(frame.drop(LINE), frame[LINE], problems=problems, columns=tuple(names))
 
 
 class _Cells:
     """The columns that are wanted of blocks of lines."""
 
     def __init__(
-        self,
-        header: Sequence[str],
-        names: Sequence[str],
-        delimiter: str,
-        block: Block,
-        chosen: ChosenColumns,
+        self, header: Sequence[str], names: Sequence[str], delimiter: str, wanted: dict[str, bool]
     ) -> None:
         self.header = header
         self.delimiter = delimiter
         self.unfit: list[pl.DataFrame] = [own_cells.NONE_UNFIT]
         self.again: list[int] = []
-        wanted = _wanted_columns(block, chosen, names)
         self.kinds = {name: pl.Float64() if wanted.get(name) else pl.String() for name in names}
         self.wanted = list(wanted)
         comma = delimiter.encode()
@@ -198,13 +183,20 @@ class _Cells:
 
     def rows_in(self, data: bytes, before: int) -> pl.DataFrame | None:
         """Return the rows of a block; None if quotes contain separators."""
-        if _QUOTED in data:
-            bare = own_cells.without_quotes(data, self.delimiter)
-            if bare is None:
-                return None
-            data = bare
-        rows = self._at_once(data, before)
-        return self._one_by_one(data, before) if rows is None else rows
+        bare = own_cells.without_quotes(data, self.delimiter) if b'"' in data else data
+        if bare is None:
+            return None
+        rows = self._at_once(bare, before)
+        if rows is not None:
+            return rows
+        # Some have another width, or text for numbers.
+        lines = bare.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
+        cells = own_cells.plain(lines, 0, self.delimiter)
+        cells = cells.with_columns(pl.col("line").cast(pl.Int64()) + before)
+        rows, unfit, again = own_cells.in_columns(self.header, list(self.kinds), cells)
+        self.unfit.append(unfit)
+        self.again += again
+        return rows.select(LINE, *self.wanted)
 
     def _at_once(self, data: bytes, before: int) -> pl.DataFrame | None:
         """Return the rows where all have the width of the header, and numbers are only numbers."""
@@ -213,34 +205,21 @@ class _Cells:
         count = len(shape) // len(self._shape)
         if shape != self._shape * count or self._again in data:
             return None
+        scan = pl.scan_csv(
+            whole,
+            has_header=False,
+            separator=self.delimiter,
+            quote_char=None,
+            schema=self.kinds,
+            null_values=[word for word in EMPTY if word],
+        )
         try:
-            rows = (
-                pl.scan_csv(
-                    whole,
-                    has_header=False,
-                    separator=self.delimiter,
-                    quote_char=None,
-                    schema=self.kinds,
-                    null_values=[word for word in EMPTY if word],
-                )
-                .select(self.wanted)
-                .collect()
-            )
+            rows = scan.select(self.wanted).collect()
         except pl.exceptions.PolarsError:
             return None
         if rows.height != count:
             return None
         return rows.select(pl.int_range(before + 1, before + count + 1).alias(LINE), pl.all())
-
-    def _one_by_one(self, data: bytes, before: int) -> pl.DataFrame:
-        """Return the rows of a block of which some have another width or text for numbers."""
-        lines = data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
-        cells = own_cells.plain(lines, 0, self.delimiter)
-        cells = cells.with_columns(pl.col("line").cast(pl.Int64()) + before)
-        rows, unfit, again = own_cells.in_columns(self.header, list(self.kinds), cells)
-        self.unfit.append(unfit)
-        self.again += again
-        return rows.select(LINE, *self.wanted)
 
 
 # ------------------------------------------------------------------------------------ JSON lines
@@ -258,20 +237,15 @@ def _read_json_lines(blocks: Iterator[bytes], log: Log, head: bytes, block: Bloc
     names: dict[str, None] = {}
     for again in (False, True):
         objects = _Objects(block, names)
-        for data in _smaller_blocks(log.blocks() if again else blocks):
-            objects.read(data)
+        for data in log.blocks() if again else blocks:
+            start = 0
+            while start < len(data):
+                end = data.find(b"\n", start + _PIECE) + 1 or len(data)
+                objects.read(data[start:end])
+                start = end
         if not objects.is_stale:
             return objects.rows()
     return None
-
-
-def _smaller_blocks(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    for block in blocks:
-        start = 0
-        while start < len(block):
-            end = block.find(b"\n", start + _PIECE) + 1 or len(block)
-            yield block[start:end]
-            start = end
 
 
 class _Objects:
@@ -281,133 +255,117 @@ class _Objects:
         self.is_stale = False
         self._block = block
         self._names = names
-        self._chosen = _chosen_columns(block, names)
-        self._wanted: dict[str, bool] = {}
-        self._record = None if self._chosen is None else self._record_of(self._chosen)
-        self._held = _Held()
+        self._chosen: ChosenColumns | None = None
+        self._choose()
+        self._relevant = _RelevantRows(block)
         self._line = 0
         self._cells: list[dict[str, Any]] = []
         self._lines: list[int] = []
         self._bad: list[int] = []
         self._texts: set[str] = set()
 
-    def read(self, data: bytes) -> None:
-        before = self._line
-        self._line += data.count(b"\n")
-        if self._record is not None and (cells := self._at_once(data, self._record)) is not None:
-            self._hold(cells, range(before + 1, before + cells.height + 1))
+    def _choose(self) -> None:
+        """Choose the columns, and what decodes lines of no other keys with numbers in theirs."""
+        self._chosen = _chosen_columns(self._block, self._names)
+        if self._chosen is None:
             return
-        objects, lines, bad = _parse_objects(data, before)
-        self._bad += bad
-        shapes = dict.fromkeys(map(tuple, objects))
-        names = dict.fromkeys(name for shape in shapes for name in shape)
-        if names.keys() - self._names.keys() or self._record is None:
-            self._names.update(names)
-            chosen = _chosen_columns(self._block, self._names)
-            self.is_stale |= before > 0 and chosen != self._chosen
-            self._chosen = chosen
-            self._record = None if chosen is None else self._record_of(chosen)
-        if self._chosen is not None and not self.is_stale and objects:
-            cells = pl.DataFrame(
-                [
-                    own_cells.series(name, [each.get(name) for each in objects])
-                    for name in self._wanted
-                ]
-            )
-            self._hold(cells, lines, objects)
-
-    def _record_of(self, chosen: ChosenColumns) -> msgspec.json.Decoder[Any]:
-        """Return what decodes lines that have no other keys, with numbers where these belong."""
-        self._wanted = wanted = _wanted_columns(self._block, chosen, self._names)
-        kinds: dict[str, Any] = {
-            name: Any if name not in wanted else float | None if wanted[name] else str | None
-            for name in self._names
-        }
-        self._fields = {name: f"c{number}" for number, name in enumerate(kinds)}
+        self._wanted = _wanted_columns(self._block, self._chosen, self._names)
+        self._fields = {name: f"c{number}" for number, name in enumerate(self._names)}
+        kinds: dict[bool | None, Any] = {None: Any, True: float | None, False: str | None}
         record = msgspec.defstruct(
             "Record",
-            [(field, kinds[name], None) for name, field in self._fields.items()],
+            [(field, kinds[self._wanted.get(name)], None) for name, field in self._fields.items()],
             rename={field: name for name, field in self._fields.items()},
             forbid_unknown_fields=True,
             gc=False,
         )
-        return msgspec.json.Decoder(record)
+        self._decode = msgspec.json.Decoder(record).decode_lines
 
-    def _at_once(self, data: bytes, record: msgspec.json.Decoder[Any]) -> pl.DataFrame | None:
-        """Return cells of lines of which each is an object, flat and of known keys, else None."""
+    def read(self, data: bytes) -> None:
+        """Take the next lines."""
+        before = self._line
+        self._line += data.count(b"\n")
         count = data.count(b"\n") + (not data.endswith(b"\n"))
-        if b"[" in data or data.count(b"{") != count:
+        numbers = range(before + 1, before + count + 1)
+        if (cells := self._at_once(data, count)) is not None:
+            self._hold(cells, numbers)
+            return
+        objects, lines, bad = _parse_objects(data, numbers)
+        self._bad += bad
+        shapes = dict.fromkeys(map(tuple, objects))
+        names = dict.fromkeys(name for shape in shapes for name in shape)
+        if names.keys() - self._names.keys() or self._chosen is None:
+            self._names.update(names)
+            chosen = self._chosen
+            self._choose()
+            self.is_stale |= before > 0 and chosen != self._chosen
+        if self._chosen is not None and not self.is_stale and objects:
+            cells = pl.DataFrame(
+                own_cells.series(name, [each.get(name) for each in objects])
+                for name in self._wanted
+            )
+            self._hold(cells, lines, objects)
+
+    def _at_once(self, data: bytes, count: int) -> pl.DataFrame | None:
+        """Return cells of lines of which each is an object, flat and of known keys, else None."""
+        if self._chosen is None or b"[" in data or data.count(b"{") != count:
             return None
         try:
-            objects = record.decode_lines(data)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            objects = self._decode(data)
+        except _NOT_JSON:
             return None
         if len(objects) != count:
             return None
-        return pl.DataFrame(
-            [
+        columns = []
+        for name, is_number in self._wanted.items():
+            cells = list(map(attrgetter(self._fields[name]), objects))
+            columns.append(
                 pl.Series(name, cells, pl.Float64()) if is_number else own_cells.series(name, cells)
-                for name, is_number in self._wanted.items()
-                for cells in [list(map(attrgetter(self._fields[name]), objects))]
-            ]
-        )
+            )
+        return pl.DataFrame(columns)
 
     def _hold(
-        self,
-        cells: pl.DataFrame,
-        lines: Sequence[int],
-        objects: Sequence[dict[str, Any]] = (),
+        self, cells: pl.DataFrame, lines: Sequence[int], objects: Sequence[dict[str, Any]] = ()
     ) -> None:
         """Hold the rows of some cells that count, as the objects tell them, if there are any."""
         if self._chosen is None:
             return
         self._texts.update(name for name, kind in cells.schema.items() if kind == pl.String())
-        places = self._held.places(cells, self._block, self._chosen)
-        self._lines += [lines[place] for place in places.to_list()]
+        places = self._relevant.places(cells, self._chosen).to_list()
+        self._lines += [lines[place] for place in places]
         self._cells += (
-            [{name: objects[at].get(name) for name in cells.columns} for at in places.to_list()]
+            [{name: objects[at].get(name) for name in cells.columns} for at in places]
             if objects
             else cells[places].to_dicts()
         )
 
     def rows(self) -> Rows | None:
         """Return the rows, None where they are to be read whole."""
-        columns = list(self._names)
-        chosen = self._chosen
-        if chosen is None or not _is_row_independent(self._block, chosen):
+        columns = tuple(self._names)
+        if self._chosen is None or not _is_row_independent(self._block, self._chosen, columns):
             return None
-        if own_cells.runs_in_columns(columns, self._block):
-            return None
-        names = dict.fromkeys(name for each in self._cells for name in each)
+        names = dict.fromkeys(name for row in self._cells for name in row)
         cells = [
-            own_cells.series(
-                name, [each.get(name) for each in self._cells], as_text=name in self._texts
-            )
+            own_cells.series(name, [row.get(name) for row in self._cells], name in self._texts)
             for name in names
         ]
         lines = pl.Series("line", self._lines, pl.Int64())
         problems = own_cells.bad_lines(self._bad)
-        return Rows(pl.DataFrame(cells), lines, problems=problems, columns=tuple(columns))
+        return Rows(pl.DataFrame(cells), lines, problems=problems, columns=columns)
 
 
-def _chosen_columns(block: Block, names: Iterable[str]) -> ChosenColumns | None:
-    try:
-        return choose(block, list(names))
-    except UnfitError:
-        return None
-
-
-def _parse_objects(data: bytes, before: int) -> tuple[list[dict[str, Any]], list[int], list[int]]:
+def _parse_objects(
+    data: bytes, lines: Sequence[int]
+) -> tuple[list[dict[str, Any]], Sequence[int], list[int]]:
     """Return the objects of some lines, the line of each, and the lines without one."""
-    count = data.count(b"\n") + (not data.endswith(b"\n"))
     try:
         objects = _decode_lines(data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except _NOT_JSON:
         objects = []
-    lines, bad = list(range(before + 1, before + count + 1)), list[int]()
-    if len(objects) != count or {*map(type, objects)} != {dict}:
+    bad = list[int]()
+    if len(objects) != len(lines) or {*map(type, objects)} != {dict}:
         text = data.decode("utf-8", "replace")
-        objects, lines, bad = own_cells.json_objects(text, before)
+        objects, lines, bad = own_cells.json_objects(text, lines[0] - 1)
     if b"[" in data or data.count(b"{") != len(objects):
         objects = [own_cells.flattened(each) for each in objects]
     return objects, lines, bad

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import polars as pl
@@ -30,6 +31,7 @@ _BETWEEN = " - "
 _LOW, _HIGH = "__MIN", "__MAX"
 #: And the columns of a panel that is grouped: `optimizer: adam - metric`.
 _GROUP = re.compile(r"[\w./ -]+: \S")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 #: The column of the lines, beside those of a table.
 LINE = "\0line"
 #: Rows of another width than the header: none.
@@ -49,8 +51,8 @@ def rows_of(data: bytes) -> Rows:
     problems: list[Problem] = []
     columns = unique(names, problems)
     frame, unfit, again = in_columns(names, columns, cells_of(lines, at + 1, delimiter))
-    problems += [*wrong_width(unfit, len(names), len(lines)), *repeated_header(again)]
-    return Rows(frame.drop(LINE), frame[LINE].rename("line"), problems=problems)
+    problems += row_problems(unfit, len(names), len(lines), again)
+    return Rows(frame.drop(LINE), frame[LINE], problems=problems)
 
 
 def _parquet(data: bytes) -> Rows:
@@ -58,14 +60,12 @@ def _parquet(data: bytes) -> Rows:
         held = pl.scan_parquet(io.BytesIO(data))
         rows = held.select(pl.len()).collect().item()
         # A value takes at least eight bytes as a cell; in the file a million may take a few.
-        limits.expect_size(
-            8 * rows * len(held.collect_schema()), limits.whole_file_limit(), "its cells are "
-        )
+        size = 8 * rows * len(held.collect_schema())
+        limits.expect_size(size, limits.whole_file_limit(), "its cells are ")
         frame = held.collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        raise UnfitError(
-            "unreadable_file", f"not a Parquet file: {error}".partition("\n")[0]
-        ) from error
+        reason = f"not a Parquet file: {error}".partition("\n")[0]
+        raise UnfitError("unreadable_file", reason) from error
     return Rows(frame, pl.Series("line", [None] * frame.height, pl.Int64()))
 
 
@@ -110,16 +110,16 @@ def _quoted(lines: Sequence[str], first: int, delimiter: str) -> pl.DataFrame:
     numbers, cells = [], []
     at = first
     while at < len(lines):
-        end = at + _lines_of_row(lines, at)
-        row = _cells("\n".join(lines[at:end]), delimiter)
+        quotes = accumulate(line.count('"') for line in lines[at : at + _MOST_LINES])
+        # An unclosed quote takes only its own line.
+        taken = next((taken for taken, count in enumerate(quotes, start=1) if count % 2 == 0), 1)
+        row = _cells("\n".join(lines[at : at + taken]), delimiter)
         if any(cell.strip() for cell in row):
             numbers.append(at + 1)
             cells.append(row)
-        at = end
-    return pl.DataFrame(
-        {"line": numbers, "cells": cells},
-        schema={"line": pl.Int64(), "cells": pl.List(pl.String())},
-    )
+        at += taken
+    schema = {"line": pl.Int64(), "cells": pl.List(pl.String())}
+    return pl.DataFrame({"line": numbers, "cells": cells}, schema)
 
 
 def _cells(text: str, delimiter: str) -> list[str]:
@@ -128,16 +128,6 @@ def _cells(text: str, delimiter: str) -> list[str]:
         return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
     except csv.Error:
         return text.split(delimiter)
-
-
-def _lines_of_row(lines: Sequence[str], at: int) -> int:
-    """Return how many lines a row takes; an unclosed quote takes only its own line."""
-    quotes = 0
-    for taken, line in enumerate(lines[at : at + _MOST_LINES], start=1):
-        quotes += line.count('"')
-        if quotes % 2 == 0:
-            return taken
-    return 1
 
 
 def in_columns(
@@ -158,11 +148,6 @@ def in_columns(
     return frame.filter(~repeated).rename({"line": LINE, **named}), unfit, again
 
 
-def repeated_header(lines: Sequence[int]) -> list[Problem]:
-    """Return the first lines that repeat the header."""
-    return [Problem("repeated_header", "repeated header", "info", at) for at in lines[:_NAMED]]
-
-
 def unique(header: Sequence[str], problems: list[Problem]) -> list[str]:
     """Return distinct names: a second column of a name is called `name (2)`."""
     names: list[str] = []
@@ -179,17 +164,20 @@ def unique(header: Sequence[str], problems: list[Problem]) -> list[str]:
     return names
 
 
-def wrong_width(rows: pl.DataFrame, width: int, lines: int) -> list[Problem]:
-    """Return the first rows of another width than the header, and how many more there are."""
+def row_problems(
+    unfit: pl.DataFrame, width: int, lines: int, again: Sequence[int]
+) -> list[Problem]:
+    """Return the first rows of another width than the header, and lines that repeat it."""
     problems = []
-    for line, number in rows.select("line", "width").head(_NAMED).iter_rows():
+    for line, number in unfit.head(_NAMED).iter_rows():
         where = ", the file ends here" if line == lines else ""
         text = f"a row of {number} cells, but the header has {width}{where}: ignored"
         problems.append(Problem("row_width", text, "error", line))
-    if rows.height > _NAMED:
-        text = f"{rows.height - _NAMED:,} more rows of another width: ignored"
+    if unfit.height > _NAMED:
+        text = f"{unfit.height - _NAMED:,} more rows of another width: ignored"
         problems.append(Problem("row_width", text, "error"))
-    return problems
+    repeated = (Problem("repeated_header", "repeated header", "info", at) for at in again[:_NAMED])
+    return [*problems, *repeated]
 
 
 def without_quotes(data: bytes, delimiter: str) -> bytes | None:
@@ -204,52 +192,47 @@ def without_quotes(data: bytes, delimiter: str) -> bytes | None:
 def _json(text: str) -> Rows:
     """Return the rows of JSON lines, or of one JSON value that holds a table."""
     lines = [line for line in text.split("\n") if line.strip()]
-    first = json_value(lines[0])
-    if isinstance(first, dict) and (len(lines) > 1 or not _holds_table(first)):
-        return _json_lines(text)
-    value = first if len(lines) == 1 else json_value(text)
+    value = json_value(lines[0])
+    if isinstance(value, dict) and (len(lines) > 1 or not _holds_table(value)):
+        value = None
+    else:
+        value = value if len(lines) == 1 else json_value(text)
+        if value is None and (len(lines) == 1 or not lines[0].lstrip().startswith("{")):
+            reason = "invalid JSON: neither one value nor one value per line"
+            raise UnfitError("unreadable_file", reason)
+    bad: list[int] = []
     if value is None:
-        if len(lines) == 1 or not lines[0].lstrip().startswith("{"):
-            raise UnfitError(
-                "unreadable_file", "invalid JSON: neither one value nor one value per line"
-            )
-        return _json_lines(text)
-    records = list(_rows_in_value(value))
+        records, numbers, bad = json_objects(text, 0)
+        reason = "no line is a JSON object"
+    else:
+        records = list(_rows_in_value(value))
+        numbers = [None] * len(records)
+        reason = "JSON without a table: no list of objects, no columns"
     if not records:
-        raise UnfitError("no_table", "JSON without a table: no list of objects, no columns")
-    return _records_to_columns(records, [None] * len(records), [])
-
-
-def _json_lines(text: str) -> Rows:
-    records, numbers, bad = json_objects(text, 0)
-    if not records:
-        raise UnfitError("no_table", "no line is a JSON object")
-    return _records_to_columns(records, numbers, bad_lines(bad))
+        raise UnfitError("no_table", reason)
+    flat = [flattened(record) for record in records]
+    names = dict.fromkeys(name for record in flat for name in record)
+    columns = [series(name, [record.get(name) for record in flat]) for name in names]
+    lines_of = pl.Series("line", numbers, pl.Int64())
+    return Rows(pl.DataFrame(columns), lines_of, problems=bad_lines(bad))
 
 
 def json_objects(text: str, before: int) -> tuple[list[dict[str, Any]], list[int], list[int]]:
     """Return the objects of lines behind some others, the line of each, and lines that are none."""
-    records: list[dict[str, Any]] = []
-    numbers: list[int] = []
-    bad: list[int] = []
+    records, numbers, bad = list[dict[str, Any]](), list[int](), list[int]()
     for number, line in enumerate(text.split("\n"), start=before + 1):
-        if not line.strip():
-            continue
-        value = json_value(line)
-        if isinstance(value, dict):
+        if isinstance(value := json_value(line), dict):
             records.append(value)
             numbers.append(number)
-        else:
+        elif line.strip():
             bad.append(number)
     return records, numbers, bad
 
 
 def bad_lines(bad: Sequence[int]) -> list[Problem]:
     """Return the first lines that are no objects, and how many more there are."""
-    problems = [
-        Problem("bad_line", "not a JSON object: ignored", "error", number)
-        for number in bad[:_NAMED]
-    ]
+    text = "not a JSON object: ignored"
+    problems = [Problem("bad_line", text, "error", line) for line in bad[:_NAMED]]
     if len(bad) > _NAMED:
         text = f"{len(bad) - _NAMED:,} more lines are not JSON objects: ignored"
         problems.append(Problem("bad_line", text, "error"))
@@ -297,15 +280,6 @@ def _column(value: Any) -> dict[str, Any] | None:
     return None
 
 
-def _records_to_columns(
-    records: Sequence[Mapping[str, Any]], lines: Sequence[int | None], problems: list[Problem]
-) -> Rows:
-    flat = [flattened(record) for record in records]
-    names = dict.fromkeys(name for record in flat for name in record)
-    columns = {name: series(name, [record.get(name) for record in flat]) for name in names}
-    return Rows(pl.DataFrame(columns), pl.Series("line", lines, pl.Int64()), problems=problems)
-
-
 def flattened(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return the cells of an object; nested keys are joined as `outer.inner`."""
     cells: dict[str, Any] = {}
@@ -317,44 +291,22 @@ def flattened(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return cells
 
 
-_FLOATS = {float, type(None)}
-
-
-def series(name: str, cells: Sequence[Any], *, as_text: bool = False) -> pl.Series:
+def series(name: str, cells: Sequence[Any], as_text: bool = False) -> pl.Series:
     """Return a column of floats where all are numbers, else of texts."""
-    kinds = {*map(type, cells)}
-    if not as_text and kinds <= {*_FLOATS, int}:
-        floats = cells if kinds <= _FLOATS else [_float(cell) for cell in cells]
-        return pl.Series(name, floats, pl.Float64())
-    return pl.Series(name, [_text(cell) for cell in cells], pl.String())
-
-
-def _float(value: float | None) -> float | None:
-    try:
-        return None if value is None else float(value)
-    except OverflowError:  # an integer of hundreds of digits
-        return None
-
-
-def _text(value: Any) -> str | None:
-    if value is None:
-        return None
-    text = value if isinstance(value, str) else repr(value)
-    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+    if not as_text and {*map(type, cells)} <= {float, int, type(None)}:
+        # Integers of hundreds of digits are null.
+        return pl.Series(name, cells, pl.Float64(), strict=False)
+    texts = (cell if isinstance(cell, str | None) else repr(cell) for cell in cells)
+    return pl.Series(name, [text and _SURROGATE.sub("\ufffd", text) for text in texts], pl.String())
 
 
 def runs_in_columns(names: Sequence[str], block: Block) -> list[str]:
     """Return the columns that hold a metric of one run each, as panels of W&B do."""
     present = set(names)
-    if {metric.name for metric in block.metrics} & present:
+    if any(metric.name in present for metric in block.metrics):
         return []
-    return [
-        name
-        for name in names
-        if _BETWEEN in name
-        and not name.endswith((_LOW, _HIGH))
-        and {f"{name}{_LOW}", f"{name}{_HIGH}"} <= present
-    ]
+    averaged = (name for name in names if {f"{name}{_LOW}", f"{name}{_HIGH}"} <= present)
+    return [name for name in averaged if _BETWEEN in name and not name.endswith((_LOW, _HIGH))]
 
 
 def unpivoted(rows: Rows, block: Block) -> Rows:
@@ -384,20 +336,18 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
     ]
     whole = pl.concat(parts, how="diagonal_relaxed")
     # Means of points close together, or of the runs of a group.
-    means = [
-        name
-        for name in columns
-        if (rows.frame[f"{name}{_LOW}"] != rows.frame[f"{name}{_HIGH}"]).any()
-    ]
+    cells = rows.frame
+    means = [name for name in columns if (cells[f"{name}{_LOW}"] != cells[f"{name}{_HIGH}"]).any()]
     problems = [*rows.problems]
     if means:
         grouped = [name for name in means if _GROUP.match(name)]
-        what = "of the runs of a group, by their names" if grouped else "of the runs of a group"
+        by_name = ", by their names" if grouped else ""
         text = (
-            f"{len(means)} of {len(columns)} columns contain means of several points or {what}, "
-            f"first {(grouped or means)[0]!r}: each is read as one run. The number, the seeds and "
-            "the spread of the runs cannot be recovered: switch off grouping and smoothing of the "
-            "panel before its export, or export each run (`wandb.Api().run(PATH).scan_history()`)"
+            f"{len(means)} of {len(columns)} columns contain means of several points or of the "
+            f"runs of a group{by_name}, first {(grouped or means)[0]!r}: each is read as one run. "
+            "The number, the seeds and the spread of the runs cannot be recovered: switch off "
+            "grouping and smoothing of the panel before its export, or export each run "
+            "(`wandb.Api().run(PATH).scan_history()`)"
         )
         problems.append(Problem("averaged", text, "warning"))
-    return Rows(whole.drop(LINE), whole[LINE].rename("line"), problems=problems)
+    return Rows(whole.drop(LINE), whole[LINE], problems=problems)

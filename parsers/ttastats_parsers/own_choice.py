@@ -43,10 +43,7 @@ class ChosenColumns(msgspec.Struct):
 def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
     """Return which columns of a file a block refers to, guessing what it leaves open.
 
-    Raises
-    ------
-    UnfitError
-        A column that it names is not there, or there is no metric.
+    A column that it names and the file lacks, or no metric at all, is an UnfitError.
     """
     problems: list[Problem] = []
     metrics = _metrics(block, columns, problems)
@@ -56,13 +53,11 @@ def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
     for key, known in names.COUNTS.items():
         listed: Sequence[CountColumn] | None = getattr(block, key)
         if listed is not None:
-            count = _first_listed(listed, columns, key, block)
+            if (count := _first_listed(listed, columns, key, block)) is not None:
+                counts[key] = count
         elif (column := names.first_known(known, columns)) is not None:
-            count = CountColumn(column)
+            counts[key] = CountColumn(column)
             guessed += [f"{key}: {column}"] if column != key else []
-        else:
-            count = None
-        counts |= {} if count is None else {key: count}
     if guessed:
         problems.append(Problem("guessed_column", f"read as {'; '.join(guessed)}", "info"))
     for column in block.run:
@@ -71,42 +66,43 @@ def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
     return ChosenColumns(metrics, clock, tuple(others), counts, problems)
 
 
+def _first_listed(
+    listed: Sequence[_Column], columns: Sequence[str], key: str, block: Block
+) -> _Column | None:
+    """Return the first listed column that the file has; an error if it must have one."""
+    for each in listed:
+        if each.column in columns:
+            return each
+    if listed and key not in block.may_lack:
+        _expect_column(listed[0].column, columns, key)
+    return None
+
+
 def _expect_column(column: str, columns: Sequence[str], key: str) -> None:
     if column not in columns:
-        raise UnfitError(
-            "no_column", f"{key}: no column {column!r}. {_nearest_column(column, columns)}"
-        )
-
-
-def _nearest_column(name: str, columns: Sequence[str]) -> str:
-    return suggestion(name, columns, "Columns", most=12)
+        nearest = suggestion(column, columns, "Columns", most=12)
+        raise UnfitError("no_column", f"{key}: no column {column!r}. {nearest}")
 
 
 def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> tuple[Metric, ...]:
     """Return the metrics that the block names, else those that columns are named like."""
     if block.metrics:
         metrics = tuple(metric for metric in block.metrics if metric.name in columns)
-        if not metrics:
-            metrics = tuple(metric for metric in block.otherwise if metric.name in columns)
-            if not metrics:
-                name = block.metrics[0].name
-                nearest = _nearest_column(name, columns)
-                raise UnfitError("no_metric", f"no column {name!r}. {nearest}")
-            text = "no evaluation was logged: the training metric "
-            text += f"{metrics[0].name} is read in its place"
-            problems.append(Problem("training_metric", text, "warning"))
+        missing = f"no column {block.metrics[0].name!r}."
+        if not metrics and (
+            metrics := tuple(metric for metric in block.otherwise if metric.name in columns)
+        ):
+            text = f"no evaluation was logged: the training metric {metrics[0].name} is read in its"
+            problems.append(Problem("training_metric", f"{text} place", "warning"))
     else:
-        metrics = tuple(
-            Metric(name, higher_is_better(name), guessed=True)
-            for name in names.guess_metrics(columns)
-        )
-        if not metrics:
-            raise UnfitError(
-                "no_metric",
-                f"no column looks like a metric; set one. {_nearest_column('', columns)}",
-            )
-        listed = ", ".join(metric.name for metric in metrics)
-        problems.append(Problem("guessed_metric", f"read as metrics: {listed}", "info"))
+        guessed = names.guess_metrics(columns)
+        metrics = tuple(Metric(name, higher_is_better(name), guessed=True) for name in guessed)
+        missing = "no column looks like a metric; set one."
+        problems.append(Problem("guessed_metric", f"read as metrics: {', '.join(guessed)}", "info"))
+    if not metrics:
+        name = block.metrics[0].name if block.metrics else ""
+        nearest = suggestion(name, columns, "Columns", most=12)
+        raise UnfitError("no_metric", f"{missing} {nearest}")
     problems += directions(metrics)
     return metrics
 
@@ -135,22 +131,9 @@ def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> Tim
         listed = " and ".join(name for name, _ in clocks)
         text = f"{listed} may each be the clock: select one, such as seconds = '{clocks[0][0]} s'"
         problems.append(Problem("two_clocks", text, "warning"))
-        return None
-    if not clocks:
+    if len(clocks) != 1:
         return None
     name, seconds = clocks[0]
     text = f"read as seconds: '{name} {names.UNITS[seconds]}'"
     problems.append(Problem("guessed_clock", text, "info"))
     return TimeColumn(name, seconds)
-
-
-def _first_listed(
-    listed: Sequence[_Column], columns: Sequence[str], key: str, block: Block
-) -> _Column | None:
-    """Return the first listed column that the file has; an error if it must have one."""
-    for each in listed:
-        if each.column in columns:
-            return each
-    if listed and key not in block.may_lack:
-        _expect_column(listed[0].column, columns, key)
-    return None

@@ -15,10 +15,8 @@ from ttastats_parsers.own_rows import Rows
 _COMMANDS = r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07"
 #: Which process wrote the line: `[default0]:`, `[rank0]:`, `[1,0]<stdout>:`.
 _RANK = r"^\[(?:(?:default|rank)\d+|\d+,\d+)\](?:<std\w+>)?:\s?"
-_BEGINS = "\0begins"
-_LINE = "\0line"
-#: A line may hold several that `\r` parts.
-_AT = "\0at"
+#: Columns beside those of the groups: a line may hold several that `\r` parts.
+_AT, _LINE, _BEGINS = _PLACE = ("\0at", "\0line", "\0begins")
 
 
 def rows_of(log: Log) -> Rows:
@@ -36,37 +34,31 @@ def rows_of(log: Log) -> Rows:
     if frame.is_empty():
         patterns = " or ".join(repr(pattern) for pattern in block.line)
         raise UnfitError("no_line", f"no line matches {patterns}")
-    lines = frame[_LINE].rename("line")
-    begins = frame[_BEGINS].rename("begins")
-    named = frame.drop(_AT, _LINE, _BEGINS)
-    known = [name for name in named.columns if not named[name].is_null().all()]
-    return Rows(named.select(known), lines, begins, carried=True)
+    cells = frame.drop(*_PLACE)
+    known = [name for name in cells.columns if not cells[name].is_null().all()]
+    return Rows(cells.select(known), frame[_LINE], frame[_BEGINS], carried=True)
 
 
 def _join_lines(frame: pl.DataFrame) -> pl.DataFrame:
     """Return lines joined into rows: a repeated group begins the next row."""
     rows: list[dict[str, Any]] = []
     for row in frame.iter_rows(named=True):
-        told = {
-            name: cell
-            for name, cell in row.items()
-            if name not in {_AT, _LINE, _BEGINS} and cell is not None
+        cells = {
+            name: cell for name, cell in row.items() if name not in _PLACE and cell is not None
         }
         is_new = not rows or row[_BEGINS]
-        if is_new or any(rows[-1][name] not in {None, cell} for name, cell in told.items()):
+        if is_new or any(rows[-1][name] not in {None, cell} for name, cell in cells.items()):
             rows.append(row)
         else:
-            rows[-1] |= told
+            rows[-1] |= cells
     return pl.DataFrame(rows, schema=frame.schema)
 
 
 def _split_lines(data: bytes, first: int) -> pl.DataFrame:
     r"""Return the lines of some bytes with numbers; parts between lone `\r` are separate."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
-    lines = pl.DataFrame({"text": pl.Series(text.split("\n"), dtype=pl.String())}).with_row_index(
-        _LINE, offset=first
-    )
-    lines = lines.with_columns(pl.col(_LINE).cast(pl.Int64()))
+    lines = pl.DataFrame({"text": text.split("\n")}, {"text": pl.String()})
+    lines = lines.with_columns(pl.int_range(first, pl.len() + first).alias(_LINE))
     if "\r" in text:
         lines = lines.with_columns(pl.col("text").str.split("\r")).explode("text")
     lines = lines.with_row_index(_AT)
@@ -92,7 +84,7 @@ def _match_lines(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
     if frame[_AT].is_unique().all():
         return frame
     # What several expressions match in a line stands together.
-    others = [name for name in frame.columns if name not in {_AT, _LINE, _BEGINS}]
+    others = [name for name in frame.columns if name not in _PLACE]
     return frame.group_by(_AT, _LINE, maintain_order=True).agg(
         pl.col(_BEGINS).any(), *(pl.col(name).drop_nulls().last() for name in others)
     )

@@ -40,13 +40,11 @@ def whole(number: float | None) -> int | None:
 def not_numbers(cells: pl.Series, values: pl.Series, lines: pl.Series) -> list[Problem]:
     """Return which cells of a column are texts where a number belongs, NaN or infinite."""
     column = cells.name
-    odd = ~values.is_finite() & values.is_not_null()
+    words = values if cells.dtype.is_numeric() else texts(cells)
     kinds: list[tuple[str, Severity, pl.Series, pl.Series]] = [
-        ("not_finite", "warning", values.cast(pl.String()), odd)
+        ("not_a_number", "error", words, words.is_not_null() & values.is_null()),
+        ("not_finite", "warning", values.cast(pl.String()), ~values.is_finite()),
     ]
-    if not cells.dtype.is_numeric():
-        words = texts(cells)
-        kinds.insert(0, ("not_a_number", "error", words, words.is_not_null() & values.is_null()))
     problems = []
     for code, severity, shown, is_odd in kinds:
         where = is_odd.arg_true().to_list()
@@ -65,35 +63,28 @@ def in_one_unit(metric: Metric, values: Sequence[float]) -> tuple[Metric, Proble
 
     Values above 1 would all meet a target such as 0.97, and values below 1 never one of 97.
     """
-    reason = _unit_slip(metric, values)
-    if reason is None:
+    name, target = metric.name, metric.target
+    if target is None or not metric.higher_is_better or not values:
         return metric, None
-    problem = Problem("percent_or_fraction", reason, "error")
-    return Metric(metric.name, metric.higher_is_better), problem
-
-
-def _unit_slip(metric: Metric, values: Sequence[float]) -> str | None:
-    """Return why percentages and fractions seem confused in a metric, or None."""
-    if metric.target is None or not metric.higher_is_better or not values:
-        return None
     low, high = min(values), max(values)
-    if metric.percent and high <= 1.0 and metric.target * 100 > 1.0 and len(values) > 1:
-        return (
-            f"{metric.name} is at most {high:g}: are these fractions? Then write "
-            f"'{metric.name} >= {metric.target:g}'"
+    if metric.percent and high <= 1.0 < target * 100 and len(values) > 1:
+        text = f"{name} is at most {high:g}: are these fractions? Then write '{name} >= {target:g}'"
+    elif not metric.percent and 0 < target < 1.0 < high and low >= 0.0:
+        text = (
+            f"{name} is as high as {high:g} and its target {target:g}: are these percentages? "
+            f"Then write '{name} >= {target * 100:g} %'"
         )
-    if not metric.percent and 0 < metric.target < 1.0 and high > 1.0 and low >= 0.0:
-        return (
-            f"{metric.name} is as high as {high:g} and its target {metric.target:g}: are these "
-            f"percentages? Then write '{metric.name} >= {metric.target * 100:g} %'"
+    elif not metric.percent and 1.0 < target <= 100.0 and 0.0 <= low <= high <= 1.0 < len(values):
+        text = (
+            f"{name} lies between {low:g} and {high:g} and its target is {target:g}: are these "
+            f"fractions? Then write '{name} >= {target / 100:g}'"
         )
-    is_fraction = low >= 0.0 and high <= 1.0 < len(values)
-    if not metric.percent and 1.0 < metric.target <= 100.0 and is_fraction:
-        return (
-            f"{metric.name} lies between {low:g} and {high:g} and its target is {metric.target:g}: "
-            f"are these fractions? Then write '{metric.name} >= {metric.target / 100:g}'"
-        )
-    return None
+    else:
+        return metric, None
+    return Metric(name, metric.higher_is_better), Problem("percent_or_fraction", text, "error")
+
+
+_DURATION = r"^(?:(?P<d>\d+) days?, )?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d\d(?:\.\d+)?)$"
 
 
 def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
@@ -101,33 +92,28 @@ def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
 
     A duration may be written `1:02:03`, or `02:03` for minutes and seconds.
     """
-    if clock.format is None or clock.format == "unix":
-        seconds = numbers(cells).cast(pl.Float64) * clock.seconds
-        seconds = pl.select(pl.when(seconds.is_finite()).then(seconds)).to_series()
-        if clock.format is None and not cells.dtype.is_numeric():
-            parts = texts(cells).str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
-            days, hours = (parts[name].fill_null(0.0) for name in "dh")
-            written = days * 86_400.0 + hours * 3600.0 + parts["m"] * 60.0 + parts["s"]
-            seconds = seconds.fill_null(written)
-        return seconds
-    return _seconds_since_1970(texts(cells), clock.format)
-
-
-_DURATION = r"^(?:(?P<d>\d+) days?, )?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d\d(?:\.\d+)?)$"
+    if clock.format not in {None, "unix"}:
+        return _seconds_since_1970(texts(cells), str(clock.format))
+    seconds = numbers(cells) * clock.seconds
+    seconds = seconds.set(~seconds.is_finite(), None)
+    if clock.format is None and not cells.dtype.is_numeric():
+        parts = texts(cells).str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
+        days, hours = (parts[name].fill_null(0.0) for name in "dh")
+        written = days * 86_400.0 + hours * 3600.0 + parts["m"] * 60.0 + parts["s"]
+        seconds = seconds.fill_null(written)
+    return seconds
 
 
 def is_dated(clock: TimeColumn | None) -> bool:
     """Return whether a clock has dates, so that the start of a run is known."""
-    if clock is None or clock.format is None:
-        return False
-    return clock.format == "unix" or any(part in clock.format for part in ("%Y", "%y", "%F", "%s"))
+    form = (clock.format if clock else None) or ""
+    return form == "unix" or any(part in form for part in ("%Y", "%y", "%F", "%s"))
 
 
 def tells_day(form: str | None) -> bool:
     """Return whether the format of a clock includes the day; true without stamps."""
-    return form is None or any(
-        part in form for part in ("%d", "%j", "%s", "%F", "unix", "%e", "%c")
-    )
+    days = ("%d", "%e", "%j", "%F", "%s", "%c", "unix")
+    return form is None or any(part in form for part in days)
 
 
 def _seconds_since_1970(stamps: pl.Series, form: str) -> pl.Series:
@@ -143,7 +129,7 @@ def _seconds_since_1970(stamps: pl.Series, form: str) -> pl.Series:
         form = before.removesuffix(mark) + after
     if not any(part in form for part in ("%Y", "%y", "%F", "%s", "%c")):
         stamps, form = "2000 " + stamps, f"%Y {form}"
-    if not any(part in form for part in ("%d", "%e", "%j", "%F", "%s", "%c")):
+    if not tells_day(form):
         stamps, form = "01-01 " + stamps, f"%m-%d {form}"
     zoned = "%z" in form or "%Z" in form
     kind = pl.Datetime("us", "UTC") if zoned else pl.Datetime("us")

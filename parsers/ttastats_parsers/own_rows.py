@@ -6,6 +6,8 @@ The columns of a file become a frame of numbers: `row`, `line`, `run`, `step`, `
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 from msgspec import Struct, field
 
@@ -19,6 +21,8 @@ _APART = 0.05
 #: Stamps of several processes may be written a little out of order.
 _STAMPS_APART = 1.0
 COUNTS = ("step", "epoch", "samples")
+#: The columns of all metrics.
+_METRICS = (r"^m\d+$",)
 
 
 class Rows(Struct, frozen=True, eq=False):
@@ -35,6 +39,11 @@ class Rows(Struct, frozen=True, eq=False):
     carried: bool = False
     problems: list[Problem] = field(default_factory=list)
     columns: tuple[str, ...] = ()
+
+
+def evaluated_rows(frame: pl.DataFrame, metrics: Sequence[str] = _METRICS) -> pl.DataFrame:
+    """Return the rows that hold a value of any of some metrics, or of any at all."""
+    return frame.filter(pl.any_horizontal(pl.col(metrics).is_not_null()))
 
 
 def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
@@ -63,11 +72,11 @@ def _numeric_columns(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
     if (clock := chosen.clock) is not None:
         columns["seconds"] = times(cells[clock.column], clock)
         for other in chosen.other_clocks if _is_plain(clock) else ():
-            told = times(cells[other.column], other)
+            seconds = times(cells[other.column], other)
             if other.format is not None:
-                columns["stamped"] = told
+                columns["stamped"] = seconds
             elif rows.carried and _is_plain(other):  # in ms here, and in minutes there
-                columns["seconds"] = columns["seconds"].fill_null(told)
+                columns["seconds"] = columns["seconds"].fill_null(seconds)
         stamps = texts(cells[clock.column]).drop_nulls()
         if len(stamps) and columns["seconds"].is_null().all():
             what = f"time stamps with the format {clock.format!r}" if clock.format else "numbers"
@@ -77,8 +86,7 @@ def _numeric_columns(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
             if clock.per not in cells.columns:
                 raise UnfitError("no_column", f"seconds: no column {clock.per!r}")
             columns["of_one"] = numbers(cells[clock.per])
-    frame = pl.DataFrame({name: column.rename(name) for name, column in columns.items()})
-    return frame.with_row_index("row")
+    return pl.DataFrame(columns).with_row_index("row")
 
 
 def _is_plain(clock: TimeColumn) -> bool:
@@ -87,13 +95,12 @@ def _is_plain(clock: TimeColumn) -> bool:
 
 def _run_numbers(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.Series:
     """Return the run number of each row, from 0 in the order in which runs begin."""
-    named = pl.Series("run", [0] * frame.height, pl.Int64())
+    if block.new_run == "row":
+        return frame["row"].cast(pl.Int64())
+    named = pl.repeat(0, frame.height, dtype=pl.Int64(), eager=True)
     if block.run:
         keys = rows.frame.select(texts(rows.frame[name]).alias(name) for name in block.run)
-        keys = keys.select(pl.all().forward_fill()) if rows.carried else keys
-        named = _number_keys(keys)
-    if block.new_run == "row":
-        return frame["row"].cast(pl.Int64()).alias("run")
+        named = _number_keys(keys.select(pl.all().forward_fill()) if rows.carried else keys)
     if block.new_run is None:
         return named
     begins: pl.Expr | pl.Series = pl.lit(False)
@@ -101,19 +108,16 @@ def _run_numbers(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.Series:
         begins = _goes_back(_restart_column(block.new_run, frame))
     elif rows.begins is not None:
         begins = rows.begins
-    both = (
-        frame.with_columns(run=named)
-        .with_columns(begins=begins)
-        .select("run", begun=pl.col("begins").cast(pl.Int64()).cum_sum().over("run"))
-    )
-    return _number_keys(both)
+    begun = pl.col("begins").cast(pl.Int64()).cum_sum().over("run")
+    both = frame.with_columns(run=named).with_columns(begins=begins)
+    return _number_keys(both.select("run", begun=begun))
 
 
 def _restart_column(back: str, frame: pl.DataFrame) -> str:
     """Return the column that shows restarts: time, or the first count of progress."""
-    progress = next((count for count in COUNTS if count in frame.columns), None)
-    name = "seconds" if back == "time back" else progress
-    if name is None or name not in frame.columns:
+    names = ("seconds",) if back == "time back" else COUNTS
+    name = next((name for name in names if name in frame.columns), None)
+    if name is None:
         wanted = "seconds" if back == "time back" else "step, epoch or samples"
         raise UnfitError("no_column", f"{back!r}: no column of {wanted} is known")
     return name
@@ -129,33 +133,53 @@ def _number_keys(keys: pl.DataFrame) -> pl.Series:
     """Return numbers for the distinct rows of some keys, in order of appearance."""
     known = keys.unique(maintain_order=True).with_row_index("number")
     joined = keys.join(known, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")
-    return joined["number"].cast(pl.Int64()).alias("run")
+    return joined["number"].cast(pl.Int64())
 
 
 def _with_seconds(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> pl.DataFrame:
     """Return the rows with seconds since the start of each run, and its date if known."""
     none = pl.lit(None, pl.Float64())
-    frame = frame.with_columns(first_stamp=none)
     if clock is None:
-        return frame.with_columns(seconds=none)
-    seconds = pl.col("seconds")
-    if clock.alone:
-        frame = frame.with_columns(seconds=_sum_with_those_between())
-    elif clock.per is not None:
-        frame = frame.with_columns(seconds=_sum_of_iterations())
-    elif clock.summed:
-        frame = frame.with_columns(seconds=_sum_of_parts())
+        return frame.with_columns(seconds=none, first_stamp=none)
+    seconds, first = pl.col("seconds"), none
+    if clock.per is not None or clock.summed:
+        seconds = _summed_seconds(clock)
     elif clock.format is not None:
         first = seconds.drop_nulls().first().over("run")
         if not tells_day(clock.format):
             midnights = _goes_back("seconds").cast(pl.Int64()).cum_sum().over("run")
             seconds = seconds + midnights * 86_400.0
-        frame = frame.with_columns(first_stamp=first).with_columns(
-            seconds=seconds - pl.col("first_stamp")
-        )
+        seconds = seconds - first
+    frame = frame.with_columns(seconds=seconds, first_stamp=first)
     if carried or clock.per is not None:
         frame = frame.with_columns(pl.col("seconds").forward_fill().over("run"))
     return frame
+
+
+def _summed_seconds(clock: TimeColumn) -> pl.Expr:
+    """Return the seconds of a run where each row has those of its own part."""
+    seconds, number = pl.col("seconds"), pl.col("of_one")
+    if clock.alone:
+        # Those of iterations that are told, and the usual time of each between them. A row that
+        # tells the time of iteration n is written after it, one without a time before it. Usual is
+        # the median, which neither compilation nor an evaluation in a few of them moves.
+        number = number.forward_fill()
+        done = number + seconds.is_not_null()
+        before = done.shift(1).fill_null(number)
+        between = (done - before - seconds.is_not_null()).clip(lower_bound=0)
+        usual = seconds.quantile(0.5, "lower")
+        return (seconds.fill_null(0.0) + between.fill_null(0) * usual).cum_sum().over("run")
+    if clock.per is not None:
+        # The time of one iteration times how many there were since the row before.
+        both = seconds.is_not_null() & number.is_not_null()
+        count = pl.when(both).then(number)
+        before = count.forward_fill().shift(1).over("run").fill_null(0.0)
+        passed = pl.when(count > before).then(count - before).otherwise(count)
+        return pl.when(both).then((seconds * passed).cum_sum().over("run"))
+    # A bar that is drawn again as it ends tells the same part.
+    line = pl.col("line")
+    again = (seconds == seconds.shift(1)) & (line - line.shift(1) <= 1)
+    return pl.when(~again.fill_null(value=False)).then(seconds).cum_sum().over("run")
 
 
 def _check_clocks(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
@@ -168,42 +192,10 @@ def _check_clocks(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
     )
     apart = (pl.col("seconds") - pl.col("stamped")).abs()
     longer = pl.max_horizontal("seconds", "stamped")
-    for own, stamped in (
-        spans.filter(apart > _APART * longer + 1.0).select("seconds", "stamped").iter_rows()
-    ):
-        name = chosen.clock.column
-        text = f"{own:,.6g} s by {name}, {stamped:,.6g} s by the time stamps: {name} is used"
+    name = chosen.clock.column
+    for _, seconds, stamped in spans.filter(apart > _APART * longer + 1.0).iter_rows():
+        text = f"{seconds:,.6g} s by {name}, {stamped:,.6g} s by the time stamps: {name} is used"
         chosen.problems.append(Problem("clocks_differ", text, "warning"))
-
-
-def _sum_of_parts() -> pl.Expr:
-    """Sum the times of parts; a bar that is drawn again as it ends tells the same part."""
-    seconds, line = pl.col("seconds"), pl.col("line")
-    again = (seconds == seconds.shift(1)) & (line - line.shift(1) <= 1)
-    return pl.when(~again.fill_null(value=False)).then(seconds).cum_sum().over("run")
-
-
-def _sum_with_those_between() -> pl.Expr:
-    """Sum the times of the iterations that are told, and the usual time of each between them.
-
-    A row that tells the time of iteration n is written after it, one without a time before it.
-    Usual is the median, which neither compilation nor an evaluation in a few of them moves.
-    """
-    own, number = pl.col("seconds"), pl.col("of_one").forward_fill()
-    done = number + own.is_not_null()
-    before = done.shift(1).fill_null(number)
-    between = (done - before - own.is_not_null()).clip(lower_bound=0)
-    usual = own.quantile(0.5, "lower")
-    return (own.fill_null(0.0) + between.fill_null(0) * usual).cum_sum().over("run")
-
-
-def _sum_of_iterations() -> pl.Expr:
-    """Sum the time of one iteration times how many there were since the row before."""
-    both = pl.col("seconds").is_not_null() & pl.col("of_one").is_not_null()
-    count = pl.when(both).then(pl.col("of_one"))
-    before = count.forward_fill().shift(1).over("run").fill_null(0.0)
-    passed = pl.when(count > before).then(count - before).otherwise(count)
-    return pl.when(both).then((pl.col("seconds") * passed).cum_sum().over("run"))
 
 
 def _with_counts(frame: pl.DataFrame, chosen: ChosenColumns, *, carried: bool) -> pl.DataFrame:
@@ -220,14 +212,13 @@ def _with_counts(frame: pl.DataFrame, chosen: ChosenColumns, *, carried: bool) -
 
 
 def _mark_failed(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.DataFrame:
+    """Return the rows without the metrics of those that the block says failed."""
     condition = block.failed
     if condition is None or condition.column not in rows.frame.columns:
         return frame.with_columns(failed=pl.lit(False))
     has_failed = texts(rows.frame[condition.column]).is_in(condition.values).fill_null(value=False)
-    metrics = [name for name in frame.columns if name[0] == "m" and name[1:].isdigit()]
-    return frame.with_columns(has_failed.alias("failed")).with_columns(
-        pl.when(~pl.col("failed")).then(pl.col(name)).alias(name) for name in metrics
-    )
+    frame = frame.with_columns(failed=has_failed)
+    return frame.with_columns(pl.when(~pl.col("failed")).then(pl.col(*_METRICS)))
 
 
 def _join_sessions(frame: pl.DataFrame, resume: str, problems: list[Problem]) -> pl.DataFrame:
@@ -273,8 +264,7 @@ def _known_count(frame: pl.DataFrame) -> str | None:
 
 def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) -> None:
     """Raise an error if step or time goes back between evaluations."""
-    metrics = [f"m{number}" for number in range(len(chosen.metrics))]
-    evaluated = frame.filter(pl.any_horizontal(pl.col(metrics).is_not_null()))
+    evaluated = evaluated_rows(frame)
     name = _known_count(evaluated)
     if name is not None:
         back = evaluated.select("line", name, back=_goes_back(name), run="run").filter("back")
@@ -297,7 +287,7 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
     if name not in {"step", "samples"}:
         return
     for number, metric in enumerate(chosen.metrics):
-        evaluated = frame.filter(pl.col(f"m{number}").is_not_null())
+        evaluated = evaluated_rows(frame, [f"m{number}"])
         rise = pl.col("seconds").diff().over("run")
         again = (pl.col(name).diff().over("run") == 0) & (rise.is_null() | (rise <= 0))
         repeats = evaluated.filter(again)
@@ -313,18 +303,15 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
 
 
 def _went_back_error(what: str, column: str, line: int | None, number: int) -> UnfitError:
-    times_ = f"{number:,} times, first here" if number > 1 else "here"
+    where = f"{number:,} times, first here" if number > 1 else "here"
     of_an_epoch = {
         "step": 'a new epoch of one run: new_epoch = "step back" (--new-epoch "step back")',
         "time": "a clock that restarts in each epoch: seconds = 'COLUMN UNIT' with another "
         "column (--seconds), or seconds = '' for none",
     }
-    choices = (
-        f'a new run: new_run = "{what} back" (--new-run "{what} back"), or run = "COLUMN" '
-        "if a column identifies runs",
-        of_an_epoch[what],
-        f'a resumed run: resume = "{what} back" (--resume "{what} back")',
+    text = (
+        f'{column} decreases ({where}). It may be a new run: new_run = "{what} back" '
+        f'(--new-run "{what} back"), or run = "COLUMN" if a column identifies runs; '
+        f'{of_an_epoch[what]}; a resumed run: resume = "{what} back" (--resume "{what} back")'
     )
-    return UnfitError(
-        f"{what}_back", f"{column} decreases ({times_}). It may be {'; '.join(choices)}", line
-    )
+    return UnfitError(f"{what}_back", text, line)

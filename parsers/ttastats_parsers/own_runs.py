@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import polars as pl
-from msgspec import structs
 from msgspec.structs import replace
 
 from ttastats.base import limits
@@ -19,7 +18,8 @@ from ttastats.formats.own_logs.block import BACK, FIELDS, Block, Metric, run_fie
 from ttastats_parsers.checkpoints import score_of
 from ttastats_parsers.own_choice import ChosenColumns, UnfitError, choose
 from ttastats_parsers.own_numbers import in_one_unit, is_dated, numbers, texts, whole
-from ttastats_parsers.own_rows import Rows, numbered
+from ttastats_parsers.own_rows import Rows, evaluated_rows, numbered
+from ttastats_parsers.payloads import date_of
 
 
 def runs_of(rows_of: Callable[[Log], Rows], log: Log) -> Iterator[Run | Problem]:
@@ -41,7 +41,7 @@ def runs_of(rows_of: Callable[[Log], Rows], log: Log) -> Iterator[Run | Problem]
         if block.recognised:  # an undescribed file that looks like that of a preset
             severity = "warning" if problem.code == "no_metric" else problem.severity
             text = f"recognised as {block.preset}, but: {problem.message}"
-            problem = structs.replace(problem, message=text, severity=severity)
+            problem = replace(problem, message=text, severity=severity)
         yield problem
         return
     if block.refined_by:
@@ -50,14 +50,11 @@ def runs_of(rows_of: Callable[[Log], Rows], log: Log) -> Iterator[Run | Problem]
         yield Problem("recognised", f"{text} ({settings})", "info")
     yield from chosen.problems
     limits.expect_evaluations(frame.height * max(1, len(chosen.metrics)))
-    cells_of = _Cells(rows)
+    text_of = cache(lambda column: texts(rows.frame[column]).to_list())
     for part in frame.partition_by("run", maintain_order=True):
         if not _is_preamble(part, rows, block):
-            yield from _run(part, cells_of, log, block, chosen)
-            continue
-        names = [f"m{number}" for number in range(len(chosen.metrics))]
-        left_out = part.filter(pl.any_horizontal(pl.col(names).is_not_null())).height
-        if left_out:
+            yield from _run(part, rows, text_of, log, block, chosen)
+        elif left_out := evaluated_rows(part).height:
             text = f"{left_out:,} evaluations before the first run: ignored"
             yield Problem("before_the_runs", text, "info", part["line"][0])
 
@@ -72,83 +69,99 @@ def _is_preamble(part: pl.DataFrame, rows: Rows, block: Block) -> bool:
 
 
 def _run(
-    part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block, chosen: ChosenColumns
+    part: pl.DataFrame,
+    rows: Rows,
+    text_of: Callable[[str], list[str | None]],
+    log: Log,
+    block: Block,
+    chosen: ChosenColumns,
 ) -> Iterator[Run | Problem]:
+    """Yield the run of a part of the frame; `text_of` returns the texts of a column."""
+    columns = rows.frame.columns
     # From its path, its identifying columns, or its block.
-    cells = {name: cells_of.last(name, part) for name in names_in(block, cells_of.columns)}
-    known = {name: value for name, value in cells.items() if value is not None}
+    known = _last_texts(part, text_of, names_in(block, columns))
     named = {**log.named, **{name: known[name] for name in block.run if name in known}}
     named |= patterns.fill_names(block.fields, {**named, **known})
     benchmark = named.get("benchmark")
-    of_benchmark = [
-        (number, metric)
-        for number, metric in enumerate(chosen.metrics)
-        if metric.benchmark in {None, benchmark}
-    ]
-    if not of_benchmark:
+    metrics: dict[str, Metric] = {}
+    for number, metric in enumerate(chosen.metrics):
+        if metric.benchmark in {None, benchmark}:
+            name = f"m{number}"
+            values = part[name].filter(part[name].is_finite())
+            metrics[name], problem = in_one_unit(metric, values.to_list())
+            if problem is not None:
+                yield problem
+    if not metrics:
         others = ", ".join(str(metric.benchmark) for metric in chosen.metrics)
         text = f"no metric is set for benchmark {benchmark!r} ({others})"
         yield Problem("no_metric", text, "error")
         return
-    metrics = []
-    for number, metric in of_benchmark:
-        values = part[f"m{number}"].filter(part[f"m{number}"].is_finite())
-        fitting, problem = in_one_unit(metric, values.to_list())
-        metrics.append((number, fitting))
-        if problem is not None:
-            yield problem
+    extra: dict[str, Any] = {name: value for name, value in named.items() if name not in FIELDS}
+    if part.height == 1 and not rows.carried:
+        logged = {metric.name for metric in chosen.metrics}
+        others = (name for name in columns if name not in logged and name not in named)
+        extra |= _last_texts(part, text_of, others)
     stamped = chosen.clock is not None and chosen.clock.format is not None
     seconds = part["seconds"].max()
     first = part["first_stamp"][0] if is_dated(chosen.clock) else None
-    # Stamps without a zone are taken for UTC.
-    started = _1970 + timedelta(seconds=first) if first is not None and 0 < first < 4e9 else None
+    training = _training_values(part, rows, chosen, block) if log.metrics == "all" else ()
     yield Run(
         **run_fields(named),
         clock=block.clock or ("wall" if stamped else None),
         clock_zero="first stamp" if stamped else None,
         run_status="aborted" if bool(part["failed"].any()) else "unknown",
         run_seconds=seconds if isinstance(seconds, float) else None,
-        started_at=started,
-        evaluations=(
-            *(_training_values(part, cells_of.rows, chosen, block) if log.metrics == "all" else ()),
-            *_evaluations(part, metrics, block),
-        ),
-        extra=_extra_fields(named, part, cells_of, block, chosen),
+        # Stamps without a zone are taken for UTC.
+        started_at=date_of(first) if first is not None and 0 < first < 4e9 else None,
+        evaluations=(*training, *_evaluations(part, metrics, block)),
+        extra=extra | ({"preset": block.preset} if block.preset else {}),
     )
 
 
-_1970 = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _evaluations(
-    part: pl.DataFrame, metrics: Sequence[tuple[int, Metric]], block: Block
-) -> Iterator[Evaluation]:
-    """Yield the evaluations of a run; rows of equal progress share their checkpoint."""
-    names = [f"m{number}" for number, _ in metrics]
-    evaluated = part.filter(pl.any_horizontal(pl.col(names).is_not_null()))
-    columns = evaluated.select(*_PLACE, *names)
-    index, before, seen = -1, None, set[int]()
-    for line, seconds, epoch, step, samples, *values in columns.iter_rows():
-        progress = (step, epoch, samples)
-        present = {number for number, value in enumerate(values) if value is not None}
-        if index < 0 or progress != before or progress == _UNKNOWN or seen & present:
-            index, before, seen = index + 1, progress, set()
-        seen |= present
-        for number in sorted(present):
-            value = values[number] if abs(values[number]) < float("inf") else None  # NaN is not
-            yield Evaluation(
-                index=index,
-                seconds=seconds,
-                epoch=epoch,
-                step=whole(step),
-                samples=whole(samples),
-                line=line,
-                **score_of(metrics[number][1], value, block.target_source),
-            )
+def _last_texts(
+    part: pl.DataFrame, text_of: Callable[[str], list[str | None]], columns: Iterable[str]
+) -> dict[str, str]:
+    """Return the last text of each column in the rows of a run, of those that have any."""
+    rows = part["row"].to_list()[::-1]
+    cells = {name: text_of(name) for name in columns}
+    last = {
+        name: next((texts[row] for row in rows if texts[row]), None)
+        for name, texts in cells.items()
+    }
+    return {name: text for name, text in last.items() if text is not None}
 
 
 _PLACE = ("line", "seconds", "epoch", "step", "samples")
-_UNKNOWN = (None, None, None)
+
+
+def _evaluation(index: int, place: Sequence[Any], score: Mapping[str, Any]) -> Evaluation:
+    line, seconds, epoch, step, samples = place
+    return Evaluation(
+        index=index,
+        seconds=seconds,
+        epoch=epoch,
+        step=whole(step),
+        samples=whole(samples),
+        line=line,
+        **score,
+    )
+
+
+def _evaluations(
+    part: pl.DataFrame, metrics: Mapping[str, Metric], block: Block
+) -> Iterator[Evaluation]:
+    """Yield the evaluations of a run; rows of equal progress share their checkpoint."""
+    index, before, seen = -1, None, set[str]()
+    for row in evaluated_rows(part, list(metrics)).select(*_PLACE, *metrics).iter_rows():
+        place, values = row[: len(_PLACE)], row[len(_PLACE) :]
+        scores = {name: v for name, v in zip(metrics, values, strict=True) if v is not None}
+        progress = place[2:]
+        if progress != before or set(progress) == {None} or seen & scores.keys():
+            index, before, seen = index + 1, progress, set()
+        seen |= scores.keys()
+        for name, score in scores.items():
+            value = score if abs(score) < float("inf") else None  # NaN is not
+            yield _evaluation(index, place, score_of(metrics[name], value, block.target_source))
 
 
 def _training_values(
@@ -166,33 +179,15 @@ def _training_values(
         for name in rows.frame.columns
         if name not in taken and numbers(rows.frame[name]).is_finite().any()
     ]
-    if not names:
-        return
-    logged = pl.DataFrame(
-        [
-            numbers(column).alias(f"own {number}")
-            for number, column in enumerate(rows.frame.select(names)[part["row"]].get_columns())
-        ]
-    )
-    is_known = logged.select(pl.any_horizontal(pl.all().is_finite())).to_series()
-    known = part.select(_PLACE).hstack(logged).filter(is_known)
-    for index, (line, seconds, epoch, step, samples, *values) in enumerate(
-        known.iter_rows(), start=-known.height
-    ):
-        for name, value in zip(names, values, strict=True):
+    metrics = [Metric(name, higher_is_better(name)) for name in names]
+    cells = rows.frame[part["row"]]
+    logged = part.select(
+        *_PLACE, *(numbers(cells[name]).alias(f"logged {name}") for name in names)
+    ).filter(pl.any_horizontal(pl.col("^logged .*$").is_finite()))
+    for index, row in enumerate(logged.iter_rows(), start=-logged.height):
+        for metric, value in zip(metrics, row[len(_PLACE) :], strict=True):
             if value is not None and abs(value) < float("inf"):
-                yield Evaluation(
-                    index=index,
-                    metric=name,
-                    value=value,
-                    logged_value=value,
-                    seconds=seconds,
-                    higher_is_better=higher_is_better(name),
-                    epoch=epoch,
-                    step=whole(step),
-                    samples=whole(samples),
-                    line=line,
-                )
+                yield _evaluation(index, row[: len(_PLACE)], score_of(metric, value, ""))
 
 
 def names_in(block: Block, columns: Iterable[str]) -> list[str]:
@@ -200,38 +195,3 @@ def names_in(block: Block, columns: Iterable[str]) -> list[str]:
     meant = {*block.run, *block.fields.values()}
     meant.update(name for text in block.fields.values() for name in patterns.PLACE.findall(text))
     return [name for name in columns if name in meant]
-
-
-class _Cells:
-    """The texts of a table's columns, each made once: a table may hold a run in each row."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-        self._texts: dict[str, list[str | None]] = {}
-        self.columns = rows.frame.columns
-
-    def last(self, column: str, part: pl.DataFrame) -> str | None:
-        if column not in self._texts:
-            self._texts[column] = texts(self.rows.frame[column]).to_list()
-        cells = self._texts[column]
-        return next((cells[row] for row in reversed(part["row"].to_list()) if cells[row]), None)
-
-
-def _extra_fields(
-    named: Mapping[str, str],
-    part: pl.DataFrame,
-    cells_of: _Cells,
-    block: Block,
-    chosen: ChosenColumns,
-) -> dict[str, Any]:
-    """Return the fields without a column, and all cells of a run that is one row."""
-    extra: dict[str, Any] = {name: value for name, value in named.items() if name not in FIELDS}
-    if part.height == 1 and not cells_of.rows.carried:
-        metrics = {metric.name for metric in chosen.metrics}
-        for column in cells_of.columns:
-            value = cells_of.last(column, part)
-            if column not in metrics and column not in named and value is not None:
-                extra[column] = value
-    if block.preset:
-        extra["preset"] = block.preset
-    return extra
