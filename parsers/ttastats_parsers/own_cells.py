@@ -200,6 +200,8 @@ def _json(text: str) -> Rows:
         if value is None and (len(lines) == 1 or not lines[0].lstrip().startswith("{")):
             reason = "invalid JSON: neither one value nor one value per line"
             raise UnfitError("unreadable_file", reason)
+    records: Sequence[Mapping[str, Any]]
+    numbers: Sequence[int | None]
     bad: list[int] = []
     if value is None:
         records, numbers, bad = json_objects(text, 0)

@@ -99,8 +99,8 @@ def _run(
     extra: dict[str, Any] = {name: value for name, value in named.items() if name not in FIELDS}
     if part.height == 1 and not rows.carried:
         logged = {metric.name for metric in chosen.metrics}
-        others = (name for name in columns if name not in logged and name not in named)
-        extra |= _last_texts(part, text_of, others)
+        unnamed = (name for name in columns if name not in logged and name not in named)
+        extra |= _last_texts(part, text_of, unnamed)
     stamped = chosen.clock is not None and chosen.clock.format is not None
     seconds = part["seconds"].max()
     first = part["first_stamp"][0] if is_dated(chosen.clock) else None
