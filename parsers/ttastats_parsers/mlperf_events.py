@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from ttastats.formats.dialect import Metrics
 from ttastats_parsers.payloads import as_float, as_mapping
 
 
@@ -70,13 +71,6 @@ class Style(Struct, frozen=True):
     labels_epoch_just_trained: bool = False
 
 
-class Unreadable(NamedTuple):
-    """A line that carries the token but no event that can be understood."""
-
-    line: int
-    text: str
-
-
 #: Bytes of an unreadable line that are kept to show it; a line may have any length.
 _SHOWN = 200
 _KEPT = 100
@@ -133,6 +127,8 @@ LISTED = frozenset(
         "run_clear_caches", "init_stop", "seed",
     }
 )  # fmt: skip
+#: Keys of events that training logs again and again; `tracked_stats` holds several numbers.
+TRAINING_KEYS = ("train_loss", "tracked_stats")
 #: Keys that tell when the weights of a progress label were ready. The end of the training stretch
 #: is better evidence than the start of the evaluation.
 _READY = {"eval_start": 0, "block_stop": 1, "epoch_stop": 1}
@@ -143,26 +139,19 @@ class Trace:
 
     `events` by key, in the order of the file, are all of the keys that count and the first of any
     other; `ready` tells by progress label how good each evidence is, and when it says the weights
-    were ready. `unreadable` are the first lines that carry the token and no event that can be
-    understood, `unreadable_count` is how many there are; `torn_start` if one names `run_start`.
+    were ready. `unreadable` are the first lines, and their texts, that carry the token and no event
+    that can be understood, `unreadable_count` is how many there are; `torn_start` if one names
+    `run_start`.
     """
 
-    __slots__ = (
-        "_listed", "_training", "events", "last_time", "ready", "torn_start", "unreadable",
-        "unreadable_count",
-    )  # fmt: skip
-
-    def __init__(self, training: Iterable[str] = ()) -> None:
-        """Take the keys of training metrics that are wanted.
-
-        They do not tell how long a run was: it is as long where they are not read.
-        """
-        self._training = frozenset(training)
+    def __init__(self, metrics: Metrics) -> None:
+        # They do not tell how long a run was: it is as long where they are not read.
+        self._training = frozenset(TRAINING_KEYS if metrics == "all" else ())
         self._listed = LISTED | self._training
         self.events: dict[str, list[Event]] = {}
         self.ready: defaultdict[float, list[tuple[int, float]]] = defaultdict(list)
         self.last_time = 0.0
-        self.unreadable: list[Unreadable] = []
+        self.unreadable: list[tuple[int, str]] = []
         self.unreadable_count = 0
         self.torn_start = False
 
@@ -201,5 +190,4 @@ class Trace:
         self.unreadable_count += 1
         self.torn_start = self.torn_start or b"run_start" in content[:_SHOWN]
         if len(self.unreadable) < _KEPT:
-            start = content[:_SHOWN].decode("utf-8", "replace")
-            self.unreadable.append(Unreadable(line, start))
+            self.unreadable.append((line, content[:_SHOWN].decode("utf-8", "replace")))

@@ -20,7 +20,7 @@ from ttastats.formats.dialect import NO_EVALUATION, Log
 from ttastats.recording.mllog import RECORDER
 from ttastats_parsers import mlperf_layout, mlperf_power, recorded
 from ttastats_parsers.mlperf_events import Event, Style, Trace, labels_of
-from ttastats_parsers.mlperf_scores import TRAINING_KEYS, evaluations_of, training_of
+from ttastats_parsers.mlperf_scores import evaluations_of, training_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, shown, storable
 
 #: Stamps before 2001 are relative clocks or placeholders, not dates.
@@ -49,11 +49,6 @@ _UNDERSTOOD = frozenset(
 )  # fmt: skip
 
 
-def listed(log: Log) -> Sequence[str]:
-    """Return the keys of which every event counts because training metrics are wanted."""
-    return () if log.metrics == "evaluations" else TRAINING_KEYS
-
-
 def runs_of(
     trace: Trace, log: Log, style: Style, benchmark: str | None = None
 ) -> Iterator[Run | Problem]:
@@ -80,18 +75,14 @@ def _deduplicated(events: list[Event]) -> list[Event]:
         all_differ = len({(event.time, event.value) for event in events}) == len(events)
     except TypeError:  # a value that is a mapping
         all_differ = False
-    if all_differ:
-        return sorted(events, key=_time_or_zero)
-    seen: dict[tuple[Any, ...], Event] = {}
-    for event in events:
-        labels, metric = labels_of(event.metadata), event.metadata.metric
-        identity = (event.time, shown(event.value), shown(labels), shown(metric))
-        seen.setdefault(identity, event)
-    return sorted(seen.values(), key=_time_or_zero)
-
-
-def _time_or_zero(event: Event) -> float:
-    return event.time or 0.0
+    if not all_differ:
+        seen: dict[tuple[Any, ...], Event] = {}
+        for event in events:
+            labels, metric = labels_of(event.metadata), event.metadata.metric
+            identity = (event.time, shown(event.value), shown(labels), shown(metric))
+            seen.setdefault(identity, event)
+        events = list(seen.values())
+    return sorted(events, key=lambda event: event.time or 0.0)
 
 
 def _run(
@@ -103,15 +94,17 @@ def _run(
 ) -> Run:
     problems: list[Problem] = []
     if trace.unreadable:
-        first = min(trace.unreadable)
-        text = f"{trace.unreadable_count} unreadable line(s), first: {first.text.strip()[:100]!r}"
-        problems.append(Problem("unreadable_line", text, "warning", first.line))
+        line, start = min(trace.unreadable)
+        text = f"{trace.unreadable_count} unreadable line(s), first: {start.strip()[:100]!r}"
+        problems.append(Problem("unreadable_line", text, "warning", line))
     recorded_here = RECORDER in by_key
     place = mlperf_layout.place_of(log.folder, style.round, log.round, log.companion)
     if recorded_here:
         place = structs.replace(place, suite="", round=None)
-    named = token_benchmark or _text_or_none(_first_value(by_key, "submission_benchmark"))
-    suite, round_ = place.suite, place.round
+    suite, round_, described = place.suite, place.round, place.described
+    if style.counts_cache_clears:
+        described = _participating(described, len(by_key.get("run_clear_caches", ())))
+    named = token_benchmark or _first_text(by_key, "submission_benchmark")
     benchmark, mismatch = mlperf_layout.benchmark_name(named, place)
     problems += [*mismatch, *place.problems]
     start, stop = _start_and_stop(by_key)
@@ -120,24 +113,16 @@ def _run(
     if recorded_here:
         status, ended = recorded.end_of(status, stop)
         problems += ended
-    targets = _targets_by_metric(by_key, suite, benchmark, round_)
+    targets = _targets_by_metric(by_key, suite, benchmark, round_, problems)
     batch_size = as_int(_first_value(by_key, "global_batch_size"))
-    if not targets:
-        problems.append(_no_target(suite, benchmark, round_))
+    scored = _evaluation_events(by_key)
     if recorded_here:
-        evaluations, score_problems = recorded.evaluations_of(
-            _evaluation_events(by_key), start, targets
-        )
+        evaluations, score_problems = recorded.evaluations_of(scored, start, targets)
     else:
+        known = benchmarks.benchmarks_by_name(suite).get(benchmark or "")
+        samples = _trained_samples(by_key)
         evaluations, score_problems = evaluations_of(
-            _evaluation_events(by_key),
-            trace.ready,
-            start,
-            benchmarks.benchmarks_by_name(suite).get(benchmark or ""),
-            targets,
-            style,
-            batch_size,
-            _trained_samples(by_key),
+            scored, trace.ready, start, known, targets, style, batch_size, samples
         )
     problems += score_problems
     joules = None
@@ -147,19 +132,15 @@ def _run(
     training = training_of(by_key, start) if log.metrics == "all" else ()
     if not evaluations:
         problems.append(NO_EVALUATION)
-    run = Run(
+    return Run(
         suite=suite or None,
         round=round_,
         benchmark=benchmark,
-        division=place.described.division
-        or _text_or_none(_first_value(by_key, "submission_division")),
-        submitter=place.submitter or _text_or_none(_first_value(by_key, "submission_org")),
-        system=place.system or _text_or_none(_first_value(by_key, "submission_platform")),
+        submitter=place.submitter or _first_text(by_key, "submission_org"),
+        system=place.system or _first_text(by_key, "submission_platform"),
         entry=place.entry,
-        hardware=place.described.hardware,
-        accelerators=place.described.accelerators,
-        nodes=place.described.nodes,
-        framework=place.described.framework,
+        **structs.asdict(described)
+        | {"division": described.division or _first_text(by_key, "submission_division")},
         seed=as_int(_first_value(by_key, "seed")),
         global_batch_size=batch_size,
         train_samples=as_int(_first_value(by_key, "train_samples")),
@@ -173,7 +154,6 @@ def _run(
         problems=tuple(problems),
         extra=_extra_fields(by_key, joules),
     )
-    return _with_participating_nodes(run, by_key) if style.counts_cache_clears else run
 
 
 def _start_and_stop(by_key: dict[str, list[Event]]) -> tuple[Event, Event | None]:
@@ -244,14 +224,27 @@ def _end_problems(
 
 
 def _targets_by_metric(
-    by_key: dict[str, list[Event]], suite: str, benchmark: str | None, round_: str | None
+    by_key: dict[str, list[Event]],
+    suite: str,
+    benchmark: str | None,
+    round_: str | None,
+    problems: list[Problem],
 ) -> dict[str, quality.Target]:
-    """Return the targets by metric: the rules', or the log's own if it has one."""
+    """Return the targets by metric, the rules' or the log's own; a problem if there is none."""
     known = benchmarks.targets(suite, benchmark or "", round_)
     logged = [e for e in by_key.get("eval_target", ()) if as_float(e.value) is not None]
     if len(known) > 1 or not logged:
         rules = (replace(target, source="rules") for target in known if target.value is not None)
-        return {target.metric: target for target in rules}
+        targets = {target.metric: target for target in rules}
+        if not targets:
+            needs_round = round_ is None and benchmarks.metrics(suite, benchmark or "")
+            text = (
+                f"the target of {benchmark} depends on the round, which no folder names: --round"
+                if needs_round
+                else f"no quality target is known for {benchmark}: the status decides"
+            )
+            problems.append(Problem("no_target", text))
+        return targets
     metric, higher = logged[0].metadata.metric, logged[0].metadata.higher_is_better
     if metric is None:
         metric = known[0].metric if known else "eval_accuracy"
@@ -261,24 +254,17 @@ def _targets_by_metric(
     return {shown(metric): quality.Target(shown(metric), bool(higher), value, 1, "log")}
 
 
-def _no_target(suite: str, benchmark: str | None, round_: str | None) -> Problem:
-    if round_ is None and benchmarks.metrics(suite, benchmark or ""):
-        text = f"the target of {benchmark} depends on the round, which no folder names: --round"
-        return Problem("no_target", text)
-    return Problem("no_target", f"no quality target is known for {benchmark}: the status decides")
-
-
-def _with_participating_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:
-    """Return a run with only the nodes that took part, as they cleared their caches.
+def _participating(described: mlperf_layout.System, cleared: int) -> mlperf_layout.System:
+    """Return a described system with only the nodes that took part, as they cleared their caches.
 
     v0.5 describes the whole cluster. A machine may clear its caches more than once, so the count
     only lowers the described number.
     """
-    described, counted = run.nodes, len(by_key.get("run_clear_caches", ()))
-    nodes = min(described or counted, counted) or described
-    per_node = None if run.accelerators is None else run.accelerators // (described or 1)
-    total = as_int(per_node * nodes) if per_node is not None and nodes is not None else None
-    return structs.replace(run, nodes=nodes, accelerators=total)
+    nodes = min(described.nodes or cleared, cleared) or described.nodes
+    total = described.accelerators
+    if total is not None:
+        total = as_int(total // (described.nodes or 1) * nodes) if nodes is not None else None
+    return structs.replace(described, nodes=nodes, accelerators=total)
 
 
 def _extra_fields(by_key: dict[str, list[Event]], joules: float | None) -> dict[str, Any]:
@@ -308,6 +294,7 @@ def _first_value(by_key: dict[str, list[Event]], key: str) -> Any:
     return events[0].value if events else None
 
 
-def _text_or_none(value: Any) -> str | None:
+def _first_text(by_key: dict[str, list[Event]], key: str) -> str | None:
+    value = _first_value(by_key, key)
     text = value.strip() if isinstance(value, str) else ""
     return None if not text or "PLACEHOLDER" in text else text

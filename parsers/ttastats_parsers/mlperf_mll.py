@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats_parsers.mlperf_events import REST, Event, Metadata, Style, Trace, first_token, matches
-from ttastats_parsers.mlperf_grammar import listed, runs_of
+from ttastats_parsers.mlperf_grammar import runs_of
 from ttastats_parsers.payloads import as_mapping, decode, seconds_of
 
 name = "mlperf-mll"
@@ -25,7 +25,7 @@ def recognises(head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the one run of a v0.6 log."""
-    trace = Trace(listed(log))
+    trace = Trace(log.metrics)
     for line, match in matches(log.blocks(), _TORN):
         trace.skip(line, match.group())
     for line, match in matches(log.blocks(), _LINE):

@@ -9,7 +9,7 @@ import msgspec
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats_parsers.mlperf_events import Event, Metadata, Style, Trace, first_token
-from ttastats_parsers.mlperf_grammar import listed, runs_of
+from ttastats_parsers.mlperf_grammar import runs_of
 from ttastats_parsers.mlperf_scan import (
     LEFT_OUT,
     NO_JSON,
@@ -35,7 +35,7 @@ def recognises(head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the one run of a log."""
-    trace = Trace(listed(log))
+    trace = Trace(log.metrics)
     left_out = LEFT_OUT if log.metrics == "evaluations" else WITHOUT_TRAINING
     following = 1
     for block in log.blocks():

@@ -5,9 +5,9 @@ Losses, learning rates and throughput of training become evaluations with number
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
-from math import isfinite
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -16,15 +16,13 @@ from ttastats.base.benchmarks import FEWEST_SAMPLES, Benchmark, metrics
 from ttastats.base.metric_names import higher_is_better
 from ttastats.base.quality import Target
 from ttastats.base.records import Evaluation, Problem
-from ttastats_parsers.mlperf_events import Event, Style, labels_of
+from ttastats_parsers.mlperf_events import TRAINING_KEYS, Event, Style, labels_of
 from ttastats_parsers.payloads import as_float, as_int, shown, since
 
 #: Ranks that log one evaluation each do so within this many seconds; later equal values are real.
 _SAME_MOMENT = 1.0
 _METRIC_NAMES = {"BBOX": "bbox_map", "SEGM": "segm_map", "FID": "fid", "CLIP": "clip"}
 _DEFAULT_METRIC = "eval_accuracy"
-#: Keys of events that training logs again and again; `tracked_stats` holds several numbers.
-TRAINING_KEYS = ("train_loss", "tracked_stats")
 #: By progress label: how good each evidence is, and when it says that the weights were ready.
 Ready = Mapping[float, Sequence[tuple[int, float]]]
 
@@ -52,34 +50,33 @@ def evaluations_of(
     The events are in the order of time. `ready` tells when the weights of a progress label were
     ready, on the log's clock; `trained` are the samples of the whole run where the log says so.
     """
-    scores = list(_all_scores(events, benchmark, targets))
+    known = metrics(benchmark.suite, benchmark.name) if benchmark else {}
+    scores = [score for event in events for score in _scores(event, known, targets)]
     scored = _without_copies(scores)
     is_fraction = style.fractional_bleu and all((score.number or 0.0) <= 1.0 for score in scored)
-    scale = 100.0 if is_fraction else 1.0
-    measures = _measures(scored, benchmark, targets, {"bleu": scale})
+    scales = {"bleu": 100.0 if is_fraction else 1.0}
+    shared = {
+        metric: _shared_fields(metric, known, targets.get(metric), scales.get(metric, 1.0))
+        for metric in {score.metric for score in scored}
+    }
     shift = _label_shift(scored, style)
     steps = _labels_are_steps(scored, start, benchmark)
     zero = start.time
     evaluations = []
     for index, score in zip(_checkpoint_numbers(scored), scored, strict=True):
-        measure = measures[score.metric]
         epoch, step, samples = _progress(score, benchmark, shift, steps, global_batch_size)
         evaluations.append(
             Evaluation(
                 index=index,
-                metric=score.metric,
-                value=None if score.number is None else score.number * measure.scale,
+                value=score.number and score.number * scales.get(score.metric, 1.0),
                 logged_value=score.number,
-                logged_unit=measure.logged_unit,
                 seconds=since(score.event.time, zero),
                 weights_seconds=since(_ready_time(score, ready), zero),
-                higher_is_better=measure.higher_is_better,
                 epoch=epoch,
                 step=step,
                 samples=samples,
                 line=score.event.line,
-                target_value=measure.target_value,
-                target_source=measure.target_source,
+                **shared[score.metric],
             )
         )
     counts_samples = benchmark is not None and benchmark.progress == "samples"
@@ -89,83 +86,47 @@ def evaluations_of(
     return tuple(evaluations), list(_copy_problems(scores, scored))
 
 
-class _Measure(msgspec.Struct, frozen=True, gc=False):
-    """What the evaluations of one metric share; `scale` turns logged values into base units."""
-
-    scale: float
-    logged_unit: str | None
-    higher_is_better: bool | None
-    target_value: float | None
-    target_source: str | None
-
-
-def _measures(
-    scores: Iterable[_Score],
-    benchmark: Benchmark | None,
-    targets: Mapping[str, Target],
-    scales: Mapping[str, float],
-) -> dict[str, _Measure]:
-    directions = metrics(benchmark.suite, benchmark.name) if benchmark else {}
-    measures = {}
-    for metric in {score.metric for score in scores}:
-        target, scale = targets.get(metric), scales.get(metric, 1.0)
-        goal = target.value if target else None
-        measures[metric] = _Measure(
-            scale,
-            "fraction" if scale != 1.0 else None,
-            target.higher_is_better if target else directions.get(metric),
-            # A log may name its own target in fractions too.
-            goal * scale if goal is not None and goal <= 1.0 else goal,
-            target.source if target else None,
-        )
-    return measures
+def _shared_fields(
+    metric: str, directions: Mapping[str, bool], target: Target | None, scale: float
+) -> dict[str, Any]:
+    """Return what evaluations of a metric share; `scale` turns logged values into base units."""
+    goal = target.value if target else None
+    return {
+        "metric": metric,
+        "logged_unit": "fraction" if scale != 1.0 else None,
+        "higher_is_better": target.higher_is_better if target else directions.get(metric),
+        # A log may name its own target in fractions too.
+        "target_value": goal * scale if goal is not None and goal <= 1.0 else goal,
+        "target_source": target.source if target else None,
+    }
 
 
-def _all_scores(
-    events: Iterable[Event], benchmark: Benchmark | None, targets: Mapping[str, Target]
-) -> Iterator[_Score]:
-    """Yield the scores of evaluation events: most have one, some several metrics."""
-    only_metric = _only_metric(benchmark, targets)
-    for event in events:
-        value = event.value
-        if type(value) is float and event.metadata.metric is None:  # nearly all are so
-            number = value if isfinite(value) else None
-            yield _Score(event, only_metric, number, _epoch_label(event))
-        else:
-            yield from _scores(event, benchmark, only_metric)
-
-
-def _scores(event: Event, benchmark: Benchmark | None, only_metric: str) -> list[_Score]:
-    """Return the metrics of one event: a number, text, a pair, or a mapping of names to numbers."""
-    value, label = event.value, _epoch_label(event)
+def _scores(event: Event, known: Collection[str], targets: Collection[str]) -> list[_Score]:
+    """Return the scores of one event: a number, text, a pair, or a mapping of names to numbers."""
+    value, named, is_pair = event.value, event.metadata.metric, False
+    numbers: dict[str | None, Any]
     if isinstance(value, dict):
         inner = value.get("accuracy", value)
-        named = inner if isinstance(inner, dict) else {_DEFAULT_METRIC: inner}
-        return [
-            _Score(event, _metric_name(k, benchmark), as_float(v), label) for k, v in named.items()
-        ]
-    if isinstance(value, list) and len(value) == 2:  # one system logs [box, mask] from epoch 0
-        pair = zip(("BBOX", "SEGM"), value, strict=True)
-        return [
-            _Score(event, _metric_name(k, benchmark), as_float(v), label, True) for k, v in pair
-        ]
-    number = as_float(value[0] if isinstance(value, list) and value else value)
-    named_metric = event.metadata.metric
-    metric = _metric_name(named_metric, benchmark) if isinstance(named_metric, str) else only_metric
-    return [_Score(event, metric, number, label)]
+        named_numbers = inner if isinstance(inner, dict) else {_DEFAULT_METRIC: inner}
+        numbers = {str(name): number for name, number in named_numbers.items()}
+    elif isinstance(value, list) and len(value) == 2:  # one system logs [box, mask] from epoch 0
+        numbers, is_pair = {"BBOX": value[0], "SEGM": value[1]}, True
+    else:
+        number = value[0] if isinstance(value, list) and value else value
+        numbers = {named if isinstance(named, str) else None: number}
+    label = _epoch_label(event)
+    return [
+        _Score(event, _metric_name(name, known, targets), as_float(number), label, is_pair)
+        for name, number in numbers.items()
+    ]
 
 
-def _metric_name(label: str, benchmark: Benchmark | None) -> str:
-    known = metrics(benchmark.suite, benchmark.name) if benchmark else {}
-    name = _METRIC_NAMES.get(label.upper(), label.lower())
-    return name if name in known or name != _DEFAULT_METRIC else _only_metric(benchmark, {})
-
-
-def _only_metric(benchmark: Benchmark | None, targets: Mapping[str, Target]) -> str:
-    if len(targets) == 1:
+def _metric_name(label: str | None, known: Collection[str], targets: Collection[str]) -> str:
+    """Return the metric of a label; without one, the only metric of the targets or benchmark."""
+    if label is None and len(targets) == 1:
         return next(iter(targets))
-    known = metrics(benchmark.suite, benchmark.name) if benchmark else {}
-    return next(iter(known)) if len(known) == 1 else _DEFAULT_METRIC
+    name = _DEFAULT_METRIC if label is None else _METRIC_NAMES.get(label.upper(), label.lower())
+    return next(iter(known)) if name == _DEFAULT_METRIC and len(known) == 1 else name
 
 
 def _epoch_label(event: Event) -> float | None:
@@ -303,20 +264,20 @@ def training_of(by_key: Mapping[str, Sequence[Event]], start: Event) -> list[Eva
         logged = event.value if isinstance(event.value, dict) else {event.key: event.value}
         rate = {} if about.lr is None else {"lr": about.lr}
         for metric, number in {**logged, **rate}.items():
-            value = as_float(number)
-            if value is not None:
-                evaluations.append(
-                    Evaluation(
-                        index=index,
-                        metric=str(metric),
-                        value=value,
-                        logged_value=value,
-                        seconds=since(event.time, start.time),
-                        higher_is_better=higher_is_better(str(metric)),
-                        epoch=as_float(about.epoch_num),
-                        step=as_int(about.step_num),
-                        samples=as_int(about.samples_count),
-                        line=event.line,
-                    )
+            if (value := as_float(number)) is None:
+                continue
+            evaluations.append(
+                Evaluation(
+                    index=index,
+                    metric=str(metric),
+                    value=value,
+                    logged_value=value,
+                    seconds=since(event.time, start.time),
+                    higher_is_better=higher_is_better(str(metric)),
+                    epoch=as_float(about.epoch_num),
+                    step=as_int(about.step_num),
+                    samples=as_int(about.samples_count),
+                    line=event.line,
                 )
+            )
     return evaluations

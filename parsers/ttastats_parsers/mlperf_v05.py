@@ -9,7 +9,7 @@ from typing import Any
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats_parsers.mlperf_events import REST, Event, Metadata, Style, Trace, first_token, matches
-from ttastats_parsers.mlperf_grammar import listed, runs_of
+from ttastats_parsers.mlperf_grammar import runs_of
 from ttastats_parsers.payloads import as_int, decode, seconds_of
 
 name = "mlperf-v0.5"
@@ -33,7 +33,7 @@ def recognises(head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the one run of a v0.5 log."""
-    trace = Trace(listed(log))
+    trace = Trace(log.metrics)
     benchmark = None
     for line, match in matches(log.blocks(), _LINE):
         token_benchmark, stamp, key, payload = match.groups()
