@@ -24,6 +24,7 @@ from ttastats.formats.own_logs import setups
 from ttastats.formats.own_logs.block import Metric, TimeColumn
 from ttastats.outcomes import target
 from ttastats_parsers import (
+    checkpoints,
     mlflow,
     mlperf_layout,
     mlperf_power,
@@ -273,7 +274,7 @@ def of_units() -> Pieces:
         for up, percent in product((True, False, None), (True, False)):
             for some in values:
                 metric = Metric("acc", up, asked, percent)
-                found, problem = own_numbers.in_one_unit(metric, some)
+                found, problem = checkpoints.in_one_unit(metric, some)
                 if problem is not None:
                     yield [asked, up, percent, some], [found.target, problem.message]
 

@@ -54,8 +54,12 @@ def evaluations_of(
     wanted, names = _evaluation_metrics(logged, log)
     qualities = [item for item in measured if item.metric in names]
     limits.expect_evaluations(len(measured if log.metrics == "all" else qualities))
-    fitting, problems = _with_consistent_units(qualities, wanted)
-    rows = list(_evaluation_rows(qualities, 0, fitting))
+    problems: list[Problem] = []
+    for name, metric in wanted.items():
+        values = [item.value for item in qualities if item.metric == name if item.value is not None]
+        wanted[name], problem = in_one_unit(metric, values)
+        problems += [] if problem is None else [problem]
+    rows = list(_evaluation_rows(qualities, 0, wanted))
     if log.metrics == "all":
         training = [item for item in measured if item.metric not in names]
         rows = [*_evaluation_rows(training, None, {}), *rows]
@@ -71,23 +75,30 @@ def evaluations_of(
     return tuple(rows), tuple(problems)
 
 
-def _with_consistent_units(
-    measured: Iterable[Measured], wanted: Mapping[str, Metric]
-) -> tuple[dict[str, Metric], list[Problem]]:
-    """Return the wanted metrics, without targets in another unit than the values."""
-    if not any(metric.target is not None for metric in wanted.values()):
-        return dict(wanted), []
-    from ttastats_parsers.own_numbers import in_one_unit  # only a target needs it
+def in_one_unit(metric: Metric, values: Sequence[float]) -> tuple[Metric, Problem | None]:
+    """Return a metric, without a target that is a fraction where percentages are logged.
 
-    values: dict[str, list[float]] = {name: [] for name in wanted}
-    for item in measured:
-        if item.value is not None:
-            values[item.metric].append(item.value)
-    fitting, problems = {}, []
-    for name, metric in wanted.items():
-        fitting[name], problem = in_one_unit(metric, values[name])
-        problems += [problem] if problem is not None else []
-    return fitting, problems
+    Values above 1 would all meet a target such as 0.97, and values below 1 never one of 97.
+    """
+    name, target = metric.name, metric.target
+    if target is None or not metric.higher_is_better or not values:
+        return metric, None
+    low, high = min(values), max(values)
+    if metric.percent and high <= 1.0 < target * 100 and len(values) > 1:
+        text = f"{name} is at most {high:g}: are these fractions? Then write '{name} >= {target:g}'"
+    elif not metric.percent and 0 < target < 1.0 < high and low >= 0.0:
+        text = (
+            f"{name} is as high as {high:g} and its target {target:g}: are these percentages? "
+            f"Then write '{name} >= {target * 100:g} %'"
+        )
+    elif not metric.percent and 1.0 < target <= 100.0 and 0.0 <= low <= high <= 1.0 < len(values):
+        text = (
+            f"{name} lies between {low:g} and {high:g} and its target is {target:g}: are these "
+            f"fractions? Then write '{name} >= {target / 100:g}'"
+        )
+    else:
+        return metric, None
+    return Metric(name, metric.higher_is_better), Problem("percent_or_fraction", text, "error")
 
 
 def _evaluation_rows(

@@ -6,21 +6,18 @@ From v0.6 on `ORG/results/SYSTEM/BENCHMARK/result_N.txt` with `ORG/systems/SYSTE
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.base import benchmarks
 from ttastats.base.records import Problem
-from ttastats_parsers.payloads import as_float, as_int, as_mapping, decode
+from ttastats_parsers.payloads import LENIENT_JSON, as_float, as_int, as_mapping, decode, json_value
 
 Companion = Callable[[PurePosixPath], bytes | None]
 
@@ -139,12 +136,13 @@ def _read_system(
     if file is None:
         return System(), (Problem("no_system_file", f"no description of system {system}", "info"),)
     content = companion(file) or b""
+    text, fields = f"{file.name} is not JSON", None
     if len(content) > _LARGEST:
         text = f"{file.name} is not read: larger than {_LARGEST // 2**20} MB"
-        return System(), (Problem("bad_system_file", text),)
-    fields = _mapping_of(content) or _logged_mapping_of(content)
+    else:
+        fields = _mapping_of(content) or _logged_mapping_of(content)
     if fields is None:
-        return System(), (Problem("bad_system_file", f"{file.name} is not JSON"),)
+        return System(), (Problem("bad_system_file", text),)
     return _entry(fields) if "nodes" in fields else _system(fields), ()
 
 
@@ -158,17 +156,11 @@ def _round_name(folder: str) -> str | None:
 @lru_cache(maxsize=1024)
 def _mapping_of(content: bytes) -> dict[str, Any] | None:
     """Return a JSON object, also with a comma before the closing brace, or None."""
-    text = content.decode("utf-8-sig", "replace")
-    attempts: tuple[Callable[[], Any], ...] = (
-        lambda: msgspec.json.decode(content),
-        lambda: json.loads(text, strict=False),
-        lambda: json.loads(re.sub(r",(\s*[}\]])", r"\1", text), strict=False),
-    )
-    for attempt in attempts:
-        with suppress(msgspec.DecodeError, ValueError, RecursionError):
-            value = attempt()
-            return value if isinstance(value, dict) else None
-    return None
+    value = json_value(content, LENIENT_JSON)
+    if value is None:
+        text = content.decode("utf-8-sig", "replace")
+        value = json_value(re.sub(r",(\s*[}\]])", r"\1", text), LENIENT_JSON)
+    return value if isinstance(value, dict) else None
 
 
 _SYSTEM_LINE = re.compile(r"^(\w+): (\{.*\})\s*$", re.MULTILINE)

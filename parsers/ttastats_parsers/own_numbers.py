@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from ttastats.base.records import Problem, Severity
-from ttastats.formats.own_logs.block import Metric, TimeColumn
+from ttastats.formats.own_logs.block import TimeColumn
 
 #: Cells that say: nothing here.
 EMPTY = ("", "-", "--", "None", "none", "null", "NULL", "N/A", "n/a", "NA", "<NA>")
@@ -56,32 +54,6 @@ def not_numbers(cells: pl.Series, values: pl.Series, lines: pl.Series) -> list[P
             text = f"{column}: {len(where) - _NAMED:,} more cells are not numbers"
             problems.append(Problem(code, text, severity))
     return problems
-
-
-def in_one_unit(metric: Metric, values: Sequence[float]) -> tuple[Metric, Problem | None]:
-    """Return a metric, without a target that is a fraction where percentages are logged.
-
-    Values above 1 would all meet a target such as 0.97, and values below 1 never one of 97.
-    """
-    name, target = metric.name, metric.target
-    if target is None or not metric.higher_is_better or not values:
-        return metric, None
-    low, high = min(values), max(values)
-    if metric.percent and high <= 1.0 < target * 100 and len(values) > 1:
-        text = f"{name} is at most {high:g}: are these fractions? Then write '{name} >= {target:g}'"
-    elif not metric.percent and 0 < target < 1.0 < high and low >= 0.0:
-        text = (
-            f"{name} is as high as {high:g} and its target {target:g}: are these percentages? "
-            f"Then write '{name} >= {target * 100:g} %'"
-        )
-    elif not metric.percent and 1.0 < target <= 100.0 and 0.0 <= low <= high <= 1.0 < len(values):
-        text = (
-            f"{name} lies between {low:g} and {high:g} and its target is {target:g}: are these "
-            f"fractions? Then write '{name} >= {target / 100:g}'"
-        )
-    else:
-        return metric, None
-    return Metric(name, metric.higher_is_better), Problem("percent_or_fraction", text, "error")
 
 
 _DURATION = r"^(?:(?P<d>\d+) days?, )?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d\d(?:\.\d+)?)$"

@@ -15,9 +15,9 @@ from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats.formats.own_logs import patterns
 from ttastats.formats.own_logs.block import BACK, FIELDS, Block, Metric, run_fields
-from ttastats_parsers.checkpoints import score_of
+from ttastats_parsers.checkpoints import in_one_unit, score_of
 from ttastats_parsers.own_choice import ChosenColumns, UnfitError, choose
-from ttastats_parsers.own_numbers import in_one_unit, is_dated, numbers, texts, whole
+from ttastats_parsers.own_numbers import is_dated, numbers, texts, whole
 from ttastats_parsers.own_rows import Rows, evaluated_rows, numbered
 from ttastats_parsers.payloads import date_of
 

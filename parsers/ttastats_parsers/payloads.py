@@ -23,7 +23,9 @@ _BARE_WORD = re.compile(r"(?<=[{,:\[ ])([A-Za-z_][\w./-]*+)(?=\s*[:,}\]])")
 #: Python reads over `0.37_14` and knows `0x1f`; in a log they are numbers with a torn digit.
 _NUMBER_OF_A_PROGRAM = re.compile(r"(?<![\w.'\"/-])(?:0[xXoObB]|\d[\d.]*_\d)")
 _LITERALS = {"true", "false", "null", "NaN", "Infinity"}
-_plain_json, _lenient_json = json.JSONDecoder(), json.JSONDecoder(strict=False)
+_plain_json = json.JSONDecoder()
+#: Reads control characters in texts, too.
+LENIENT_JSON = json.JSONDecoder(strict=False)
 
 
 def decode(payload: bytes) -> Any:
@@ -94,7 +96,7 @@ def storable(value: Any) -> Any:
 
 
 def _json_prefix(text: str) -> Any:
-    return _lenient_json.raw_decode(text)[0]
+    return LENIENT_JSON.raw_decode(text)[0]
 
 
 def _python_literal(text: str) -> Any:

@@ -22,6 +22,7 @@ LARGEST_CHECKED = 64 * 1024
 _BLOCK = 32 * 1024
 _PIECE_HEADER = struct.Struct("<IHB")
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_TORN, _DAMAGED = -1, -2
 
 
 class Records(NamedTuple):
@@ -79,9 +80,7 @@ def _split_records(content: bytes) -> tuple[list[int], list[bytes], list[int], i
             return places, data, sums, place
         size, checksum = _HEADER.unpack_from(content, place)
         if place + 16 + size > end:
-            if _bad_checksums(
-                [content[place : place + 8]], [checksum]
-            ):  # a wrong length, no torn tail
+            if _bad_checksums([content[place : place + 8]], [checksum]):  # no torn tail
                 return [*places, place], [*data, b""], [*sums, 0], None
             return places, data, sums, place
         places.append(place)
@@ -136,13 +135,6 @@ def _table() -> NDArray[np.uint32]:
     return np.array(entries, np.uint32)
 
 
-class _Piece(NamedTuple):
-    place: int
-    kind: int
-    data: bytes
-    state: str
-
-
 class LevelDBRecords:
     """The records of a log of LevelDB behind `start` bytes, without those of a damaged piece.
 
@@ -160,28 +152,25 @@ class LevelDBRecords:
         """Yield the data of each; `torn` and `damaged` are known at the end."""
         self.damaged, self.torn = [], None
         parts: list[bytes] | None = None
-        for piece in _read_pieces(self._content, self._start):
-            if piece.state == "damaged":
-                self.damaged.append(piece.place)
+        for place, kind, data in _read_pieces(self._content, self._start):
+            if kind == _DAMAGED:
+                self.damaged.append(place)
                 parts = None
-            elif piece.state == "torn":
-                self.torn = piece.place
-            elif piece.kind == _FULL:
-                yield piece.data
+            elif kind == _TORN:
+                self.torn = place
+            elif kind in {_FULL, _FIRST}:
+                parts = [data]
+            elif parts is not None and kind in {_MIDDLE, _LAST}:
+                parts.append(data)
+            if parts is not None and kind in {_FULL, _LAST}:
+                yield b"".join(parts)
                 parts = None
-            elif piece.kind == _FIRST:
-                parts = [piece.data]
-            elif parts is not None and piece.kind in {_MIDDLE, _LAST}:
-                parts.append(piece.data)
-                if piece.kind == _LAST:
-                    yield b"".join(parts)
-                    parts = None
         if parts is not None and self.torn is None:
             self.torn = len(self._content)
 
 
-def _read_pieces(content: bytes, place: int) -> Iterator[_Piece]:
-    """Yield the pieces of a file; after a damaged one, from the next block on."""
+def _read_pieces(content: bytes, place: int) -> Iterator[tuple[int, int, bytes]]:
+    """Yield place, kind and data of the pieces; after a damaged one, from the next block on."""
     header = _PIECE_HEADER.size
     while place < len(content):
         left = _BLOCK - place % _BLOCK
@@ -189,19 +178,18 @@ def _read_pieces(content: bytes, place: int) -> Iterator[_Piece]:
             place += left
             continue
         if place + header > len(content):
-            yield _Piece(place, 0, b"", "torn")
+            yield place, _TORN, b""
             return
         checksum, size, kind = _PIECE_HEADER.unpack_from(content, place)
+        data = content[place + header : place + header + size]
         if not checksum and not size and not kind:  # the rest of a block laid out in advance
             place += left
-            continue
-        data = content[place + header : place + header + size]
-        if len(data) < size:
-            yield _Piece(place, 0, b"", "torn")
+        elif len(data) < size:
+            yield place, _TORN, b""
             return
-        if zlib.crc32(data, zlib.crc32(bytes([kind]))) != checksum:
-            yield _Piece(place, 0, b"", "damaged")
+        elif zlib.crc32(data, zlib.crc32(bytes([kind]))) != checksum:
+            yield place, _DAMAGED, b""
             place += left
-            continue
-        yield _Piece(place, kind, data, "whole")
-        place += header + size
+        else:
+            yield place, kind, data
+            place += header + size

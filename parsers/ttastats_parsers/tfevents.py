@@ -12,6 +12,7 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from math import nan
 from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -164,7 +165,8 @@ def read_file(path: PurePosixPath, blocks: Iterable[bytes]) -> EventFile:
             if time is not None and time > 0:
                 times.append(time)
             for tag, step, value in values:
-                row = _ROW.pack(step, _nan(time), _nan(value), number)
+                known = (nan if number is None else number for number in (time, value))
+                row = _ROW.pack(step, *known, number)
                 scalars.setdefault(tag, bytearray()).extend(row)
         data = [record for _, record in records]
         holds_settings = holds_settings or any(_SETTINGS in record for record in data)
@@ -187,16 +189,12 @@ def read_file(path: PurePosixPath, blocks: Iterable[bytes]) -> EventFile:
     return EventFile(path, found, begun, ended, problems, holds_settings, settings)
 
 
-def _nan(value: float | None) -> float:
-    return float("nan") if value is None else value
-
-
 class _Events:
     """The scalars of a file as `rows` of their tags, read block by block, and what is wrong."""
 
     def __init__(self) -> None:
         self.rows: dict[bytes, bytearray] = {}
-        self.times: tuple[float, float] = (float("nan"), float("nan"))
+        self.times: list[float] = []
         self.torn: int | None = None
         self.damaged: list[int] = []
 
@@ -217,21 +215,13 @@ class _Events:
                 data, record, self.rows, records_of, wrong
             )
             self.damaged += [before + place for place in wrong]
-            self.times = (
-                _smaller(self.times[0], first),
-                -_smaller(-self.times[1], -last),
-            )
+            self.times += [first, last]
             yield records_of
             rest, before = data[end:], before + end
             if is_lost:
                 return
         if rest:
             self.torn = before
-
-
-def _smaller(one: float, other: float) -> float:
-    """Return the smaller of two numbers, either of which may be NaN."""
-    return one if one <= other or other != other else other
 
 
 def _settings_of(records: Sequence[bytes]) -> dict[str, Any]:
