@@ -107,16 +107,13 @@ def parse(log: Log) -> Iterator[Run | Problem]:
             Problem(problem.code, f"{where}{problem.message}", problem.severity)
             for problem in file.problems
         ]
+    scalars, replaced = _merge_files(files, top)
     # `add_hparams` makes a folder of its own, which repeats a run's last values.
     is_of_settings = all(file.holds_settings for file in files)
-    if is_of_settings and event_files(log.listing, log.folder.parent):
-        yield from problems or [_NOT_A_RUN]
-        return
-    scalars, replaced = _merge_files(files, top)
-    if scalars:
+    if scalars and not (is_of_settings and event_files(log.listing, log.folder.parent)):
         yield _run(scalars, files, None if top == log.folder else top, log, [*problems, *replaced])
-        return
-    yield from problems or [_NOT_A_RUN]
+    else:
+        yield from problems or [_NOT_A_RUN]
 
 
 def _run_files(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
@@ -375,7 +372,11 @@ def _run(
         for step, time, value in _known_rows(rows)
     ]
     evaluations, remarks = evaluations_of(measured, log, scalars.keys())
-    settings = _settings_beside(log, top or log.folder)
+    settings: dict[str, Any] = {}
+    folder = top or log.folder
+    for word in filter(_HPARAMS_FOLDER.fullmatch, log.listing(folder)):
+        for path in event_files(log.listing, folder / word[:-1]):
+            settings |= _settings_of(tf_records(log.companion(path) or b"").data)
     for file in files:
         settings |= file.settings
     return Run(
@@ -410,13 +411,3 @@ def _known_rows(rows: bytearray) -> Iterator[tuple[int, float | None, float | No
     """Yield step, time and value of the rows of a tag."""
     for step, time, value, _ in _ROW.iter_unpack(rows):
         yield step, time if time == time else None, value if value == value else None
-
-
-def _settings_beside(log: Log, folder: PurePosixPath) -> dict[str, Any]:
-    """Return what files tell that `add_hparams` wrote into folders of their own."""
-    settings: dict[str, Any] = {}
-    for word in log.listing(folder):
-        if _HPARAMS_FOLDER.fullmatch(word):
-            for path in event_files(log.listing, folder / word[:-1]):
-                settings |= _settings_of(tf_records(log.companion(path) or b"").data)
-    return settings

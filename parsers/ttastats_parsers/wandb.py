@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from functools import partial
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -57,15 +57,14 @@ _parse_json = partial(json_value, other=json.JSONDecoder(parse_constant=lambda _
 Row = dict[str, Any]
 
 
-class RunFiles(NamedTuple):
+class RunFiles(msgspec.Struct):
     """What the files of a run tell, whatever their form."""
 
-    history: list[Row]
-    summary: Row
-    config: Row
-    about: Row
-    exit_code: int | None
-    problems: list[Problem]
+    history: list[Row] = []
+    summary: Row = {}
+    config: Row = {}
+    about: Row = {}
+    problems: list[Problem] = []
     logged: frozenset[str] = frozenset()
 
 
@@ -83,24 +82,27 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
     A run that was resumed has a folder for each session: the first tells all of them.
     """
-    files: RunFiles | None
     if log.name == _SUMMARY_FILE:
         folders = (log.folder, log.folder.parent if log.folder.name == "files" else log.folder)
         names = [word for folder in folders for word in log.listing(folder)]
         if any(word.endswith(".wandb") or word == _HISTORY_FILE for word in names):
             return
-        files = _summary_alone(log)
+        summary = _parse_json(log.read())
+        if not isinstance(summary, dict):
+            yield Problem("unreadable_file", "not a JSON object", "error")
+            return
+        text = "only the summary of the run exists: its last values, without history"
+        problem = Problem("summary_only", text, "info")
+        config = _read_config(log, log.folder)
+        files = RunFiles([summary], summary, config, problems=[problem])
     elif log.name == _HISTORY_FILE:
         files = _read_history(log)
     else:
         files = _read_store(log)
-    if files is None:
-        yield Problem("unreadable_file", "not a JSON object", "error")
-        return
     sessions = _session_folders(log)
     if sessions and sessions[0] != log.folder:
-        shown = sessions[0].name
-        yield Problem(PART_OF_A_RUN, f"a session of the run in {shown}", "info")
+        text = f"a session of the run in {sessions[0].name}"
+        yield Problem(PART_OF_A_RUN, text, "info")
         return
     for folder in sessions[1:]:
         files = _add_session(files, log, folder)
@@ -145,14 +147,20 @@ def _add_session(files: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
     text += f"; {again:,} earlier rows are logged again" if again else ""
     text += "; the seconds are added up" if lost else ""
     problems = [problem for problem in files.problems if problem.code != "no_exit_record"]
-    about = files.about | later.about | {"started": files.about.get("started")}
-    about["runtime"] = (as_float(later.about.get("runtime")) or 0.0) + lost
+    about = (
+        files.about
+        | later.about
+        | {
+            "started": files.about.get("started"),
+            "runtime": (as_float(later.about.get("runtime")) or 0.0) + lost,
+            "exit_code": later.about.get("exit_code"),
+        }
+    )
     return RunFiles(
         earlier + rows,
         files.summary | _shift_row(later.summary, lost),
         files.config | later.config,
         about,
-        later.exit_code,
         [*problems, *later.problems, Problem("resumed", text, "info")],
         files.logged | later.logged,
     )
@@ -170,11 +178,11 @@ def _read_store(log: Log) -> RunFiles:
     logged = _logged_names(content)
     wanted = wanted_of(logged, log)
     records = LevelDBRecords(content, _HEADER)
-    run = RunFiles([], {}, {}, {}, None, [], logged)
+    run = RunFiles(logged=logged)
     strange = 0
     for record in records.data():
         try:
-            run = _with_record(run, record, wanted)
+            _add_record(run, record, wanted)
         except ValueError:
             strange += 1
     run.problems.extend(problems_of(records.torn, records.damaged))
@@ -182,9 +190,10 @@ def _read_store(log: Log) -> RunFiles:
         text = f"{strange:,} record(s) of the store are unreadable"
         run.problems.append(Problem("unreadable_record", text, "warning"))
     folder = log.folder / "files"
-    if not run.config:
-        run = run._replace(config=_read_config(log, folder))
-    return run if run.exit_code is not None else _with_summary(run, log, folder)
+    run.config = run.config or _read_config(log, folder)
+    if "exit_code" not in run.about:
+        _add_summary(run, log, folder)
+    return run
 
 
 def _logged_names(content: bytes) -> frozenset[str]:
@@ -203,7 +212,7 @@ def _logged_names(content: bytes) -> frozenset[str]:
     return frozenset(names)
 
 
-def _with_record(run: RunFiles, record: bytes, wanted: Set[str]) -> RunFiles:
+def _add_record(run: RunFiles, record: bytes, wanted: Set[str]) -> None:
     """Add what one record tells, of its numbers those that are wanted; ValueError where it is none.
 
     Numbers inside objects are looked at where they are used.
@@ -221,16 +230,14 @@ def _with_record(run: RunFiles, record: bytes, wanted: Set[str]) -> RunFiles:
             run.summary.update(_decode_items(protobuf.block(value)))
         elif number == _RUN:
             run.about.update(_about(protobuf.block(value)))
-            configs = [v for n, v in protobuf.fields(protobuf.block(value)) if n == 4]
-            for config in configs:
-                run.config.update(_decode_items(protobuf.block(config)))
+            for config in protobuf.messages(protobuf.block(value), 4):
+                run.config.update(_decode_items(config))
         elif number == _EXIT:
             fields = dict(protobuf.fields(protobuf.block(value)))
             code, runtime = fields.get(1, 0), fields.get(2)
-            run = run._replace(exit_code=code if isinstance(code, int) else 1)
+            run.about["exit_code"] = code if isinstance(code, int) else 1
             if isinstance(runtime, int):
                 run.about["runtime"] = runtime
-    return run
 
 
 def _decode_items(message: bytes) -> Row:
@@ -279,8 +286,8 @@ def _about(message: bytes) -> Row:
     return about
 
 
-def _with_summary(run: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
-    """Return a store without an end, completed by the summary, with a problem."""
+def _add_summary(run: RunFiles, log: Log, folder: PurePosixPath) -> None:
+    """Complete a store without an end by the summary, with a problem."""
     rows = len(run.history)
     text = f"no exit record after {rows:,} rows: killed, or copied during the run"
     run.problems.append(Problem("no_exit_record", text, "warning"))
@@ -288,14 +295,16 @@ def _with_summary(run: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
     last = max((_step(row) or 0 for row in run.history), default=-1)
     step = _step(summary)
     if (step or 0) <= last or not summary:
-        return run
+        return
     if step is None and not any(True for _ in _numbers(summary)):  # it tells the time alone
-        return run._replace(summary=run.summary | summary)
+        run.summary |= summary
+        return
     where = "" if step is None else f", of step {step:,},"
     text = f"its last values{where} come from {_SUMMARY_FILE}"
     run.problems.append(Problem("summary_is_later", text, "warning"))
-    about = {**run.about, "history_rows": rows, "last_history_step": last}
-    return run._replace(summary=summary, history=[*run.history, summary], about=about)
+    run.about |= {"history_rows": rows, "last_history_step": last}
+    run.summary = summary
+    run.history.append(summary)
 
 
 def _read_history(log: Log) -> RunFiles:
@@ -312,17 +321,7 @@ def _read_history(log: Log) -> RunFiles:
         text = f"{len(bad):,} line(s) are not JSON objects"
         problems.append(Problem("unreadable_line", text, "warning", bad[0]))
     summary = as_mapping(_parse_json(log.companion(log.folder / _SUMMARY_FILE) or b""))
-    return RunFiles(history, summary, _read_config(log, log.folder), {}, None, problems)
-
-
-def _summary_alone(log: Log) -> RunFiles | None:
-    """Take a summary for the last row of a history that is not there."""
-    summary = _parse_json(log.read())
-    if not isinstance(summary, dict):
-        return None
-    text = "only the summary of the run exists: its last values, without history"
-    problem = Problem("summary_only", text, "info")
-    return RunFiles([summary], summary, _read_config(log, log.folder), {}, None, [problem])
+    return RunFiles(history, summary, _read_config(log, log.folder), problems=problems)
 
 
 def _read_config(log: Log, folder: PurePosixPath) -> Row:
@@ -342,8 +341,8 @@ def _run(files: RunFiles, log: Log) -> Run:
     if begun is None:
         begun = as_float(as_mapping(files.config.get("_wandb")).get("start_time"))
     status: RunStatus = "truncated" if log.name.endswith(".wandb") else "unknown"
-    if files.exit_code is not None:
-        status = "aborted" if files.exit_code else "success"
+    if (code := files.about.get("exit_code")) is not None:
+        status = "aborted" if code else "success"
     # The run lasted until its last row, or until the exit where that is later.
     ends = [as_float(row.get("_runtime")) for row in (*files.history, files.summary)]
     ends += [as_float(files.about.get("runtime"))]
