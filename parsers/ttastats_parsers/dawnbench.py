@@ -6,10 +6,10 @@ An inference entry is a JSON alone: it becomes a run without evaluations, so tha
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
-from datetime import UTC, date, datetime, time
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -59,21 +59,22 @@ def _training_run(text: str, columns: dict[str, int], log: Log) -> Run:
     """Return the run of a training table, described by the JSON beside it."""
     description, problems = _parse_description(log.companion(log.path.with_suffix(".json")))
     task, task_problems = _task_of(log.path, columns)
-    targets = {t.metric: t for t in benchmarks.targets(_SUITE, task, None)}
-    directions = {t.metric: t.higher_is_better for t in targets.values()}
-    evaluations: list[Evaluation] = []
+    targets = {target.metric: target for target in benchmarks.targets(_SUITE, task, None)}
+    rows: list[_Row] = []
     bad_lines: list[int] = []
     # Text is split at line feeds only, so that line numbers are the file's own.
     for number, line in enumerate(text.split("\n")[1:], start=2):
-        if not line.strip():
-            continue
-        row = _parse_row(line, columns)
-        if row is None:
+        if (row := _parse_row(line, number, columns)) is not None:
+            rows.append(row)
+        elif line.strip():
             bad_lines.append(number)
-            continue
-        epoch, seconds, scores = row
-        index = evaluations[-1].index + 1 if evaluations else 0
-        for metric, logged, scale in scores:
+    if bad_lines:
+        text = f"{len(bad_lines)} line(s) are not rows of numbers"
+        problems.append(Problem("unreadable_line", text, "warning", bad_lines[0]))
+    shift = _epoch_shift(rows)
+    evaluations = []
+    for index, row in enumerate(rows):
+        for metric, logged, scale in row.scores:
             target = targets.get(metric)
             evaluations.append(
                 Evaluation(
@@ -82,22 +83,19 @@ def _training_run(text: str, columns: dict[str, int], log: Log) -> Run:
                     value=logged / scale,
                     logged_value=logged,
                     logged_unit="percent" if scale != 1.0 else None,
-                    seconds=seconds,
-                    higher_is_better=directions.get(metric, True),
-                    epoch=epoch,
-                    line=number,
+                    seconds=row.seconds,
+                    higher_is_better=target.higher_is_better if target else True,
+                    epoch=row.epoch + shift,
+                    line=row.line,
                     target_value=target.value if target else None,
                     target_source="rules" if target else None,
                 )
             )
-    if bad_lines:
-        text = f"{len(bad_lines)} line(s) are not rows of numbers"
-        problems.append(Problem("unreadable_line", text, "warning", bad_lines[0]))
     run = replace(
         _with_description(description, log),
         benchmark=task,
-        run_seconds=max((e.seconds for e in evaluations if e.seconds is not None), default=None),
-        evaluations=tuple(_as_epochs_trained(evaluations)),
+        run_seconds=max((row.seconds for row in rows), default=None),
+        evaluations=tuple(evaluations),
         problems=(*problems, *task_problems),
     )
     fields = as_mapping(description.get("ttastats"))
@@ -129,12 +127,12 @@ def _inference_run(text: str, log: Log) -> Run:
     description, problems = _parse_description(text.encode())
     task, task_problems = _task_of(log.path, {word.lower() for word in description})
     if "latency" in description or "inference" in log.path.parts:
-        run = replace(_with_description(description, log), benchmark=f"{task}_inference")
+        task += "_inference"
     else:
-        lost = Problem("no_curve", f"no {log.path.stem}.tsv beside the description", "warning")
-        run = replace(_with_description(description, log), benchmark=task)
-        task_problems.append(lost)
-    return replace(run, problems=(*problems, *task_problems))
+        text = f"no {log.path.stem}.tsv beside the description"
+        task_problems.append(Problem("no_curve", text, "warning"))
+    run = _with_description(description, log)
+    return replace(run, benchmark=task, problems=(*problems, *task_problems))
 
 
 def _column_positions(text: str) -> dict[str, int] | None:
@@ -145,47 +143,44 @@ def _column_positions(text: str) -> dict[str, int] | None:
     return names if complete else None
 
 
-def _parse_row(
-    line: str, columns: dict[str, int]
-) -> tuple[float, float, list[tuple[str, float, float]]] | None:
-    """Return epoch, seconds and (metric, logged value, scale) of one line, or None."""
+class _Row(NamedTuple):
+    line: int
+    epoch: float
+    seconds: float
+    scores: list[tuple[str, float, float]]  # metric, logged value, scale
+
+
+def _parse_row(line: str, number: int, columns: dict[str, int]) -> _Row | None:
+    """Return the numbers of a line, None if it holds something else."""
     if len(line) > _LONGEST_ROW:
         return None
-    cells = [cell.strip() for cell in line.strip("\r").split("\t")]
-    try:
-        epoch = _parse_number(cells[columns["epoch"]])
-        seconds = _parse_number(cells[columns["hours"]]) * 3600.0
-        scores = [
-            (metric, _parse_number(cells[columns[word]]), scale)
-            for word, (metric, scale) in _METRICS.items()
-            if word in columns
-        ]
-    except (IndexError, ValueError):
+    cells = [as_float(cell) for cell in line.strip("\r").split("\t")]
+    wanted = {word: columns[word] for word in ("epoch", "hours", *_METRICS) if word in columns}
+    if max(wanted.values()) >= len(cells):
         return None
-    return epoch, seconds, scores
+    row = {word: cells[place] for word, place in wanted.items()}
+    numbers = {
+        word: cell for word, cell in row.items() if cell is not None and abs(cell) <= _LARGEST
+    }
+    if len(numbers) < len(row):
+        return None
+    scores = [
+        (metric, numbers[word], scale)
+        for word, (metric, scale) in _METRICS.items()
+        if word in numbers
+    ]
+    return _Row(number, numbers["epoch"], numbers["hours"] * 3600.0, scores)
 
 
-def _parse_number(cell: str) -> float:
-    number = as_float(cell)
-    if number is None or abs(number) > _LARGEST:
-        raise ValueError(f"not a number: {cell!r:.80}")
-    return number
-
-
-def _as_epochs_trained(evaluations: list[Evaluation]) -> Iterator[Evaluation]:
-    """Yield evaluations with labels that count from 0 turned into epochs trained.
+def _epoch_shift(rows: Sequence[_Row]) -> float:
+    """Return what to add to labels to get epochs trained: those of trained networks may be from 0.
 
     A network that has not been trained yet is known by a first row at no time, or at far less
     time than one row later takes.
     """
-    labels = [e.epoch for e in evaluations if e.epoch is not None]
-    times = sorted({e.seconds for e in evaluations if e.seconds is not None})
+    times = sorted({row.seconds for row in rows})
     starts_untrained = len(times) > 1 and times[0] < 0.1 * (times[1] - times[0])
-    if not labels or labels[0] != 0.0 or starts_untrained:
-        yield from evaluations
-        return
-    for evaluation in evaluations:
-        yield replace(evaluation, epoch=None if evaluation.epoch is None else evaluation.epoch + 1)
+    return 1.0 if rows and rows[0].epoch == 0.0 and not starts_untrained else 0.0
 
 
 def _task_of(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[Problem]]:
@@ -193,10 +188,8 @@ def _task_of(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[P
     for folder in reversed(path.parts):
         if folder.lower() in _TASKS:
             return folder.lower(), []
-    if "f1score" in columns:
-        task = "squad"
-    else:
-        task = "imagenet" if "top5accuracy" in columns else "cifar10"
+    known = {"f1score": "squad", "top5accuracy": "imagenet"}
+    task = next((known[word] for word in known if word in columns), "cifar10")
     text = f"no folder names the task; inferred from the metric: {task}"
     return task, [Problem("task_guessed", text)]
 
@@ -239,8 +232,8 @@ def _parse_date(value: Any) -> datetime | None:
     """Return the date in a text such as 2018-4-20."""
     try:
         year, month, day = (int(part) for part in str(value).split("-"))
-        return datetime.combine(date(year, month, day), time(), UTC)
-    except ValueError:
+        return datetime(year, month, day, tzinfo=UTC)
+    except (ValueError, OverflowError):
         return None
 
 

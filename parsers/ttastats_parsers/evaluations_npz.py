@@ -86,20 +86,17 @@ def _load_arrays(content: bytes) -> dict[str, NDArray[np.float64]]:
     arrays = {}
     with np.load(io.BytesIO(content), allow_pickle=False) as stored:
         for key in ("timesteps", *_METRICS):
-            if key in names:
-                array = stored[key]
+            if key in names and (array := stored[key]).ndim:
                 # They become objects of Python.
                 limits.expect_size(8 * array.size, limits.document_limit(), "its arrays are ")
                 arrays[key] = np.asarray(array, np.float64)
     return arrays
 
 
-def _row_means(values: NDArray[np.float64]) -> list[Any]:
+def _row_means(values: NDArray[np.float64]) -> list[float]:
     """Return the mean of each row, the episodes of one evaluation."""
-    if not values.size:
-        return []
-    rows = values if values.ndim == 1 else values.reshape(len(values), -1).mean(axis=1)
-    means: list[Any] = rows.tolist()
+    rows = values.reshape(len(values), -1).mean(axis=1) if values.size else values[:0]
+    means: list[float] = rows.ravel().tolist()
     return means
 
 

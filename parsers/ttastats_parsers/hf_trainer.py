@@ -17,7 +17,7 @@ from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, PART_OF_A_RUN, Log
 from ttastats_parsers import settings_files
 from ttastats_parsers.checkpoints import Measured, evaluations_of
-from ttastats_parsers.payloads import as_float, as_int, as_mapping, storable
+from ttastats_parsers.payloads import as_float, as_int, storable
 
 name = "hf-trainer"
 
@@ -50,12 +50,28 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if state is None:
         yield Problem("unreadable_file", f"not a trainer state: {error}", "error")
         return
-    longer = _longer_history(log, _history(state))
+    history = _history(state)
+    longer = _longer_history(log, history)
     if longer is not None:
         shown = longer.relative_to(run_folder(log).parent)
         yield Problem(PART_OF_A_RUN, f"its history is the start of that in {shown}", "info")
         return
-    yield _run(state, log)
+    evaluations, problems = evaluations_of(_logged_values(history), log)
+    whole: Mapping[str, Any] = next((e for e in reversed(history) if "train_runtime" in e), {})
+    done, planned = as_int(state.get("global_step")), as_int(state.get("max_steps"))
+    status: RunStatus = "unknown"
+    if whole or (done is not None and planned is not None and 0 < planned <= done):
+        status = "success"
+    elif done is not None and planned is not None:
+        status = "truncated"
+    yield Run(
+        entry=None if (top := run_folder(log)) == log.folder else top.name,
+        framework="transformers",
+        run_status=status,
+        evaluations=evaluations,
+        problems=problems if evaluations else (*problems, NO_EVALUATION),
+        extra=_extra_fields(state, history, whole),
+    )
 
 
 def _parse_state(content: bytes) -> tuple[dict[str, Any] | None, str]:
@@ -103,26 +119,6 @@ def run_folder(log: Log) -> PurePosixPath:
     return log.folder.parent if CHECKPOINT.fullmatch(log.folder.name) else log.folder
 
 
-def _run(state: Mapping[str, Any], log: Log) -> Run:
-    history = _history(state)
-    evaluations, problems = evaluations_of(_logged_values(history), log)
-    whole: Mapping[str, Any] = next((e for e in reversed(history) if "train_runtime" in e), {})
-    done, planned = as_int(state.get("global_step")), as_int(state.get("max_steps"))
-    status: RunStatus = "unknown"
-    if whole or (done is not None and planned is not None and 0 < planned <= done):
-        status = "success"
-    elif done is not None and planned is not None:
-        status = "truncated"
-    return Run(
-        entry=None if (top := run_folder(log)) == log.folder else top.name,
-        framework="transformers",
-        run_status=status,
-        evaluations=evaluations,
-        problems=problems if evaluations else (*problems, NO_EVALUATION),
-        extra=_extra_fields(state, history, whole),
-    )
-
-
 def _logged_values(history: list[dict[str, Any]]) -> list[Measured]:
     """Return the logged values but those that summarise the whole training."""
     measured = []
@@ -144,13 +140,13 @@ def _extra_fields(
     """Return the fields without a column; `eval_runtime` is the sum over all evaluations."""
     extra = {key: storable(state[key]) for key in _ABOUT if state.get(key) is not None}
     extra |= {key: storable(whole[key]) for key in _WHOLE if key in whole}
-    seconds = [
-        as_float(value)
-        for entry in history
-        for key, value in as_mapping(entry).items()
-        if key.startswith("eval_") and key.endswith("_runtime")
-    ]
     arguments = {key: state[key] for key in _ARGUMENTS if state.get(key) is not None}
     extra |= {"settings": settings} if (settings := settings_files.of_mapping(arguments)) else {}
-    spent = [each for each in seconds if each is not None]
+    spent = [
+        seconds
+        for entry in history
+        for key, value in entry.items()
+        if key.startswith("eval_") and key.endswith("_runtime")
+        if (seconds := as_float(value)) is not None
+    ]
     return extra | ({"eval_runtime": round(sum(spent), 6)} if spent else {})

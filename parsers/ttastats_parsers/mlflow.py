@@ -181,7 +181,6 @@ def run_of(stored: StoredRun, log: Log) -> Iterator[Run | Problem]:
         "parent_run_id": tags.get("mlflow.parentRunId"),
         "params": {key: storable(value) for key, value in stored.params.items()},
     }
-    empty = [] if evaluations else [NO_EVALUATION]
     yield Run(
         benchmark=stored.experiment if stored.experiment != "Default" else None,
         entry=entry_name(stored.params),
@@ -192,7 +191,7 @@ def run_of(stored: StoredRun, log: Log) -> Iterator[Run | Problem]:
         run_status=_STATUS.get(shown(about.get("status")).lower(), "unknown"),
         run_seconds=_seconds_since(begun, last),
         evaluations=evaluations,
-        problems=(*stored.problems, *remarks, *early, *empty),
+        problems=(*stored.problems, *remarks, *early, *([] if evaluations else [NO_EVALUATION])),
         extra={key: storable(value) for key, value in extra.items() if value},
     )
 

@@ -8,7 +8,6 @@ tell no run of their own.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from msgspec import structs
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats_parsers.checkpoints import Measured, evaluations_of
-from ttastats_parsers.payloads import as_float, as_mapping
+from ttastats_parsers.payloads import as_float, as_mapping, json_value
 
 name = "sb3-monitor"
 
@@ -87,10 +86,7 @@ def read(content: bytes) -> Monitor:
     for number, line in enumerate(content.decode("utf-8-sig", "replace").split("\n"), start=1):
         text = line.strip()
         if text.startswith("#"):
-            try:
-                header = as_mapping(json.loads(text[1:]))
-            except (ValueError, RecursionError):
-                header = {}
+            header = as_mapping(json_value(text[1:]))
             begun = as_float(header.get("t_start")) or 0.0
             first = first or begun
             environment = environment or header.get("env_id")

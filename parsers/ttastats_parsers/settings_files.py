@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from ttastats.formats.own_logs.setups import flatten
-from ttastats_parsers.payloads import decode, storable
+from ttastats_parsers.payloads import decode, json_value, storable
 
 #: Files that hold the settings of what lies beside them, those of Hydra in a hidden folder.
 NAMES = tuple(
@@ -93,10 +93,7 @@ def of_text(text: str) -> dict[str, Any]:
     if settings := _namespace(text):
         return settings
     plain = re.sub(r"^```\w*|```$", "", text).strip()
-    try:
-        fields = json.loads(re.sub(r"^(?: {4}|\t)", "", plain, flags=re.MULTILINE))
-    except (ValueError, RecursionError):
-        fields = None
+    fields = json_value(re.sub(r"^(?: {4}|\t)", "", plain, flags=re.MULTILINE))
     if isinstance(fields, dict):
         return of_mapping(fields)
     rows = {key: _plain_scalar(value) for key, value in _ROW.findall(text) if value.strip("-: |")}
