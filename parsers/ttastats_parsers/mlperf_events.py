@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from ttastats.formats.dialect import Metrics
+from ttastats.formats.dialect import Log, Metrics
 from ttastats_parsers.payloads import as_float, as_mapping
 
 
@@ -103,23 +103,6 @@ _last_token = (b"", b"")
 REST = rb"((?:[^\n:]++|:(?!::ML))*+)"
 
 
-def matches(
-    blocks: Iterator[bytes], pattern: re.Pattern[bytes]
-) -> Iterator[tuple[int, re.Match[bytes]]]:
-    """Yield every match of a pattern, with the number of its line.
-
-    Lines end at a line feed only: progress bars leave lone carriage returns inside lines.
-    """
-    line = 1
-    for block in blocks:
-        place = 0
-        for match in pattern.finditer(block):
-            line += block.count(b"\n", place, match.start())
-            place = match.start()
-            yield line, match
-        line += block.count(b"\n", place)
-
-
 #: Keys of which every event counts.
 LISTED = frozenset(
     {
@@ -191,3 +174,24 @@ class Trace:
         self.torn_start = self.torn_start or b"run_start" in content[:_SHOWN]
         if len(self.unreadable) < _KEPT:
             self.unreadable.append((line, content[:_SHOWN].decode("utf-8", "replace")))
+
+
+def read_lines(
+    log: Log, pattern: re.Pattern[bytes], event_of: Callable[[re.Match[bytes]], Event]
+) -> Trace:
+    """Return the events of the lines that match; a ValueError says that one is unreadable.
+
+    Lines end at a line feed only: progress bars leave lone carriage returns inside lines.
+    """
+    trace, line = Trace(log.metrics), 1
+    for block in log.blocks():
+        place = 0
+        for match in pattern.finditer(block):
+            line += block.count(b"\n", place, match.start())
+            place = match.start()
+            try:
+                trace.add([event_of(match)], [line])
+            except ValueError:
+                trace.skip(line, match.group())
+        line += block.count(b"\n", place)
+    return trace

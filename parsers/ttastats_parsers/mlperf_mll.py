@@ -7,15 +7,20 @@ from collections.abc import Iterator
 
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
-from ttastats_parsers.mlperf_events import REST, Event, Metadata, Style, Trace, first_token, matches
+from ttastats_parsers.mlperf_events import REST, Event, Metadata, Style, first_token, read_lines
 from ttastats_parsers.mlperf_grammar import runs_of
 from ttastats_parsers.payloads import as_mapping, decode, seconds_of
 
 name = "mlperf-mll"
 
-_LINE = re.compile(rb":::MLL[ \t]+([0-9.]+)[ \t]+(?!model_hp_)(\w+)[ \t]*:[ \t]*" + REST)
-_TORN = re.compile(rb":::MLL[ \t]++(?![0-9.]+[ \t]+\w+[ \t]*:)" + REST)
-_STYLE = Style(round="v0.6")
+#: A line without a key is torn; the settings of models are most of a log and decide nothing.
+_LINE = re.compile(
+    rb":::MLL[ \t]++(?:([0-9.]+)[ \t]+(?!model_hp_)(\w+)[ \t]*:[ \t]*"
+    + REST
+    + rb"|(?![0-9.]+[ \t]+\w+[ \t]*:)"
+    + REST
+    + rb")"
+)
 
 
 def recognises(head: bytes) -> bool:
@@ -25,17 +30,11 @@ def recognises(head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the one run of a v0.6 log."""
-    trace = Trace(log.metrics)
-    for line, match in matches(log.blocks(), _TORN):
-        trace.skip(line, match.group())
-    for line, match in matches(log.blocks(), _LINE):
-        stamp, key, payload = match.groups()
-        try:
-            time, body = seconds_of(stamp), as_mapping(decode(payload.strip()))
-        except ValueError:
-            trace.skip(line, match.group())
-            continue
-        metadata = Metadata.from_value(body.get("metadata"))
-        event = Event(key.decode(), value=body.get("value"), metadata=metadata, time=time)
-        trace.add([event], [line])
-    yield from runs_of(trace, log, _STYLE)
+    yield from runs_of(read_lines(log, _LINE, _event), log, Style(round="v0.6"))
+
+
+def _event(match: re.Match[bytes]) -> Event:
+    stamp, key, payload, _ = match.groups(b"")
+    body = as_mapping(decode(payload.strip()))
+    metadata = Metadata.from_value(body.get("metadata"))
+    return Event(key.decode(), None, seconds_of(stamp), body.get("value"), metadata)

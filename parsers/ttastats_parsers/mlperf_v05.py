@@ -8,21 +8,21 @@ from typing import Any
 
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
-from ttastats_parsers.mlperf_events import REST, Event, Metadata, Style, Trace, first_token, matches
+from ttastats_parsers.mlperf_events import REST, Event, Metadata, Style, first_token, read_lines
 from ttastats_parsers.mlperf_grammar import runs_of
 from ttastats_parsers.payloads import as_int, decode, seconds_of
 
 name = "mlperf-v0.5"
 
 #: Benchmark, seconds and the place in the source, which no real line writes longer than this.
-_HEAD = rb":::MLPv0\.5\.\d+[ \t]+(\S+)[ \t]+([0-9.]+)[ \t]+\([^\n]{0,512}?\)"
+_HEAD = rb"0\.5\.\d+[ \t]+\S+[ \t]+[0-9.]+[ \t]+\([^\n]{0,512}?\)[ \t]+"
+#: A line without a head is torn.
 _LINE = re.compile(
-    _HEAD + rb"[ \t]+"
+    rb":::MLPv(?:(" + _HEAD + rb")"
     # The schedules and layers of a model are most of a log and decide nothing.
     rb"(?!model_|opt_learning_rate|opt_hp_|eval_hp_|input_hp_|eval_size|run_set_random_seed)"
-    rb"(\w+)[ \t]*:?[ \t]*" + REST
+    rb"(\w+)[ \t]*:?[ \t]*" + REST + rb"|(?!" + _HEAD + rb"\w)" + REST + rb")"
 )
-_TORN = re.compile(rb"(?!" + _HEAD + rb"[ \t]+\w):::MLPv" + REST)
 _STYLE = Style(round="v0.5", counts_cache_clears=True, labels_epoch_just_trained=True)
 
 
@@ -33,24 +33,23 @@ def recognises(head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the one run of a v0.5 log."""
-    trace = Trace(log.metrics)
-    benchmark = None
-    for line, match in matches(log.blocks(), _LINE):
-        token_benchmark, stamp, key, payload = match.groups()
-        benchmark = benchmark or token_benchmark.decode("utf-8", "replace")
-        try:
-            trace.add([_event(stamp, key.decode(), payload.strip())], [line])
-        except ValueError:
-            trace.skip(line, match.group())
-    for line, match in matches(log.blocks(), _TORN):
-        trace.skip(line, match.group())
+    benchmarks: list[bytes] = []
+
+    def event_of(match: re.Match[bytes]) -> Event:
+        head, key, payload, _ = match.groups(b"")
+        _, benchmark, stamp, _ = head.split(None, 3)
+        benchmarks.append(benchmark)
+        return _event(seconds_of(stamp), key.decode(), payload.strip())
+
+    trace = read_lines(log, _LINE, event_of)
+    benchmark = benchmarks[0].decode("utf-8", "replace") if benchmarks else None
     yield from runs_of(trace, log, _STYLE, benchmark)
 
 
-def _event(stamp: bytes, key: str, payload: bytes) -> Event:
+def _event(time: float, key: str, payload: bytes) -> Event:
     """Return the event of a line, whose payload depends on its key."""
     value: Any = None
-    metadata = Metadata()
+    epoch: Any = None
     if key == "train_epoch":
         # One system writes prose behind the number: "61, but this epoch only has ...".
         digits = re.match(rb'"?(-?\d+)', payload)
@@ -58,8 +57,7 @@ def _event(stamp: bytes, key: str, payload: bytes) -> Event:
     elif payload:
         value = decode(payload)
     if key == "eval_accuracy" and isinstance(value, dict):
-        metadata = Metadata(epoch_num=value.get("epoch"))
-        value = value.get("value")
+        epoch, value = value.get("epoch"), value.get("value")
     elif key in {"eval_start", "eval_stop"}:
-        metadata = Metadata(epoch_num=as_int(value))
-    return Event(key, value=value, metadata=metadata, time=seconds_of(stamp))
+        epoch = as_int(value)
+    return Event(key, None, time, value, Metadata(epoch_num=epoch))

@@ -201,14 +201,12 @@ def _logged_names(content: bytes) -> frozenset[str]:
     plain: set[str] = set()
     for record in LevelDBRecords(content, _HEADER).data():
         with suppress(ValueError):
-            for number, value in protobuf.fields(record):
-                if number != _HISTORY:
-                    continue
-                for key, part in _raw_items(protobuf.block(value)).items():
+            for row in protobuf.messages(record, _HISTORY):
+                for key, part in _raw_items(row).items():
                     if key not in plain or _is_object(part):
-                        told = {name for name, _ in _numbers({key: _parse_json(part)})}
-                        names |= told
-                        plain |= told & {key}
+                        named = {name for name, _ in _numbers({key: _parse_json(part)})}
+                        names |= named
+                        plain |= named & {key}
     return frozenset(names)
 
 
@@ -247,24 +245,22 @@ def _decode_items(message: bytes) -> Row:
 
 def _raw_items(message: bytes) -> Mapping[str, bytes]:
     """Return the keys of the items of a message and what they say in JSON."""
-    plain = None if _compiled is None else _compiled(message)
-    return dict(_items_in_python(message)) if plain is None else plain
-
-
-def _items_in_python(message: bytes) -> Iterator[tuple[str, bytes]]:
-    for number, value in protobuf.fields(message):
-        if number != 1:
-            continue
+    compiled = None if _compiled is None else _compiled(message)
+    if compiled is not None:
+        return compiled
+    items: dict[str, bytes] = {}
+    for item in protobuf.messages(message, 1):
         keys: list[str] = []
         key, content = "", b"null"
-        for inner, part in protobuf.fields(protobuf.block(value)):
-            if inner == 1:
+        for number, part in protobuf.fields(item):
+            if number == 1:
                 key = protobuf.text(part)
-            elif inner == 2:
+            elif number == 2:
                 keys.append(protobuf.text(part))
-            elif inner == 16:
+            elif number == 16:
                 content = protobuf.block(part)
-        yield ".".join(keys) or key, content
+        items[".".join(keys) or key] = content
+    return items
 
 
 def _is_object(content: bytes) -> bool:
