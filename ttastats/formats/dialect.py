@@ -10,6 +10,7 @@ others give nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Literal, Protocol, TypeAlias
 
@@ -32,28 +33,13 @@ NO_EVALUATION = Problem("no_evaluation", "the run has no evaluation", "warning")
 class Log(msgspec.Struct, frozen=True):
     """One log to read: its bytes, where it lies, and what lies beside it.
 
-    Parameters
-    ----------
-    folder
-        Where the log lies, an absolute path; its parts may name a submitter or a system.
-    name
-        The log's own name.
-    blocks
-        Gives the log's bytes anew at each call, in blocks that end at a line end, so that a log
-        of any size is read in bounded memory.
-    companion
-        Gives the bytes of another file, or None where there is none.
-    round
-        The round the user named, which settles what the path leaves open.
-    listing
-        Gives the names of what lies directly in a folder, in order; those of folders end with a
-        slash. Empty where there is none.
-    metrics
-        Whether training metrics, such as a loss of every step, are wanted too.
-    block
-        What is said of such logs in `ttastats.toml`, in the options or by a preset.
-    named
-        What the block's pattern names in the path.
+    `folder` is an absolute path, whose parts may name a submitter or a system. `blocks` returns the
+    log's bytes anew at each call, in blocks that end at a line end, so that a log of any size is
+    read in bounded memory. `companion` returns the bytes of another file, or None where there is
+    none; `listing` the names in a folder, in order, those of folders with a slash at the end.
+    `round` is the one the user named. `metrics` says whether training metrics, such as a loss of
+    every step, are wanted too. `block` is what `ttastats.toml`, the options or a preset say of such
+    logs, and `named` what its pattern names in the path.
     """
 
     folder: PurePosixPath
@@ -72,13 +58,7 @@ class Log(msgspec.Struct, frozen=True):
         return self.folder / self.name
 
     def read(self) -> bytes:
-        """Return the whole content of a log, for formats whose logs are small.
-
-        Raises
-        ------
-        TooLargeError
-            It has more bytes than are read whole of a file with its name.
-        """
+        """Return the whole content of a log; TooLargeError if it exceeds the limit of its kind."""
         return limits.join_blocks(self.blocks(), limits.limit_for(self.name))
 
 
@@ -92,10 +72,9 @@ class Dialect(Protocol):
 
     @property
     def recognises(self) -> Callable[[bytes], bool] | Callable[[bytes, str], bool]:
-        """Return a function of the first block (and path) that tells if a file is of this format.
+        """Return a function of the first block, and of the absolute path, that tells a format.
 
-        It may ask for the absolute path of the file too, as the second argument. Where it is
-        asked with an empty block, the path alone decides.
+        Where it is asked with an empty block, the path alone decides.
         """
         ...
 
@@ -124,14 +103,7 @@ def log_from_bytes(
         names = {f"{parts[depth]}/" if len(parts) > depth + 1 else parts[depth] for parts in below}
         return tuple(sorted(name for name in names if name[0] != "."))
 
+    blocks = partial(iter, (data,))
     return Log(
-        place.parent,
-        place.name,
-        lambda: iter((data,)),
-        files.get,
-        round,
-        listing,
-        metrics,
-        block,
-        named or {},
+        place.parent, place.name, blocks, files.get, round, listing, metrics, block, named or {}
     )

@@ -6,6 +6,7 @@ here from what TOML gives into a struct that can travel to other processes; noth
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -121,19 +122,15 @@ class Block(msgspec.Struct, frozen=True):
 
 def run_fields(named: Mapping[str, str]) -> dict[str, Any]:
     """Return the named groups that are columns of the table; counts become integers."""
-    return {
-        name: _parse_integer(named[name]) if name in patterns.COUNTS else named[name]
-        for name in FIELDS
-        if name in named
-    }
-
-
-def _parse_integer(text: str) -> int | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return int(number) if number.is_integer() and abs(number) < 2.0**62 else None
+    fields: dict[str, Any] = {name: named[name] for name in FIELDS if name in named}
+    for name in fields.keys() & patterns.COUNTS:
+        try:
+            number = float(fields[name])
+        except ValueError:
+            number = math.nan
+        is_whole = number.is_integer() and abs(number) < 2.0**62
+        fields[name] = int(number) if is_whole else None
+    return fields
 
 
 #: What says how the rows of a file become runs: of these, what a block says replaces all.
@@ -159,8 +156,8 @@ def merge_block(preset: Block, block: Block) -> Block:
     apart = _APART if any(name in given for name in _APART) else ()
     settings = {name: getattr(block, name) for name in (*given, *apart)}
     if block.metrics:
-        settings |= {"metrics": block.metrics, "target_source": block.target_source}
-        settings |= {"otherwise": block.otherwise}
+        names = ("metrics", "otherwise", "target_source")
+        settings |= {name: getattr(block, name) for name in names}
     return msgspec.structs.replace(
         preset,
         **settings,
@@ -207,7 +204,11 @@ def parse_block(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
         joined=reader.read_boolean("joined"),
         may_lack=tuple(key for key in keys if isinstance(keys[key], list) and "" in keys[key]),
         failed=_parse_condition(reader),
-        fields={name: reader.read_text_or_number(name) for name in FIELDS if name in keys},
+        fields={
+            name: str(keys[name]) if type(keys[name]) is int else reader.read_text(name) or ""
+            for name in FIELDS
+            if name in keys
+        },
         **more,
     )
 
@@ -231,12 +232,6 @@ class _Reader:
             return value
         raise self.type_error(key, "not a string")
 
-    def read_text_or_number(self, key: str) -> str:
-        value = self.keys[key]
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
-        return self.read_text(key) or ""
-
     def read_texts(self, key: str) -> tuple[str, ...]:
         value = self.keys.get(key, ())
         if isinstance(value, str):
@@ -253,12 +248,11 @@ class _Reader:
 
     def read_pattern(self, key: str) -> str | None:
         text = self.read_text(key)
-        if text is not None:
-            try:
-                patterns.compile_pattern(text)
-            except TtastatsError as error:
-                what = f"{error.where}: {error.what}"
-                raise self.error(key, what, error.remedy or "") from error
+        try:
+            patterns.compile_pattern(text or "")
+        except TtastatsError as error:
+            what = f"{error.where}: {error.what}"
+            raise self.error(key, what, error.remedy or "") from error
         return text
 
     def read_choice(self, key: str, known: Sequence[str]) -> str | None:
@@ -287,10 +281,8 @@ _METRIC = re.compile(
 
 
 def _parse_metrics(reader: _Reader) -> tuple[Metric, ...]:
-    metric = reader.keys.get("metric", ())
-    by_benchmark: dict[str | None, Any] = (
-        dict(metric) if isinstance(metric, Mapping) else {None: metric}
-    )
+    texts = reader.keys.get("metric", ())
+    by_benchmark = texts if isinstance(texts, Mapping) else {None: texts}
     metrics: list[Metric] = []
     for benchmark, texts in by_benchmark.items():
         named = _Reader({"metric": texts}, reader.where).read_parsed("metric", parse_metric)
@@ -328,14 +320,12 @@ _PROGRESS = re.compile(r"\s*(?P<sum>sum\s+)?(?P<column>.*?\S)(?:\s*\+\s*(?P<plus
 
 def _parse_clock(text: str) -> TimeColumn:
     """Return the clock in `time ms`, `stamp %H:%M:%S`, `time s per iter`, `sum time s`."""
-    per = _PER.fullmatch(text)
-    if per:
-        of_one = TimeColumn(per["column"].strip(), SECONDS[per["unit"]], per=per["per"])
-        return msgspec.structs.replace(of_one, alone=per["which"] == "of")
+    if per := _PER.fullmatch(text):
+        column, seconds, alone = per["column"].strip(), SECONDS[per["unit"]], per["which"] == "of"
+        return TimeColumn(column, seconds, per=per["per"], alone=alone)
     if part := _SUM.fullmatch(text):
         return TimeColumn(part["column"].strip(), SECONDS[part["unit"]], summed=True)
-    stamp = _STAMP.fullmatch(text)
-    if stamp:
+    if stamp := _STAMP.fullmatch(text):
         return TimeColumn(stamp["column"], format=stamp["format"].strip())
     column, _, unit = text.strip().rpartition(" ")
     if column and unit == "unix":

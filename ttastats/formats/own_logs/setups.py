@@ -110,8 +110,17 @@ def recorded_settings(extra: Mapping[str, Any]) -> dict[str, Any]:
 
 def setup_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the settings that repeated runs share, as sorted texts: without seeds and paths."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, str):  # without a run number such as in `adam-s0`
+            return "/".join(split_run_number(part)[0] for part in value.split("/")) or value
+        try:
+            return repr(value)
+        except RecursionError:
+            return type(value).__name__
+
     return {
-        key: _without_run_number(value)
+        key: text(value)
         for key, value in sorted(settings.items())
         if value is not None and not _OF_ONE_RUN.search(key)
     }
@@ -138,28 +147,14 @@ def _name_setting(settings: Mapping[str, str]) -> str | None:
 
 def recorded_seed(settings: Mapping[str, Any]) -> int | None:
     """Return the seed in some flat settings, or None."""
-    names = [*_SEEDS, *sorted(name for name in settings if _SEED_KEY.search(name))]
-    return next(
-        (seed for name in names if (seed := _as_integer(settings.get(name))) is not None), None
-    )
-
-
-def _as_integer(value: Any) -> int | None:
-    if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}\s*", value):
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return int(value) if value == value // 1 and abs(value) < 2.0**62 else None
-
-
-def _without_run_number(value: Any) -> str:
-    """Return a value as text without a run number such as in `adam-s0`."""
-    if not isinstance(value, str):
-        try:
-            return repr(value)
-        except RecursionError:
-            return type(value).__name__
-    return "/".join(split_run_number(part)[0] for part in value.split("/")) or value
+    for name in (*_SEEDS, *sorted(name for name in settings if _SEED_KEY.search(name))):
+        value = settings.get(name)
+        if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}\s*", value):
+            return int(value)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and value == value // 1 and abs(value) < 2.0**62:
+            return int(value)
+    return None
 
 
 def split_run_number(name: str) -> tuple[str, int | None]:
@@ -235,8 +230,13 @@ def _strip_run_numbers(
             is_recorded[key].append(bool(run.settings))
     crossed = Counter((key[:-1], frozenset(some)) for key, some in numbers.items())
     for place, (match, key) in enumerate(zip(matches, keys, strict=True)):
-        known = all(is_recorded[key])
-        if match is None or not _are_run_numbers(numbers[key], known or "s" in match["mark"]):
+        if match is None:
+            continue
+        known, counted = all(is_recorded[key]), numbers[key]
+        # They count from 0 or 1 with few gaps.
+        span = max(counted) - min(counted) + 1
+        alone = known or "s" in match["mark"]
+        if (len(counted) == 1 and not alone) or min(counted) > 1 or len(counted) < 2 / 3 * span:
             continue
         # `exp1` and `exp2` may be two setups: what tells is that others have the same numbers,
         # or that the settings of all are known.
@@ -245,9 +245,3 @@ def _strip_run_numbers(
             every[place][-1:] = [match["before"]] if match["before"] else []
             if seeds[place] is None and "s" in match["mark"]:
                 seeds[place] = int(match["number"])
-
-
-def _are_run_numbers(numbers: set[int], alone: bool) -> bool:
-    """Return whether numbers count from 0 or 1 with few gaps; a single one may be `alone`."""
-    span = max(numbers) - min(numbers) + 1
-    return (len(numbers) > 1 or alone) and min(numbers) <= 1 and len(numbers) >= 2 / 3 * span
