@@ -9,10 +9,10 @@ and `run_stop` are integrated by trapezoids.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from operator import add, ge, mul, sub
 from typing import Any
 
@@ -23,6 +23,8 @@ from ttastats.formats.dialect import Log
 from ttastats_parsers.mlperf_scan import NO_JSON, decoded_at_once, payloads_in
 from ttastats_parsers.payloads import as_float
 
+#: Logs of a node, or of a switch.
+_PART = re.compile(r"(?:node|sw)_.*\.txt")
 #: Keys of events that decide nothing begin with these.
 _LEFT_OUT = (b"power_measurement",)
 #: Readings that cover less of a run say too little of it.
@@ -53,11 +55,7 @@ def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Pro
     None with a problem where the logs of a part do not cover the run: a sum without it is no sum.
     """
     folder = log.folder / "power" / log.name.partition(".")[0]
-    names = [
-        name
-        for name in log.listing(folder)
-        if fnmatchcase(name, "node_*.txt") or fnmatchcase(name, "sw_*.txt")
-    ]
+    names = [name for name in log.listing(folder) if _PART.fullmatch(name)]
     if not names or not stop > start:
         return None, ()
     total = 0.0

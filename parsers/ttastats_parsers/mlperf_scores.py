@@ -56,7 +56,7 @@ def evaluations_of(
     is_fraction = style.fractional_bleu and all((score.number or 0.0) <= 1.0 for score in scored)
     scales = {"bleu": 100.0 if is_fraction else 1.0}
     shared = {
-        metric: _shared_fields(metric, known, targets.get(metric), scales.get(metric, 1.0))
+        metric: shared_fields(metric, known, targets.get(metric), scales.get(metric, 1.0))
         for metric in {score.metric for score in scored}
     }
     shift = _label_shift(scored, style)
@@ -86,8 +86,8 @@ def evaluations_of(
     return tuple(evaluations), list(_copy_problems(scores, scored))
 
 
-def _shared_fields(
-    metric: str, directions: Mapping[str, bool], target: Target | None, scale: float
+def shared_fields(
+    metric: str, directions: Mapping[str, bool], target: Target | None, scale: float = 1.0
 ) -> dict[str, Any]:
     """Return what evaluations of a metric share; `scale` turns logged values into base units."""
     goal = target.value if target else None
@@ -168,9 +168,8 @@ def _label_shift(scores: Sequence[_Score], style: Style) -> float:
     -1. Later formats log epochs trained.
     """
     if style.labels_epoch_just_trained:
-        labels = (score.label for score in scores)
-        first = min((label for label in labels if label is not None), default=0.0)
-        return 2.0 if first < 0 else 1.0
+        labels = [score.label for score in scores if score.label is not None]
+        return 2.0 if min(labels, default=0.0) < 0 else 1.0
     return 1.0 if any(score.from_zero for score in scores) else 0.0
 
 
@@ -199,7 +198,7 @@ def _labels_are_steps(scores: Sequence[_Score], start: Event, benchmark: Benchma
     if benchmark is None or benchmark.progress != "samples":
         return False
     zero = start.time or 0.0
-    scored = (score for score in scores if (score.event.time or 0.0) >= zero)
+    scored = [score for score in scores if (score.event.time or 0.0) >= zero]
     labels = [score.label for score in scored if score.label is not None]
     return len(labels) > 1 and all(b - a > 1 for a, b in pairwise(labels))
 
@@ -244,11 +243,8 @@ def _ready_time(score: _Score, ready: Ready) -> float | None:
     time = score.event.time
     if score.label is None or time is None:
         return None
-    best = (-1, 0.0)
-    for evidence in ready.get(score.label, ()):
-        if evidence > best and evidence[1] <= time:
-            best = evidence
-    return best[1] if best[0] >= 0 else None
+    earlier = [evidence for evidence in ready.get(score.label, ()) if evidence[1] <= time]
+    return max(earlier)[1] if earlier else None
 
 
 def training_of(by_key: Mapping[str, Sequence[Event]], start: Event) -> list[Evaluation]:

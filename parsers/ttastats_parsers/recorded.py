@@ -12,6 +12,7 @@ from itertools import groupby
 from ttastats.base.quality import Target
 from ttastats.base.records import Evaluation, Problem, RunStatus
 from ttastats_parsers.mlperf_events import Event, labels_of
+from ttastats_parsers.mlperf_scores import shared_fields
 from ttastats_parsers.payloads import as_float, as_int, shown, since
 
 #: Clocks beside the wall that an evaluation may tell.
@@ -49,32 +50,28 @@ def evaluations_of(
     events: Sequence[Event], start: Event, targets: Mapping[str, Target]
 ) -> tuple[tuple[Evaluation, ...], list[Problem]]:
     """Return evaluations in the order of time, and the problem of scores that are no numbers."""
-    evaluations = []
+    evaluations, problems = [], []
     for index, event in zip(_checkpoints(events), events, strict=True):
         samples, step, epoch = labels_of(event.metadata)
         metric, value = shown(event.metadata.metric), as_float(event.value)
-        target = targets.get(metric)
         evaluations.append(
             Evaluation(
                 index=index,
-                metric=metric,
                 value=value,
                 logged_value=value,
                 seconds=since(event.time, start.time),
-                higher_is_better=target.higher_is_better if target else None,
                 epoch=as_float(epoch),
                 step=as_int(step),
                 samples=as_int(samples),
                 line=event.line,
-                target_value=target.value if target else None,
-                target_source=target.source if target else None,
+                **shared_fields(metric, {}, targets.get(metric)),
             )
         )
     unread = [evaluation for evaluation in evaluations if evaluation.value is None]
-    if not unread:
-        return tuple(evaluations), []
-    text = f"{len(unread)} score(s) are not finite numbers"
-    return tuple(evaluations), [Problem("unreadable_score", text, "warning", unread[0].line)]
+    if unread:
+        text = f"{len(unread)} score(s) are not finite numbers"
+        problems.append(Problem("unreadable_score", text, "warning", unread[0].line))
+    return tuple(evaluations), problems
 
 
 def _checkpoints(events: Sequence[Event]) -> Iterator[int]:

@@ -54,10 +54,7 @@ class UnreadError(Exception):
 def of_file(name: str, content: bytes) -> dict[str, Any]:
     """Return the settings of a file, flat.
 
-    Raises
-    ------
-    UnreadError
-        It is damaged, is no mapping, or some of its values are refused; it has the other ones.
+    An UnreadError says that it is damaged, no mapping, or has refused values; it has the others.
     """
     if len(content) > LARGEST:
         raise UnreadError(f"larger than {LARGEST // 1024:,} KiB")
@@ -77,14 +74,13 @@ def of_head(head: bytes) -> dict[str, Any]:
     """Return the settings that the first lines of a text log print."""
     if not (b"Namespace(" in head[:_HEAD] or b"{" in head[:_HEAD]):
         return {}
-    text = head[:_HEAD].decode("utf-8", "replace")
-    lines = text.split("\n")
-    if settings := next((own for line in lines if (own := _namespace(line))), None):
+    lines = head[:_HEAD].decode("utf-8", "replace").split("\n")
+    if settings := next(filter(None, map(_namespace, lines)), None):
         return settings
-    objects = [own for line in lines[:200] if (own := _json_line(line))]
+    objects = list(filter(None, map(_json_line, lines[:200])))
     # What comes again is what the log tells, no setting.
-    alone = [own for own in objects if sum(own.keys() == other.keys() for other in objects) == 1]
-    return alone[0] if alone and alone[0] == objects[0] else {}
+    alike = [each for each in objects if each.keys() == objects[0].keys()]
+    return alike[0] if len(alike) == 1 else {}
 
 
 def of_text(text: str) -> dict[str, Any]:
@@ -106,10 +102,9 @@ def of_text(text: str) -> dict[str, Any]:
 
 
 def _namespace(text: str) -> dict[str, Any]:
+    """Return the settings of an `argparse.Namespace` that is printed in a text."""
     match = _NAMESPACE.search(text)
-    if match is None:
-        return {}
-    return of_mapping({key: _literal(value) for key, value in _ARGUMENT.findall(match[1])})
+    return of_mapping({k: _literal(v) for k, v in _ARGUMENT.findall(match[1])} if match else {})
 
 
 def _literal(text: str) -> Any:
@@ -122,12 +117,10 @@ def _literal(text: str) -> Any:
 def _json_line(line: str) -> dict[str, Any]:
     """Return the settings of a line that ends with a JSON object, empty if it does not."""
     start = line.find("{")
-    if start < 0 or not line.rstrip().endswith("}"):
-        return {}
-    try:
-        fields = decode(line[start:].encode())
-    except ValueError:
-        return {}
+    fields = None
+    if start >= 0 and line.rstrip().endswith("}"):
+        with suppress(ValueError):
+            fields = decode(line[start:].encode())
     return of_mapping(fields) if isinstance(fields, dict) and len(fields) > 1 else {}
 
 
