@@ -6,6 +6,7 @@ server of MLflow tell of a run becomes a run here, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -24,9 +25,8 @@ name = "mlflow"
 #: What a server told of a run begins with this key; a line of each metric follows.
 SERVED = "mlflow_run"
 _META = "meta.yaml"
-_PARTS = frozenset({"metrics", "params", "tags"})
-_ID_LENGTH = 32
-_ID_LETTERS = frozenset("0123456789abcdef")
+#: What is below the folder of a run, whose name is its number.
+_BELOW_RUN = re.compile(r"(?<=/[0-9a-f]{32})/(?:metrics|params|tags)/.")
 #: Metrics may lie in folders, as their names may have slashes; no deeper than this.
 _DEEPEST = 10
 _NO_NUMBERS = frozenset({"nan", "inf", "-inf", "infinity", "-infinity"})
@@ -62,27 +62,16 @@ class StoredRun(NamedTuple):
 
 
 def recognises(head: bytes, path: str) -> bool:
-    """Return whether a path is a description of a run or experiment, or below a run.
-
-    What a server told of a run begins in its own way.
-    """
-    if head.startswith(f'{{"{SERVED}":'.encode()):
-        return True
+    """Return whether a file describes a run or an experiment, is below a run, or from a server."""
     if path.endswith(f"/{_META}"):
         return not head or b"lifecycle_stage:" in head[:8192]
-    return run_folder(path) is not None
+    return head.startswith(f'{{"{SERVED}":'.encode()) or run_folder(path) is not None
 
 
 def run_folder(path: str) -> PurePosixPath | None:
     """Return the folder of the run that a metric, a parameter or a tag belongs to."""
-    if not ("/metrics/" in path or "/params/" in path or "/tags/" in path):  # called for every file
-        return None
-    parts = PurePosixPath(path).parts
-    for number in range(1, len(parts) - 1):
-        run = parts[number - 1]
-        if parts[number] in _PARTS and len(run) == _ID_LENGTH and _ID_LETTERS.issuperset(run):
-            return PurePosixPath(*parts[:number])
-    return None
+    match = _BELOW_RUN.search(path)
+    return PurePosixPath(path[: match.start()]) if match else None
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
@@ -113,10 +102,8 @@ def _stored_run(log: Log, about: dict[str, object]) -> StoredRun:
                 logged.append(Logged(metric, time, value, step))
             else:
                 bad += bool(words)
-    problems = []
-    if bad:
-        text = f"{bad:,} line(s) of its metrics are not `time value step`"
-        problems.append(Problem("unreadable_line", text, "warning"))
+    text = f"{bad:,} line(s) of its metrics are not `time value step`"
+    problems = [Problem("unreadable_line", text, "warning")] if bad else []
     experiment = settings_files.of_yaml(log.companion(log.folder.parent / _META) or b"").get("name")
     params, tags = (
         {key: data.decode("utf-8", "replace").strip() for key, data in _files(log, kind)}
