@@ -56,13 +56,17 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if steps is None or results is None or steps.ndim != 1 or not len(steps) <= len(results):
         yield Problem("unreadable_file", "no `timesteps` with as many `results`", "error")
         return
-    measured = [
-        Measured(metric, as_float(mean), int(step))
-        for key, metric in _METRICS.items()
-        if key in arrays and (key != "ep_lengths" or log.metrics == "all")
-        for step, mean in zip(steps.tolist(), _row_means(arrays[key]), strict=False)
-        if as_float(step) is not None
-    ]
+    measured = []
+    for key, metric in _METRICS.items():
+        values = arrays.get(key)
+        if values is None or not values.size or (key == "ep_lengths" and log.metrics != "all"):
+            continue
+        means = values.reshape(len(values), -1).mean(axis=1).tolist()
+        measured += [
+            Measured(metric, as_float(mean), int(step))
+            for step, mean in zip(steps.tolist(), means, strict=False)
+            if as_float(step) is not None
+        ]
     evaluations, problems = evaluations_of(measured, log)
     episodes = results.shape[1] if results.ndim > 1 else 1
     environment, monitored = _from_monitors(log)
@@ -91,13 +95,6 @@ def _load_arrays(content: bytes) -> dict[str, NDArray[np.float64]]:
                 limits.expect_size(8 * array.size, limits.document_limit(), "its arrays are ")
                 arrays[key] = np.asarray(array, np.float64)
     return arrays
-
-
-def _row_means(values: NDArray[np.float64]) -> list[float]:
-    """Return the mean of each row, the episodes of one evaluation."""
-    rows = values.reshape(len(values), -1).mean(axis=1) if values.size else values[:0]
-    means: list[float] = rows.ravel().tolist()
-    return means
 
 
 def _from_monitors(log: Log) -> tuple[str | None, dict[str, Any]]:

@@ -50,7 +50,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if state is None:
         yield Problem("unreadable_file", f"not a trainer state: {error}", "error")
         return
-    history = _history(state)
+    history = state["log_history"]
     longer = _longer_history(log, history)
     if longer is not None:
         shown = longer.relative_to(run_folder(log).parent)
@@ -82,19 +82,12 @@ def _parse_state(content: bytes) -> tuple[dict[str, Any] | None, str]:
         return None, str(error)
     if not isinstance(fields, dict) or not isinstance(fields.get("log_history"), list):
         return None, "it has no log_history"
-    return fields, ""
-
-
-def _history(state: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [entry for entry in state["log_history"] if isinstance(entry, dict)]
+    entries = [entry for entry in fields["log_history"] if isinstance(entry, dict)]
+    return {**fields, "log_history": entries}, ""
 
 
 def _longer_history(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | None:
-    """Return another file whose history begins with this one, the longest first, or None.
-
-    It is around a checkpoint, or in one of the checkpoints below. Of equal ones the file that
-    stands first tells the run.
-    """
+    """Return another file around a checkpoint, or below, whose history begins with this one."""
     top = run_folder(log)
     steps: dict[PurePosixPath, float] = {}
     for name_ in log.listing(top):
@@ -105,9 +98,10 @@ def _longer_history(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | 
             continue
         content = log.companion(path)
         state, _ = _parse_state(content) if content is not None else (None, "")
-        other = _history(state) if state else []
+        other = state["log_history"] if state else []
         if other[: len(history)] != history or not history:
             continue
+        # Of equal ones the file that stands first tells the run.
         first = min(path, log.path, key=lambda each: (len(each.parts), str(each)))
         if len(other) > len(history) or first == path:
             return path

@@ -91,10 +91,7 @@ def _stored_runs(connection: sqlite3.Connection) -> Iterator[StoredRun]:
 
 
 def _table_size(connection: sqlite3.Connection, table: str) -> int:
-    """Return the total bytes of the values of a table, with generated columns.
-
-    One row is held at a time.
-    """
+    """Return the bytes of all values of a table, with generated columns, a row at a time."""
     columns = [row["name"] for row in connection.execute(f"PRAGMA table_xinfo({table})")]
     lengths = " + ".join(
         "coalesce(length(CAST({} AS BLOB)), 0)".format('"{}"'.format(column.replace('"', '""')))

@@ -167,10 +167,8 @@ _SYSTEM_LINE = re.compile(r"^(\w+): (\{.*\})\s*$", re.MULTILINE)
 
 
 def _logged_mapping_of(content: bytes) -> dict[str, Any] | None:
-    """Return the object in `key: {"value": ..}` lines, as v0.6 has them, or None.
-
-    The value of `entry` is the text of a Python mapping, and its `nodes` are once more.
-    """
+    """Return the object in `key: {"value": ..}` lines, as v0.6 has them, or None."""
+    # The value of `entry` is the text of a Python mapping, and its `nodes` are once more.
     lines = _SYSTEM_LINE.findall(content.decode("utf-8-sig", "replace"))
     fields = {key: as_mapping(_decoded(body)).get("value") for key, body in lines}
     entry = as_mapping(_decoded(fields.pop("entry", None)))

@@ -72,7 +72,15 @@ def _part_energy(content: bytes, start: float, stop: float) -> float | None:
     times: list[float] = []
     watts: list[float] = []
     constants: dict[str, float] = {}
-    for event in _power_events(content):
+    payloads, lines, _ = payloads_in(content, 1, with_init=False, left_out=_LEFT_OUT)
+    events = decoded_at_once(_decode_lines, payloads, len(lines))
+    if events is None:
+        events = []
+        for payload in payloads.split(b"\n"):
+            with suppress(*NO_JSON):
+                event = _decode(payload)
+                events.append(_Event(event.key, as_float(event.time_ms), as_float(event.value)))
+    for event in events:
         if event.value is None:
             continue
         if event.key != "power_reading":
@@ -86,18 +94,6 @@ def _part_energy(content: bytes, start: float, stop: float) -> float | None:
         return efficiency * constants["interconnect_power_est"] * (stop - start)
     joules = integral(times, watts, start, stop)
     return None if joules is None else efficiency * joules
-
-
-def _power_events(content: bytes) -> Sequence[_Event]:
-    payloads, lines, _ = payloads_in(content, 1, with_init=False, left_out=_LEFT_OUT)
-    events = decoded_at_once(_decode_lines, payloads, len(lines))
-    if events is None:
-        events = []
-        for payload in payloads.split(b"\n"):
-            with suppress(*NO_JSON):
-                event = _decode(payload)
-                events.append(_Event(event.key, as_float(event.time_ms), as_float(event.value)))
-    return events
 
 
 def integral(

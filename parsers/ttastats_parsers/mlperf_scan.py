@@ -97,18 +97,12 @@ def payloads_in_python(
         line += block.count(b"\n", place, match.start())
         place = match.start()
         payload = (match[match.lastindex] if match.lastindex else TOKEN)[:LONGEST]
-        payloads.append(payload if is_whole else _without_place(payload))
+        if not is_whole and (plain := _PLACE.match(payload)) is not None:
+            before = b"" if plain[4] else plain[3]  # where nothing is left of the metadata
+            payload = b"{%b%b%b%b" % (plain[1], plain[2], before, payload[plain.end() :])
+        payloads.append(payload)
         lines.append(line)
     return b"\n".join(payloads), lines, line + block.count(b"\n", place)
-
-
-def _without_place(payload: bytes) -> bytes:
-    """Return a payload without namespace, kind of event and place in the source."""
-    match = _PLACE.match(payload)
-    if match is None:
-        return payload
-    before = b"" if match[4] else match[3]  # where nothing is left of the metadata
-    return b"{%b%b%b%b" % (match[1], match[2], before, payload[match.end() :])
 
 
 def _matches(
@@ -132,10 +126,7 @@ NO_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 def decoded_at_once(
     decode_lines: Callable[[bytes], list[_AnEvent]], payloads: bytes, count: int
 ) -> list[_AnEvent] | None:
-    """Return the events of payloads decoded together, or None if one is invalid.
-
-    None where one is torn or glued, which spoils it or changes how many there are.
-    """
+    """Return the events of payloads decoded together, or None if one is invalid, torn or glued."""
     try:
         events = decode_lines(payloads)
     except NO_JSON:

@@ -162,12 +162,8 @@ def _copy_problems(scores: Sequence[_Score], unique: Sequence[_Score]) -> Iterab
 
 
 def _label_shift(scores: Sequence[_Score], style: Style) -> float:
-    """Return the number to add to an evaluation's label to get epochs trained.
-
-    v0.5 labels an evaluation with the epoch just trained, counted from 0, and in some systems from
-    -1. Later formats log epochs trained.
-    """
-    if style.labels_epoch_just_trained:
+    """Return the number to add to an evaluation's label to get epochs trained."""
+    if style.labels_epoch_just_trained:  # counted from 0, and in some systems from -1
         labels = [score.label for score in scores if score.label is not None]
         return 2.0 if min(labels, default=0.0) < 0 else 1.0
     return 1.0 if any(score.from_zero for score in scores) else 0.0
@@ -236,10 +232,7 @@ def _progress(
 
 
 def _ready_time(score: _Score, ready: Ready) -> float | None:
-    """Return when the evaluated weights existed, by the best evidence that is not later.
-
-    Where every evaluation bears the same label, the latest stretch before it is its own.
-    """
+    """Return when the evaluated weights existed, by the best and latest evidence before."""
     time = score.event.time
     if score.label is None or time is None:
         return None

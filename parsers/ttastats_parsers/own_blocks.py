@@ -39,7 +39,7 @@ def rows_of(log: Log) -> Rows:
     blocks = log.blocks()
     first, second = next(blocks, b""), next(blocks, None)
     block = log.block or Block("")
-    rows = None
+    rows, is_lone = None, False
     if second is not None and log.metrics != "all":
         rest = chain([first, second], blocks)
         head = first.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -47,15 +47,12 @@ def rows_of(log: Log) -> Rows:
             rows = _read_json_lines(rest, log, head, block)
         elif not head.startswith((b"PAR1", b"[")):
             rows = _read_cells(rest, block)
-    if rows is None or _has_lone_row(rows, block):
+    if rows is not None:  # if each run is a single row, all of its cells are wanted
+        keys = rows.frame.select(texts(rows.frame[name]).alias(name) for name in block.run)
+        is_lone = not keys.is_duplicated().all() if keys.width else rows.frame.height < 2
+    if rows is None or is_lone:
         rows = own_cells.rows_of(log.read())
     return rows if log.block is None else own_cells.unpivoted(rows, block)
-
-
-def _has_lone_row(rows: Rows, block: Block) -> bool:
-    """Return whether each run is a single row."""
-    keys = rows.frame.select(texts(rows.frame[name]).alias(name) for name in block.run)
-    return rows.frame.height < 2 if not keys.width else not keys.is_duplicated().all()
 
 
 def _chosen_columns(block: Block, names: Iterable[str]) -> ChosenColumns | None:

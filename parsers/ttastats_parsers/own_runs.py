@@ -167,10 +167,7 @@ def _evaluations(
 def _training_values(
     part: pl.DataFrame, rows: Rows, chosen: ChosenColumns, block: Block
 ) -> Iterator[Evaluation]:
-    """Yield the other numbers of a run's rows as training metrics.
-
-    They evaluate nothing, so their numbers are below 0, and the last row is -1.
-    """
+    """Yield the other numbers of a run's rows as training metrics, numbered up to -1."""
     taken = {*chosen.numbers.values(), *block.run, *block.fields.values()}
     if chosen.clock is not None:
         taken |= {chosen.clock.column, chosen.clock.per or chosen.clock.column}

@@ -228,19 +228,14 @@ def _settings_of(records: Sequence[bytes]) -> dict[str, Any]:
         if _SETTINGS in record or _TEXT in record:
             with suppress(ValueError):
                 for value in protobuf.messages(record, 5, 1):
-                    settings |= _settings_in(value)
+                    tag = b"".join(protobuf.messages(value, 1)).decode("utf-8", "replace")
+                    if tag.startswith("_hparams_/"):
+                        entries = protobuf.messages(value, 9, 1, 2, 3, 1)
+                        settings.update(map(_hparam, entries))
+                    elif _TEXTS.search(tag.removesuffix("/text_summary")):
+                        text = next(protobuf.messages(value, 8, 8), b"")
+                        settings |= settings_files.of_text(text.decode("utf-8", "replace"))
     return settings
-
-
-def _settings_in(value: bytes) -> dict[str, Any]:
-    """Return the settings of a summary value: hyperparameters, or text that holds them."""
-    tag = "".join(text.decode("utf-8", "replace") for text in protobuf.messages(value, 1))
-    if tag.startswith("_hparams_/"):
-        return dict(_hparam(entry) for entry in protobuf.messages(value, 9, 1, 2, 3, 1))
-    if not _TEXTS.search(tag.removesuffix("/text_summary")):
-        return {}
-    text = next(protobuf.messages(value, 8, 8), b"")
-    return settings_files.of_text(text.decode("utf-8", "replace"))
 
 
 def _hparam(entry: bytes) -> tuple[str, Any]:

@@ -211,10 +211,7 @@ def _logged_names(content: bytes) -> frozenset[str]:
 
 
 def _add_record(run: RunFiles, record: bytes, wanted: Set[str]) -> None:
-    """Add what one record tells, of its numbers those that are wanted; ValueError where it is none.
-
-    Numbers inside objects are looked at where they are used.
-    """
+    """Add what one record tells, of its numbers those that are wanted; ValueError if unreadable."""
     for number, value in protobuf.fields(record):
         if number == _HISTORY:
             run.history.append(

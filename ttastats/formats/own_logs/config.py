@@ -19,13 +19,7 @@ _NAMED = re.compile(r"\(\?P?<[A-Za-z_]")
 
 
 def blocks(text: str, shown: str, root: str) -> tuple[Block, ...]:
-    """Return the blocks in the text of a `ttastats.toml`; `shown` names it in errors.
-
-    Raises
-    ------
-    TtastatsError
-        It is no TOML, a key is unknown, or what it says cannot be read: with file and line.
-    """
+    """Return the blocks in the text of a `ttastats.toml`; `shown` names it in errors."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -15,6 +15,7 @@ _PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\{([^{}/]*)\}|[{}]|[^*?{}]+")
 #: A name in braces inside a text.
 PLACE = re.compile(r"\{([^{}]+)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_WILD = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
 
 
 @lru_cache(maxsize=256)
@@ -29,31 +30,23 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     seen: set[str] = set()
     for match in _PIECE.finditer(pattern.removeprefix("./")):
         piece, name = match.group(), match.group(1)
-        if name is not None or piece in "{}":
-            text += _named_group(pattern, name, seen)
-        else:
+        if name is None and piece not in "{}":
             text += _WILD.get(piece) or re.escape(piece)
+            continue
+        if name is None or not _NAME.fullmatch(name):
+            raise TtastatsError(
+                "braces without a name" if name is not None else "unbalanced braces",
+                where=f"files = {pattern!r}",
+                remedy="{name} matches a part of the path, such as {entry}/{seed}.csv; {_} matches "
+                "without a name.",
+            )
+        what = r"\d+" if name in COUNTS else "[^/]+"
+        if name in seen:
+            text += f"(?P={name})"
+        else:
+            text += what if name == "_" else f"(?P<{name}>{what})"
+        seen |= {name} - {"_"}
     return re.compile(text)
-
-
-_WILD = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
-
-
-def _named_group(pattern: str, name: str | None, seen: set[str]) -> str:
-    if name is None or not _NAME.fullmatch(name):
-        raise TtastatsError(
-            "braces without a name" if name is not None else "unbalanced braces",
-            where=f"files = {pattern!r}",
-            remedy="{name} matches a part of the path, such as {entry}/{seed}.csv; {_} matches "
-            "without a name.",
-        )
-    what = r"\d+" if name in COUNTS else "[^/]+"
-    if name == "_":
-        return what
-    if name in seen:
-        return f"(?P={name})"
-    seen.add(name)
-    return f"(?P<{name}>{what})"
 
 
 def match_path(pattern: str, path: str) -> Mapping[str, str] | None:

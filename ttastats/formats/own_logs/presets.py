@@ -78,10 +78,7 @@ def preset_block(name: str) -> Block:
 
 
 def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the presets that match a file's first block and path, with the groups in the path.
-
-    Each with what its pattern names in the path.
-    """
+    """Return the presets that match a file's first block and path, with the groups in the path."""
     if path.endswith(QUOTING):
         return {}
     start = head[:_LOOKED_AT]
