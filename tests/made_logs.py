@@ -11,6 +11,13 @@ START_MS = 1_767_225_600_000  # 1 January 2026, UTC
 TARGET = 0.9
 
 
+def line(key: str, value: object = None, seconds: float = 0.0, **metadata: object) -> str:
+    """Return an event so many seconds after the start of 2026."""
+    stamp = START_MS + round(1000 * seconds)
+    body = {"namespace": "", "time_ms": stamp, "event_type": "POINT_IN_TIME", "key": key}
+    return f":::MLLOG {json.dumps({**body, 'value': value, 'metadata': metadata})}\n"
+
+
 def log(
     values: Sequence[float],
     *,
@@ -26,26 +33,19 @@ def log(
     `after_seconds` pass between the last evaluation and the end; `more` are further events.
     Logs that are equal are copies of one run; another `seed` makes a run of another hour.
     """
-    clock = START_MS + seed * 3_600_000
-
-    def event(key: str, value: object = None, **metadata: object) -> str:
-        body = {"namespace": "", "time_ms": clock, "event_type": "POINT_IN_TIME", "key": key}
-        return f":::MLLOG {json.dumps({**body, 'value': value, 'metadata': metadata})}"
-
-    lines = [event("submission_benchmark", benchmark)]
-    lines.append(event("seed", seed))
-    lines += [event(key, value) for key, value in (more or {}).items()]
-    lines.append(event("eval_target", TARGET, metric="accuracy", higher_is_better=True))
-    lines.append(event("run_start"))
+    clock = 3_600.0 * seed
+    said = {"submission_benchmark": benchmark, "seed": seed, **(more or {})}
+    lines = [line(key, value, clock) for key, value in said.items()]
+    lines.append(line("eval_target", TARGET, clock, metric="accuracy", higher_is_better=True))
+    lines.append(line("run_start", None, clock))
     for epoch, value in enumerate(values, start=1):
-        lines.append(event("epoch_start", epoch_num=epoch))
-        clock += round(1000 * epoch_seconds)
-        lines.append(event("epoch_stop", epoch_num=epoch))
-        lines.append(event("eval_accuracy", value, epoch_num=epoch))
+        lines.append(line("epoch_start", None, clock, epoch_num=epoch))
+        clock += epoch_seconds
+        lines.append(line("epoch_stop", None, clock, epoch_num=epoch))
+        lines.append(line("eval_accuracy", value, clock, epoch_num=epoch))
     if status is not None:
-        clock += round(1000 * after_seconds)
-        lines.append(event("run_stop", status=status))
-    return "\n".join(lines) + "\n"
+        lines.append(line("run_stop", None, clock + after_seconds, status=status))
+    return "".join(lines)
 
 
 def reaching(epochs: int, **more: Any) -> str:

@@ -9,39 +9,32 @@ import msgspec
 import pytest
 
 import ttastats as tta
+from tests.made_logs import line
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import log_from_bytes
 from ttastats.table import store
 from ttastats_parsers import mlperf_mllog
 
-_ZERO = 1_700_000_000
-
-
-def line(second: float, key: str, value: object = None, **metadata: object) -> str:
-    fields = {"time_ms": (_ZERO + second) * 1000, "key": key, "value": value, "metadata": metadata}
-    return f":::MLLOG {json.dumps(fields)}\n"
-
-
 RESULT = "".join(
     (
-        line(0, "submission_benchmark", "resnet"),
-        line(10, "run_start"),
-        line(30, "eval_accuracy", 0.76, epoch_num=40),
-        line(30, "run_stop", None, status="success"),
+        line("submission_benchmark", "resnet"),
+        line("run_start", None, 10),
+        line("eval_accuracy", 0.76, 30, epoch_num=40),
+        line("run_stop", None, 30, status="success"),
     )
 )
 
 
 def power(*watts: tuple[float, float], efficiency: float | None = None) -> str:
-    first = line(0, "conversion_eff", efficiency) if efficiency is not None else ""
-    return first + "".join(line(at, "power_reading", value) for at, value in watts)
+    first = line("conversion_eff", efficiency) if efficiency is not None else ""
+    return first + "".join(line("power_reading", value, at) for at, value in watts)
 
 
 def test_nodes_and_switches_add_up_with_their_efficiencies() -> None:
     files = {
         "node_0.txt": power((0, 100), (40, 100), efficiency=0.5),
         "node_1.txt": power((0, 300), (40, 300)),
-        "sw_0.txt": line(0, "conversion_eff", 0.9) + line(1, "interconnect_power_est", 50),
+        "sw_0.txt": line("conversion_eff", 0.9) + line("interconnect_power_est", 50),
         "total_power.txt": "nonsense",
     }
     folder = "/v5.0/Org/results/box/resnet"

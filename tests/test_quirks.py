@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
+from tests import made_logs
 from tests.programs import within
 from ttastats.base.records import Run
 from ttastats.formats.dialect import log_from_bytes
@@ -14,28 +14,19 @@ from ttastats.ingestion import registry
 from ttastats.outcomes import time_to_target
 from ttastats.table import tables
 
-START = 1_600_000_000_000
 PLACE = "/x/v4.0/Org/results/big/resnet/result_0.txt"
-
-
-def line(key: str, seconds: float, value: Any = None, **metadata: Any) -> bytes:
-    """Return one line of the JSON dialect, its time in seconds after the start of the run."""
-    stamp = START + round(seconds * 1000)
-    fields = {"time_ms": stamp, "key": key, "value": value, "metadata": metadata}
-    return f":::MLLOG {json.dumps(fields)}\n".encode()
+GOOD = made_logs.line("eval_accuracy", 0.7591, 100, epoch_num=40).encode()
 
 
 def log(*lines: bytes) -> bytes:
-    return b"".join((line("submission_benchmark", -9, "resnet"), line("run_start", 0), *lines))
+    begun = made_logs.line("submission_benchmark", "resnet") + made_logs.line("run_start", None, 9)
+    return b"".join((begun.encode(), *lines))
 
 
 def row(run: Run) -> dict[str, Any]:
     """Return the row of a run as commands see it."""
     frame = tables.table_of_runs([tables.SourcedRun(run, "a", "0" * 32, 0, "mlperf-mllog")])
     return time_to_target.runs(frame).row(0, named=True)
-
-
-GOOD = line("eval_accuracy", 100, 0.7591, epoch_num=40)
 
 
 NESTED = b"[" * 100_000
@@ -68,7 +59,7 @@ ODD_VALUES = [
 @pytest.mark.parametrize("value", ODD_VALUES, ids=lambda value: repr(value[:12]))
 @pytest.mark.parametrize("key", ["eval_accuracy", "seed", "made_up", "run_stop", "eval_start"])
 def test_an_odd_value_is_never_more_than_a_problem(key: str, value: bytes) -> None:
-    odd = b':::MLLOG {"time_ms": 1600000050000, "key": "%b", "value": %b, "metadata": {}}\n'
+    odd = b':::MLLOG {"time_ms": 1767225650000, "key": "%b", "value": %b, "metadata": {}}\n'
     with within(1.0):
         data = log(odd % (key.encode(), value), GOOD)
         dialect = registry.recognise(data)

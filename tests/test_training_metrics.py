@@ -7,39 +7,24 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests import made_logs
 from tests.conftest import FIXTURES
 from ttastats import api, ingest
 from ttastats.table.store import read_tables
-from ttastats_parsers.mlperf_scan import LEFT_OUT, WITHOUT_TRAINING, payloads_in, payloads_in_python
 
-LOGGED = (
-    ':::MLLOG {{"namespace": "", "time_ms": {time}, "event_type": "POINT_IN_TIME", '
-    '"key": "{key}", "value": {value}, "metadata": {{{about}}}}}\n'
+LOG = "".join(
+    made_logs.line(key, value, seconds, **about)
+    for key, value, seconds, about in (
+        ("submission_benchmark", "bert", 0, {}),
+        ("run_start", None, 1, {}),
+        ("train_loss", 2.5, 5, {"samples_count": 64, "lr": 0.01}),
+        ("tracked_stats", {"throughput": 320.5, "note": "x"}, 6, {"epoch_num": 0.5}),
+        ("train_loss", float("nan"), 9, {"samples_count": 128}),
+        ("eval_accuracy", 0.73, 11, {"epoch_num": 1}),
+        ("train_loss", 1.5, 15, {"samples_count": 192}),
+        ("tracked_stats", {"throughput": 310.0}, 16, {"epoch_num": 1.5}),
+    )
 )
-
-
-def logged(time: int, key: str, value: str = "null", about: str = "") -> str:
-    return LOGGED.format(time=1_700_000_000_000 + time, key=key, value=value, about=about)
-
-
-LOG = (
-    logged(0, "submission_benchmark", '"bert"')
-    + logged(1_000, "run_start")
-    + logged(5_000, "train_loss", "2.5", '"samples_count": 64, "lr": 0.01')
-    + logged(6_000, "tracked_stats", '{"throughput": 320.5, "note": "x"}', '"epoch_num": 0.5')
-    + logged(9_000, "train_loss", "NaN", '"samples_count": 128')
-    + logged(11_000, "eval_accuracy", "0.73", '"epoch_num": 1')
-    + logged(15_000, "train_loss", "1.5", '"samples_count": 192')
-)
-
-
-def test_the_compiled_search_leaves_out_what_it_is_told() -> None:
-    for left_out in (LEFT_OUT, WITHOUT_TRAINING):
-        for with_init in (False, True):
-            found = payloads_in(LOG.encode(), 1, with_init=with_init, left_out=left_out)
-            slow = payloads_in_python(LOG.encode(), 1, with_init=with_init, left_out=left_out)
-            assert found == slow
-            assert (b"train_loss" in found[0]) is (left_out is WITHOUT_TRAINING)
 
 
 @pytest.mark.parametrize("dialect", ["hf-trainer", "tfevents", "wandb", "mlflow", "mlperf-mllog"])
@@ -54,7 +39,6 @@ def test_no_answer_depends_on_training_metrics(dialect: str, tmp_path: Path) -> 
         assert answer([full]).rows == answer([plain]).rows  # type: ignore[operator]
 
 
-THROUGHPUT = LOG + logged(16_000, "tracked_stats", '{"throughput": 310.0}', '"epoch_num": 1.5')
 OWN = "epoch,seconds,train_loss,lr,val_accuracy\n" + "".join(
     f"{n},{60 * n},{2 / n},{0.1 / n},{0.2 * n:.1f}\n" for n in (1, 2, 4)
 )
@@ -63,9 +47,9 @@ OWN = "epoch,seconds,train_loss,lr,val_accuracy\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "kind", "metric", "points"),
     [
-        (THROUGHPUT, "quality-time", "throughput", [(5, 320.5), (15, 310.0)]),
-        (THROUGHPUT, "quality-epochs", "throughput", [(0.5, 320.5), (1.5, 310.0)]),
-        (THROUGHPUT, "quality-time", "train_loss", [(4, 2.5), (14, 1.5)]),
+        (LOG, "quality-time", "throughput", [(5, 320.5), (15, 310.0)]),
+        (LOG, "quality-epochs", "throughput", [(0.5, 320.5), (1.5, 310.0)]),
+        (LOG, "quality-time", "train_loss", [(4, 2.5), (14, 1.5)]),
         (OWN, "quality-epochs", "lr", [(1, 0.1), (2, 0.05), (4, 0.025)]),
         (OWN, "quality-time", "val_accuracy", [(60, 0.2), (120, 0.4), (240, 0.8)]),
     ],
