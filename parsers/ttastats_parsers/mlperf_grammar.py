@@ -94,8 +94,8 @@ def _run(
 ) -> Run:
     problems: list[Problem] = []
     if trace.unreadable:
-        line, start = min(trace.unreadable)
-        text = f"{trace.unreadable_count} unreadable line(s), first: {start.strip()[:100]!r}"
+        line, content = min(trace.unreadable)
+        text = f"{trace.unreadable_count} unreadable line(s), first: {content.strip()[:100]!r}"
         problems.append(Problem("unreadable_line", text, "warning", line))
     recorded_here = RECORDER in by_key
     place = mlperf_layout.place_of(log.folder, style.round, log.round, log.companion)
@@ -132,6 +132,8 @@ def _run(
     training = training_of(by_key, start) if log.metrics == "all" else ()
     if not evaluations:
         problems.append(NO_EVALUATION)
+    fields: dict[str, Any] = structs.asdict(described)
+    fields["division"] = described.division or _first_text(by_key, "submission_division")
     return Run(
         suite=suite or None,
         round=round_,
@@ -139,8 +141,7 @@ def _run(
         submitter=place.submitter or _first_text(by_key, "submission_org"),
         system=place.system or _first_text(by_key, "submission_platform"),
         entry=place.entry,
-        **structs.asdict(described)
-        | {"division": described.division or _first_text(by_key, "submission_division")},
+        **fields,
         seed=as_int(_first_value(by_key, "seed")),
         global_batch_size=batch_size,
         train_samples=as_int(_first_value(by_key, "train_samples")),

@@ -78,8 +78,8 @@ def _part_energy(content: bytes, start: float, stop: float) -> float | None:
         events = []
         for payload in payloads.split(b"\n"):
             with suppress(*NO_JSON):
-                event = _decode(payload)
-                events.append(_Event(event.key, as_float(event.time_ms), as_float(event.value)))
+                any_ = _decode(payload)
+                events.append(_Event(any_.key, as_float(any_.time_ms), as_float(any_.value)))
     for event in events:
         if event.value is None:
             continue

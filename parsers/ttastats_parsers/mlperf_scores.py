@@ -104,11 +104,10 @@ def shared_fields(
 def _scores(event: Event, known: Collection[str], targets: Collection[str]) -> list[_Score]:
     """Return the scores of one event: a number, text, a pair, or a mapping of names to numbers."""
     value, named, is_pair = event.value, event.metadata.metric, False
-    numbers: dict[str | None, Any]
+    numbers: Mapping[Any, Any]
     if isinstance(value, dict):
         inner = value.get("accuracy", value)
-        named_numbers = inner if isinstance(inner, dict) else {_DEFAULT_METRIC: inner}
-        numbers = {str(name): number for name, number in named_numbers.items()}
+        numbers = inner if isinstance(inner, dict) else {_DEFAULT_METRIC: inner}
     elif isinstance(value, list) and len(value) == 2:  # one system logs [box, mask] from epoch 0
         numbers, is_pair = {"BBOX": value[0], "SEGM": value[1]}, True
     else:
@@ -121,11 +120,12 @@ def _scores(event: Event, known: Collection[str], targets: Collection[str]) -> l
     ]
 
 
-def _metric_name(label: str | None, known: Collection[str], targets: Collection[str]) -> str:
+def _metric_name(label: Any, known: Collection[str], targets: Collection[str]) -> str:
     """Return the metric of a label; without one, the only metric of the targets or benchmark."""
     if label is None and len(targets) == 1:
         return next(iter(targets))
-    name = _DEFAULT_METRIC if label is None else _METRIC_NAMES.get(label.upper(), label.lower())
+    text = _DEFAULT_METRIC if label is None else str(label)
+    name = _METRIC_NAMES.get(text.upper(), text.lower())
     return next(iter(known)) if name == _DEFAULT_METRIC and len(known) == 1 else name
 
 

@@ -148,11 +148,10 @@ def _name_setting(settings: Mapping[str, str]) -> str | None:
 def recorded_seed(settings: Mapping[str, Any]) -> int | None:
     """Return the seed in some flat settings, or None."""
     for name in (*_SEEDS, *sorted(name for name in settings if _SEED_KEY.search(name))):
-        value = settings.get(name)
+        value: Any = settings.get(name)
         if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}\s*", value):
             return int(value)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and value == value // 1 and abs(value) < 2.0**62:
+        if type(value) in {int, float} and value == value // 1 and abs(value) < 2.0**62:
             return int(value)
     return None
 
