@@ -151,7 +151,9 @@ def recorded_seed(settings: Mapping[str, Any]) -> int | None:
         value: Any = settings.get(name)
         if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}\s*", value):
             return int(value)
-        if type(value) in {int, float} and value == value // 1 and abs(value) < 2.0**62:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if value == value // 1 and abs(value) < 2.0**62:
             return int(value)
     return None
 
