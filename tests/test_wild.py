@@ -11,37 +11,19 @@ import polars as pl
 import pytest
 
 import ttastats as tta
+from tests.test_wild_code import KINDS
 
 pytestmark = pytest.mark.real
 
-#: Kinds that blocks read; the others need code.
-KINDS = (
-    "algoperf",
-    "autoresearch",
-    "deepspeed",
-    "deit-jsonl",
-    "detectron2",
-    "keras-csv",
-    "lightning-csv",
-    "llmc",
-    "megatron",
-    "mmdet-json",
-    "modded-nanogpt",
-    "nanochat",
-    "nanogpt-stdout",
-    "parameter-golf",
-    "rl-seeds",
-    "torchtitan",
-    "wandb-export",
-    "yolo-csv",
-)
 BLOCKS = Path(__file__).parent / "wild.toml"
+#: What the truth says of a target.
+TARGET = {"target", "reached", "tta_seconds", "step_to_target", "epoch_to_target"}
 
 
 @pytest.fixture(scope="module")
 def setups(wild: Path) -> list[dict[str, Any]]:
     found = json.loads((wild / "truth.json").read_text("utf-8"))
-    return [setup for setup in found if setup["kind"] in KINDS]
+    return [setup for setup in found if setup["kind"] not in KINDS]  # which need code
 
 
 @pytest.fixture(scope="module")
@@ -73,17 +55,14 @@ def told(run: pl.DataFrame, truth: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was read of a run, as the truth says it."""
     last = run.row(-1, named=True)
     known = run.filter(pl.col("value").is_not_null())
-    better = pl.col("value") >= truth.get("target", 0.0)
-    if not truth["higher_is_better"]:
-        better = pl.col("value") <= truth.get("target", 0.0)
-    met = known.filter(better)
+    sign = 1 if truth["higher_is_better"] else -1
+    met = known.filter(sign * pl.col("value") >= sign * truth.get("target", 0.0))
     first = met.row(0, named=True) if met.height else dict.fromkeys(run.columns)
-    values = known["value"]
     return {
         "evaluations": run.height,
         "higher_is_better": last["higher_is_better"],
         "final": last["value"],
-        "best": values.max() if truth["higher_is_better"] else values.min(),
+        "best": sign * (sign * known["value"]).max(),
         "last_eval_seconds": last["seconds"],
         "last_step": last["step"],
         "last_epoch": last["epoch"],
@@ -95,18 +74,29 @@ def told(run: pl.DataFrame, truth: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def seen(truth: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a truth without a time that its reader sought only in the line of the value."""
-    is_elsewhere = truth["file"].startswith("parameter-golf/")
-    return {k: v for k, v in truth.items() if k != "last_eval_seconds" or not is_elsewhere}
+def without_target(truth: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a truth without a time, too, that its reader sought only in the line of the value."""
+    times = ["last_eval_seconds"] if truth["file"].startswith("parameter-golf/") else []
+    return {name: value for name, value in truth.items() if name not in {*TARGET, *times}}
 
 
-def differences(read: Mapping[str, Any], truth: Mapping[str, Any]) -> list[str]:
-    return [
-        f"{name}: {read[name]} instead of {truth[name]}"
-        for name in read
-        if name in truth and not same(read[name], truth[name])
-    ]
+def compared(
+    setups: list[dict[str, Any]],
+    runs: Mapping[tuple[str, str], list[pl.DataFrame]],
+    known: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+) -> tuple[int, list[str]]:
+    """Return how many runs of the truth were read, and in what they differ from what is known."""
+    taken: dict[tuple[str, str], int] = {}
+    number, wrong = 0, []
+    for truth in (truth for setup in setups for truth in setup["runs"]):
+        key = (truth["file"], truth["metric"])
+        position = order_of(truth, key, runs, taken)
+        if position is not None:
+            number += 1
+            read, true = told(runs[key][position], truth), known(truth)
+            differing = (n for n in read if n in true and not same(read[n], true[n]))
+            wrong += [f"{truth['run']}: {n}: {read[n]} instead of {true[n]}" for n in differing]
+    return number, wrong
 
 
 def same(read: Any, true: Any) -> bool:
@@ -119,22 +109,7 @@ def same(read: Any, true: Any) -> bool:
 def test_every_run_is_read_as_an_independent_reader_reads_it(
     setups: list[dict[str, Any]], rows: pl.DataFrame, wild: Path
 ) -> None:
-    runs = read_runs(rows, wild)
-    wrong: list[str] = []
-    taken: dict[tuple[str, str], int] = {}
-    number = 0
-    for setup in setups:
-        for truth in setup["runs"]:
-            number += 1
-            key = (truth["file"], truth["metric"])
-            position = order_of(truth, key, runs, taken)
-            if position is None:
-                wrong.append(f"{setup['kind']} {truth['run']}: not read")
-                continue
-            found = differences(told(runs[key][position], truth), truth)
-            wrong += [f"{setup['kind']} {truth['run']}: {one}" for one in found]
-    assert wrong == []
-    assert number == 383
+    assert compared(setups, read_runs(rows, wild)) == (383, [])
 
 
 def test_every_file_is_read_as_what_it_looks_like_or_not_at_all(
@@ -165,19 +140,7 @@ def test_every_file_is_read_as_what_it_looks_like_or_not_at_all(
 def test_what_presets_read_without_a_word_is_what_an_independent_reader_reads(
     setups: list[dict[str, Any]], wild: Path, guessed: pl.DataFrame
 ) -> None:
-    runs = read_runs(guessed, wild)
-    of_a_target = ("target", "reached", "tta_seconds", "step_to_target", "epoch_to_target")
-    taken: dict[tuple[str, str], int] = {}
-    wrong, number = [], 0
-    for truth in (truth for setup in setups for truth in setup["runs"]):
-        key = (truth["file"], truth["metric"])
-        position = order_of(truth, key, runs, taken)
-        if position is not None:
-            number += 1
-            known = {name: value for name, value in seen(truth).items() if name not in of_a_target}
-            wrong += differences(told(runs[key][position], truth), known)
-    assert wrong == []
-    assert number == 283
+    assert compared(setups, read_runs(guessed, wild), without_target) == (283, [])
 
 
 def order_of(
@@ -191,12 +154,8 @@ def order_of(
     seed = truth["run"].rpartition("seed ")[2]
     if "seed " in truth["run"]:
         entry = truth["run"].rpartition(" seed ")[0]
-        those = [
-            position
-            for position, run in enumerate(found)
-            if str(run["seed"][0]) == seed and (not entry or run["entry"][0] == entry)
-        ]
-        return those[0] if len(those) == 1 else None
+        named = [(str(run["seed"][0]), run["entry"][0] if entry else "") for run in found]
+        return named.index((seed, entry)) if named.count((seed, entry)) == 1 else None
     position = taken.get(key, 0)
     taken[key] = position + 1
     return position if position < len(found) else None
