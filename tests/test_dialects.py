@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,21 +50,10 @@ def test_an_unknown_dialect_is_refused_with_the_known_ones() -> None:
         registry.named("neptune")
 
 
-class Greedy:
-    """Claims every file."""
-
-    name = "greedy"
-
-    def recognises(self, _head: bytes) -> bool:
-        return True
-
-    def parse(self, _log: object) -> list[object]:
-        return []
-
-
 @pytest.mark.usefixtures("fresh_registry")
 def test_two_claimants_are_an_error_that_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {**registry.dialects(), "greedy": Greedy()}
+    greedy = SimpleNamespace(name="greedy", recognises=lambda _head: True)
+    known = {**registry.dialects(), "greedy": greedy}
     monkeypatch.setattr(registry, "dialects", lambda: known)
     monkeypatch.setattr(registry, "_recognisers", registry._recognisers.__wrapped__)
     with pytest.raises(TtastatsError, match="several dialects: dawnbench, greedy"):
@@ -132,6 +122,5 @@ def test_a_broken_plugin_is_named_and_the_others_work(tmp_path: Path) -> None:
     (folder / "a.tsv").write_text("epoch\thours\tf1Score\n1\t0.5\t0.8\n")
     done = run_with(folder, "ingest", "a.tsv")
     assert done.returncode == 0
-    assert (
-        "the dialect 'broken' of 'broken_plugin' cannot be loaded: division by zero" in done.stderr
-    )
+    said = "the dialect 'broken' of 'broken_plugin' cannot be loaded: division by zero"
+    assert said in done.stderr

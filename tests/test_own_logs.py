@@ -1,4 +1,4 @@
-"""What is said of own logs: blocks of `ttastats.toml`, patterns, guesses; and where it is wrong."""
+"""What blocks of `ttastats.toml` and patterns say, where it is wrong, and what is read by them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from tests.accepted import Case, cases
+from tests.programs import within
 from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import log_from_bytes
 from ttastats.formats.own_logs import config, patterns
-from ttastats.formats.own_logs.block import (
-    Block,
-    CellCondition,
-)
+from ttastats.formats.own_logs.block import Block, CellCondition
+from ttastats.ingestion import registry
 
 
 def block(text: str) -> Block:
@@ -61,12 +62,29 @@ def test_blocks_and_patterns_are_read_as_accepted(case: Case) -> None:
 
 
 def test_rows_of_runs_that_failed_are_told_by_a_condition() -> None:
-    assert block('failed = "State = crashed, killed"').failed == CellCondition(
-        "State", ("crashed", "killed")
-    )
+    failed = block('failed = "State = crashed, killed"').failed
+    assert failed == CellCondition("State", ("crashed", "killed"))
 
 
 def test_a_block_may_say_more_than_its_preset() -> None:
     found = block('preset = "ultralytics"\nmetric = "metrics/mAP50(B) >= 0.6"')
     assert [one.name for one in found.metrics] == ["metrics/mAP50(B)"]
     assert found.seconds
+
+
+def test_lines_need_an_expression() -> None:
+    (problem,) = registry.named("lines").parse(log_from_bytes(b"acc 0.5\n"))
+    assert isinstance(problem, Problem)
+    assert problem.code == "no_line"
+
+
+def test_a_table_of_many_runs_takes_little_time() -> None:
+    columns = [f"setting{number}" for number in range(40)]
+    rows = "".join(f"n{number},0.5,{'1,' * 39}1\n" for number in range(1_000))
+    text = f"name,acc,{','.join(columns)}\n{rows}"
+    said = {"metric": "acc", "new_run": "row", "entry": "name"}
+    block = config.complete_block(said, lambda key: key, "/logs")
+    with within(3.0):
+        items = registry.named(block.dialect).parse(log_from_bytes(text.encode(), block=block))
+        runs = [item for item in items if isinstance(item, Run)]
+    assert (len(runs), runs[7].entry, runs[7].extra["setting39"]) == (1_000, "n7", "1")
