@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import ttastats as tta
+from tests.made_logs import write
 from ttastats import api, ingest
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app, complete
@@ -27,13 +27,6 @@ from ttastats_parsers.settings_files import UnreadError
 CSV = "epoch,step,val_acc\n0,10,0.{0}\n1,20,0.9{0}\n"
 BLOCK = {"metric": "val_acc >= 0.9"}
 TWO = {("adam", 0), ("adam", 1), ("sgd", 0), ("sgd", 1)}
-
-
-def written(folder: Path, files: Mapping[str, str]) -> Path:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
 
 
 def runs(folder: Path, **more: object) -> tuple[set[tuple[str, int | None]], Account]:
@@ -76,7 +69,7 @@ def test_settings_beside_a_log_tell_setups_and_seeds(name: str, of: str, tmp_pat
     for number, (optimizer, seed) in enumerate(sorted(TWO)):
         files[f"version_{number}/metrics.csv"] = CSV.format(number)
         files[f"version_{number}/{name}"] = of.format(optimizer, seed)
-    found, account = runs(written(tmp_path / "logs", files))
+    found, account = runs(write(tmp_path / "logs", files))
     assert {(entry.rpartition("=")[2], seed) for entry, seed in found} == TWO
     assert account.problem_counts()["inferred_setup"] == 4
     (first, *_) = [each for each in account.problems if each.code == "inferred_setup"]
@@ -97,7 +90,7 @@ def test_the_head_of_a_text_log_tells_setups_and_seeds(line: str, tmp_path: Path
         f"job{n}.log": (line + text).format(*each) for n, each in enumerate(sorted(TWO), start=7)
     }
     block = {**BLOCK, "line": r"step (?P<step>\d+) val_acc (?P<val_acc>\S+)", "files": "*.log"}
-    found, _ = runs(written(tmp_path / "logs", files), block=block)
+    found, _ = runs(write(tmp_path / "logs", files), block=block)
     assert {(entry.rpartition("=")[2], seed) for entry, seed in found} == TWO
 
 
@@ -105,11 +98,10 @@ def test_a_tag_of_yaml_is_refused_and_nothing_is_made_of_it(tmp_path: Path) -> N
     mark = tmp_path / "made"
     text = f"lr: 0.1\nmodel: !!python/object/apply:os.mkdir ['{mark}']\nbetas: !!python/tuple [1]\n"
     files = {"version_0/metrics.csv": CSV.format(1), "version_0/hparams.yaml": text}
-    _, account = runs(written(tmp_path / "logs", files))
+    _, account = runs(write(tmp_path / "logs", files))
     (problem,) = [each for each in account.problems if each.code == "unread_settings"]
-    assert "hparams.yaml: YAML tags are refused: model (!!python/object/apply:os.mkdir); betas" in (
-        problem.message
-    )
+    refused = "hparams.yaml: YAML tags are refused: model (!!python/object/apply:os.mkdir); betas"
+    assert refused in problem.message
     assert not mark.exists()
     rows = read_tables([tmp_path / "runs.parquet"]).collect()
     assert json.loads(rows["extra"][0])["settings"] == {"lr": 0.1, "model": None, "betas": None}
@@ -146,7 +138,7 @@ def table(tmp_path: Path) -> Path:
         files[f"version_{number}/hparams.yaml"] = (
             f"model:\n  optimizer: {optimizer}\n  lr: 0.{1 + (optimizer == 'sgd')}\nseed: {seed}\n"
         )
-    runs(written(tmp_path / "logs", files))
+    runs(write(tmp_path / "logs", files))
     return tmp_path / "runs.parquet"
 
 
@@ -156,10 +148,8 @@ def test_a_recorded_setting_is_asked_for_by_its_name(table: Path) -> None:
     assert tta.read(table, where=["lr>=0.15"]).collect()["source"].n_unique() == 2
     assert api.run_table(table, where=["optimizer=a*", "seed=1"]).height == 1
     report = tta.summary(table, by=["optimizer", "lr"])
-    assert [(row.get("optimizer"), row.get("lr"),
-    row.get("n")) for row in report.records] == [
-        ("adam", 0.1, 2), ("sgd", 0.2, 2)
-    ]  # fmt: skip
+    rows = [(row.get("optimizer"), row.get("lr"), row.get("n")) for row in report.records]
+    assert rows == [("adam", 0.1, 2), ("sgd", 0.2, 2)]
     kept = tta.filter(table, output=table.with_name("sgd.parquet"), where=["optimizer=sgd"])
     assert kept.runs == 2
     assert tuple(read_tables([table.with_name("sgd.parquet")]).collect().columns) == schema.NAMES
@@ -203,16 +193,16 @@ def test_settings_are_completed(table: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert complete.columns("entry,model.l") == ["entry,model.lr"]
     compare = get_command(app).commands["compare"]  # type: ignore[attr-defined]
     (label,) = (each for each in compare.params if each.name == "labels")
-    proposed = label.shell_complete(
-        compare.make_context("compare", [], resilient_parsing=True), "m"
-    )
+    context = compare.make_context("compare", [], resilient_parsing=True)
+    proposed = label.shell_complete(context, "m")
     assert [each.value for each in proposed] == ["model.lr", "model.optimizer"]
 
 
 def test_no_row_pools_setups_without_saying_so(table: Path) -> None:
     target = ["val_acc>=0.9"]
     summary = tta.summary(table, by=["benchmark"], target=target)
-    assert [row.get("flags") for row in summary.records] == [["runs_vary"]]
+    (row,) = summary.records
+    assert row.get("flags") == ["runs_vary"]
     words = " ".join(str(summary).split())
     assert "pools runs of different settings: model.lr, model.optimizer" in words
     assert "pools runs" in str(tta.variance(table, by=["benchmark"], target=target))
@@ -223,6 +213,5 @@ def test_no_row_pools_setups_without_saying_so(table: Path) -> None:
     assert {entry for entry, _ in mixed} == {"one"}
     (row,) = tta.compare(*sides_of(table, "seed=0", "seed=1"), target=target).records
     assert (row.get("setups_a"), row.get("setups_b")) == (2, 2)
-    assert [row.get("flags") for row in tta.summary(table, target=target).records] == [
-        ["runs_vary"]
-    ]
+    (row,) = tta.summary(table, target=target).records
+    assert row.get("flags") == ["runs_vary"]

@@ -7,13 +7,12 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 
-from tests.made_stores import (
-    first_event,
-    scalar,
-)
+from tests import made_logs
+from tests.made_stores import first_event, scalar
 from ttastats import ingest
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Problem, Run
@@ -33,34 +32,18 @@ class Pages:
 
     def parse(self, log: Log) -> Iterator[Run | Problem]:
         pages = [name for name in log.listing(log.folder) if name.endswith(".page")]
-        if log.name != pages[-1]:
-            if log.metrics == "all":
-                yield Problem(PART_OF_A_RUN, f"told by {pages[-1]}", "info")
-            return
-        scores = [float(log.companion(log.folder / page) or b"nan") for page in pages]
-        yield Run(
-            benchmark="book",
-            evaluations=tuple(
-                Evaluation(number, "score", score, score, None)
-                for number, score in enumerate(scores)
-            ),
-        )
+        if log.name == pages[-1]:
+            scores = [float(log.companion(log.folder / page) or b"nan") for page in pages]
+            rows = (Evaluation(n, "score", score, score, None) for n, score in enumerate(scores))
+            yield Run(benchmark="book", evaluations=tuple(rows))
 
 
 @pytest.fixture
-def _pages(monkeypatch: pytest.MonkeyPatch) -> None:
+def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     known = {**registry.dialects(), "pages": Pages()}
     monkeypatch.setattr(registry, "dialects", lambda: known)
     monkeypatch.setattr(registry, "_recognisers", registry._recognisers.__wrapped__)
-
-
-@pytest.fixture
-def book(tmp_path: Path, _pages: None) -> Path:
-    folder = tmp_path / "book"
-    for name, score in (("a/1.page", 1.0), ("a/2.page", 2.0), ("b/1.page", 5.0)):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(str(score))
-    return folder
+    return made_logs.write(tmp_path / "book", {"a/1.page": "1", "a/2.page": "2", "b/1.page": "5"})
 
 
 def values(table: Path) -> dict[str, list[float]]:
@@ -115,37 +98,29 @@ def test_a_run_in_a_csv_file_and_in_an_event_file_beside_it_is_one_run(tmp_path:
     assert (ingest([tmp_path / "logs"], output, workers=1).runs, account.rejected) == (1, ())
 
 
-def test_an_event_file_that_the_user_names_is_read_beside_a_csv_file(tmp_path: Path) -> None:
+def test_an_event_file_that_is_named_or_alone_has_times_is_read(tmp_path: Path) -> None:
     folder = _trial(tmp_path / "logs")
     named = ingest([folder / "events.out.tfevents.1700000000.host"], tmp_path / "x.parquet")
-    assert (named.runs, named.parts) == (1, 0)
     chosen = ingest([tmp_path / "logs"], tmp_path / "y.parquet", dialect="tfevents")
-    assert (chosen.runs, chosen.parts) == (1, 0)
-
-
-def test_a_csv_file_without_times_does_not_replace_an_event_file(tmp_path: Path) -> None:
-    folder = _trial(tmp_path / "logs")
+    assert (named.runs, named.parts, chosen.runs, chosen.parts) == (1, 0, 1, 0)
     csv = folder / "eval_measurements.csv"
     csv.write_text(csv.read_text().replace("score", "points"))
     assert ingest([tmp_path / "logs"], tmp_path / "x.parquet", workers=1).parts == 0
 
 
 def test_a_part_alone_is_no_run_and_says_what_to_name(book: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        TtastatsError, match="no run could be read: the file is part of a run in another file"
-    ) as caught:
+    words = "no run could be read: the file is part of a run in another file"
+    with pytest.raises(TtastatsError, match=words) as caught:
         ingest([book / "a" / "1.page"], tmp_path / "x.parquet", workers=1)
     assert caught.value.remedy == "Give the folder of the run."
 
 
-LAID = {"top/a.txt": b"a", "top/below/b.txt": b"b", "top/below/c.txt": b"c", "top/.hidden": b"h"}
+LAID = {"top/a.txt": "a", "top/below/b.txt": "b", "top/below/c.txt": "c", "top/.hidden": "h"}
 
 
-def containers(folder: Path) -> Iterator[tuple[object, PurePosixPath]]:
+def containers(folder: Path) -> Iterator[tuple[Any, PurePosixPath]]:
     """Lay the same files out in each kind of container, with the place of `top` there."""
-    for name, content in LAID.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
+    made_logs.write(folder, LAID)
     yield Disk(str(folder)), PurePosixPath(str(folder), "top")
     with zipfile.ZipFile(folder / "z.zip", "w") as archive:
         for name, content in LAID.items():
@@ -159,10 +134,10 @@ def containers(folder: Path) -> Iterator[tuple[object, PurePosixPath]]:
 
 def test_every_container_lists_what_lies_around_a_log(tmp_path: Path) -> None:
     for container, top in containers(tmp_path):
-        assert container.listing(top) == ("a.txt", "below/"), container  # type: ignore[attr-defined]
-        assert container.listing(top / "below") == ("b.txt", "c.txt")  # type: ignore[attr-defined]
-        assert container.listing(top / "nothing") == ()  # type: ignore[attr-defined]
-        assert container.companion(top / "below" / "c.txt") == b"c"  # type: ignore[attr-defined]
+        assert container.listing(top) == ("a.txt", "below/"), container
+        assert container.listing(top / "below") == ("b.txt", "c.txt")
+        assert container.listing(top / "nothing") == ()
+        assert container.companion(top / "below" / "c.txt") == b"c"
     assert Memory(b"").listing(PurePosixPath("/")) == ()
 
 
@@ -174,13 +149,10 @@ def test_a_pointer_of_git_lfs_is_named_with_what_to_do(book: Path, tmp_path: Pat
     (book / "weights.bin").write_bytes(POINTER)  # one that may be anything
     account = ingest([book], tmp_path / "x.parquet", workers=1)
     (log, other) = sorted(account.problems, key=lambda problem: problem.severity)
-    assert (log.code, log.severity, Path(log.source or "").name) == (
-        "lfs_pointer",
-        "error",
-        "1.page",
-    )
     assert "git lfs pull" in log.message
-    assert (other.code, other.severity) == ("lfs_pointer", "info")
+    assert Path(log.source or "").name == "1.page"
+    said = [(problem.code, problem.severity) for problem in (log, other)]
+    assert said == [("lfs_pointer", "error"), ("lfs_pointer", "info")]
     assert account.runs == 1
     with pytest.raises(TtastatsError, match="git lfs pull"):
         ingest([book / "weights.bin"], tmp_path / "y.parquet", workers=1)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import ttastats as tta
+from tests.made_logs import line, write
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.recording import dawnbench, mllog
@@ -26,43 +27,27 @@ def settings(seed: int) -> dict[str, Any]:
 
 def log(seed: int, qualities: Sequence[float], reason: str = "target") -> str:
     """Return the log of a run: of ten seconds of an epoch half are training, a fifth CPU time."""
-    begun = 1.6e12
-    lines = [
-        mllog.event_line("POINT_IN_TIME", begun, mllog.RECORDER, "ttastats 0", {}),
-        mllog.event_line("POINT_IN_TIME", begun, "submission_benchmark", "mine", {}),
-        mllog.event_line("POINT_IN_TIME", begun, "submission_division", "open", {}),
-        mllog.event_line("POINT_IN_TIME", begun, "seed", seed, {}),
-        mllog.event_line("POINT_IN_TIME", begun, "settings", settings(seed), {}),
-        mllog.event_line(
-            "POINT_IN_TIME", begun, "eval_target", TARGET,
-            {"metric": "accuracy", "higher_is_better": True},
-        ),
-        mllog.event_line("INTERVAL_START", begun, "run_start", None, {}),
-    ]  # fmt: skip
-    time = begun
+    said = {
+        mllog.RECORDER: "ttastats 0", "submission_benchmark": "mine", "submission_division": "open",
+        "seed": seed, "settings": settings(seed),
+    }  # fmt: skip
+    lines = [line(key, value) for key, value in said.items()]
+    lines.append(line("eval_target", TARGET, metric="accuracy", higher_is_better=True))
+    lines.append(line("run_start"))
     for epoch, quality in enumerate(qualities, start=1):
-        time = begun + 10_000 * epoch
-        clocks = {
-            "cpu_seconds": 2.0 * epoch,
-            "training_seconds": 5.0 * epoch,
-            "training_cpu_seconds": 1.0 * epoch,
-        }
+        parts = {"cpu_seconds": 2.0, "training_seconds": 5.0, "training_cpu_seconds": 1.0}
+        clocks = {name: seconds * epoch for name, seconds in parts.items()}
         about = {"epoch_num": epoch, "metric": "accuracy", **clocks}
-        lines.append(mllog.event_line("POINT_IN_TIME", time, "eval_accuracy", quality, about))
-    about = {"status": "success" if reason == "target" else "aborted", "reason": reason}
-    lines.append(mllog.event_line("INTERVAL_END", time, "run_stop", None, about))
+        lines.append(line("eval_accuracy", quality, 10 * epoch, **about))
+    status = "success" if reason == "target" else "aborted"
+    lines.append(line("run_stop", None, 10 * len(qualities), status=status, reason=reason))
     return "".join(lines)
 
 
 def ingested(root: Path, *logs: str) -> Path:
-    folder = root / "local" / "results" / "machine" / "mine"
-    folder.mkdir(parents=True)
-    described = root / "local" / "systems" / "machine.json"
-    described.parent.mkdir()
-    described.write_text(json.dumps({"submitter": "local", "system_name": "machine"}))
-    for number, text in enumerate(logs):
-        (folder / f"result_{number}.txt").write_text(text)
-    api.ingest([root / "local"], root / "runs.parquet")
+    files = {f"results/machine/mine/result_{n}.txt": text for n, text in enumerate(logs)}
+    files["systems/machine.json"] = json.dumps({"submitter": "local", "system_name": "machine"})
+    api.ingest([write(root / "local", files)], root / "runs.parquet")
     return root / "runs.parquet"
 
 
@@ -81,7 +66,7 @@ def test_waiting_for_a_core_is_said_wherever_seconds_count(
     waiting: float | None, said: bool, tmp_path: Path
 ) -> None:
     totals = {"waiting_seconds": waiting, "cpu_seconds_all_workers": 4.0}
-    told = mllog.event_line("POINT_IN_TIME", 1.7e12, "run_totals", totals, {})
+    told = line("run_totals", totals, 99)
     table = ingested(tmp_path, *(log(seed, (*REACHED,)) + told for seed in range(3)))
     for report in (tta.summary(table), tta.variance(table), tta.summary(table, clock="training")):
         assert ("contended" in {note.code for note in report.notes}) is said
@@ -110,15 +95,13 @@ def test_a_clock_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_dawnbench_files_beside_the_logs_are_read_as_what_they_are_and_counted_once(
     tmp_path: Path,
 ) -> None:
-    folder = tmp_path / "local" / "dawnbench" / "mine"
-    folder.mkdir(parents=True)
     curve = [(epoch, 5.0 * epoch, 100 * value) for epoch, value in enumerate(REACHED, start=1)]
-    (folder / "a_run0.tsv").write_text(dawnbench.curve_table(["top1_accuracy"], curve))
-    told = {
-        "benchmark": "mine", "entry": "local/machine", "target": TARGET, "settings": settings(0)
-    }  # fmt: skip
-    fields = {"author": "local", "framework": "PyTorch", "hardware": "machine", "ttastats": told}
-    (folder / "a_run0.json").write_text(dawnbench.description_json(fields))
+    told = {"benchmark": "mine", "entry": "local/machine", "target": TARGET}
+    fields = {"author": "local", "framework": "PyTorch", "hardware": "machine"}
+    fields |= {"ttastats": {**told, "settings": settings(0)}}
+    files = {"a_run0.tsv": dawnbench.curve_table(["top1_accuracy"], curve)}
+    files["a_run0.json"] = dawnbench.description_json(fields)
+    folder = write(tmp_path / "local" / "dawnbench" / "mine", files)
     api.ingest([folder], tmp_path / "alone.parquet")
     (row,) = tta.runs(tmp_path / "alone.parquet").rows
     assert (row["benchmark"], row["entry"], row["seed"]) == ("mine", "local/machine", 0)
