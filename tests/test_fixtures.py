@@ -21,7 +21,7 @@ import xxhash
 from tests.accepted import Case, cases
 from tests.conftest import FIXTURES, matches_accepted
 from ttastats.base.records import Problem, Run
-from ttastats.formats.dialect import Log, log_from_bytes
+from ttastats.formats.dialect import log_from_bytes
 from ttastats.formats.own_logs import FILE, config
 from ttastats.formats.own_logs.block import Block
 from ttastats.ingestion import registry
@@ -48,23 +48,14 @@ def beside(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def files_of(case: Path) -> list[Path]:
-    return [case] if case.is_file() else sorted(path for path in case.rglob("*") if path.is_file())
-
-
 def dialect_of(path: Path) -> str:
     return path.relative_to(FIXTURES).parts[0]
 
 
 def around(path: Path) -> Path:
     """Return the folder that holds all there is to a file: that of its case, or of its dialect."""
-    return (
-        FIXTURES.joinpath(*path.relative_to(FIXTURES).parts[:2]) if not_flat(path) else path.parent
-    )
-
-
-def not_flat(path: Path) -> bool:
-    return len(path.relative_to(FIXTURES).parts) > 2
+    parts = path.relative_to(FIXTURES).parts
+    return FIXTURES.joinpath(*parts[: 2 if len(parts) > 2 else 1])
 
 
 @cache
@@ -79,16 +70,11 @@ def way(path: Path) -> Any:
     return reading_way(path.read_bytes(), PurePosixPath(path.parent), path.name, None, reading)
 
 
-def log_of(path: Path, data: bytes | None = None) -> Log:
-    files = beside(around(path))
-    _, block, named = way(path)
-    content = files[str(path)] if data is None else data
-    return log_from_bytes(content, str(path), files, block=block, named=named)
-
-
-def read(path: Path, data: bytes | None = None) -> list[Run | Problem]:
+def read(path: Path, data: bytes) -> list[Run | Problem]:
     """Read a file; a folder's files that belong to no dialect have nothing to be read."""
-    return list(registry.named(dialect_of(path)).parse(log_of(path, data)))
+    _, block, named = way(path)
+    log = log_from_bytes(data, str(path), beside(around(path)), block=block, named=named)
+    return list(registry.named(dialect_of(path)).parse(log))
 
 
 def parsed(case: Path, change: Callable[[bytes], bytes] = lambda data: data) -> list[Run | Problem]:
@@ -99,9 +85,9 @@ def parsed(case: Path, change: Callable[[bytes], bytes] = lambda data: data) -> 
 @cache
 def logs_of(case: Path) -> tuple[Path, ...]:
     """Return the files of a case that are logs: in a folder, others may lie beside them."""
-    files = files_of(case)
     if case.is_file():
-        return tuple(files)
+        return (case,)
+    files = sorted(path for path in case.rglob("*") if path.is_file())
     known = ((p, registry.recognise(p.read_bytes(), str(p))) for p in files)
     return tuple(p for p, dialect in known if dialect and dialect.name == dialect_of(p))
 

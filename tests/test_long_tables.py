@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 from collections.abc import Iterator
@@ -98,11 +99,8 @@ def as_json(draw: random.Random, number: int, kind: str) -> bytes:
 
 def in_pieces(log: Log, data: bytes, size: int) -> Log:
     """Return a log whose blocks are about so long."""
-    lines = data.splitlines(keepends=True) if b"\r" not in data else data.split(b"\n")
-    if b"\r" in data:
-        lines = [*(line + b"\n" for line in lines[:-1]), *filter(None, lines[-1:])]
     pieces = [b""]
-    for line in lines:
+    for line in io.BytesIO(data):
         pieces = [*pieces, line] if len(pieces[-1]) > size else [*pieces[:-1], pieces[-1] + line]
     return structs.replace(log, blocks=lambda: iter(pieces))
 
@@ -113,8 +111,6 @@ def parsed(log: Log) -> list[Run | Problem]:
 
 CELLS = ("", "quoted", "torn", "odd", "windows mark cut", "breaks quoted", "odd torn windows")
 JSON = ("", "late", "nested", "odd", "odd late nested")
-
-
 MADE = [*((as_cells, kind) for kind in CELLS), *((as_json, kind) for kind in JSON)]
 
 

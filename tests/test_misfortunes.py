@@ -9,7 +9,9 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
@@ -109,8 +111,12 @@ def values(rows: pl.DataFrame | None) -> Counter[tuple[object, ...]]:
 #: What is no error of the reader: steps of monitors count on, and half a log of MMEngine begins
 #: with a value whose step stood in the line before.
 COUNTS_ON = {"monitors", "mmengine"}
-#: What is read of the fixtures as they are.
-WHOLE: dict[str, tuple[pl.DataFrame | None, Counter[str]]] = {}
+
+
+@cache
+def as_it_is(kind: str) -> tuple[pl.DataFrame | None, Counter[str]]:
+    with TemporaryDirectory() as place:
+        return read(changed(FIXTURES / KINDS[kind], Path(place) / "a", bytes))
 
 
 #: Why a file that holds two runs is refused, or what to do.
@@ -120,16 +126,9 @@ REASONS = "--new-run|--resume|not a trainer state|cannot be read|but the header 
 @pytest.mark.parametrize("change", [torn, resumed, twice])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_log_with_a_misfortune(
-    kind: str,
-    change: Callable[[bytes], bytes],
-    tmp_path: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    kind: str, change: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
-    if kind not in WHOLE:
-        WHOLE[kind] = read(
-            changed(FIXTURES / KINDS[kind], tmp_path_factory.mktemp(kind) / "a", bytes)
-        )
-    whole, known = WHOLE[kind]
+    whole, known = as_it_is(kind)
     after, found = read(changed(FIXTURES / KINDS[kind], tmp_path / "after", change))
     assert after is not None or change is not twice or re.search(REASONS, str(found))
     assert whole is not None
@@ -150,6 +149,6 @@ def test_two_runs_in_one_file_are_two_runs_where_one_says_so(kind: str, tmp_path
     file = next(path for path in folder.iterdir() if path.name != FILE)
     block = {"preset": kind, "new_run": "step back"}
     account = ingest([file], tmp_path / "x.parquet", block=block, workers=1)
-    before, _ = read(changed(FIXTURES / KINDS[kind], tmp_path / "whole", bytes))
+    before, _ = as_it_is(kind)
     assert before is not None
     assert account.runs == 2 * before["run_id"].n_unique()

@@ -6,6 +6,7 @@ A target that no run meets makes `runs` give the last value and the whole time o
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -57,12 +58,9 @@ def test_means_and_deviations_of_all_setups_of_an_export(
     for entry, theirs in setups.items():
         row, own = summary[entry], [each for each in runs if each["entry"] == entry]
         assert row["n"] == len(own) == theirs["n"]
-        assert (row["tta_mean_seconds"], row["tta_std_seconds"]) == pytest.approx(
-            (theirs["runtime_mean"], theirs["runtime_std"]), rel=1e-8
-        )
-        assert spread(own, "value_final") == pytest.approx(
-            (theirs["val_loss_mean"], theirs["val_loss_std"]), rel=1e-8
-        )
+        ours = (row["tta_mean_seconds"], row["tta_std_seconds"], *spread(own, "value_final"))
+        names = ("runtime_mean", "runtime_std", "val_loss_mean", "val_loss_std")
+        assert ours == pytest.approx(tuple(theirs[name] for name in names), rel=1e-8)
 
 
 @pytest.mark.parametrize("epochs", [300, 450])
@@ -84,44 +82,31 @@ def test_best_and_last_accuracy_of_repvit(
 def test_medians_of_three_studies_of_algoperf(
     table: Path, stated: dict[str, dict[str, Any]]
 ) -> None:
-    setups = {n: one for n, one in stated.items() if one["kind"] == "algoperf"}
-    compared = 0
-    for name, setup in setups.items():
+    setups = {n: one["check"] for n, one in stated.items() if one["kind"] == "algoperf"}
+    assert len(setups) >= 8
+    for name, check in setups.items():
         entry, _, benchmark = name.rpartition("/")[2].partition(" ")
-        best = [
-            min(
-                row["tta_seconds"] if row["reached"] else float("inf")
-                for row in rows(
-                    "runs",
-                    table,
-                    *("--where", f"entry={entry}", "--where", f"benchmark={benchmark}"),
-                    *("--where", f"source=*/study_{study}/*"),
-                )
-            )
-            for study in range(len(setup["check"]["best_trial_tta_per_study"]))
-        ]
-        theirs = [float(each) for each in setup["check"]["best_trial_tta_per_study"]]
+        theirs = [float(each) for each in check["best_trial_tta_per_study"]]
+        best = []
+        for study in range(len(theirs)):
+            which = (f"entry={entry}", f"benchmark={benchmark}", f"source=*/study_{study}/*")
+            trials = rows("runs", table, *(word for one in which for word in ("--where", one)))
+            best.append(min(t["tta_seconds"] if t["reached"] else math.inf for t in trials))
         assert best == pytest.approx(theirs, abs=1e-5)
-        assert statistics.median(best) == pytest.approx(
-            float(setup["check"]["median_over_studies"]), abs=1e-5
-        )
-        compared += 1
-    assert compared >= 8
+        median = float(check["median_over_studies"])
+        assert statistics.median(best) == pytest.approx(median, abs=1e-5)
 
 
 def test_the_submitted_value_of_parameter_golf(
     wild: Path, tmp_path: Path, stated: dict[str, dict[str, Any]]
 ) -> None:
     setup = stated["2026-04-09_SP8192_3LayerRecur_ParResid_QK525_LegalTTT"]
-    ingest(
-        [wild / "parameter-golf"],
-        tmp_path / "golf.parquet",
-        block={
-            "files": "{entry}/train_seed{seed}.log",
-            "line": r"^quantized_ttt val_loss:\S+ val_bpb:(?P<val_bpb>\S+)",
-            "metric": "val_bpb",
-        },
-    )
+    block = {
+        "files": "{entry}/train_seed{seed}.log",
+        "line": r"^quantized_ttt val_loss:\S+ val_bpb:(?P<val_bpb>\S+)",
+        "metric": "val_bpb",
+    }
+    ingest([wild / "parameter-golf"], tmp_path / "golf.parquet", block=block)
     runs = rows("runs", tmp_path / "golf.parquet")
     mean, deviation = spread(runs, "value_final")
     theirs = setup["stated_by_authors"]
