@@ -73,23 +73,9 @@ def payloads_in(
     With `with_init`, the first `init_start` of the block matters; events of the keys `left_out` in
     the logger's own field order do not. Where messages show payloads, they are given `is_whole`.
     """
-    init = _INIT if with_init else None
     if _compiled is not None:
+        init = _INIT if with_init else None
         return _compiled(block, line, TOKEN, LONGEST, left_out, init, is_whole)
-    return payloads_in_python(
-        block, line, with_init=with_init, left_out=left_out, is_whole=is_whole
-    )
-
-
-def payloads_in_python(
-    block: bytes,
-    line: int,
-    *,
-    with_init: bool,
-    left_out: tuple[bytes, ...] = LEFT_OUT,
-    is_whole: bool = False,
-) -> Payloads:
-    """Return what `payloads_in` gives, without a compiler's help."""
     payloads: list[bytes] = []
     lines: list[int] = []
     place = 0

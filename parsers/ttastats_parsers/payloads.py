@@ -103,11 +103,11 @@ def _python_literal(text: str) -> Any:
     """Read `{"value": null, "metadata": {'lineno': 615}}`: JSON words inside a Python literal."""
     if _NUMBER_OF_A_PROGRAM.search(text):
         raise ValueError("a number that no logger writes")
-    python = re.sub(r"\bnull\b", "None", text)
-    python = re.sub(r"\btrue\b", "True", python)
+    words = {"null": "None", "true": "True", "false": "False"}
+    python = re.sub(r"\b(?:null|true|false)\b", lambda match: words[match[0]], text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of escapes that a program's paths may hold
-        return ast.literal_eval(re.sub(r"\bfalse\b", "False", python))
+        return ast.literal_eval(python)
 
 
 def _unquoted_json(text: str) -> Any:

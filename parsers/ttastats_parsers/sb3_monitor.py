@@ -65,26 +65,20 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     first, *others = sorted(names, key=lambda file: (len(file), file))  # low numbers first
     if first != log.name or EVALUATIONS in log.listing(log.folder):
         return
-    beside = [read(log.companion(log.folder / other) or b"") for other in others]
-    elsewhere = [  # their lines are none of the log's
-        monitor._replace(
-            episodes=[episode._replace(line=None) for episode in monitor.episodes],
-            problems=[structs.replace(problem, line=None) for problem in monitor.problems],
-        )
-        for monitor in beside
-    ]
-    yield _run([read(log.read()), *elsewhere], log)
+    contents = (log.companion(log.folder / other) or b"" for other in others)
+    beside = (read(content, has_lines=False) for content in contents)
+    yield _run([read(log.read()), *beside], log)
 
 
-def read(content: bytes) -> Monitor:
-    """Read a monitor; where a session was appended, its header stands in the middle."""
+def read(content: bytes, *, has_lines: bool = True) -> Monitor:
+    """Read a monitor, of which a session may be appended; without lines if not those of a log."""
     first = begun = 0.0
     environment = None
     episodes: list[Episode] = []
-    bad: list[int] = []
+    bad: list[int | None] = []
     columns: tuple[str, ...] = _COLUMNS
     for number, line in enumerate(content.decode("utf-8-sig", "replace").split("\n"), start=1):
-        text = line.strip()
+        text, at = line.strip(), number if has_lines else None
         if text.startswith("#"):
             header = as_mapping(json_value(text[1:]))
             begun = as_float(header.get("t_start")) or 0.0
@@ -96,9 +90,9 @@ def read(content: bytes) -> Monitor:
             cells = dict(zip(columns, text.split(","), strict=False))
             length, ended = as_float(cells.get("l")), as_float(cells.get("t"))
             if text.count(",") + 1 != len(columns) or length is None or ended is None:
-                bad.append(number)
+                bad.append(at)
                 continue
-            episodes.append(Episode(begun + ended, as_float(cells.get("r")), int(length), number))
+            episodes.append(Episode(begun + ended, as_float(cells.get("r")), int(length), at))
     problems = []
     if bad:
         text = f"{len(bad):,} line(s) are not episodes: ignored"
