@@ -49,6 +49,9 @@ _UNDERSTOOD = frozenset(
 )  # fmt: skip
 
 
+_ByKey = dict[str, list[Event]]
+
+
 def runs_of(
     trace: Trace, log: Log, style: Style, benchmark: str | None = None
 ) -> Iterator[Run | Problem]:
@@ -85,13 +88,7 @@ def _deduplicated(events: list[Event]) -> list[Event]:
     return sorted(events, key=lambda event: event.time or 0.0)
 
 
-def _run(
-    by_key: dict[str, list[Event]],
-    trace: Trace,
-    log: Log,
-    style: Style,
-    token_benchmark: str | None,
-) -> Run:
+def _run(by_key: _ByKey, trace: Trace, log: Log, style: Style, token_benchmark: str | None) -> Run:
     problems: list[Problem] = []
     if trace.unreadable:
         line, content = min(trace.unreadable)
@@ -108,12 +105,13 @@ def _run(
     benchmark, mismatch = mlperf_layout.benchmark_name(named, place)
     problems += [*mismatch, *place.problems]
     start, stop = _start_and_stop(by_key)
-    status, run_seconds = _end_of_run(by_key, trace, start, stop, benchmark, round_)
+    is_minigo = benchmark == "minigo" and round_ == "v0.6"
+    status, run_seconds = _end_of_run(by_key, trace, start, stop, is_minigo=is_minigo)
     problems += _end_problems(by_key, stop, status)
     if recorded_here:
         status, ended = recorded.end_of(status, stop)
         problems += ended
-    targets = _targets_by_metric(by_key, suite, benchmark, round_, problems)
+    targets = _targets_by_metric(by_key, suite, benchmark or "", round_, problems)
     batch_size = as_int(_first_value(by_key, "global_batch_size"))
     scored = _evaluation_events(by_key)
     if recorded_here:
@@ -157,7 +155,7 @@ def _run(
     )
 
 
-def _start_and_stop(by_key: dict[str, list[Event]]) -> tuple[Event, Event | None]:
+def _start_and_stop(by_key: _ByKey) -> tuple[Event, Event | None]:
     """Return the earliest run_start, and the first run_stop of the file that is not before it."""
     starts = by_key["run_start"]
     start = next((event for event in starts if event.time is not None), starts[0])
@@ -167,15 +165,10 @@ def _start_and_stop(by_key: dict[str, list[Event]]) -> tuple[Event, Event | None
 
 
 def _end_of_run(
-    by_key: dict[str, list[Event]],
-    trace: Trace,
-    start: Event,
-    stop: Event | None,
-    benchmark: str | None,
-    round_: str | None,
+    by_key: _ByKey, trace: Trace, start: Event, stop: Event | None, *, is_minigo: bool
 ) -> tuple[RunStatus, float | None]:
     """Return how the run ended, and its length in seconds."""
-    if benchmark == "minigo" and round_ == "v0.6" and "eval_result" in by_key:
+    if is_minigo and "eval_result" in by_key:
         # Checkpoints are scored after the run; the score is the moment the winning one was saved.
         scored = as_float(by_key["eval_result"][0].metadata.timestamp)
         if scored is not None:
@@ -194,12 +187,12 @@ def _end_of_run(
     return "unknown", seconds
 
 
-def _evaluation_events(by_key: dict[str, list[Event]]) -> Sequence[Event]:
+def _evaluation_events(by_key: _ByKey) -> Sequence[Event]:
     """Return the evaluation events; some benchmarks of MLPerf HPC have a name of their own."""
     return by_key.get("eval_accuracy", ()) or by_key.get("eval_error", ())
 
 
-def _trained_samples(by_key: dict[str, list[Event]]) -> int | None:
+def _trained_samples(by_key: _ByKey) -> int | None:
     """Return `train_samples` if it was logged at the end; at the start it is only a plan."""
     scores = _evaluation_events(by_key)
     last = (scores[-1].time or 0.0) if scores else 0.0
@@ -209,9 +202,7 @@ def _trained_samples(by_key: dict[str, list[Event]]) -> int | None:
     return None
 
 
-def _end_problems(
-    by_key: dict[str, list[Event]], stop: Event | None, status: RunStatus
-) -> Iterator[Problem]:
+def _end_problems(by_key: _ByKey, stop: Event | None, status: RunStatus) -> Iterator[Problem]:
     """Yield a problem for each part of the start or end of a run that is unclear."""
     if status == "truncated" and "run_stop" in by_key:
         text = "run_stop has no time, or a time before run_start: the run counts as truncated"
@@ -225,25 +216,19 @@ def _end_problems(
 
 
 def _targets_by_metric(
-    by_key: dict[str, list[Event]],
-    suite: str,
-    benchmark: str | None,
-    round_: str | None,
-    problems: list[Problem],
+    by_key: _ByKey, suite: str, benchmark: str, round_: str | None, problems: list[Problem]
 ) -> dict[str, quality.Target]:
     """Return the targets by metric, the rules' or the log's own; a problem if there is none."""
-    known = benchmarks.targets(suite, benchmark or "", round_)
+    known = benchmarks.targets(suite, benchmark, round_)
     logged = [e for e in by_key.get("eval_target", ()) if as_float(e.value) is not None]
     if len(known) > 1 or not logged:
         rules = (replace(target, source="rules") for target in known if target.value is not None)
         targets = {target.metric: target for target in rules}
         if not targets:
-            needs_round = round_ is None and benchmarks.metrics(suite, benchmark or "")
-            text = (
-                f"the target of {benchmark} depends on the round, which no folder names: --round"
-                if needs_round
-                else f"no quality target is known for {benchmark}: the status decides"
-            )
+            text = f"no quality target is known for {benchmark or None}: the status decides"
+            if round_ is None and benchmarks.metrics(suite, benchmark):
+                text = f"the target of {benchmark} depends on the round, which no folder names"
+                text += ": --round"
             problems.append(Problem("no_target", text))
         return targets
     metric, higher = logged[0].metadata.metric, logged[0].metadata.higher_is_better
@@ -268,12 +253,9 @@ def _participating(described: mlperf_layout.System, cleared: int) -> mlperf_layo
     return structs.replace(described, nodes=nodes, accelerators=total)
 
 
-def _extra_fields(by_key: dict[str, list[Event]], joules: float | None) -> dict[str, Any]:
-    extra = {
-        key: storable(events[0].value)
-        for key, events in by_key.items()
-        if key not in _UNDERSTOOD and events[0].value is not None
-    }
+def _extra_fields(by_key: _ByKey, joules: float | None) -> dict[str, Any]:
+    values = {key: by_key[key][0].value for key in by_key if key not in _UNDERSTOOD}
+    extra = {key: storable(value) for key, value in values.items() if value is not None}
     seeds = {as_int(event.value) for event in by_key.get("seed", ())} - {None}
     if len(seeds) > 1:
         extra["seeds"] = len(seeds)
@@ -287,7 +269,7 @@ def _extra_fields(by_key: dict[str, list[Event]], joules: float | None) -> dict[
     return extra
 
 
-def _first_value(by_key: dict[str, list[Event]], key: str) -> Any:
+def _first_value(by_key: _ByKey, key: str) -> Any:
     """Return the first value of a key that is not empty, in the order of the file."""
     events = by_key.get(key, ())
     if len(events) > 1:
@@ -295,7 +277,7 @@ def _first_value(by_key: dict[str, list[Event]], key: str) -> Any:
     return events[0].value if events else None
 
 
-def _first_text(by_key: dict[str, list[Event]], key: str) -> str | None:
+def _first_text(by_key: _ByKey, key: str) -> str | None:
     value = _first_value(by_key, key)
     text = value.strip() if isinstance(value, str) else ""
     return None if not text or "PLACEHOLDER" in text else text
