@@ -17,9 +17,7 @@ from ttastats.base.records import Run
 from ttastats.formats.dialect import Log
 from ttastats.ingestion import registry
 
-pytest.importorskip(
-    "mlperf_logging", reason="the official parser, mlperf-logging, is not installed"
-)
+pytest.importorskip("mlperf_logging", reason="the official parser is not installed")
 from mlperf_logging.compliance_checker import mlp_parser
 
 pytestmark = pytest.mark.real
@@ -78,12 +76,9 @@ def readings(folder: Path) -> tuple[Reading, ...]:
     """Read the runs of a round in both ways."""
     ruleset, unit, every = ROUNDS[folder.name]
     step = 1 if os.environ.get("TTASTATS_LONG") else every
-    files = [
-        path
-        for number, path in enumerate(sorted(p for p in folder.rglob("*") if p.is_file()))
-        if number % step == 0 or only_we_may_read(path, folder)
-    ]
-    contents = ((path, path.read_bytes()) for path in files)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    some = (p for n, p in enumerate(files) if n % step == 0 or only_we_may_read(p, folder))
+    contents = ((path, path.read_bytes()) for path in some)
     return tuple(
         Reading(path, our_seconds(path, content), official_seconds(path, ruleset, unit))
         for path, content in contents
