@@ -45,7 +45,7 @@ def union_all(sets: list[Floats]) -> Floats:
         last = sets.pop()
         every[end - len(last) : end] = last
         end -= len(last)
-    return merge_intervals(every[:, 0], every[:, 1])
+    return merge_intervals(*every.T)
 
 
 class Nest(Struct, frozen=True):
@@ -82,7 +82,7 @@ def find_callers(start: Floats, length: Floats) -> Nest:
 
 def self_time(length: Floats, nested: Nest) -> Floats:
     """Return the time of each operator without that of the operators it called."""
-    called = np.flatnonzero(nested.parent != NONE)
+    called = nested.parent != NONE
     inside = np.bincount(nested.parent[called], weights=length[called], minlength=len(length))
     return np.maximum(length - inside, 0.0)
 

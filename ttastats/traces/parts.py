@@ -7,7 +7,7 @@ sorted array of moments at which it began and ended, in turns.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,10 @@ def step_parts(trace: SteppedTrace) -> dict[str, Floats]:
 def _split_window(edges: Mapping[str, Floats], low: float, high: float) -> Floats:
     """Return the time of each part between two moments, of none, and of communication in all."""
     sums = np.zeros(len(_MEASURES))
-    for begin, end in _spans(max(edges.values(), key=len), low, high):
+    most = max(edges.values(), key=len)
+    inside = most[slice(*np.searchsorted(most, (low, high)))]
+    # Spans of time with a bounded number of edges.
+    for begin, end in itertools.pairwise([low, *inside[_BATCH::_BATCH].tolist(), high]):
         inner = (part[slice(*np.searchsorted(part, (begin, end)))] for part in edges.values())
         moments = np.unique(np.concatenate(([begin, end], *inner)))
         lengths = np.diff(moments)
@@ -66,19 +69,12 @@ def _split_window(edges: Mapping[str, Floats], low: float, high: float) -> Float
     return sums
 
 
-def _spans(edges: Floats, low: float, high: float) -> Iterator[tuple[float, float]]:
-    """Yield spans of time between two moments, each with a bounded number of edges."""
-    first, last = np.searchsorted(edges, (low, high))
-    cuts = [low, *edges[first:last][_BATCH::_BATCH].tolist(), high]
-    yield from itertools.pairwise(cuts)
-
-
 def _device_activity(trace: SteppedTrace) -> dict[str, Floats]:
     """Return when a device computed, communicated and copied, and the host worked or waited."""
     device, host = trace.device, trace.host
-    devices, place = np.unique(device["index"], return_inverse=True)
     # The device of a process that worked longest; few processes have several.
-    here = device["index"] == devices[np.argmax(np.bincount(place, weights=device["length"]))]
+    _, place = np.unique(device["index"], return_inverse=True)
+    here = place == np.argmax(np.bincount(place, weights=device["length"]))
     is_kernel = device["kind"] == DEVICE_KINDS.index("kernel")
     communicates = (trace.category == categories.COMMUNICATION)[device["name"]] & is_kernel
     waiting = np.array([any(word in name for word in _WAITING) for name in trace.names], bool)

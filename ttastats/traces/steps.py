@@ -92,12 +92,11 @@ def device_windows(steps: Steps, launched_in: Ints, start: Floats, end: Floats) 
 
 def without_warmup(steps: Steps) -> Steps:
     """Return the steps without the first ones if these are much longer than the others."""
-    lengths = steps.device[:, 1] - steps.device[:, 0]
-    first = 0
-    while len(lengths) - first - 1 >= _FEWEST and lengths[first] > _LONGER * np.median(
-        lengths[first + 1 :]
-    ):
-        first += 1
+    lengths, first = steps.device[:, 1] - steps.device[:, 0], 0
+    for first, length in enumerate(lengths):
+        rest = lengths[first + 1 :]
+        if len(rest) < _FEWEST or length <= _LONGER * np.median(rest):
+            break
     return replace(select_steps(steps, np.arange(len(lengths)) >= first), warmup=first)
 
 
@@ -155,12 +154,11 @@ def assign_steps(events: Events) -> SteppedTrace:
     operators = work.operator_batches(columns, order, known, grain)
     optimizing = annotated_time(names, annotations, OPTIMIZER)
     on_device = bool(len(device["start"]))
-    windows = marked.host
     totals = _operator_totals(
-        operators, launches, windows, category, optimizing, on_device=on_device
+        operators, launches, marked.host, category, optimizing, on_device=on_device
     )
     del columns, operators
-    in_step = find_windows(launches.launch_times(device), windows)
+    in_step = find_windows(launches.launch_times(device), marked.host)
     worked = np.union1d(totals.rows["step"].to_numpy(), in_step)
     at_work = np.isin(np.arange(len(marked.numbers)), worked)
     active = select_steps(marked, at_work) if at_work.any() else marked
@@ -179,8 +177,8 @@ def assign_steps(events: Events) -> SteppedTrace:
 
 def _annotated_steps(names: Sequence[str], annotations: Numbers, *kinds: Numbers) -> Steps:
     """Return the steps that annotations mark, each once, or the whole trace as step 0."""
-    texts = [name.removeprefix(STEP) if name.startswith(STEP) else "" for name in names]
-    by_name = np.array([int(text) if text.isdecimal() else NONE for text in texts], np.int64)
+    texts = pl.Series(names, dtype=pl.String).str.extract(rf"^{STEP}(\d+)$")
+    by_name = texts.cast(pl.Int64, strict=False).fill_null(NONE).to_numpy()
     numbers = by_name[annotations["name"]]
     marks = np.flatnonzero(numbers != NONE)
     if not len(marks):
@@ -237,18 +235,16 @@ def _operator_totals(
 def _operator_sums(operators: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame:
     inside = np.flatnonzero(in_step != NONE)
     account = operators.account[inside]
-    itself = account == inside
+    calls = (account == inside).astype(np.int64)
     frame = pl.DataFrame(
         {
             "name": operators.name[account],
             "optimizes": lies_within(operators.start[account], optimizing),
             "step": in_step[inside],
-            "calls": itself.astype(np.int64),
+            "calls": calls,
             "seconds": operators.self_time[inside] * MICRO,
-            "flops": np.where(itself, np.maximum(operators.flops[inside], 0), 0),
-            "bytes": np.where(
-                itself & (operators.bytes[inside] != UNKNOWN), operators.bytes[inside], 0
-            ),
+            "flops": calls * np.maximum(operators.flops[inside], 0),
+            "bytes": calls * np.maximum(operators.bytes[inside], 0),
         },
         schema=_OPERATOR_ROWS,
     )

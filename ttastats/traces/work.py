@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from ttastats.traces import flops, intervals
 from ttastats.traces.events import Numbers
-from ttastats.traces.intervals import NONE, Floats, Ints, Nest
+from ttastats.traces.intervals import NONE, Bools, Floats, Ints, Nest
 
 #: Where FLOPs or bytes are not known.
 UNKNOWN = -1
@@ -52,58 +51,47 @@ class Costs(Struct, frozen=True):
 
     flops: Ints
     bytes: Ints
-    counted: NDArray[np.bool_]
+    counted: Bools
 
 
 def call_costs(calls: Iterable[Any], names: Sequence[str]) -> Costs:
     """Return FLOPs and bytes of each distinct call."""
-    amounts = np.array([_flops_and_bytes(call) for call in calls], np.int64).reshape(-1, 2)
+    costs = [
+        [
+            amount if amount is not None and 0 <= amount <= _MOST else UNKNOWN
+            for amount in _flops_and_bytes(*call)
+        ]
+        for call in calls
+    ]
+    amounts = np.array(costs, np.int64).reshape(-1, 2)
     counted = np.array([name in flops.COUNTED for name in names], bool)
     return Costs(amounts[:, 0], amounts[:, 1], counted)
 
 
-def _flops_and_bytes(call: Any) -> tuple[int, int]:
-    name, dims, types, concrete = call
-    if not dims:
-        return UNKNOWN, UNKNOWN
+def _flops_and_bytes(name: str, dims: bytes, *more: bytes) -> tuple[int | None, int | None]:
     try:
-        inputs = [json.loads(text) if text else () for text in (dims, types, concrete)]
+        values = [json.loads(text) if text else () for text in (dims, *more)]
     except ValueError:
-        return UNKNOWN, UNKNOWN
-    given = flops.Inputs(*(values if isinstance(values, list) else () for values in inputs))
+        values = []
+    if not (dims and values):
+        return None, None
+    inputs = flops.Inputs(*(value if isinstance(value, list) else () for value in values))
     if name not in flops.COUNTED:
-        return 0, _none_to_missing(flops.bytes_moved(name, given))
-    cost = flops.call_cost(name, given)
-    moved = flops.bytes_moved(name, given, cost.output if cost else None)
-    return _none_to_missing(cost.flops if cost else None), _none_to_missing(moved)
-
-
-def _none_to_missing(amount: int | None) -> int:
-    return amount if amount is not None and 0 <= amount <= _MOST else UNKNOWN
+        return 0, flops.bytes_moved(name, inputs)
+    cost = flops.call_cost(name, inputs)
+    moved = flops.bytes_moved(name, inputs, cost.output if cost else None)
+    return cost.flops if cost else None, moved
 
 
 def operator_order(columns: Numbers) -> Ints:
     """Return the order of the operators by thread and start, the longest first.
 
-    What starts together is sorted in small parts: sorting by two keys at once takes much memory.
+    They are sorted by one key after the other: by all at once would take much memory.
     """
-    orders = []
-    for thread in np.unique(columns["thread"]):
-        places = np.flatnonzero(columns["thread"] == thread).astype(np.int32)
-        places = places[np.argsort(columns["start"][places], kind="stable")]
-        begin = 0
-        while begin < len(places):
-            end = min(begin + _BATCH, len(places))
-            while (
-                end < len(places)
-                and columns["start"][places[end]] == columns["start"][places[end - 1]]
-            ):
-                end += 1
-            part = places[begin:end]
-            places[begin:end] = part[np.lexsort((-columns["length"][part], columns["start"][part]))]
-            begin = end
-        orders.append(places)
-    return np.concatenate(orders) if orders else np.empty(0, np.int32)
+    order = np.arange(len(columns["start"]), dtype=np.int32)
+    for key in (-columns["length"], columns["start"], columns["thread"]):
+        order = order[np.argsort(key[order], kind="stable")]
+    return order
 
 
 def operator_batches(
@@ -167,20 +155,18 @@ class Launches:
 
     Arrays have one entry for each event of the device: `name` and `start` are those of the
     operator, `account`, `account_name`, `account_start` and `flops` of the one it counts for;
-    where none is known, they are NONE. `moment` is when the host launched the event.
+    where none is known, they are NONE.
     """
 
     def __init__(self, device: Numbers, host: Numbers, columns: Numbers, order: Ints) -> None:
         count = len(device["start"])
-        self.name = np.full(count, NONE, np.int32)
-        self.start = np.full(count, np.nan)
-        self.account = np.full(count, NONE, np.int32)
-        self.account_name = np.full(count, NONE, np.int32)
-        self.account_start = np.full(count, np.nan)
+        self.name, self.account, self.account_name = np.full((3, count), NONE, np.int32)
+        self.start, self.account_start = np.full((2, count), np.nan)
         self.flops = np.zeros(count, np.int64)
         call = _find_ids(device["correlation"], host["correlation"])
-        self._called = np.where(call == NONE, np.nan, _values_at(host["start"], call))
-        self._thread = np.where(call == NONE, NONE, _values_at(host["thread"], call))
+        # NONE stands for the last of each.
+        self._called = np.append(host["start"], np.nan)[call]
+        self._thread = np.append(host["thread"], NONE)[call]
         external, place = device["external"], np.full(count, NONE)
         # Ids that merely repeat the correlation lead to no operator, as in traces of 2022.
         if (external == device["correlation"]).sum() * 2 <= count:
@@ -244,8 +230,3 @@ def _find_ids(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:
         same = np.flatnonzero((known[place] == part) & (part >= 0))
         places[place[same]] = same + begin
     return places[inverse]
-
-
-def _values_at(values: NDArray[Any], places: Ints) -> NDArray[Any]:
-    """Return values by index; those at NONE are meaningless."""
-    return values[places] if len(values) else np.zeros(len(places), values.dtype)
