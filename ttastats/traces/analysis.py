@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,7 @@ from ttastats.traces.steps import MICRO, SteppedTrace, assign_steps, lies_within
 from ttastats.traces.table import measure_row
 from ttastats.traces.work import UNKNOWN
 
-_TIMED = {"calls": pl.Int64, "seconds": pl.Float64}
-#: Events that are looked at together.
+#: Events that are looked at together: one table of all would take too much memory.
 _BATCH = 100_000
 
 
@@ -26,18 +25,26 @@ def profile_rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
     is_step = np.array([name.startswith(STEP) for name in trace.names], bool)
     keep = ~is_step[trace.annotations["name"]]
     annotations = {name: column[keep] for name, column in trace.annotations.items()}
+    ranges = pl.DataFrame(events.ranges.take_arrays()).filter(pl.col("flops") != UNKNOWN)
+    counted = ranges.group_by("name").agg(pl.len().alias("calls"), pl.col("flops").sum())
     work = pl.concat(
         [
             _operator_rows(trace),
             _device_rows(trace),
             _timed_rows(trace, trace.host, "host"),
             _timed_rows(trace, annotations, "annotation"),
-            _counted_kernel_rows(events),
+            counted.with_columns(kind=pl.lit("kernel")),
         ],
         how="diagonal_relaxed",
     )
-    measures = table.frame_of([*_whole_measures(trace), *_machine_measures(head, trace, events)])
-    frames = [_with_names(trace, work), *_step_measures(trace), measures]
+    frames = [_with_names(trace, work)]
+    for name, values in parts.step_parts(trace).items():
+        of_steps = pl.DataFrame({"step": trace.steps.numbers, "value": values * MICRO})
+        alike = {key: pl.lit(measure_row(name)[key]) for key in ("kind", "name", "unit")}
+        frames.append(of_steps.with_columns(**alike))
+    frames.append(
+        table.frame_of([*_whole_measures(trace), *_machine_measures(head, trace, events)])
+    )
     return pl.concat([table.concatenated([frame]) for frame in frames])
 
 
@@ -48,19 +55,17 @@ def _with_names(trace: SteppedTrace, rows: pl.DataFrame) -> pl.DataFrame:
     about = zip(rows["kind"], names, operators, rows["optimizes"], strict=True)
     category = pl.Series([_category(*each) for each in about], dtype=pl.String)
     tensor = pl.Series([categories.is_tensor_core(name) for name in names], dtype=pl.Boolean)
-    is_kernel = pl.col("kind") == "kernel"
-    is_collective = is_kernel & (category == categories.COMMUNICATION)
+    kind = pl.col("kind")
+    is_collective = (kind == "kernel") & (category == categories.COMMUNICATION)
     return rows.with_columns(
         name=names,
         operator=operators,
         category=category,
-        kind=pl.when(is_collective).then(pl.lit("collective")).otherwise("kind"),
-        device=pl.when(pl.col("kind").is_in(DEVICE_KINDS))
-        .then(pl.lit("gpu"))
-        .otherwise(pl.lit("cpu")),
+        kind=pl.when(is_collective).then(pl.lit("collective")).otherwise(kind),
+        device=pl.when(kind.is_in(DEVICE_KINDS)).then(pl.lit("gpu")).otherwise(pl.lit("cpu")),
         step=pl.Series(trace.steps.numbers).gather(rows["step"]),
         bytes=pl.when(pl.col("bytes") > 0).then("bytes"),
-        tensor_core=pl.when(is_kernel).then(tensor),
+        tensor_core=pl.when(kind == "kernel").then(tensor),
     )
 
 
@@ -97,27 +102,23 @@ def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
     """Return the rows of device events, summed by name, stream and step."""
     device, launches = trace.device, trace.launches
     flops = launches.flops_of_kernels(device["length"])
+
+    def columns_of(part: slice) -> dict[str, Any]:
+        return {
+            "name": device["name"][part],
+            "kind": device["kind"][part],
+            "device_index": device["index"][part].astype(np.int64),
+            "stream": device["stream"][part].astype(np.int64),
+            "operator": launches.name[part],
+            "optimizes": lies_within(launches.account_start[part], trace.optimizing),
+            "step": trace.step_of_device[part],
+            "seconds": device["length"][part] * MICRO,
+            "flops": flops[part],
+            "bytes": np.maximum(device["bytes"][part], 0),
+        }
+
     keys = ("name", "kind", "device_index", "stream", "operator", "optimizes", "step")
-    frames = []
-    for part in (slice(0), *_slices(len(flops))):
-        inside = np.flatnonzero(trace.step_of_device[part] != NONE) + (part.start or 0)
-        frame = pl.DataFrame(
-            {
-                "name": device["name"][inside],
-                "kind": device["kind"][inside],
-                "device_index": device["index"][inside].astype(np.int64),
-                "stream": device["stream"][inside].astype(np.int64),
-                "operator": launches.name[inside],
-                "optimizes": lies_within(launches.account_start[inside], trace.optimizing),
-                "step": trace.step_of_device[inside],
-                "calls": np.ones(len(inside), np.int64),
-                "seconds": device["length"][inside] * MICRO,
-                "flops": flops[inside],
-                "bytes": np.maximum(device["bytes"][inside], 0),
-            }
-        )
-        frames.append(frame.group_by(keys).sum())
-    grouped = pl.concat(frames).group_by(keys).sum().sort(keys)
+    grouped = _sums_of_steps(len(flops), columns_of, *keys)
     kinds = pl.Series(DEVICE_KINDS).gather(grouped["kind"])
     return grouped.with_columns(
         kind=kinds,
@@ -126,46 +127,30 @@ def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
     )
 
 
-def _counted_kernel_rows(events: Events) -> pl.DataFrame:
-    """Return rows of the kernels whose instructions were counted, without times."""
-    ranges = events.ranges.take_arrays()
-    known = ranges["flops"] != UNKNOWN
-    frame = pl.DataFrame({"name": ranges["name"][known], "flops": ranges["flops"][known]})
-    grouped = frame.group_by("name").agg(pl.len().alias("calls"), pl.col("flops").sum())
-    return grouped.with_columns(kind=pl.lit("kernel"))
-
-
-def _slices(count: int) -> Iterator[slice]:
-    """Yield slices of the events of a kind; one table of all would take too much memory."""
-    yield from (slice(begin, begin + _BATCH) for begin in range(0, count, _BATCH))
-
-
 def _timed_rows(trace: SteppedTrace, events: Numbers, kind: str) -> pl.DataFrame:
     """Return rows of events that have only a name and a time."""
-    frames = [pl.DataFrame(schema={"name": pl.Int32, "step": pl.Int64, **_TIMED})]
-    for part in _slices(len(events["start"])):
-        in_step = steps.find_windows(events["start"][part], trace.steps.host)
-        inside = in_step != NONE
-        frame = pl.DataFrame(
-            {
-                "name": events["name"][part][inside],
-                "step": in_step[inside],
-                "calls": np.ones(int(inside.sum()), np.int64),
-                "seconds": events["length"][part][inside] * MICRO,
-            }
-        )
-        frames.append(frame.group_by("name", "step").sum())
-    grouped = pl.concat(frames).group_by("name", "step").sum()
-    return grouped.sort("name", "step").with_columns(kind=pl.lit(kind))
+
+    def columns_of(part: slice) -> dict[str, Any]:
+        return {
+            "name": events["name"][part],
+            "step": steps.find_windows(events["start"][part], trace.steps.host),
+            "seconds": events["length"][part] * MICRO,
+        }
+
+    grouped = _sums_of_steps(len(events["start"]), columns_of, "name", "step")
+    return grouped.with_columns(kind=pl.lit(kind))
 
 
-def _step_measures(trace: SteppedTrace) -> Iterator[pl.DataFrame]:
-    """Yield the measures of each step: its length and the parts that sum to it."""
-    for name, values in parts.step_parts(trace).items():
-        alike = measure_row(name)
-        yield pl.DataFrame({"step": trace.steps.numbers, "value": values * MICRO}).with_columns(
-            pl.lit(alike[key], pl.String).alias(key) for key in ("kind", "name", "unit")
-        )
+def _sums_of_steps(
+    count: int, columns_of: Callable[[slice], dict[str, Any]], *keys: str
+) -> pl.DataFrame:
+    """Return the number and the sums of the events that lie in steps, by some columns."""
+    frames = []
+    for begin in range(0, max(count, 1), _BATCH):
+        frame = pl.DataFrame(columns_of(slice(begin, begin + _BATCH)))
+        inside = frame.filter(pl.col("step") != NONE).with_columns(calls=pl.lit(1, pl.Int64))
+        frames.append(inside.group_by(keys).sum())
+    return pl.concat(frames).group_by(keys).sum().sort(keys)
 
 
 def _whole_measures(trace: SteppedTrace) -> Iterator[table.Row]:
