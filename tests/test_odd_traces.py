@@ -273,7 +273,7 @@ def units() -> Iterator[str]:
     yield from (f"{name}: {measure_row(name)['unit']}" for name in MEASURES)
     sent = [pieces.Args(in_elements=3, dtype=kind) for kind in (*of_events._SIZES, "Odd")]
     sent += [pieces.Args(in_elements=0, dtype="Int"), pieces.Args(in_elements="x", dtype="Odd")]
-    yield f"bytes of three elements: {of_events._bytes_moved(sent)}"
+    yield f"bytes of three elements: {[of_events._bytes_moved(args) for args in sent]}"
 
 
 @cases("traces", units=units, **at_random(OF, listed_pieces), **accepted.parts("odd", odd, 60, 4))

@@ -7,8 +7,7 @@ microseconds, as the trace tells them.
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from ttastats.traces import flops
 from ttastats.traces.pieces import (
+    COUNTERS,
     MISSING,
     NOTHING,
     Args,
@@ -76,6 +76,7 @@ class Columns:
     """Numbers of one kind of event, one array for each name."""
 
     def __init__(self, *names: str) -> None:
+        self.names = names
         self._arrays: dict[str, array[Any]] = {name: array(_TYPES[name]) for name in names}
 
     def add(self, **values: list[Any]) -> None:
@@ -92,9 +93,6 @@ class Columns:
         arrays = {name: np.frombuffer(part, part.typecode) for name, part in self._arrays.items()}
         self._arrays = {name: array(_TYPES[name]) for name in arrays}
         return arrays
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays)
 
     def __len__(self) -> int:
         return len(next(iter(self._arrays.values())))
@@ -127,15 +125,10 @@ _SIZES = {
 }  # fmt: skip
 
 
-def _bytes_moved(all_args: list[Args]) -> list[Number]:
-    """Return the bytes of copies, or the larger of input and output of a collective."""
-    elements = [args.in_elements for args in all_args]
-    if elements.count(MISSING) == len(elements):
-        return [args.bytes for args in all_args]
-    return [args.bytes if args.in_elements == MISSING else _bytes_sent(args) for args in all_args]
-
-
-def _bytes_sent(args: Args) -> Number:
+def _bytes_moved(args: Args) -> Number:
+    """Return the bytes of a copy, or the larger of input and output of a collective."""
+    if args.in_elements == MISSING:
+        return args.bytes
     elements = max(parse_number(args.in_elements), parse_number(args.out_elements))
     size = _SIZES.get(str(args.dtype), MISSING)
     return elements * size if min(elements, size) > 0 else MISSING
@@ -196,13 +189,13 @@ class Events:
 
     def _add_uncategorized(self, events: list[Event]) -> None:
         """Append the events of traces that name processes instead of kinds."""
-        by_process: dict[Number, list[Event]] = defaultdict(list)
-        for event in events:
-            if isinstance(event, FullEvent) and event.pid in _PROCESSES:
-                by_process[event.pid].append(event)
-        for process, group in by_process.items():
-            self.is_before_kineto = True
-            self._add_kind(_PROCESSES[str(process)], group)
+        for process, kind in _PROCESSES.items():
+            of_process = [
+                event for event in events if isinstance(event, FullEvent) and event.pid == process
+            ]
+            if of_process:
+                self.is_before_kineto = True
+                self._add_kind(kind, of_process)
 
     def _add_kind(self, kind: str, events: list[Event]) -> None:
         """Append the events of a kind that have a duration."""
@@ -215,7 +208,7 @@ class Events:
                 self._add_kind("annotation", [event for event in events if event.name in steps])
                 events = [event for event in events if event.name not in steps]
         columns = self._columns_of[kind]
-        values = {name: _VALUES[name](self, events) for name in columns if name != "kind"}
+        values = {name: _VALUES[name](self, events) for name in columns.names if name != "kind"}
         if columns is self.device:
             values["kind"] = [DEVICE_KINDS.index(kind)] * len(events)
         columns.add(**values)
@@ -240,36 +233,28 @@ _VALUES: dict[str, Callable[[Events, list[Event]], list[Any]]] = {
     "length": lambda _, events: [event.dur for event in events],
     "name": lambda own, events: [*map(own.names.__getitem__, [event.name for event in events])],
     "thread": lambda own, events: [*map(own.threads.__getitem__, [event.tid for event in events])],
-    "external": lambda _, events: _external_ids([event.args for event in events]),
+    "external": lambda _, events: [_external_id(event.args) for event in events],
     "correlation": lambda _, events: [event.args.correlation for event in events],
     "call": Events.call_numbers,
     "index": lambda own, events: [
         event.tid if own.is_before_kineto else event.args.device for event in events
     ],
     "stream": lambda _, events: [event.args.stream for event in events],
-    "bytes": lambda _, events: _bytes_moved([event.args for event in events]),
+    "bytes": lambda _, events: [_bytes_moved(event.args) for event in events],
     "flops": lambda _, events: [_counted_flops(event.args) for event in events],
 }
 
 
-def _external_ids(all_args: list[Args]) -> list[Number]:
-    """Return the operator of each event; older traces have it under another name."""
-    ids = [args.external for args in all_args]
-    if MISSING not in ids:
-        return ids
-    return [
-        args.external_before if external == MISSING and isinstance(args, MoreArgs) else external
-        for args, external in zip(all_args, ids, strict=True)
-    ]
+def _external_id(args: Args) -> Number:
+    """Return the number of an event's operator; older traces have it under another name."""
+    if args.external == MISSING and isinstance(args, MoreArgs):
+        return args.external_before
+    return args.external
 
 
 def _counted_flops(args: Args) -> int:
     """Return the FLOPs of the counted instructions; a fused one counts twice."""
-    if not isinstance(args, MoreArgs):
+    counts = {name: getattr(args, name, MISSING) for name in COUNTERS}
+    if all(count == MISSING for count in counts.values()):
         return MISSING
-    single = (args.dadd, args.dmul, args.fadd, args.fmul, args.hadd, args.hmul)
-    fused = (args.dfma, args.ffma, args.hfma)
-    if all(count == MISSING for count in (*single, *fused)):
-        return MISSING
-    once = sum(max(parse_number(count), 0) for count in single)
-    return once + 2 * sum(max(parse_number(count), 0) for count in fused)
+    return sum(COUNTERS[name] * max(parse_number(count), 0) for name, count in counts.items())

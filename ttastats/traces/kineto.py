@@ -7,8 +7,8 @@ correlation leads to the call of the driver, and its time to the operator around
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import polars as pl
 from msgspec import Struct
@@ -59,18 +59,14 @@ def read_trace(chunks: Iterable[bytes]) -> ReadTrace:
         raise NoTraceError
     problems = tuple(_problems(info, events))
     rows = analysis.profile_rows(events, info.head)
-    rank, world_size = _rank_and_world_size(info.head)
-    origin = "autograd" if events.is_before_kineto else "kineto"
-    return ReadTrace(rows, rank, world_size, problems, origin)
-
-
-def _rank_and_world_size(head: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    info = head.get("distributedInfo")
-    rank, size = (info.get("rank"), info.get("world_size")) if isinstance(info, dict) else (-1, 0)
-    return (
-        rank if isinstance(rank, int) and rank >= 0 else None,
-        size if isinstance(size, int) and size > 0 else None,
+    distributed = info.head.get("distributedInfo")
+    told = distributed if isinstance(distributed, dict) else {}
+    rank, size = (
+        number if isinstance(number := told.get(name), int) and number >= least else None
+        for name, least in (("rank", 0), ("world_size", 1))
     )
+    origin = "autograd" if events.is_before_kineto else "kineto"
+    return ReadTrace(rows, rank, size, problems, origin)
 
 
 def _problems(info: TraceInfo, events: Events) -> Iterator[Problem]:

@@ -30,10 +30,12 @@ MISSING = -1
 NOTHING = msgspec.Raw(b"")
 
 
-def _counter_field(instruction: str) -> Any:
-    """Return the field type of a CUPTI counter of executed instructions."""
-    name = f"smsp__sass_thread_inst_executed_op_{instruction}_pred_on.sum"
-    return msgspec.field(name=name, default=MISSING)
+#: FLOPs of the instructions that CUPTI counts.
+COUNTERS = {
+    "dadd": 1, "dmul": 1, "dfma": 2, "fadd": 1, "fmul": 1, "ffma": 2, "hadd": 1, "hmul": 1,
+    "hfma": 2,
+}  # fmt: skip
+_COUNTED = {name: f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum" for name in COUNTERS}
 
 
 class Args(msgspec.Struct, gc=False, frozen=True):
@@ -52,7 +54,7 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     dtype: Number = None
 
 
-class MoreArgs(Args, gc=False, frozen=True):
+class MoreArgs(Args, gc=False, frozen=True, rename=_COUNTED):
     """Further arguments: of memory, of counted instructions and of old events.
 
     Every field costs time at every event, so that these are looked for where there may be some.
@@ -63,15 +65,15 @@ class MoreArgs(Args, gc=False, frozen=True):
     allocated_before: Number = msgspec.field(name="Total Allocated Bytes", default=MISSING)
     device_type: Number = msgspec.field(name="Device Type", default=0)
     device_id: Number = msgspec.field(name="Device Id", default=0)
-    dadd: Number = _counter_field("dadd")
-    dmul: Number = _counter_field("dmul")
-    dfma: Number = _counter_field("dfma")
-    fadd: Number = _counter_field("fadd")
-    fmul: Number = _counter_field("fmul")
-    ffma: Number = _counter_field("ffma")
-    hadd: Number = _counter_field("hadd")
-    hmul: Number = _counter_field("hmul")
-    hfma: Number = _counter_field("hfma")
+    dadd: Number = MISSING
+    dmul: Number = MISSING
+    dfma: Number = MISSING
+    fadd: Number = MISSING
+    fmul: Number = MISSING
+    ffma: Number = MISSING
+    hadd: Number = MISSING
+    hmul: Number = MISSING
+    hfma: Number = MISSING
 
 
 class Event(msgspec.Struct, gc=False):
@@ -104,8 +106,6 @@ _EVENT = msgspec.json.Decoder(FullEvent, strict=False)
 _END = msgspec.json.Decoder(_Whole, strict=False)
 
 ByCategory = Mapping[str, list[Event]]
-#: Categories of events that have more arguments: those in capitals are of 2021, none is of before.
-_MORE = {"cpu_instant_event", "cuda_profiler_range", "Operator", "Kernel", ""}
 
 
 def _by_category(events: Iterable[Event]) -> ByCategory:
@@ -113,6 +113,10 @@ def _by_category(events: Iterable[Event]) -> ByCategory:
     for event in events:
         categories[event.cat].append(event)
     return categories
+
+
+#: Categories of events that have more arguments: those in capitals are of 2021, none is of before.
+_MORE = {"cpu_instant_event", "cuda_profiler_range", "Operator", "Kernel", ""}
 
 
 #: How many of the last events of a piece may be the first of the next.
@@ -140,7 +144,6 @@ class TraceInfo(Struct):
     head: dict[str, Any] = field(default_factory=dict)
     ending: str = ""
     damaged: int = 0
-    bytes: int = 0
 
 
 class NoTraceError(Exception):
@@ -154,10 +157,7 @@ def event_pieces(chunks: Iterable[bytes], info: TraceInfo) -> Iterator[ByCategor
     """
     stream = _Stream(chunks, info)
     piece = _skip_to_events(stream, info)
-    while True:
-        stream.fill(piece, PIECE)
-        if stream.ended:
-            break
+    while stream.fill(piece):
         events, piece = _split_piece(piece, info)
         yield events
         del events  # they hold on to the piece
@@ -170,38 +170,38 @@ class _Stream:
     """Bytes on demand; where they cannot be read any further, that is noted."""
 
     def __init__(self, chunks: Iterable[bytes], info: TraceInfo) -> None:
-        self._chunks = iter(chunks)
-        self._info = info
-        self.ended = False
+        self._chunks, self._info, self._has_read = iter(chunks), info, False
 
-    def fill(self, piece: bytearray, size: int) -> None:
-        """Append at least so many bytes to a piece, or all that remain."""
-        wanted = len(piece) + size
-        while len(piece) < wanted and not self.ended:
-            chunk = None
+    def fill(self, piece: bytearray) -> bool:
+        """Append more bytes to a piece; return whether there may be more."""
+        wanted = len(piece) + PIECE
+        while len(piece) < wanted:
             try:
-                chunk = next(self._chunks, None)
+                chunk = next(self._chunks)
+            except StopIteration:
+                return False
             except UnreadableError as error:
-                if not self._info.bytes:
+                if not self._has_read:
                     raise
                 self._info.ending = str(error)  # what came before is used
-            self.ended = chunk is None
-            piece += chunk or b""
-            self._info.bytes += len(chunk or b"")
+                return False
+            piece += chunk
+            self._has_read |= bool(chunk)
+        return True
 
 
 def _skip_to_events(stream: _Stream, info: TraceInfo) -> bytearray:
     """Return `[` and the bytes from the first event on."""
     before = bytearray()
-    stream.fill(before, PIECE)
+    more = stream.fill(before)
     if before.startswith(b"\xef\xbb\xbf"):
         del before[:3]
     if match := _ALONE.match(before):
         return bytearray(b"[") + before[match.end() :]
     while not (match := _ARRAY.search(before)):
-        if stream.ended or len(before) > _LONGEST_EVENT:
+        if not more or len(before) > _LONGEST_EVENT:
             raise NoTraceError
-        stream.fill(before, PIECE)
+        more = stream.fill(before)
     head = bytes(before[: match.end()])
     for text in (head, _NO_NUMBER.sub(b"null", head)):
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
@@ -266,8 +266,7 @@ def _decode_one_by_one(rest: bytes, info: TraceInfo, *, is_whole: bool = True) -
     ends = [*(match.start() + 1 for match in between), len(rest)]
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
         text, is_last = rest[start:end], number == len(between)
-        event = _decode_event(text, is_last=is_last)
-        if event is not None:
+        if (event := _decode_event(text, is_last=is_last)) is not None:
             events.append(event)
         elif text.strip(b" \t\r\n,[]}") and (is_whole or not is_last):
             info.damaged += 1
@@ -276,12 +275,10 @@ def _decode_one_by_one(rest: bytes, info: TraceInfo, *, is_whole: bool = True) -
 
 def _decode_event(text: bytes, *, is_last: bool) -> Event | None:
     """Return one event, with invalid numbers and bytes repaired, or None."""
-    ended = [text[: end.start() + 1] for end in re.finditer(rb"\}", text)][::-1] if is_last else []
-    for attempt in (text, *ended):
+    ends = [end.end() for end in re.finditer(rb"\}", text)] if is_last else []
+    for attempt in (text, *(text[:end] for end in reversed(ends))):
         mended = _NO_NUMBER.sub(b"null", attempt).decode("utf-8", "replace").encode()
         for whole in (attempt, mended):
-            try:
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError):
                 return _EVENT.decode(whole)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
-                continue
     return None
