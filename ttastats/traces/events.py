@@ -190,7 +190,7 @@ class Events:
     def _add_uncategorized(self, events: list[Event]) -> None:
         """Append the events of traces that name processes instead of kinds."""
         for process, kind in _PROCESSES.items():
-            of_process = [
+            of_process: list[Event] = [
                 event for event in events if isinstance(event, FullEvent) and event.pid == process
             ]
             if of_process:
