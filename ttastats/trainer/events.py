@@ -18,7 +18,6 @@ from ttastats.recording.result_files import ResultFolder
 from ttastats.recording.run_log import RunLog
 from ttastats.trainer import hardware
 from ttastats.trainer.network import Network
-from ttastats.trainer.workloads.contract import Data
 
 
 class Checkpoint(Struct, frozen=True):
@@ -37,6 +36,12 @@ class Checkpoint(Struct, frozen=True):
     evaluated: float
     known_at: Seconds
 
+    @property
+    def progress(self) -> dict[str, Any]:
+        """Return the epochs trained, an integer if they are whole, and the samples, for a log."""
+        epoch = int(self.epoch) if self.epoch == int(self.epoch) else round(self.epoch, 6)
+        return {"epoch_num": epoch, "samples_count": self.samples}
+
 
 class Outcome(Struct, frozen=True):
     """How a run ended. `run` is the counted time; `dataset` the digest of the samples."""
@@ -44,8 +49,8 @@ class Outcome(Struct, frozen=True):
     reached: bool
     checkpoints: tuple[Checkpoint, ...]
     run: Seconds
-    dataset: str = ""
-    notes: tuple[str, ...] = ()
+    dataset: str
+    notes: tuple[str, ...]
 
 
 def log_head(log: RunLog, place: ResultFolder) -> None:
@@ -60,18 +65,14 @@ def log_head(log: RunLog, place: ResultFolder) -> None:
 
 def log_setup(log: RunLog, net: Network) -> None:
     """Log all settings that decide how the run goes, and the source of the workload."""
-    workload, settings = net.workload, net.settings
+    workload, settings, recipe = net.workload, net.settings, net.workload.recipe
     log.point("seed", settings.seed)
     log.point("global_batch_size", settings.batch_size)
     log.point("gradient_accumulation_steps", 1)
     log.point("opt_name", settings.optimizer)
     log.point("opt_base_learning_rate", net.optimizers[0].param_groups[0]["initial_lr"])
-    log.point(
-        "eval_target",
-        settings.target,
-        metric=workload.recipe.metric,
-        higher_is_better=workload.recipe.higher_is_better,
-    )
+    about: dict[str, Any] = {"metric": recipe.metric, "higher_is_better": recipe.higher_is_better}
+    log.point("eval_target", settings.target, **about)
     log.point("settings", asdict(settings))
     log.point("workload_source", workload.source)
     for text in workload.imported:
@@ -82,51 +83,15 @@ def log_setup(log: RunLog, net: Network) -> None:
     log.point("workers", net.team.size)
 
 
-def log_data(log: RunLog, data: Data) -> None:
-    """Log the numbers of samples, and what is odd about them."""
-    log.point("train_samples", len(data.train_targets))
-    log.point("eval_samples", len(data.eval_targets))
-    for note in data.notes:
-        log.point("data_note", note)
-
-
-def log_training(
-    log: RunLog,
-    net: Network,
-    training: Seconds,
-    loss: float,
-    samples: int,
-    step: int,
-    about: dict[str, Any],
-) -> None:
-    """Log loss, throughput (samples per second) and cost since the last evaluation."""
-    stats = {
-        "throughput": round(samples / training.wall, 3) if training.wall else None,
-        "train_loss": loss,
-        "lr": net.optimizers[0].param_groups[0]["lr"],
-        "wall_seconds": round(training.wall, 6),
-        "cpu_seconds": round(training.cpu, 6),
-    }
-    log.point("tracked_stats", stats, step=step, epoch_num=about["epoch_num"])
-
-
-def log_evaluation(
-    log: RunLog, metric: str, checkpoint: Checkpoint, about: dict[str, Any], at: Stamp
-) -> None:
+def log_evaluation(log: RunLog, metric: str, checkpoint: Checkpoint, at: Stamp) -> None:
     """Log the quality and the cost of an evaluation; CPU time is that of all workers."""
     clocks = {
         "cpu_seconds": checkpoint.known_at.cpu,
         "training_seconds": checkpoint.trained.wall,
         "training_cpu_seconds": checkpoint.trained.cpu,
     }
-    log.point(
-        "eval_accuracy",
-        checkpoint.quality,
-        at=at,
-        metric=metric,
-        **about,
-        **{name: round(seconds, 6) for name, seconds in clocks.items()},
-    )
+    about = checkpoint.progress | {name: round(seconds, 6) for name, seconds in clocks.items()}
+    log.point("eval_accuracy", checkpoint.quality, at=at, metric=metric, **about)
 
 
 def log_totals(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from msgspec.structs import replace
 
 from ttastats.base.errors import TtastatsError
 from ttastats.recording.clock import Clock, Seconds
@@ -73,12 +74,12 @@ def _waiting_seconds() -> float | None:
 def _build_and_warm_up(settings: Settings, team: Team, log: RunLog, stop: StopRequest) -> Network:
     """Return the network, built and warmed up before the clock starts."""
     log.begin("init_start")
-    workload, first_look = load_workload(settings.workload), None
+    workload, data = load_workload(settings.workload), None
     if workload.dummy is None or workload.model.takes("data"):  # shapes or weights depend on them
-        first_look = network.load_data(settings, team).without_test()
-    net = network.build_network(settings, team, first_look)
+        data = replace(network.load_data(settings, team), test=None)
+    net = network.build_network(settings, team, data)
     events.log_setup(log, net)
-    network.warm_up(net, first_look)
+    network.warm_up(net, data)
     stop.raise_if_stopped()
     if team.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(team.device)
@@ -111,46 +112,46 @@ class _Run:
     ) -> None:
         self._net, self._log, self._clock, self._stop = net, log, clock, stop
         self._on_checkpoint = on_checkpoint
-        self._done: list[Checkpoint] = []
-        device, settings, team = net.team.device, net.settings, net.team
-        self._order = torch.Generator(device).manual_seed(settings.seed)
+        self._checkpoints = [_BEGINNING]
+        settings, team = net.settings, net.team
+        self._order = torch.Generator(team.device).manual_seed(settings.seed)
         # A seed of its own for each worker, far from those of the order of samples.
         worker_seed = settings.seed * team.size + team.rank + 2**32
-        self._augmentation = torch.Generator(device).manual_seed(worker_seed)
+        self._augmentation = torch.Generator(team.device).manual_seed(worker_seed)
 
     def train_and_log(self) -> Outcome:
         """Read the data, train, and log the end of the run."""
-        net = self._net
-        whole = network.load_data(net.settings, net.team)
-        data = whole.without_test()
+        net, log, settings, team = self._net, self._log, self._net.settings, self._net.team
+        whole = network.load_data(settings, team)
+        data = replace(whole, test=None)  # which no run may look at
         if net.workload.model.takes("data"):
-            made = network.make_model(net.settings, net.team, data)
+            made = network.make_model(settings, team, data)
             net.bare.load_state_dict(made.state_dict())
-        events.log_data(self._log, data)
-        per_epoch = network.steps_per_epoch(len(data.train_targets), net.settings)
-        last, every = math.ceil(net.settings.epochs * per_epoch), net.settings.evaluate_every
+        log.point("train_samples", len(data.train_targets))
+        log.point("eval_samples", len(data.eval_targets))
+        for note in data.notes:
+            log.point("data_note", note)
+        per_epoch = network.steps_per_epoch(len(data.train_targets), settings)
+        last, every = math.ceil(settings.epochs * per_epoch), settings.evaluate_every
         batches, reached = self._all_batches(data), False
-        while not reached and (step := self._last.step) < last:
-            planned = last if every == END else math.ceil((len(self._done) + 1) * every * per_epoch)
+        while not reached and (step := self._checkpoints[-1].step) < last:
+            planned = (
+                last if every == END else math.ceil(len(self._checkpoints) * every * per_epoch)
+            )
             until_stop = itertools.islice(batches, min(last, max(step + 1, planned)) - step)
             checkpoint = self._train_and_evaluate(until_stop, data, per_epoch)
-            self._done.append(checkpoint)
+            self._checkpoints.append(checkpoint)
             self._on_checkpoint(checkpoint)
-            quality, target = checkpoint.quality, net.settings.target
+            quality, target = checkpoint.quality, settings.target
             higher = net.workload.recipe.higher_is_better
-            is_met = bool(quality >= target if higher else quality <= target)
-            reached = net.team.broadcast_decision(is_met)
+            reached = team.broadcast_decision(quality >= target if higher else quality <= target)
         self.log_end(*(("success", "target") if reached else ("aborted", "epochs")))
-        tested = whole.test_data(net.team.device) if net.team.is_leader else None
-        if tested is not None:
+        if team.is_leader and (tested := whole.test_data(team.device)) is not None:
             metric, quality = f"test_{net.workload.recipe.metric}", net.evaluate_quality(tested)
-            self._log.point("eval_accuracy", quality, metric=metric, **self._progress())
-        dataset = whole.digest() if net.team.is_leader else ""
-        return Outcome(reached, tuple(self._done), self._clock.counted(), dataset, data.notes)
-
-    @property
-    def _last(self) -> Checkpoint:
-        return self._done[-1] if self._done else _BEGINNING
+            log.point("eval_accuracy", quality, metric=metric, **self._checkpoints[-1].progress)
+        dataset = whole.digest() if team.is_leader else ""
+        checkpoints = tuple(self._checkpoints[1:])
+        return Outcome(reached, checkpoints, self._clock.counted(), dataset, data.notes)
 
     def _all_batches(self, data: Data) -> Iterator[Batch]:
         for epoch in itertools.count():
@@ -163,35 +164,42 @@ class _Run:
     def _train_and_evaluate(
         self, batches: Iterator[Batch], data: Data, per_epoch: int
     ) -> Checkpoint:
-        net, log, before = self._net, self._log, self._last
+        net, log, before = self._net, self._log, self._checkpoints[-1]
         number = before.step // per_epoch + 1
         began = self._clock.stamp()
         log.begin("block_start", at=began, first_epoch_num=number, epoch_count=1)
         log.begin("epoch_start", at=began, epoch_num=number)
-        loss, steps, trained_on = self._take_steps(batches, per_epoch)
+        loss, steps, samples = self._take_steps(batches, per_epoch)
         trained = self._clock.stamp()
-        step, samples = before.step + steps, before.samples + trained_on
-        about = _progress_fields(step / per_epoch, samples)
+        training, step = trained.since(began), before.step + steps
+        reached = replace(
+            before, epoch=step / per_epoch, step=step, samples=before.samples + samples
+        )
+        about = reached.progress
         log.end("epoch_stop", at=trained, **about)
-        training = trained.since(began)
-        events.log_training(log, net, training, loss, trained_on, step, about)
+        stats = {
+            "throughput": round(samples / training.wall, 3) if training.wall else None,
+            "train_loss": loss,
+            "lr": net.optimizers[0].param_groups[0]["lr"],
+            "wall_seconds": round(training.wall, 6),
+            "cpu_seconds": round(training.cpu, 6),
+        }
+        log.point("tracked_stats", stats, step=step, epoch_num=about["epoch_num"])
         evaluating = self._clock.stamp()
         log.begin("eval_start", at=evaluating, **about)
         quality = net.evaluate_quality(data) if net.team.is_leader else math.nan
         known = self._clock.stamp()
         counted = self._clock.counted(known)
         cpu, cpu_trained = net.team.sum_over_workers(counted.cpu, training.cpu)
-        checkpoint = Checkpoint(
-            epoch=step / per_epoch,
-            step=step,
-            samples=samples,
+        checkpoint = replace(
+            reached,
             quality=quality,
             train_loss=loss,
             trained=Seconds(before.trained.wall + training.wall, before.trained.cpu + cpu_trained),
             evaluated=before.evaluated + known.since(evaluating).wall,
             known_at=Seconds(counted.wall, cpu),
         )
-        events.log_evaluation(log, net.workload.recipe.metric, checkpoint, about, known)
+        events.log_evaluation(log, net.workload.recipe.metric, checkpoint, known)
         log.end("eval_stop", at=known, **about)
         log.end("block_stop", at=known, first_epoch_num=number)
         self._stop.raise_if_stopped()
@@ -200,10 +208,9 @@ class _Run:
     def _take_steps(self, batches: Iterator[Batch], per_epoch: int) -> tuple[float, int, int]:
         """Train on batches; return their mean loss, their number, and the number of samples."""
         total = torch.zeros((), dtype=torch.float64, device=self._net.team.device)
-        steps = samples = 0
-        for inputs, targets, count in batches:
+        first, steps, samples = self._checkpoints[-1].step, 0, 0
+        for step, (inputs, targets, count) in enumerate(batches, start=first):
             self._stop.raise_if_stopped()
-            step = self._last.step + steps
             epoch = (step + 0.5) / per_epoch
             loss = self._net.train_step(inputs, targets, self._augmentation, epoch, step)
             total += loss.double() * count
@@ -212,14 +219,5 @@ class _Run:
 
     def log_end(self, status: str, reason: str) -> None:
         """Log how the run ended."""
-        how = {"status": status, "reason": reason, **self._progress()}
+        how = {"status": status, "reason": reason, **self._checkpoints[-1].progress}
         self._log.end("run_stop", at=self._clock.stop(), **how)
-
-    def _progress(self) -> dict[str, Any]:
-        return _progress_fields(self._last.epoch, self._last.samples)
-
-
-def _progress_fields(epoch: float, samples: int) -> dict[str, Any]:
-    """Return the epochs trained, an integer if they are whole, and the samples."""
-    trained = int(epoch) if epoch == int(epoch) else round(epoch, 6)
-    return {"epoch_num": trained, "samples_count": samples}
