@@ -45,7 +45,7 @@ class Made(Struct, frozen=True):
 
 
 class Watcher:
-    """Is told how the runs go; this one does nothing."""
+    """Is called as the runs go on; this one does nothing."""
 
     def on_begin(self, planned: Planned, number: int, count: int) -> None:
         """Handle the start of a run; `number` counts from 1."""
@@ -64,17 +64,17 @@ def make_all(planned: Sequence[Planned], watcher: Watcher) -> list[Made]:
         join_team(planned[0].settings.device) as workers,
         stop_on_signals(obey=workers.is_leader, alone=workers.size == 1) as stop,
     ):
+        listener = watcher if workers.is_leader else Watcher()
         setup = planned[0].settings.setup_digest()
         for number, run in enumerate(planned, start=1):
             if run.settings.setup_digest() != setup:
                 setup = run.settings.setup_digest()
                 torch.compiler.reset()  # graphs of other setups count against the limit of graphs
-            listener = watcher if workers.is_leader else Watcher()
             listener.on_begin(run, number, len(planned))
             if done := _make_run(run, workers, stop, listener.on_checkpoint):
                 if run.dawnbench:
                     dawnbench.write_entry(run.place, done.settings, done.log, done.outcome)
-                watcher.on_end(done)
+                listener.on_end(done)
                 made.append(done)
     return made
 
@@ -144,7 +144,15 @@ def progress_watcher() -> Iterator[Watcher]:
                 yield _Terminal(bar)
         else:
             yield Watcher()
-    for message in dict.fromkeys(_warning_text(warning) for warning in caught):
+    messages = (
+        f"warning: {each.message}"
+        if issubclass(each.category, SystemDiffers)
+        else warnings.formatwarning(
+            each.message, each.category, each.filename, each.lineno
+        ).rstrip()
+        for each in caught
+    )
+    for message in dict.fromkeys(messages):
         sys.stderr.write(f"{message}\n")
 
 
@@ -152,33 +160,21 @@ class _Terminal(Watcher):
     """One line that follows the run, and one that stays for each run made."""
 
     def __init__(self, bar: Progress) -> None:
-        self._bar = bar
-        self._task = bar.add_task("setting up", total=None, state="")
-        self._planned: Planned | None = None
-        self._run = ""
+        self._bar, self._task = bar, bar.add_task("setting up", total=None, state="")
+        self._place: ResultFolder | None = None
 
     def on_begin(self, planned: Planned, number: int, count: int) -> None:
-        """Draw an empty progress line for a run."""
-        if self._planned is None or self._planned.place != planned.place:
+        if self._place != planned.place:
             self._bar.console.print(planned.place.system, highlight=False, style="bold")
-        self._planned = planned
-        self._run = f"run {number}/{count}"
-        self._bar.reset(
-            self._task,
-            total=planned.settings.epochs,
-            description=f"{self._run} seed {planned.settings.seed}",
-            state="warming up",
-        )
+        self._place, self._settings = planned.place, planned.settings
+        self._run = f"run {number}/{count} seed {planned.settings.seed}"
+        epochs = planned.settings.epochs
+        self._bar.reset(self._task, total=epochs, description=self._run, state="warming up")
 
     def on_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Draw the progress of the run and its latest quality."""
-        if self._planned is None:
-            return
-        settings, quality = self._planned.settings, checkpoint.quality
+        settings, quality = self._settings, checkpoint.quality
         recipe = workloads.load_workload(settings.workload).recipe
-        missing = (
-            settings.target - quality if recipe.higher_is_better else quality - settings.target
-        )
+        missing = (settings.target - quality) * (1 if recipe.higher_is_better else -1)
         distance = "target reached" if missing <= 0 else f"{missing:.4f} to go"
         state = (
             f"epoch {checkpoint.epoch:g}/{settings.epochs:g} {recipe.metric} {quality:.4f} "
@@ -187,23 +183,10 @@ class _Terminal(Watcher):
         self._bar.update(self._task, completed=checkpoint.epoch, state=state)
 
     def on_end(self, made: Made) -> None:
-        """Replace the progress line by one with the result."""
-        self._bar.console.print(f"{self._run} {result_line(made)}", highlight=False)
-
-
-def result_line(made: Made) -> str:
-    """Return the result of a run as one line."""
-    outcome, last = made.outcome, made.outcome.checkpoints[-1]
-    how = "reached" if outcome.reached else "NOT reached"
-    return (
-        f"seed {made.settings.seed}: {made.settings.target:g} {how}, {last.epoch:g} epochs, "
-        f"{last.quality:.4f}, {outcome.run.wall:.2f} s ({outcome.run.cpu:.2f} s CPU)"
-    )
-
-
-def _warning_text(warning: warnings.WarningMessage) -> str:
-    if issubclass(warning.category, SystemDiffers):
-        return f"warning: {warning.message}"
-    return warnings.formatwarning(
-        warning.message, warning.category, warning.filename, warning.lineno
-    ).rstrip()
+        outcome, last = made.outcome, made.outcome.checkpoints[-1]
+        how = "reached" if outcome.reached else "NOT reached"
+        line = (
+            f"{self._run}: {made.settings.target:g} {how}, {last.epoch:g} epochs, "
+            f"{last.quality:.4f}, {outcome.run.wall:.2f} s ({outcome.run.cpu:.2f} s CPU)"
+        )
+        self._bar.console.print(line, highlight=False)
