@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.trainer import BUILT_IN
@@ -25,55 +25,44 @@ _NO_WORKLOADS = frozenset({_FOLDER / "__init__.py", _FOLDER / "contract.py"})
 def load_workload(name: str) -> Workload:
     """Return a built-in workload by its name, or one defined in a Python file."""
     if name in BUILT_IN:
-        return _workload_of(name, _built_in(name))
-    path = Path(name)
-    remedy = f"Choose {', '.join(BUILT_IN)}, or give a Python file such as mine.py."
-    raise_if(path.suffix != ".py", f"unknown workload {name!r}", remedy=remedy)
-    return _workload_of(path.stem.replace("_", "-"), _from_file(path))
-
-
-def _built_in(name: str) -> ModuleType:
+        try:
+            names = vars(importlib.import_module(BUILT_IN[name]))
+        except ModuleNotFoundError as error:
+            what, remedy = f"needs the package {error.name}", 'pip install "ttastats[train]"'
+            where = f"workload {name}"
+            raise TtastatsError(what, where=where, remedy=f"Install it: {remedy}") from error
+    else:
+        remedy = f"Choose {', '.join(BUILT_IN)}, or give a Python file such as mine.py."
+        raise_if(Path(name).suffix != ".py", f"unknown workload {name!r}", remedy=remedy)
+        names = _run_file(Path(name))
+    path = Path(names["__file__"])
+    missing = [word for word in REQUIRED if word not in names]
+    remedy = "docs/trainer.md describes what a workload must define."
+    raise_if(missing, f"does not define {', '.join(missing)}", str(path), remedy)
+    name = name if name in BUILT_IN else path.stem.replace("_", "-")
     try:
-        return importlib.import_module(BUILT_IN[name])
-    except ModuleNotFoundError as error:
-        raise TtastatsError(
-            f"needs the package {error.name}",
-            where=f"workload {name}",
-            remedy='Install it: pip install "ttastats[train]"',
-        ) from error
+        return contract.make_workload(name, path.read_text("utf-8"), imported_sources(path), names)
+    except TtastatsError as error:
+        raise TtastatsError(error.what, where=str(path), remedy=error.remedy) from None
 
 
-def _from_file(path: Path) -> ModuleType:
+def _run_file(path: Path) -> dict[str, Any]:
+    """Return what a Python file defines, run as a script."""
     raise_if(not path.is_file(), "no such file", str(path), "Check the path.")
-    spec = importlib.util.spec_from_file_location(f"ttastats_workload_{path.stem}", path)
-    if spec is None:
-        raise TtastatsError("is not a Python file", where=str(path))
-    module = importlib.util.module_from_spec(spec)
     folder = str(path.resolve().parent)
     if folder not in sys.path:  # as for a script: what lies beside the file can be imported
         sys.path.insert(0, folder)
+    module = ModuleType(f"ttastats_workload_{path.stem}")
+    module.__file__ = str(path)
     try:
         # Not by its loader: of a file changed within a second that might run the kept bytecode.
         exec(compile(path.read_bytes(), path, "exec"), vars(module))  # noqa: S102 - as a script
     except Exception as error:  # the file is the user's own and may do anything
+        what, remedy = f"{type(error).__name__}: {error}", "fix it and retry."
         raise TtastatsError(
-            f"cannot be run: {type(error).__name__}: {error}",
-            where=str(path),
-            remedy="The file is run as Python; fix it and retry.",
+            f"cannot be run: {what}", where=str(path), remedy=f"The file is run as Python; {remedy}"
         ) from error
-    return module
-
-
-def _workload_of(name: str, module: ModuleType) -> Workload:
-    path = Path(str(module.__file__))
-    missing = [word for word in REQUIRED if not hasattr(module, word)]
-    remedy = "docs/trainer.md describes what a workload must define."
-    raise_if(missing, f"does not define {', '.join(missing)}", str(path), remedy)
-    source, imported = path.read_text("utf-8"), imported_sources(path)
-    try:
-        return contract.make_workload(name, source, imported, vars(module))
-    except TtastatsError as error:
-        raise TtastatsError(error.what, where=str(path), remedy=error.remedy) from None
+    return vars(module)
 
 
 def imported_sources(path: Path) -> tuple[str, ...]:

@@ -118,15 +118,15 @@ class Recipe:
 
     def with_defaults(self, hooks: Container[str]) -> Recipe:
         """Return the recipe completed by default values; `hooks` are those its file defines."""
-        values = {**_DEFAULTS}
+        defaults = {**_DEFAULTS}
         for part, of_part in _DEFAULTS_OF.items():
-            values |= {} if part in hooks else of_part
+            defaults |= {} if part in hooks else of_part
         if "schedule" not in hooks:
-            values["schedule_epochs"] = self.values["epochs"]
+            defaults["schedule_epochs"] = self.values["epochs"]
         if "optimizer" in hooks:
-            values |= {"optimizer": "own", "lr": 1.0}
+            defaults |= {"optimizer": "own", "lr": 1.0}
         whole = copy.copy(self)
-        whole.values = {**values, **self.values}
+        whole.values = {**defaults, **self.values}
         return whole
 
     @property
@@ -140,11 +140,8 @@ class Recipe:
         A schedule that would end before the run may is stretched, unless it is set itself.
         """
         for name in changes.keys() - set(self.names):
-            what, remedy = (
-                f"the recipe has no value {name!r}",
-                suggestion(name, self.names, "Values"),
-            )
-            raise TtastatsError(what, where=f"--set {name}", remedy=remedy)
+            nearest = suggestion(name, self.names, "Values")
+            raise_if(True, f"the recipe has no value {name!r}", f"--set {name}", nearest)
         values: dict[str, Any] = {**self.values, **changes}
         for name in self.values.keys() & changes.keys():
             kind: Callable[[Any], Value] = type(self.values[name])
@@ -158,14 +155,12 @@ class Recipe:
             ratio = int(values["batch_size"]) / rate.at_batch_size
             peak = rate.peak * (ratio if rate.scaling == "linear" else ratio**0.5)
             scaled = {"lr": peak, "weight_decay": rate.weight_decay}
-            values |= {name: value for name, value in scaled.items() if name not in changes}
-        elif "lr" not in values or (self.learning_rates and "lr" not in changes):
-            known = " or ".join(self.learning_rates)
-            raise TtastatsError(
-                f"the recipe has no learning rate for {values['optimizer']!r}",
-                where="--optimizer" if known else "RECIPE",
-                remedy=f"Choose {known}, or add --set lr=..." if known else "Give lr=...",
-            )
+            return values | scaled | {name: values[name] for name in scaled.keys() & changes}
+        known = " or ".join(self.learning_rates)
+        missing = "lr" not in values or (known and "lr" not in changes)
+        remedy = f"Choose {known}, or add --set lr=..." if known else "Give lr=..."
+        what = f"the recipe has no learning rate for {values['optimizer']!r}"
+        raise_if(missing, what, "--optimizer" if known else "RECIPE", remedy)
         return values
 
     def parse_value(self, name: str, text: str) -> Value:
@@ -210,10 +205,6 @@ class Data(Struct, frozen=True, eq=False):
         raw = self.raw or self.tensors
         return Data(inputs, targets, eval_inputs, eval_targets, self.notes, raw, self.test)
 
-    def without_test(self) -> Data:
-        """Return the data without the test part, which no run may look at."""
-        return replace(self, test=None)
-
     def test_data(self, device: torch.device) -> Data | None:
         """Return the data with the test part as evaluation samples, on the device, or None."""
         if self.test is None:
@@ -237,20 +228,19 @@ class Hook(Struct, frozen=True):
     function: Callable[..., Any]
     given: tuple[str, ...]
     #: The function's parameters, each with the name of what it gets; None: everything by place.
-    parameters: tuple[tuple[str, str], ...] | None
+    parameters: Mapping[str, str] | None
 
     def __call__(self, *by_place: Any, **by_name: Any) -> Any:
         """Call the function; what it does not name is left out."""
         if self.parameters is None:
             return self.function(*by_place)
         known = {**by_name, **dict(zip(self.given, by_place, strict=False))}
-        return self.function(
-            **{parameter: known[name] for parameter, name in self.parameters if name in known}
-        )
+        words = {name: known[word] for name, word in self.parameters.items() if word in known}
+        return self.function(**words)
 
     def takes(self, word: str) -> bool:
         """Return whether the function takes a parameter of this name."""
-        return any(name == word for _, name in self.parameters or ())
+        return word in (self.parameters or {}).values()
 
 
 def make_hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
@@ -261,24 +251,21 @@ def make_hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
     except ValueError:  # a function written in C tells nothing
         return Hook(function, given, None)
     by_name = [p for p in every if p.kind in {p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY}]
-    if not by_name:
-        return Hook(function, given, None if every else ())
+    if every and not by_name:
+        return Hook(function, given, None)
     # By `target` a loss means that of a sample, not the quality to be reached.
     known = {*given, *GIVEN} - {"width"} | set(recipe.names) - {"target"}
-    parameters = []
+    remedy = f"Available arguments: {', '.join((*given, *GIVEN))} and the values of the recipe."
+    parameters = {}
     for place, parameter in enumerate(by_name):
         word = parameter.name.lstrip("_")
         if word not in known and parameter.default is parameter.empty:
             word = given[place] if place < len(given) else ""
-            if word not in known:
-                raise TtastatsError(
-                    f"{name} takes {parameter.name!r}, which is neither an argument nor in RECIPE",
-                    remedy=f"Available arguments: {', '.join((*given, *GIVEN))} and the values "
-                    "of the recipe.",
-                )
+            what = f"{name} takes {parameter.name!r}, which is neither an argument nor in RECIPE"
+            raise_if(word not in known, what, remedy=remedy)
         if word in known:
-            parameters.append((parameter.name, word))
-    return Hook(function, given, tuple(parameters))
+            parameters[parameter.name] = word
+    return Hook(function, given, parameters)
 
 
 #: What the trainer does where a file does not say it, as far as it is a function of its own: the
