@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby, product
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -60,23 +61,19 @@ def plan_runs(
     seeds: Sequence[int],
     grid: Mapping[str, Sequence[Value]] | None = None,
 ) -> Plan:
-    """Return the runs of a grid, all checked before the first begins.
-
-    Parameters
-    ----------
-    grid
-        Values by their name in the recipe; what has none is as in `options`.
-    """
+    """Return the runs of a grid (values by name in the recipe), all checked before any begins."""
     workload = workloads.load_workload(request.workload)
     metric = workload.recipe.metric
     other = f"DAWNBench tables hold accuracies, not {metric}"
     remedy = "Remove the option; the log contains all metrics."
     raise_if(request.dawnbench and metric != "accuracy", other, "--dawnbench", remedy)
     grid = {name: values for name, values in (grid or {}).items() if values}
-    setups = {
-        _setup_name(chosen, grid): _runs_of_setup(request, options, chosen, seeds)
-        for chosen in (dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
-    }
+    setups = {}
+    for values in product(*grid.values()):
+        chosen = dict(zip(grid, values, strict=True))
+        varied = [f"{name} {value}" for name, value in chosen.items() if len(grid[name]) > 1]
+        name = ", ".join(varied) or "the only setup"
+        setups[name] = _runs_of_setup(request, options, chosen, seeds)
     digests = {planned[0].settings.setup_digest() for planned in setups.values()}
     twice = len(digests) < math.prod(len(values) for values in grid.values())
     raise_if(twice, "two setups of the grid are identical", remedy="Give each value once.")
@@ -157,10 +154,7 @@ def _is_complete(run: Planned) -> bool:
 
 
 def _read_logs(place: ResultFolder) -> Iterator[tuple[Settings | None, str | None]]:
-    """Yield the settings and the end reason of each log in a folder.
-
-    What was killed before its run began is no log of a run.
-    """
+    """Yield the settings and the end reason of each log in a folder whose run has begun."""
     for path in result_files.existing_logs(place):
         if read := _read_log(path, path.stat().st_size):
             yield read
@@ -169,20 +163,11 @@ def _read_logs(place: ResultFolder) -> Iterator[tuple[Settings | None, str | Non
 @cache
 def _read_log(path: Path, _size: int) -> tuple[Settings | None, str | None] | None:
     """Return the settings of a log if by this version, and its end reason; None if none began."""
-    begun, settings, reason = False, None, None
-    for event in mllog.read_events(path.read_text("utf-8", "replace")):
-        value = event.get("value")
-        if event.get("key") == "run_start":
-            begun = True
-        elif event.get("key") == "settings" and isinstance(value, dict):
-            is_known = value.keys() == set(Settings.__struct_fields__)
-            settings = Settings(**value) if is_known else None
-        elif event.get("key") == "run_stop":
-            reason = event["metadata"].get("reason")
-    return (settings, reason) if begun else None
-
-
-def _setup_name(chosen: Mapping[str, Value], grid: Mapping[str, Sequence[Value]]) -> str:
-    """Return the varied settings of a setup as text, such as `batch_size 512`."""
-    varied = {name: value for name, value in chosen.items() if len(grid[name]) > 1}
-    return ", ".join(f"{name} {value}" for name, value in varied.items()) or "the only setup"
+    text = path.read_text("utf-8", "replace")
+    events = {str(event.get("key")): event for event in mllog.read_events(text)}
+    if "run_start" not in events:
+        return None
+    values: Any = events.get("settings", {}).get("value")
+    is_known = isinstance(values, dict) and values.keys() == set(Settings.__struct_fields__)
+    reason = events["run_stop"]["metadata"].get("reason") if "run_stop" in events else None
+    return Settings(**values) if is_known else None, reason

@@ -7,6 +7,7 @@ import platform
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ def system_description(place: ResultFolder, settings: Settings) -> dict[str, Any
     All official values are text, as the official checker wants.
     """
     here = int(os.environ.get("LOCAL_WORLD_SIZE") or settings.workers)
+    system = re.search(r'^PRETTY_NAME="?([^"\n]*)', _read_text(_RELEASE), re.MULTILINE)
     detected = {
         "submitter": place.org,
         "division": "open",
@@ -55,10 +57,18 @@ def system_description(place: ResultFolder, settings: Settings) -> dict[str, Any
         "number_of_nodes": str(settings.workers // here),
         "framework": f"PyTorch {torch.__version__}",
         "other_software_stack": f"Python {platform.python_version()}",
-        "operating_system": operating_system(),
+        "operating_system": system[1] if system else f"{platform.system()} {platform.release()}",
+        "accelerators_per_node": "0",
         **_processor_fields(),
-        **_accelerator_fields(settings.device, here),
     }
+    if settings.device == "cuda":
+        facts = torch.cuda.get_device_properties(0)
+        detected |= {
+            "accelerators_per_node": str(here),
+            "accelerator_model_name": facts.name,
+            "accelerator_memory_capacity": f"{facts.total_memory / _GIB:.0f} GiB",
+        }
+        detected["other_software_stack"] += f", CUDA {torch.version.cuda}"
     fields: dict[str, Any] = {field: detected.get(field, "") for field in FIELDS}
     fields["ttastats"] = {
         "available_cpus": available_cpus(),
@@ -111,23 +121,26 @@ def gpu_state(device: torch.device) -> dict[str, str]:
     return dict(zip(_GPU, (word.strip() for word in done.stdout.split(",")), strict=False))
 
 
-def operating_system() -> str:
-    """Return the name of the Linux distribution or other system."""
-    match = re.search(r'^PRETTY_NAME="?([^"\n]*)', _read_text(_RELEASE), re.MULTILINE)
-    return match.group(1) if match else f"{platform.system()} {platform.release()}"
-
-
 def available_cpus() -> int:
     """Return the number of logical processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 
 
 def _processor_fields() -> dict[str, str]:
     text = _read_text(_CPUINFO)
     packages, cores = set(_field_values(text, "physical id")), _field_values(text, "cpu cores")
-    most = _read_text(Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")).strip()
+    most = _read_text(Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"))
+    caches = []
+    for folder in sorted(_CACHES.glob("index*")):
+        level, kind, size = (_read_text(folder / name) for name in ("level", "type", "size"))
+        if level and size:
+            letter = {"Data": "d", "Instruction": "i"}.get(kind, "")
+            caches.append(f"L{level}{letter} {size}")
+    memory = ""
+    with suppress(AttributeError, OSError, ValueError):
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory = f"{total / _GIB:.0f} GiB"
     return {
         "host_processors_per_node": str(len(packages) or 1),
         "host_processor_model_name": processor_name(),
@@ -135,42 +148,10 @@ def _processor_fields() -> dict[str, str]:
         "host_processor_vcpu_count": str(os.cpu_count() or ""),
         # The highest the system names; that of the moment would never be the same.
         "host_processor_frequency": f"{int(most) / 1e6:.2f} GHz" if most.isdigit() else "",
-        "host_processor_caches": _cache_sizes(),
-        "host_memory_capacity": _memory_size(),
+        "host_processor_caches": ", ".join(caches),
+        "host_memory_capacity": memory,
         "host_storage_capacity": f"{shutil.disk_usage('/').total / 1e9:.0f} GB",
     }
-
-
-def _accelerator_fields(device: str, workers_here: int) -> dict[str, str]:
-    if device != "cuda":
-        return {"accelerators_per_node": "0"}
-    facts = torch.cuda.get_device_properties(0)
-    return {
-        "accelerators_per_node": str(workers_here),
-        "accelerator_model_name": facts.name,
-        "accelerator_memory_capacity": f"{facts.total_memory / _GIB:.0f} GiB",
-        "other_software_stack": f"Python {platform.python_version()}, CUDA {torch.version.cuda}",
-    }
-
-
-def _cache_sizes() -> str:
-    caches = []
-    for folder in sorted(_CACHES.glob("index*")):
-        level, kind, size = (
-            _read_text(folder / name).strip() for name in ("level", "type", "size")
-        )
-        letter = {"Data": "d", "Instruction": "i"}.get(kind, "")
-        if level and size:
-            caches.append(f"L{level}{letter} {size}")
-    return ", ".join(caches)
-
-
-def _memory_size() -> str:
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return ""
-    return f"{total / _GIB:.0f} GiB"
 
 
 def _field_values(text: str, name: str) -> list[str]:
@@ -178,7 +159,8 @@ def _field_values(text: str, name: str) -> list[str]:
 
 
 def _read_text(path: Path) -> str:
+    """Return the text of a file without the space around it; empty if it cannot be read."""
     try:
-        return path.read_text("utf-8", "replace")
+        return path.read_text("utf-8", "replace").strip()
     except OSError:
         return ""

@@ -14,10 +14,7 @@ class Interrupted(Exception):  # noqa: N818 - asked for, no error
 
 
 class StopRequest:
-    """Remembers that somebody wants the run to stop.
-
-    A signal handler only sets a flag: raising from it could tear a line of the log apart.
-    """
+    """A flag that a signal handler sets: raising from it could tear a line of the log apart."""
 
     def __init__(self, *, alone: bool = True) -> None:
         self.reason: str | None = None

@@ -33,10 +33,7 @@ _TRIED = 3
 
 
 def learning_rate_share(epochs_trained: float, warmup_epochs: float, epochs: float) -> float:
-    """Return the learning rate after so many epochs as a share of its peak.
-
-    Up in a straight line for `warmup_epochs`, then down in one to zero at `epochs`.
-    """
+    """Return the share of the peak learning rate: up in a line, then down to zero at `epochs`."""
     rising = epochs_trained / warmup_epochs if warmup_epochs else 1.0
     falling_epochs = epochs - warmup_epochs
     falling = (epochs - epochs_trained) / falling_epochs if falling_epochs > 0 else 1.0
@@ -50,20 +47,19 @@ def make_optimizers(model: nn.Module, workload: Workload, settings: Settings) ->
     """
     if workload.optimizer is not None:
         made = workload.optimizer(model, **settings.hook_arguments())
-        chosen = list(made) if isinstance(made, Sequence) else [made]
     else:
-        common: dict[str, Any] = {"lr": settings.lr, "weight_decay": settings.weight_decay}
-        if settings.device == "cuda":
-            common["fused"] = True
+        rates: dict[str, Any] = {"lr": settings.lr, "weight_decay": settings.weight_decay}
+        rates["fused"] = settings.device == "cuda" or None
         if settings.optimizer == "adamw":
-            chosen = [torch.optim.AdamW(model.parameters(), **common)]
+            made = torch.optim.AdamW(model.parameters(), **rates)
         else:
             momentum, nesterov = settings.momentum, settings.nesterov and settings.momentum > 0
-            common |= {"momentum": momentum, "nesterov": nesterov}
-            chosen = [torch.optim.SGD(model.parameters(), **common)]
-    for group in (group for optimizer in chosen for group in optimizer.param_groups):
+            rates |= {"momentum": momentum, "nesterov": nesterov}
+            made = torch.optim.SGD(model.parameters(), **rates)
+    optimizers = list(made) if isinstance(made, Sequence) else [made]
+    for group in (group for optimizer in optimizers for group in optimizer.param_groups):
         group.setdefault("initial_lr", group["lr"])
-    return chosen
+    return optimizers
 
 
 class Network(Struct, eq=False):
@@ -77,10 +73,6 @@ class Network(Struct, eq=False):
     settings: Settings
     team: Team
 
-    def hook_arguments(self) -> dict[str, Any]:
-        """Return the arguments that every hook may take."""
-        return self.settings.hook_arguments(self.team.device)
-
     def batches(
         self, data: Data, rng: torch.Generator, epoch: int
     ) -> Iterator[tuple[Any, Any, int]]:
@@ -88,21 +80,22 @@ class Network(Struct, eq=False):
 
         Every worker gets the same number: the average over workers counts them alike.
         """
-        team = self.team
+        team, settings = self.team, self.settings
         if self.workload.batches is not None:
-            for inputs, targets in self.workload.batches(data, rng, epoch, **self.hook_arguments()):
+            arguments = settings.hook_arguments(team.device)
+            for inputs, targets in self.workload.batches(data, rng, epoch, **arguments):
                 count = len(targets) - len(targets) % team.size
                 yield team.own_share(inputs[:count]), team.own_share(targets[:count]), count
             return
-        samples, batch_size = len(data.train_inputs), self.settings.batch_size
+        samples, batch_size = len(data.train_inputs), settings.batch_size
         few = f"{samples:,} samples are fewer than a batch of {batch_size:,}, and smaller batches "
         remedy = "Use a smaller --batch-size, or --set drop_last=false."
-        none_left = self.settings.drop_last and samples < batch_size
+        none_left = settings.drop_last and samples < batch_size
         raise_if(none_left, f"{few}are dropped", remedy=remedy)
         shuffled = torch.randperm(samples, generator=rng, device=team.device)
         usable = shuffled[: samples - samples % team.size]
         for batch in torch.split(usable, batch_size):
-            if len(batch) == batch_size or not self.settings.drop_last:
+            if len(batch) == batch_size or not settings.drop_last:
                 mine = team.own_share(batch)
                 yield data.train_inputs[mine], data.train_targets[mine], len(batch)
 
@@ -110,7 +103,8 @@ class Network(Struct, eq=False):
         self, inputs: Any, targets: Any, rng: torch.Generator, epoch: float, step: int
     ) -> Tensor:
         """Take one training step, whose middle is at `epoch`; return the loss before it."""
-        args, workload, settings = self.hook_arguments(), self.workload, self.settings
+        workload, settings = self.workload, self.settings
+        args = settings.hook_arguments(self.team.device)
         for group in (group for optimizer in self.optimizers for group in optimizer.param_groups):
             if workload.schedule is not None:
                 share = workload.schedule(epoch, step, group, **args)
@@ -135,7 +129,7 @@ class Network(Struct, eq=False):
     @torch.no_grad()
     def evaluate_quality(self, data: Data) -> float:
         """Return the quality over the evaluation samples."""
-        arguments, workload = self.hook_arguments(), self.workload
+        arguments, workload = self.settings.hook_arguments(self.team.device), self.workload
         self.bare.eval()
         if workload.evaluate is not None:
             with self.autocast():
@@ -249,19 +243,17 @@ def warm_up(network: Network, data: Data | None = None) -> None:
 
 def _warm_up_samples(network: Network, data: Data | None) -> Data:
     """Return samples for one full batch and one batch as at the end of an epoch."""
-    settings, dummy = network.settings, network.workload.dummy
-    if network.workload.batches is not None and data is not None:
+    settings, workload = network.settings, network.workload
+    if workload.batches is not None and data is not None:
         return data
-    if data:
-        sizes = len(data.train_targets), len(data.eval_targets)
-    else:
-        sizes = int(settings.train_samples), int(settings.eval_samples)
-    trained = min(sizes[0], settings.batch_size + sizes[0] % settings.batch_size)
-    chunk = int(settings.values.get("eval_batch_size", sizes[1]))
-    evaluated = min(sizes[1], chunk + sizes[1] % chunk)
+    train_samples = len(data.train_targets) if data else int(settings.train_samples)
+    eval_samples = len(data.eval_targets) if data else int(settings.eval_samples)
+    trained = min(train_samples, settings.batch_size + train_samples % settings.batch_size)
+    chunk = int(settings.values.get("eval_batch_size", eval_samples))
+    evaluated = min(eval_samples, chunk + eval_samples % chunk)
     if data is not None:
         training = (data.train_inputs[:trained], data.train_targets[:trained])
         return Data(*training, data.eval_inputs[:evaluated], data.eval_targets[:evaluated])
-    assert dummy is not None  # noqa: S101 - as no data are given
-    arguments = network.hook_arguments()
+    dummy: Any = workload.dummy  # there is one, as no data are given
+    arguments = settings.hook_arguments(network.team.device)
     return Data(*dummy(trained, **arguments), *dummy(evaluated, **arguments))

@@ -122,22 +122,18 @@ def rank() -> int:
 @contextmanager
 def join_team(device: str) -> Iterator[Team]:
     """Yield the team of workers by the environment; leave it at the end."""
-    size = world_size()
-    place = torch.device(device)
+    place, gpu = torch.device(device), None
     if device == "cuda":
-        place = torch.device(device, int(os.environ.get("LOCAL_RANK", "0")))
-        torch.cuda.set_device(place)
-    if size == 1:
+        place = gpu = torch.device(device, int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(gpu)
+    if not is_worker():
         yield Team(0, 1, place)
         return
     threading.Thread(target=exit_with_parent, args=(_parent_alive(),), daemon=True).start()
-    dist.init_process_group(
-        "nccl" if device == "cuda" else "gloo",
-        timeout=_PATIENCE,
-        device_id=place if device == "cuda" else None,
-    )
+    backend = "nccl" if gpu else "gloo"
+    dist.init_process_group(backend, timeout=_PATIENCE, device_id=gpu)
     try:
-        yield Team(rank(), size, place)
+        yield Team(rank(), world_size(), place)
     finally:
         dist.destroy_process_group()
 
@@ -179,19 +175,15 @@ def run_workers(workers: int, work: Callable[..., None], *given: Any) -> None:
 def _worker_error(number: int, failure: Any) -> TtastatsError:
     """Return the error of the first worker that failed, or how it died."""
     message = failure.error_file_data["message"]
-    if isinstance(message, dict):
-        text = str(message["message"])
-        if text.startswith("TtastatsError: "):
-            what, _, remedy = text.removeprefix("TtastatsError: ").partition("\n  ")
-            return TtastatsError(what, remedy=remedy)
-        return TtastatsError(
-            f"worker {number}: {text}", remedy=message["extraInfo"]["py_callstack"]
-        )
-    return TtastatsError(
-        f"worker {number} died during a run, which counts as failed: {failure.message}",
-        where="--workers",
-        remedy="It may have run out of memory. Run the same command again to repeat the run.",
-    )
+    if not isinstance(message, dict):
+        what = f"worker {number} died during a run, which counts as failed: {failure.message}"
+        remedy = "It may have run out of memory. Run the same command again to repeat the run."
+        return TtastatsError(what, where="--workers", remedy=remedy)
+    text = str(message["message"])
+    if text.startswith("TtastatsError: "):
+        what, _, remedy = text.removeprefix("TtastatsError: ").partition("\n  ")
+        return TtastatsError(what, remedy=remedy)
+    return TtastatsError(f"worker {number}: {text}", remedy=message["extraInfo"]["py_callstack"])
 
 
 def _run_worker(work: Callable[..., None], arguments: tuple[Any, ...]) -> None:

@@ -20,7 +20,7 @@ PRECISIONS = ("fp32", "tf32", "bf16")
 
 
 class Overrides(Struct, frozen=True):
-    """What the user said: values of the recipe that are changed, and where to compute."""
+    """What the user changed: values of the recipe, and where to compute."""
 
     values: Mapping[str, Value] = field(default_factory=dict)
     device: str = "auto"
@@ -89,9 +89,10 @@ def setup_suffix(options: Overrides, settings: Settings) -> str:
             continue
         if isinstance(value, bool):
             suffix += f"-{name}" if value else f"-no_{name}"
+        elif isinstance(value, str):
+            suffix += f"-{value}"
         else:
-            is_word = isinstance(value, str)
-            suffix += f"-{value}" if is_word else f"-{name.removesuffix('_size')}{value:g}"
+            suffix += f"-{name.removesuffix('_size')}{value:g}"
     return suffix
 
 

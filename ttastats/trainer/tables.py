@@ -9,6 +9,7 @@ on. Is a setup as good on data that did not choose where its runs stopped?
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, cast
 
 import polars as pl
@@ -116,8 +117,10 @@ def _sweep_row(
 ) -> SweepRow:
     speedups = cpu = _ITSELF
     if names[0] != names[1]:
-        speedups = _compared_row(baseline, side, names, also=[tested] if tested else [])
-        cpu = _compared_row(baseline, side, names, unit="cpu-seconds")
+        compare = partial(api.compare, baseline, side, labels=names)
+        also = [tested] if tested else []
+        (speedups,) = expect_kind(compare(also=also).records, TimesRow)
+        (cpu,) = expect_kind(compare(unit="cpu-seconds").records, TimesRow)
     about, spent = (
         expect_kind(api.summary(side, by=["benchmark"], unit=unit).records, SummaryRow)[0]
         for unit in ("seconds", "cpu-seconds")
@@ -139,13 +142,6 @@ def _sweep_row(
         cpu_verdict=cpu.verdict,
         unseen=_test_row(side, tested, speedups) if tested else UNSET,
     )
-
-
-def _compared_row(
-    baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str], **keywords: Any
-) -> TimesRow:
-    (row,) = expect_kind(api.compare(baseline, side, labels=names, **keywords).records, TimesRow)
-    return row
 
 
 def _verdict_text(word: str) -> Text:
@@ -217,21 +213,20 @@ def _test_table(setups: Mapping[str, UnseenRow], metric: str) -> Table:
     first, *_ = setups.values()
     spreads = [row.test_sd for row in setups.values() if row.test_sd]
     digits = units.digits_for([], min(spreads, default=None), first.test_mean)
-    numbers = ("runs", metric.removeprefix("test_"), f"{metric} ±sd", "difference [95% CI]")
-    columns = (Column("setup"), *(Column(name, "right") for name in numbers), Column("verdict"))
     title = (
         f"{metric} at the end of the runs, on data that were not used to stop them (cf. Table 5)"
     )
+    numbers = ("runs", metric.removeprefix("test_"), f"{metric} ±sd", "difference [95% CI]")
+    columns = (Column("setup"), *(Column(name, "right") for name in numbers), Column("verdict"))
     lines = []
     for setup, row in setups.items():
         gap = (row.test_difference, row.test_difference_low, row.test_difference_high)
-        cells = (
-            Text(setup),
-            Text(str(row.test_n)),
-            Text(digits.mean(row.deciding_mean, None)),
-            Text(digits.mean(row.test_mean, row.test_sd)),
-            Text(digits.difference(*gap)),
-            _verdict_text(row.test_verdict or "baseline"),
+        texts = (
+            setup,
+            str(row.test_n),
+            digits.mean(row.deciding_mean, None),
+            digits.mean(row.test_mean, row.test_sd),
+            digits.difference(*gap),
         )
-        lines.append(Line(cells))
+        lines.append(Line((*map(Text, texts), _verdict_text(row.test_verdict or "baseline"))))
     return Table(columns, tuple(lines), title)
