@@ -133,23 +133,6 @@ class TestEnds:
         row = the_run(logs)
         assert (row["run_status"], row["reached"], row["epochs"]) == ("aborted", False, 2)
 
-    def test_a_killed_run_is_truncated_and_failed(self, logs: Path) -> None:
-        code = (
-            "import sys, time, ttastats as tta\n"
-            "with tta.record(sys.argv[1], benchmark='b', metric='m', target=1) as run:\n"
-            "    run.evaluation(0.5, epoch=1)\n"
-            "    print('told', flush=True)\n"
-            f"    time.sleep({PATIENCE})\n"
-        )
-        process = started("-c", code, logs, stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "told\n"
-        process.send_signal(signal.SIGKILL)
-        ended(process)
-        row = the_run(logs)
-        assert (row["run_status"], row["reached"], row["epochs"]) == ("truncated", False, 1)
-        assert row["set_aside"] is None
-
     @pytest.mark.parametrize(
         ("error", "reason", "status"),
         [
@@ -186,7 +169,8 @@ class TestEnds:
     @pytest.mark.parametrize(
         ("end", "code", "status"),
         [
-            ("time.sleep(600)", -signal.SIGTERM, "stopped"),
+            (f"time.sleep({PATIENCE})", -signal.SIGKILL, "truncated"),
+            (f"time.sleep({PATIENCE})", -signal.SIGTERM, "stopped"),
             ("raise RuntimeError('CUDA out of memory')", 1, "exception"),
             ("raise KeyboardInterrupt", -signal.SIGINT, "stopped"),
         ],
@@ -198,41 +182,39 @@ class TestEnds:
             "import sys, time, ttastats as tta\n"
             "run = tta.record(sys.argv[1], benchmark='b', metric='m', target=1).start()\n"
             "run.evaluation(0.5, epoch=1)\n"
-            "print('told', flush=True)\n"
+            "print('evaluated', flush=True)\n"
             f"{end}\n"
         )
         process = started("-c", program, logs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stdout is not None
-        assert process.stdout.readline() == "told\n"
-        if code == -signal.SIGTERM:
-            process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "evaluated\n"
+        if "sleep" in end:
+            process.send_signal(-code)
         ended(process)
-        assert (process.returncode, the_run(logs)["run_status"]) == (code, status)
+        row = the_run(logs)
+        assert (process.returncode, row["run_status"]) == (code, status)
+        assert (row["reached"], row["epochs"]) == (False, 1)
+        assert row["set_aside"] == ("stopped" if status == "stopped" else None)
 
-    def test_handlers_are_those_of_before_when_a_run_is_over(self, logs: Path) -> None:
-        others = signal.signal(signal.SIGTERM, signal.SIG_DFL)  # PyTorch may have left its own
-        before = sys.excepthook, signal.getsignal(signal.SIGTERM)
-        with tta.record(logs, benchmark="b", metric="m", target=1):
-            assert sys.excepthook is not before[0]
-            assert signal.getsignal(signal.SIGTERM) is not before[1]
-        after = sys.excepthook, signal.signal(signal.SIGTERM, others)
-        assert after == before
-
-    def test_handlers_that_others_set_meanwhile_stay(
+    def test_handlers_are_those_of_before_or_those_that_others_set_meanwhile(
         self, logs: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        before = signal.getsignal(signal.SIGTERM)
-
         def others(*_: object) -> None:
             """Do nothing."""
 
+        outside = signal.signal(signal.SIGTERM, signal.SIG_DFL)  # PyTorch may have left its own
+        before = sys.excepthook, signal.SIG_DFL
         try:
+            with tta.record(logs, benchmark="b", metric="m", target=1):
+                assert sys.excepthook is not before[0]
+                assert signal.getsignal(signal.SIGTERM) is not before[1]
+            assert (sys.excepthook, signal.getsignal(signal.SIGTERM)) == before
             with tta.record(logs, benchmark="b", metric="m", target=1):
                 monkeypatch.setattr(sys, "excepthook", others)
                 signal.signal(signal.SIGTERM, others)
             assert (sys.excepthook, signal.getsignal(signal.SIGTERM)) == (others, others)
         finally:
-            signal.signal(signal.SIGTERM, before)
+            signal.signal(signal.SIGTERM, outside)
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
     def test_an_exception_in_a_forked_worker_does_not_end_the_run(self, logs: Path) -> None:
@@ -300,14 +282,6 @@ class TestPlaces:
         assert (run.path, run.reached) == (None, True)
         assert not logs.exists()
 
-    @pytest.mark.parametrize("name", ["", "a/b", "..", "results", "a b", "nul"])
-    @pytest.mark.parametrize("where", ["system", "org"])
-    def test_a_name_that_can_be_no_folder_is_refused(
-        self, where: str, name: str, logs: Path
-    ) -> None:
-        with pytest.raises(TtastatsError, match="cannot be the name of a folder"):
-            tta.record(logs, **{"benchmark": "b", "metric": "m", "target": 1, where: name})
-
     def test_a_folder_that_cannot_be_written_to_is_one_clear_error(self, logs: Path) -> None:
         logs.write_text("a file")
         with (
@@ -349,26 +323,32 @@ class TestTargets:
         assert table["higher_is_better"].unique().to_list() == [higher]
         assert table["target_value"].unique().to_list() == [value]
 
-    @pytest.mark.parametrize("target", ["", "high", ">=", "=0.9", float("nan"), float("inf")])
-    def test_what_is_none_is_refused(self, target: float | str, logs: Path) -> None:
-        with pytest.raises(TtastatsError, match="is not a quality target"):
-            tta.record(logs, benchmark="b", metric="m", target=target)
 
-    def test_what_contradicts_itself_is_refused(self, logs: Path) -> None:
-        with pytest.raises(TtastatsError, match="contradicts"):
-            tta.record(logs, benchmark="b", metric="m", target="<=1", higher_is_better=True)
+NO_FOLDERS = ("", "a/b", "..", "results", "a b", "nul")
+NO_TARGETS = ("", "high", ">=", "=0.9", float("nan"), float("inf"))
 
 
-def test_no_setting_takes_a_word_of_the_log(logs: Path) -> None:
-    with pytest.raises(TtastatsError, match="run_stop is a reserved name in a log"):
-        tta.record(logs, benchmark="b", metric="m", target=1, run_stop=1)
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        *(({"system": name}, "cannot be the name of a folder") for name in NO_FOLDERS),
+        *(({"org": name}, "cannot be the name of a folder") for name in NO_FOLDERS),
+        *(({"target": target}, "is not a quality target") for target in NO_TARGETS),
+        ({"target": "<=1", "higher_is_better": True}, "contradicts"),
+        ({"run_stop": 1}, "run_stop is a reserved name in a log"),
+        ({"accelerators": 8, "nodes": 3}, "cannot be divided evenly over 3 nodes"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused(
+    asked: dict[str, Any], message: str, logs: Path
+) -> None:
+    with pytest.raises(TtastatsError, match=message):
+        tta.record(logs, **{"benchmark": "b", "metric": "m", "target": 1, **asked})
+
+
+def test_no_setting_takes_a_word_of_the_log() -> None:
     columns = {"seed", "global_batch_size", "train_samples"}
     assert columns == mlperf_grammar._UNDERSTOOD - recording.TAKEN
-
-
-def test_accelerators_that_nodes_cannot_share_are_refused(logs: Path) -> None:
-    with pytest.raises(TtastatsError, match="cannot be divided evenly over 3 nodes"):
-        tta.record(logs, benchmark="b", metric="m", target=1, accelerators=8, nodes=3)
 
 
 def test_recording_loads_no_library(tmp_path: Path) -> None:
