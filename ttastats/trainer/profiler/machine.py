@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from statistics import fmean
 from types import ModuleType
@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from ttastats.trainer.profiler import timing
+from ttastats.trainer.profiler.timing import Stopwatch
 
 #: Side of the square matrices, by device: large enough for the highest rate.
 _SIDE = {"cpu": 1024, "cuda": 8192}
@@ -66,21 +66,27 @@ def peak_bandwidth(device: torch.device) -> float:
 
 def _shortest_time(work: Callable[[], object], device: torch.device) -> float:
     work()
-    return min(timing.timed_seconds(work, device) for _ in range(_TRIES))
+    watch = Stopwatch(device)
+    return min(watch.time(work) for _ in range(_TRIES))
 
 
 @contextmanager
 def driver_measures(device: torch.device) -> Iterator[dict[str, float]]:
-    """Yield what a GPU's driver tells of a `with` block by our names, when the block has ended.
+    """Yield measures of a `with` block by a GPU's driver, complete when the block has ended.
 
-    Without a GPU, without the package, or where the driver refuses, there is nothing.
+    Without a GPU, without the package, or where the driver refuses, there are none.
     """
     measures: dict[str, float] = {}
     nvml: Any = _nvml() if device.type == "cuda" else None
     if nvml is None:
         yield measures
         return
-    handle = _device_handle(nvml, device.index or 0)
+    index = device.index or 0
+    uuid = str(getattr(torch.cuda.get_device_properties(index), "uuid", ""))
+    if uuid:  # NVML may number the devices differently
+        handle = nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid.removeprefix('GPU-')}")
+    else:
+        handle = nvml.nvmlDeviceGetHandleByIndex(index)
     samples: dict[str, list[float]] = {"power": [], "gpu_utilization": []}
     ended = threading.Event()
 
@@ -107,23 +113,13 @@ def driver_measures(device: torch.device) -> Iterator[dict[str, float]]:
 
 
 def _nvml() -> ModuleType | None:
-    try:
+    with suppress(ModuleNotFoundError):
         import pynvml
-    except ModuleNotFoundError:
-        return None
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return None
-    return pynvml  # type: ignore[no-any-return]
 
-
-def _device_handle(nvml: Any, index: int) -> Any:
-    """Return NVML's handle of a device, which NVML may number differently."""
-    uuid = str(getattr(torch.cuda.get_device_properties(index), "uuid", ""))
-    if uuid:
-        return nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid.removeprefix('GPU-')}")
-    return nvml.nvmlDeviceGetHandleByIndex(index)
+        with suppress(pynvml.NVMLError):
+            pynvml.nvmlInit()
+            return pynvml  # type: ignore[no-any-return]
+    return None
 
 
 def _counter_sample(nvml: Any, handle: Any) -> Any:

@@ -15,7 +15,8 @@ import weakref
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from operator import itemgetter
+from typing import Any, Self
 
 import torch
 from msgspec import Struct
@@ -78,11 +79,11 @@ class Watched(TorchDispatchMode):
         self._numbers = itertools.count()
         self._stack = ExitStack()
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> Self:
         steady = self._state.begin_step()
-        self._steady = {kind: sum(sizes.values()) for kind, sizes in steady.items()}
+        self.bytes_of = {kind: sum(sizes.values()) for kind, sizes in steady.items()}
         self._ignored = set(itertools.chain(*steady.values()))
-        keep = partial(self._add, numbers=self._maps)
+        keep = partial(self._add, self._maps)
         hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
         self._stack.enter_context(hooks)
         for weight in self._state.model.parameters():
@@ -96,37 +97,34 @@ class Watched(TorchDispatchMode):
         super().__exit__(*why)
         self._stack.__exit__(*why)
         live = live_at_peak(self._log)
-        maps = self._maps - self._gradients
-        self.bytes_of = {
-            **self._steady,
-            "gradients": sum(size for storage, size in live.items() if storage in self._gradients),
-            "feature maps": sum(size for storage, size in live.items() if storage in maps),
-        }
+        kinds = {"gradients": self._gradients, "feature maps": self._maps - self._gradients}
+        for kind, numbers in kinds.items():
+            self.bytes_of[kind] = sum(live[number] for number in numbers & live.keys())
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         before = _storage_sizes(tree_leaves([args, kwargs])).keys() - self._seen.keys()
         self._ignored |= before  # no operator made them in this step
         result = func(*args, **(kwargs or {}))
         for tensor in tree_leaves(result):
-            if isinstance(tensor, Tensor):
-                self._see(tensor.untyped_storage())
+            if not isinstance(tensor, Tensor):
+                continue
+            storage = tensor.untyped_storage()
+            address, size = storage._cdata, storage.nbytes()
+            if size and address not in self._ignored and address not in self._seen:
+                self._seen[address] = next(self._numbers)
+                self._log.append((self._seen[address], size))
+                weakref.finalize(storage, self._gone, address, size)
         return result
 
     def _see_gradient(self, weight: Tensor) -> None:
         if weight.grad is not None:
-            self._add(weight.grad, self._gradients)
+            self._add(self._gradients, weight.grad)
 
-    def _add(self, tensor: Tensor, numbers: set[int]) -> Tensor:
+    def _add(self, numbers: set[int], tensor: Tensor) -> Tensor:
+        """Add the number of a tensor's storage, if it has one, to a set."""
         if (number := self._seen.get(tensor.untyped_storage()._cdata)) is not None:
             numbers.add(number)
         return tensor
-
-    def _see(self, storage: torch.UntypedStorage) -> None:
-        address, size = storage._cdata, storage.nbytes()
-        if size and address not in self._ignored and address not in self._seen:
-            self._seen[address] = next(self._numbers)
-            self._log.append((self._seen[address], size))
-            weakref.finalize(storage, self._gone, address, size)
 
     def _gone(self, address: int, size: int) -> None:
         self._log.append((self._seen.pop(address), -size))
@@ -154,22 +152,18 @@ def measured_step(state: TrainingState, device: torch.device) -> Generator[None,
         yield
         torch.cuda.synchronize(device)
         return before + torch.cuda.max_memory_allocated(device) - allocated
-    recorder = Recorder(device, memory=True)
-    recorder.start()
-    try:
-        with hiding_profiler_output():
-            yield
-    finally:
-        trace = recorder.stop()
-    return before + peak_bytes(json.loads(trace)["traceEvents"])
+    with Recorder(device, memory=True) as recorder, hiding_profiler_output():
+        yield
+    return before + peak_bytes(json.loads(recorder.trace)["traceEvents"])
 
 
 def peak_bytes(trace: Iterable[Mapping[str, Any]]) -> int:
     """Return the peak bytes of a CPU by the allocations and frees of a trace."""
-    changes: list[tuple[float, int]] = [
-        (event["ts"], event["args"]["Bytes"])
+    changes = [
+        event
         for event in trace
         if event.get("name") == "[memory]" and event["args"]["Device Type"] == 0
     ]
-    sizes = [size for _, size in sorted(changes, key=lambda change: change[0])]
-    return max(itertools.accumulate(sizes, initial=0))
+    sizes = (event["args"]["Bytes"] for event in sorted(changes, key=itemgetter("ts")))
+    peak: int = max(itertools.accumulate(sizes, initial=0))
+    return peak

@@ -16,13 +16,14 @@ import polars as pl
 import torch
 import xxhash
 from msgspec import Struct
+from torch.profiler import record_function
 
 from ttastats.traces import kineto, table
 from ttastats.traces.table import Row, measure_row
 from ttastats.trainer import hardware
 from ttastats.trainer.profiler import machine, memory, timing, trace
 from ttastats.trainer.profiler.memory import TrainingState
-from ttastats.trainer.profiler.timing import FlopCounter, Length
+from ttastats.trainer.profiler.timing import FlopCounter, Stopwatch
 
 #: Steps that are taken before the rule of warming up is asked.
 _FIRST = 8
@@ -46,15 +47,12 @@ class Recording:
         compiled: bool = False,
     ) -> None:
         self.device = device
-        self.first: list[Length] = []
-        self.plain: list[Length] = []
+        self.first, self.plain = (Stopwatch(device, by_wall=compiled) for _ in range(2))
         self.watched: list[trace.TimedOperators] = []
         self.counter: FlopCounter = FlopCounter()
         self.memory: dict[str, int] = {}
         self.driver_measures: dict[str, float] = {}
-        #: The trace, and whether its clock is the CPU time of this thread.
         self.trace: bytes = b""
-        self.by_cpu_time: bool = timing.uses_cpu_time(device) and not compiled
         self._state, self._steps = state, steps
         self._plan = self._all_steps()
         self.done: bool = False
@@ -67,21 +65,14 @@ class Recording:
         """Stop watching in the middle of a step."""
         self._plan.close()
 
-    @property
-    def step_seconds(self) -> float:
-        """Return the median length of a step without the profiler."""
-        return timing.median_length(self.plain, by_cpu_time=self.by_cpu_time)
-
     def _all_steps(self) -> Generator[None, None, None]:
         """Watch one step after the other in its own way; each ends when the next is asked for."""
         for _ in range(_FIRST):
-            with timing.timed(self.device, self.first):
+            with self.first.timing():
                 yield
-        typical = timing.median_length(self.first, by_cpu_time=self.by_cpu_time)
-        steps = self._steps or steps_to_profile(typical)
-        yield from (
-            self._alternating_steps(steps) if self.by_cpu_time else self._profiled_steps(steps)
-        )
+        steps = self._steps or steps_to_profile(self.first.median)
+        watch = self._alternating_steps if self.plain.by_cpu_time else self._profiled_steps
+        yield from watch(steps)
         with self.counter:
             yield
         if self._state is not None:
@@ -95,26 +86,26 @@ class Recording:
     def _alternating_steps(self, steps: int) -> Iterator[None]:
         """Watch and only time steps in turn, so that slow phases affect both alike."""
         for _ in range(steps):
-            with timing.timed(self.device, self.plain):
+            with self.plain.timing():
                 yield
             with trace.TimedOperators() as watched:
                 yield
             self.watched.append(watched)
-        events = list(trace.trace_events(self.watched, self.step_seconds))
+        events = list(trace.trace_events(self.watched, self.plain.median))
         self.trace = msgspec.json.encode({"schemaVersion": 1, "traceEvents": events})
 
     def _profiled_steps(self, steps: int) -> Iterator[None]:
         """Time steps, then let PyTorch's profiler record as many; it is started once."""
         with machine.driver_measures(self.device) as self.driver_measures:
             for _ in range(steps):
-                with timing.timed(self.device, self.plain):
+                with self.plain.timing():
                     yield
-        recorder = trace.Recorder(self.device)
-        recorder.start()
-        for _ in range(steps):
-            with recorder.annotate_step():
-                yield
-        self.trace = recorder.stop()
+        with trace.Recorder(self.device) as recorder:
+            for number in range(steps):
+                with record_function(f"ProfilerStep#{number}"):
+                    yield
+                    timing.synchronize(self.device)
+        self.trace = recorder.trace
 
 
 def steps_to_profile(step_seconds: float) -> int:
@@ -123,10 +114,9 @@ def steps_to_profile(step_seconds: float) -> int:
 
 
 class About(Struct, frozen=True):
-    """What is profiled: its name for people, where it is from, and what it computes with.
+    """What is profiled; `samples` are those of a step, if known.
 
-    `samples` of a step are None where nobody says; `left_out` is the batch size of the recipe if a
-    smaller one was taken, in words.
+    `left_out` says which batch size of the recipe was too large to be taken.
     """
 
     profile: str
@@ -142,13 +132,7 @@ def profile_rows(recording: Recording, about: About, more: Iterable[Row]) -> pl.
     What was measured beside the trace stands in the place of what the trace says of all steps.
     """
     read = kineto.read_trace([recording.trace])
-    measured = table.frame_of(
-        [
-            *_plain_step_measures(recording, about),
-            *_machine_measures(recording.device, about),
-            *more,
-        ]
-    )
+    measured = table.frame_of([*_measures(recording, about), *more])
     replaced = (
         (pl.col("kind") == "measure")
         & pl.col("name").is_in(measured["name"].implode())
@@ -166,34 +150,28 @@ def profile_rows(recording: Recording, about: About, more: Iterable[Row]) -> pl.
     return rows.with_columns(pl.lit(value).alias(name) for name, value in shared.items())
 
 
-def _plain_step_measures(recording: Recording, about: About) -> Iterator[Row]:
-    """Yield the measures of steps that were timed without the profiler."""
-    by_cpu_time, plain = recording.by_cpu_time, recording.plain
-    first = [step.on_clock(by_cpu_time=by_cpu_time) for step in recording.first]
-    warm_up, rule = timing.warm_up_steps(first)
+def _measures(recording: Recording, about: About) -> Iterator[Row]:
+    """Yield the measures of steps that were timed without the profiler, and of the machine."""
+    plain, device, cores = recording.plain, recording.device, hardware.available_cpus()
+    warm_up, rule = timing.warm_up_steps(recording.first.seconds)
     yield measure_row("warmup_steps", warm_up, text=rule)
-    clock = "CPU time of the thread" if by_cpu_time else "wall-clock"
-    yield measure_row("uninstrumented_step_seconds", recording.step_seconds, text=clock)
-    yield measure_row("wall_step_seconds", median(step.wall for step in plain))
-    yield measure_row("step_flops", recording.counter.counted_flops)
-    cores = hardware.available_cpus()
-    utilization = timing.cpu_utilization(plain, cores)
-    yield measure_row("cpu_utilization", utilization, text=f"of {cores} cores")
+    clock = "CPU time of the thread" if plain.by_cpu_time else "wall-clock"
+    yield measure_row("uninstrumented_step_seconds", plain.median, text=clock)
+    yield measure_row("wall_step_seconds", median(step.wall for step in plain.lengths))
+    yield measure_row("step_flops", recording.counter.get_total_flops())
+    yield measure_row("cpu_utilization", plain.utilization(cores), text=f"of {cores} cores")
     for kind, size in recording.memory.items():
         yield measure_row("memory_bytes", size, of=kind)
+    number = str(device.index or 0)
     for name, value in recording.driver_measures.items():
-        yield measure_row(name, value, of=str(recording.device.index or 0))
+        yield measure_row(name, value, of=number)
     if about.samples:
-        throughput = about.samples / recording.step_seconds
+        throughput = about.samples / plain.median
         yield measure_row("batch_size", about.samples, text=about.left_out)
         yield measure_row("samples_per_second", throughput, of=str(about.samples))
-
-
-def _machine_measures(device: torch.device, about: About) -> Iterator[Row]:
-    name = hardware.processor_name()
-    if device.type == "cuda":
-        name = torch.cuda.get_device_name(device)
-    yield measure_row("device_name", of=str(device.index or 0), text=name)
+    on_gpu = device.type == "cuda"
+    name = torch.cuda.get_device_name(device) if on_gpu else hardware.processor_name()
+    yield measure_row("device_name", of=number, text=name)
     yield measure_row("torch_version", text=torch.__version__)
     yield measure_row("threads", torch.get_num_threads())
     for precision, rate in machine.peak_flops(device).items():

@@ -23,53 +23,57 @@ class Length(Struct, frozen=True):
     thread: float
     process: float
 
-    def on_clock(self, *, by_cpu_time: bool) -> float:
-        """Return the length in CPU time of the thread, or in wall-clock time."""
-        return self.thread if by_cpu_time else self.wall
-
 
 _CLOCKS = (time.perf_counter, time.thread_time, time.process_time)
 
 
-@contextmanager
-def timed(device: torch.device, lengths: list[Length]) -> Iterator[None]:
-    """Append the length of the work in a `with` block, until the device is done with it."""
-    began = [clock() for clock in _CLOCKS]
-    yield
+class Stopwatch:
+    """Times stretches of work, each until the device is done with it.
+
+    On a CPU the CPU time of the thread counts, unless there are several, which wait for each other
+    without sleeping; else, and if asked so, the time on the wall.
+    """
+
+    def __init__(self, device: torch.device, *, by_wall: bool = False) -> None:
+        self.by_cpu_time = device.type == "cpu" and torch.get_num_threads() == 1 and not by_wall
+        self.lengths: list[Length] = []
+        self._device = device
+
+    @contextmanager
+    def timing(self) -> Iterator[None]:
+        """Append the length of the work in a `with` block."""
+        began = [clock() for clock in _CLOCKS]
+        yield
+        synchronize(self._device)
+        spent = (clock() - at for clock, at in zip(_CLOCKS, began, strict=True))
+        self.lengths.append(Length(*spent))
+
+    def time(self, work: Callable[[], object]) -> float:
+        """Append the length of some work, and return its seconds."""
+        with self.timing():
+            work()
+        return self.seconds[-1]
+
+    @property
+    def seconds(self) -> list[float]:
+        """Return all lengths on the clock that counts."""
+        return [each.thread if self.by_cpu_time else each.wall for each in self.lengths]
+
+    @property
+    def median(self) -> float:
+        """Return the median of the seconds."""
+        return median(self.seconds)
+
+    def utilization(self, cores: int) -> float:
+        """Return this process's share of the cores' time (Zhu et al., equation 3)."""
+        wall = sum(each.wall for each in self.lengths)
+        return sum(each.process for each in self.lengths) / (wall * cores)
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait until a device has finished what it was given."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-    lengths.append(Length(*(clock() - at for clock, at in zip(_CLOCKS, began, strict=True))))
-
-
-def time_work(work: Callable[[], object], device: torch.device) -> Length:
-    """Return how long some work took on each clock, until the device had finished."""
-    lengths: list[Length] = []
-    with timed(device, lengths):
-        work()
-    return lengths[0]
-
-
-def timed_seconds(work: Callable[[], object], device: torch.device) -> float:
-    """Return how long some work took on the clock that suits the device."""
-    return time_work(work, device).on_clock(by_cpu_time=uses_cpu_time(device))
-
-
-def uses_cpu_time(device: torch.device) -> bool:
-    """Return whether steps are timed in the CPU time of the thread, as on a CPU.
-
-    With several threads, CPU time would count those that wait for others without sleeping.
-    """
-    return device.type == "cpu" and torch.get_num_threads() == 1
-
-
-def median_length(lengths: Sequence[Length], *, by_cpu_time: bool) -> float:
-    """Return the median length on one of the two clocks."""
-    return median(length.on_clock(by_cpu_time=by_cpu_time) for length in lengths)
-
-
-def cpu_utilization(lengths: Sequence[Length], cores: int) -> float:
-    """Return this process's share of the cores' time (Zhu et al., equation 3)."""
-    return sum(step.process for step in lengths) / (sum(step.wall for step in lengths) * cores)
 
 
 def warm_up_steps(seconds: Sequence[float]) -> tuple[int, str]:
@@ -108,8 +112,3 @@ class FlopCounter(FlopCounterMode):
         # The counter's hooks are gone after the block; a compiled network may warn of them.
         warnings.filterwarnings("ignore", message="Using `torch.compile")
         super().__init__(display=False, custom_mapping=_CPU_ATTENTION)
-
-    @property
-    def counted_flops(self) -> int:
-        """Return the FLOPs counted in the block."""
-        return int(self.get_total_flops())

@@ -9,7 +9,6 @@ as one that nobody watches.
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
 import tempfile
@@ -17,12 +16,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from msgspec import Struct
 from torch import Tensor
-from torch.profiler import ProfilerActivity, profile, record_function
+from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
 #: How the trace calls the types of numbers in a tensor.
@@ -69,7 +68,7 @@ class TimedOperators(TorchDispatchMode):
         """Return the time of all operators together."""
         return sum(call.seconds for call in self.calls)
 
-    def __enter__(self) -> TimedOperators:
+    def __enter__(self) -> Self:
         self.begin = time.thread_time()
         super().__enter__()
         return self
@@ -85,21 +84,14 @@ class TimedOperators(TorchDispatchMode):
         seconds = (time.thread_time_ns() - began) / 1e9
         if name.startswith((_NOTE_BEGINS, _NOTE_ENDS)):
             seconds, about = 0.0, {"note": args[0]}
-        else:
-            about = _describe_arguments(func, args, by_name)
+        else:  # as `record_shapes` does, in the order of the operator's signature
+            rest = func._schema.arguments[len(args) :]
+            values = [*args, *(by_name.get(each.name, each.default_value) for each in rest)]
+            parts = [_describe_argument(value) for value in values]
+            names = ("Input Dims", "Input type", "Concrete Inputs")
+            about = {name: [part[place] for part in parts] for place, name in enumerate(names)}
         self.calls.append(Call(name, began / 1e9, seconds, about))
         return result
-
-
-def _describe_arguments(
-    func: Any, args: Sequence[Any], by_name: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return all arguments as `record_shapes` does, in the order of the operator's signature."""
-    rest = func._schema.arguments[len(args) :]
-    values = [*args, *(by_name.get(each.name, each.default_value) for each in rest)]
-    parts = [_describe_argument(value) for value in values]
-    names = ("Input Dims", "Input type", "Concrete Inputs")
-    return {name: [part[place] for part in parts] for place, name in enumerate(names)}
 
 
 def _describe_argument(value: Any) -> tuple[Any, str, str]:
@@ -153,41 +145,28 @@ def _trace_event(
 
 
 class Recorder:
-    """Records by PyTorch's profiler from `start` to `stop`, without a word on the screen.
-
-    It writes a trace then; steps stand between marks.
-    """
+    """Records the `with` block by PyTorch's profiler; then `trace` is what it wrote."""
 
     def __init__(self, device: torch.device, *, memory: bool = False) -> None:
+        self.trace = b""
         activities = [ProfilerActivity.CPU]
         if device.type == "cuda":
             activities.append(ProfilerActivity.CUDA)
-        self._device = device
         self._profile = profile(
             activities=activities, record_shapes=not memory, profile_memory=memory
         )
-        self._steps = itertools.count()
 
-    def start(self) -> None:
-        """Start the profiler."""
+    def __enter__(self) -> Self:
         with hiding_profiler_output():
             self._profile.start()
+        return self
 
-    def stop(self) -> bytes:
-        """Stop the profiler and return the trace."""
+    def __exit__(self, *why: object) -> None:
         with hiding_profiler_output(), tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
             path = Path(folder, "trace.json")
             self._profile.stop()
             self._profile.export_chrome_trace(str(path))
-            return path.read_bytes()
-
-    @contextmanager
-    def annotate_step(self) -> Iterator[None]:
-        """Annotate the work of a `with` block as a step."""
-        with record_function(f"ProfilerStep#{next(self._steps)}"):
-            yield
-            if self._device.type == "cuda":
-                torch.cuda.synchronize(self._device)
+            self.trace = path.read_bytes()
 
 
 @contextmanager

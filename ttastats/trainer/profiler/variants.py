@@ -20,8 +20,9 @@ from ttastats.traces import answers, intervals
 from ttastats.traces.table import Row, measure_row
 from ttastats.trainer import parallel
 from ttastats.trainer.parallel import Team
-from ttastats.trainer.profiler import subject, timing
+from ttastats.trainer.profiler import subject
 from ttastats.trainer.profiler.subject import Subject
+from ttastats.trainer.profiler.timing import FlopCounter, Stopwatch
 from ttastats.trainer.settings import Settings
 
 #: The smallest batch where sizes are looked for, and the longest step that is tried.
@@ -61,29 +62,28 @@ def batch_size_measures(
     throughputs: dict[int, float] = {}
     enough = None
     for size in chosen or list(doubled) or [largest]:
-        samples, seconds, flops, utilization = _measure_steps(make(size), cores)
-        throughputs[samples] = samples / seconds
+        subject_of_size = make(size)
+        samples, (watch, flops) = subject_of_size.samples, _measure_steps(subject_of_size)
+        throughputs[samples] = samples / watch.median
         yield measure_row("batch_samples_per_second", throughputs[samples], of=str(samples))
         yield measure_row("batch_step_flops", flops, of=str(samples))
-        yield measure_row("batch_cpu_utilization", utilization, of=str(samples))
+        yield measure_row("batch_cpu_utilization", watch.utilization(cores), of=str(samples))
         enough = answers.saturation_point(throughputs)
-        if not chosen and (enough is not None or 2 * seconds > _LONGEST_SECONDS):
+        if not chosen and (enough is not None or 2 * watch.median > _LONGEST_SECONDS):
             break
     rule = f"the smallest at which doubling the batch gains less than {answers.GAIN:.0%}"
     yield measure_row("saturation_batch_size", enough, text=rule if enough else f"none is {rule}")
 
 
-def _measure_steps(subject: Subject, cores: int) -> tuple[int, float, int, float]:
-    """Return samples, seconds, FLOPs and utilization of a few steps after two warm-up steps."""
-    device = subject.device
-    with timing.FlopCounter() as counter:
+def _measure_steps(subject: Subject) -> tuple[Stopwatch, int]:
+    """Return the times of a few steps after two that warm up, and the FLOPs of one."""
+    with FlopCounter() as counter:
         subject.step()
-    first = timing.timed_seconds(subject.step, device)
-    steps = max(_FEWEST, min(_MOST, round(_SECONDS / first)))
-    lengths = [timing.time_work(subject.step, device) for _ in range(steps)]
-    typical = timing.median_length(lengths, by_cpu_time=timing.uses_cpu_time(device))
-    utilization = timing.cpu_utilization(lengths, cores)
-    return subject.samples, typical, counter.counted_flops, utilization
+    first = Stopwatch(subject.device).time(subject.step)
+    watch = Stopwatch(subject.device)
+    for _ in range(max(_FEWEST, min(_MOST, round(_SECONDS / first)))):
+        watch.time(subject.step)
+    return watch, counter.get_total_flops()
 
 
 class Without(TorchFunctionMode):
@@ -110,31 +110,26 @@ class Without(TorchFunctionMode):
 def ablation_measures(make: Callable[[], Subject], steps: int) -> Iterator[Row]:
     """Yield the step time without each set of layers as measures, taken in turns.
 
-    Parameters
-    ----------
-    make
-        Gives a network of its own to each variant.
+    Each variant has a network of its own, made by `make`.
     """
     subjects = {variant: make() for variant in VARIANTS}
     flops, is_there = {}, False
-    for variant, subject_of_it in subjects.items():
+    for variant, of_variant in subjects.items():
         with Without(VARIANTS[variant]):  # the first two steps warm up
-            subject_of_it.step()
-        with Without(VARIANTS[variant]) as mode, timing.FlopCounter() as counter:
-            subject_of_it.step()
-        flops[variant] = counter.counted_flops
+            of_variant.step()
+        with Without(VARIANTS[variant]) as mode, FlopCounter() as counter:
+            of_variant.step()
+        flops[variant] = counter.get_total_flops()
         is_there = is_there or any(mode.met.values())
     if not is_there:
         return
-    lengths: dict[str, list[timing.Length]] = {variant: [] for variant in VARIANTS}
+    watches = {variant: Stopwatch(subjects[variant].device) for variant in VARIANTS}
     for _ in range(steps):
-        for variant, subject_of_it in subjects.items():
-            with Without(VARIANTS[variant]):
-                lengths[variant].append(timing.time_work(subject_of_it.step, subject_of_it.device))
-    by_cpu_time = timing.uses_cpu_time(subjects["all layers"].device)
-    for variant in VARIANTS:
-        seconds = timing.median_length(lengths[variant], by_cpu_time=by_cpu_time)
-        yield measure_row("ablated_step_seconds", seconds, of=variant)
+        for variant, left_out in VARIANTS.items():
+            with Without(left_out):
+                watches[variant].time(subjects[variant].step)
+    for variant, watch in watches.items():
+        yield measure_row("ablated_step_seconds", watch.median, of=variant)
         yield measure_row("ablated_step_flops", flops[variant], of=variant)
 
 
@@ -194,7 +189,7 @@ def _measure_communication(step_of: Subject, team: Team, steps: int) -> dict[str
 def _team_seconds(work: Callable[[], object], team: Team) -> float:
     """Return the wall-clock time of work that all workers start together."""
     team.wait_for_all()
-    return timing.time_work(work, team.device).wall
+    return Stopwatch(team.device, by_wall=True).time(work)
 
 
 def _timing_hook(sent: list[Interval], sizes: list[int]) -> Callable[[int, Any], Any]:

@@ -19,9 +19,10 @@ from ttastats.base.units import seconds
 from ttastats.traces.table import Row
 from ttastats.trainer import hardware, workloads
 from ttastats.trainer.parallel import Team, is_worker
-from ttastats.trainer.profiler import subject, timing, variants
+from ttastats.trainer.profiler import subject, variants
 from ttastats.trainer.profiler.memory import TrainingState
 from ttastats.trainer.profiler.recording import About, Recording, profile_rows, steps_to_profile
+from ttastats.trainer.profiler.timing import Stopwatch
 from ttastats.trainer.settings import Overrides, Settings, complete_settings, setup_suffix
 
 #: Without a batch size from the user, a CPU gets one whose step is not longer.
@@ -54,7 +55,7 @@ def profile_workload(request: Request) -> pl.DataFrame:
     fitted, left_out = _shortened_settings(request, shared, team)
     alone = _request_settings(request, workers=1, batch_size=fitted.batch_size // workers)
     recording, samples = _record_steps(alone, team, request)
-    steps = request.steps or steps_to_profile(recording.step_seconds)
+    steps = request.steps or steps_to_profile(recording.plain.median)
     further = list(_variant_measures(request, alone, steps, team))
     if workers > 1:
         with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
@@ -64,21 +65,17 @@ def profile_workload(request: Request) -> pl.DataFrame:
     # TF32 is one of GPUs alone.
     imitated = shared.device == "cpu" and shared.precision == "tf32"
     precision = "fp32" if imitated else str(shared.precision)
-    about = About(_profile_name(request, fitted), request.workload, precision, samples, left_out)
+    changed = {**request.options.values, "batch_size": fitted.batch_size}
+    name = workloads.load_workload(request.workload).name
+    name += setup_suffix(replace(request.options, values=changed), fitted)
+    name += f" without {', '.join(request.without)}" if request.without else ""
+    about = About(name, request.workload, precision, samples, left_out)
     return profile_rows(recording, about, further)
 
 
 def _request_settings(request: Request, **values: Any) -> Settings:
     options = replace(request.options, values={**request.options.values, **values})
     return complete_settings(options, request.workload, seed=0)
-
-
-def _profile_name(request: Request, settings: Settings) -> str:
-    """Return the workload's name with the changed settings, such as `digits-batch512`."""
-    changed = {**request.options.values, "batch_size": settings.batch_size}
-    suffix = setup_suffix(replace(request.options, values=changed), settings)
-    without = f" without {', '.join(request.without)}" if request.without else ""
-    return workloads.load_workload(request.workload).name + suffix + without
 
 
 def _record_steps(settings: Settings, team: Team, request: Request) -> tuple[Recording, int]:
@@ -136,7 +133,7 @@ def _shortened_settings(
         return settings, None
     small = _step_of_batch(request, team, _FIRST_TRIED)
     small.step()
-    by_sample = timing.timed_seconds(small.step, team.device) / small.samples
+    by_sample = Stopwatch(team.device).time(small.step) / small.samples
     smaller = fitting_batch_size(size // workers, by_sample) * workers
     if smaller == size:
         return settings, None
