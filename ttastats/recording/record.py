@@ -9,7 +9,8 @@ from __future__ import annotations
 import platform
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +24,7 @@ from ttastats.recording import mllog, result_files
 from ttastats.recording.clock import Clock
 from ttastats.recording.result_files import ResultFolder
 from ttastats.recording.run_ends import EndWatch, reason_of
-from ttastats.recording.run_log import RunLog
+from ttastats.recording.run_log import RunLog, SilentLog
 
 #: Keys that mean something to the reader of a log, so that no setting can have them.
 TAKEN = frozenset(
@@ -92,12 +93,11 @@ def record(
     taken = sorted(TAKEN & settings.keys())
     reserved = f"{', '.join(taken)} is a reserved name in a log"
     raise_if(taken, reserved, "record", "Rename the setting.")
+    here = safe_file_name(platform.node())
     place = ResultFolder(
         Path(logs),
         checked_folder_name(org, "org"),
-        safe_file_name(platform.node())
-        if system is None
-        else checked_folder_name(system, "system"),
+        here if system is None else checked_folder_name(system, "system"),
         safe_file_name(benchmark),
     )
     uneven = f"{accelerators} accelerators cannot be divided evenly over {nodes} nodes"
@@ -120,11 +120,8 @@ def _parse_target(metric: str, target: float | str, higher_is_better: bool | Non
     sign, number = match.groups() if match else (None, "")
     value = percentages.parse_number(number)
     if value is None:
-        raise TtastatsError(
-            f"{target!r} is not a quality target",
-            where="target",
-            remedy="Write 0.94, '94%', '>=0.94' or '<=3.28'.",
-        )
+        what, remedy = f"{target!r} is not a quality target", "'94%', '>=0.94' or '<=3.28'"
+        raise TtastatsError(what, where="target", remedy=f"Write 0.94, {remedy}.")
     direction = {">=": True, "<=": False, None: higher_is_better}[sign]
     contradicts = f"{target!r} contradicts higher_is_better={higher_is_better}"
     is_other = sign and higher_is_better not in {None, direction}
@@ -160,7 +157,7 @@ class Recording:
         self._place, self._benchmark, self._target = place, benchmark, target
         self._described = {key: value for key, value in described.items() if value is not None}
         self._settings, self._enabled = settings, enabled
-        self._log: RunLog | None = None
+        self._log: RunLog = SilentLog()
         self._watch: EndWatch | None = None
         self._over = True
 
@@ -194,7 +191,7 @@ class Recording:
         samples: int | None = None,
         **more: Any,
     ) -> bool:
-        """Record an evaluation; return whether it meets the target.
+        """Record an evaluation while the recording runs; return whether it meets the target.
 
         Parameters
         ----------
@@ -204,11 +201,6 @@ class Recording:
             Progress so far: epochs (may be fractional), steps, samples.
         more
             Other metrics of the same checkpoint, by name.
-
-        Raises
-        ------
-        TtastatsError
-            The recording has not started, or has finished.
         """
         remedy = "Call `evaluation` inside the `with` block, or between start and finish."
         where = str(self.path or "record")
@@ -217,13 +209,10 @@ class Recording:
         labels = {"samples_count": samples, "step_num": step, "epoch_num": epoch}
         about = {key: label for key, label in labels.items() if label is not None}
         scores = {self._target.metric: number} | {name: float(more[name]) for name in more}
-
-        def write_scores(log: RunLog) -> None:
+        with self._writing() as log:
             moment = log.now()
             for metric, score in scores.items():
                 log.point("eval_accuracy", score, at=moment, metric=metric, **about)
-
-        self._write_safely(write_scores)
         met = self._target.is_met_by(number)
         self.reached = self.reached or met
         return met
@@ -240,27 +229,23 @@ class Recording:
         if self._watch is not None:
             self._watch.close()
             self._watch = None
-        about: dict[str, Any] = {
-            "status": "success" if self.reached and reason is None else "aborted"
-        }
-        if reason is not None:
-            about["reason"] = reason
-        self._write_safely(lambda log: log.end("run_stop", **about))
-        if self._log is not None:
-            self._log.close()
-            self._log = None
+        status = "success" if self.reached and reason is None else "aborted"
+        about: dict[str, Any] = {} if reason is None else {"reason": reason}
+        with self._writing() as log:
+            log.end("run_stop", status=status, **about)
+        self._log.close()
+        self._log = SilentLog()
 
-    def _write_safely(self, write: Callable[[RunLog], None]) -> None:
-        """Write to the log; an OSError becomes a warning, so that the training goes on."""
-        if self._log is None:
-            return
+    @contextmanager
+    def _writing(self) -> Iterator[RunLog]:
+        """Yield the log; an OSError becomes a warning, so that the training goes on."""
         try:
-            write(self._log)
+            yield self._log
         except TtastatsError as error:
             self._log.close()
-            self._log = None
+            self._log = SilentLog()
             text = f"{error}\n  Nothing more is recorded; the run is read as one that failed here."
-            warnings.warn(text, RuntimeWarning, stacklevel=3)
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
 
     def __enter__(self) -> Self:
         self.start()

@@ -11,7 +11,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, TextIO
@@ -78,9 +78,7 @@ def create_log(place: ResultFolder) -> tuple[Path, TextIO]:
 
 def existing_logs(place: ResultFolder) -> list[Path]:
     """Return the logs that exist, by number."""
-    if not place.results.is_dir():
-        return []
-    numbers = {path: log_number(path) for path in place.results.iterdir()}
+    numbers = {path: log_number(path) for path in place.results.glob("result_*.txt")}
     numbered = [(number, path) for path, number in numbers.items() if number is not None]
     return [path for _, path in sorted(numbered)]
 
@@ -108,15 +106,13 @@ def write_description(place: ResultFolder, described: Mapping[str, Any]) -> None
     path = place.system_file
     with log_errors_named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            there = path.read_text("utf-8")
-        except FileNotFoundError:
+        if not path.exists():
             atomic.write_text(path, json.dumps(described, indent=2) + "\n")
             return
-    try:
+        there = path.read_bytes()
+    fields = None
+    with suppress(ValueError):
         fields = json.loads(there)
-    except ValueError:
-        fields = None
     if not isinstance(fields, dict) or not described.items() <= fields.items():
         warnings.warn(
             f"{path} describes another machine or was edited; it is kept. If this is another "

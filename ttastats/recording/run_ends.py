@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
+from typing import Any
 
 #: What a shell reports of a process that a signal ended; programs exit with it in a handler.
 _EXIT_CODES = {128 + number: number.name for number in (signal.SIGINT, signal.SIGTERM)}
@@ -42,18 +43,20 @@ class EndWatch:
         self._finish, self._process = finish, os.getpid()
         self._hook = sys.excepthook
         sys.excepthook = self._on_exception
-        # Python lets no other thread handle signals.
-        main = threading.current_thread() is threading.main_thread()
-        if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, self._on_sigterm)
+        self._replace_handler(signal.SIG_DFL, self._on_sigterm)
 
     def close(self) -> None:
         """Restore the previous exception hook and signal handler, unless replaced since."""
         if sys.excepthook == self._on_exception:
             sys.excepthook = self._hook
+        self._replace_handler(self._on_sigterm, signal.SIG_DFL)
+
+    @staticmethod
+    def _replace_handler(old: Any, new: Any) -> None:
+        """Handle SIGTERM anew, in the main thread alone: Python lets no other handle signals."""
         main = threading.current_thread() is threading.main_thread()
-        if main and signal.getsignal(signal.SIGTERM) == self._on_sigterm:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if main and signal.getsignal(signal.SIGTERM) == old:
+            signal.signal(signal.SIGTERM, new)
 
     def _end(self, reason: str) -> None:
         if os.getpid() == self._process:  # a forked worker inherits both handlers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from pathlib import Path
@@ -18,10 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class RunLog:
-    """The log of one run in a file, one line per event.
-
-    `at` is the moment an event happened; now, if it is left out.
-    """
+    """The log of one run in a file, a line per event, which happened `at` a moment or now."""
 
     def __init__(self, path: Path, stream: TextIO, clock: Clock) -> None:
         self._path, self._stream, self._clock = path, stream, clock
@@ -43,10 +41,7 @@ class RunLog:
         self._write("INTERVAL_END", key, value, at, about)
 
     def save(self) -> None:
-        """Flush the log to the disk, so that it survives a loss of power.
-
-        Too slow to do for every line, it is done once, when the run is over.
-        """
+        """Flush the log to the disk, which is too slow to do for every line."""
         with log_errors_named(self._path):
             os.fsync(self._stream.fileno())
 
@@ -67,10 +62,10 @@ class RunLog:
 
 
 class SilentLog(RunLog):
-    """The log of workers beside the first: nothing is written, and no time is taken."""
+    """A log that is not written: that of workers beside the first."""
 
     def __init__(self) -> None:
-        pass
+        super().__init__(Path(), io.StringIO(), Clock())
 
     def _write(self, *_event: Any, **_about: Any) -> None:
         pass
