@@ -106,11 +106,6 @@ class TestHuggingFace:
         assert {row["run_status"] for row in found} == {"aborted"}
         assert {row["higher_is_better"] for row in found} == {False}
 
-    def test_it_stops_at_the_target_if_asked(self, tmp_path: Path) -> None:
-        self.trained(tmp_path / "logs", target=1e9, stop_at_target=True)
-        (row,) = rows(tmp_path / "logs")
-        assert (row["epoch"], row["run_status"]) == (1, "success")
-
 
 @quiet
 class TestLightning:
@@ -169,11 +164,6 @@ class TestLightning:
         assert {row["metric"] for row in found} == {"val/loss"}
         assert {row["run_status"] for row in found} == {"aborted"}
 
-    def test_it_stops_at_the_target_if_asked(self, tmp_path: Path) -> None:
-        self.trained(tmp_path / "logs", target=1e9, stop_at_target=True)
-        (row,) = rows(tmp_path / "logs")
-        assert (row["epoch"], row["run_status"]) == (1, "success")
-
     def test_a_training_that_fails_says_so(self, tmp_path: Path) -> None:
         with pytest.raises(ArithmeticError):
             self.trained(tmp_path / "logs", fails=True)
@@ -185,9 +175,7 @@ class TestLightning:
 
 @quiet
 class TestKeras:
-    def trained(self, logs: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Any:
-        monkeypatch.setenv("KERAS_BACKEND", "torch")
-        monkeypatch.setenv("KERAS_HOME", str(logs.parent))
+    def trained(self, logs: Path, **more: Any) -> Any:
         keras = pytest.importorskip("keras", reason="keras is not installed")
         np = pytest.importorskip("numpy")
         from ttastats.callbacks.keras import Record
@@ -201,16 +189,23 @@ class TestKeras:
         )
 
     def test_every_epoch_is_recorded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        history = self.trained(tmp_path / "logs", monkeypatch).history
+        monkeypatch.setenv("KERAS_BACKEND", "torch")
+        monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+        history = self.trained(tmp_path / "logs").history
         found = rows(tmp_path / "logs")
         for metric in ("val_loss", "loss"):
             values = [row["value"] for row in found if row["metric"] == metric]
             assert values == pytest.approx(history[metric])
         assert [row["epoch"] for row in found if row["metric"] == "loss"] == [1, 2, 3]
 
-    def test_it_stops_at_the_target_if_asked(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        self.trained(tmp_path / "logs", monkeypatch, target=1e9, stop_at_target=True)
-        found = rows(tmp_path / "logs")
-        assert {(row["epoch"], row["run_status"]) for row in found} == {(1, "success")}
+
+@quiet
+@pytest.mark.parametrize("framework", [TestHuggingFace, TestLightning, TestKeras])
+def test_training_stops_at_the_target_if_asked(
+    framework: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    framework().trained(tmp_path / "logs", target=1e9, stop_at_target=True)
+    found = rows(tmp_path / "logs")
+    assert {(row["epoch"], row["run_status"]) for row in found} == {(1, "success")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ import torch
 from tests.trainer.runs import curve, small, trained
 from ttastats.base.errors import TtastatsError
 from ttastats.trainer import workloads
-from ttastats.trainer.workloads import gpt
+from ttastats.trainer.workloads import digits_lm, gpt
 from ttastats.trainer.workloads.contract import Data
 
 
@@ -53,10 +54,12 @@ def test_each_byte_is_to_be_foretold_from_those_before(folder: Path) -> None:
     assert [len(inputs) for inputs, _ in gpt.batches(few, torch.Generator(), 5, 16)] == [3]
 
 
-def test_a_later_byte_changes_nothing_before_it() -> None:
-    net = gpt.model(width=16, layers=2, heads=4, context=12, dropout=0.5).eval()
-    text, other = torch.arange(12).repeat(2, 1, 1)
-    other[0, 7] = 200
+@pytest.mark.parametrize("workload", [gpt, digits_lm])
+def test_a_later_byte_or_pixel_changes_nothing_before_it(workload: Any) -> None:
+    values = {"layers": 2, "heads": 4, "context": 64, "dropout": 0.5} if workload is gpt else {}
+    net = workload.model(width=16, **values).eval()
+    text, other = (torch.arange(64) % 17).repeat(2, 1, 1)
+    other[0, 7] = 16
     with torch.no_grad():
         same = (net(text) == net(other)).all(dim=2)[0]
     assert same[:7].all()

@@ -30,33 +30,28 @@ def said(log: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
 def test_digits_reach_their_target_on_a_gpu(precision: str, tmp_path: Path) -> None:
     options = small(device="cuda", width=16, epochs=30, target=0.95, precision=precision)
-    made = trained(tmp_path, options, seeds=(0, 1))
-    (row,) = summary(made)
+    (row,) = summary(trained(tmp_path, options, seeds=(0, 1)))
     assert (row["n"], row["reached"]) == (2, 2)
 
 
-@pytest.mark.parametrize("changes", [{"compile": True}, {"optimizer": "adamw"}])
-def test_digits_learn_on_a_gpu_whatever_the_settings(
-    changes: dict[str, object], tmp_path: Path
+@pytest.mark.parametrize(
+    ("workload", "changes"),
+    [
+        ("digits", {"compile": True}),
+        ("digits", {"optimizer": "adamw"}),
+        ("digits-lm", {"precision": "bf16"}),
+        ("cifar10", {"batch_size": 40, "channels_last": True, "precision": "bf16"}),
+    ],
+)
+def test_networks_learn_on_a_gpu_whatever_the_settings(
+    workload: str, changes: dict[str, object], tmp_path: Path
 ) -> None:
-    (made,) = trained(tmp_path, small(device="cuda", epochs=3, **changes))
-    losses = [one.train_loss for one in made.outcome.checkpoints]
-    assert losses[-1] < losses[0]
-
-
-def test_a_causal_transformer_trains_on_a_gpu(tmp_path: Path) -> None:
-    options = small(device="cuda", target=4.0, epochs=3, precision="bf16")
-    (made,) = trained(tmp_path, options, "digits-lm")
-    assert made.outcome.reached
-
-
-def test_cifar10_trains_on_a_gpu_with_channels_last(tmp_path: Path) -> None:
-    options = small(
-        device="cuda", width=16, batch_size=40, data=str(write_binary(tmp_path / "bin")),
-        channels_last=True, precision="bf16",
-    )  # fmt: skip
-    (made,) = trained(tmp_path / "logs", options, "cifar10")
-    assert len(made.outcome.checkpoints) == 2
+    folder = str(write_binary(tmp_path / "bin"))
+    options = small(device="cuda", epochs=3, data=folder, **changes)
+    (made,) = trained(tmp_path, options, workload)
+    losses = [checkpoint.train_loss for checkpoint in made.outcome.checkpoints]
+    assert workload == "cifar10" or losses[-1] < losses[0]
+    assert len(losses) == 3
 
 
 def test_the_log_names_driver_clocks_libraries_and_peak_memory(tmp_path: Path) -> None:

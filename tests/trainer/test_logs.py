@@ -179,8 +179,5 @@ def test_dawnbench_files_hold_the_same_curve(tmp_path: Path) -> None:
     account = api.ingest([tmp_path / "Test"], tmp_path / "both.parquet")
     (row,) = api.summary(tmp_path / "both.parquet").rows
     assert (account.runs, row["n"], row["entry"]) == (2, 1, "Test/machine")
-
-
-def test_dawnbench_refuses_what_is_no_accuracy(tmp_path: Path) -> None:
     with pytest.raises(TtastatsError, match="not bits_per_pixel"):
         experiment.plan_runs(request(tmp_path, "digits-lm", dawnbench=True), small(), (0,))

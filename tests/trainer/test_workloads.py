@@ -61,19 +61,6 @@ def test_digits_and_networks_have_the_documented_sizes(name: str, weights: int) 
     assert sum(each.numel() for each in model.parameters()) == weights
 
 
-def test_the_language_model_does_not_see_the_pixel_it_foretells() -> None:
-    workload = workloads.load_workload("digits-lm")
-    torch.manual_seed(0)
-    model = workload.model(16).eval()
-    inputs, _ = workload.dummy(1)
-    changed = inputs.clone()
-    changed[0, 40] = (changed[0, 40] + 1) % 17
-    with torch.no_grad():
-        same = (model(inputs) == model(changed)).all(dim=2)[0]
-    assert same[:40].all()
-    assert not same[40]
-
-
 def test_shifted_digits_keep_their_inner_pixels() -> None:
     workload = workloads.load_workload("digits")
     images = torch.arange(1.0, 3 * 64 + 1).reshape(3, 1, 8, 8)
