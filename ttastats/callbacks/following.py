@@ -49,8 +49,7 @@ class Following:
     def record_evaluation(self, metrics: Mapping[str, Any], **progress: Any) -> bool:
         """Record the metrics of an evaluation; return whether the target is met.
 
-        One that does not tell the metric, of another data set for example, is passed over, and so
-        is what comes before or after the training.
+        Evaluations without the metric, and those before or after the training, are passed over.
         """
         if self._run is None:
             return False

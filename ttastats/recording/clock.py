@@ -1,8 +1,7 @@
 """What time is it, and which seconds count?
 
-Stamps are wall time at the start of the process plus the monotonic clock since then, so that a
-correction of the system clock in the middle of a run moves nothing. Before a stamp is taken the
-device finishes what it was given: a GPU works behind the program's back.
+Stamps are wall time at the start of the process plus the monotonic clock since then: a correction
+of the system clock moves nothing. Before a stamp is taken the device finishes what it was given.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """How does a training loop record its own run, in a log that `ingest` reads?
 
-Only the standard library is imported: 40 ms to load, 1 ms at the start, and 15 µs for a line per
-evaluation, on a slow core.
+Only the standard library is imported: 40 ms to load, and 15 µs for a line, on a slow core.
 """
 
 from __future__ import annotations

@@ -99,10 +99,7 @@ class SystemDiffers(UserWarning):
 
 
 def write_description(place: ResultFolder, described: Mapping[str, Any]) -> None:
-    """Write the system description; one that exists and differs is kept, with a warning.
-
-    A person may have completed it by hand, or the folder may have come from another machine.
-    """
+    """Write the system description; one that exists and differs is kept, with a warning."""
     path = place.system_file
     with log_errors_named(path):
         path.parent.mkdir(parents=True, exist_ok=True)

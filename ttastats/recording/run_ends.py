@@ -18,7 +18,7 @@ def reason_of(error: BaseException) -> str:
     """Return the reason that a log gives for an early end, in one line.
 
     A user's interruption is the name of its signal or `KeyboardInterrupt`; all else is the type
-    of the exception with its message, such as `RuntimeError: CUDA out of memory`.
+    of the exception with its message.
     """
     name = type(error).__name__
     if name == "SIGTERMException":  # that of Lightning
@@ -35,8 +35,7 @@ def reason_of(error: BaseException) -> str:
 class EndWatch:
     """Passes the reason to `finish` when SIGTERM or an uncaught exception ends this process.
 
-    A framework that calls back says nothing of an exception, and the default action of SIGTERM
-    leaves a log without an end, which reads like a crash. Handlers of others stay in place.
+    A framework that calls back says nothing of either. Handlers of others stay in place.
     """
 
     def __init__(self, finish: Callable[[str], None]) -> None:

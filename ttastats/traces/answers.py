@@ -157,8 +157,7 @@ def _work_by(key: str, work: pl.DataFrame, steps: int, *more: pl.Expr) -> pl.Dat
 def rank_table(rows: pl.DataFrame) -> pl.DataFrame:
     """Return one row for each rank: its step, its own work, and its time waiting for others.
 
-    Ranks wait for the slowest in their collectives, so that steps are equally long; the slowest
-    is the rank that communicates least.
+    The slowest, for which the others wait in their collectives, is the one with most work.
     """
     by_rank = (
         step_table(rows)
@@ -207,8 +206,8 @@ def saturation_point(throughputs: Mapping[int, float]) -> int | None:
 def sample_table(rows: pl.DataFrame, by: By = "work") -> pl.DataFrame:
     """Return one row for each step, or for each profile if there are several.
 
-    `whole step` is its length; the other columns sum to it: the parts of a step, and in the
-    place of computing its kinds of work. Ranks are averaged; what a step does not have is 0.
+    `whole step` is its length; the other columns sum to it, with kinds of work in the place of
+    computing. Ranks are averaged; what a step does not have is 0.
     """
     if rows["profile_id"].n_unique() > 1:
         return profile_table(rows, by)

@@ -141,10 +141,7 @@ def _gradient_cost(inputs: Inputs, *, by_library: bool = False) -> Cost:
 
 
 def _attention_cost(inputs: Inputs, *, backward: bool = False, heads_third: bool = False) -> Cost:
-    """Return the cost of attention from its matrix products over the widths of keys and values.
-
-    The gradient stands before the others; heads are the second dimension, or else the third.
-    """
+    """Return the cost of attention by its matrix products; heads are second, or else third."""
     first, over_keys, over_values = (1, 3, 2) if backward else (0, 1, 1)
     query, key, value = (inputs.shape(first + number) for number in range(3))
     batch, heads, queries, width = query

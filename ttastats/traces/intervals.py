@@ -51,10 +51,8 @@ def union_all(sets: list[Floats]) -> Floats:
 class Nest(Struct, frozen=True):
     """The operators of a thread by who called them: `parent` is NONE for those without a caller.
 
-    They are intervals that lie within each other or apart. All functions take and give arrays with
-    one entry for each operator, in the order of their starts, callers before what they call.
-
-    What an operator called, however indirectly, stands behind it, up to the place `last`.
+    They lie within each other or apart, in the order of their starts, callers first. What an
+    operator called, however indirectly, stands behind it, up to the place `last`.
     """
 
     parent: Ints

@@ -1,8 +1,4 @@
-"""What does a trace of PyTorch (Chrome JSON, as Kineto writes it) say of the steps it shows?
-
-A kernel is of the operator with its external id; where the trace gives kernels no such ids, the
-correlation leads to the call of the driver, and its time to the operator around it.
-"""
+"""What does a trace of PyTorch (Chrome JSON, as Kineto writes it) say of the steps it shows?"""
 
 from __future__ import annotations
 

@@ -104,8 +104,7 @@ class OperatorTotals(Struct, frozen=True):
     """What all operators of a trace come to.
 
     `rows` have a position of a step in `step`. Sets of intervals tell when any operator was under
-    way, when one computed, and when one communicated; `unknown` counts calls by position of the
-    step whose FLOPs should be known and are not.
+    way, when one computed, and when one communicated; `unknown` counts calls of unknown FLOPs.
     """
 
     rows: pl.DataFrame
@@ -116,10 +115,7 @@ class OperatorTotals(Struct, frozen=True):
 
 
 class SteppedTrace(Struct, frozen=True):
-    """The events of a trace by step: what lies in which step, launched by what.
-
-    `optimizing` is the time in the steps of optimizers.
-    """
+    """The events of a trace by step; `optimizing` is the time in the steps of optimizers."""
 
     names: Sequence[str]
     category: Objects

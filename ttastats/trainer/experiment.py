@@ -32,7 +32,7 @@ _COMPLETE = frozenset({"target", "epochs"})
 
 
 class Request(Struct, frozen=True):
-    """What to train and where to write; `system` None names the machine as detected.
+    """What to train and where to write; `system` None is the machine as detected.
 
     `dawnbench` asks for DAWNBench files beside the logs.
     """
@@ -47,7 +47,7 @@ class Request(Struct, frozen=True):
 class Plan(Struct, frozen=True):
     """All runs of a command in their order; `missing` are those not complete on disk.
 
-    `setups` are the names of the setups for people with their places, the baseline first.
+    `setups` are the places of the setups by their names for people, the baseline first.
     """
 
     runs: tuple[Planned, ...]
@@ -118,8 +118,7 @@ def _runs_of_setup(
 ) -> list[Planned]:
     """Return the planned runs of one setup.
 
-    A system that the user named keeps its name, but in a sweep; a detected one also says what
-    differs from the recipe, so that different setups do not end up as one entry.
+    A detected system, or one that a sweep varies, is named by what differs from the recipe as well.
     """
     workload = workloads.load_workload(request.workload)
     values = {**options.values, **chosen}

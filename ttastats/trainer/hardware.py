@@ -43,10 +43,7 @@ FIELDS = (
 
 
 def system_description(place: ResultFolder, settings: Settings) -> dict[str, Any]:
-    """Return the official fields of a system description, and details of this machine.
-
-    All official values are text, as the official checker wants.
-    """
+    """Return the official fields of a system description, all as text, and some of our own."""
     here = int(os.environ.get("LOCAL_WORLD_SIZE") or settings.workers)
     system = re.search(r'^PRETTY_NAME="?([^"\n]*)', _read_text(_RELEASE), re.MULTILINE)
     detected = {

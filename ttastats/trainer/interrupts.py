@@ -26,10 +26,7 @@ class StopRequest:
             raise Interrupted(self.reason)
 
     def handle_signal(self, number: int, _frame: FrameType | None) -> None:
-        """Record a stop signal; a second Ctrl-C ends the program at once.
-
-        One of several workers gets each Ctrl-C more than once, from whoever started it as well.
-        """
+        """Record a stop signal; a second Ctrl-C ends the program, unless it is one of several."""
         if self._alone and self.reason is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.reason = signal.Signals(number).name
@@ -39,8 +36,8 @@ class StopRequest:
 def stop_on_signals(*, obey: bool = True, alone: bool = True) -> Iterator[StopRequest]:
     """Yield a stop request set by Ctrl-C and SIGTERM; restore their handlers afterwards.
 
-    `obey` False is for workers beside the one that logs: they stop when it does. `alone` tells
-    that there is only one process.
+    `obey` is False for workers beside the one that logs, which stop when it does; `alone` is True
+    for a single process.
     """
     request = StopRequest(alone=alone)
     if threading.current_thread() is not threading.main_thread():

@@ -1,7 +1,7 @@
 """What does one step compute, and how do the weights move? The model and its optimizers.
 
-Also warms it up: the first step of a process, and the first of every shape of a batch, take several
-times as long as the next, which says nothing of the setup.
+The first steps of a process and of each shape of a batch take several times as long as the next:
+the network is warmed up before the clock runs.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Network(Struct, eq=False):
     ) -> Iterator[tuple[Any, Any, int]]:
         """Yield this worker's part of each batch of an epoch, and the size of the whole batch.
 
-        Every worker gets the same number: the average over workers counts them alike.
+        Every worker gets the same number of samples: the average over workers counts them alike.
         """
         team, settings = self.team, self.settings
         if self.workload.batches is not None:
@@ -154,7 +154,7 @@ class Network(Struct, eq=False):
 
 
 def set_numerics(settings: Settings) -> None:
-    """Set the GPU's matrix precision by the settings, and let it choose its fastest convolutions.
+    """Set the GPU's matrix precision, and let it choose its fastest convolutions.
 
     PyTorch's own default for 32 bit convolutions is TF32, which has 10 bits where fp32 has 23.
     """
@@ -216,10 +216,9 @@ def _channels_last(_model: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...
 
 
 def warm_up(network: Network, data: Data | None = None) -> None:
-    """Train on samples of every batch shape of the run, then restore the weights.
+    """Train on samples of every batch shape, then restore weights, optimizers and random numbers.
 
-    Afterwards weights, statistics, optimizers and random numbers are what they were before. The
-    samples are dummies, or `data` where the workload has none.
+    The samples are dummies, or `data` where the workload has none.
     """
     settings, team = network.settings, network.team
     devices = [team.device] if team.device.type == "cuda" else []

@@ -1,7 +1,6 @@
 """Who else works on this run? Nothing to do for one process; PyTorch's process groups for several.
 
-Workers find each other by the variables that `torch.distributed.run` sets, by whom they were
-started: by torchrun, or by `launch`.
+Workers find each other by the variables that torchrun sets, whoever has started them.
 """
 
 from __future__ import annotations
@@ -215,8 +214,7 @@ def exit_with_parent(lives: Callable[[], bool]) -> None:
 def average_gradients(model: nn.Module, team: Team) -> DistributedDataParallel:
     """Return a model whose gradients are averaged over the workers.
 
-    The statistics of batch normalisation stay each worker's own, as the first worker evaluates:
-    sending them before every step would be communication that training does not need.
+    Statistics of batch normalisation stay each worker's own, as the first worker evaluates.
     """
     # Remarks a user of this trainer can do nothing about: on 1x1 convolutions, and on an option
     # whose new name the oldest supported PyTorch does not know.

@@ -30,8 +30,7 @@ class Overrides(Struct, frozen=True):
 class Settings(Struct, frozen=True):
     """One run, nothing left open.
 
-    `workload` is a name or the path of a file, `sha256` what the file holds; `values` are all of
-    the recipe. Threads are those of each worker; 0 leaves a GPU's host alone.
+    `workload` is a name or the path of a file, `sha256` the digest of its text and imports.
     """
 
     workload: str

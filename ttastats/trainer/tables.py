@@ -1,9 +1,8 @@
 """Does higher throughput shorten the time to the target? The paper's Tables 5 and 7, of a sweep.
 
 Coleman et al. (2019), "Analysis of DAWNBench, a Time-to-Accuracy Machine Learning Performance
-Benchmark", Table 7: speedup in throughput beside speedup in time-to-accuracy; and section 4.2 with
-Table 5: models that were tuned for time-to-accuracy beside others, on images that no target was set
-on. Is a setup as good on data that did not choose where its runs stopped?
+Benchmark": Table 7, speedup in throughput beside speedup in time-to-accuracy; Table 5, quality on
+data that no run was stopped by.
 """
 
 from __future__ import annotations
@@ -80,13 +79,8 @@ _ITSELF = TimesRow(throughput_speedup=1.0, speedup=1.0, epochs_ratio=1.0, verdic
 def sweep_report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
     """Return the report of a sweep: one row per setup, each compared with the first.
 
-    Parameters
-    ----------
-    table
-        As `ttastats ingest` writes it, with the runs of all setups. Where all kept a test part,
-        a second table, the paper's Table 5, says what they were worth on it.
-    setups
-        The names of the setups for people, the baseline first, each with its system in the table.
+    `setups` are names for people, the baseline first, each with its system in the table of runs.
+    Where all kept a test part, a second table says what they were worth on it.
     """
     sides = {name: table.filter(pl.col("system") == system) for name, system in setups.items()}
     first = next(iter(sides))
@@ -187,10 +181,9 @@ def _tested_metric(sides: Iterable[pl.DataFrame]) -> str:
 
 
 def _test_row(side: pl.DataFrame, metric: str, compared: TimesRow) -> UnseenRow:
-    """Return the quality of a setup's runs on the test part.
+    """Return the quality of a setup's runs on the test part, and its difference from the first.
 
-    `compared` is the row of the comparison with the first setup, which has `metric` beside times;
-    nothing of it for the first itself.
+    `compared` is the row of the comparison with the first setup; nothing of it for the first.
     """
     runs = api.run_table(side)
     deciding, test = (

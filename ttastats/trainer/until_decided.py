@@ -1,8 +1,7 @@
 """Have two setups made enough runs to be told apart? Seeds are added only while they have not.
 
-The looks are those of a plan (`stats.sequential`), each at the first seeds of both setups: a sweep
-that goes on where it was takes the same looks again. A verdict that holds only if epochs are
-constant ends no plan, since further runs show whether they are.
+The looks are those of a plan (`stats.sequential`), each at the first seeds of both setups. A
+verdict that holds only if epochs are constant ends no plan: further runs show if they are.
 """
 
 from __future__ import annotations

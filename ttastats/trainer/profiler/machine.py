@@ -1,8 +1,7 @@
 """How fast can this machine compute and copy at most, and how busy is its GPU meanwhile?
 
-Peaks are measured, not what a vendor says. A GPU's driver is asked through NVML, by the package
-`nvidia-ml-py` if it is installed. How busy tensor cores, other arithmetic and memory are, GPUs
-count from Hopper on. Not yet run on a GPU.
+Peaks are measured. A GPU's driver is asked through NVML if `nvidia-ml-py` is installed; how busy
+tensor cores, other arithmetic and memory are, GPUs count from Hopper on. Not yet run on a GPU.
 """
 
 from __future__ import annotations

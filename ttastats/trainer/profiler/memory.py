@@ -1,10 +1,8 @@
 """What is the memory of a step for, at its peak? Weights, gradients, optimizer, feature maps, rest.
 
 One step is watched operator by operator: which storage is allocated and freed when, and which of
-them autograd keeps for the backward pass (the feature maps). Another is measured by the allocator,
-which also sees what operators need inside. What it measured and nothing else explains is workspace:
-temporaries, the batch, and scratch memory. Scratch that a library of the CPU takes past PyTorch's
-allocator is not seen.
+them autograd keeps for the backward pass (the feature maps). Another is measured by the allocator:
+what nothing else explains is workspace. Scratch that a library takes past it is not seen.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ class TrainingState(Struct, frozen=True, eq=False):
     optimizers: tuple[Any, ...]
 
     def begin_step(self) -> dict[str, dict[int, int]]:
-        """Free the gradients, which each step creates anew; return what stays, of either kind.
+        """Free the gradients, which each step creates anew; return what stays, by kind.
 
         It is given in bytes by the address of each storage, buffers among the weights.
         """

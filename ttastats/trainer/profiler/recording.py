@@ -32,11 +32,7 @@ _FEWEST, _MOST, _SECONDS = 5, 20, 1.0
 
 
 class Recording:
-    """What has been recorded so far, step after step.
-
-    `state` is None where nobody says which model and optimizers there are: then nothing can be told
-    of the memory.
-    """
+    """What has been recorded so far, step after step; without a `state` nothing of the memory."""
 
     def __init__(
         self,

@@ -1,10 +1,9 @@
 """How is a step recorded operator by operator: by the CPU time of its thread, or by PyTorch?
 
-A trace of PyTorch's own profiler is timed by the wall: on a machine that others use as well, an
-operator is as long as it was interrupted. With one thread every operator is timed here by the
-CPU time of that thread instead, and written in the form of such a trace, so that one reader reads
-both. What watching costs lies between the operators: the gaps are scaled so that a step is as long
-as one that nobody watches.
+PyTorch's own profiler times by the wall: an operator is longer if it was interrupted. With one
+thread every operator is timed by the CPU time of that thread instead, and written in the form of
+such a trace. What watching costs lies between the operators: the gaps are scaled so that a step is
+as long as one that nobody watches.
 """
 
 from __future__ import annotations
@@ -112,8 +111,7 @@ def trace_events(
 ) -> Iterator[dict[str, Any]]:
     """Yield trace events of steps, scaled to the length of a step without the profiler.
 
-    Times are microseconds. Where operators take longer than the whole step that nobody watched,
-    the step is as long as they are.
+    Times are microseconds. A step is at least as long as its operators together.
     """
     at = 0.0
     for number, step in enumerate(steps):

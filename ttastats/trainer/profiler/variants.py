@@ -89,8 +89,7 @@ def _measure_steps(subject: Subject) -> tuple[Stopwatch, int]:
 class Without(TorchFunctionMode):
     """Leaves layers of some kinds out; `met` counts the calls of each kind it knows.
 
-    Such layers move bytes and compute little. Calls of them are answered with what they were given:
-    the network is not changed, and all variants are called the same way.
+    Calls of them are answered with what they were given: the network is not changed.
     """
 
     def __init__(self, left_out: Collection[str]) -> None:
@@ -139,8 +138,7 @@ def communication_measures(settings: Settings, steps: int, folder: Path) -> Iter
     Under way: the union of the times from the start of an all-reduce to its end, which includes
     waiting for the slower worker (Coleman et al., Tables 8 and 9); on a GPU only a trace shows it.
     Exposed: how much longer a step is than one that sends nothing. Pure: sending as many bytes when
-    nobody computes. All are seconds on the wall of the first worker, as medians; the workers are
-    processes of their own.
+    nobody computes. All are medians of seconds on the wall of the first worker.
     """
     path = folder / "communication.json"
     parallel.run_workers(settings.workers, _communication_worker, settings, steps, path)

@@ -34,8 +34,8 @@ _COMPILED = "cannot remove layers of a compiled network"
 class Request(Struct, frozen=True):
     """What to profile.
 
-    `steps` are those watched, None for as many as seem enough; `batch_sizes` are further ones to
-    measure, empty for those up to saturation, None for none; `without` are layers to leave out.
+    `steps` and `batch_sizes` are those to measure: None for as many steps as seem enough and for no
+    other sizes, empty for sizes up to saturation; `without` are layers to leave out.
     """
 
     workload: str
@@ -123,9 +123,9 @@ def _step_of_batch(request: Request, team: Team, size: int) -> subject.Subject:
 def _shortened_settings(
     request: Request, settings: Settings, team: Team
 ) -> tuple[Settings, str | None]:
-    """Return settings whose step is short enough for a CPU, and a remark on the change.
+    """Return settings whose step is short enough for a CPU, unless the user names a batch size.
 
-    A batch size that the user names is taken as it is.
+    The text remarks on the change.
     """
     size, workers = settings.batch_size, settings.workers
     is_given = "batch_size" in request.options.values

@@ -69,8 +69,7 @@ def imported_sources(path: Path) -> tuple[str, ...]:
     """Return the texts of all files that a file imports, directly or not, in a fixed order.
 
     Those in its folder, and the workloads that come with the trainer, describe a workload too. They
-    are found in the text, so that what a function imports only when it is called counts, and what
-    another program has loaded does not.
+    are found in its text: what a function imports when it is called counts as well.
     """
     first = path.resolve()
     files, waiting = {first}, [first]
