@@ -165,12 +165,21 @@ class Events:
     def add(self, by_category: ByCategory) -> None:
         """Append the relevant events, given by category."""
         for category, events in by_category.items():
-            if category == _MEMORY:
-                self._add_memory(events)
-            elif kind := _KINDS.get(category.lower()):
+            if kind := _KINDS.get(category.lower()):
                 self._add_kind(kind, events)
-            elif not category:
-                self._add_uncategorized(events)
+                continue
+            full = [event for event in events if isinstance(event, FullEvent)]
+            if category == _MEMORY:
+                for args in (event.args for event in full):
+                    on_host = parse_number(args.device_type, 0) == 0
+                    place = _HOST if on_host else f"gpu {parse_number(args.device_id, 0)}"
+                    now = max(parse_number(args.allocated), parse_number(args.allocated_before))
+                    self._peaks[place] = max(now, self._peaks.get(place, 0))
+            elif not category:  # traces that name processes instead of kinds
+                for process, kind in _PROCESSES.items():
+                    of_process: list[Any] = [event for event in full if event.pid == process]
+                    self.is_before_kineto |= bool(of_process)
+                    self._add_kind(kind, of_process)
 
     def peak_bytes(self) -> dict[str, int]:
         """Return the most memory that was allocated at a time, by device.
@@ -179,23 +188,6 @@ class Events:
         """
         others = {place: peak for place, peak in self._peaks.items() if place != _HOST}
         return others or self._peaks
-
-    def _add_memory(self, events: list[Event]) -> None:
-        for args in (event.args for event in events if isinstance(event, FullEvent)):
-            on_host = parse_number(args.device_type, 0) == 0
-            place = _HOST if on_host else f"gpu {parse_number(args.device_id, 0)}"
-            now = max(parse_number(args.allocated), parse_number(args.allocated_before))
-            self._peaks[place] = max(now, self._peaks.get(place, 0))
-
-    def _add_uncategorized(self, events: list[Event]) -> None:
-        """Append the events of traces that name processes instead of kinds."""
-        for process, kind in _PROCESSES.items():
-            of_process: list[Event] = [
-                event for event in events if isinstance(event, FullEvent) and event.pid == process
-            ]
-            if of_process:
-                self.is_before_kineto = True
-                self._add_kind(kind, of_process)
 
     def _add_kind(self, kind: str, events: list[Event]) -> None:
         """Append the events of a kind that have a duration."""

@@ -34,7 +34,14 @@ def step_parts(trace: SteppedTrace) -> dict[str, Floats]:
     windows = trace.steps.device
     length = windows[:, 1] - windows[:, 0]
     has_device = bool(len(trace.device["start"]))
-    active = _device_activity(trace) if has_device else _host_activity(trace)
+    if has_device:
+        active = _device_activity(trace)
+    else:
+        active = dict.fromkeys(("copies", "calls", "waits"), intervals.NOTHING) | {
+            "compute": trace.totals.computes,
+            "communication": trace.totals.communicates,
+            "operators": intervals.merge_intervals(*windows.T),
+        }
     active["input"] = annotated_time(
         trace.names, trace.annotations, "enumerate(DataLoader)", "DataLoader"
     )
@@ -92,13 +99,3 @@ def _device_activity(trace: SteppedTrace) -> dict[str, Floats]:
 def _time_of(events: Numbers, chosen: NDArray[np.bool_]) -> Floats:
     start = events["start"][chosen]
     return intervals.merge_intervals(start, start + events["length"][chosen])
-
-
-def _host_activity(trace: SteppedTrace) -> dict[str, Floats]:
-    """Return the activities of the host, for steps without a device."""
-    return {
-        "compute": trace.totals.computes,
-        "communication": trace.totals.communicates,
-        "operators": intervals.merge_intervals(*trace.steps.device.T),
-        **dict.fromkeys(("copies", "calls", "waits"), intervals.NOTHING),
-    }

@@ -7,7 +7,7 @@ data that no run was stopped by.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, cast
 
@@ -84,7 +84,8 @@ def sweep_report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
     """
     sides = {name: table.filter(pl.col("system") == system) for name, system in setups.items()}
     first = next(iter(sides))
-    tested = _tested_metric(sides.values())
+    logged = set.intersection(*(set(side["metric"].drop_nulls()) for side in sides.values()))
+    tested = next((f"test_{name}" for name in sorted(logged) if f"test_{name}" in logged), "")
     rows = [_sweep_row(sides[first], side, (first, name), tested) for name, side in sides.items()]
     title = f"{rows[0].benchmark}: speedup over {first} (>1: faster; cf. Table 7)"
     tables = [fields.make_table(rows, _FIELDS, title)]
@@ -172,12 +173,6 @@ def _throughput_sentence(rows: Sequence[SweepRow]) -> str:
         f"as {rows[0].setup}; speedup to the target {best.cpu_tta_speedup:.2f}{interval}: "
         f"{best.cpu_verdict}."
     )
-
-
-def _tested_metric(sides: Iterable[pl.DataFrame]) -> str:
-    """Return the test metric that all setups logged, or an empty text."""
-    logged = set.intersection(*(set(side["metric"].drop_nulls()) for side in sides))
-    return next((f"test_{name}" for name in sorted(logged) if f"test_{name}" in logged), "")
 
 
 def _test_row(side: pl.DataFrame, metric: str, compared: TimesRow) -> UnseenRow:

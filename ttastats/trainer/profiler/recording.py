@@ -67,8 +67,26 @@ class Recording:
             with self.first.timing():
                 yield
         steps = self._steps or steps_to_profile(self.first.median)
-        watch = self._alternating_steps if self.plain.by_cpu_time else self._profiled_steps
-        yield from watch(steps)
+        if self.plain.by_cpu_time:
+            for _ in range(steps):  # in turn, so that slow phases affect both alike
+                with self.plain.timing():
+                    yield
+                with trace.TimedOperators() as timed:
+                    yield
+                self.watched.append(timed)
+            events = list(trace.trace_events(self.watched, self.plain.median))
+            self.trace = msgspec.json.encode({"schemaVersion": 1, "traceEvents": events})
+        else:  # PyTorch's profiler is started once
+            with machine.driver_measures(self.device) as self.driver_measures:
+                for _ in range(steps):
+                    with self.plain.timing():
+                        yield
+            with trace.Recorder(self.device) as recorder:
+                for number in range(steps):
+                    with record_function(f"ProfilerStep#{number}"):
+                        yield
+                        timing.synchronize(self.device)
+            self.trace = recorder.trace
         with self.counter:
             yield
         if self._state is not None:
@@ -78,30 +96,6 @@ class Recording:
             bytes_of = {**watched.bytes_of, "workspace": whole - sum(watched.bytes_of.values())}
             self.memory = {kind: bytes_of[kind] for kind in memory.KINDS}
         self.done = True
-
-    def _alternating_steps(self, steps: int) -> Iterator[None]:
-        """Watch and only time steps in turn, so that slow phases affect both alike."""
-        for _ in range(steps):
-            with self.plain.timing():
-                yield
-            with trace.TimedOperators() as watched:
-                yield
-            self.watched.append(watched)
-        events = list(trace.trace_events(self.watched, self.plain.median))
-        self.trace = msgspec.json.encode({"schemaVersion": 1, "traceEvents": events})
-
-    def _profiled_steps(self, steps: int) -> Iterator[None]:
-        """Time steps, then let PyTorch's profiler record as many; it is started once."""
-        with machine.driver_measures(self.device) as self.driver_measures:
-            for _ in range(steps):
-                with self.plain.timing():
-                    yield
-        with trace.Recorder(self.device) as recorder:
-            for number in range(steps):
-                with record_function(f"ProfilerStep#{number}"):
-                    yield
-                    timing.synchronize(self.device)
-        self.trace = recorder.trace
 
 
 def steps_to_profile(step_seconds: float) -> int:

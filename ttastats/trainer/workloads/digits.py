@@ -17,16 +17,10 @@ from torch.nn import functional
 from ttastats.base.errors import raise_if
 from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
 
-
-def _scikit_learn_folder() -> Path:
-    """Return the folder of scikit-learn without importing it, which is slow."""
-    spec = importlib.util.find_spec("sklearn")
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn")
-    return Path(spec.origin).parent
-
-
-_FILE = _scikit_learn_folder() / "datasets" / "data" / "digits.csv.gz"
+_SPEC = importlib.util.find_spec("sklearn")  # which takes long to import
+if _SPEC is None or _SPEC.origin is None:
+    raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn")
+_FILE = Path(_SPEC.origin).parent / "datasets" / "data" / "digits.csv.gz"
 _TRAIN, _EVAL = 1198, 599
 
 RECIPE = Recipe(

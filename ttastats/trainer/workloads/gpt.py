@@ -55,22 +55,19 @@ def data(folder: Path | None, context: int) -> Data:
 
 def _split_text(folder: Path | None, context: int) -> tuple[Tensor, Tensor]:
     """Return the training text, and the last tenth for evaluation."""
-    text = torch.from_numpy(np.frombuffer(_read_text(folder), np.uint8).copy())
-    cut = len(text) - len(text) // 10
-    few = f"{len(text):,} bytes are too few for a context of {context}"
-    where = "Python's help" if folder is None else str(folder)
-    remedy = "Give more text, or a smaller --set context=."
-    raise_if(len(text) - cut <= context, few, where, remedy)
-    return text[:cut], text[cut:]
-
-
-def _read_text(folder: Path | None) -> bytes:
     if folder is None:
         from pydoc_data.topics import topics  # half a megabyte that no other workload needs
 
-        return "\n".join(topics.values()).encode()
-    files = sorted(folder.rglob("*.txt"))
-    return b"\n".join(path.read_bytes() for path in files)
+        where, content = "Python's help", "\n".join(topics.values()).encode()
+    else:
+        files = sorted(folder.rglob("*.txt"))
+        where, content = str(folder), b"\n".join(path.read_bytes() for path in files)
+    text = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
+    cut = len(text) - len(text) // 10
+    few = f"{len(text):,} bytes are too few for a context of {context}"
+    remedy = "Give more text, or a smaller --set context=."
+    raise_if(len(text) - cut <= context, few, where, remedy)
+    return text[:cut], text[cut:]
 
 
 def _cut_windows(text: Tensor, context: int) -> tuple[Tensor, Tensor]:
