@@ -271,9 +271,15 @@ class TestReaching:
         optimize = pytest.importorskip("scipy.optimize")
         y, x = self.counts(11, 5), self.X.design_columns
         matrix = np.column_stack([np.ones(24), x])
-        found = optimize.minimize(lambda b: -model._likelihood(matrix, y * 1.0, b), [0.0, 0.0])
-        assert model.penalised_likelihood(y, [x], ()) == pytest.approx(-found.fun, abs=1e-7)
-        alone = optimize.minimize_scalar(
-            lambda t: -model._likelihood(matrix, y * 1.0, np.array([t, 0.0]))
-        )
-        assert model.penalised_likelihood(y, [x], (0,)) == pytest.approx(-alone.fun, abs=1e-7)
+
+        def loss(b: np.ndarray) -> float:
+            p = 1 / (1 + np.exp(-matrix @ b))
+            information = matrix.T @ (matrix * (p * (1 - p))[:, np.newaxis])
+            return -float(
+                np.log(np.where(y, p, 1 - p)).sum() + np.linalg.slogdet(information)[1] / 2
+            )
+
+        found = optimize.minimize(loss, [0.0, 0.0])
+        assert model.penalised_likelihood(y, [x]) == pytest.approx(-found.fun, abs=1e-7)
+        alone = optimize.minimize_scalar(lambda t: loss(np.array([t, 0.0])))
+        assert model.penalised_likelihood(y, [x], 0) == pytest.approx(-alone.fun, abs=1e-7)

@@ -2,13 +2,11 @@
 
 A run's time is that of its side times that of its block; a quality is a sum of the two. The effects
 of the blocks are estimated, whatever they are, and nothing is supposed of how they are distributed:
-two to five blocks do not tell a variance between them (benchmarks/coverage/figures.csv compares
-what was considered). A block that has runs of one side alone tells nothing.
+two to five blocks do not tell a variance between them. A block with runs of one side tells nothing.
 
 The spread of the runs of a side is taken from the residuals of all blocks, over what the fit leaves
 of them (1 minus the leverages), which are its degrees of freedom; those of the difference are
-Satterthwaite's. So the sides may differ in spread (Welch 1947). A single block is what is computed
-without any, one run a side and block is the paired t test.
+Satterthwaite's (Welch 1947). One run a side and block is the paired t test.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from scipy import special
 
 from ttastats.stats.logratio import LogTerm, safe_exp
 from ttastats.stats.outcomes import Estimand, Outcomes, time_term
-from ttastats.stats.quantiles import t_tail
+from ttastats.stats.quantiles import bisect_root, t_tail
 from ttastats.stats.results import Floats
 
 Labels = NDArray[np.intp]
@@ -32,10 +30,7 @@ _NOTHING = 1e-9
 
 
 class BlockedSide(Struct, frozen=True, eq=False):
-    """The runs of one side: residual, weight in the difference, and what the fit left of each.
-
-    All of shape (n,). Weights are not negative.
-    """
+    """The runs of one side, shape (n,): residuals, and weights in the difference."""
 
     residuals: Floats
     weights: Floats
@@ -44,8 +39,7 @@ class BlockedSide(Struct, frozen=True, eq=False):
     def variance(self, least: float = 0.0) -> tuple[float | None, float]:
         """Return this side's part of the variance of the difference, and its degrees of freedom.
 
-        ``least``: a variance of one run that none is taken to fall below. None where no run counts,
-        or the fit leaves nothing of them.
+        ``least``: the smallest variance of one run. None where the fit leaves nothing of the runs.
         """
         squares, df = float((self.weights**2).sum()), float(self.one_minus_leverage.sum())
         if not squares or df < _NOTHING:
@@ -54,20 +48,13 @@ class BlockedSide(Struct, frozen=True, eq=False):
 
 
 class ByBlock(Struct, frozen=True):
-    """The difference in each block that has both sides, by its number.
-
-    ``p_value`` is that of "all are one"; None of one block, and without two runs of a side in one.
-    """
+    """The difference in each block that has both sides, and the p of "all are one"."""
 
     differences: Mapping[int, float]
     p_value: float | None
 
     def p_over_blocks(self) -> float | None:
-        """Return the p of "the mean difference over blocks is 0" by a t test over blocks.
-
-        A t test of the differences: what varies from block to block is part of the spread. None
-        for fewer than three blocks.
-        """
+        """Return the p of a t test of the differences over blocks; None of fewer than three."""
         gaps = np.array(list(self.differences.values()))
         if gaps.size < 3:
             return None
@@ -80,8 +67,8 @@ class ByBlock(Struct, frozen=True):
 def block_terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> tuple[LogTerm, LogTerm]:
     """Return the mean times of both sides, adjusted for blocks; their ratio is A over B.
 
-    Where a run failed they are expected times to a success. Where no block has time of both sides
-    they are those of all runs, without a variance. ValueError without blocks.
+    Where a run failed they are expected times to a success; where no block has time of both sides
+    those of all runs, without a variance.
     """
     if a.blocks is None or b.blocks is None:
         raise ValueError("the runs have no blocks")
@@ -111,8 +98,16 @@ def _ratio_within_blocks(
         [np.bincount(blocks, each, count).astype(np.float64) for each in (side.times, side.reached)]
         for side, blocks in ((a, blocks_a), (b, blocks_b))
     )
-    ratio = safe_exp(_solve_log_ratio(time_a, time_b, hits_a, hits_b))
-    hits, scaled = hits_a + hits_b, time_a / ratio + time_b
+    hits = hits_a + hits_b
+    known = (time_a > 0) & (time_b > 0) & (hits > 0)
+    gaps = np.log(time_a[known] / time_b[known])
+    solution = bisect_root(
+        lambda log: float(hits_a[known].sum() - hits[known] @ special.expit(gaps - log)),
+        float(gaps.min(initial=0.0)) - 40.0,
+        float(gaps.max(initial=0.0)) + 40.0,
+    )
+    ratio = safe_exp(solution)
+    scaled = time_a / ratio + time_b
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.where(hits > 0, scaled / hits, np.inf)
         share = np.where(scaled > 0, time_a / ratio / scaled, 0.0)
@@ -136,8 +131,7 @@ def difference_within_blocks(
 ) -> tuple[float, BlockedSide, BlockedSide]:
     """Return mean of B minus mean of A within blocks, and each side's part of its variance.
 
-    Least squares of side plus block: blocks weigh n_a n_b / (n_a + n_b). ValueError without a block
-    that has runs of both.
+    Least squares of side plus block: blocks weigh n_a n_b / (n_a + n_b).
     """
     first, second = blocks
     count = int(max(first.max(), second.max())) + 1
@@ -158,29 +152,6 @@ def difference_within_blocks(
     )
     left_a, left_b = _one_minus_leverage(first, second)
     return gap, BlockedSide(rest_a, weights_a, left_a), BlockedSide(rest_b, weights_b, left_b)
-
-
-def _solve_log_ratio(time_a: Floats, time_b: Floats, hits_a: Floats, hits_b: Floats) -> float:
-    """Solve sum of hits * p = hits of A for the log ratio x, p = time_a e^-x / (... + time_b).
-
-    The sum falls in x: Newton's steps, halving the interval where one leaves it.
-    """
-    known = (time_a > 0) & (time_b > 0) & (hits_a + hits_b > 0)
-    gaps = np.log(time_a[known] / time_b[known])
-    hits, goal = (hits_a + hits_b)[known], float(hits_a[known].sum())
-    low, high = float(gaps.min(initial=0.0)) - 40.0, float(gaps.max(initial=0.0)) + 40.0
-    x = float(np.average(gaps, weights=hits)) if gaps.size else 0.0
-    for _ in range(100):
-        share = special.expit(gaps - x)
-        over = float(hits @ share) - goal
-        slope = float(hits @ (share * (1 - share)))
-        low, high = (x, high) if over > 0 else (low, x)
-        step = x + over / slope if slope else low
-        step = step if low < step < high else (low + high) / 2
-        if abs(step - x) < 1e-13:
-            return step
-        x = step
-    return x
 
 
 def _one_minus_leverage(first: Labels, second: Labels) -> tuple[Floats, Floats]:

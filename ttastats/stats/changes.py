@@ -1,10 +1,9 @@
 """After which night did a series change, when it is looked at every night?
 
-A series is one number a night. The statistic of a look is Student's t of the nights before a split
-against those after it, the largest over all splits, of values that are clipped at 2.5 times their
-noise round the median (winsorised), so that no outlier makes an alarm. A look raises an alarm where
-its p is below a constant, the same every night, which was found by simulation
-(`benchmarks/history.py`): the p of a largest t is no p of a test.
+A series is one number a night. The statistic of a look is the largest Student's t over all splits
+into the nights before and after, of values that are clipped at 2.5 times their noise round the
+median (winsorised). A look raises an alarm where its p is below a constant that was found by
+simulation (`benchmarks/history.py`): the p of a largest t is no p of a test.
 """
 
 from __future__ import annotations
@@ -45,11 +44,10 @@ class Change(Struct, frozen=True):
     """What the nights known today say of a change.
 
     It lies after one of the nights `first` to `last` (at 95 %), and as likely before as after
-    `median`. `size` is the change of the values, with an interval that allows for the unknown
-    night; of a `drift`, which a straight line fits better than any step, that from the first to the
-    last of its `nights`. `autocorrelation` is that of successive nights round the change. Of one
-    that is not `independent`, false alarms are more frequent than promised. The look after so many
-    nights raised the `alarm`, and `p_value` is its p.
+    `median`. The interval of `size` allows for the unknown night; of a `drift`, which a straight
+    line fits better than any step, it is the change from the first to the last of its `nights`.
+    Where these are not `independent`, false alarms are more frequent than promised. The look after
+    so many nights raised the `alarm`, and `p_value` is its p.
     """
 
     split: int
@@ -68,10 +66,7 @@ class Change(Struct, frozen=True):
 
 
 def winsorised(values: ArrayLike) -> Floats:
-    """Return series (nights on the last axis) clipped round their medians.
-
-    Differences of nights measure the noise: a change of level leaves them alone.
-    """
+    """Return series (nights on the last axis) clipped round their medians."""
     x = np.asarray(values, dtype=np.float64)
     gaps = np.abs(np.diff(x))
     noise = np.median(gaps, axis=-1, keepdims=True) / _OF_MEDIAN
@@ -94,8 +89,8 @@ def split_statistics(clipped: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _centred(values: Floats) -> Floats:
     """Return values without their mean; equal ones are zeros, not what rounding leaves of them."""
-    y: Floats = values - values[..., :1]
-    return np.asarray(y - y.mean(axis=-1, keepdims=True))
+    y = values - values[..., :1]
+    return np.asarray(y - y.mean(axis=-1, keepdims=True), np.float64)
 
 
 def change_test(values: ArrayLike) -> tuple[float, int]:
@@ -107,10 +102,7 @@ def change_test(values: ArrayLike) -> tuple[float, int]:
 
 
 def failure_change_test(failed: Sequence[int], runs: Sequence[int]) -> tuple[float, int]:
-    """Return the smallest p over all splits by Fisher's exact test of failures, and the split.
-
-    It is the doubled smaller tail of the hypergeometric distribution, and 1 without such a split.
-    """
+    """Return the smallest p over all splits by Fisher's exact test of failures, and the split."""
     n, a = (np.cumsum(each)[:-1] for each in (runs, failed))
     total, bad = int(np.sum(runs)), int(np.sum(failed))
     known = (n >= _RUNS) & (total - n >= _RUNS)
@@ -236,10 +228,7 @@ def _residuals(values: ArrayLike, splits: Sequence[int]) -> list[Floats]:
 
 
 def detectable_change(noise: float, nights: int) -> float:
-    """Return the change found with 80 % power within 20 nights after so many nights.
-
-    The largest t of a look is at least that at the change, so that this is a little too large.
-    """
+    """Return the change found with at least 80 % power within 20 nights after so many nights."""
     after = UNSEEN_NIGHTS
     critical = -float(special.stdtrit(nights + after - 2, ALARM / 2))
     return noise * (critical + float(special.ndtri(_POWER))) * math.sqrt(1 / nights + 1 / after)
@@ -269,10 +258,7 @@ def locate_change_of_failures(failed: Sequence[int], runs: Sequence[int]) -> Cha
 
 
 def _credible_set(log: Floats) -> tuple[NDArray[np.intp], int]:
-    """Return the fewest splits that hold 95 % of the weight, the largest first, and the median.
-
-    `log` are the logs of their weights, up to a constant.
-    """
+    """Return the fewest splits that hold 95 % of the weight, the largest first, and the median."""
     weights = np.exp(log - log.max())
     weights /= weights.sum()
     ranked = np.argsort(-weights, kind="stable")

@@ -1,8 +1,7 @@
 """How does a setup converge, held against runs of the reference?
 
-Convergence is counted in samples or epochs until the target was met. Both lie on a grid, since a
-run is looked at only where it is evaluated. A reference is either measured at the batch size in
-question, or interpolated between two measured ones.
+Convergence is counted in samples or epochs until the target was met, on the grid of evaluations. A
+reference is either measured at the batch size in question, or interpolated between two of them.
 """
 
 from __future__ import annotations
@@ -35,9 +34,8 @@ class WeightedRuns(Struct, frozen=True, eq=False):
 class Reference(Struct, frozen=True, eq=False):
     """Runs a setup is held against: one measured part, or two to interpolate between.
 
-    ``interval``: progress between two evaluations, None if unknown. ``misfit``: how far off the
-    log of an interpolated mean may be besides the scatter of its runs, as a variance with its
-    degrees of freedom; None where the mean is measured.
+    ``interval``: progress between two evaluations, None if unknown. ``misfit``: variance and df of
+    the log of an interpolated mean besides the scatter of its runs.
     """
 
     parts: tuple[WeightedRuns, ...]
@@ -59,24 +57,18 @@ class Reference(Struct, frozen=True, eq=False):
 
         Those of an interpolated one are the runs of both parts, brought to its mean.
         """
-        return _weighted_runs(self)
-
-
-@lru_cache(maxsize=128)  # a reference stands beside many entries
-def _weighted_runs(reference: Reference) -> tuple[Floats, Floats]:
-    parts, centre = reference.parts, reference.mean
-    values = [part.values * (centre / mean(part.values)) for part in parts]
-    chances = [np.full(part.values.size, part.weight / part.values.size) for part in parts]
-    pooled = parts[0].values if len(parts) == 1 else np.concatenate(values)
-    return pooled, np.concatenate(chances)
+        parts, centre = self.parts, self.mean
+        values = [part.values * (centre / mean(part.values)) for part in parts]
+        chances = [np.full(part.values.size, part.weight / part.values.size) for part in parts]
+        pooled = parts[0].values if len(parts) == 1 else np.concatenate(values)
+        return pooled, np.concatenate(chances)
 
 
 def interpolate_reference(low: Floats, high: Floats, position: float, misfits: Floats) -> Reference:
     """Return the reference at a batch size between two measured ones.
 
-    ``position``: from 0 at the low to 1 at the high batch size. ``misfits``: those of the measured
-    ones (:func:`misfits`), whose mean square is taken for half way; towards the measured ones it
-    falls off as the error of a chord of a parabola does.
+    ``position``: from 0 at the low to 1 at the high batch size. The mean square of ``misfits`` is
+    taken for half way; towards the ends it falls off as the error of a chord of a parabola.
     """
     bend = 4 * position * (1 - position)
     square = float(np.mean(np.square(misfits))) * bend**2 if misfits.size else None
@@ -101,10 +93,7 @@ def interpolation_errors(sizes: Sequence[float], means: Sequence[float]) -> Floa
 
 
 def smallest_step(values: Floats) -> float | None:
-    """Return the smallest difference between two values: the evaluation interval as far as known.
-
-    None where all are the same.
-    """
+    """Return the smallest difference between two values: the evaluation interval, if known."""
     steps = np.diff(np.sort(values))
     real = steps[steps > _SAME * float(np.max(values, initial=0.0))]
     return float(real.min()) if real.size else None
@@ -115,9 +104,7 @@ def convergence_ratio(
 ) -> Speedup:
     """Return the entry's mean convergence over the reference's, below 1 if it needs less.
 
-    ``entry``: samples or epochs in the place of times. ``limits(confidence, epochs=True)`` gives
-    the interval that allows for the evaluations a side did not happen to stop at, where all its
-    runs stopped at the same one.
+    ``entry``: samples or epochs in the place of times.
     """
     entry_mean, reference_mean = time_term(entry), _reference_term(reference)
     shifts = epoch_shift(entry), _reference_shift(reference)
@@ -149,12 +136,11 @@ def _reference_term(reference: Reference) -> LogTerm:
 @lru_cache(maxsize=128)
 def _reference_shift(reference: Reference) -> float:
     """Return the relative change of the mean if all runs that never varied stopped one later."""
-    shifts = [
+    return math.fsum(
         epoch_shift(make_outcomes(part.values, progress=Epochs(part.values, reference.interval)))
         * (part.weight * mean(part.values) / reference.mean)
         for part in reference.parts
-    ]
-    return math.fsum(shifts)
+    )
 
 
 def stopped_early(values: Floats, reference: Reference) -> int:
@@ -180,9 +166,8 @@ def pass_rate(
     """Return the share of draws of ``n`` runs whose olympic mean is not below a limit.
 
     Runs are drawn from the reference, with replacement. ``faster``: the share by which the mean
-    convergence is truly lower; each run then stops at one of the two evaluations around its value,
-    so that the mean is lower by exactly this share. The
-    ``dropped`` lowest and highest values leave the mean. None where no run would be left.
+    convergence is truly lower; each run then stops at one of the two evaluations around its value.
+    The ``dropped`` lowest and highest values leave the mean. None where no run would be left.
     """
     if n <= 2 * dropped:
         return None

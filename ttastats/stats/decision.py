@@ -1,9 +1,8 @@
 """What may be claimed about B against A, in one word and in full?
 
-The verdict is about B: "faster" means that B needs less time. It follows from the interval
-of the speedup, never from a point estimate. Every claim assumes that further runs are like those
-seen. Where these runs give a reason to doubt that, what could be unseen is allowed for, and a claim
-that does not survive it carries the condition under which it holds.
+The verdict is about B, and follows from the interval of the speedup. Every claim assumes that
+further runs are like those seen. Where these give a reason to doubt that, what could be unseen is
+allowed for, and a claim that does not survive it carries the condition under which it holds.
 """
 
 from __future__ import annotations
@@ -30,21 +29,17 @@ MARKS: dict[Assumption, str] = {"constant_epochs": "†", "no_stragglers": "‡"
 
 
 class Bounds(Struct, frozen=True):
-    """What is shown of B against a margin, one-sided, and the conditions of each claim.
-
-    None: not shown. Empty: shown without a condition.
-    """
+    """The conditions of each one-sided claim of B against a margin; None where it is not shown."""
 
     not_slower: tuple[Assumption, ...] | None = None
     not_faster: tuple[Assumption, ...] | None = None
 
 
 class Decision(Struct, frozen=True):
-    """One word for a table, and the claim in full.
+    """One word for a table, and the claim in full, before which "B is" or "B:" goes.
 
     ``conditions``: what must be true for the claim to hold, and codes of what else it carries.
-    ``claim`` starts with no subject: "B is" or "B:" goes before it. ``reason``: why there is no
-    verdict, where it is unavailable. ``why``: what in the design of the runs leaves it undecided.
+    ``reason``: why a verdict is unavailable. ``why``: what in the design leaves it undecided.
     """
 
     word: Verdict
@@ -84,10 +79,9 @@ def decide(
     """Return the verdict on a speedup; alpha is 1 minus its confidence.
 
     ``p_value``: a p that a claim of "faster" or "slower" has to meet besides the interval, such as
-    one adjusted for many benchmarks. ``p_permutation`` stands in where there is no variance for a
-    t test, and a disagreement about alpha is flagged. ``bounds``: those of :func:`margin_bounds`,
-    if many benchmarks share alpha. Without an interval the verdict is "unavailable". ValueError
-    unless the ``margin`` is positive and finite (0.01 is 1 %).
+    one adjusted for many benchmarks. ``p_permutation`` stands in where there is no variance, and a
+    disagreement about alpha is flagged. ``bounds``: those of :func:`margin_bounds`, if many
+    benchmarks share alpha. ValueError unless the ``margin`` is a positive fraction.
     """
     if not 0.0 < margin < math.inf:
         raise ValueError(f"a margin is a positive fraction such as 0.01, not {margin}")
@@ -133,8 +127,7 @@ def margin_bounds(
     Two one-sided tests each (Schuirmann 1987), by the interval at ``1 - 2 alpha``; Holm's
     step-down keeps the chance of any false claim in a direction at alpha. Epochs not seen are
     allowed for; a claim that stragglers not seen would undo carries that condition where these
-    runs give a reason to expect them. None stands for no speedup;
-    ``waiting`` counts those that will share alpha at another look.
+    runs give a reason to expect them. ``waiting`` counts those that share alpha at another look.
     """
     known = [each for each in speedups if each is not None and each.ratio.low is not None]
     if not known:
@@ -171,11 +164,10 @@ def _decide_equivalence(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) 
     if not_slower is not None and not_faster is not None:
         conditions = tuple(dict.fromkeys((*not_slower, *not_faster)))
         return Decision(Verdict.SAME, f"same within {d}", margin, conditions, flags)
-    for word, shown in (("slower", not_slower), ("faster", not_faster)):
-        if shown is not None:
-            claim = f"not {word} by more than {d}"
-            return Decision(Verdict.UNDECIDED, claim, margin, shown, flags)
-    return Decision(Verdict.UNDECIDED, "undecided", margin, flags=flags)
+    shown = not_faster if not_slower is None else not_slower
+    word = "faster" if not_slower is None else "slower"
+    claim = "undecided" if shown is None else f"not {word} by more than {d}"
+    return Decision(Verdict.UNDECIDED, claim, margin, shown or (), flags)
 
 
 def _borderline_flags(ratio: Ratio, p_permutation: float | None, alpha: float) -> tuple[Flag, ...]:
@@ -204,8 +196,7 @@ def decide_by_fraction(
 ) -> Decision:
     """Return the verdict by the fraction that reached the target, where times cannot be compared.
 
-    By Fisher's exact test unless an adjusted ``p_value`` is given. "unavailable" when no
-    run of either side reached the target. ValueError for an empty side.
+    By Fisher's exact test unless an adjusted ``p_value`` is given.
     """
     p = fisher_p(successes_a, n_a, successes_b, n_b) if p_value is None else p_value
     reached = f"fraction reached {successes_a}/{n_a} vs {successes_b}/{n_b}"
@@ -229,9 +220,8 @@ def decide_difference(
 ) -> Decision:
     """Return the verdict on B minus A of values without a ratio, such as accuracies.
 
-    ``p_value``, where there is one, has to be below alpha besides the interval. ``margin`` is in
-    the unit of the values; without one nothing is the same. ``slack`` is by how much the ends of
-    the interval lie lower and higher for the reason that ``allowance`` tells.
+    ``p_value``, where there is one, has to be below alpha besides the interval. ``slack`` is by how
+    much the ends of the interval lie lower and higher for the reason that ``allowance`` tells.
     """
     undecided = Decision(Verdict.UNDECIDED, "undecided", margin or 0.0)
     if gap.low is None or gap.high is None:

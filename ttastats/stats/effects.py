@@ -51,8 +51,8 @@ class Setting(Struct, frozen=True, eq=False):
 class Effect(Struct, frozen=True):
     """The ratio of a level to the base, or of a doubling, with the interval that decides.
 
-    ``plain`` is that of least squares with one variance. ``uneven`` says that a level with fewer
-    runs has at least twice the deviation of another: the interval may cover 92 instead of 95 %.
+    ``plain`` is that of least squares with one variance. ``uneven``: a level with fewer runs has at
+    least twice the deviation of another; the interval may cover 92 instead of 95 %.
     """
 
     ratio: Ratio
@@ -81,10 +81,7 @@ class Part(Struct, frozen=True):
 
 
 class Design(Struct, frozen=True, eq=False):
-    """Runs by settings, by pairs of them, and by sessions.
-
-    ``sessions`` are a block, that is a term, where they cross the settings (``nested`` is false).
-    """
+    """Runs by settings, by pairs of them, and by sessions, a term unless settings nest them."""
 
     settings: tuple[Setting, ...]
     pairs: tuple[tuple[int, int], ...] = ()
@@ -95,15 +92,12 @@ class Design(Struct, frozen=True, eq=False):
     def terms(self) -> list[Floats]:
         """Return the columns of each term: settings, interactions, and the block if any."""
         single = [setting.design_columns for setting in self.settings]
-        blocks = [] if self.sessions is None or self.nested else [_dummies(self.sessions)]
-        return [
-            *single,
-            *(
-                np.einsum("ij,ik->ijk", single[a], single[b]).reshape(len(single[a]), -1)
-                for a, b in self.pairs
-            ),
-            *blocks,
+        pairs = [
+            np.einsum("ij,ik->ijk", single[a], single[b]).reshape(len(single[a]), -1)
+            for a, b in self.pairs
         ]
+        blocks = [] if self.sessions is None or self.nested else [_dummies(self.sessions)]
+        return [*single, *pairs, *blocks]
 
     @property
     def df(self) -> int:
@@ -155,10 +149,7 @@ def aliased_settings(settings: Sequence[Setting]) -> tuple[int, ...]:
 
 
 def fit_part(y: Floats, design: Design, *, confidence: float = 0.95) -> Part:
-    """Return the fit of the log of one part, shape (n,), on a design of full rank.
-
-    There are no intervals where the design leaves too little, or nothing varies.
-    """
+    """Return the fit of the log of one part, shape (n,), on a design of full rank."""
     terms = design.terms
     fit = _least_squares(y, terms)
     matrix, inverse, residuals = fit.model.exog, fit.model.pinv_wexog, fit.resid
@@ -307,10 +298,7 @@ def _term_shares(y: Floats, design: Design, terms: Sequence[Floats], mse: float)
 
 
 def nonlinearity_p(y: Floats, design: Design, number: int) -> float | None:
-    """Return the p of "a numeric setting acts per doubling", against one effect per value.
-
-    None where nothing is left to test it by.
-    """
+    """Return the p of "a numeric setting acts per doubling" against one effect per value."""
     setting = design.settings[number]
     free = int(setting.levels.max()) - 1
     terms = design.terms
@@ -328,69 +316,50 @@ _MOST = 400
 def setting_p_values(reached: Bools, settings: Sequence[Setting]) -> list[float | None]:
     """Return the p of "it does not matter for reaching" of each setting; None if no run failed.
 
-    Few runs fail, so logits have no limits. Two groups: Boschloo's exact test (1970). More: a
-    logistic model whose likelihood is penalised so that its estimates stay finite (Firth 1993),
-    with the penalised likelihood ratio test of each setting (Heinze and Schemper 2002). Wald's test
-    of a logit finds little and is not used.
+    Two groups: Boschloo's exact test (1970). More: the likelihood ratio test of each setting in a
+    logistic model, penalised so that its estimates stay finite (Firth 1993; Heinze and Schemper
+    2002).
     """
     if reached.all() or not reached.any():
         return [None] * len(settings)
     if len(settings) == 1 and settings[0].levels.max() == 1 and reached.size <= _MOST:
-        return [boschloo_p(reached, settings[0])]
+        from scipy.stats import boschloo_exact  # takes seconds to import
+
+        levels = settings[0].levels
+        table = [np.bincount(levels[reached == outcome], minlength=2) for outcome in (True, False)]
+        return [float(boschloo_exact(table).pvalue)]
     terms = [setting.design_columns for setting in settings]
-    whole = penalised_likelihood(reached, terms, ())
+    whole = penalised_likelihood(reached, terms)
+    gains = [max(whole - penalised_likelihood(reached, terms, n), 0.0) for n in range(len(terms))]
     return [
-        float(
-            special.chdtrc(
-                term.shape[1], 2 * max(whole - penalised_likelihood(reached, terms, (n,)), 0.0)
-            )
-        )
-        for n, term in enumerate(terms)
+        float(special.chdtrc(term.shape[1], 2 * gain))
+        for term, gain in zip(terms, gains, strict=True)
     ]
 
 
-def boschloo_p(reached: Bools, setting: Setting) -> float:
-    """Return the p of Boschloo's exact test of two levels."""
-    from scipy.stats import boschloo_exact  # takes seconds to import
-
-    table = [
-        [int((reached == outcome)[setting.levels == level].sum()) for level in (0, 1)]
-        for outcome in (True, False)
-    ]
-    return float(boschloo_exact(table).pvalue)
-
-
-def penalised_likelihood(reached: Bools, terms: Sequence[Floats], without: Sequence[int]) -> float:
-    """Return the largest penalised log likelihood of a logit fit without some terms.
+def penalised_likelihood(
+    reached: Bools, terms: Sequence[Floats], without: int | None = None
+) -> float:
+    """Return the largest penalised log likelihood of a logit fit, without one of the terms.
 
     The penalty is that of all terms, whichever are without effect.
     """
+    from scipy import optimize  # costs start-up time
+
     blocks = [np.ones((reached.size, 1)), *terms]
-    matrix = np.column_stack(blocks)
-    free = np.concatenate(
-        [np.full(block.shape[1], n - 1 not in without) for n, block in enumerate(blocks)]
-    )
-    y, b = reached.astype(np.float64), np.zeros(matrix.shape[1])
-    best = _likelihood(matrix, y, b)
-    for _ in range(200):
-        p = special.expit(matrix @ b)
+    matrix, y = np.column_stack(blocks), reached.astype(np.float64)
+    free = np.repeat([n - 1 != without for n in range(len(blocks))], [b.shape[1] for b in blocks])
+
+    def loss(effects: Floats) -> tuple[float, Floats]:
+        every = np.zeros(free.size)
+        every[free] = effects
+        p = np.clip(special.expit(matrix @ every), 1e-12, 1 - 1e-12)
         weights = p * (1 - p)
         information = matrix.T @ (matrix * weights[:, np.newaxis])
+        likelihood = y @ np.log(p) + (1 - y) @ np.log1p(-p) + np.linalg.slogdet(information)[1] / 2
         leverage = np.einsum("ij,jk,ik->i", matrix, np.linalg.pinv(information), matrix) * weights
         score = matrix.T @ (y - p + leverage * (0.5 - p))
-        step = np.zeros(b.size)
-        step[free] = np.linalg.lstsq(information[np.ix_(free, free)], score[free], rcond=None)[0]
-        step *= min(1.0, 2 / max(float(np.abs(step).max()), 1e-300))
-        while (value := _likelihood(matrix, y, b + step)) < best - 1e-12:
-            step /= 2
-        b, best = b + step, value
-        if np.abs(step).max() < 1e-9:
-            break
-    return best
+        return -float(likelihood), -score[free]
 
-
-def _likelihood(matrix: Floats, y: Floats, b: Floats) -> float:
-    p = np.clip(special.expit(matrix @ b), 1e-12, 1 - 1e-12)
-    information = matrix.T @ (matrix * (p * (1 - p))[:, np.newaxis])
-    value = y @ np.log(p) + (1 - y) @ np.log1p(-p) + np.linalg.slogdet(information)[1] / 2
-    return float(value)
+    start = np.zeros(int(free.sum()))
+    return -float(optimize.minimize(loss, start, jac=True, options={"gtol": 1e-9}).fun)

@@ -1,8 +1,8 @@
 """What interval and p a ratio has whose log is a sum of independent terms.
 
-One piece of arithmetic serves speedups, expected times, decompositions, scaling slopes and
-means over benchmarks: a log estimate, and for every independent term its variance and
-degrees of freedom (Welch 1947; Satterthwaite 1946).
+Speedups, expected times, decompositions, scaling slopes and means over benchmarks are all a log
+estimate, with a variance and degrees of freedom of every independent term (Welch 1947;
+Satterthwaite 1946).
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ def satterthwaite(variances: Sequence[float], dfs: Sequence[float]) -> float:
 def combine_terms(value: float, terms: Sequence[LogTerm], confidence: float) -> LogScale:
     """Return half-width and two-sided p of a log estimate from the variances of its terms.
 
-    Without a variance for every term there is neither. With zero variance the interval is
-    the point, and p is 1 for a log ratio of exactly 0 and undefined otherwise.
+    Without a variance for every term there is neither; with zero variance p is 1 or undefined.
     """
     variances = [term.variance for term in terms if term.variance is not None]
     if len(variances) < len(terms):
@@ -143,14 +142,10 @@ _EQUAL = 1e-6
 def sum_factors(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> list[Ratio]:
     """Return by which factor each term changes a sum from A to B, and last that of the sum.
 
-    The factors multiply to the ratio of the sums, and their logs are shares of its log: the
-    additive logarithmic mean Divisia index (Ang 2005, "The LMDI approach to decomposition
-    analysis", Energy Policy 33), which leaves no residual and is inverted where the sides change
-    places.
-
-    `a` has shape (n_a, terms) and `b` (n_b, terms): samples of terms that are not below 0, and
-    whose sums are above. Intervals are Welch's, of the log, by the delta method; a side of one
-    sample leaves none.
+    `a` has shape (n_a, terms) and `b` (n_b, terms): samples of terms that are not below 0. The
+    factors multiply to the ratio of the sums: the additive logarithmic mean Divisia index (Ang
+    2005, "The LMDI approach to decomposition analysis", Energy Policy 33). Intervals are Welch's,
+    of the log, by the delta method; a side of one sample leaves none.
     """
     first, second = (np.column_stack((x, x.sum(axis=1))) for x in map(np.asarray, (a, b)))
     means = first.mean(axis=0), second.mean(axis=0)

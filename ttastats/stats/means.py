@@ -1,10 +1,8 @@
 """What do means say: of times, and of a quality against a number or another mean?
 
-Unlike a time, a quality may have any sign, and its log means nothing: differences are compared,
-by Student's and Welch's t (Welch 1947). A quality is logged in steps, as a share of so many images
-or with so many digits, and few runs often agree in it; a sample that happens to show one value
-would have no spread at all. So no spread is taken to be less than that of rounding alone,
-``resolution`` / sqrt(12).
+A quality may have any sign: differences are compared, by Student's and Welch's t (Welch 1947). It
+is logged in steps, and few runs often agree in it, so that no spread is taken to be less than that
+of rounding alone, ``resolution`` / sqrt(12).
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from ttastats.stats.moments import as_sample, deviations, mean, means, standard_
 from ttastats.stats.outcomes import number_clusters, variance_of_mean
 from ttastats.stats.permutation import smallest_p
 from ttastats.stats.power import runs_for_mean
-from ttastats.stats.quantiles import chi2_quantile, t_tail, two_sided_t
+from ttastats.stats.quantiles import bisect_root, chi2_quantile, t_tail, two_sided_t
 from ttastats.stats.results import Estimate, Flag, Floats
 from ttastats.stats.speedup import equivalence_confidence
 
@@ -46,10 +44,7 @@ class MeanDifference(Struct, frozen=True):
     flags: tuple[Flag, ...] = ()
 
     def one_sided(self, slack: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float] | None:
-        """Return the bounds that each hold one-sided at the confidence; None without an interval.
-
-        ``slack`` is by how much the ends lie lower and higher for other reasons than chance.
-        """
+        """Return the bounds that each hold one-sided at the confidence, moved by ``slack``."""
         if self.se is None:
             return None
         half = 0.0
@@ -68,11 +63,10 @@ class MeanDifference(Struct, frozen=True):
 
 
 class AgainstNumber(Struct, frozen=True):
-    """A mean against a threshold: the one-sided p of "it is not better", and what is left.
+    """A mean against a threshold: the one-sided p of "it is not better".
 
-    ``margin`` is above 0 where the mean is better than the threshold. ``low`` and ``high`` are the
-    interval of which the end nearer to the threshold is the bound of the test: its confidence is
-    1 - 2 ``level``. ``spread`` is the standard deviation that the test uses.
+    ``margin`` is above 0 where the mean is better than the threshold. The confidence of ``low`` and
+    ``high`` is 1 - 2 ``level``; ``spread`` is the standard deviation that the test uses.
     """
 
     n: int
@@ -117,16 +111,26 @@ def mean_interval(
     independent: the interval is that of their sums, as for a verdict.
     """
     values = as_sample(times)
-    n, spread = values.size, standard_deviation(values)
-    if spread is None or n < RUNS_FOR_INTERVAL:
-        return Estimate(mean(values) if n else None, None, None, confidence, n)
-    centre, df, se = mean(values), n - 1.0, spread / math.sqrt(n)
-    clusters = number_clusters(setups, n)
-    if clusters is not None:
-        variance, df = variance_of_mean(values - centre, clusters)
-        se = math.sqrt(variance or 0.0)
-    half = two_sided_t(df, confidence) * se
-    return Estimate(centre, centre - half, centre + half, confidence, n)
+    few = values.size < RUNS_FOR_INTERVAL
+    variance, df = (None, 0.0) if few else _variance_of_mean(values, setups, 0.0)
+    return _interval(values, variance, df, confidence)
+
+
+def mean_quality(
+    values: ArrayLike, *, resolution: float = 0.0, confidence: float = 0.95
+) -> Estimate:
+    """Return the mean of a sample with Student's t interval; none below 2 runs."""
+    sample = np.asarray(values, np.float64)
+    return _interval(sample, *_variance_of_mean(sample, None, resolution), confidence)
+
+
+def _interval(values: Floats, variance: float | None, df: float, confidence: float) -> Estimate:
+    """Return the mean of a sample with the interval that its variance and df give."""
+    centre = mean(values) if values.size else None
+    if centre is None or variance is None:
+        return Estimate(centre, None, None, confidence, values.size)
+    half = two_sided_t(df, confidence) * math.sqrt(variance)
+    return Estimate(centre, centre - half, centre + half, confidence, values.size)
 
 
 def mean_limits(values: Floats, *, confidence: float = 0.95) -> tuple[Floats, Floats]:
@@ -157,19 +161,6 @@ def olympic_mean(times: ArrayLike, *, n_failed: int = 0, drop: int = 1) -> float
     return mean(sample[drop : total - drop])
 
 
-def mean_quality(
-    values: ArrayLike, *, resolution: float = 0.0, confidence: float = 0.95
-) -> Estimate:
-    """Return the mean of a sample with Student's t interval; none below 2 runs."""
-    sample = np.asarray(values, np.float64)
-    spread = _rounded_deviation(sample, resolution)
-    centre = mean(sample) if sample.size else None
-    if centre is None or spread is None:
-        return Estimate(centre, None, None, confidence, sample.size)
-    half = two_sided_t(sample.size - 1, confidence) * spread / math.sqrt(sample.size)
-    return Estimate(centre, centre - half, centre + half, confidence, sample.size)
-
-
 def mean_difference(
     a: ArrayLike,
     b: ArrayLike,
@@ -181,10 +172,9 @@ def mean_difference(
 ) -> MeanDifference:
     """Return mean of B minus mean of A by Welch's t; no interval unless both sides have 2 runs.
 
-    ``clusters``: for each side a label per run, where several setups are pooled, so that setups
-    and not runs are independent. ``blocks``: the number of the block of each run, to compare
-    within these instead (:mod:`ttastats.stats.blocks`). Without any spread and without a
-    ``resolution`` the interval is the point, and p is that of the exact test, or 1 for equal means.
+    ``clusters``: for each side a label per run, where several setups are pooled and are what is
+    independent. ``blocks``: the number of the block of each run, to compare within these. Without
+    any spread the interval is the point, and p is that of the exact test, or 1 for equal means.
     """
     values_a, values_b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     sizes = (values_a.size, values_b.size)
@@ -223,21 +213,22 @@ def compare_with_number(
     sigma: float | None = None,
     shrunk: tuple[float, float] | None = None,
 ) -> AgainstNumber:
-    """Return the test of whether the mean of these values is better than a threshold.
+    """Return the one-sided t test of whether the mean of these values is better than a threshold.
 
-    Student's t, one-sided; with ``sigma``, the known standard deviation of one run, a z test;
-    ``shrunk`` is that with the noise of earlier entries, and its degrees of freedom.
+    ``sigma``: the known standard deviation of one run, for a z test; ``shrunk``: that with the
+    noise of earlier entries, and its degrees of freedom.
     """
     sample = np.asarray(values, np.float64)
-    made = AgainstNumber(sample.size, threshold, level)
-    if sample.size == 0:
-        return replace(made, flags=(Flag("no_runs", "no runs"),))
-    centre, n = mean(sample), sample.size
+    if (n := sample.size) == 0:
+        return AgainstNumber(0, threshold, level, flags=(Flag("no_runs", "no runs"),))
+    centre = mean(sample)
     margin = centre - threshold if higher_is_better else threshold - centre
-    spread = _rounded_deviation(sample, resolution) if sigma is None else sigma
-    df = math.inf if sigma is not None else n - 1.0
-    spread, df = shrunk if shrunk is not None and n > 1 else (spread, df)
-    made = replace(made, mean=centre, sd=standard_deviation(sample), margin=margin)
+    spread, df = _rounded_deviation(sample, resolution), n - 1.0
+    if shrunk is not None and n > 1:
+        spread, df = shrunk
+    elif sigma is not None:
+        spread, df = sigma, math.inf
+    made = AgainstNumber(n, threshold, level, centre, standard_deviation(sample), margin=margin)
     if spread is None:
         return replace(made, flags=(Flag("one_run", "no variance with one run: 2 runs needed"),))
     if spread == 0.0:
@@ -291,9 +282,8 @@ class Set(Struct, frozen=True):
 class Between(Struct, frozen=True):
     """The standard deviation between sessions, and the smallest difference worth claiming.
 
-    ``deviation`` is None of two sets; ``highest`` bounds it, one-sided. Two setups that are alike,
-    of as many runs in one session each, differ by more than ``smallest_claim`` in at most 1 minus
-    the confidence of the cases.
+    ``deviation`` is None of two sets; ``highest`` bounds it, one-sided. Setups that are alike,
+    of as many runs in one session each, rarely differ by more than ``smallest_claim``.
     """
 
     sets: int
@@ -305,13 +295,9 @@ class Between(Struct, frozen=True):
 def variance_between_sets(sets: Sequence[Set], *, confidence: float = 0.95) -> Between:
     """Return how much the means of sets of runs of one setup vary beyond their own noise.
 
-    What means (of logs of times, of qualities) differ by beyond that is between sessions. Of two
-    sets only an upper bound is honest; of more there is an estimate too. The bound is the largest
-    variance at which means so close together still come in 5 of 100 cases (the Q profile:
-    Viechtbauer 2007).
-
-    The smallest claim rests on the spread of the means, with one degree of freedom less than there
-    are sets, and is no less than what runs of one session would need.
+    The bound is the largest variance at which means so close together still come in 5 of 100 cases
+    (the Q profile: Viechtbauer 2007). The smallest claim rests on the spread of the means, with one
+    degree of freedom less than there are sets, and is no less than runs of one session would need.
     """
     means, variances = (
         np.array([getattr(each, name) for each in sets]) for name in ("mean", "variance")
@@ -335,8 +321,5 @@ def _largest_variance(means: Floats, variances: Floats, alpha: float) -> float:
         centre = float(np.average(means, weights=1 / total))
         return float(((means - centre) ** 2 / total).sum())
 
-    low, high = 0.0, means.size * float(np.ptp(means)) ** 2 / least
-    for _ in range(100 if high else 0):
-        middle = (low + high) / 2
-        low, high = (middle, high) if weighted_spread(middle) > least else (low, middle)
-    return high
+    high = means.size * float(np.ptp(means)) ** 2 / least
+    return bisect_root(lambda extra: least - weighted_spread(extra), 0.0, high) if high else 0.0

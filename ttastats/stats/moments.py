@@ -1,8 +1,7 @@
 """What mean, spread and relative spread a sample has, rounding noise kept out.
 
-Five times 0.1 does not sum to exactly 0.5, so the variance of equal numbers comes out as
-1e-34 instead of 0 and a t statistic as 1e16 instead of undefined; so does that of quotients
-which are equal on paper. Equal values are therefore recognised before any arithmetic.
+Five times 0.1 does not sum to exactly 0.5, so that the variance of equal numbers would come out as
+1e-34 and a t statistic as 1e16. Equal values are therefore recognised before any arithmetic.
 """
 
 from __future__ import annotations
@@ -16,11 +15,7 @@ from ttastats.stats.results import Bools, Floats
 
 
 def as_sample(values: ArrayLike) -> Floats:
-    """Return times or epochs as a float array, checked.
-
-    ValueError for a value that is missing, not finite or not positive: logs are taken of every
-    sample here, and which runs to leave out is for the caller to say.
-    """
+    """Return times or epochs as a float array; ValueError if one is not finite and positive."""
     sample = np.asarray(values, dtype=np.float64)
     if not bool(np.all(np.isfinite(sample) & (sample > 0))):
         raise ValueError("times and epochs must be finite and positive")

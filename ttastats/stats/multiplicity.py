@@ -30,7 +30,6 @@ def adjust_p_values(p_values: PValues, *, fdr: bool = False) -> tuple[float | No
     """Return p values adjusted for multiple tests (Holm 1979), None where there was no test.
 
     With ``fdr`` they are adjusted to the false discovery rate (Benjamini and Hochberg 1995).
-    Unknown p values stay unknown and do not count as tests.
     """
     known = [p for p in p_values if p is not None]
     order, m = np.argsort(known, kind="stable"), len(known)
@@ -67,8 +66,6 @@ def geometric_mean_speedup(ratios: Sequence[Ratio], *, confidence: float = 0.95)
     """Return the geometric mean of speedups over matched benchmarks, with its interval.
 
     SE = sqrt(sum SE_k^2) / K: for these benchmarks, not for others one might have chosen.
-    A benchmark without an interval leaves none for the mean, one without a finite speedup
-    leaves no mean.
     """
     speedups = [ratio.estimate for ratio in ratios]
     known = [s for s in speedups if s is not None and 0 < s < math.inf]

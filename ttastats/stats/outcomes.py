@@ -21,10 +21,9 @@ Estimand = Literal["mean", "geomean"]
 
 
 class Epochs(Struct, frozen=True, eq=False):
-    """Epochs to target of the runs of one side that reached it, shape (n_reached,).
+    """Epochs (or another unit) to target of the runs of one side that reached it, (n_reached,).
 
     ``evaluation_interval``: epochs between two evaluations where the time ends, None if unknown.
-    Any other unit of progress serves as well, as long as one side keeps to one.
     """
 
     epochs: Floats
@@ -35,9 +34,8 @@ class Epochs(Struct, frozen=True, eq=False):
 class Outcomes:
     """Seconds until success, or until the run stopped, and whether it reached; shape (n,).
 
-    ``clusters`` numbers the setup each run belongs to, from 0, where several are pooled: then
-    setups and not runs are independent. None: every run is. ``blocks`` numbers the session (or
-    machine, day) each was made in, alike on both sides, where these are compared within blocks.
+    ``clusters`` numbers the setup of each run where several are pooled and are what is independent;
+    ``blocks`` its session (or machine, day), alike on both sides, to compare within these.
     """
 
     times: Floats
@@ -72,9 +70,8 @@ def make_outcomes(
 ) -> Outcomes:
     """Return the outcomes of the runs of one side; by default all reached the target.
 
-    ``clusters``: a label per run, shape (n,); labels that are all equal, or all different, say
-    no more than none. ValueError for times that are not positive (0 is allowed of a run that
-    failed), and for progress that is not.
+    ``clusters``: a label per run, shape (n,). ValueError for times (but 0 of a run that failed) and
+    progress that are not positive.
     """
     success = np.full(np.shape(times), True) if reached is None else reached
     sample, success = as_outcomes(times, success)
@@ -95,9 +92,8 @@ def number_clusters(clusters: ArrayLike | None, n: int) -> NDArray[np.intp] | No
 def time_term(side: Outcomes, estimand: Estimand = "mean") -> LogTerm:
     """Return the mean, geometric mean or, if a run failed, expected time to a success of a side.
 
-    The variance of its log is the delta method's, from the influence of every run on the log
-    of the estimate; where setups are pooled, from the sums over each (the cluster-robust
-    variance with K/(K-1): Liang and Zeger 1986), with K-1 degrees of freedom.
+    The variance of its log is the delta method's, from the influence of every run; where setups are
+    pooled, from the sums over each (with K/(K-1): Liang and Zeger 1986), with K-1 df.
     """
     if side.all_reached and estimand == "geomean":
         logs = np.log(side.times)
@@ -114,10 +110,9 @@ def time_term(side: Outcomes, estimand: Estimand = "mean") -> LogTerm:
 def expected_time(times: ArrayLike, reached: ArrayLike) -> LogTerm:
     """Return the expected time to a success with failures paid for, with its variance.
 
-    The seconds of all runs over the number of successes, infinite without one. It assumes what one
-    would do in practice: start again, with the same stopping rule, until a run succeeds (Auger and
-    Hansen 2005). With s_i the successes, IF_i = T_i/mean(T) - s_i/mean(s) and the variance of its
-    log is sum(IF^2)/(n(n-1)).
+    The seconds of all runs over the number of successes, infinite without one: one would start
+    again until a run succeeds (Auger and Hansen 2005). With s_i the successes, the variance of its
+    log is sum(IF^2)/(n(n-1)) of IF_i = T_i/mean(T) - s_i/mean(s).
     """
     side = make_outcomes(times, reached)
     return time_term(side) if side.n_reached else LogTerm(math.inf, None, 0.0)
@@ -154,10 +149,7 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[f
 
 
 def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> float:
-    """Return the one-sided lower bound of the fraction that reaches, by Clopper and Pearson.
-
-    "Fails at most x of the time" with x = 1 minus it: 0.45 for 5 of 5, 0.26 for 10 of 10.
-    """
+    """Return the one-sided lower bound of the fraction that reaches, by Clopper and Pearson."""
     if not successes:
         return 0.0
     return float(special.betaincinv(successes, n - successes + 1, 1 - confidence))
@@ -179,34 +171,24 @@ def newcombe_difference(
 
 
 def fisher_p(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
-    """Return the two-sided p of Fisher's exact test of equal fractions reached.
-
-    Two-sided: all tables no more likely than the one observed.
-    """
+    """Return the p of Fisher's exact test: of all tables no more likely than the one observed."""
     total = successes_a + successes_b
     p = _success_probabilities(total, n_a, n_b)
     return min(1.0, float(p[p <= p[successes_a - max(0, total - n_b)] * (1 + 1e-7)].sum()))
 
 
 def fails_more_p(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
-    """Return the one-sided p of Fisher's exact test of "B fails no more often than A".
-
-    It is the share of the tables with these margins in which B succeeds no more often than it did
-    (Fisher 1935).
-    """
+    """Return the one-sided p of Fisher's exact test of "B fails no more often than A"."""
     total = successes_a + successes_b
     p = _success_probabilities(total, n_b, n_a)
     return min(1.0, float(p[: successes_b - max(0, total - n_a) + 1].sum()))
 
 
 def _success_probabilities(total: int, n: int, other: int) -> Floats:
-    """Return the probability of each number of successes among n, given the total of both sides.
-
-    It is that of `scipy.stats.hypergeom`, whose import takes longer than a comparison.
-    """
+    """Return the probability of each number of successes among n, given the total of both sides."""
+    # As `scipy.stats.hypergeom`, whose import takes longer than a comparison.
     k = np.arange(max(0, total - other), min(n, total) + 1, dtype=np.float64)
     counts = np.stack([k, n - k, total - k, other - total + k])
     log_p = -special.gammaln(counts + 1).sum(axis=0)
     weights = np.exp(log_p - log_p.max())
-    shares: Floats = weights / weights.sum()
-    return shares
+    return np.asarray(weights / weights.sum(), np.float64)

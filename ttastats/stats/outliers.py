@@ -24,13 +24,11 @@ _LEAST_GAP = 1.1
 
 
 def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the modified z-score of every value's logarithm; 0 where it is undefined.
+    """Return the modified z-score of the logarithms of groups, shape (..., n); 0 where undefined.
 
-    It is 0.6745 (x - median) / MAD, with the median absolute deviation in the place of the
-    deviation, which an outlier would widen (Iglewicz & Hoaglin 1993, How to Detect and Handle
-    Outliers, section 3.3). Where more than half of the values are equal, the mean absolute
-    deviation takes its place, with 1 / 1.2533. Values are positive, of shape (n,), or (groups, n)
-    of groups that have n values each.
+    It is 0.6745 (x - median) / MAD (Iglewicz & Hoaglin 1993, How to Detect and Handle Outliers,
+    section 3.3). Where more than half of the values are equal, the mean absolute deviation takes
+    the place of the median's, with 1 / 1.2533.
     """
     if values.shape[-1] < LEAST:
         return np.zeros(values.shape)
@@ -52,24 +50,19 @@ def find_outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def count_faster(times: NDArray[np.float64]) -> int | None:
-    """Return how many times belong to the faster of two speeds, None if there is only one.
-
-    The times are split where the gap between neighbouring logarithms is largest beside the pooled
-    standard deviation of the logarithms of the two parts (denominator n - 2). They have two speeds
-    if that ratio exceeds 32 / (n - 2), and 3, and the gap is a factor of 1.1 or more. Of lognormal
-    times the ratio does not depend on the spread; in 4,000 simulated groups for each n from 4 to 50
-    chance alone passes the limit in 1.3 % at n = 4, in at most 1 % from n = 5.
-
-    ``times``: shape (n,), in any unit and order; None where one is not positive and finite. Times
-    per epoch or per step show the hardware better than whole runs, which stop at one evaluation or
-    the next: of 201 entries of MLPerf v5.0, 38 have two groups of run times, and none has two of
-    times per epoch or sample.
-    """
+    """Return how many times, shape (n,), belong to the faster of two speeds, None of one speed."""
     return int(speed_splits(times[None])[0]) or None
 
 
 def speed_splits(times: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return how many times of each group, (groups, n), are of the faster of two; 0 of one."""
+    """Return how many times of each group, (groups, n), belong to the faster of two speeds, or 0.
+
+    The times are split where the gap between neighbouring logarithms is largest beside the pooled
+    standard deviation of the logarithms of the two parts (denominator n - 2). They have two speeds
+    if that ratio exceeds 32 / (n - 2), and 3, and the gap is a factor of 1.1 or more: of simulated
+    lognormal times 1.3 % pass at n = 4, at most 1 % from n = 5. Times per epoch or step show the
+    hardware better than whole runs, which stop at one evaluation or the next.
+    """
     n = times.shape[1]
     faster = np.zeros(len(times), dtype=np.intp)
     if n < 2 * _LEAST_OF_A_SPEED:
@@ -95,23 +88,17 @@ def speed_splits(times: NDArray[np.float64]) -> NDArray[np.intp]:
     return faster
 
 
-#: A sample without stragglers is taken to have one in so many cases of a hundred.
-_FALSE_ALARMS = 0.01
-
-
 def has_straggler(values: NDArray[np.float64]) -> bool:
     """Return whether the largest of some positive values, shape (n,), is far above the others.
 
-    Grubbs' one-sided test on the logarithms (Grubbs 1969, Technometrics 11, 1-21), at 1 %, with
-    the smallest difference above; False for fewer than three values.
+    Grubbs' one-sided test of the logarithms at 1 % (Grubbs 1969, Technometrics 11, 1-21).
     """
     n = values.size
     if n < 3 or values.max() <= float(np.median(values)) * (1.0 + LEAST_AWAY):
         return False
     logs = np.log(values)
-    spread = float(logs.std(ddof=1))
-    largest = float(logs.max() - logs.mean()) / spread
-    return bool(largest > grubbs_limit(n, 2.0 * _FALSE_ALARMS))
+    largest = float(logs.max() - logs.mean()) / float(logs.std(ddof=1))
+    return largest > grubbs_limit(n, 0.02)
 
 
 def grubbs_limit(n: int, level: float) -> float:

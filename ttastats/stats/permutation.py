@@ -1,11 +1,8 @@
-"""Whether a difference could be an accident of which run carries which label.
+"""Could a difference be an accident of which run carries which label?
 
-All splits of the pooled runs into sides of the observed sizes are equally likely if both
-sides have the same distribution. p is the share of splits that are at least as extreme as
-the one observed, by enumeration where that is cheap and by seeded random splits otherwise.
-
-Ranks ask who is first, not by how much: with two-valued epochs they may call a difference where
-the mean times are equal. Tests of them are a second opinion, never the verdict.
+p is the share of splits of the pooled runs that are at least as extreme as the one observed, by
+enumeration where that is cheap and by seeded random splits otherwise. Tests of ranks are a second
+opinion, never the verdict: with two-valued epochs they may call a difference of equal mean times.
 """
 
 from __future__ import annotations
@@ -41,10 +38,8 @@ def permutation_test(
 ) -> float:
     """Return the two-sided p of a permutation test of the mean log of positive values.
 
-    Studentised when the sides differ in size and both have 2 runs, which keeps
-    it honest when the spreads differ (Janssen 1997); with equal sizes that changes nothing.
-    Splits are ordered by the difference of mean logs, over its Welch standard error when
-    studentised. ValueError where random splits are needed and no ``rng`` is given.
+    Where the sides differ in size and both have 2 runs, splits are ordered by Welch's t, which
+    keeps the test honest when the spreads differ (Janssen 1997).
     """
     a, b = as_sample(times_a), as_sample(times_b)
     studentised = a.size != b.size and min(a.size, b.size) > 1
@@ -62,8 +57,8 @@ def permute_scores(
 ) -> float:
     """Return the permutation p of the difference in mean score of the first ``n_a`` and the rest.
 
-    ``scores``: shape (n_a + n_b,), any finite numbers: logs or ranks. The
-    two-sided p counts splits by the size of the statistic, not twice the smaller tail.
+    ``scores``: shape (n_a + n_b,), logs or ranks. The p counts splits by the size of the statistic,
+    not twice the smaller tail. ValueError where random splits are needed and no ``rng`` is given.
     """
     n_b = scores.size - n_a
     exact = number_of_splits(n_a, n_b) <= ENUMERATED_SPLITS
@@ -96,8 +91,8 @@ def permute_within_blocks(
 ) -> float:
     """Return the permutation p where runs change sides within their block only.
 
-    ``scores`` and ``blocks``: shape (n_a + n_b,). Blocks weigh n_a n_b / (n_a + n_b), so that
-    splits are ordered by how far the sum of A lies from that of its blocks' means.
+    Blocks weigh n_a n_b / (n_a + n_b): splits are ordered by how far the sum of A lies from that of
+    its blocks' means.
     """
     exact = number_of_splits_within(blocks, n_a) <= ENUMERATED_SPLITS
     sums, observed, size = np.zeros(1 if exact else DRAWS), 0.0, 0.0
@@ -150,8 +145,7 @@ def _split_statistic(features: Floats, n: int, studentised: bool) -> Callable[[F
 def _variance_of_mean(sums: Floats, n: int, scale: float) -> Floats:
     squares = sums[1] - sums[0] ** 2 / n
     # What cancellation leaves of equal values is noise, and would make t finite by chance.
-    clean: Floats = np.where(squares <= 1e-12 * scale, 0.0, squares) / (n - 1) / n
-    return clean
+    return np.where(squares <= 1e-12 * scale, 0.0, squares) / (n - 1) / n
 
 
 @lru_cache(maxsize=1)  # 15 MB at most; every row of a page asks for those of the same sizes
@@ -167,9 +161,8 @@ def _random_sums(
 ) -> Iterator[Floats]:
     """Yield sums of the features over random choices of ``n`` runs.
 
-    Shuffling 200 000 runs ten thousand times takes half a minute. A coin per run is ten
-    times faster; it selects too many or too few, and as coins know no order the surplus may
-    be dropped, or the shortfall added, at random without favouring any choice.
+    A coin per run is ten times faster than to shuffle; it selects too many or too few, and as coins
+    know no order the surplus is dropped, or the shortfall added, without favouring any choice.
     """
     size = features.shape[1]
     threshold = round(256 * n / size)
@@ -189,10 +182,7 @@ def _random_sums(
 
 
 def number_of_splits(n_a: int, n_b: int) -> float:
-    """Return how many ways there are to split the pooled runs, at most 1e300.
-
-    The exact binomial coefficient of 200 000 runs takes a second and 60 000 digits.
-    """
+    """Return how many ways there are to split the pooled runs, at most 1e300."""
     if n_a + n_b <= 1000:
         return float(math.comb(n_a + n_b, n_a))
     log_number = math.lgamma(n_a + n_b + 1) - math.lgamma(n_a + 1) - math.lgamma(n_b + 1)
@@ -200,10 +190,8 @@ def number_of_splits(n_a: int, n_b: int) -> float:
 
 
 def smallest_p(n_a: int, n_b: int) -> float:
-    """Return the smallest two-sided p of an exact test of these sizes: 0.0079 for 5 and 5.
-
-    With equal sizes the mirrored split is always as extreme, so it takes two of them.
-    """
+    """Return the smallest two-sided p of an exact test of these sizes: 0.0079 for 5 and 5."""
+    # With equal sizes the mirrored split is always as extreme.
     return (2 if n_a == n_b else 1) / number_of_splits(n_a, n_b)
 
 
@@ -219,8 +207,7 @@ def midranks(values: Floats) -> Floats:
     """Return ranks from 1, ties sharing the mean of theirs; infinite values are tied last."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    ranks: Floats = ((last - counts + 1 + last) / 2)[inverse]
-    return ranks
+    return np.asarray(((last - counts + 1 + last) / 2)[inverse], np.float64)
 
 
 def _pooled_ranks(
@@ -244,10 +231,7 @@ def mann_whitney_p(
     rng: np.random.Generator | None = None,
     draws: int = DRAWS,
 ) -> float:
-    """Return the two-sided p of the Mann-Whitney test with ties (1947), sampled if large.
-
-    Failed runs (``reached`` false) rank last and tie.
-    """
+    """Return the two-sided p of the Mann-Whitney test; runs that failed rank last and tie."""
     ranks, n_a = _pooled_ranks(times_a, times_b, reached_a, reached_b)
     return permute_scores(ranks, n_a, rng=rng, draws=draws)
 

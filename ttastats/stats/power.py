@@ -10,14 +10,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from scipy import special
 
-from ttastats.stats.quantiles import two_sided_t
-from ttastats.stats.results import Floats
+from ttastats.stats.quantiles import gauss_nodes, two_sided_t
 from ttastats.stats.unseen import unseen_share
 
 _POWER = 0.8
@@ -43,13 +41,9 @@ def runs_needed(
 ) -> int | None:
     """Return the smallest number of runs per side that shows ``ratio`` at this power, or None.
 
-    ``ratio`` and its inverse are equally hard.
-
-    ``epoch_shifts``: by what share of each side's mean time one evaluation interval more in every
-    run would change it, 0 where epochs vary, infinite where nobody knows; the claim then has to
-    hold for epochs not seen as well (:mod:`ttastats.stats.unseen`). For a claim that a side is
-    not slower by more than a margin, when both are equally fast, ``ratio`` is 1 + margin and
-    ``alpha`` twice the one-sided level: the other tail adds less than a thousandth of power.
+    ``epoch_shifts``: those of :class:`ttastats.stats.speedup.Speedup`; the claim then has to hold
+    for epochs not seen as well. For a claim that a side is not slower by more than a margin, when
+    both are equally fast, ``ratio`` is 1 + margin and ``alpha`` twice the one-sided level.
     """
     effect = abs(math.log(ratio))
 
@@ -68,16 +62,16 @@ def detectable_ratio(
 ) -> float | None:
     """Return the smallest ratio above 1 that ``n`` runs per side show with this power.
 
-    None where no ratio is: of one run, or because nothing bounds what epochs not seen could change.
+    None of one run, or where nothing bounds what epochs not seen could change.
     """
     if n < 2:
         return None
     if cv == 0.0:
         return 1.0
-    if math.isinf(_unseen_shift(epoch_shifts, n, alpha)):
+    unseen = _unseen_shift(epoch_shifts, n, alpha)
+    if math.isinf(unseen):
         return None
-    near = math.sqrt(2 * math.log1p(cv**2) / n) * _normal_shift(power, alpha)
-    near = math.hypot(near, _unseen_shift(epoch_shifts, n, alpha))
+    near = math.hypot(math.sqrt(2 * math.log1p(cv**2) / n) * _normal_shift(power, alpha), unseen)
     return math.exp(
         _smallest_effect(lambda x: power_of_effect(x, n, cv, alpha, epoch_shifts), power, near)
     )
@@ -86,11 +80,10 @@ def detectable_ratio(
 def runs_for_mean(
     effect: float, sd: float, *, samples: Literal[1, 2], level: float, sigma_known: bool = False
 ) -> int | None:
-    """Return the smallest number of runs that shows a mean to be better by ``effect``.
+    """Return the smallest number of runs that shows a mean to be better by ``effect``, or None.
 
-    With a power of 80 %, by a t test at a one-sided ``level``, or a z test; of a two-sided one it
-    is half, whose other tail adds next to no power. Of one sample against a number, or of two
-    against each other. None where no number of runs does.
+    With a power of 80 %, by a t test (or z test) at a one-sided ``level``: of one sample against a
+    number, or of two against each other.
     """
 
     def enough(n: int) -> bool:
@@ -107,10 +100,9 @@ def runs_for_mean(
 def detectable_difference(n: int, sds: tuple[float, float]) -> float:
     """Return the smallest difference of two means that Welch's t test shows with 80 % power.
 
-    ``n``: runs per side. ``sds``: the standard deviation of one run on each side, in the unit of
-    the result. The test is two-sided, at 5 %. Its power is integrated over the variances that
-    samples of ``n`` normal values show. A noncentral t with Welch's degrees of freedom gives too
-    small a difference: with 3 runs per side of equal spread, that one has a power of 70 %.
+    The test is two-sided, at 5 %, of ``n`` runs per side with the standard deviations ``sds``. Its
+    power is integrated over the variances that samples of normal values show: a noncentral t with
+    Welch's degrees of freedom would have a power of 70 % with 3 runs per side of equal spread.
     """
     df, quantiles = n - 1, (np.arange(_VARIANCES) + 0.5) / _VARIANCES
     shown = 2 * special.gammaincinv(df / 2, quantiles) / df / n  # of a mean, for a variance of 1
@@ -130,9 +122,9 @@ def power_of_effect(
 ) -> float:
     """Return the power of Welch's test for a log ratio of ``effect`` >= 0 (noncentral t).
 
-    With ``n`` runs a side Welch's statistic is the pooled one, but its degrees of freedom,
-    (n-1)(1+r)^2/(1+r^2), depend on the ratio r of the sample variances, which is independent of it.
-    With unseen epochs the limit is hardly that of the spread seen, and a normal tail will do.
+    Welch's statistic is the pooled one, but its degrees of freedom, (n-1)(1+r)^2/(1+r^2), depend on
+    the ratio r of the sample variances, which is independent of it. With unseen epochs the limit is
+    hardly that of the spread seen, and a normal tail will do.
     """
     variance = 2 * math.log1p(cv**2) / n
     extra = _unseen_shift(epoch_shifts, n, alpha)
@@ -146,8 +138,9 @@ def power_of_effect(
         return float(special.ndtr(shift - math.hypot(critical, extra / se)))
     if n > _POOLED_FROM:
         return 1 - _lower_tail(critical, df, shift) + _lower_tail(-critical, df, shift)
-    nodes, weights = _quadrature()
-    ratio = special.fdtri(n - 1, n - 1, nodes)
+    # Half of the nodes between 0 and 1: a ratio and its inverse have the same degrees of freedom.
+    nodes, weights = (each[:16] for each in gauss_nodes(32))
+    ratio = special.fdtri(n - 1, n - 1, (nodes + 1) / 2)
     own_df = (n - 1) * (1 + ratio) ** 2 / (1 + ratio**2)
     limits = special.stdtrit(own_df, 1 - alpha / 2)
     below, above = (np.nan_to_num(special.nctdtr(df, shift, t)) for t in (-limits, limits))
@@ -156,16 +149,6 @@ def power_of_effect(
 
 _POOLED_FROM = 30
 """With more runs Welch's degrees of freedom are near 2(n-1), and the power differs by < .003."""
-
-
-@lru_cache(maxsize=1)
-def _quadrature() -> tuple[Floats, Floats]:
-    """Return nodes between 0 and 1/2, shape (16,), and their weights, by Gauss and Legendre.
-
-    They are half of 32 between 0 and 1: a ratio and its inverse have the same degrees of freedom.
-    """
-    nodes, weights = np.polynomial.legendre.leggauss(32)
-    return (nodes[:16] + 1) / 2, weights[:16]
 
 
 def _unseen_shift(epoch_shifts: Shifts, n: int, alpha: float) -> float:
@@ -178,8 +161,7 @@ def _unseen_shift(epoch_shifts: Shifts, n: int, alpha: float) -> float:
 
 def _lower_tail(t: float, df: float, shift: float) -> float:
     """Return P(T <= t) of the noncentral t; SciPy gives NaN where it is too small to compute."""
-    tail = float(special.nctdtr(df, shift, t))
-    return 0.0 if math.isnan(tail) else tail
+    return float(np.nan_to_num(special.nctdtr(df, shift, t)))
 
 
 def _normal_shift(power: float, alpha: float) -> float:
@@ -188,10 +170,7 @@ def _normal_shift(power: float, alpha: float) -> float:
 
 
 def _first_enough(enough: Callable[[int], bool], low: int, most: int, near: int = 0) -> int | None:
-    """Return the smallest n from `low` on for which a monotone condition holds, None above `most`.
-
-    The search begins at `near`.
-    """
+    """Return the smallest n from `low` to `most` for which a monotone condition holds."""
     high = min(max(near, low), most)
     while not enough(high):
         if high == most:
@@ -201,10 +180,10 @@ def _first_enough(enough: Callable[[int], bool], low: int, most: int, near: int 
 
 
 def _smallest_effect(power_at: Callable[[float], float], power: float, near: float) -> float:
-    """Return the smallest effect with the given power, found by bisection.
+    """Return the smallest effect with the given power; the search begins around `near`.
 
-    The search begins around `near`. It goes by regula falsi, in which an end that stays twice
-    counts half (Illinois: Dowell and Jarratt 1971, BIT 11, 168-174).
+    It goes by regula falsi, in which an end that stays twice counts half (Illinois: Dowell and
+    Jarratt 1971, BIT 11, 168-174).
     """
     low, high = 0.9 * near, 1.1 * near or 1e-3
     below, above = power_at(low) - power, power_at(high) - power
@@ -213,20 +192,17 @@ def _smallest_effect(power_at: Callable[[float], float], power: float, near: flo
     while above < 0:
         low, below, high = high, above, 2 * high
         above = power_at(high) - power
-    last = 0
+    if below >= 0:
+        return low
+    was_above: bool | None = None
     for _ in range(60):
-        if below >= 0:
-            return low
         middle = high - above * (high - low) / (above - below)
         excess = power_at(middle) - power
-        if abs(excess) < 1e-13:
+        if abs(excess) < 1e-13 or high - low < 1e-13 * high:
             return middle
-        side = 1 if excess > 0 else -1
-        if side > 0:
-            high, above, below = middle, excess, below / 2 if last == side else below
+        if excess > 0:
+            high, above, below = middle, excess, below / 2 if was_above is True else below
         else:
-            low, below, above = middle, excess, above / 2 if last == side else above
-        last = side
-        if high - low < 1e-13 * high:
-            break
+            low, below, above = middle, excess, above / 2 if was_above is False else above
+        was_above = excess > 0
     return high

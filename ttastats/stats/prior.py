@@ -89,19 +89,13 @@ def consistent_with(logs: Sequence[Floats], priors: Sequence[Prior]) -> bool:
 
 
 def too_coarse(logs: Sequence[Floats]) -> bool:
-    """Return whether the values of a side are too coarse for a test of their means.
-
-    Of runs that take one of two values, two and two are often all different from side to side.
-    """
+    """Return whether the values of a side are too coarse for a test of their means."""
     equal = [each.size for each in logs if not np.ptp(each)]
     return len(equal) == len(logs) or max(equal, default=0) >= _EQUAL
 
 
 def moderated_ratio(a: Floats, b: Floats, of_a: Prior, of_b: Prior, confidence: float) -> Ratio:
-    """Return B over A by a moderated t test, each side with its prior; Welch's for df 0.
-
-    The ratio is that of geometric means. p is 1 where there is no variance.
-    """
+    """Return B over A of geometric means by a moderated t test, each side with its prior."""
     terms = []
     for side, prior in ((a, of_a), (b, of_b)):
         df = side.size - 1.0

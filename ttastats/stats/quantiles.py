@@ -1,20 +1,22 @@
-"""Which quantiles and tails the intervals need.
+"""Which quantiles, tails and roots the intervals need.
 
-``scipy.special`` has them all and imports in a tenth of the time of ``scipy.stats``.
+``scipy.special`` imports in a tenth of the time of ``scipy.stats`` or ``scipy.optimize``.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import lru_cache
 
+import numpy as np
 from scipy import special
+
+from ttastats.stats.results import Floats
 
 
 def two_sided_t(df: float, confidence: float) -> float:
-    """Return Student's critical value of a two-sided interval, 1.96 for infinite ``df``, 0.95.
-
-    ValueError unless the confidence lies strictly between 0 and 1.
-    """
+    """Return Student's critical value of a two-sided interval; ``df`` may be infinite."""
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
     if math.isinf(df):
@@ -32,3 +34,18 @@ def t_tail(df: float, t: float) -> float:
 def chi2_quantile(probability: float, df: float) -> float:
     """Return a quantile of the chi-squared distribution."""
     return 2.0 * float(special.gammaincinv(df / 2, probability))
+
+
+def bisect_root(increasing: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a function that increases crosses 0, an end if it does not in between."""
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if increasing(middle) < 0 else (low, middle)
+    return (low + high) / 2
+
+
+@lru_cache
+def gauss_nodes(count: int) -> tuple[Floats, Floats]:
+    """Return the nodes of Gauss and Legendre between -1 and 1, and their weights."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return np.asarray(nodes, np.float64), np.asarray(weights, np.float64)

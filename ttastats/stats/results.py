@@ -1,7 +1,6 @@
-"""What a statistic hands back, and the words of verdicts.
+"""What a statistic returns, and the words of verdicts.
 
-Unknown is ``None`` and never NaN; infinite is ``math.inf``. Seconds and fractions,
-never minutes or percent. Flags travel with the result; only the caller shows them.
+Unknown is ``None`` and never NaN; infinite is ``math.inf``. Seconds and fractions, never percent.
 """
 
 from __future__ import annotations
@@ -44,11 +43,7 @@ Withheld = Literal["few_runs", "repeated_times", "unusual_run", "parts_cancel", 
 
 
 class Estimate(Struct, frozen=True):
-    """One quantity of one sample with its interval.
-
-    ``low`` and ``high`` are None where no interval can be given, and ``withheld`` may say why;
-    ``n`` counts the runs behind it.
-    """
+    """One quantity of a sample of ``n`` runs with its interval, or why that is ``withheld``."""
 
     estimate: float | None
     low: float | None
@@ -59,10 +54,9 @@ class Estimate(Struct, frozen=True):
 
 
 class Ratio(Struct, frozen=True):
-    """A over B with an interval made on the log scale; above 1 means A is the larger.
+    """A over B with an interval made on the log scale; of two times it is the speedup of B.
 
-    Of two times to accuracy it is the speedup: above 1 means B is faster. ``p_value``
-    is the two-sided p of "the ratio is 1", dual to the interval. ``se_log`` and ``df``
+    ``p_value`` is the two-sided p of "the ratio is 1", dual to the interval. ``se_log`` and ``df``
     are the standard error and Satterthwaite degrees of freedom of the log ratio.
     """
 

@@ -56,8 +56,7 @@ def target_grid(
     """Return round targets between the worst first value and the best value all runs reached.
 
     The multiples of 1, 2 or 5 times a power of ten, of the smallest such step that makes no more
-    than ``points`` of them, easiest first. Empty when a run has no finite value, and the best value
-    alone when no such multiple lies between: there is no range.
+    than ``points`` of them, easiest first; the best value alone when no such multiple lies between.
     """
     hardest = hardest_common_target(curves, higher_is_better=higher_is_better)
     if hardest is None:

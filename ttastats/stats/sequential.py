@@ -10,9 +10,8 @@ is the one whose level is that of the look (repeated confidence intervals: Jenni
 
 Boundaries are those of a normal mean with known variance, by recursive integration (Armitage,
 McPherson and Rowe 1969), carried to Student's t as levels (Jennison and Turnbull 2000, section
-3.6). Times to a target are no normal means of known variance: with all of the error spent, looks
-at skewed times against constant ones were wrong in up to 9 %, so that half of it is spent
-(docs/statistics.md).
+3.6). With all of the error spent, looks at skewed times against constant ones were wrong in up to
+9 %, so that half of it is spent (docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ import numpy as np
 from msgspec import Struct
 from scipy import special
 
-from ttastats.stats.quantiles import two_sided_t
+from ttastats.stats.quantiles import bisect_root, gauss_nodes, two_sided_t
 from ttastats.stats.results import Floats
 
 FIRST_LOOK = 3
@@ -57,10 +56,9 @@ class Look(Struct, frozen=True):
         return 2 * float(special.ndtr(-boundaries(alpha, self.n, self.most)[-1]))
 
     def p_value(self, p_value: float) -> float:
-        """Return the p over all looks: the smallest total error at which this look decides.
+        """Return the p over all looks: the smallest total error at which this look decides, or 1.
 
-        1 where none does. It is no p of one look: p values of several looks may be compared with
-        alpha, each of them, and the chance that one is below it is at most alpha.
+        The chance that that of any look is below alpha is at most alpha.
         """
         smallest = max(p_value, _SMALLEST_P)
         alpha = smallest
@@ -80,10 +78,7 @@ _SMALLEST_P = 1e-15
 
 @lru_cache(maxsize=4096)
 def boundaries(alpha: float, n: int, most: int) -> tuple[float, ...]:
-    """Return the critical values of |Z| at the looks from the first to `n` runs a side.
-
-    The error spent by a look is in proportion to its runs.
-    """
+    """Return the critical values of |Z| at the looks from the first to `n` runs a side."""
     looks = range(FIRST_LOOK, n + 1)
     return critical_values(looks, [_SHARE * alpha * runs / most for runs in looks])
 
@@ -95,6 +90,7 @@ def critical_values(looks: Sequence[int], spending: Sequence[float]) -> tuple[fl
     from look to look is the density of sums that crossed no boundary yet.
     """
     critical: list[float] = []
+    nodes, shares = gauss_nodes(_NODES)
     places, weights = np.zeros(1), np.ones(1)
     before, last = 0.0, 0
     for runs, by_now in zip(looks, spending, strict=True):
@@ -103,28 +99,19 @@ def critical_values(looks: Sequence[int], spending: Sequence[float]) -> tuple[fl
         before, last = by_now, runs
         critical.append(end / math.sqrt(runs))
         # Places between the ends, and the probability that each stands for after the step.
-        nodes, shares = _gauss_nodes()
         density = np.exp(-(((end * nodes[:, None] - places) / step) ** 2) / 2) @ weights
         places = end * nodes
         weights = density * shares * end / (step * math.sqrt(2 * math.pi))
     return tuple(critical)
 
 
-def _tail_cut(places: Floats, weights: Floats, step: float, spent_now: float) -> float:
+def _tail_cut(places: Floats, weights: Floats, step: float, spent: float) -> float:
     """Return the sum beyond which, on either side, so much probability lies."""
-    low, high = 0.0, float(np.abs(places).max()) + _FAR * step
-    for _ in range(60):
-        middle = (low + high) / 2
-        # The density is symmetric: twice the tail above is both.
-        beyond = 2 * float(weights @ special.ndtr((places - middle) / step))
-        low, high = (middle, high) if beyond > spent_now else (low, middle)
-    return (low + high) / 2
-
-
-@lru_cache(maxsize=1)
-def _gauss_nodes() -> tuple[Floats, Floats]:
-    nodes, shares = np.polynomial.legendre.leggauss(_NODES)
-    return np.asarray(nodes, dtype=np.float64), np.asarray(shares, dtype=np.float64)
+    far = float(np.abs(places).max()) + _FAR * step
+    # The density is symmetric: twice the tail above is both.
+    return bisect_root(
+        lambda end: spent - 2 * float(weights @ special.ndtr((places - end) / step)), 0.0, far
+    )
 
 
 _REPLICATES = 4000

@@ -58,7 +58,7 @@ def separable(sources: Sequence[Labels], fixed: Floats) -> list[bool]:
 def variance_parts(y: Floats, sources: Sequence[Labels], fixed: Floats) -> list[Part]:
     """Return each source's share of the variance of logs, and last the residual's.
 
-    The sources can be told apart; `fixed` is the design of what is no source, with the mean.
+    `fixed` is the design of what is no source, with the mean.
     """
     if np.ptp(y) < _NOTHING:
         return [Part()] * (len(sources) + 1)
@@ -81,14 +81,12 @@ def variance_parts(y: Floats, sources: Sequence[Labels], fixed: Floats) -> list[
             others / others.sum(),
         )[0]
 
+    few = sum(np.unique(labels).size for labels in sources) <= _MOST
     parts = []
     for place, share in enumerate(shares.tolist()):
-        low, high = (
-            _share_limits(lambda at, each: profile_loss(at, each) - most, place, share)
-            if sum(np.unique(labels).size for labels in sources) <= _MOST
-            else (None, None)
-        )
-        p = None
+        low = high = p = None
+        if few:
+            low, high = _share_limits(partial(profile_loss, place), most, share)
         if place < len(sources):
             gain = max(profile_loss(place, 0.0) - best, 0.0)
             p = float(special.chdtrc(1, gain)) / 2 if share > _NEARLY else 1.0
@@ -149,9 +147,7 @@ def _minimise(of: Callable[[Floats], float], start: Floats) -> tuple[float, Floa
     return float(best.fun), _shares_of_cuts(best.x)
 
 
-def _share_limits(
-    over: Callable[[int, float], float], place: int, share: float
-) -> tuple[float, float]:
+def _share_limits(loss: Callable[[float], float], most: float, share: float) -> list[float]:
     """Return the interval of a share: where its loss rises by more than the limit."""
     from scipy import optimize  # costs start-up time
 
@@ -159,11 +155,12 @@ def _share_limits(
     ends = []
     for end in (0.0, 1.0):
         far = min(max(end, _NEARLY), 1 - _NEARLY)
-        if over(place, inner) >= 0:  # so sharp that the search ends beside it
+        if loss(inner) >= most:  # so sharp that the search ends beside it
             ends.append(inner)
-        elif over(place, far) <= 0:
+        elif loss(far) <= most:
             ends.append(end)
         else:
-            search = optimize.root_scalar(partial(over, place), bracket=(far, inner), xtol=1e-3)
-            ends.append(search.root)
-    return float(ends[0]), float(ends[1])
+            bracket = (far, inner)
+            search = optimize.root_scalar(lambda at: loss(at) - most, bracket=bracket, xtol=1e-3)
+            ends.append(float(search.root))
+    return ends

@@ -1,7 +1,6 @@
-"""How much faster B is than A, and how sure that is.
+"""How much faster is B than A, and how sure is that?
 
-The speedup is S = mean time of A over mean time of B: above 1 means that B is faster. Where a
-run failed, it is the ratio of expected times to a success.
+The speedup is the mean time of A over that of B or, where a run failed, of expected times.
 """
 
 from __future__ import annotations
@@ -35,11 +34,10 @@ Limits = tuple[float, float]
 class Speedup(Struct, frozen=True):
     """The speedup that is shown, and the intervals that decide about it.
 
-    ``ratio`` is shown. ``a`` and ``b`` say what runs that were not seen could change;
-    ``unseen_epochs``, that the epochs are part of it: every run of a side took the same number,
-    or nobody knows, and nobody declared them fixed. With a ``look`` all intervals and the p are
-    those that hold at every look of its plan (:mod:`ttastats.stats.sequential`). ``doubts`` are
-    the reasons these runs give to allow for failures and stragglers that were not seen.
+    ``a`` and ``b`` say what runs that were not seen could change; ``unseen_epochs``, that their
+    epochs could: every run of a side took the same number, or nobody knows, and nobody declared
+    them fixed. With a ``look`` all intervals and the p hold at every look of its plan. ``doubts``
+    are the reasons to allow for failures and stragglers that were not seen.
     """
 
     ratio: Ratio
@@ -67,10 +65,9 @@ class Speedup(Struct, frozen=True):
     ) -> Limits | None:
         """Return the interval, widened on request for unseen ``epochs`` or ``stragglers``.
 
-        The sides' own limits are combined by MOVER on the log scale (Zou and Donner 2008), and
-        what allows for more is never narrower than what does not. Where evaluation intervals
-        differ, both ends move by how much earlier than seen a side may have met its target: that
-        is a bound, not a spread. None without a variance.
+        The sides' own limits are combined by MOVER on the log scale (Zou and Donner 2008). Where
+        evaluation intervals differ, both ends move by how much earlier than seen a side may have
+        met its target. None without a variance.
         """
         if self.a is None or self.b is None:
             return None
@@ -91,10 +88,9 @@ class Speedup(Struct, frozen=True):
 
 
 def ratio_of_means(times_a: ArrayLike, times_b: ArrayLike, *, confidence: float = 0.95) -> Ratio:
-    """Return the ratio of mean times with the delta-Welch interval on its log.
+    """Return the ratio of mean times, in any common unit, with the delta-Welch interval on its log.
 
-    S = mean(T_A) / mean(T_B), SE^2 = cv_A^2/n_A + cv_B^2/n_B, Satterthwaite df. Times in any
-    common unit, shapes (n_A,) and (n_B,). With one run on a side there is no interval.
+    SE^2 = cv_A^2/n_A + cv_B^2/n_B, with Satterthwaite's df.
     """
     return ratio_between(make_outcomes(times_a), make_outcomes(times_b), confidence=confidence)
 
@@ -112,10 +108,8 @@ def ratio_between(
 ) -> Ratio:
     """Return A over B of mean times, geometric means, or expected times if a run failed.
 
-    The interval is Welch's on the log, by setups where several are pooled, or within blocks where
-    the runs have them (:mod:`ttastats.stats.blocks`). Without a success
-    on one side the ratio is 0 or infinite, a bound and no estimate: no interval, no p and the
-    flag ``no_success``; None when neither side has one.
+    The interval is Welch's on the log, by setups where several are pooled, or within blocks.
+    Without a success on one side the ratio is a bound, 0 or infinite; None when neither has one.
     """
     return _ratio(a, b, _side_terms(a, b, estimand), confidence)
 
@@ -156,10 +150,8 @@ def compute_speedup(
 ) -> Speedup:
     """Return the speedup of B over A, ready for a verdict; at a ``look`` of a plan if given.
 
-    ``epochs_fixed`` asserts that the schedule is deterministic, so that constant epochs
-    are no surprise. What is allowed for beyond the interval shown is that of the ratio of means
-    whatever the ``estimand``. ``confidence`` above 0.5. ``late``: by which share of the mean
-    time of the successes A and B may have met the target before the evaluation that shows it.
+    ``epochs_fixed`` asserts that the schedule is deterministic. ``late``: by which share of the
+    mean time of the successes A and B may have met the target before the evaluation that shows it.
     """
     equivalence_confidence(confidence)
     terms = _side_terms(a, b, estimand)
@@ -227,10 +219,8 @@ def time_saved(ratio: float) -> float:
 def loglog_slope(accelerators: Sequence[int], sides: Sequence[Outcomes]) -> Estimate:
     """Return the slope of log speedup over log accelerators: 1 is linear scaling, 0 is none.
 
-    Least squares through the log mean times of the runs of each number of accelerators, of which
-    failed ones count (ERT). The interval carries
-    the variances of those means (delta method, Satterthwaite df) and no lack of fit. None with
-    fewer than two different scales.
+    Least squares through the log expected times at each number of accelerators. The interval
+    carries their variances (delta method, Satterthwaite df) and no lack of fit.
     """
     confidence = 0.95
     runs = sum(side.n for side in sides)

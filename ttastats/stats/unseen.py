@@ -1,12 +1,9 @@
 """What runs that were not seen could change: other epochs, a straggler, a failure.
 
-A variance estimated from a sample knows nothing of what happens in one run of ten and happened
-in none of five. Two rules bound what it could do, by the share of runs that may differ although
-so few did (Clopper and Pearson 1934):
-
-- where every run took the same number of epochs, others may take one evaluation interval more
-  or less;
-- whatever the runs at hand, others may fail and be started again, or take three times as long.
+A variance knows nothing of what happens in one run of ten and happened in none of five. By the
+share of runs that may differ although so few did (Clopper and Pearson 1934), where every run took
+the same number of epochs, others may take one evaluation interval more or less; and others may fail
+and be started again, or take three times as long.
 """
 
 from __future__ import annotations
@@ -26,18 +23,13 @@ from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Flag, FlagCode, Floats
 
 STRAGGLER = 3.0
-"""An unseen straggler takes this many times as long as the mean run.
-
-A run that fails after twice the mean time costs as much if the next one reaches the target, and
-more where that may fail too.
-"""
+"""An unseen straggler takes this many times as long as the mean run, as a failed run may cost."""
 
 
 class Bounded(Struct, frozen=True):
     """The mean (or expected) time of one side, and what could be unseen in it.
 
-    ``epoch_shift``: relative change of the mean if every run took one evaluation interval more;
-    0 where epochs vary, or cannot by design, infinite where nobody knows how far they could.
+    ``epoch_shift``: relative change of the mean if every run took one evaluation interval more.
     ``late``: the share of the mean by which the target may have been met before the evaluation that
     shows it; 0 where the other side is evaluated as often.
     """
@@ -49,10 +41,7 @@ class Bounded(Struct, frozen=True):
     late: float = 0.0
 
     def straggler_share(self, confidence: float) -> float:
-        """Return the largest share of runs that may fail or straggle beyond those that did.
-
-        0.45 for 5 of 5 that reached, 0.26 for 10 of 10.
-        """
+        """Return the largest share of runs that may fail or straggle beyond those that did."""
         low = reached_at_least(self.n_reached, self.n, confidence=confidence)
         return self.n_reached / self.n - low
 
@@ -84,8 +73,7 @@ def outcome_flags(a: Outcomes, b: Outcomes) -> tuple[Flag, ...]:
     """Return flags for the reasons to expect failures or stragglers beyond those seen.
 
     A run that failed, a run that took far longer than the others of its side, or one side with at
-    least twice the runs of the other: then a rare slow run is missing from the smaller side more
-    often than from the larger. A claim allows for unseen failures only where there is a reason.
+    least twice the runs of the other, from which a rare slow run is missing less often.
     """
     flags = [
         Flag("failed_runs", f"{side.n - side.n_reached} of {side.n} runs of {name} failed")
@@ -116,9 +104,8 @@ def unseen_share(n: int, confidence: float = 0.95) -> float:
 def epoch_shift(side: Outcomes) -> float:
     """Return by what share one evaluation interval more in every run changes the mean time.
 
-    0 where the epochs of the runs that reached vary. Of a side with failures the time of the
-    successes alone can change. Infinite where epochs or their interval are unknown: to know
-    less must never allow to claim more.
+    0 where the epochs of the runs that reached vary; infinite where epochs or their interval are
+    unknown: to know less must never allow to claim more.
     """
     if side.progress is None:
         return math.inf
@@ -141,8 +128,7 @@ def cv_epochs_high(
 ) -> Floats:
     """Return the largest CV of epochs compatible with ``n`` equal values, by group.
 
-    The deviating runs, at most half of all, are placed one evaluation interval earlier, which
-    makes the CV largest, unless nothing can be earlier (``epochs <= evaluation_interval``).
+    The deviating runs are one evaluation interval earlier, or later where nothing can be earlier.
     """
     epochs, interval = np.asarray(epochs), np.asarray(evaluation_interval)
     earlier = epochs > interval

@@ -35,14 +35,12 @@ def cv_interval(
 ) -> Estimate:
     """Return the coefficient of variation (a fraction) of times with its interval.
 
-    Modified McKay limits; from 10 runs on their union with the moment-based limits, of which the
-    delta method's hold for two-valued times and Bonett's for heavy tails; when every run took the
-    same ``epochs``, an upper limit that allows for epochs not yet seen (``evaluation_interval``:
-    the epochs between two evaluations). ``ddof`` changes the estimate only.
+    Modified McKay limits; from 10 runs on their union with those of the delta method (for
+    two-valued times) and of Bonett (for heavy tails); where every run took the same ``epochs``, an
+    upper limit that allows for epochs not seen. ``ddof`` changes the estimate only.
 
-    No interval below 3 runs, of fewer than 5 of which two took the same time, of times that are
-    all equal, and of fewer than 10 runs of which one is unlike the others: how often such a run
-    comes is then unknown.
+    No interval below 3 runs, of fewer than 5 of which two took the same time, of equal times, and
+    of fewer than 10 of which one is unlike the others: how often such a run comes is unknown.
     """
     sample = as_sample(times)
     progress = None if epochs is None else as_sample(epochs)[None]
@@ -110,16 +108,12 @@ def cv_intervals(
 
 
 def has_outlier(values: Floats) -> Bools:
-    """Return whether each group has an outlier by Grubbs' test (1950) of the logs.
-
-    ``values``: shape (n,), or (groups, n) for an answer of each group.
-    """
+    """Return whether each group, shape (..., n), has an outlier by Grubbs' test of the logs."""
     logs, n = np.log(values), values.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):  # of equal values
         away = np.abs(logs - logs.mean(axis=-1, keepdims=True)).max(axis=-1)
         furthest = away / logs.std(axis=-1, ddof=1)
-    odd: Bools = ~constant_groups(values) & (furthest > grubbs_limit(n, _UNUSUAL))
-    return odd
+    return np.asarray(~constant_groups(values) & (furthest > grubbs_limit(n, _UNUSUAL)))
 
 
 def vangel_limits(cv: ArrayLike, n: int, confidence: float = 0.95) -> tuple[Floats, Floats]:
@@ -130,17 +124,13 @@ def vangel_limits(cv: ArrayLike, n: int, confidence: float = 0.95) -> tuple[Floa
         radicand = ((chi2 + 2) / n - 1) * cv**2 + chi2 / (n - 1)
         roots = np.sqrt(np.maximum(radicand, 0.0))
         infinite = np.full(np.shape(cv), np.inf)
-        limits: Floats = np.divide(cv, roots, out=infinite, where=radicand > 0)
-        return limits
+        return np.asarray(np.divide(cv, roots, out=infinite, where=radicand > 0), np.float64)
 
     return limit(chi2_quantile(1 - tail, n - 1)), limit(chi2_quantile(tail, n - 1))
 
 
 def delta_limits(times: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
-    """Return limits of the CV by the delta method on its log, with Student's t.
-
-    ``times``: shape (n,), or (groups, n).
-    """
+    """Return limits of the CV of times, shape (..., n), by the delta method on its log."""
     cv, n = deviations(times) / means(times), times.shape[-1]
     centre = times.mean(axis=-1, keepdims=True)
     deviation = times - centre
@@ -185,11 +175,7 @@ RUNS_FOR_JACKKNIFE = 10
 """Below, a jackknife of a share rests on too few values of epochs."""
 
 FARTHEST_SHARE = 2.0
-"""Beyond, or below its mirror image -1, parts cancel each other and a share of their sum means
-nothing: the sum varies less than either part."""
-
-#: That of the intervals of shares.
-_CONFIDENCE = 0.95
+"""Beyond, or below -1, parts cancel each other: their sum varies less than either."""
 
 #: An interval of a share that leaves less than this open on either side says nothing.
 _NEARLY_NONE = 0.05
@@ -199,9 +185,8 @@ class VarianceShares(Struct, frozen=True, eq=False):
     """The variance of log time of groups, split by covariance; NaN is unknown.
 
     ``shares`` are those of epochs and of time per epoch, shape (2, groups), with their limits. They
-    may leave [0, 1] where the parts move against each other, and are unknown where the epochs or
-    the times did not vary, of 2 runs, and where the parts cancel each other. ``cv_ratio`` is
-    CV(epochs) over CV(time per epoch), the last column of the paper's Table 4. All with ddof=1.
+    may leave [0, 1] where the parts move against each other. ``cv_ratio`` is CV(epochs) over
+    CV(time per epoch), the last column of the paper's Table 4.
     """
 
     shares: Floats
@@ -214,9 +199,7 @@ class VarianceShares(Struct, frozen=True, eq=False):
 def variance_shares(times: Floats, epochs: Floats) -> VarianceShares:
     """Return the shares of epochs and time per epoch in the variance of log time, by group.
 
-    Time = epochs x time per epoch, so that on the log scale the parts add up exactly.
-
-    share_e = Cov(log e, log T) / Var(log T). Times and epochs are positive, shape (groups, n). From
+    share_e = Cov(log e, log T) / Var(log T) of positive times and epochs, shape (groups, n). From
     10 runs on the shares get a jackknife interval, unless it holds nearly every share or a run's
     time per epoch is unlike the others'.
     """
@@ -236,7 +219,7 @@ def variance_shares(times: Floats, epochs: Floats) -> VarianceShares:
     if n < RUNS_FOR_JACKKNIFE:
         codes[limited] = "few_runs"
     else:
-        low, high = jackknife_limits(logs, _CONFIDENCE)
+        low, high = jackknife_limits(logs)
         odd = limited & (has_outlier(epoch_time) | np.isnan(low[0]))
         empty = limited & ~odd & (low[0] <= _NEARLY_NONE) & (high[0] >= 1 - _NEARLY_NONE)
         codes[odd], codes[empty] = "unusual_run", "no_information"
@@ -266,10 +249,9 @@ def covariance_shares(logs: Floats) -> Floats:
     return shares
 
 
-def jackknife_limits(logs: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Return the confidence limits of each share by the jackknife and Student's t.
+def jackknife_limits(logs: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
+    """Return the limits of each share by the jackknife and Student's t (Efron and Stein 1981).
 
-    ``logs``: as above. With n - 1 degrees of freedom (Tukey 1958; Efron and Stein 1981).
     NaN where the sum does not vary without one of the runs.
     """
     shares = covariance_shares(logs)
@@ -285,10 +267,7 @@ def jackknife_limits(logs: Floats, confidence: float) -> tuple[Floats, Floats]:
 
 
 def _centred_products(logs: Floats) -> tuple[Floats, Floats]:
-    """Return the products of each part with the sum, both centred, and the sum's squares.
-
-    All about their means.
-    """
+    """Return the products of each part with the sum, both centred, and the sum's squares."""
     centred = logs - logs.mean(axis=-1, keepdims=True)
     total = centred.sum(axis=0)
     return centred * total, total**2
