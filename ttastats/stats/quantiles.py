@@ -38,10 +38,12 @@ def chi2_quantile(probability: float, df: float) -> float:
 
 def bisect_root(increasing: Callable[[float], float], low: float, high: float) -> float:
     """Return where a function that increases crosses 0, an end if it does not in between."""
-    for _ in range(60):
+    for _ in range(100):
         middle = (low + high) / 2
+        if not low < middle < high:
+            break
         low, high = (middle, high) if increasing(middle) < 0 else (low, middle)
-    return (low + high) / 2
+    return high
 
 
 @lru_cache
