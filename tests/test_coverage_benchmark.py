@@ -88,37 +88,30 @@ HELD = (
 )
 
 
+#: Columns that a comparison asks for, and of which the benchmark knows nothing.
+UNKNOWN = {
+    "system": pl.String,
+    "started_at": pl.Datetime("us", "UTC"),
+    **dict.fromkeys(
+        ("samples", "steps", "evaluation_interval_samples", "evaluation_interval_steps",
+         "evaluations_to_target", "global_batch_size", "run_seconds", "seed"), pl.Int64,
+    ),
+}  # fmt: skip
+
+
 def frame(runs: Runs) -> pl.DataFrame:
     """Return the table of runs that `compare` would be given for one side."""
-    n = runs.times.size
-    epochs = [None] * n if runs.epochs is None else runs.epochs.tolist()
-    unknown = pl.Series([None] * n, dtype=pl.Int64)
-    entry = [None] * n if runs.clusters is None else [f"entry {k}" for k in runs.clusters]
+    times = pl.Series("observed_seconds", runs.times)
     blocks = {} if runs.blocks is None else {"block": runs.blocks}
-    return pl.DataFrame(
-        {
-            **blocks,
-            "reached": runs.reached,
-            "tta_seconds": [
-                t if s else None for t, s in zip(runs.times, runs.reached, strict=True)
-            ],
-            "observed_seconds": runs.times,
-            "epochs": pl.Series(epochs, dtype=pl.Float64),
-            "evaluation_interval_epochs": pl.Series(
-                [runs.evaluation_interval] * n, dtype=pl.Float64
-            ),
-            **dict.fromkeys(
-                ("samples", "steps", "evaluation_interval_samples", "evaluation_interval_steps"),
-                unknown,
-            ),
-            "evaluations_to_target": unknown,
-            "global_batch_size": unknown,
-            "entry": pl.Series(entry, dtype=pl.String),
-            "system": pl.Series([None] * n, dtype=pl.String),
-            "started_at": pl.Series([None] * n, dtype=pl.Datetime("us", "UTC")),
-            "run_seconds": unknown,
-            "seed": pl.Series([None] * n, dtype=pl.Int64),
-        }
+    table = pl.DataFrame({**blocks, "reached": runs.reached, "observed_seconds": runs.times})
+    epochs = None if runs.epochs is None else pl.Series(runs.epochs)
+    entries = [f"entry {k}" for k in runs.clusters] if runs.clusters is not None else [None]
+    return table.with_columns(
+        tta_seconds=pl.when("reached").then(times),
+        epochs=pl.lit(epochs, None if epochs is not None else pl.Float64),
+        evaluation_interval_epochs=pl.lit(runs.evaluation_interval, pl.Float64),
+        entry=pl.Series(entries * (1 if len(entries) > 1 else table.height), dtype=pl.String),
+        **{name: pl.lit(None, dtype) for name, dtype in UNKNOWN.items()},
     )
 
 
@@ -155,19 +148,18 @@ def test_the_benchmark_judges_as_compare_does(pair: Pair, share: float) -> None:
         assert_judged_as_compare_does(a, b)
 
 
-def test_pooled_systems_are_judged_as_compare_does() -> None:
-    pair = Pair(LN45, LN45)
-    labels = np.array([0, 0, 1, 1, 2, 2])
-    for a, b in simulations.samples(pair, (6, 6), Plan(6, 3)):
-        assert_judged_as_compare_does(replace(a, clusters=labels), replace(b, clusters=labels))
-
-
-def test_runs_in_blocks_are_judged_as_compare_does() -> None:
-    pair = Pair(LN45, LN45)
-    a_blocks, b_blocks = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 1, 2, 2, 2])
-    failing = (Failing(0.1), Failing(0.1))
-    for a, b in simulations.samples(pair, (6, 6), Plan(6, 3), failing=failing):
-        assert_judged_as_compare_does(replace(a, blocks=a_blocks), replace(b, blocks=b_blocks))
+@pytest.mark.parametrize(
+    ("name", "of_a", "of_b"),
+    [("clusters", [0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 2, 2]),
+     ("blocks", [0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 2])],
+)  # fmt: skip
+def test_pooled_systems_and_blocks_are_judged_as_compare_does(
+    name: str, of_a: list[int], of_b: list[int]
+) -> None:
+    failing = (Failing(0.1), Failing(0.1)) if name == "blocks" else (Failing(0), Failing(0))
+    for a, b in simulations.samples(Pair(LN45, LN45), (6, 6), Plan(6, 3), failing=failing):
+        sides = (replace(a, **{name: np.array(of_a)}), replace(b, **{name: np.array(of_b)}))
+        assert_judged_as_compare_does(*sides)
 
 
 @pytest.mark.parametrize("margin", [0.01, 0.2])
@@ -450,13 +442,8 @@ def test_all_replicates_are_looked_at_as_one_comparison_is(pair: Pair) -> None:
         decided = sequential.decides(a, b, level, epoch_safe=epoch_safe)
         for row, one in enumerate(decided):
             sides = [
-                Runs(
-                    side.times[row],
-                    np.ones(5, dtype=np.bool_),
-                    side.epochs[row],
-                    side.evaluation_interval,
-                )
-                for side in (a, b)
+                Runs(x.times[row], np.ones(5, dtype=np.bool_), x.epochs[row], x.evaluation_interval)
+                for x in (a, b)
             ]
             found = measured(*sides).speedup
             limits = found.limits(1 - level, epochs=epoch_safe) if found else None

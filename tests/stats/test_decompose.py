@@ -18,16 +18,6 @@ def sides(seed: int, n_a: int = 6, n_b: int = 8) -> tuple[np.ndarray, ...]:
     return e_a * rng.lognormal(4, 0.02, n_a), e_a, e_b * rng.lognormal(3, 0.02, n_b), e_b
 
 
-def test_shares_add_up_to_one_and_match_the_covariance_formula() -> None:
-    t, e, _, _ = sides(3, n_a=12)
-    parts = decompose_variance(t, e)
-    covariance = np.cov(np.log(e), np.log(t))
-    share = parts.share_epochs.estimate
-    assert share == pytest.approx(covariance[0, 1] / covariance[1, 1])
-    assert share is not None
-    assert variance_shares(t[None], e[None]).shares[1, 0] == pytest.approx(1 - share)
-
-
 def test_the_interval_is_that_of_leaving_out_each_run_in_turn() -> None:
     t, e, _, _ = sides(4, n_a=20)
     parts = decompose_variance(t, e)

@@ -109,13 +109,6 @@ def test_fewer_runs_are_needed_where_the_deviation_is_known() -> None:
     assert runs_for_mean(1e-9, 1.0, samples=1, level=0.05) is None
 
 
-def test_the_interval_of_the_mean_is_students() -> None:
-    times = [10.0, 12.0, 9.0, 15.0]
-    low, high = stats.t.interval(0.9, 3, np.mean(times), stats.sem(times))
-    found = mean_interval(times, confidence=0.9)
-    assert (found.low, found.high) == pytest.approx((low, high))
-
-
 def test_the_interval_of_pooled_setups_is_that_of_their_means() -> None:
     rng = np.random.default_rng(5)
     setups = np.repeat(np.arange(4), 5)

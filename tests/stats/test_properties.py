@@ -7,22 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stats.made import compared, decompose_speedup, decompose_variance, ert_ratio
 from ttastats.stats.decision import decide
 from ttastats.stats.means import mean_interval
-from ttastats.stats.multiplicity import adjust_p_values
 from ttastats.stats.outcomes import (
     Epochs,
     expected_time,
     fisher_p,
     newcombe_difference,
-    wilson_interval,
 )
 from ttastats.stats.permutation import mann_whitney_p, pair_wins, permutation_test
-from ttastats.stats.power import detectable_ratio, power_of_effect
 from ttastats.stats.results import Ratio
 from ttastats.stats.speedup import (
     ratio_of_geometric_means,
@@ -221,41 +218,3 @@ def test_an_interval_holds_its_estimate_and_its_p_agrees_with_it(
     assert high is not None
     if p is not None and abs(p - 0.05) > 1e-9:
         assert (p < 0.05) == (low > 1 or high < 1)
-
-
-@quick
-@given(st.integers(0, 30), st.integers(1, 30), st.floats(0.5, 0.99))
-def test_intervals_of_a_fraction_hold_it_and_mirror(k: int, n: int, confidence: float) -> None:
-    assume(k <= n)
-    _, low, high = wilson_interval(k, n, confidence)
-    assert 0 <= low <= k / n + 1e-12
-    assert k / n - 1e-12 <= high <= 1
-    assert close(low, 1 - wilson_interval(n - k, n, confidence)[2])
-
-
-@quick
-@given(st.lists(st.floats(0, 1), max_size=8))
-def test_adjusting_keeps_the_order_and_never_lowers_a_p(p_values: list[float]) -> None:
-    strict, mild = adjust_p_values(p_values), adjust_p_values(p_values, fdr=True)
-    for p, h, b in zip(p_values, strict, mild, strict=True):
-        assert h is not None
-        assert b is not None
-        assert p - 1e-15 <= b <= h + 1e-12 <= 1 + 1e-12
-    for some in (strict, mild):
-        ordered = [some[k] or 0.0 for k in np.argsort(p_values, kind="stable")]
-        assert ordered == sorted(ordered)
-
-
-@quick
-@given(st.integers(2, 60), st.floats(0.001, 1.0), st.floats(1.001, 3.0))
-def test_power_grows_with_runs_and_effect_and_lies_between_alpha_and_one(
-    n: int, cv: float, ratio: float
-) -> None:
-    effect = math.log(ratio)
-    power = power_of_effect(effect, n, cv, 0.05)
-    assert 0.02 < power <= 1  # Welch's test of two runs has a level of less than 5 %
-    assert power_of_effect(effect, n + 1, cv, 0.05) >= power - 1e-9
-    assert power_of_effect(1.1 * effect, n, cv, 0.05) >= power - 1e-9
-    detectable = detectable_ratio(n, cv)
-    assert detectable is not None
-    assert (power >= 0.8) == (ratio >= detectable) or math.isclose(ratio, detectable, rel_tol=1e-6)

@@ -17,25 +17,12 @@ from ttastats.stats.speedup import (
     compute_speedup,
     loglog_slope,
     ratio_between,
-    ratio_of_geometric_means,
     ratio_of_means,
 )
 from ttastats.stats.unseen import unseen_share
 
 CONSTANT = Epochs(np.full(5, 3.0), 1.0)
 VARYING = Epochs(np.array([3.0, 3, 4, 3, 3]), 1.0)
-
-
-def test_the_ratio_of_geometric_means_is_welchs_test_on_the_logs() -> None:
-    rng = np.random.default_rng(1)
-    for n_a, n_b in ((4, 4), (3, 9), (20, 6)):
-        a, b = rng.lognormal(5, 0.3, n_a), rng.lognormal(4.8, 0.1, n_b)
-        theirs = stats.ttest_ind(np.log(a), np.log(b), equal_var=False)
-        ours = ratio_of_geometric_means(a, b, confidence=0.9)
-        low, high = theirs.confidence_interval(0.9)
-        assert ours.p_value == pytest.approx(theirs.pvalue)
-        assert ours.df == pytest.approx(theirs.df)
-        assert (ours.low, ours.high) == pytest.approx((math.exp(low), math.exp(high)))
 
 
 def test_the_epoch_safe_limits_hold_for_the_worst_unseen_epochs() -> None:
