@@ -76,18 +76,17 @@ def block_terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> tuple[LogTerm, 
         mean_a, mean_b = (time_term(side, estimand).estimate for side in (a, b))
         return LogTerm(mean_a, None, 0.0), LogTerm(mean_b, None, 0.0)
     if estimand == "geomean":
-        gap, part_a, part_b = difference_within_blocks(
-            np.log(a.times), np.log(b.times), (a.blocks, b.blocks)
-        )
-        ratio, parts = safe_exp(-gap), (part_a, part_b)
+        logs = np.log(a.times), np.log(b.times)
+        gap, *parts = difference_within_blocks(*logs, (a.blocks, b.blocks))
+        ratio = safe_exp(-gap)
     else:
-        ratio, parts = _ratio_within_blocks(a, b, a.blocks, b.blocks)
+        ratio, *parts = _ratio_within_blocks(a, b, a.blocks, b.blocks)
     return LogTerm(ratio, *parts[0].variance()), LogTerm(1.0, *parts[1].variance())
 
 
 def _ratio_within_blocks(
     a: Outcomes, b: Outcomes, blocks_a: Labels, blocks_b: Labels
-) -> tuple[float, tuple[BlockedSide, BlockedSide]]:
+) -> tuple[float, BlockedSide, BlockedSide]:
     """Return the ratio of times per success within blocks, and each side's variance parts.
 
     The estimate solves the score of a gamma distribution with a log link (McCullagh and Nelder
@@ -112,18 +111,20 @@ def _ratio_within_blocks(
         scale = np.where(hits > 0, scaled / hits, np.inf)
         share = np.where(scaled > 0, time_a / ratio / scaled, 0.0)
     information = float((hits * share * (1 - share)).sum())
-    parts = [
+    design, inverse = _least_squares(blocks_a, blocks_b)
+    left = np.split(1 - np.einsum("ij,ji->i", design, inverse), [a.n])
+    part_a, part_b = (
         BlockedSide(
             _without_rounding_noise(side.times / (mean * scale[blocks]) - side.reached, 1.0),
             others[blocks] / information if information else np.zeros(side.n),
-            one_minus_leverage,
+            left_of_side,
         )
-        for side, blocks, mean, others, one_minus_leverage in zip(
-            (a, b), (blocks_a, blocks_b), (ratio, 1.0), (1 - share, share),
-            _one_minus_leverage(blocks_a, blocks_b), strict=True,
+        for side, blocks, mean, others, left_of_side in (
+            (a, blocks_a, ratio, 1 - share, left[0]),
+            (b, blocks_b, 1.0, share, left[1]),
         )
-    ]  # fmt: skip
-    return ratio, (parts[0], parts[1])
+    )
+    return ratio, part_a, part_b
 
 
 def difference_within_blocks(
@@ -133,37 +134,23 @@ def difference_within_blocks(
 
     Least squares of side plus block: blocks weigh n_a n_b / (n_a + n_b).
     """
-    first, second = blocks
-    count = int(max(first.max(), second.max())) + 1
-    n_a, n_b = (np.bincount(labels, minlength=count) for labels in blocks)
-    both = n_a * n_b / np.maximum(n_a + n_b, 1)
-    if not both.sum():
+    if not np.intersect1d(*blocks).size:
         raise ValueError("no block has runs of both sides")
-    weights_a, weights_b = (
-        (both / np.maximum(n, 1) / both.sum())[at] for n, at in ((n_a, first), (n_b, second))
-    )
-    gap = float(weights_b @ b - weights_a @ a)
-    sums = np.bincount(first, weights=a, minlength=count)
-    sums += np.bincount(second, weights=b - gap, minlength=count)
-    level = sums / np.maximum(n_a + n_b, 1)
-    size = float(max(np.abs(a).max(), np.abs(b).max()))
-    rest_a, rest_b = (
-        _without_rounding_noise(y - level[at], size) for y, at in ((a, first), (b - gap, second))
-    )
-    left_a, left_b = _one_minus_leverage(first, second)
-    return gap, BlockedSide(rest_a, weights_a, left_a), BlockedSide(rest_b, weights_b, left_b)
+    design, inverse = _least_squares(*blocks)
+    y = np.concatenate([a, b])
+    effects = inverse @ y
+    residuals = _without_rounding_noise(y - design @ effects, float(np.abs(y).max()))
+    numbers = residuals, np.abs(inverse[0]), 1 - np.einsum("ij,ji->i", design, inverse)
+    of_a, of_b = ([each[side] for each in numbers] for side in np.s_[: a.size, a.size :])
+    return float(effects[0]), BlockedSide(*of_a), BlockedSide(*of_b)
 
 
-def _one_minus_leverage(first: Labels, second: Labels) -> tuple[Floats, Floats]:
-    """Return 1 minus the leverage of every run in a fit of side plus block, runs alike."""
-    count = int(max(first.max(), second.max())) + 1
-    n_a, n_b = (np.bincount(at, minlength=count).astype(np.float64) for at in (first, second))
-    n = np.maximum(n_a + n_b, 1)
-    information = float((n_a * n_b / n).sum())
-    if not information:
-        return np.zeros(first.size), np.zeros(second.size)
-    left_a, left_b = (1 - 1 / n - (others / n) ** 2 / information for others in (n_b, n_a))
-    return left_a[first], left_b[second]
+def _least_squares(first: Labels, second: Labels) -> tuple[Floats, Floats]:
+    """Return the design of side B plus block, and its pseudoinverse."""
+    labels = np.concatenate([first, second])
+    of_b = np.arange(labels.size) >= first.size
+    design = np.column_stack([of_b, np.equal.outer(labels, np.unique(labels))]).astype(np.float64)
+    return design, np.asarray(np.linalg.pinv(design), dtype=np.float64)
 
 
 def _without_rounding_noise(residuals: Floats, size: float) -> Floats:

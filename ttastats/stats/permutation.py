@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -66,21 +66,22 @@ def permute_scores(
     # Splits are told by the smaller side: fewer sums, same difference but for its sign.
     pooled = centred if n_a <= n_b else np.concatenate([centred[n_a:], centred[:n_a]])
     features = np.stack([pooled, pooled**2]) if studentised else pooled[np.newaxis]
-    statistic = _split_statistic(features, min(n_a, n_b), studentised)
-    observed = float(statistic(features[:, : min(n_a, n_b)].sum(axis=1, keepdims=True))[0])
+    n, rest = sorted((n_a, n_b))
+    totals = features.sum(axis=1, keepdims=True)
+    observed = float(_difference(features[:, :n].sum(axis=1, keepdims=True), totals, n, rest)[0])
     scale = abs(observed) if studentised else float(np.max(np.abs(centred)))
     # An infinite t ties with infinite ones only.
     limit = abs(observed) - (TOLERANCE * scale if math.isfinite(scale) else 0.0)
     splits: Iterable[Floats]
     if exact:
-        splits = [features[:, _all_choices(features.shape[1], min(n_a, n_b))].sum(axis=2)]
+        splits = [features[:, _all_choices(scores.size, n)].sum(axis=2)]
     elif rng is not None:
-        splits = _random_sums(features, min(n_a, n_b), rng, draws)
+        splits = _random_sums(features, n, rng, draws)
     else:
         raise ValueError("too many splits to enumerate: a random generator is needed")
     extreme = total = 0 if exact else 1  # the observed split is one more
     for sums in splits:
-        values = np.abs(statistic(sums))
+        values = np.abs(_difference(sums, totals, n, rest))
         extreme += int(np.count_nonzero(values >= limit))
         total += values.size
     return extreme / total
@@ -124,28 +125,21 @@ def number_of_splits_within(blocks: NDArray[np.intp], n_a: int) -> float:
     return splits
 
 
-def _split_statistic(features: Floats, n: int, studentised: bool) -> Callable[[Floats], Floats]:
-    """Return the difference of means as a function of one side's sums."""
-    totals = features.sum(axis=1, keepdims=True)
-    rest = features.shape[1] - n
-
-    def difference(sums: Floats) -> Floats:
-        gap: Floats = sums[0] / n - (totals[0] - sums[0]) / rest
-        if not studentised:
-            return gap
-        variance_a = _variance_of_mean(sums, n, totals[1, 0])
-        variance_b = _variance_of_mean(totals - sums, rest, totals[1, 0])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t: Floats = np.where(gap == 0.0, 0.0, gap / np.sqrt(variance_a + variance_b))
-        return t
-
-    return difference
-
-
-def _variance_of_mean(sums: Floats, n: int, scale: float) -> Floats:
-    squares = sums[1] - sums[0] ** 2 / n
+def _difference(sums: Floats, totals: Floats, n: int, rest: int) -> Floats:
+    """Return the difference of means of splits from one side's sums, as Welch's t with squares."""
+    others = totals - sums
+    gap: Floats = sums[0] / n - others[0] / rest
+    if len(sums) == 1:
+        return gap
     # What cancellation leaves of equal values is noise, and would make t finite by chance.
-    return np.where(squares <= 1e-12 * scale, 0.0, squares) / (n - 1) / n
+    noise = 1e-12 * totals[1, 0]
+    squares = (sums[1] - sums[0] ** 2 / n, others[1] - others[0] ** 2 / rest)
+    variance = sum(
+        np.where(square <= noise, 0.0, square) / (size - 1) / size
+        for square, size in zip(squares, (n, rest), strict=True)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(gap == 0.0, 0.0, gap / np.sqrt(variance))
 
 
 @lru_cache(maxsize=1)  # 15 MB at most; every row of a page asks for those of the same sizes
