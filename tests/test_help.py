@@ -8,12 +8,11 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-import typer
 
 from tests.test_cli import run
-from ttastats.cli import app, complete
+from ttastats.cli import commands, complete
 
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = {name: commands.make_command(name) for name in commands.COMMANDS}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

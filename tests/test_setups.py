@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner
 
 import ttastats as tta
@@ -14,6 +13,7 @@ from tests.made_logs import write
 from ttastats import api, ingest
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app, complete
+from ttastats.cli.commands import make_command
 from ttastats.formats.own_logs import setups
 from ttastats.formats.own_logs.setups import Seen
 from ttastats.ingestion.ingest import Account
@@ -191,7 +191,7 @@ def test_settings_are_completed(table: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert complete.conditions("model.o") == ["model.optimizer="]
     assert complete.conditions("optimizer=") == ["optimizer=adam", "optimizer=sgd"]
     assert complete.columns("entry,model.l") == ["entry,model.lr"]
-    compare = get_command(app).commands["compare"]  # type: ignore[attr-defined]
+    compare = make_command("compare")
     (label,) = (each for each in compare.params if each.name == "labels")
     context = compare.make_context("compare", [], resilient_parsing=True)
     proposed = label.shell_complete(context, "m")

@@ -8,11 +8,10 @@ from pathlib import PurePosixPath
 from types import ModuleType
 
 import pytest
-import typer
 
 import ttastats
 from tests.conftest import ROOT
-from ttastats.cli import app
+from ttastats.cli.commands import COMMANDS, make_command
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +26,7 @@ def pages() -> ModuleType:
 
 def test_every_command_and_option_is_described(pages: ModuleType) -> None:
     text = pages.commands()
-    for name, command in typer.main.get_command(app).commands.items():
+    for name, command in ((name, make_command(name)) for name in COMMANDS):
         page = text.split(f"### `ttastats {name}`\n")[1].split("\n##")[0]
         assert command.help.split("\n")[0].split(".")[0] in page
         assert f"$ {command.epilog.splitlines()[2].strip()}\n" in page

@@ -114,7 +114,7 @@ def commands() -> str:
     for title, names in COMMANDS.items():
         text += f"\n## {title}\n"
         for name in names:
-            command = group.commands[name]
+            command = group.get_command(context, name)
             own = typer.Context(command, info_name=name, parent=context)
             text += f"\n### `ttastats {name}`\n\n{command.help}\n\n"
             usage = " ".join([own.command_path, *command.collect_usage_pieces(own)])

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from tests import programs
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note
 from ttastats.cli import app
+from ttastats.cli.commands import make_command
 from ttastats.cli.train import _say_next
 from ttastats.report.answer import Report
 
@@ -165,5 +165,5 @@ def test_a_folder_for_logs_may_be_left_out(
     monkeypatch.chdir(tmp_path)
     Path("airbench94").mkdir()
     name, *others = words.split()
-    given = typer.main.get_command(app).commands[name].make_context(name, others).params
+    given = make_command(name).make_context(name, others).params
     assert (given["workload"], given["emit_log"] and str(given["emit_log"])) == (workload, folder)

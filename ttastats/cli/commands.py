@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from importlib import import_module
@@ -77,7 +77,11 @@ class Group(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands: Mapping[str, TyperCommand] = _Commands()  # type: ignore[assignment]
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # to be proposed
+
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:  # noqa: ARG002
+        """Return the command of a name."""
+        return make_command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - not for that
         """Write the first sentence of the help of each command."""
@@ -90,17 +94,6 @@ class Group(TyperGroup):
                     (str(command.name).ljust(width), command.get_short_help_str(limit))
                     for command in commands
                 )
-
-
-class _Commands(Mapping[str, TyperCommand]):
-    def __getitem__(self, name: str) -> TyperCommand:
-        return _make_command(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
 
 
 class Command(TyperCommand):
@@ -129,20 +122,20 @@ class Command(TyperCommand):
         params = {str(each.name): each for each in self.get_params(ctx)}
         records = {name: r for name, each in params.items() if (r := each.get_help_record(ctx))}
         arguments = [n for n in records if params[n].param_type_name == "argument"]
-        alone = [name for name in records if name not in arguments]
-        groups: Mapping[str, Iterable[str]] = {}
+        options = [name for name in records if name not in arguments]
+        groups: dict[str, Iterable[str]] = {"Arguments": arguments, "Options": options}
         if "help_all" in params:
-            alone = [name for name in alone if name not in chain(*_OPTIONS.values())]
-            groups = _OPTIONS
+            alone = [name for name in options if name not in chain(*_OPTIONS.values())]
+            groups |= {"Options": alone, **_OPTIONS}
             if width is not None:
                 names = [*alone, *(name for name in _USUAL if name in params), "help_all"]
                 room = width - 4 - max(len(records[name][0]) for name in names)
                 for name in names:
                     records[name] = records[name][0], _first_sentence(params[name].help, room)
-                alone, groups = [], {"Most used": names}
+                groups = {"Arguments": arguments, "Most used": names}
         sections = {
             title: [records[name] for name in names if name in records]
-            for title, names in {"Arguments": arguments, "Options": alone, **groups}.items()
+            for title, names in groups.items()
         }
         return {title: entries for title, entries in sections.items() if entries}
 
@@ -231,7 +224,7 @@ def _first_sentence(text: str, room: int) -> str:
 
 
 @cache
-def _make_command(name: str) -> TyperCommand:
+def make_command(name: str) -> TyperCommand:
     """Return a command; examples are the lines of its docstring that begin with `$`."""
     command = _load(name)
     examples = re.findall(r"^ *\$ (.*)", command.__doc__, re.MULTILINE)
