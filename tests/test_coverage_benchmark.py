@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -258,30 +257,6 @@ def test_the_file_is_read_as_it_was_written(everything: list[Figure], tmp_path: 
     assert (tmp_path / "again.csv").read_bytes() == path.read_bytes()
 
 
-def test_some_figures_are_measured_again_and_the_others_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    replicates: list[int] = []
-
-    def counted(plan: Plan) -> Iterator[Figure]:
-        replicates.append(plan.replicates)
-        yield Figure("CV", "TRF", "5", rate(plan.replicates - 1, plan.replicates), "coverage")
-
-    known = {"fractions": lambda _: intervals.fractions(), "mine": counted}
-    monkeypatch.setattr(command, "MEASUREMENTS", known)
-    target = tmp_path / "figures.csv"
-    words = ["--replicates", "30", "-o", str(target)]
-    assert command.main(["--only", "mine", *words]) == 2
-    assert "takes the rest from the file" in capsys.readouterr().err
-    assert command.main(words) == 0
-    assert "### What the assumption excludes" in capsys.readouterr().out
-    assert 'TRF,"3 (0.7), 4 (0.3)",1,0.25,13.89\n' in (tmp_path / "shapes.csv").read_text("utf-8")
-    text = target.read_text("utf-8")
-    assert command.main(["--only", "fractions", *words]) == 0
-    assert target.read_text("utf-8") == text
-    assert replicates == [30]
-
-
 def test_every_quantity_has_figures_and_every_figure_a_meaning(
     everything: list[Figure],
 ) -> None:
@@ -363,11 +338,6 @@ def test_every_claim_is_counted_under_one_mark() -> None:
     assert figures[2].rate.value > 0.3
 
 
-def test_what_promises_nothing_breaks_no_promise() -> None:
-    assert not breaks_promise(Figure("faster", "TRF", "5", rate(1, 100), "no promise"))
-    assert not breaks_promise(Figure("ERT, shown", "TRF", "5", None, "coverage"))
-
-
 def test_the_error_of_splits_that_share_runs_is_that_of_their_entries() -> None:
     found = clustered_rate([10, 0], [10, 10])
     assert found is not None
@@ -406,13 +376,6 @@ def test_real_entries_are_split_against_themselves(example: Path) -> None:
         ("example, entries with failures", "5 (2 entries)"),
     }
     assert figures == list(real.figures(twice, "example", Plan(4, 1)))
-
-
-def test_a_missing_data_file_is_refused_before_anything_is_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command.main(["--data", str(tmp_path / "none.parquet")]) == 2
-    assert "no such file" in capsys.readouterr().err
 
 
 def test_the_page_has_the_summary_of_the_published_figures() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,6 @@ def floats(values: list[Any]) -> np.ndarray:
     return np.array([math.nan if v is None else float(v) for v in values])
 
 
-# --- one sample ---------------------------------------------------------------------------
-
-
 def check_summary(inputs: Inputs) -> Found:
     times = floats(inputs["tta"])
     mean = means.mean_interval(times)
@@ -70,73 +68,49 @@ def check_summary(inputs: Inputs) -> Found:
 
 
 def check_cv_interval(inputs: Inputs) -> Found:
-    x = inputs["x"]
-    cv = variation.cv_interval(x).estimate
-    assert cv is not None
-    return {"cv": cv, "vangel": list(variation.vangel_limits(cv, len(x)))}
+    cv = variation.cv_interval(inputs["x"]).estimate
+    return {"cv": cv, "vangel": list(variation.vangel_limits(cv or 0.0, len(inputs["x"])))}
 
 
 def check_cv_epoch_safe(inputs: Inputs) -> Found:
-    tta, epochs, evaluation_interval = (
-        inputs["tta"],
-        inputs["epochs"],
-        inputs["evaluation_interval"],
-    )
-    safe = variation.cv_interval(tta, epochs=epochs, evaluation_interval=evaluation_interval)
+    tta, epochs, step = (inputs[name] for name in ("tta", "epochs", "evaluation_interval"))
+    safe = variation.cv_interval(tta, epochs=epochs, evaluation_interval=step)
     return {
         "cv": safe.estimate,
         "vangel": limits(variation.cv_interval(tta)),
-        "cv_epochs_upper": unseen.cv_epochs_high(epochs[0], len(tta), evaluation_interval),
+        "cv_epochs_upper": unseen.cv_epochs_high(epochs[0], len(tta), step),
         "cv_ci_epoch_safe": limits(safe),
     }
 
 
 def check_epoch_safe_limits(inputs: Inputs) -> Found:
     found: Found = {}
-    for case in inputs["cases"]:
-        n, e, q = case["n"], case["e"], case["q"]
-        found |= {
-            f"n{n}_e{e}_q{q}.u": unseen.unseen_share(n),
-            f"n{n}_e{e}_q{q}.mean_epochs_limits": [
-                e - q * unseen.unseen_share(n),
-                e + q * unseen.unseen_share(n),
-            ],
-        }
+    for n, e, q in ((case["n"], case["e"], case["q"]) for case in inputs["cases"]):
+        share = unseen.unseen_share(n)
+        found[f"n{n}_e{e}_q{q}.u"] = share
+        found[f"n{n}_e{e}_q{q}.mean_epochs_limits"] = [e - q * share, e + q * share]
     return found
 
 
 def check_olympic(inputs: Inputs) -> Found:
-    expected = CASES["olympic_mean"]["expected"]
-
-    def nested(name: str) -> Found:
-        case = expected[name]
+    found: Found = {"olympic": means.olympic_mean(inputs["tta"])}
+    for name in ("one_failed_of_6", "two_failed_of_5", "unet3d_drop4"):
+        case = CASES["olympic_mean"]["expected"][name]
         times = [t for t in case["tta"] if t != "failed"]
         n_failed = len(case["tta"]) - len(times)
         mean = means.olympic_mean(times, n_failed=n_failed, drop=case.get("drop", 1))
-        return {**case, "olympic": mean}
-
-    return {
-        "olympic": means.olympic_mean(inputs["tta"]),
-        **{name: nested(name) for name in ("one_failed_of_6", "two_failed_of_5", "unet3d_drop4")},
-    }
-
-
-# --- fractions ----------------------------------------------------------------------------
+        found[name] = {**case, "olympic": mean}
+    return found
 
 
 def check_fraction(inputs: Inputs) -> Found:
     k, n = inputs["successes"], inputs["n"]
+    # The interval of Clopper and Pearson is a one-sided bound of either outcome.
+    low, failed = (outcomes.reached_at_least(x, n, confidence=0.975) for x in (k, n - k))
     return {
         "wilson": list(outcomes.wilson_interval(k, n)[1:]),
-        "clopper_pearson": two_guarantees(k, n),
+        "clopper_pearson": [low, 1 - failed],
     }
-
-
-def two_guarantees(k: int, n: int) -> list[float]:
-    """The interval of Clopper and Pearson is a one-sided bound of either outcome."""
-    low = outcomes.reached_at_least(k, n, confidence=0.975)
-    failed = outcomes.reached_at_least(n - k, n, confidence=0.975)
-    return [low, 1 - failed]
 
 
 def check_newcombe(inputs: Inputs) -> Found:
@@ -146,9 +120,6 @@ def check_newcombe(inputs: Inputs) -> Found:
         )
         for ka, na, kb, nb in inputs["pairs"]
     }
-
-
-# --- two samples --------------------------------------------------------------------------
 
 
 def check_two_samples(inputs: Inputs) -> Found:
@@ -273,49 +244,35 @@ def check_exact_bootstrap(inputs: Inputs) -> Found:
     }
 
 
-# --- failures -----------------------------------------------------------------------------
-
-
-def one_side_censored(inputs: Inputs, side: str) -> Found:
-    times, reached = inputs[f"time_{side}"], inputs[f"reached_{side}"]
-    expected = expected_time(times, reached)
-    name = side.upper()
-    return {
-        f"{name}.ert": expected.estimate,
-        f"{name}.var_log_ert": expected.variance,
-        f"ert_{side}": expected.estimate,
-    }
-
-
 def check_censored(inputs: Inputs) -> Found:
-    sides = [inputs[k] for k in ("time_a", "reached_a", "time_b", "reached_b")]
-    ratio = ert_ratio(*sides)
-    ordering = permutation.mann_whitney_p(
-        sides[0], sides[2], reached_a=sides[1], reached_b=sides[3]
-    )
-    k_a, k_b = sum(sides[1]), sum(sides[3])
-    n_a, n_b = len(sides[1]), len(sides[3])
-    words = decision.decide_by_fraction(k_a, n_a, k_b, n_b)
+    a, b = ((inputs[f"time_{side}"], inputs[f"reached_{side}"]) for side in "ab")
+    counts = [(sum(reached), len(reached)) for _, reached in (a, b)]
+    (k_a, n_a), (k_b, n_b) = counts
+    of_a, of_b = expected_time(*a), expected_time(*b)
+    ratio = ert_ratio(*a, *b)
+    words = decision.decide_by_fraction(*counts[0], *counts[1])
+    hits_a, hits_b = (floats(times)[np.array(reached, dtype=bool)] for times, reached in (a, b))
     return {
-        **one_side_censored(inputs, "a"),
-        **one_side_censored(inputs, "b"),
+        "A.ert": of_a.estimate,
+        "A.var_log_ert": of_a.variance,
+        "B.ert": of_b.estimate,
+        "B.var_log_ert": of_b.variance,
+        "ert_a": of_a.estimate,
+        "ert_b": of_b.estimate,
         "fisher_p": outcomes.fisher_p(k_a, n_a, k_b, n_b),
-        "worst_rank_mwu_exact": ordering,
+        "worst_rank_mwu_exact": permutation.mann_whitney_p(
+            a[0], b[0], reached_a=a[1], reached_b=b[1]
+        ),
         "ert_speedup": ratio.estimate,
         "ert_df": ratio.df,
         "ert_speedup_ci": limits(ratio),
         "ert_p": ratio.p_value,
         "ert_speedup_is_bound": "no_success" in {flag.code for flag in ratio.flags},
-        "speedup_mean": mean_of_successes(sides),
+        "speedup_mean": float(hits_a.mean() / hits_b.mean()) if k_a and k_b else None,
         "verdict": words.claim if k_a == k_b == 0 else f"B {words.claim}",
         "fraction_a_ci_wilson": list(outcomes.wilson_interval(k_a, n_a)[1:]),
         "fraction_b_ci_wilson": list(outcomes.wilson_interval(k_b, n_b)[1:]),
     }
-
-
-def mean_of_successes(sides: list[Any]) -> float | None:
-    a, b = (floats(sides[k])[np.array(sides[k + 1], dtype=bool)] for k in (0, 2))
-    return float(a.mean() / b.mean()) if a.size and b.size else None
 
 
 def check_ncf(inputs: Inputs) -> Found:
@@ -328,9 +285,6 @@ def check_ncf(inputs: Inputs) -> Found:
         "cv_success_ddof1": moments.coefficient_of_variation(times[reached]),
         "wilson": list(outcomes.wilson_interval(int(reached.sum()), reached.size)[1:]),
     }
-
-
-# --- many benchmarks, many runs, many targets ---------------------------------------------
 
 
 def check_multiplicity(inputs: Inputs) -> Found:
@@ -350,29 +304,20 @@ def check_geomean_row(inputs: Inputs) -> Found:
 
 
 def check_power(inputs: Inputs) -> Found:
-    # The expected values are those of the pooled test.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(power, "_POOLED_FROM", 1)
-        return _of_pooled_power()
-
-
-def _of_pooled_power() -> Found:
     found: Found = {}
-    for key in CASES["power"]["expected"]:
-        question, *settings = key.split("_")
-        plan = {name.rstrip("0123456789."): number(name) for name in settings}
-        if question == "power":
-            effect = math.log(plan["ratio"])
-            found[key] = power.power_of_effect(effect, int(plan["n"]), plan["cv"], 0.05)
-        elif question == "n":
-            found[key] = power.runs_needed(plan["ratio"], plan["cv"])
-        else:
-            found[key] = power.detectable_ratio(int(plan["n"]), plan["cv"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(power, "_POOLED_FROM", 1)  # the expected values are those of the pooled test
+        for key in CASES["power"]["expected"]:
+            question, *settings = key.split("_")
+            plan = dict(re.findall(r"([a-z]+)([\d.]+)", "_".join(settings)))
+            n, cv, ratio = (float(plan.get(name, "nan")) for name in ("n", "cv", "ratio"))
+            if question == "power":
+                found[key] = power.power_of_effect(math.log(ratio), int(n), cv, 0.05)
+            elif question == "n":
+                found[key] = power.runs_needed(ratio, cv)
+            else:
+                found[key] = power.detectable_ratio(int(n), cv)
     return found
-
-
-def number(name: str) -> float:
-    return float(name.lstrip("abcdefghijklmnopqrstuvwxyz"))
 
 
 def check_smallest_p(inputs: Inputs) -> Found:
