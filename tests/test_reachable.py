@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from ttastats.cli.commands import COMMANDS
+
 vulture = pytest.importorskip("vulture")
 
 ROOT = Path(__file__).parents[1]
@@ -29,7 +31,17 @@ CALLED_BY_OTHERS = [
 ]  # fmt: skip
 
 #: Bases and names of classes of which all fields are read: as keys of answers, columns, options.
-READ_WHOLE = ("Row", "Keys", "TypedDict", "Struct", "NamedTuple", "Evaluation", "Run", "Checkpoint")
+READ_WHOLE = (
+    "Row",
+    "Keys",
+    "TypedDict",
+    "Judged",
+    "Struct",
+    "NamedTuple",
+    "Evaluation",
+    "Run",
+    "Checkpoint",
+)
 
 #: Functions with parameters for people who call them, and for tests alone.
 OFFERED = ("ingest", "limit_rows", "log_from_bytes", "render_html", "to_svg", "write")
@@ -58,6 +70,7 @@ def test_everything_is_used() -> None:
     checker = vulture.Vulture(ignore_names=CALLED_BY_OTHERS)
     checker.scavenge(CHECKED)
     checker.scan(documented())
+    checker.used_names |= {name.capitalize() for name in COMMANDS}
     for page in (ROOT / "ttastats").rglob("*.html"):
         checker.used_names |= set(
             re.findall(r"\w+", "".join(FILLED.findall(page.read_text("utf-8"))))

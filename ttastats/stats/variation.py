@@ -249,8 +249,8 @@ def covariance_shares(logs: Floats) -> Floats:
     return shares
 
 
-def jackknife_limits(logs: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
-    """Return the limits of each share by the jackknife and Student's t (Efron and Stein 1981).
+def jackknife_limits(logs: Floats) -> tuple[Floats, Floats]:
+    """Return the 95 % limits of each share by the jackknife and Student's t (Efron and Stein 1981).
 
     NaN where the sum does not vary without one of the runs.
     """
@@ -262,7 +262,7 @@ def jackknife_limits(logs: Floats, confidence: float = 0.95) -> tuple[Floats, Fl
     left = np.where(np.all(left > 1e-12 * whole, axis=-1, keepdims=True), left, np.nan)
     without = (products.sum(axis=-1, keepdims=True) - n / (n - 1) * products) / left
     away = without - without.mean(axis=-1, keepdims=True)
-    half = two_sided_t(n - 1, confidence) * np.sqrt((n - 1) / n * np.sum(away**2, axis=-1))
+    half = two_sided_t(n - 1, 0.95) * np.sqrt((n - 1) / n * np.sum(away**2, axis=-1))
     return shares - half, shares + half
 
 
