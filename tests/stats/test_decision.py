@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,39 +16,26 @@ from ttastats.stats.results import Flag, Ratio
 from ttastats.stats.speedup import Limits
 
 
-@dataclass(frozen=True)
-class Fixed:
-    """Evidence whose intervals are given: shown, with unseen epochs, with stragglers too."""
-
-    ratio: Ratio
-    plain: dict[float, Limits]
-    safe: dict[float, Limits]
-    robust: Limits | None
-    doubts: tuple[Flag, ...]
-
-    def limits(
-        self, confidence: float, *, epochs: bool = False, stragglers: bool = False
-    ) -> Limits | None:
-        if stragglers and self.robust is not None:
-            return self.robust
-        return (self.safe if epochs else self.plain)[confidence]
-
-
 def evidence(
     shown: Limits,
     weaker: Limits,
     safe: Limits | None = None,
     safe_weaker: Limits | None = None,
     robust: Limits | None = None,
-) -> Fixed:
+) -> Any:
+    """Return a speedup with given intervals: shown, with unseen epochs, with stragglers too."""
+    plain = {0.95: shown, 0.9: weaker}
+    with_epochs = {0.95: safe or shown, 0.9: safe_weaker or safe or weaker}
+
+    def limits(confidence: float, *, epochs: bool = False, stragglers: bool = False) -> Limits:
+        if stragglers and robust is not None:
+            return robust
+        return (with_epochs if epochs else plain)[confidence]
+
     p = 0.5 if shown[0] <= 1 <= shown[1] else 0.01
-    return Fixed(
-        Ratio(1.0, *shown, 0.95, p, 0.01, 8.0, 5, 5),
-        {0.95: shown, 0.9: weaker},
-        {0.95: safe or shown, 0.9: safe_weaker or safe or weaker},
-        robust,
-        () if robust is None else (Flag("failed_runs", "1 of 5 runs of B failed"),),
-    )
+    doubts = () if robust is None else (Flag("failed_runs", "1 of 5 runs of B failed"),)
+    ratio = Ratio(1.0, *shown, 0.95, p, 0.01, 8.0, 5, 5)
+    return SimpleNamespace(ratio=ratio, limits=limits, doubts=doubts)
 
 
 WIDE = (0.5, 2.0)

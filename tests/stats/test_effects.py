@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import statsmodels.api as sm
+from scipy import optimize, stats
 
 from ttastats.stats import effects as model
 from ttastats.stats.effects import (
@@ -152,7 +154,6 @@ def test_sessions_as_a_block(
 class TestAgainstStatsmodels:
     @pytest.fixture
     def fitted(self) -> Any:
-        sm = pytest.importorskip("statsmodels.api")
         number = np.log2(A["batch"].to_numpy())
         design = np.column_stack([np.ones(12), number - number.mean(), TWO[1].levels])
         return sm.OLS(logs(A)["T"], design).fit()
@@ -176,7 +177,6 @@ class TestAgainstStatsmodels:
 
     @pytest.mark.parametrize("n", [7, 9, 12, 20])
     def test_a_run_with_a_session_of_its_own_takes_no_part_in_hc3(self, n: int) -> None:
-        sm = pytest.importorskip("statsmodels.api")
         y, number = np.random.default_rng(n).normal(size=n), np.arange(n) * 1.0
         robust = sm.OLS(y[:-1], sm.add_constant(number[:-1])).fit(cov_type="HC3", use_t=True)
         alone = np.repeat([0, 1], [n - 1, 1])
@@ -199,14 +199,12 @@ class TestAgainstStatsmodels:
         y = rng.normal(0, 1, 6)[sessions] + rng.normal(0, 1, 24)
         design = Design((Setting(levels),), sessions=sessions, nested=True)
         ratio = fit_part(y, design).effects[0][0].ratio
-        stats = pytest.importorskip("scipy.stats")
         means = [y[sessions == k].mean() for k in range(6)]
         known = stats.ttest_ind(means[3:], means[:3])
         assert (ratio.p_value, ratio.df) == pytest.approx((known.pvalue, 4.0))
 
 
 def test_one_setting_of_two_levels_is_welch_s_test() -> None:
-    stats = pytest.importorskip("scipy.stats")
     y = logs(A)["T"]
     ratio = fit_part(y, Design((TWO[0],))).effects[0][0].ratio
     known = stats.ttest_ind(y[6:], y[:6], equal_var=False)
@@ -268,7 +266,6 @@ class TestReaching:
         assert first < 0.01 < second
 
     def test_the_penalised_likelihood_is_at_its_maximum(self) -> None:
-        optimize = pytest.importorskip("scipy.optimize")
         y, x = self.counts(11, 5), self.X.design_columns
         matrix = np.column_stack([np.ones(24), x])
 
