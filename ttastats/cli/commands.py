@@ -119,8 +119,8 @@ class Command(TyperCommand):
 
         With a `width`, of many only those of this command and what most need, in a line each.
         """
-        params = {str(each.name): each for each in self.get_params(ctx)}
-        records = {name: r for name, each in params.items() if (r := each.get_help_record(ctx))}
+        params = {str(param.name): param for param in self.get_params(ctx)}
+        records = {name: r for name, param in params.items() if (r := param.get_help_record(ctx))}
         arguments = [n for n in records if params[n].param_type_name == "argument"]
         options = [name for name in records if name not in arguments]
         groups: dict[str, Iterable[str]] = {"Arguments": arguments, "Options": options}
@@ -142,8 +142,8 @@ class Command(TyperCommand):
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         """Return the parameters, with `--help-all` if `--help` shows a selection."""
         params = super().get_params(ctx)
-        listed = sum(each.param_type_name == "option" for each in params) + 1
-        if listed <= _FEW + 1 or all(each.name != "files" for each in params):
+        listed = sum(param.param_type_name == "option" for param in params) + 1
+        if listed <= _FEW + 1 or all(param.name != "files" for param in params):
             return params
 
         def print_all(ctx: typer.Context, _: Any, value: bool) -> None:
@@ -174,7 +174,7 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
     def _with_log_folder(self, ctx: typer.Context, args: list[str]) -> list[str]:
-        option = next((each for each in self.params if _LOGS in each.opts), None)
+        option = next((param for param in self.params if _LOGS in param.opts), None)
         if option is None:
             return args
         at = args.index(_LOGS)
@@ -189,9 +189,9 @@ class Command(TyperCommand):
     def _expect_arguments(self, ctx: typer.Context, args: list[str]) -> None:
         words = self.make_parser(ctx).parse_args(list(args))[0]
         missing = [
-            each.make_metavar(ctx) if each.param_type_name == "argument" else each.opts[0]
-            for each in self.params
-            if each.required and words.get(str(each.name)) is None
+            param.make_metavar(ctx) if param.param_type_name == "argument" else param.opts[0]
+            for param in self.params
+            if param.required and words.get(str(param.name)) is None
         ]
         if missing and not {"help", "help_all"} & words.keys():
             examples = "\n          ".join(str(self.epilog).splitlines()[2:])
@@ -218,7 +218,7 @@ def _first_sentence(text: str, room: int) -> str:
     first = re.split(r"(?<=\.) ", text)[0]
     if len(first) <= room:
         return first
-    starts = [first[: each.start()] for each in re.finditer(r" \(|[:;,] ", first[:room])]
+    starts = [first[: match.start()] for match in re.finditer(r" \(|[:;,] ", first[:room])]
     whole = [t for t in starts if t.count("(") == t.count(")") and not t.count("'") % 2]
     return f"{whole[-1]}." if whole else text
 
@@ -228,7 +228,7 @@ def make_command(name: str) -> TyperCommand:
     """Return a command; examples are the lines of its docstring that begin with `$`."""
     command = _load(name)
     examples = re.findall(r"^ *\$ (.*)", command.__doc__, re.MULTILINE)
-    epilog = "\n".join(["\b\nExamples:", *(f"  {each}" for each in examples)])
+    epilog = "\n".join(["\b\nExamples:", *(f"  {line}" for line in examples)])
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(name, cls=Command, help=_help_text(command), epilog=epilog)(
         _with_flat_options(name, command)
@@ -256,7 +256,7 @@ def _with_flat_options(command_name: str, command: Any) -> Callable[..., None]:
     for name, hint in hints.items():
         if is_typeddict(hint):
             of_group = _declare_group(hint)
-            declared |= {n: each for n, each in of_group.items() if n not in declared}
+            declared |= {n: parameter for n, parameter in of_group.items() if n not in declared}
         else:
             declared[name] = declare(name, hint, parameters[name].default, entries(command.__doc__))
     takes_logs = "files" in declared
@@ -265,17 +265,17 @@ def _with_flat_options(command_name: str, command: Any) -> Callable[..., None]:
 
     def called(**words: Any) -> None:
         given = {n: read(n, word) for n, word in words.items() if word != declared[n].default}
-        asked = {
+        arguments = {
             name: {field: given[field] for field in get_type_hints(hint) if field in given}
             if is_typeddict(hint)
             else given[name]
             for name, hint in hints.items()
             if is_typeddict(hint) or name in given
         }
-        output = asked.pop("output") if hints.get("output") is Output else None
+        output = arguments.pop("output") if hints.get("output") is Output else None
         reading = {name: given[name] for name in _OF_LOGS if name in given.keys() - hints.keys()}
         with _reading_logs(**reading) if takes_logs else nullcontext():
-            answered = function(**asked)
+            answered = function(**arguments)
             if output is not None:
                 report, code = answered if isinstance(answered, tuple) else (answered, 0)
                 show(report, **output)

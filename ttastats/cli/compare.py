@@ -24,7 +24,7 @@ def compare(
     files: Sequence[str] = (),
     *,
     parts: Parts,
-    asked: Comparing,
+    comparing: Comparing,
     profile_a: Sequence[Path] = (),
     profile_b: Sequence[Path] = (),
     also: Sequence[str] = (),
@@ -54,14 +54,14 @@ def compare(
     $ ttastats compare runs/adam runs/sgd --fail-on slower:2%
     $ ttastats compare old.parquet new.parquet --at-end
     """
-    options, keywords = options_and_keywords(asked)
+    options, keywords = options_and_keywords(comparing)
     remedy = f"Add {'--profile-b' if profile_a else '--profile-a'}."
     one_side = "profiles were given for one side only"
     raise_if(bool(profile_a) != bool(profile_b), one_side, None, remedy)
     profiles = (profile_a, profile_b) if profile_a else None
     if (of_steps := _profiles_alone(files, profiles)) is not None:
-        refuse_of_runs(parts, asked, but=("--confidence", "--by"))
-        by = ",".join(asked.get("by", ())) or "work"
+        refuse_of_runs(parts, comparing, but=("--confidence", "--by"))
+        by = ",".join(comparing.get("by", ())) or "work"
         raise_if(
             by not in {"work", "operator"},
             "is not a breakdown of the work of a step",
@@ -84,7 +84,7 @@ def compare(
         sides_of = [tta.latest_segment([baseline], **judged), *sides_of]
     return tta.compare(
         *sides_of,
-        view=View(wide, verbose, margin_claims="margin" in asked, named="labels" in asked),
+        view=View(wide, verbose, margin_claims="margin" in comparing, named="labels" in comparing),
         also=also,
         profiles=profiles,
         block=block,

@@ -32,7 +32,7 @@ def conditions(incomplete: str) -> list[str]:
     if values is not None and column not in NAMES:
         values = settings.values(values, column)
     known = [] if values is None else sorted(map(str, values.drop_nulls().unique()))[:_MOST]
-    return [text for each in known if (text := f"{column}={each}").startswith(incomplete)]
+    return [text for value in known if (text := f"{column}={value}").startswith(incomplete)]
 
 
 def units(incomplete: str) -> list[str]:

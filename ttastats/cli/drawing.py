@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ttastats.output.plots.plot import Plot
     from ttastats.sides.question import Source
 
-#: Kinds that draw intervals of the confidence asked for; others keep to 95 %, and say so.
+#: Kinds that draw intervals of the confidence comparing for; others keep to 95 %, and say so.
 _OF_ANY_CONFIDENCE = ("tta", "speedups", "effects")
 #: Widths that have a name, in inches.
 _WIDTHS = {"paper-column": 3.3, "paper-page": 6.9, "page": 640 / 96}
@@ -38,7 +38,7 @@ def report(
     together: bool = False,
     *,
     parts: Parts,
-    asked: Comparing,
+    comparing: Comparing,
     also: Sequence[str] = (),
 ) -> None:
     """Write one self-contained HTML page with verdict, numbers and plots.
@@ -59,9 +59,9 @@ def report(
     path = None if str(output) == "-" else output
     if path is not None:
         place.expect_page_path(path, map(stores.parse_place, files))
-    options, keywords = options_and_keywords(asked)
+    options, keywords = options_and_keywords(comparing)
     if all(is_profile(stores.parse_place(file)) for file in files):
-        refuse_of_runs(parts, asked, {"also": also} if also else {})
+        refuse_of_runs(parts, comparing, {"also": also} if also else {})
         paths = [files] if together else files
         page = tta.profile_page(*paths, output=path, title=title, confidence=options.confidence)
     else:

@@ -176,7 +176,7 @@ def _print_account(account: Account) -> None:
             continue
         problems = [problem for problem in account.problems if problem.code == code]
         say(f"  {problems[0].severity}: {code} ({number:,})")
-        lines = [*dict.fromkeys(f"    {each.place}: {each.message}" for each in problems)]
+        lines = [*dict.fromkeys(f"    {problem.place}: {problem.message}" for problem in problems)]
         listed = lines[: _NAMED[problems[0].severity]]
         say(*listed)
         if number > len(listed):

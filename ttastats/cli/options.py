@@ -167,7 +167,7 @@ def sources(files: Sequence[str], parts: Parts, *, one_will_do: bool = False) ->
         remedy = "Give one file and both options, or two files and neither."
         raise_if(not whole, "--a and --b select two parts of one file", None, remedy)
         conditions = (parse_all(parts.get("a", ()), "--a"), parse_all(parts.get("b", ()), "--b"))
-        return [Selection(files[0], each) for each in conditions]
+        return [Selection(files[0], side) for side in conditions]
     if len(files) < 2 and not one_will_do:
         raise TtastatsError(
             "only one file to compare",
@@ -218,11 +218,11 @@ for _group in (Counted, Judged, Sided, AtBudget, Judging):
     SHARED |= entries(_group.__doc__)
 
 
-def options_and_keywords(asked: Comparing) -> tuple[Options, dict[str, Any]]:
+def options_and_keywords(comparing: Comparing) -> tuple[Options, dict[str, Any]]:
     """Return how a comparison is made, and what else is asked, as keywords of the question."""
     from ttastats.sides.comparison import MAX_RUNS  # polars costs start-up time
 
-    keywords: dict[str, Any] = dict(asked)
+    keywords: dict[str, Any] = dict(comparing)
     given = {name: keywords.pop(name) for name in Judging.__annotations__ if name in keywords}
     sequential, most = given.pop("sequential", False), given.get("max_runs")
     alone, remedy = most is not None and not sequential, "Add --sequential, or remove --max-runs."

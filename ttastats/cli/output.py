@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import typer
@@ -122,35 +122,26 @@ def say_error(error: TtastatsError) -> None:
         say(f"ttastats: {what}", *remedy)
 
 
-@contextmanager
-def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function that shows progress, or None if stderr is no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    with _shared_display() as bars:
-        task = bars.add_task(label, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
-
-
 _shown: list[Progress] = []
 
 
 @contextmanager
-def _shared_display() -> Iterator[Progress]:
-    """Yield the display of progress bars, shared by nested tasks."""
-    if _shown:
-        yield _shown[0]
+def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield a function that shows progress, or None if stderr is no terminal; tasks may nest."""
+    if not sys.stderr.isatty():
+        yield None
         return
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bars:
-        _shown.append(bars)
-        try:
-            yield bars
-        finally:
-            _shown.clear()
+    with ExitStack() as stack:
+        if not _shown:
+            bars = Progress(console=Console(stderr=True), transient=True)
+            _shown.append(stack.enter_context(bars))
+            stack.callback(_shown.clear)
+        bars = _shown[0]
+        task = bars.add_task(label, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
 def accept_any_encoding() -> None:

@@ -94,7 +94,10 @@ def _ratio_within_blocks(
     """
     count = int(max(blocks_a.max(), blocks_b.max())) + 1
     (time_a, hits_a), (time_b, hits_b) = (
-        [np.bincount(blocks, each, count).astype(np.float64) for each in (side.times, side.reached)]
+        [
+            np.bincount(blocks, numbers, count).astype(np.float64)
+            for numbers in (side.times, side.reached)
+        ]
         for side, blocks in ((a, blocks_a), (b, blocks_b))
     )
     hits = hits_a + hits_b
@@ -141,7 +144,7 @@ def difference_within_blocks(
     effects = inverse @ y
     residuals = _without_rounding_noise(y - design @ effects, float(np.abs(y).max()))
     numbers = residuals, np.abs(inverse[0]), 1 - np.einsum("ij,ji->i", design, inverse)
-    of_a, of_b = ([each[side] for each in numbers] for side in np.s_[: a.size, a.size :])
+    of_a, of_b = ([values[side] for values in numbers] for side in np.s_[: a.size, a.size :])
     return float(effects[0]), BlockedSide(*of_a), BlockedSide(*of_b)
 
 

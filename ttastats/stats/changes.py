@@ -103,7 +103,7 @@ def change_test(values: ArrayLike) -> tuple[float, int]:
 
 def failure_change_test(failed: Sequence[int], runs: Sequence[int]) -> tuple[float, int]:
     """Return the smallest p over all splits by Fisher's exact test of failures, and the split."""
-    n, a = (np.cumsum(each)[:-1] for each in (runs, failed))
+    n, a = (np.cumsum(counts)[:-1] for counts in (runs, failed))
     total, bad = int(np.sum(runs)), int(np.sum(failed))
     known = (n >= _RUNS) & (total - n >= _RUNS)
     if not known.any() or not bad:
@@ -143,13 +143,13 @@ def _find_changes(
     for end in range(WAIT, len(series[0]) + 1):
         if end - splits[-1] < WAIT:
             continue
-        p_value, split = test(*(each[splits[-1] : end] for each in series))
+        p_value, split = test(*(values[splits[-1] : end] for values in series))
         if p_value < level:
             splits.append(splits[-1] + split)
             alarms.append({"alarm": end, "p_value": p_value})
     changes = []
     for alarm, start, end in zip(alarms, splits, [*splits[2:], len(series[0])], strict=False):
-        change = locate(*(each[start:end] for each in series))
+        change = locate(*(values[start:end] for values in series))
         names = ("split", "first", "last", "median")
         places = {name: getattr(change, name) + start for name in names}
         changes.append(replace(change, **alarm, **places))
@@ -172,10 +172,14 @@ def locate_change(values: ArrayLike) -> Change:
     shapes = [night] if drift else [np.arange(n) >= splits[place] for place in (best, *within)]
     sizes = [_fitted_size(x, _centred(shape.astype(np.float64))) for shape in shapes]
     r = _autocorrelation(y, split)
+    # The false alarm rate holds where nights are independent, or t allows for how they are not.
+    highest = min(max(r + 1 / math.sqrt(n), 0.0), 0.9)
+    corrected = float(t[best]) / math.sqrt((1 + highest) / (1 - highest))
+    independent = (n >= _SHOWN and r < _ALIKE) or 2 * t_tail(n - 2.0, corrected) < ALARM
     return Change(
         split, int(splits[within.min()]), int(splits[within.max()]), int(splits[median]),
         sizes[0][0], min(low for _, low, _ in sizes), max(high for _, _, high in sizes), drift,
-        r, _false_alarms_hold(float(t[best]), r, n), n,
+        r, independent, n,
     )  # fmt: skip
 
 
@@ -195,14 +199,6 @@ def _autocorrelation(y: Floats, split: int) -> float:
         return 0.0
     r = float(e[1:] @ e[:-1] / (e @ e))
     return r + (2 + 4 * max(r, 0.0)) / e.size
-
-
-def _false_alarms_hold(t: float, r: float, n: int) -> bool:
-    """Return whether the false alarm rate holds: nights are independent, or t allows for it."""
-    if n >= _SHOWN and r < _ALIKE:
-        return True
-    r = min(max(r + 1 / math.sqrt(n), 0.0), 0.9)
-    return 2 * t_tail(n - 2.0, t / math.sqrt((1 + r) / (1 - r))) < ALARM
 
 
 def shown_autocorrelation(values: ArrayLike, splits: Sequence[int]) -> float | None:
@@ -246,8 +242,8 @@ def locate_change_of_failures(failed: Sequence[int], runs: Sequence[int]) -> Cha
     sides = ((before, of), (after, rest))
     log = np.sum([special.betaln(f + 0.5, t - f + 0.5) for f, t in sides], axis=0)
     within, median = _credible_set(log)
-    counts = [[int(each[i]) for each in (after, rest, before, of)] for i in within]
-    sizes = [newcombe_difference(*each) for each in counts]
+    counts = [[int(numbers[i]) for numbers in (after, rest, before, of)] for i in within]
+    sizes = [newcombe_difference(*numbers) for numbers in counts]
     return Change(
         int(splits[within[0]]), int(splits[within.min()]), int(splits[within.max()]),
         int(splits[median]), sizes[0].estimate or 0.0,

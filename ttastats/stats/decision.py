@@ -129,7 +129,9 @@ def margin_bounds(
     allowed for; a claim that stragglers not seen would undo carries that condition where these
     runs give a reason to expect them. ``waiting`` counts those that share alpha at another look.
     """
-    known = [each for each in speedups if each is not None and each.ratio.low is not None]
+    known = [
+        speedup for speedup in speedups if speedup is not None and speedup.ratio.low is not None
+    ]
     if not known:
         return tuple(Bounds() for _ in speedups)
     alpha = round(1 - known[0].ratio.confidence, 12)
@@ -147,14 +149,15 @@ def margin_bounds(
         return step_down([*known, *[None] * waiting], within, alpha)
 
     def conditions(direction: int) -> Iterator[tuple[Assumption, ...] | None]:
-        for each, holds, certain in zip(
+        for speedup, holds, certain in zip(
             known, shown(direction, False), shown(direction, True), strict=False
         ):
-            yield (("no_stragglers",) if each.doubts and not certain else ()) if holds else None
+            yield (("no_stragglers",) if speedup.doubts and not certain else ()) if holds else None
 
     bounds = map(Bounds, conditions(-1), conditions(1))
     return tuple(
-        Bounds() if each is None or each.ratio.low is None else next(bounds) for each in speedups
+        Bounds() if speedup is None or speedup.ratio.low is None else next(bounds)
+        for speedup in speedups
     )
 
 

@@ -197,7 +197,7 @@ def _term_contrasts(design: Design, width: int) -> Iterator[_Contrasts]:
     With interactions, the effect of a setting is its mean over the levels of the others.
     """
     ends = np.cumsum([1, *(term.shape[1] for term in design.terms)])
-    places = [np.arange(*each) for each in pairwise(ends)]
+    places = [np.arange(*ends_of_term) for ends_of_term in pairwise(ends)]
     of_pairs = list(zip(design.pairs, places[len(design.settings) :], strict=False))
     for number, setting in enumerate(design.settings):
         contrasts = [*np.eye(width)[places[number]]]
@@ -209,7 +209,7 @@ def _term_contrasts(design: Design, width: int) -> Iterator[_Contrasts]:
             for k, contrast in enumerate(contrasts):
                 contrast[grid[k] if a == number else grid[:, k]] = 1 / (other.levels.max() + 1)
         count = np.bincount(setting.levels)
-        counts = [(int(count[0]), int(each)) for each in count[1:]]
+        counts = [(int(count[0]), int(runs)) for runs in count[1:]]
         if setting.number is not None:
             counts = [(setting.levels.size, setting.levels.size)]
         yield setting.levels, setting.number is not None, contrasts, counts
@@ -305,8 +305,8 @@ def nonlinearity_p(y: Floats, design: Design, number: int) -> float | None:
     more = [*terms[:number], _dummies(setting.levels), *terms[number + 1 :]]
     if free < 1 or design.df - free < FEWEST_DF or not full_rank(more):
         return None
-    each = _least_squares(y, more)
-    return float(each.compare_f_test(_least_squares(y, terms))[1]) if each.ssr else None
+    by_value = _least_squares(y, more)
+    return float(by_value.compare_f_test(_least_squares(y, terms))[1]) if by_value.ssr else None
 
 
 #: Beyond so many runs Boschloo's test takes seconds.

@@ -300,26 +300,21 @@ def variance_between_sets(sets: Sequence[Set], *, confidence: float = 0.95) -> B
     degree of freedom less than there are sets, and is no less than runs of one session would need.
     """
     means, variances = (
-        np.array([getattr(each, name) for each in sets]) for name in ("mean", "variance")
+        np.array([getattr(runs, name) for runs in sets]) for name in ("mean", "variance")
     )
     spread, typical = float(means.var(ddof=1)), float(variances.mean())
     claims = [
         two_sided_t(df, confidence) * math.sqrt(2 * variance)
-        for df, variance in ((len(sets) - 1, spread), (sum(each.df for each in sets), typical))
+        for df, variance in ((len(sets) - 1, spread), (sum(runs.df for runs in sets), typical))
     ]
-    highest = max(_largest_variance(means, variances, 1 - confidence), typical)
+    least = chi2_quantile(1 - confidence, len(sets) - 1)
+
+    def excess(between: float) -> float:
+        total = variances + between
+        centre = float(np.average(means, weights=1 / total))
+        return least - float(((means - centre) ** 2 / total).sum())
+
+    most = len(sets) * float(np.ptp(means)) ** 2 / least
+    highest = max(bisect_root(excess, 0.0, most) if most else 0.0, typical)
     deviation = math.sqrt(max(spread - typical, 0.0)) if len(sets) > 2 else None
     return Between(len(sets), deviation, math.sqrt(highest), max(claims))
-
-
-def _largest_variance(means: Floats, variances: Floats, alpha: float) -> float:
-    """Return the largest between-set variance that the spread of the means does not rule out."""
-    least = chi2_quantile(alpha, means.size - 1)
-
-    def weighted_spread(extra: float) -> float:
-        total = variances + extra
-        centre = float(np.average(means, weights=1 / total))
-        return float(((means - centre) ** 2 / total).sum())
-
-    high = means.size * float(np.ptp(means)) ** 2 / least
-    return bisect_root(lambda extra: least - weighted_spread(extra), 0.0, high) if high else 0.0

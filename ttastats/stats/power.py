@@ -139,10 +139,10 @@ def power_of_effect(
     if n > _POOLED_FROM:
         return 1 - _lower_tail(critical, df, shift) + _lower_tail(-critical, df, shift)
     # Half of the nodes between 0 and 1: a ratio and its inverse have the same degrees of freedom.
-    nodes, weights = (each[:16] for each in gauss_nodes(32))
+    nodes, weights = (values[:16] for values in gauss_nodes(32))
     ratio = special.fdtri(n - 1, n - 1, (nodes + 1) / 2)
-    own_df = (n - 1) * (1 + ratio) ** 2 / (1 + ratio**2)
-    limits = special.stdtrit(own_df, 1 - alpha / 2)
+    welch_df = (n - 1) * (1 + ratio) ** 2 / (1 + ratio**2)
+    limits = special.stdtrit(welch_df, 1 - alpha / 2)
     below, above = (np.nan_to_num(special.nctdtr(df, shift, t)) for t in (-limits, limits))
     return float(weights @ (1 - above + below))
 

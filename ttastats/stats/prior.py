@@ -76,21 +76,21 @@ def fit_prior(s2: Floats, df: Floats) -> tuple[float, float]:
 
     start = math.log(float(np.median(s2)))
     fits = [optimize.minimize(loss, [first, start], method="Nelder-Mead") for first in (0, 1.5, 3)]
-    best = min(fits, key=lambda each: float(each.fun))
+    best = min(fits, key=lambda fit: float(fit.fun))
     return min(math.exp(best.x[0]), _BOUND), math.exp(best.x[1])
 
 
 def consistent_with(logs: Sequence[Floats], priors: Sequence[Prior]) -> bool:
     """Return whether the variances of both sides are plausible under their priors."""
-    dfs = [float(each.size - 1) for each in logs]
-    ratio = sum(df * float(np.var(each, ddof=1)) / prior.variance
-                for df, each, prior in zip(dfs, logs, priors, strict=True)) / sum(dfs)  # fmt: skip
+    dfs = [float(side.size - 1) for side in logs]
+    ratio = sum(df * float(np.var(side, ddof=1)) / prior.variance
+                for df, side, prior in zip(dfs, logs, priors, strict=True)) / sum(dfs)  # fmt: skip
     return float(special.fdtrc(sum(dfs), min(prior.df for prior in priors), ratio)) >= _MISFIT
 
 
 def too_coarse(logs: Sequence[Floats]) -> bool:
     """Return whether the values of a side are too coarse for a test of their means."""
-    equal = [each.size for each in logs if not np.ptp(each)]
+    equal = [side.size for side in logs if not np.ptp(side)]
     return len(equal) == len(logs) or max(equal, default=0) >= _EQUAL
 
 

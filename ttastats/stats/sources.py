@@ -70,7 +70,7 @@ def variance_parts(y: Floats, sources: Sequence[Labels], fixed: Floats) -> list[
         np.append(np.full(count - 1, 0.01), 1 - 0.01 * (count - 1)),
     ]
     best, shares = min(
-        (_minimise(lambda at: loss(at)[0], each) for each in starts), key=itemgetter(0)
+        (_minimise(lambda at: loss(at)[0], start) for start in starts), key=itemgetter(0)
     )
     most = best + float(special.chdtri(1, 1 - _CONFIDENCE))
 
@@ -103,7 +103,7 @@ def reml_loss(y: Floats, sources: Sequence[Labels], fixed: Floats) -> Loss:
     """Return a function from variance shares to -2 log REML and the variance of one run."""
     basis = np.linalg.qr(fixed)[0]
     members = [np.equal.outer(labels, np.unique(labels)) for labels in sources]
-    place = np.repeat(np.arange(len(sources)), [each.shape[1] for each in members])
+    place = np.repeat(np.arange(len(sources)), [matrix.shape[1] for matrix in members])
     # What no fixed effect explains: a matrix as large as there are values of sources.
     z = np.hstack([*members, y[:, np.newaxis]]).astype(np.float64)
     z -= basis @ (basis.T @ z)

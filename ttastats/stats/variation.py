@@ -231,7 +231,7 @@ def _cv_ratios(epochs: Floats, epoch_time: Floats) -> Floats:
     """Return the CV of the epochs over that of the time per epoch; NaN where neither varies."""
     if not epochs.shape[1]:
         return np.full(len(epochs), np.nan)
-    of_epochs, of_time = (deviations(each) / means(each) for each in (epochs, epoch_time))
+    of_epochs, of_time = (deviations(values) / means(values) for values in (epochs, epoch_time))
     nothing = np.where(of_epochs > 0, np.inf, np.nan)
     return np.divide(of_epochs, of_time, out=nothing, where=of_time > 0)
 
