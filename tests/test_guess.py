@@ -254,7 +254,7 @@ class TestFolder:
         text = "step,val_loss\n" + "".join(f"{n},{n}\n" for n in range(1000, 2000))
         (tmp_path / "a.csv").write_text(text)
         (kind,) = tta.guess(tmp_path).kinds
-        assert kind.runs[0].evaluations < 30
+        assert kind.runs[0]["evaluations"] < 30
         assert "a.csv: only the first" in kind.problems[-1]
 
     def test_a_logbook_is_refused_by_name(self, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from ttastats.answers.guessing.proposal import Reason
+from ttastats.answers.guessing.proposal import Proposal, written
 from ttastats.base import units
 from ttastats.formats.own_logs import FILE
 from ttastats.ingestion.ingest import default_output
@@ -27,34 +27,19 @@ _NAMED = 3
 _PROBLEMS = 10
 
 
-class RunSeen(Struct, frozen=True):
-    """What one run would become; numbers are those of its last evaluation by `metric`."""
-
-    file: str
-    names: str
-    evaluations: int
-    metric: str
-    final: float | None
-    seconds: float | None
-    step: int | None
-    epoch: float | None
-    to_target: str
-
-
 class Kind(Struct, frozen=True, eq=False):
-    """Files of one kind: the block that is proposed for them, if they need one, and their runs.
+    """Files of one kind, what is proposed for them if they need a block, and their runs.
 
     `heads` has a row for each run: what it is called, its `evaluations`, whether it is `timed` and
-    `judged` by a target of its own, and the `final` value of its first metric. Some `runs` are
-    shown. `parts` is the number of files whose runs other files tell.
+    `judged` by a target of its own, and the `final` value of its first metric. `runs` are the rows
+    of a table of some runs. `parts` is the number of files whose runs are in other files.
     """
 
     title: str
     files: tuple[str, ...]
-    block: str | None
-    reasons: tuple[Reason, ...]
+    proposal: Proposal | None
     heads: pl.DataFrame
-    runs: tuple[RunSeen, ...]
+    runs: tuple[Mapping[str, Any], ...]
     problems: tuple[str, ...]
     parts: int
     clock: str
@@ -87,21 +72,15 @@ class Guessed(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return all of it as text."""
-        number = sum(len(kind.files) for kind in self.kinds)
-        lines = [
-            f"{escape_invisible(self.path)}: {units.plural(number, 'log')} of "
-            f"{units.plural(len(self.kinds), 'kind')}",
-            "",
-        ]
+        logs = units.plural(sum(len(kind.files) for kind in self.kinds), "log")
+        number = units.plural(len(self.kinds), "kind")
+        lines = [f"{escape_invisible(self.path)}: {logs} of {number}", ""]
         for place, kind in enumerate(self.kinds, start=1):
             lines += [*_kind_lines(place, kind), ""]
         if self.left:
-            number = sum(len(names) for _, names in self.left)
-            lines.append(f"not recognised as logs: {units.plural(number, 'file')}")
-            lines += [
-                f"    {_named(names)}: {escape_invisible(reason)}" for reason, names in self.left
-            ]
-            lines.append("")
+            number = units.plural(sum(len(names) for _, names in self.left), "file")
+            named = [f"    {_named(names)}: {escape_invisible(text)}" for text, names in self.left]
+            lines += [f"not recognised as logs: {number}", *named, ""]
         lines += ["next", *(f"    {command}" for command in self.commands())]
         return "\n".join(lines)
 
@@ -134,10 +113,8 @@ def _question_for(kind: Kind) -> str:
 
     Several benchmarks have no target in common.
     """
-    is_judged = bool(kind.heads["judged"].any())
-    one = kind.heads["benchmark"].n_unique() <= 1 and not is_judged
-    target = _common_target(kind) if one and kind.timed else ""
-    return target if target or (is_judged and kind.timed) else " --at-end"
+    target = _common_target(kind) if kind.heads["benchmark"].n_unique() <= 1 else ""
+    return target if kind.timed and (target or kind.heads["judged"].any()) else " --at-end"
 
 
 def _common_target(kind: Kind) -> str:
@@ -149,7 +126,7 @@ def _common_target(kind: Kind) -> str:
     if known.is_empty() or kind.heads["judged"].any():
         return ""
     alike = known.group_by("metric", "better", maintain_order=True)
-    (metric, better), runs = max(alike, key=lambda each: each[1].height)
+    (metric, better), runs = max(alike, key=lambda group: group[1].height)
     worst: Any = runs["final"].min() if better else runs["final"].max()
     three = Context(prec=3, rounding=ROUND_FLOOR if better else ROUND_CEILING)
     rounded = f"{float(three.create_decimal(repr(worst))):.3g}"
@@ -158,6 +135,7 @@ def _common_target(kind: Kind) -> str:
 
 
 def _contents_line(kind: Kind) -> str:
+    """Return how many runs, entries, seeds and evaluations there are, and where time is from."""
     number = len(kind.entries)
     parts = [
         f"{units.plural(kind.heads.height, 'run')} of "
@@ -167,9 +145,9 @@ def _contents_line(kind: Kind) -> str:
         named = units.join_names(list(map(str, seeds)), 5)
         parts.append(f"{'seed' if len(seeds) == 1 else 'seeds'} {named}")
     parts.append(units.plural(int(kind.heads["evaluations"].sum()), "evaluation"))
-    clock = kind.clock or "the log"
     timed = "" if kind.timed == kind.heads.height else f" in {kind.timed:,} of them"
-    parts.append(f"time from {escape_invisible(clock)}{timed}" if kind.timed else "no time")
+    clock = escape_invisible(kind.clock or "the log")
+    parts.append(f"time from {clock}{timed}" if kind.timed else "no time")
     return "; ".join(parts)
 
 
@@ -178,50 +156,35 @@ def _kind_lines(place: int, kind: Kind) -> Iterator[str]:
     yield f"   {units.plural(len(kind.files), 'file')}: {_named(kind.files)}"
     nothing = "parts of runs that other files tell" if kind.parts else "no run can be read"
     yield f"   {nothing if kind.heads.is_empty() else _contents_line(kind)}"
-    if kind.block:
-        plain = [line for line in kind.block.splitlines() if not _DOUBT.match(line)]
+    reasons = kind.proposal.reasons if kind.proposal else ()
+    if kind.proposal:
+        # A doubt stands in the file; on the screen it follows the block.
+        block = re.sub(r"^# \w+\? .*\n", "", written(kind.proposal), flags=re.MULTILINE)
+        yield from ("", *(f"   {line}" for line in escape_lines(block).splitlines()))
+    if reasons or kind.problems:
         yield ""
-        yield from (f"   {line}" for line in escape_lines("\n".join(plain)).splitlines())
-    if kind.reasons or kind.problems:
-        yield ""
-    for mark, sure in ((" ", True), ("?", False)):
-        reasons = (reason for reason in kind.reasons if reason.sure is sure)
-        yield from (
-            f" {mark} {reason.key:<8} {escape_invisible(reason.text)}" for reason in reasons
-        )
+    for reason in sorted(reasons, key=lambda reason: not reason.sure):
+        yield f" {' ' if reason.sure else '?'} {reason.key:<8} {escape_invisible(reason.text)}"
     yield from (f" ! {escape_invisible(problem)}" for problem in kind.problems[:_PROBLEMS])
     if len(kind.problems) > _PROBLEMS:
         yield f" ! and {len(kind.problems) - _PROBLEMS} more"
     if kind.runs:
-        yield ""
-        yield from _run_lines(kind.runs)
-
-
-#: A doubt that stands in the file; on the screen it follows the block.
-_DOUBT = re.compile(r"# \w+\? ")
+        yield from ("", *_run_lines(kind.runs))
 
 
 def _named(names: Sequence[str]) -> str:
     return units.join_names([escape_invisible(name) for name in names], _NAMED)
 
 
-_COLUMNS = (
-    Column("file"), Column("run"), Column("evaluations", "right"), Column("metric"),
-    Column("last", "right"), Column("seconds", "right"), Column("step", "right"),
-    Column("epoch", "right"), Column("target"),
-)  # fmt: skip
-
-
-def _run_lines(runs: Sequence[RunSeen]) -> Iterator[str]:
-    rows = []
-    for run in runs:
-        numbers = (
-            "" if number is None else f"{number:.{6 if isinstance(number, float) else 20}g}"
-            for number in (run.final, run.seconds, run.step, run.epoch)
-        )
-        texts = (run.file, run.names, str(run.evaluations), run.metric)
-        rows.append((*texts, *numbers, run.to_target))
-    filled = [number for number, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
-    lines = tuple(Line(tuple(Text(cells[number]) for number in filled)) for cells in rows)
-    table = Table(tuple(_COLUMNS[number] for number in filled), lines)
+def _run_lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a table of runs, without empty columns."""
+    texts = [
+        [f"{x:.6g}" if isinstance(x, float) else "" if x is None else str(x) for x in run.values()]
+        for run in runs
+    ]
+    filled = [place for place, cells in enumerate(zip(*texts, strict=True)) if any(cells)]
+    numbers = {"evaluations", "last", "seconds", "step", "epoch"}
+    columns = [Column(name, "right" if name in numbers else "left") for name in runs[0]]
+    lines = tuple(Line(tuple(Text(cells[place]) for place in filled)) for cells in texts)
+    table = Table(tuple(columns[place] for place in filled), lines)
     yield from (f"  {line}" for line in str(Report("guess", (), (table,))).splitlines())

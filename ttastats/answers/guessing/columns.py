@@ -30,47 +30,105 @@ _MOST_METRICS = 8
 
 
 class _Table(Struct, frozen=True, eq=False):
-    """A table, its columns with numbers, those that count training, and the reasons so far."""
+    """A table, its columns with numbers, those that count training, and the reasons so far.
+
+    `clocks` and time `stamps` may be the clock, each with its unit or form; `seconds` are the
+    numbers of those that have any.
+    """
 
     frame: pl.DataFrame
     numeric: Mapping[str, pl.Series]
     counts: Mapping[str, str | None]
+    clocks: Sequence[tuple[str, str]]
+    stamps: Sequence[tuple[str, str]]
+    seconds: Mapping[str, pl.Series]
     reasons: list[Reason]
 
 
 def proposal(frame: pl.DataFrame) -> Proposal:
     """Return the proposed keys of a block for a table."""
+    table = _read_table(frame)
+    counts, reasons = table.counts, table.reasons
+    keys: dict[str, Value] = {"metric": _metric_columns(table)}
+    if runs := _run_columns(table):
+        keys["run"] = runs
+        words = [name for name in runs if numbers(frame[name]).is_null().any()]
+        if named := [name for name in words if plain(name) != "seed"]:
+            keys["entry"] = named[0]
+    seconds, reason = _choose_clock(table, runs)
+    reasons.append(reason)
+    if seconds is not None:
+        keys["seconds"] = seconds
+    for key, column in counts.items():
+        if column is None:
+            continue
+        keys[key], values = column, table.numeric[column]
+        if column != key:
+            reasons.append(Reason(key, f"read from {column}"))
+        alone = key == "epoch" and counts["step"] is None and counts["samples"] is None
+        rises = values.len() > 1 and values[0] == 0 and (values.diff().drop_nulls() == 1).all()
+        if alone and rises:
+            keys[key] = f"{column} + 1"
+            text = "starts at 0, and each row is written after its epoch: 1 is added"
+            reasons.append(Reason(key, text, sure=False))
+    return Proposal(keys, tuple(reasons))
+
+
+def _read_table(frame: pl.DataFrame) -> _Table:
+    """Return a table with the columns that may be the clock: by name, form, or words of time."""
     numeric = {name: numbers(frame[name]) for name in frame.columns}
     numeric = {name: column for name, column in numeric.items() if column.is_finite().any()}
     counts = {}
     for key, likely in names.LIKELY_COUNTS.items():
         others = (name for name in numeric if plain(name) in likely)
         counts[key] = names.first_known(names.COUNTS[key], numeric) or next(others, None)
-    table = _Table(frame, numeric, counts, [])
-    keys: dict[str, Value] = {"metric": _metric_columns(table)}
-    runs = _run_columns(table)
-    if runs:
-        keys["run"] = runs
-        words = [name for name in runs if numbers(frame[name]).is_null().any()]
-        named = [name for name in words if plain(name) != "seed"]
-        if named:
-            keys["entry"] = named[0]
-    seconds = _choose_clock(table, runs)
-    if seconds is not None:
-        keys["seconds"] = seconds
-    for key, column in table.counts.items():
-        if column is None:
-            continue
-        keys[key], values = column, numeric[column]
-        if column != key:
-            table.reasons.append(Reason(key, f"read from {column}"))
-        alone = key == "epoch" and counts["step"] is None and counts["samples"] is None
-        rises = values.len() > 1 and values[0] == 0 and (values.diff().drop_nulls() == 1).all()
-        if alone and rises:
-            keys[key] = f"{column} + 1"
-            text = "starts at 0, and each row is written after its epoch: 1 is added"
-            table.reasons.append(Reason(key, text, sure=False))
-    return Proposal(keys, tuple(table.reasons))
+
+    def is_unix(name: str) -> bool:
+        known = numeric[name].filter(numeric[name].is_finite())
+        return bool(((known > 9e8) & (known < 4e9)).all())
+
+    clocks = [
+        (name, names.UNITS[names.PLAIN_CLOCKS[plain(name)]])
+        for name in numeric
+        if plain(name) in names.PLAIN_CLOCKS and not is_unix(name)
+    ]
+    stamped = [name for name in frame.columns if plain(name) in names.STAMPS]
+    stamps = [(name, "unix") for name in stamped if name in numeric and is_unix(name)]
+    if not stamps:
+        texts_only = [name for name in stamped if name not in numeric]
+        stamps = [(name, form) for name in texts_only if (form := _form_of(frame[name]))]
+    written = {  # such as 1:02:03
+        name: seconds
+        for name in frame.columns
+        if name not in {*numeric, *dict(stamps)} and unit_of(name)
+        if (seconds := times(frame[name], TimeColumn(name))).is_not_null().any()
+    }
+    clocks = clocks or [(name, "s") for name in written]
+    if not clocks and not stamps:
+        clocks = [(name, unit) for name in numeric if (unit := unit_of(name))]
+    return _Table(frame, numeric, counts, clocks, stamps, {**numeric, **written}, [])
+
+
+_STAMP = re.compile(
+    r"(?:\d{4}(?P<part>[-/])\d\d[-/]\d\d(?P<between>[T ]))?\d\d:\d\d:\d\d"
+    r"(?:(?P<mark>[.,])\d+)?(?P<zone>Z|[+-]\d\d:?\d\d)?"
+)
+
+
+def _form_of(cells: pl.Series) -> str | None:
+    """Return the format of stamps such as `2024-01-31 12:00:00,123`, or None."""
+    match = _STAMP.fullmatch("".join(texts(cells).drop_nulls().head(1)))
+    if match is None or (match["zone"] and match["zone"] != "Z"):
+        return None
+    part, mark = match["part"], match["mark"]
+    date = f"%Y{part}%m{part}%d{match['between']}" if part else ""
+    fraction = f"{mark}%f" if mark else ""
+    return f"{date}%H:%M:%S{fraction}{'Z' if match['zone'] else ''}"
+
+
+_GROUP = re.compile(r"[\w./ -]+: \S.* - \S")
+#: Words for a mean, each with one for how far the values lie apart.
+_OF_RUNS = [(mean, spread) for mean in ("mean", "avg") for spread in ("std", "sd", "stdev", "sem")]
 
 
 def list_means(columns: Sequence[str]) -> str:
@@ -79,25 +137,16 @@ def list_means(columns: Sequence[str]) -> str:
     They are those with a deviation beside them, `val/loss_mean` and `val/loss_std`, and those that
     a panel of W&B calls by a group, `optimizer: adam - val/loss`.
     """
-    grouped = [
-        name for name in columns if _GROUP.match(name) and evaluation_metrics([name, "val_loss"])
-    ]
+    measured = [name for name in columns if evaluation_metrics([name, "val_loss"])]
     named = {plain(name): name for name in columns}
     pairs = [
         f"{name} and {named[other]}"
         for key, name in named.items()
         for of_mean, of_spread in _OF_RUNS
         if (other := re.sub(rf"(^|_){of_mean}($|_)", rf"\1{of_spread}\2", key)) != key
-        if other in named and evaluation_metrics([name, "val_loss"])
+        if other in named and name in measured
     ]
-    return join_names(list(dict.fromkeys([*pairs, *grouped])), 2)
-
-
-_GROUP = re.compile(r"[\w./ -]+: \S.* - \S")
-
-
-#: Words for a mean, each with one for how far the values lie apart.
-_OF_RUNS = [(mean, spread) for mean in ("mean", "avg") for spread in ("std", "sd", "stdev", "sem")]
+    return join_names(list(dict.fromkeys([*pairs, *filter(_GROUP.match, measured)])), 2)
 
 
 def _metric_columns(table: _Table) -> tuple[str, ...]:
@@ -150,8 +199,8 @@ def rank(name: str) -> int:
 
 
 def _training_metrics(table: _Table) -> tuple[list[str], str]:
-    clocks = _clock_candidates(table)
-    other = {*table.counts.values(), *dict(clocks.own), *dict(clocks.stamps)}
+    """Return a metric that is none of evaluations, if any column is one, and what is doubted."""
+    other = {*table.counts.values(), *dict(table.clocks), *dict(table.stamps)}
     rest = [name for name in table.numeric if name not in other]
     known = [name for name in rest if higher_is_better(name) is not None]
     if known:
@@ -181,83 +230,24 @@ def _direction_reasons(
         yield Reason("metric", text, sure=False)
 
 
-class _Clocks(Struct, frozen=True):
-    """What may be a clock, as a block says it: those of the program, and time stamps."""
+def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Reason]:
+    """Return the one clock that runs forward, and why.
 
-    own: list[tuple[str, str]]
-    stamps: list[tuple[str, str]]
-    numbers: Mapping[str, pl.Series]
-
-
-def _clock_candidates(table: _Table) -> _Clocks:
-    """Return the columns that may be the clock: by name, by form, or by words of time."""
-    frame, numeric = table.frame, table.numeric
-    own = [
-        (name, names.UNITS[names.PLAIN_CLOCKS[plain(name)]])
-        for name in numeric
-        if plain(name) in names.PLAIN_CLOCKS and not _is_unix(numeric[name])
-    ]
-    stamps = [
-        (name, "unix")
-        for name in numeric
-        if plain(name) in names.STAMPS and _is_unix(numeric[name])
-    ]
-    if not stamps:
-        likely = [
-            name for name in frame.columns if name not in numeric and plain(name) in names.STAMPS
-        ]
-        stamps = [(name, form) for name in likely if (form := form_of(frame[name]))]
-    written = {  # such as 1:02:03
-        name: seconds
-        for name in frame.columns
-        if name not in {*numeric, *dict(stamps)} and unit_of(name)
-        if (seconds := times(frame[name], TimeColumn(name))).is_not_null().any()
-    }
-    own = own or [(name, "s") for name in written]
-    if not own and not stamps:
-        own = [(name, unit) for name in numeric if (unit := unit_of(name))]
-    return _Clocks(own, stamps, {**numeric, **written})
-
-
-def _is_unix(values: pl.Series) -> bool:
-    known = values.filter(values.is_finite())
-    return bool(len(known)) and bool((known > 9e8).all()) and bool((known < 4e9).all())
-
-
-_STAMP = re.compile(
-    r"(?:\d{4}(?P<part>[-/])\d\d[-/]\d\d(?P<between>[T ]))?\d\d:\d\d:\d\d"
-    r"(?:(?P<mark>[.,])\d+)?(?P<zone>Z|[+-]\d\d:?\d\d)?"
-)
-
-
-def form_of(cells: pl.Series) -> str | None:
-    """Return the format of stamps such as `2024-01-31 12:00:00,123`, or None."""
-    match = _STAMP.fullmatch("".join(texts(cells).drop_nulls().head(1)))
-    if match is None or (match["zone"] and match["zone"] != "Z"):
-        return None
-    part, mark = match["part"], match["mark"]
-    date = f"%Y{part}%m{part}%d{match['between']}" if part else ""
-    fraction = f"{mark}%f" if mark else ""
-    return f"{date}%H:%M:%S{fraction}{'Z' if match['zone'] else ''}"
-
-
-def _choose_clock(table: _Table, runs: Sequence[str]) -> Value | None:
-    """Return the one clock that runs forward; an empty text means there is none."""
-    clocks, epoch, reasons = _clock_candidates(table), table.counts["epoch"], table.reasons
+    An empty text stands for a clock that nobody knows, None for none.
+    """
 
     def forward(name: str) -> bool:
         """Return whether a column runs as a clock: mostly forward, back only between runs."""
-        if name not in clocks.numbers:
+        if name not in table.seconds:
             return True
-        steps = _differences(table, clocks.numbers[name], runs)
+        steps = _differences(table, table.seconds[name], runs)
         return bool((steps < 0).sum() <= _MOST_BACK * len(steps) <= (steps > 0).sum())
 
-    if any(name == names.OF_A_BAR for name, _ in clocks.own):
+    if any(name == names.OF_A_BAR for name, _ in table.clocks):
         text = f"{names.OF_A_BAR}: bars of tqdm, added up; the time between them is not known"
-        reasons.append(Reason("seconds", text, sure=False))
-        return f"sum {names.OF_A_BAR} s"
-    own = [each for each in clocks.own if forward(each[0])]
-    every = own or [each for each in clocks.stamps if forward(each[0])]
+        return f"sum {names.OF_A_BAR} s", Reason("seconds", text, sure=False)
+    clocks = [(name, unit) for name, unit in table.clocks if forward(name)]
+    every = clocks or [(name, form) for name, form in table.stamps if forward(name)]
     if len(every) == 1:
         name, unit = every[0]
         what = f"in {unit}, guessed from the name"
@@ -266,38 +256,34 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> Value | None:
         elif "%" in unit:
             what = f"time stamps with the format {unit}"
         sure = unit != "s" or bool(re.search(r"sec|_s$|_ms$|min|hour", name.lower()))
-        reasons.append(Reason("seconds", f"{name}: {what}", sure))
-        stamps = clocks.stamps[:1] if own else []
-        compared = tuple(f"{name} {form}" for name, form in stamps)
-        return (f"{name} {unit}", *compared) if compared else f"{name} {unit}"
+        compared = [f"{stamp} {form}" for stamp, form in table.stamps[:1] if clocks]
+        value = (f"{name} {unit}", *compared) if compared else f"{name} {unit}"
+        return value, Reason("seconds", f"{name}: {what}", sure)
     if every:
         written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in every)
-        reasons.append(
-            Reason("seconds", f"several columns may be the clock: {written}", sure=False)
-        )
-        return ""
-    if clocks.own:
-        name, unit = clocks.own[0]
-        if epoch and not runs and _once_per_epoch(table.frame[epoch], clocks.numbers[name]):
-            text = f"{name} does not increase: read as the time of each epoch, and added up"
-            reasons.append(Reason("seconds", text, sure=False))
-            return f"sum {name} {unit}"
-        text = (
-            f"{name} does not increase: is it the time of one step or epoch? If a column counts "
-            f"those, write seconds = '{name} {unit} per COLUMN'"
-        )
-        reasons.append(Reason("seconds", text, sure=False))
-        return ""
+        text = f"several columns may be the clock: {written}"
+        return "", Reason("seconds", text, sure=False)
+    if not table.clocks:
+        text = "no column looks like a clock: no time is known. Log the seconds since the start"
+        return None, Reason("seconds", f"{text}, such as elapsed=12.3s, with each evaluation")
+    name, unit = table.clocks[0]
+    if not runs and _is_of_epochs(table, name):
+        text = f"{name} does not increase: read as the time of each epoch, and added up"
+        return f"sum {name} {unit}", Reason("seconds", text, sure=False)
     text = (
-        "no column looks like a clock: no time is known. Log the seconds since the start, such as"
+        f"{name} does not increase: is it the time of one step or epoch? If a column counts "
+        f"those, write seconds = '{name} {unit} per COLUMN'"
     )
-    reasons.append(Reason("seconds", f"{text} elapsed=12.3s, with each evaluation"))
-    return None
+    return "", Reason("seconds", text, sure=False)
 
 
-def _once_per_epoch(epochs: pl.Series, seconds: pl.Series) -> bool:
-    known = numbers(epochs).forward_fill().filter(seconds.is_not_null())
-    return len(known) > 1 and bool((known.diff().drop_nulls() == 1).all())
+def _is_of_epochs(table: _Table, clock: str) -> bool:
+    """Return whether there is one time for each epoch."""
+    if (epoch := table.counts["epoch"]) is None:
+        return False
+    timed = table.seconds[clock].is_not_null()
+    epochs = table.numeric[epoch].forward_fill().filter(timed)
+    return len(epochs) > 1 and bool((epochs.diff().drop_nulls() == 1).all())
 
 
 def _differences(table: _Table, values: pl.Series, runs: Sequence[str]) -> pl.Series:
@@ -315,23 +301,18 @@ def _run_columns(table: _Table) -> tuple[str, ...]:
         for name in frame.columns
         if plain(name) in {*_NAMES, "seed"} and texts(frame[name]).drop_nulls().n_unique() > 1
     ]
-    if not varying:
-        return ()
     progress = next((counts[key] for key in ("step", "samples", "epoch") if counts[key]), None)
     seeds = [name for name in varying if plain(name) == "seed"]
-    named = sorted(
-        (name for name in varying if name not in seeds), key=lambda name: _NAMES.index(plain(name))
-    )
+    others = (name for name in varying if name not in seeds)
+    named = sorted(others, key=lambda name: _NAMES.index(plain(name)))
     number, best = 1, list[str]()
     # The first choice that tells as many runs apart as any, going forward.
-    for choice in [seeds, *([name, *seeds] for name in named), [*named, *seeds]]:
-        if not choice:
-            continue
+    for choice in filter(None, [seeds, *([name, *seeds] for name in named), [*named, *seeds]]):
         if progress and (_differences(table, table.numeric[progress], choice) < 0).any():
             continue
-        told_apart = frame.select(texts(frame[name]).alias(name) for name in choice).n_unique()
-        if told_apart > number:
-            number, best = told_apart, choice
+        distinct = frame.select(texts(frame[name]).alias(name) for name in choice).n_unique()
+        if distinct > number:
+            number, best = distinct, choice
     if best:
         text = f"{' and '.join(best)}: {number} of them in the sampled file"
         table.reasons.append(Reason("run", text))

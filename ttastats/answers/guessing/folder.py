@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.answers.guessing import kinds, trial
@@ -68,17 +67,17 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     ]
     by_kind, left = _sort_files(files, Reading(blocks=blocks))
     unfit = {name for names in left.values() for name in names}
-    tried = [
-        trial.read_kind(title, own, proposal, root, blocks)
-        for title, own, proposal in _propose_by_kind(by_kind, unfit)
-    ]
-    if not tried:
+    found = tuple(
+        trial.read_kind(title, of_kind, proposal, root, blocks)
+        for title, of_kind, proposal in _propose_by_kind(by_kind, unfit)
+    )
+    if not found:
         raise _nothing_found_error(str(path), left)
     prefix = _pattern_prefix(root, output)
+    proposals = [kind.proposal for kind in found if kind.proposal]
     texts = [
         written(replace(each, keys={**each.keys, "files": f"{prefix}{each.keys['files']}"}))
-        for _, each in tried
-        if each
+        for each in proposals
     ]
     config = "\n".join([_HEADER, *texts]) if texts else ""
     if output is not None:
@@ -88,8 +87,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
             atomic.write_text(Path(output), config)
     shown = None if output is None else str(output)
     left_out = tuple((reason, tuple(names)) for reason, names in sorted(left.items()))
-    titled = tuple(kind for kind, _ in tried)
-    return Guessed(str(path), titled, left_out, config, folder, root, shown)
+    return Guessed(str(path), found, left_out, config, folder, root, shown)
 
 
 def _place(source: Source) -> PurePosixPath:
@@ -126,111 +124,97 @@ _DESCRIBED, _RECOGNISED = "described", "recognised"
 _EVENTS = (_RECOGNISED, "tfevents: read without a block")
 
 
-class _Classified(Struct, frozen=True, eq=False):
-    """A file, its kind, and the sketch of its block if it needs one."""
-
-    file: File
-    kind: tuple[str, ...]
-    sketch: kinds.Sketch | None = None
-
-    @property
-    def folder(self) -> PurePosixPath:
-        """Return the folder of the file."""
-        return self.file.place.parent
-
-    @property
-    def is_known(self) -> bool:
-        """Return whether a format or a preset covers the file."""
-        preset = self.sketch is not None and "preset" in self.sketch.proposal.keys
-        return preset or self.kind[0] == _RECOGNISED
-
-    @property
-    def is_timed(self) -> bool:
-        """Return whether its block or preset has a time."""
-        keys = self.sketch.proposal.keys if self.sketch else {}
-        preset = presets.preset_block(str(keys["preset"])) if "preset" in keys else None
-        return bool(preset.seconds if preset else keys.get("seconds"))
-
-
 def _sort_files(
     files: Sequence[File], reading: Reading
-) -> tuple[dict[tuple[str, ...], list[_Classified]], dict[str, list[str]]]:
-    seen, left = list[_Classified](), defaultdict[str, list[str]](list)
-    sketched = kinds.Seen()
+) -> tuple[dict[tuple[str, ...], list[File]], dict[str, list[str]]]:
+    """Return the files by kind, and the names of those that are left out, by reason."""
+    classified, left = list[File](), defaultdict[str, list[str]](list)
+    seen = kinds.Seen()
     for file in files:
         try:
-            seen.append(_classify(file, reading, sketched))
+            classified.append(_classify(file, reading, seen))
         except (UnreadableError, NoLogError) as error:
             left[str(error)].append(file.below)
         except TtastatsError as error:
             left[error.what].append(file.below)
-    by_kind = defaultdict[tuple[str, ...], list[_Classified]](list)
-    for each in _drop_twins(seen, left):
-        by_kind[each.kind].append(each)
+    by_kind = defaultdict[tuple[str, ...], list[File]](list)
+    for file in _drop_twins(classified, left):
+        by_kind[file.kind].append(file)
     return by_kind, {reason: names for reason, names in left.items() if names}
 
 
-def _drop_twins(seen: list[_Classified], left: dict[str, list[str]]) -> list[_Classified]:
+def _drop_twins(files: list[File], left: dict[str, list[str]]) -> list[File]:
     """Drop files that repeat runs of other files, unless the user named them."""
 
-    def drop(twins: Collection[_Classified], reason: str) -> list[_Classified]:
-        unnamed = {each for each in twins if not each.file.source.named}
-        left[reason] += [each.file.below for each in seen if each in unnamed]
-        return [each for each in seen if each not in unnamed]
+    def drop(twins: Collection[File], reason: str) -> list[File]:
+        unnamed = {file for file in twins if not file.source.named}
+        left[reason] += [file.below for file in files if file in unnamed]
+        return [file for file in files if file not in unnamed]
 
-    timed = {each.folder for each in seen if each.is_timed}
-    events = [each for each in seen if each.kind == _EVENTS and each.folder in timed]
-    seen = drop(events, "the run is in the table beside it")
-    known = {each.folder for each in seen if each.is_known}
-    known |= {folder / "files" for folder in known}
-    beside = [each for each in seen if each.folder in known and each.sketch and not each.is_known]
-    seen = drop(beside, "beside a log that is read without a block: possibly the same run")
+    timed = {file.place.parent for file in files if _is_timed(file)}
+    events = [file for file in files if file.kind == _EVENTS and file.place.parent in timed]
+    files = drop(events, "the run is in the table beside it")
+    known = {file for file in files if file.kind[0] in {_RECOGNISED, "preset"}}
+    folders = {file.place.parent for file in known}
+    folders |= {folder / "files" for folder in folders}
+    others = [file for file in files if file.sketch and file not in known]
+    beside = [file for file in others if file.place.parent in folders]
+    files = drop(beside, "beside a log that is read without a block: possibly the same run")
     # A table with a row for each run, where logs lie beside or below.
-    tables = [each for each in seen if each.sketch and each.sketch.is_summary]
-    logs = {*seen} - {*tables} - {each for each in seen if each.kind[0] == _DESCRIBED}
-    above = {folder for log in logs for folder in log.file.place.parents}
-    tables = [each for each in tables if each.folder in above]
+    tables = [file for file in files if file.sketch and file.sketch.is_summary]
+    logs = {*files} - {*tables} - {file for file in files if file.kind[0] == _DESCRIBED}
+    above = {folder for log in logs for folder in log.place.parents}
+    tables = [file for file in tables if file.place.parent in above]
     of_each = "a summary beside logs: possibly of the same runs"
     return drop(tables, f"{of_each}; `ttastats guess FILE` reads it alone")
 
 
-def _classify(file: File, reading: Reading, sketched: kinds.Seen) -> _Classified:
-    """Return the kind of a file; a file that is no log is a NoLogError."""
+def _is_timed(file: File) -> bool:
+    """Return whether the block or the preset of a file has a time."""
+    keys = file.sketch.proposal.keys if file.sketch else {}
+    preset = presets.preset_block(str(keys["preset"])) if "preset" in keys else None
+    return bool(preset.seconds if preset else keys.get("seconds"))
+
+
+def _classify(file: File, reading: Reading, seen: kinds.Seen) -> File:
+    """Return a file with its kind; raise NoLogError for one that is no log."""
     head = next(file.source.blocks(), b"")
     if head.startswith(LFS_POINTER):
         raise NoLogError("a Git LFS pointer, not the file itself: run `git lfs pull`")
     dialect, block, _ = choose_dialect(head, file.place.parent, file.place.name, None, reading)
     hit = described.block_for(str(file.place), reading.blocks)
     if hit is not None and dialect is not None:
-        return _Classified(file, (_DESCRIBED, f"already described in {hit[0].where}"))
+        return replace(file, kind=(_DESCRIBED, f"already described in {hit[0].where}"))
     if block is not None:
         sketch = kinds.of_a_preset(block, head, file.below)
     elif dialect is not None:
-        return _Classified(file, (_RECOGNISED, f"{dialect.name}: read without a block"))
+        return replace(file, kind=(_RECOGNISED, f"{dialect.name}: read without a block"))
     else:
         # The name of the folder that is looked at may say what is in it, such as losses.
         above = file.place.parts[: -len(PurePosixPath(file.below).parts)]
-        sketch = sketched.sketch(head, f"{above[-1] if above else ''}/{file.below}")
-    return _Classified(file, sketch.same, sketch)
+        sketch = seen.sketch(head, f"{above[-1] if above else ''}/{file.below}")
+    return replace(file, kind=sketch.same, sketch=sketch)
 
 
 def _propose_by_kind(
-    by_kind: Mapping[tuple[str, ...], Sequence[_Classified]], unfit: Collection[str]
+    by_kind: Mapping[tuple[str, ...], Sequence[File]], unfit: Collection[str]
 ) -> Iterator[tuple[str, list[File], Proposal | None]]:
-    for kind, seen in by_kind.items():
-        if kind[0] in {_DESCRIBED, _RECOGNISED}:
-            yield kind[1], [each.file for each in seen], None
-    of_a_kind = {each.file.below for seen in by_kind.values() for each in seen}
-    for seen in by_kind.values():
-        sketches = [each.sketch for each in seen if each.sketch]
+    """Yield a title, the files and the proposal of each kind, those without a block first."""
+    paths_of_kinds = {file.below for files in by_kind.values() for file in files}
+    ordered = sorted(by_kind.items(), key=lambda item: item[1][0].sketch is not None)
+    for kind, files in ordered:
+        sketches = [file.sketch for file in files if file.sketch]
         if not sketches:
+            yield kind[1], [*files], None
             continue
-        sketch = max(sketches, key=lambda each: each.rows)
-        by_path = {each.file.below: each.file for each in seen}
-        paths = list(by_path)
-        runs_inside = "run" in sketch.proposal.keys
-        apart = _distinct_patterns(paths, of_a_kind - set(paths), unfit, runs_inside=runs_inside)
-        for layout in _preset_patterns(paths, sketch.proposal) or apart:
+        sketch = max(sketches, key=lambda sketch: sketch.rows)
+        by_path = {file.below: file for file in files}
+        preset = presets.load_presets().get(str(sketch.proposal.keys.get("preset")))
+        signs = [f"**/{sign}" for sign in preset.signs.path] if preset and preset.signs else []
+        of_all = [sign for sign in signs if all(patterns.match_path(sign, p) for p in by_path)]
+        others, inside = paths_of_kinds - by_path.keys(), "run" in sketch.proposal.keys
+        apart = _distinct_patterns([*by_path], others, unfit, runs_inside=inside)
+        for layout in [FilePattern(sign, (*by_path,), ()) for sign in of_all[:1]] or apart:
             keys = {"files": layout.pattern, **sketch.proposal.keys}
             if layout.entry and "entry" not in keys:
                 keys["entry"] = layout.entry
@@ -238,22 +222,11 @@ def _propose_by_kind(
             yield sketch.title, [by_path[path] for path in layout.paths], proposal
 
 
-def _preset_patterns(paths: Sequence[str], proposal: Proposal) -> list[FilePattern]:
-    preset = presets.load_presets().get(str(proposal.keys.get("preset")))
-    for pattern in preset.signs.path if preset and preset.signs else ():
-        if all(patterns.match_path(f"**/{pattern}", path) for path in paths):
-            return [FilePattern(f"**/{pattern}", tuple(paths), ())]
-    return []
-
-
 def _distinct_patterns(
     paths: Sequence[str], others: Collection[str], unfit: Collection[str], *, runs_inside: bool,
     by_folder: bool = True,
 ) -> Iterator[FilePattern]:  # fmt: skip
-    """Yield patterns that match no files of another kind.
-
-    As few as can be: of all files, of those of a folder, of one file each.
-    """
+    """Yield patterns that match no files of another kind: of all files, of a folder, of a file."""
     for layout in layouts(paths, runs_inside=runs_inside):
         also = [path for path in unfit if patterns.match_path(layout.pattern, path)]
         fits = not any(patterns.match_path(layout.pattern, path) for path in others)

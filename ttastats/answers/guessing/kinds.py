@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 
 import polars as pl
 from msgspec import Struct
@@ -66,27 +67,21 @@ class Seen:
 
 def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
     """Return the sketch of a file that a preset recognises, with what the preset leaves open."""
+    known: Sequence[str] = ()
+    if not block.metrics or not block.line:
+        with suppress(UnfitError):
+            known = unpivoted(_read_rows(head, path), block).frame.columns
+        if block.metrics and not any(metric.name in known for metric in block.metrics):
+            return sketched(head, path)  # another program writes such files too
     preset = block.preset or ""
     keys: dict[str, str | tuple[str, ...]] = {"preset": preset}
     text = f"recognised: preset {preset}; needs no block, this one adds a target and names"
     reasons = [Reason("preset", text)]
-    if not block.metrics:
-        ranked = tuple(sorted(guess_metrics(_columns(head, path, block)), key=columns.rank))
-        if ranked:
-            keys["metric"] = ranked
-            reasons.append(Reason("metric", f"{ranked[0]}, by name; add a target"))
-    elif not block.line:
-        known = _columns(head, path, block)
-        if not any(metric.name in known for metric in block.metrics):
-            return sketched(head, path)  # another program writes such files too
+    ranked = sorted(guess_metrics(known), key=columns.rank)
+    if ranked and not block.metrics:
+        keys["metric"] = tuple(ranked)
+        reasons.append(Reason("metric", f"{ranked[0]}, by name; add a target"))
     return Sketch(("preset", preset), Proposal(keys, tuple(reasons)), f"preset {preset}", 0)
-
-
-def _columns(head: bytes, path: str, block: Block) -> Sequence[str]:
-    try:
-        return unpivoted(_read_rows(head, path), block).frame.columns
-    except UnfitError:
-        return ()
 
 
 def _expect_text(head: bytes, path: str) -> None:
@@ -116,7 +111,7 @@ def sketched(head: bytes, path: str) -> Sketch:
         if _is_json(head) or head.startswith(b"PAR1") or path.endswith(_TABLES):
             raise
     proposal = lines.proposal(_whole_lines(head).decode("utf-8", "replace"), path)
-    return Sketch(("lines", *_proposed_keys(proposal)), proposal, "text", 0)
+    return Sketch(_same("lines", proposal), proposal, "text", 0)
 
 
 def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
@@ -130,16 +125,17 @@ def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
     proposal = columns.proposal(frame)
     runs = [name for name in proposal.keys.get("run", ()) if name in frame.columns]
     is_summary = bool(runs) and frame.select(runs).is_unique().all()
-    if not any(map(proposal.keys.get, ("step", "epoch", "samples", "seconds"))):
+    if not proposal.keys.keys() & {"step", "epoch", "samples"} and not proposal.keys.get("seconds"):
         text = "it has no step, epoch or time: are its rows evaluations?"
         proposal = replace(proposal, reasons=(*proposal.reasons, Reason("step", text, sure=False)))
         is_summary = True
     title = f"table of {join_names(frame.columns, 8)}"
-    return Sketch(("table", *_proposed_keys(proposal)), proposal, title, frame.height, is_summary)
+    return Sketch(_same("table", proposal), proposal, title, frame.height, is_summary)
 
 
-def _proposed_keys(proposal: Proposal) -> tuple[str, ...]:
-    return tuple(f"{key}={proposal.keys[key]}" for key in sorted(proposal.keys))
+def _same(form: str, proposal: Proposal) -> tuple[str, ...]:
+    """Return what files of one kind have in common: their form and all proposed keys."""
+    return form, *(f"{key}={proposal.keys[key]}" for key in sorted(proposal.keys))
 
 
 def _read_rows(head: bytes, path: str) -> Rows:

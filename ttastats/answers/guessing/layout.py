@@ -86,24 +86,19 @@ class _Part(Struct):
 
 def _propose_pattern(paths: Sequence[str], ending: str, runs_inside: bool) -> FilePattern:
     split = [_without_compression(path).split("/") for path in paths]
-    columns = list(zip(*split, strict=True))
-    parts = [_make_part(column, "") for column in columns[:-1]] + [_make_part(columns[-1], ending)]
+    *folders, last = zip(*split, strict=True)
+    parts = [*(_make_part(column, "") for column in folders), _make_part(last, ending)]
     counted: set[str] = set()  # no two numbers have one name: those of the last part keep theirs
     for part in reversed(parts):
         if part.counted in counted:
             part.counted = "_"
         elif part.counted:
             counted.add(part.counted)
-    words = [part for part in parts if part.words]
     # Files of several folders may have one name, as runs of each setup may.
-    folders: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    for *folder, name in split:
-        folders[name].add(tuple(folder))
-    repeat = any(len(several) > 1 for several in folders.values())
-    entry = _name_parts(words, parts, runs_inside, repeat)
-    pattern = "/".join(part.written() for part in parts)
+    repeat = len({tuple(path) for path in split}) > len(set(last))
+    entry = _name_parts(parts, runs_inside, repeat)
     reasons = tuple(_reasons(parts, paths, entry, runs_inside))
-    return FilePattern(pattern, tuple(paths), reasons, entry)
+    return FilePattern("/".join(part.written() for part in parts), tuple(paths), reasons, entry)
 
 
 def _make_part(values: Sequence[str], ending: str) -> _Part:
@@ -116,12 +111,10 @@ def _make_part(values: Sequence[str], ending: str) -> _Part:
     numbered = [match for match in map(_NUMBERED.fullmatch, stems) if match]
     if len(numbered) == len(stems) and (part := _numbered_part(numbered, ending)):
         return part
-    # It varies as a whole, apart from a common start and end.
-    start, end = (  # up to the last separator
-        re.sub(r"[^-_ =]*$", "", commonprefix(texts))  # noqa: RUF071 - of letters
-        for texts in (stems, [stem[::-1] for stem in stems])
-    )
-    end = end[::-1]
+    # It varies as a whole, apart from a common start and end, up to the last separator.
+    start = re.sub(r"[^-_ =]*$", "", commonprefix(stems))  # noqa: RUF071 - of letters
+    backwards = [stem[::-1] for stem in stems]
+    end = re.sub(r"[^-_ =]*$", "", commonprefix(backwards))[::-1]  # noqa: RUF071
     if any(len(stem) <= len(start) + len(end) for stem in stems):
         start = end = ""
     words = tuple(stem[len(start) : len(stem) - len(end)] for stem in stems)
@@ -148,22 +141,20 @@ def _numbered_part(matches: Sequence[re.Match[str]], ending: str) -> _Part | Non
     return _Part("", names, f"{separator}{word}{mark}", counted, ending)
 
 
-def _name_parts(
-    words: Sequence[_Part], parts: Sequence[_Part], runs_inside: bool, repeat: bool
-) -> str | None:
+def _name_parts(parts: Sequence[_Part], runs_inside: bool, repeat: bool) -> str | None:
     """Name the varying parts; return the template of an entry if several make one."""
-    if not words:
+    varying = [part for part in parts if part.words]
+    if not varying:
         return None
-    *folders, last = words
+    *folders, last = varying
     if folders and last is parts[-1] and not last.counted and (repeat or runs_inside):
         last.name = "benchmark" if runs_inside else "run"
         *folders, last = folders
     last.name = "entry"
     if not folders:
         return None
-    for number, part in enumerate(words[: len(folders)], start=1):
+    for number, part in enumerate((*folders, last), start=1):
         part.name = "folder" if number == 1 else f"folder{number}"
-    last.name = f"folder{len(folders) + 1}"
     return "/".join(f"{{{part.name}}}" for part in (*folders, last))
 
 

@@ -67,10 +67,10 @@ def proposal(text: str, path: str) -> Proposal:
     """Return the proposed keys of a block for the lines of a text."""
     lines = [_DRESS.sub("", line) for line in re.split("[\r\n]+", text)[:_MOST_LINES]]
     lines = [line for line in lines if line.strip() and len(line) <= _LONGEST]
-    expressions = _numbers_only(lines, path) or list(_expressions(lines))
+    expressions = _numbers_only(lines, path) or _expressions(lines)
     if not expressions:
         raise NoLogError("neither a table nor a line with a metric as `key=value`")
-    patterns = tuple(pattern for pattern, _ in expressions)
+    patterns = tuple(expressions)
     data = "\n".join(lines).encode()
     try:
         rows = rows_of(log_from_bytes(data, f"/{path}", block=Block("", line=patterns)))
@@ -79,13 +79,13 @@ def proposal(text: str, path: str) -> Proposal:
     block = columns.proposal(rows.frame)
     examples = [
         Reason("line", f"guessed from {line.strip()[:160]!r}", False)
-        for line in dict.fromkeys(line for _, line in expressions)
+        for line in dict.fromkeys(expressions.values())
     ]
     return Proposal({"line": patterns, **block.keys}, (*examples, *block.reasons))
 
 
-def _expressions(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield regular expressions with an example each: metrics first, then the rest."""
+def _expressions(lines: Sequence[str]) -> dict[str, str]:
+    """Return regular expressions with an example each: clocks, then metrics, then the rest."""
     numbered = [
         (named, line) for line in lines if _DIGIT.search(line) and (named := _named_numbers(line))
     ]
@@ -112,7 +112,7 @@ def _expressions(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
         expressions[expression] = examples[named]
         parts |= {each.part for each in numbers}
     if not expressions:
-        return
+        return {}
     of_metrics = tuple(expressions)
     if not parts & {"step", "epoch", "samples"}:
         for named, _ in kinds.most_common():
@@ -121,16 +121,15 @@ def _expressions(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
                 expressions.setdefault(_join_expressions(counted), examples[named])
                 break
     # A clock on other lines: rising times, or finished bars.
-    for clock_of in (_clock_in_line, _finished_bar) if "clock" not in parts else ():
-        if clock := _line_before(lines, of_metrics, clock_of):
-            expressions = {clock_of(clock): clock, **expressions}
-            break
-    stamped = _line_before(lines, of_metrics, _stamp_shape)
-    expressions = {_stamp_expression(stamped): stamped, **expressions} if stamped else expressions
-    yield from expressions.items()
+    clocks: dict[str, str] = {}
+    if "clock" not in parts:
+        clocks = _line_before(lines, of_metrics, _clock_in_line)
+        clocks = clocks or _line_before(lines, of_metrics, _finished_bar)
+    return {**_line_before(lines, of_metrics, _stamp_expression), **clocks, **expressions}
 
 
 def _clock_in_line(line: str) -> str:
+    """Return an expression for the first time in a line, or an empty text."""
     numbers = _named_numbers(line) if _DIGIT.search(line) else ()
     clocks = [each for each in numbers if each.part == "clock" and each.group != _BAR]
     return _join_expressions(clocks[:1])
@@ -140,6 +139,15 @@ def _finished_bar(line: str) -> str:
     return rf"100%\|.*{_ENDED_TIME}" if re.search(r"100%\|.*\[\d[\d:]+<", line) else ""
 
 
+def _stamp_expression(line: str) -> str:
+    """Return an expression for the time stamp that a line begins with, or an empty text."""
+    if (stamp := _STAMP.match(line)) is None:
+        return ""
+    written = re.sub(r"\d+", lambda digits: rf"\d{{{len(digits[0])}}}", stamp[1])
+    written = re.sub(r"([.,])\\d\{\d+\}$", lambda end: rf"{re.escape(end[1])}\d+", written)
+    return rf"^{re.escape(stamp[0][: stamp.start(1)])}(?P<stamp>{written})"
+
+
 #: The group of the time that a bar of tqdm shows, `[00:12<00:34, 5.2it/s]`.
 _BAR = "elapsed_bar"
 _BAR_TIME = rf"\[(?P<{_BAR}>\d[\d:]+)<"
@@ -147,31 +155,25 @@ _ENDED_TIME = rf"\[(?P<{names.OF_A_BAR}>\d[\d:]+)<"
 
 
 def _line_before(
-    lines: Sequence[str], expressions: Iterable[str], kind_of: Callable[[str], str]
-) -> str | None:
-    """Return a kind of line that precedes nearly every evaluation."""
-    evaluated = [re.compile(pattern) for pattern in expressions]
+    lines: Sequence[str], evaluations: Iterable[str], expression_of: Callable[[str], str]
+) -> dict[str, str]:
+    """Return the expression of a line that precedes nearly every evaluation, with an example."""
+    evaluated = [re.compile(pattern) for pattern in evaluations]
     examples: dict[str, str] = {}
     since: set[str] = set()
     fresh: Counter[str] = Counter()
     number = 0
     for line in lines:
-        if kind := kind_of(line):
-            since.add(kind)
-            examples.setdefault(kind, line)
+        if expression := expression_of(line):
+            since.add(expression)
+            examples.setdefault(expression, line)
         if any(pattern.search(line) for pattern in evaluated):
             number += 1
             fresh.update(since)
             since.clear()
-    most = fresh.most_common(1)
     # Of a model that is evaluated before it is trained no time has passed.
     enough = min(0.9 * number, number - 1) if number > 2 else number
-    return next((examples[kind] for kind, n in most if n >= enough), None)
-
-
-def _stamp_shape(line: str) -> str:
-    stamp = _STAMP.match(line)
-    return re.sub(r"\d+", "0", stamp[0]) if stamp else ""
+    return {most: examples[most] for most, times in fresh.most_common(1) if times >= enough}
 
 
 def _common_kinds(
@@ -198,22 +200,13 @@ def _join_expressions(named: Sequence[_Named]) -> str:
     return ".*?".join(rf"\b{text}" if text[0].isalpha() else text for text in expressions)
 
 
-def _stamp_expression(line: str) -> str:
-    stamp = _STAMP.match(line)
-    assert stamp is not None  # noqa: S101 - for the type checker
-    written = re.sub(r"\d+", lambda digits: rf"\d{{{len(digits[0])}}}", stamp[1])
-    written = re.sub(r"([.,])\\d\{\d+\}$", lambda end: rf"{re.escape(end[1])}\d+", written)
-    return rf"^{re.escape(stamp[0][: stamp.start(1)])}(?P<stamp>{written})"
-
-
 def _named_numbers(line: str) -> tuple[_Named, ...]:
+    """Return the numbers of a line in their order, the first of each name."""
+    pairs = ((match.start("number"), _named_number(match)) for match in _PAIR.finditer(line))
     numbers: dict[str, tuple[int, _Named]] = {}
-    for match in _PAIR.finditer(line):
-        number = _named_number(match)
+    for start, number in (*pairs, *_durations(line)):
         if number is not None:
-            numbers.setdefault(number.group, (match.start("number"), number))
-    for at, number in _durations(line):
-        numbers.setdefault(number.group, (at, number))
+            numbers.setdefault(number.group, (start, number))
     return tuple(number for _, number in sorted(numbers.values(), key=itemgetter(0)))
 
 
@@ -238,48 +231,49 @@ def _named_number(match: re.Match[str]) -> _Named | None:
         words.pop(0)
     if not words:
         return None
-    last = _is_plain(
+    last = _group_name(
         words[-1] if words[-1].lower() not in _FILLERS or len(words) == 1 else words[-2]
     )
     literal = " ".join(words)
     for part in ("step", "epoch", "samples"):
         if last in names.LIKELY_COUNTS[part]:
-            at = max(at for at, word in enumerate(words) if _is_plain(word) == last)
+            at = max(at for at, word in enumerate(words) if _group_name(word) == last)
             return _Named(" ".join(words[at:]), match["mark"], last, part)
-    group = _is_plain(literal)
+    group = _group_name(literal)
     unit = (match["unit"] or "").strip()
-    if unit_of(group):
-        if unit:
-            return _Named(
-                literal, match["mark"], f"time_{names.UNITS[names.SECONDS[unit]]}", "clock"
-            )
-        return _Named(literal, match["mark"], group, "clock") if group in names.CLOCKS else None
-    return None if unit else _Named(literal, match["mark"], group, "value")
+    if not unit_of(group):
+        return None if unit else _Named(literal, match["mark"], group, "value")
+    if unit:
+        group = f"time_{names.UNITS[names.SECONDS[unit]]}"
+    elif group not in names.CLOCKS:
+        return None
+    return _Named(literal, match["mark"], group, "clock")
 
 
-def _is_plain(text: str) -> str:
-    plain = re.sub(r"\W+", "_", text).strip("_").lower()
-    return plain if plain[:1].isalpha() else f"n_{plain}"
+def _group_name(text: str) -> str:
+    """Return a text as the name of a group of an expression."""
+    name = re.sub(r"\W+", "_", text).strip("_").lower()
+    return name if name[:1].isalpha() else f"n_{name}"
 
 
 _CELLS = re.compile(rf"^\s*(?:{_NUMBER})(?:\s+(?:{_NUMBER}))+\s*$")
 
 
-def _numbers_only(lines: Sequence[str], path: str) -> list[tuple[str, str]]:
+def _numbers_only(lines: Sequence[str], path: str) -> dict[str, str]:
     """Return an expression for lines of bare numbers, named by a line above."""
     rows = [line for line in lines if _CELLS.match(line)]
     if len(rows) < 2 or len(rows) < 0.8 * len(lines):
-        return []
+        return {}
     width = len(rows[0].split())
     above = lines[0].lstrip("# ").split()
-    called = [_is_plain(name) for name in above]
+    called = [_group_name(name) for name in above]
     if lines[0] is rows[0] or len(called) != width or len(set(called)) != width:
         first = [float(row.split()[0]) for row in rows]
         if width != 2 or any(each != int(each) for each in first) or first != sorted(first):
-            return []
+            return {}
         # A rising count, and what the path says. Numbers without names are those of every step.
         words = reversed(re.findall("[a-z]+", path.lower()))
         known = next((word for word in words if higher_is_better(word) is not None), "value")
         called = ["step", "train_loss" if known in {"loss", "losses"} else known]
     cells = r"\s+".join(rf"(?P<{name}>\S+)" for name in called)
-    return [(rf"^\s*{cells}\s*$", rows[0])]
+    return {rf"^\s*{cells}\s*$": rows[0]}

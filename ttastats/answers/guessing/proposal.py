@@ -53,16 +53,17 @@ def written(proposal: Proposal) -> str:
 
 
 def _toml_value(value: str | tuple[str, ...]) -> str:
-    texts = [_toml_text(text) for text in several(value)]
+    """Return one text or several in TOML, those with a backslash in single quotes."""
+    texts = []
+    for text in several(value):
+        if "\\" in text and text.isprintable() and "'''" not in text and text[-1] != "'":
+            quote = "'''" if "'" in text else "'"
+            texts.append(f"{quote}{text}{quote}")
+        else:
+            plain = json.dumps(text, ensure_ascii=not text.isprintable())
+            texts.append(plain.replace("\x7f", "\\u007f"))
     if len(texts) == 1:
         return texts[0]
     inside = ", ".join(texts)
     lines = "".join(f"  {text},\n" for text in texts)
     return f"[{inside}]" if len(inside) < 80 else f"[\n{lines}]"
-
-
-def _toml_text(text: str) -> str:
-    """Return a TOML string, in single quotes if it has a backslash."""
-    if "\\" in text and text.isprintable() and "'''" not in text and text[-1] != "'":
-        return f"'''{text}'''" if "'" in text else f"'{text}'"
-    return json.dumps(text, ensure_ascii=not text.isprintable()).replace("\x7f", "\\u007f")

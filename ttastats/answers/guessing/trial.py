@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ttastats.answers.guessing.answer import Kind, RunSeen
+from ttastats.answers.guessing.answer import Kind
 from ttastats.answers.guessing.columns import rank
+from ttastats.answers.guessing.kinds import Sketch
 from ttastats.answers.guessing.proposal import Proposal, written
 from ttastats.base import units
 from ttastats.base.records import Problem
@@ -31,11 +33,16 @@ _READ_IN_PART = f"only the first {_MOST_READ // 2**20} MiB were read"
 
 
 class File(Struct, frozen=True, eq=False):
-    """A file, where it lies, in an archive or not, and its path below what is looked at."""
+    """A file, where it lies, in an archive or not, and its path below what is looked at.
+
+    Files of one `kind` belong together; one that needs a block has the `sketch` of it.
+    """
 
     source: Source
     place: PurePosixPath
     below: str
+    kind: tuple[str, ...] = ()
+    sketch: Sketch | None = None
 
 
 class _Beginning(Source, frozen=True, gc=False):
@@ -57,87 +64,89 @@ def read_kind(
     proposal: Proposal | None,
     root: str,
     blocks: tuple[Block, ...],
-) -> tuple[Kind, Proposal | None]:
-    """Read the files of a kind as `ingest` does; return the kind and an improved proposal."""
-    own = config.blocks(written(proposal), FILE, root) if proposal else ()
-    reading = Reading(blocks=own or blocks)
+) -> Kind:
+    """Return a kind of files, read as `ingest` does it with the proposed block."""
+    proposed = config.blocks(written(proposal), FILE, root) if proposal else ()
+    reading = Reading(blocks=proposed or blocks)
+    names = [metric.name for block in proposed for metric in block.metrics]
     shown = {files[at].below for at in (0, len(files) // 2, -1)}
-    first = [metric.name for block in own for metric in block.metrics]
-    heads: list[pl.DataFrame] = []
-    runs: list[pl.DataFrame] = []
-    parts = 0
-    unnamed: list[inferred.Inferred] = []
-    problems: dict[str, dict[str, None]] = {}
+    runs_of_a_file = _RUNS if len(files) < _RUNS else 1
+    heads, runs = list[pl.DataFrame](), list[pl.DataFrame]()
+    unnamed, problems, parts = list[inferred.Inferred](), list[Problem](), 0
     beginnings = [
         _Beginning(file.source.container, file.source.file, file.below, file.source.entry)
         for file in files
     ]
-    for of_unit in units_of_work(beginnings):
-        unit = read_unit(of_unit, reading)
+    for sources in units_of_work(beginnings):
+        unit = read_unit(sources, reading)
         assert isinstance(unit.rows, pl.DataFrame)  # noqa: S101 - for the type checker
-        is_evaluation = pl.col("eval_index") >= 0
-        metric = next(iter(_ordered_metrics(unit.rows.filter(is_evaluation), first)), "")
-        measured = is_evaluation & (pl.col("metric") == metric) & pl.col("value").is_finite()
-        heads.append(
-            unit.rows.group_by("source", "run_id", maintain_order=True).agg(
-                pl.col("entry", "seed", "benchmark").first(),
-                evaluations=is_evaluation.sum(),
-                timed=pl.col("seconds").is_not_null().any(),
-                judged=pl.col("target_value").is_not_null().any(),
-                metric=pl.lit(metric),
-                final=pl.col("value").filter(measured).last(),
-                better=pl.col("higher_is_better").filter(measured).last(),
-            )
-        )
+        heads.append(_run_heads(unit.rows, names))
         parts += len(unit.parts)
         unnamed += unit.inferred
-        many, room = len(files) > _RUNS, _RUNS - len(runs)
-        chosen = unit.rows.filter(pl.col("source").is_in(shown)) if many else unit.rows
-        runs += [
-            run
-            for of_file in chosen.partition_by("source", maintain_order=True)
-            for run in of_file.partition_by("run_id", maintain_order=True)[
-                : room if len(files) < _RUNS else 1
-            ]
-        ][:room]
-        remarks = [problem for problem in unit.problems if problem.code != PART_OF_A_RUN]
-        remarks += [
-            Problem("large_file", _READ_IN_PART, "warning", source=each.name)
-            for each in of_unit
-            if each.file.size > _MOST_READ
+        is_shown = pl.col("source").is_in(shown) if len(files) > _RUNS else pl.lit(value=True)
+        for rows in unit.rows.filter(is_shown).partition_by("source", maintain_order=True):
+            runs += rows.partition_by("run_id", maintain_order=True)[:runs_of_a_file]
+        large = [
+            Problem("large_file", _READ_IN_PART, "warning", source=source.name)
+            for source in sources
+            if source.file.size > _MOST_READ
         ]
-        for problem in sorted(remarks, key=lambda each: each.severity != "error"):
-            if proposal and problem.code in _CHOICES and not proposal.choices:
-                proposal = replace(proposal, choices=_CHOICES[problem.code])
-            text = problem.message
-            if problem.code in _CHOICES:  # the choices stand in the block, as lines to choose from
-                text = text.partition(". It may be")[0] + _CHOOSE
-            if problem.severity != "info":
-                problems.setdefault(text, {})[problem.place] = None
+        of_unit = [problem for problem in unit.problems if problem.code != PART_OF_A_RUN]
+        problems += sorted([*of_unit, *large], key=lambda problem: problem.severity != "error")
     named, _ = inferred.settled(unnamed)
     every, *runs = (
-        inferred.renamed(of.lazy(), named).collect() for of in (pl.concat(heads), *runs)
+        inferred.renamed(rows.lazy(), named).collect() for rows in (pl.concat(heads), *runs[:_RUNS])
     )
+    choices = next((_CHOICES[each.code] for each in problems if each.code in _CHOICES), ())
+    if proposal:
+        proposal = replace(proposal, choices=choices)
     keys = proposal.keys if proposal else {}
     clock, *_ = several(keys.get("seconds", ""))
     preset = keys.get("preset")
-    kind = Kind(
+    return Kind(
         title,
         tuple(file.below for file in files),
-        written(proposal) if proposal else None,
-        proposal.reasons if proposal else (),
+        proposal,
         every,
-        tuple(_preview_run(run, first) for run in runs),
-        tuple(f"{units.join_names(list(places), 3)}: {text}" for text, places in problems.items()),
+        tuple(_preview_run(run, names) for run in runs),
+        tuple(_problem_lines(problems)),
         parts,
         clock or (f"the clock of {preset}" if preset else ""),
     )
-    return kind, proposal
 
 
-def _ordered_metrics(evaluations: pl.DataFrame, first: Sequence[str]) -> list[str]:
+def _run_heads(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return a row for each run, with what `Kind.heads` says of it."""
+    is_evaluation = pl.col("eval_index") >= 0
+    metric = _first_metric(rows.filter(is_evaluation), names)
+    measured = is_evaluation & (pl.col("metric") == metric) & pl.col("value").is_finite()
+    return rows.group_by("source", "run_id", maintain_order=True).agg(
+        pl.col("entry", "seed", "benchmark").first(),
+        evaluations=is_evaluation.sum(),
+        timed=pl.col("seconds").is_not_null().any(),
+        judged=pl.col("target_value").is_not_null().any(),
+        metric=pl.lit(metric),
+        final=pl.col("value").filter(measured).last(),
+        better=pl.col("higher_is_better").filter(measured).last(),
+    )
+
+
+def _first_metric(evaluations: pl.DataFrame, names: Sequence[str]) -> str:
+    """Return the first of some metrics that was evaluated, else the likeliest other one."""
     known = sorted(evaluations["metric"].drop_nulls().unique().sort(), key=rank)
-    return [*(name for name in first if name in known), *known]
+    return next((name for name in (*names, *known) if name in known), "")
+
+
+def _problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
+    """Yield each text of problems once, behind the places where it applies."""
+    places: dict[str, dict[str, None]] = {}
+    for problem in problems:
+        text = problem.message
+        if problem.code in _CHOICES:  # the choices stand in the block, as lines to choose from
+            text = text.partition(". It may be")[0] + _CHOOSE
+        if problem.severity != "info":
+            places.setdefault(text, {})[problem.place] = None
+    yield from (f"{units.join_names(list(where), 3)}: {text}" for text, where in places.items())
 
 
 #: What it may mean that a step, or a time, goes back.
@@ -160,13 +169,13 @@ _CHOOSE = (
 )
 
 
-def _preview_run(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
+def _preview_run(run: pl.DataFrame, names: Sequence[str]) -> dict[str, Any]:
+    """Return what a run would become, with the numbers of its last evaluation by one metric."""
     row = time_to_target.runs(run).row(0, named=True)
     evaluations = run.filter(pl.col("eval_index") >= 0)
-    metric = row["target_metric"] or next(iter(_ordered_metrics(evaluations, first)), "")
+    metric = row["target_metric"] or _first_metric(evaluations, names)
     of_metric = evaluations.filter(pl.col("metric") == metric)
     last = of_metric.row(-1, named=True) if of_metric.height else dict.fromkeys(of_metric.columns)
-    named = {name: row[name] for name in ("entry", "benchmark", "seed")}
     target = "" if row["target_value"] is None else f"{metric} {row['target_value']:g}"
     if target:
         counts = [f" in {units.count(row[name])} {name}" for name in ("steps", "epochs", "samples")
@@ -174,14 +183,13 @@ def _preview_run(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
         if row["tta_seconds"] is not None:
             counts = [f" in {units.seconds(row['tta_seconds'])}"]
         target += counts[0] if row["reached"] else " not reached"
-    return RunSeen(
-        file=row["source"],
-        names=" ".join(f"{name}={value}" for name, value in named.items() if value is not None),
-        evaluations=of_metric.height,
-        metric=metric,
-        final=last["value"],
-        seconds=last["seconds"],
-        step=last["step"],
-        epoch=last["epoch"],
-        to_target=target,
-    )
+    named = ((name, row[name]) for name in ("entry", "benchmark", "seed"))
+    return {
+        "file": row["source"],
+        "run": " ".join(f"{name}={value}" for name, value in named if value is not None),
+        "evaluations": of_metric.height,
+        "metric": metric,
+        "last": last["value"],
+        **{name: last[name] for name in ("seconds", "step", "epoch")},
+        "target": target,
+    }
