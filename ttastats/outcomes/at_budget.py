@@ -21,11 +21,8 @@ from ttastats.table import schema
 
 #: Where an evaluation stands on each budget.
 _PLACES: dict[Unit, str] = {
-    "step": "step", "samples": "samples", "epoch": "epoch", "seconds": "at"
+    "end": "at", "step": "step", "samples": "samples", "epoch": "epoch", "seconds": "at"
 }  # fmt: skip
-
-#: What had been trained by an evaluation.
-_TRAINED = ("step", "samples", "epoch")
 #: Fewer decimals than these were written so.
 _MOST_DECIMALS = 8
 
@@ -56,17 +53,21 @@ def runs(
     and: `quality`, null if `short` says why; `quality_seen`, how many evaluations it is the best or
     last of; `quality_step`, that in which a run logged it, where it tells; and `higher_is_better`.
     `value_final` is the quality, `target_value` the metric's target. Of a budget that is an amount
-    also, in its unit: `taken_at`, where the last evaluation up to it is; `taken_interval` from
-    there to the next one, or else from the one before; `quality_change` to the next one;
-    `bend_before` and `bend_after`, by how much a line through the two evaluations before the
-    budget, and the two after it, differs there from the line between those around it, 0 where an
-    evaluation is at the budget; and `places` of all evaluations. Null where there are too few.
+    also, in its unit and null where there are too few evaluations: `taken_at`, where the last one
+    up to it is; `taken_interval` from there to the next one, or else from the one before;
+    `quality_change` to the next one; `bend_before` and `bend_after`, by how much a line through the
+    two evaluations before the budget, and the two after it, differs there from the line between
+    those around it, 0 where an evaluation is at the budget; and `places` of all evaluations.
     """
     rows = frame.lazy()
     values = _evaluations_of_metric(rows, targets, metric)
+    length = time_to_target.run_length()
+    furthest = pl.max_horizontal(length.first(), time_to_target.evaluated_at().max())
+    if (place := _PLACES[budget.unit]) in SPENT:
+        furthest = time_to_target.finite(place).max().cast(pl.Float64)
     heads = rows.group_by(schema.RUN, maintain_order=True).agg(
         *(pl.col(name).first() for name in schema.RUN_NAMES if name not in schema.RUN),
-        furthest=_furthest_progress(budget),
+        furthest=furthest,
     )
     table = heads.join(
         _quality_at_budget(values, budget), on=schema.RUN, how="left", maintain_order="left"
@@ -78,7 +79,7 @@ def runs(
     other_metric = never.all().over(_ENTRY) & pl.struct(schema.RUN).is_in(
         others.to_struct().implode()
     )
-    has, length = pl.col("short").is_null(), time_to_target.run_length()
+    has = pl.col("short").is_null()
     spent = pl.coalesce(length, "at") if budget.amount is None else pl.col("at")
     return (
         table.with_columns(quality=pl.when(has).then("quality"), reached=has, run_seconds=length)
@@ -106,32 +107,19 @@ def runs(
     )  # fmt: skip
 
 
+#: What logs the same metrics; a table may hold many kinds of runs of no known benchmark.
+_ENTRY = (*schema.BENCHMARK, "entry")
+
+
 def _evaluations_of_metric(
     rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: str
 ) -> pl.LazyFrame:
+    """Return the evaluations by one metric of each entry: the given one, or that with a target."""
     evaluations = rows.filter(schema.is_evaluation())
     if metric:
         expect_metric(rows, metric, "--metric")
     if targets:
         evaluations = with_user_targets(evaluations, targets)
-    chosen = _metric_by_entry(evaluations, metric, has_targets=bool(targets))
-    return evaluations.join(
-        chosen.lazy(), on=[*_ENTRY, "metric"], how="semi", nulls_equal=True
-    ).select(
-        *schema.RUN, "eval_index", "metric", "value", "higher_is_better", "target_value",
-        "step", "samples", epoch=time_to_target.finite("epoch"), at=time_to_target.evaluated_at(),
-    )  # fmt: skip
-
-
-#: What logs the same metrics; a table may hold many kinds of runs of no known benchmark.
-_ENTRY = (*schema.BENCHMARK, "entry")
-
-
-def _metric_by_entry(evaluations: pl.LazyFrame, metric: str, *, has_targets: bool) -> pl.DataFrame:
-    """Return the metric of each entry: the one asked for, one with a target, or the only one.
-
-    `has_targets`: the user set them, so that no other metric is meant.
-    """
     logged = (
         evaluations.group_by(*_ENTRY, "metric")
         .agg(aimed=pl.col("target_value").is_not_null().any())
@@ -140,9 +128,21 @@ def _metric_by_entry(evaluations: pl.LazyFrame, metric: str, *, has_targets: boo
         .collect()
     )
     if metric:
-        return logged.filter(pl.col("metric") == metric)
-    other = ~pl.col("aimed").any().over(_ENTRY) & (not has_targets)
-    candidates = logged.filter(pl.col("aimed") | other)
+        chosen = logged.filter(pl.col("metric") == metric)
+    else:
+        # Where the user set targets, no other metric is meant.
+        other = ~pl.col("aimed").any().over(_ENTRY) & (not targets)
+        chosen = _only_metrics(logged.filter(pl.col("aimed") | other))
+    return evaluations.join(
+        chosen.lazy(), on=[*_ENTRY, "metric"], how="semi", nulls_equal=True
+    ).select(
+        *schema.RUN, "eval_index", "metric", "value", "higher_is_better", "target_value",
+        "step", "samples", epoch=time_to_target.finite("epoch"), at=time_to_target.evaluated_at(),
+    )  # fmt: skip
+
+
+def _only_metrics(candidates: pl.DataFrame) -> pl.DataFrame:
+    """Return the metrics of entries that have one; raise an error where all have several."""
     only = pl.len().over(_ENTRY) == 1
     several = candidates.filter(~only)
     if several.is_empty() or candidates.filter(only).height:
@@ -156,24 +156,14 @@ def _metric_by_entry(evaluations: pl.LazyFrame, metric: str, *, has_targets: boo
     )
 
 
-def _furthest_progress(budget: Budget) -> pl.Expr:
-    if budget.unit == "end":
-        return pl.lit(None, pl.Float64)
-    if budget.unit == "seconds":
-        return pl.max_horizontal(
-            time_to_target.run_length().first(), time_to_target.evaluated_at().max()
-        )
-    return time_to_target.finite(_PLACES[budget.unit]).max().cast(pl.Float64)
-
-
 def _quality_at_budget(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
     """Return each run's values at its last evaluation at or before the budget."""
-    order = "at" if budget.unit == "end" else _PLACES[budget.unit]
+    order = _PLACES[budget.unit]
     place = pl.lit(0.0) if budget.unit == "end" else pl.col(order)
     limit = float("inf") if budget.amount is None else budget.amount * (1 + quality.TOLERANCE)
     within = (pl.col("place") <= limit).fill_null(value=False)
     known = pl.col("value").filter(within & pl.col("value").is_finite())
-    last = {name: pl.col(name).filter(within).last() for name in ("at", *_PLACES.values())}
+    last = {name: pl.col(name).filter(within).last() for name in ("at", *SPENT)}
     taken = pl.when(direction.of_group()).then(known.max()).otherwise(known.min())
     if not budget.best:
         taken = pl.col("value").filter(within).last()
@@ -235,14 +225,12 @@ def _resolution() -> pl.Expr:
     sizes = values.unique().sort()
     changes = sizes.diff().filter(sizes.diff() > sizes.abs() * 1e-12)
 
-    scaled = {decimals: values * 10.0**decimals for decimals in range(_MOST_DECIMALS)}
-    written = (
-        pl.when(((many - many.round()).abs() < 1e-6).all() & values.count().gt(0)).then(
-            pl.lit(10.0**-decimals)
-        )
-        for decimals, many in scaled.items()
-    )
-    return pl.coalesce(*written, changes.min())
+    def written(decimals: int) -> pl.Expr:
+        scaled = values * 10.0**decimals
+        whole = ((scaled - scaled.round()).abs() < 1e-6).all() & values.count().gt(0)
+        return pl.when(whole).then(pl.lit(10.0**-decimals))
+
+    return pl.coalesce(*map(written, range(_MOST_DECIMALS)), changes.min())
 
 
 def _interpolated(name: str, within: pl.Expr, amount: float) -> pl.Expr:
@@ -290,9 +278,9 @@ def at_stop(rows: pl.LazyFrame, runs: pl.DataFrame, metric: str) -> pl.DataFrame
         )
     )
     stop = pl.col("number") == pl.col("evaluations_to_target")
-    trained = {f"{name}_then": pl.col(name).filter(stop).max() for name in _TRAINED}
+    trained = {f"{name}_then": pl.col(name).filter(stop).max() for name in SPENT}
     stopped = evaluations.group_by(schema.RUN).agg(**trained)
-    more = pl.any_horizontal(pl.col(name) > pl.col(f"{name}_then") for name in _TRAINED)
+    more = pl.any_horizontal(pl.col(name) > pl.col(f"{name}_then") for name in SPENT)
     return (
         evaluations.join(stopped, on=schema.RUN, how="left")
         .filter(
@@ -334,33 +322,16 @@ def expect_some(judged: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: s
     )
 
 
-def common_length(rows: pl.LazyFrame, runs: pl.DataFrame) -> str:
-    """Return the one length that all runs have, such as `1,390 steps`, or an empty text.
+def common_length(rows: pl.LazyFrame, judged: pl.DataFrame) -> str:
+    """Return the one length that all judged runs have, such as `1,390 steps`, or an empty text.
 
     Empty if they have several, or a run ended without a value. `rows` is the tidy table of their
     evaluations.
     """
-    metrics = runs["target_metric"].drop_nulls().unique()
+    metrics = judged["target_metric"].drop_nulls().unique()
     if metrics.len() != 1:
         return ""
-    ends = (
-        rows.filter(schema.is_evaluation(), pl.col("metric") == metrics[0])
-        .join(runs.lazy().select(schema.RUN), on=schema.RUN, how="semi")
-        .with_columns(epoch=time_to_target.finite("epoch"), at=time_to_target.evaluated_at())
-        .unique((*schema.RUN, "eval_index"), keep="first")
-        .sort("at", "eval_index", nulls_last=True)
-        .group_by(schema.RUN)
-        .agg(
-            pl.col("value").last(),
-            evaluations=pl.len(),
-            observed_seconds=pl.coalesce(time_to_target.run_length().first(), pl.col("at").last()),
-            **{
-                name: pl.when(pl.col(column).last() > 0).then(pl.col(column).last())
-                for column, name in SPENT.items()
-            },
-        )
-        .collect()
-    )
-    valued = ends["value"].is_finite().fill_null(value=False).all()
-    extent = lengths(ends) if valued and ends.height == runs.height > 0 else None
+    of_runs = rows.join(judged.lazy().select(schema.RUN), on=schema.RUN, how="semi")
+    ends = runs(of_runs.filter(pl.col("metric") == metrics[0]))
+    extent = lengths(ends) if ends["reached"].all() and ends.height == judged.height else None
     return extent.said(extent.most) if extent and extent.one and extent.unit else ""

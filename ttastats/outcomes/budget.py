@@ -129,9 +129,7 @@ class Lengths(Struct, frozen=True):
     @property
     def all_reach(self) -> str:
         """Return the largest budget that every run reached in words, or an empty text."""
-        if self.budget is None:
-            return ""
-        return f"{self.budget.option} is the largest budget that all reach"
+        return f"{self.budget.option} is the largest budget that all reach" if self.budget else ""
 
 
 def lengths(at_end: pl.DataFrame) -> Lengths:
@@ -140,18 +138,16 @@ def lengths(at_end: pl.DataFrame) -> Lengths:
     The first of steps, samples and epochs that all tell counts, unless they differ in it and are
     as long in seconds: those were stopped by the clock. Without any of these, evaluations count.
     """
-    trained: list[Unit] = [unit for unit, name in SPENT.items() if not at_end[name].null_count()]
+    trained = [unit for unit, name in SPENT.items() if not at_end[name].null_count()]
     amounts: list[tuple[Unit | None, pl.Series]] = [
         (unit, at_end[SPENT[unit]]) for unit in trained[:1]
     ]
-    seconds = at_end["observed_seconds"]
-    if not seconds.null_count():
+    if not (seconds := at_end["observed_seconds"]).null_count():
         amounts.append(("seconds", seconds))
-    amounts.append((None, at_end["evaluations"].fill_null(0)))
-    every = []
+    amounts = amounts or [(None, at_end["evaluations"].fill_null(0))]
+    common = []
     for unit, amount in amounts:
         values = amount.cast(pl.Float64).to_list() or [0.0]
         most = max(values)
-        every.append(Lengths(unit, min(values), most, len(values), values.count(most)))
-    common = every[:-1] or every
-    return next((each for each in common if each.one), common[0])
+        common.append(Lengths(unit, min(values), most, len(values), values.count(most)))
+    return next((extent for extent in common if extent.one), common[0])
