@@ -32,15 +32,13 @@ _OPTION = "--in"
 
 
 class Axis(Struct, frozen=True):
-    """What the way to a target is counted in, and how people say it.
+    """What the way to a target is counted in, and its words: a side "needs 1.20× fewer steps".
 
-    `unit` is how a number of it is written, `noun` what is counted (`steps`), `to_target` until
-    when (`steps to target`); `mean` and `per_epoch` are the titles of columns. `better` and `worse`
-    say what a side does that needs less of it, or more, with the factor in the braces; `less` and
-    `more` the same as the verdict of a row, and `same` of a side that needs as much. `progress` is
-    the column, and that of its evaluation interval, of what counts training itself: then there is
-    no throughput to be told from epochs. `whole_runs`: it is known of whole runs alone. `curve` and
-    `totals` are where `extra` tells what had been spent by each checkpoint, and in all.
+    `unit` is how a number of it is written; `mean` and `per_epoch` are titles of columns. `better`
+    and `worse` have braces for a factor; `less` and `more` are their short forms, as in verdicts.
+    `progress` is the column, and that of its evaluation interval, of what counts training itself:
+    then there is no throughput to be told from epochs. `whole_runs`: it is known of whole runs
+    alone. `curve` and `totals` are where `extra` has what was spent by each checkpoint, and in all.
     """
 
     name: str
@@ -71,7 +69,7 @@ class Axis(Struct, frozen=True):
 
     @property
     def ratio(self) -> str:
-        """Return the name of A over B on this axis: `speedup` for times alone."""
+        """Return the name of A over B on this axis."""
         return "speedup" if self.is_time else f"{self.noun} A/B"
 
     def does(self, pattern: str, factor: str = "") -> str:
@@ -172,12 +170,12 @@ def settled(tables: Sequence[pl.DataFrame], unit: str = "") -> tuple[list[pl.Dat
         for number, (runs, before) in enumerate(zip(placed, tables, strict=True)):
             _expect_known(runs, before, chr(ord("A") + number) if len(tables) > 1 else "")
         return placed, ""
-    for axis in (SECONDS, *(AXES[name] for name in _PROGRESS)):
-        # Of the wall clock it is enough that some run that reached tells it.
-        if all(_is_known(runs, axis, every=not axis.is_time) for runs in tables):
-            break
-    else:
-        axis = SECONDS
+    axis = SECONDS
+    # Of the wall clock it is enough that some run that reached tells it.
+    if not all(_is_known(runs, SECONDS) for runs in tables):
+        axes = (AXES[name] for name in _PROGRESS)
+        told = (a for a in axes if all(_is_known(runs, a, every=True) for runs in tables))
+        axis = next(told, SECONDS)
     placed = [on(runs, axis) for runs in tables]
     if axis.is_time:
         return placed, ""
@@ -204,17 +202,14 @@ def on(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
     A run that reached its target nobody knows where is set aside (`no_position`); one that failed
     is censored where it ended, or counts as failed after an unknown amount.
     """
-    placed = runs.with_columns(at=_position_at_end(axis))
-    nowhere = pl.col("reached") & pl.col("at").is_null()
-    table = placed.with_columns(
-        tta_seconds=pl.when("reached").then("at"),
-        observed_seconds=pl.col("at"),
-        set_aside=pl.when(nowhere & pl.col("set_aside").is_null())
-        .then(pl.lit(NO_POSITION))
-        .otherwise("set_aside"),
+    placed = runs.with_columns(observed_seconds=_position_at_end(axis))
+    nowhere = pl.when("reached", pl.col("observed_seconds").is_null()).then(pl.lit(NO_POSITION))
+    return placed.with_columns(
+        tta_seconds=pl.when("reached").then("observed_seconds"),
+        set_aside=pl.coalesce("set_aside", nowhere),
         axis=pl.lit(axis.name),
+        epoch_seconds=pl.col("observed_seconds") / pl.col("epochs"),
     )
-    return table.with_columns(epoch_seconds=pl.col("at") / pl.col("epochs")).drop("at")
 
 
 def _position_at_end(axis: Axis) -> pl.Expr:
@@ -227,22 +222,20 @@ def _position_at_end(axis: Axis) -> pl.Expr:
         return pl.when(known & ((paid > 0) | ~pl.col("reached"))).then(paid)
     if axis.is_time:
         return pl.col("observed_seconds")
-    logged = [_spent_at_end(axis.curve)] if axis.curve else []
+    logged = list[pl.Expr]()
+    if axis.curve:
+        # What was spent by the checkpoint that met the target, or by the last one.
+        curve = pl.col("extra").str.json_path_match(axis.curve)
+        numbers = pl.when(curve.str.contains(r"^\[[-+0-9.eE, nul]*\]$")).then(curve)
+        spent = numbers.str.json_decode(pl.List(pl.Float64)).list.get(
+            pl.col("evaluations_to_target") - 1, null_on_oob=True
+        )
+        logged.append(pl.when(spent.is_finite() & (spent > 0)).then(spent))
     if axis.totals:
         logged.append(_total_if_ended(axis.totals))
     if axis.name == "training-seconds":
         logged.append(pl.when(pl.col("clock") == "train").then("observed_seconds"))
     return pl.coalesce(logged)
-
-
-def _spent_at_end(path: str) -> pl.Expr:
-    """Return what was spent by the checkpoint that met the target, or by the last one."""
-    curve = pl.col("extra").str.json_path_match(path)
-    numbers = pl.when(curve.str.contains(r"^\[[-+0-9.eE, nul]*\]$")).then(curve)
-    spent = numbers.str.json_decode(pl.List(pl.Float64)).list.get(
-        pl.col("evaluations_to_target") - 1, null_on_oob=True
-    )
-    return pl.when(spent.is_finite() & (spent > 0)).then(spent)
 
 
 def _total_if_ended(paths: Sequence[str]) -> pl.Expr:
