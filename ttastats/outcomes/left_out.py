@@ -28,7 +28,7 @@ class BothSides(Struct, frozen=True):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return the codes of left-out runs of either side that may hide a failure."""
+        """Return the codes of both sides."""
         return tuple(dict.fromkeys((*self.a.flags, *self.b.flags)))
 
     def __str__(self) -> str:
@@ -77,11 +77,8 @@ def exceptions_of(a: pl.DataFrame, b: pl.DataFrame) -> dict[str, str | None]:
     texts: dict[str, str | None] = {}
     for side, runs in (("a", a), ("b", b)):
         ended = runs.filter((pl.col("run_status") == "exception") & ~pl.col("reached"))
-        counts = Counter(
-            problem.message
-            for problem in tables.run_problems(ended.lazy())
-            if problem.code == "exception"
-        )
+        problems = tables.run_problems(ended.lazy())
+        counts = Counter(each.message for each in problems if each.code == "exception")
         listed = ", ".join(f"{number} {text}" for text, number in counts.most_common())
         texts[f"exceptions_{side}"] = listed or None
     return texts
@@ -119,18 +116,14 @@ def group(
     criterion: what may belong to the group is counted. `absent` are the `rows` of the runs.
     """
     absent = rows(runs) if absent is None else absent
-    if absent.is_empty():
-        return LeftOut()
-    for name, value in keys.items():
-        if value is not None and name in absent.columns:
-            absent = absent.filter(pl.col(name).is_null() | (pl.col(name) == value))
+    known = {name: value for name, value in keys.items() if value is not None}
+    for name in known.keys() & set(absent.columns):
+        absent = absent.filter(pl.col(name).is_null() | (pl.col(name) == known[name]))
     if absent.is_empty():
         return LeftOut()
     stopped, unreadable, missing = (absent.filter(set_aside=reason) for reason in REASONS)
-    there = runs.filter(pl.col("set_aside").is_null())
-    for name, value in keys.items():
-        if value is not None and name in there.columns:
-            there = there.filter(pl.col(name) == value)
+    shared = {name: value for name, value in known.items() if name in runs.columns}
+    there = runs.filter(pl.col("set_aside").is_null()).filter(**shared)
     return LeftOut(
         interrupted=stopped.height,
         rejected_logs=unreadable.height,
