@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
-from operator import or_
 from typing import Any
 
 import polars as pl
@@ -19,13 +19,9 @@ from ttastats.base.nearest import nearest_names, suggestion
 from ttastats.base.note import Note, note
 from ttastats.outcomes import columns
 
-_COMPARISONS: dict[str, Callable[[pl.Expr, Any], pl.Expr]] = {
-    "=": lambda column, value: column == value,
-    ">=": lambda column, value: column >= value,
-    "<=": lambda column, value: column <= value,
-    ">": lambda column, value: column > value,
-    "<": lambda column, value: column < value,
-}
+_COMPARISONS: dict[str, Callable[[Any, Any], pl.Expr]] = {
+    "=": operator.eq, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 #: Values of a column that are named one by one.
 _FEW = 8
@@ -41,8 +37,7 @@ def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.Lazy
     Text is compared as a shell pattern, so `*` and `?` match anything; `*` alone is any known
     value. What is unknown meets no condition but `!=`.
     """
-    read = parse_all(conditions)
-    if not read:
+    if not (read := parse_all(conditions)):
         return frame
     dtypes = frame.collect_schema()
     return frame.filter(*(_condition_expression(condition, dtypes) for condition in read))
@@ -52,44 +47,39 @@ def _condition_expression(condition: Condition, dtypes: pl.Schema) -> pl.Expr:
     name = columns.full_name(condition.column, dtypes.names())
     if name is None:
         raise columns.unknown(condition.column, dtypes.names(), condition.place)
-    operator = condition.operator.replace("!=", "=")
     # Joined by `|`, and no null filled where it changes nothing: polars skips row groups then.
-    holds = reduce(
-        or_,
-        (_comparison(condition, name, dtypes[name], operator, text) for text in condition.values),
-    )
+    compared = (_comparison(condition, name, dtypes[name], value) for value in condition.values)
+    holds = reduce(operator.or_, compared)
     return ~holds.fill_null(value=False) if condition.operator == "!=" else holds
 
 
-def _comparison(
-    condition: Condition, name: str, dtype: pl.DataType, operator: str, text: str
-) -> pl.Expr:
+def _comparison(condition: Condition, name: str, dtype: pl.DataType, text: str) -> pl.Expr:
     """Return an expression that compares a column with one value; null where it is unknown."""
-    column = pl.col(name)
-    if text == KNOWN and operator == "=":
+    column, sign = pl.col(name), condition.operator.replace("!=", "=")
+    if text == KNOWN and sign == "=":
         return column.is_not_null()
     if dtype == pl.Null:
         return pl.lit(None, pl.Boolean)
     if dtype == pl.String:
-        if operator == "=" and _WILD.search(text):
+        if sign == "=" and _WILD.search(text):
             return column.str.contains(_wildcard_regex(text))
-        return _COMPARISONS[operator](column, pl.lit(text))
-    if dtype == pl.List(pl.String) and operator == "=":
+        return _COMPARISONS[sign](column, pl.lit(text))
+    if dtype == pl.List(pl.String) and sign == "=":
         return column.list.eval(pl.element().str.contains(_wildcard_regex(text))).list.any()
     if dtype == pl.Boolean:
         truth, as_written = _TRUTH.get(text.casefold()), condition.column
         remedy = f"Write {as_written}=true."
-        invalid = truth is None or operator != "="
+        invalid = truth is None or sign != "="
         raise_if(invalid, f"{as_written} is true or false", condition.place, remedy)
         return column == truth
     if dtype.is_numeric():
-        return _COMPARISONS[operator](column, _parse_number(condition, name, dtype, text))
+        return _COMPARISONS[sign](column, _parse_number(condition, name, dtype, text))
     if dtype.is_temporal():
         # A span: after it is later than its end, before it earlier than its start.
         start, end = _time_span(condition, text)
-        if operator == "=":
+        if sign == "=":
             return column.is_between(start, end)
-        return _COMPARISONS[operator](column, end if operator in {">", "<="} else start)
+        return _COMPARISONS[sign](column, end if sign in {">", "<="} else start)
     raise TtastatsError(f"{name} contains lists and cannot be compared", where=condition.place)
 
 
@@ -131,13 +121,9 @@ def _time_span(condition: Condition, text: str) -> tuple[datetime, datetime]:
 def unmet(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> TtastatsError:
     """Return the error for conditions that no row meets; `what` is a row, such as `run`."""
     counts = [(each, where(frame.lazy(), [each]).collect().height) for each in conditions]
-    for condition, count in counts:
-        if not count:
-            return TtastatsError(
-                f"no {what} has {condition}",
-                where=condition.option,
-                remedy=there_are(frame, condition, what),
-            )
+    if empty := next((condition for condition, count in counts if not count), None):
+        remedy = there_are(frame, empty, what)
+        return TtastatsError(f"no {what} has {empty}", where=empty.option, remedy=remedy)
     alone = ", ".join(f"{condition} ({units.plural(n, what)})" for condition, n in counts)
     return TtastatsError(
         f"no {what} meets all conditions together",
@@ -248,7 +234,7 @@ def parse(text: str, option: str = "--where") -> Condition:
             where=option,
             remedy="Use column=value, such as benchmark=resnet or nodes>=8.",
         )
-    column, operator, right = match.groups()
+    column, sign, right = match.groups()
     values, start, end = [], 0, ","
     while end and (value := _VALUE.match(right, start)):
         quoted, plain = value["quoted"], value["plain"]
@@ -258,10 +244,10 @@ def parse(text: str, option: str = "--where") -> Condition:
         start, end = value.end(), value["end"]
     remedy = f"Use {column}={KNOWN} for known values, {column}!={KNOWN} for unknown ones."
     raise_if("" in values, f"{text!r} lacks a value", option, remedy)
-    several = len(values) > 1 and operator not in {"=", "==", "!="}
+    several = len(values) > 1 and sign not in {"=", "==", "!="}
     remedy = "A comma means `or` and works only with = and !=."
     raise_if(several, f"{text!r} has several values", option, remedy)
-    return Condition(column, operator.replace("==", "="), tuple(values), option)
+    return Condition(column, sign.replace("==", "="), tuple(values), option)
 
 
 def parse_all(texts: Iterable[str | Condition], option: str = "--where") -> tuple[Condition, ...]:
