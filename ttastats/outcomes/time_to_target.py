@@ -44,27 +44,26 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
     unless reached, and where no evaluation has a time; `observed_seconds`, which is `tta_seconds`,
     or `run_seconds` of a run that did not reach; `epochs`, `samples` and `steps` trained by then,
     null where unknown or not above zero; `epoch_seconds` = observed seconds per epoch;
-    `evaluation_interval_epochs`, `evaluation_interval_samples` and `evaluation_interval_steps`, the
-    larger of the gaps before and after the evaluation there, null if it is the only one;
-    `evaluations_to_target`, how many checkpoints were evaluated up to the one that met the target,
-    or all of a run that did not reach; `value_final` and `target_value` of the first target metric;
-    `cost`, in US dollars; `set_aside`, null where the run counts.
+    `evaluation_interval_epochs` (and so on), the larger of the gaps before and after the evaluation
+    there, null if it is the only one; `evaluations_to_target`, how many checkpoints were evaluated
+    up to the one that met the target, or all of a run that did not reach; `value_final` and
+    `target_value` of the first target metric; `cost` in US dollars; `set_aside`, null where the run
+    counts.
     """
     if targets:
         rows = _with_run_numbers(frame)
         evaluations = with_user_targets(rows.filter(schema.is_evaluation()), targets)
-        judged = _judge_runs(rows, evaluations, official=False)
-    else:
-        pieces = list(map(_by_official_targets, _split_by_run(frame.lazy())))
-        judged = pl.concat(pieces)
-        # A run whose rows lie far apart, in a table that others sorted, is in several pieces.
-        if len(pieces) > 1 and judged.select(schema.RUN).is_duplicated().any():
-            judged = _by_official_targets(frame)
+        return _judge_runs(rows, evaluations, official=False)
+    pieces = list(map(_judge_by_rules, _split_by_run(frame.lazy())))
+    judged = pl.concat(pieces)
+    # A run whose rows lie far apart, in a table that others sorted, is in several pieces.
+    if len(pieces) > 1 and judged.select(schema.RUN).is_duplicated().any():
+        judged = _judge_by_rules(frame)
     # A log beside the results of a submission may be in another piece than these.
     return judged.with_columns(set_aside=counted.set_aside())
 
 
-def _by_official_targets(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
+def _judge_by_rules(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
     rows = _with_run_numbers(frame.lazy().collect()).collect().lazy()
     evaluations = _with_expected_metrics(rows.filter(schema.is_evaluation()))
     return _judge_runs(rows, evaluations, official=True)
@@ -100,8 +99,7 @@ def runs_at(
     one checkpoint.
     """
     rows = _with_run_numbers(frame)
-    judged = _judge_runs(rows, _with_goals(rows, goals, by), official=False)
-    return judged.with_columns(set_aside=counted.set_aside())
+    return _judge_runs(rows, _with_goals(rows, goals, by), official=False)
 
 
 def qualities(
@@ -189,6 +187,7 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
     )
     suites = benchmarks.suites_ending_at_run_stop() if official else ()
     length = pl.coalesce("run_seconds", "met_seconds")
+    lasted = (pl.col("time") > 0.0).fill_null(~pl.col("timed"))
     table = (
         heads.lazy()
         .join(
@@ -197,14 +196,12 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
             how="left",
             maintain_order="left",
         )
-        .with_columns(run_seconds=run_length())
-        .with_columns(ends_at_run_stop=pl.col("suite").is_in(suites).fill_null(value=False))
-        .with_columns(time=pl.when("ends_at_run_stop").then(length).otherwise("met_seconds"))
         .with_columns(
-            reached=(_has_reached() & (pl.col("time") > 0.0).fill_null(~pl.col("timed"))).fill_null(
-                value=False
-            )
+            run_seconds=run_length(),
+            ends_at_run_stop=pl.col("suite").is_in(suites).fill_null(value=False),
         )
+        .with_columns(time=pl.when("ends_at_run_stop").then(length).otherwise("met_seconds"))
+        .with_columns(reached=(_has_reached() & lasted).fill_null(value=False))
         .with_columns(tta_seconds=pl.when("reached").then("time"))
         .with_columns(
             observed_seconds=pl.when("reached").then("tta_seconds").otherwise("run_seconds")
@@ -232,16 +229,14 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
             *("epoch_seconds", *(interval for _, interval in PROGRESS)),
             *("value_final", "target_metric", "target_value"),
             *("evaluations", "evaluations_to_target", "cost"),
+            set_aside=counted.set_aside(),
         )
         .collect(engine="in-memory")  # of few rows in half the time
     )
 
 
 def common_progress(*tables: pl.DataFrame) -> tuple[str, str] | tuple[None, None]:
-    """Return the best progress unit known for all runs that reached in all tables.
-
-    With it comes the name of its evaluation interval's column.
-    """
+    """Return the best unit of progress that all runs that reached tell, and its interval column."""
     for unit, interval in PROGRESS:
         if not any(solved(runs, unit).null_count() for runs in tables):
             return unit, interval
@@ -417,9 +412,8 @@ def _run_results(checkpoints: pl.DataFrame) -> pl.DataFrame:
         until_end = np.fmax.reduceat(np.where(trained, amounts, np.nan), starts)
         ends = {"met": at_target, "end": np.fmax(until_end, at_target)}
         for end, reached in ends.items():
-            # The larger of the gaps to the evaluations before and after a place. The smallest gap
-            # anywhere would promise too much: an extra one at the start makes the epochs to target
-            # no better known.
+            # Of the evaluations before and after a place. The smallest gap anywhere would promise
+            # too much: an extra one at the start makes the epochs to target no better known.
             gaps = amounts - reached[of_run]
             before, after = np.where(gaps < 0, -gaps, np.nan), np.where(gaps > 0, gaps, np.nan)
             gaps = np.fmax(np.fmin.reduceat(before, starts), np.fmin.reduceat(after, starts))
@@ -444,10 +438,7 @@ def _run_results(checkpoints: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_trained() -> pl.Expr:
-    """Return whether a checkpoint came after any training; unknown counts as trained.
-
-    Where no evaluation of the run has a stamp, their order stands for it.
-    """
+    """Return whether a checkpoint came after any training; unknown counts as trained."""
     amount = pl.max_horizontal(*_LOGGED.values())
     untimed = (amount > 0).fill_null(value=True)
     return pl.when("timed").then((pl.col("at") > 0).fill_null(value=False)).otherwise(untimed)
@@ -459,12 +450,10 @@ def _has_reached() -> pl.Expr:
     Where no target is known, success decides; a run in which no quality was ever measured has
     reached nothing.
     """
-    crossed = pl.col("met_index").is_not_null()
+    crossed, status = pl.col("met_index").is_not_null(), pl.col("run_status")
     no_target = pl.col("target_value").is_null() & pl.col("evaluations").is_not_null()
-    status = pl.col("run_status")
-    by_run_stop = ((status == "success") & (crossed | no_target)) | (
-        (status == "unknown") & crossed
-    )
+    succeeded = (status == "success") & (crossed | no_target)
+    by_run_stop = succeeded | ((status == "unknown") & crossed)
     return pl.when("ends_at_run_stop").then(by_run_stop).otherwise(crossed)
 
 
