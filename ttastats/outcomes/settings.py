@@ -67,12 +67,14 @@ def pooled(runs: pl.DataFrame, by: Sequence[str]) -> dict[tuple[Any, ...], list[
     """Return the groups whose runs record different settings, with their names."""
     if "extra" not in runs.columns or not recorded_by(runs["extra"]).any():
         return {}
-    every = ((keys, varying(extras)) for keys, extras in by_group(runs, by))
-    left = ((keys, [name for name in names if name not in by]) for keys, names in every)
-    return {keys: names for keys, names in left if names}
+    groups = {
+        keys: [name for name in varying(extras) if name not in by]
+        for keys, extras in _by_group(runs, by)
+    }
+    return {keys: names for keys, names in groups.items() if names}
 
 
-def by_group(
+def _by_group(
     runs: pl.DataFrame, by: Sequence[str]
 ) -> Iterator[tuple[tuple[Any, ...], list[str | None]]]:
     """Yield the keys of each group of runs, and its records (`extra`), each once."""
@@ -190,7 +192,7 @@ def differing_settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Group
     not record does not differ.
     """
     groups: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
-    for keys, extras in by_group(runs, by):
+    for keys, extras in _by_group(runs, by):
         distinct: defaultdict[str, set[str]] = defaultdict(set)
         for extra in filter(None, extras):
             for name, value in _training_settings(extra).items():

@@ -89,14 +89,9 @@ def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) 
 def _expect_one_metric(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> None:
     if all(target.metric for target in targets):
         return
-    several = (
-        evaluations.filter(pl.col("target_value").is_not_null())
-        .select("benchmark", "metric")
-        .unique()
-        .filter(pl.len().over("benchmark") > 1)
-        .sort("benchmark", "metric")
-        .collect()
-    )
+    targeted = evaluations.filter(pl.col("target_value").is_not_null())
+    metrics = targeted.select("benchmark", "metric").unique().sort("benchmark", "metric")
+    several = metrics.filter(pl.len().over("benchmark") > 1).collect()
     if not several.is_empty():
         what = f"{several['benchmark'][0]} has several target metrics"
         options = " ".join(f"--target {name}=..." for name in several["metric"][:2])
