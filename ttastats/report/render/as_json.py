@@ -14,7 +14,11 @@ from ttastats.report.answer import Report
 
 def render_json(report: Report) -> str:
     """Return a report as JSON text, with infinity as the string "inf"."""
-    gate, lines = report.gate, _json_lines(report)
+    gate, frame, lines = report.gate, report.typed_columns, ""
+    if frame is not None:
+        infinite = pl.any_horizontal(pl.col(pl.Float64).is_infinite().any(), pl.lit(value=False))
+        if not frame.select(infinite).item():
+            lines = frame.write_ndjson().rstrip("\n").replace("\n", ",\n  ")
     text = dumps(
         {
             "ttastats": __version__,
@@ -45,16 +49,3 @@ def render_json(report: Report) -> str:
         else "".join(char if char.isprintable() else dumps(char)[1:-1] for char in line)
         for line in text.split("\n")
     )  # fmt: skip
-
-
-def _json_lines(report: Report) -> str:
-    """Return the rows as lines of JSON, for typed columns without infinite numbers."""
-    frame = report.typed_columns
-    if (
-        frame is None
-        or frame.select(
-            pl.any_horizontal(pl.col(pl.Float64).is_infinite().any(), pl.lit(value=False))
-        ).item()
-    ):
-        return ""
-    return frame.write_ndjson().rstrip("\n").replace("\n", ",\n  ")

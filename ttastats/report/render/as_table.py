@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import count
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 from rich.cells import cell_len
@@ -70,9 +69,8 @@ def _report_lines(report: Report, width: int | None, *, verbose: bool) -> Iterat
         if number:
             yield Line("")
         shown = table if width is None else with_pictures(table)
-        yield from _table_lines(
-            shown if verbose or width is None else _screen_table(shown, width), width
-        )
+        shown = shown if verbose or width is None else _screen_table(shown, width)
+        yield from _table_lines(shown, width)
     if verbose:
         for note in report.notes:
             yield from _wrap(f"{note.mark} {note.text}".strip(), width)
@@ -80,9 +78,7 @@ def _report_lines(report: Report, width: int | None, *, verbose: bool) -> Iterat
         yield from _caution_lines(remarks.ranked_remarks(report), width)
     if report.gate is not None:
         headline, *outcomes = words.gate_lines(report.gate)
-        yield from _with_style(
-            _wrap(headline, width), _STYLES["good" if report.gate.passed else "bad"]
-        )
+        yield from _wrap(headline, width, style="green" if report.gate.passed else "red")
         for text in outcomes:
             yield from _wrap(text, width, _BELOW)
     if verbose and report.lead and report.sentence not in {"", *(x.text for x in report.lead)}:
@@ -106,7 +102,7 @@ def _caution_lines(ranked: Sequence[Remark], width: int | None) -> Iterator[Line
     """Yield the most serious notes in a few lines, and the number of the others."""
     worst = [remark for remark in ranked if remark.code in CAUTIONS][:_CAUTIONS]
     for remark in worst:
-        lines = list(_wrap(f"! {remark.brief}", width))
+        lines = _wrap(f"! {remark.brief}", width)
         if len(lines) > _LINES and width is not None:
             lines[_LINES - 1] = Line(_cut_line(lines[_LINES - 1].plain, "", width))
         yield from lines[:_LINES]
@@ -130,9 +126,9 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
     """Yield the lines of a table that fit a width."""
     layout = fitting.fit_columns(table, width)
     if table.title:
-        yield from _with_style(_wrap(table.title, width), "bold")
+        yield from _wrap(table.title, width, style="bold")
     titles = TableLine(tuple(Text(column.title) for column in table.columns))
-    yield from _with_style([_aligned_line(titles, table, layout)], "bold")
+    yield _aligned_line(titles, table, layout, style="bold")
     breadth = sum(layout.widths.values()) + cell_len(GAP) * (len(layout.widths) - 1)
     yield Line(" " + "─" * breadth, style="dim")
     before: TableLine | None = None
@@ -143,9 +139,7 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
             if before is not None:
                 yield Line("")
             if shared:
-                yield from _with_style(
-                    _wrap(" · ".join(map(words.cell_text, shared)), width), "bold"
-                )
+                yield from _wrap(" · ".join(map(words.cell_text, shared)), width, style="bold")
         yield _aligned_line(row, table, layout)
         details = list(row.details)
         if layout.below:  # the columns that found no room, as one line with their titles
@@ -153,40 +147,38 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
             line = " · ".join(f"{title} {text}" for title, text in cells if text)
             details[:0] = [line] if line else []
         for text in (*details, *row.more):
-            yield from _with_style(_wrap(text, width, _BELOW), "dim")
+            yield from _wrap(text, width, _BELOW, style="dim")
         before = row
     if layout.hidden and not layout.below:
         hidden = ", ".join(table.columns[position].title for position in layout.hidden)
         note = f"hidden columns: {hidden} (use a wider terminal or --format csv)"
-        yield from _with_style(_wrap(note, width), "dim")
+        yield from _wrap(note, width, style="dim")
 
 
 def _screen_table(table: Table, width: int) -> Table:
     """Return a table in screen order, with short names and only informative columns."""
     rows = sorted(table.rows, key=lambda row: (row.of_all, row.place))
     listed = [row for row in rows if not row.aside] or rows
-    short = {
-        place: hardware_models(words.cell_text(row.cells[place]) for row in listed)
-        for place, column in enumerate(table.columns)
-        if column.models
-    }
-
-    def shortened(place: int, cell: Cell) -> Cell:
-        text = words.cell_text(cell)
-        return Text(short[place].get(text, text)) if place in short else cell
-
-    lines = [
-        replace(row, cells=tuple(map(shortened, count(), row.cells)), more=()) for row in listed
-    ]
+    lines = [replace(row, more=()) for row in listed]
+    for place, column in enumerate(table.columns):
+        if column.models:
+            texts = [words.cell_text(row.cells[place]) for row in lines]
+            models = hardware_models(texts)
+            lines = [
+                replace(
+                    row, cells=(*row.cells[:place], Text(models[text]), *row.cells[place + 1 :])
+                )
+                for row, text in zip(lines, texts, strict=True)
+            ]
     if aside := [row.aside for row in rows if row not in listed]:
         text = f"{len(aside)} more: {', '.join(dict.fromkeys(aside))} (-v lists them)"
         lines[-1] = replace(lines[-1], details=(*lines[-1].details, text))
-    made = _with_common_keys(replace(table, rows=tuple(lines)))
+    screen = _with_common_keys(replace(table, rows=tuple(lines)))
     if not any(column.narrow for column in table.columns):
-        return made
-    narrow, whole = _narrow_table(made), fitting.fit_columns(made, width)
+        return screen
+    narrow, whole = _narrow_table(screen), fitting.fit_columns(screen, width)
     more = len(fitting.fit_columns(narrow, width).shown) > len(whole.shown)
-    return narrow if more or whole.hidden else made
+    return narrow if more or whole.hidden else screen
 
 
 def _with_common_keys(table: Table) -> Table:
@@ -212,9 +204,6 @@ def _with_common_keys(table: Table) -> Table:
     )
 
 
-_ALL_REACHED = re.compile(r"\b(\d+)/\1\b")
-
-
 def _narrow_table(table: Table) -> Table:
     """Return a table whose columns with short titles show only the necessary."""
 
@@ -222,7 +211,7 @@ def _narrow_table(table: Table) -> Table:
         if column.narrow and isinstance(cell, Quantity):
             return replace(cell, spread=None)
         if column.narrow and isinstance(cell, Text):
-            return replace(cell, text=_ALL_REACHED.sub(r"\1", cell.text))
+            return replace(cell, text=re.sub(r"\b(\d+)/\1\b", r"\1", cell.text))
         return cell
 
     columns = (replace(each, title=each.narrow or each.title) for each in table.columns)
@@ -230,13 +219,7 @@ def _narrow_table(table: Table) -> Table:
     return replace(table, columns=tuple(columns), rows=tuple(rows))
 
 
-def _with_style(lines: Iterable[Line], style: str) -> Iterator[Line]:
-    for line in lines:
-        line.stylize(style)
-        yield line
-
-
-def _aligned_line(row: TableLine, table: Table, layout: Layout) -> Line:
+def _aligned_line(row: TableLine, table: Table, layout: Layout, style: str = "") -> Line:
     text, styled = "", []
     for number, position in enumerate(layout.shown):
         cell, width = row.cells[position], layout.widths[position]
@@ -246,22 +229,22 @@ def _aligned_line(row: TableLine, table: Table, layout: Layout) -> Line:
         before, after = (room, "") if table.columns[position].align == "right" else ("", room)
         text += f"{GAP if number else ' '}{before}"
         if isinstance(cell, Text) and cell.tone != "plain":
-            styled.append((_STYLES[cell.tone], len(text), len(text) + len(shown)))
+            styled.append((cell.tone, len(text), len(text) + len(shown)))
         text += f"{shown}{after}"
-    line = Line(text.rstrip())
-    for style, start, end in styled:
-        line.stylize(style, start, end)
+    line = Line(text.rstrip(), style=style)
+    for tone, start, end in styled:
+        line.stylize(_STYLES[tone], start, end)
     return line
 
 
-def _wrap(text: str, width: int | None, indent: str = " ") -> Iterator[Line]:
-    """Yield a text wrapped at words to a width; leading spaces are kept."""
+def _wrap(text: str, width: int | None, indent: str = " ", style: str = "") -> list[Line]:
+    """Return a text wrapped at words to a width; leading spaces are kept."""
     text = escape_invisible(text.rstrip())
     if width is None or cell_len(text) + len(indent) <= width:
-        yield Line(indent + text)
-        return
+        return [Line(indent + text, style=style)]
     indent += text[: len(text) - len(text.lstrip())]
-    yield from map(Line, textwrap.wrap(
+    lines = textwrap.wrap(
         text.strip(), max(20, width - 1), initial_indent=indent, subsequent_indent=f"{indent}  ",
         break_on_hyphens=False,
-    ))  # fmt: skip
+    )  # fmt: skip
+    return [Line(line, style=style) for line in lines]

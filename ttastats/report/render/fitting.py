@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -68,9 +68,7 @@ def fit_columns(table: Table, width: int | None) -> Layout:
 
 def _head_columns(table: Table) -> tuple[int, ...]:
     """Return the columns shown as titles above rows, since enough rows share their values."""
-    leading = 0
-    while leading < len(table.columns) - 1 and table.columns[leading].heads:
-        leading += 1
+    leading = len(list(takewhile(lambda column: column.heads, table.columns[:-1])))
     for depth in range(leading, 0, -1):
         sections = sum(1 for _ in groupby(table.rows, key=lambda row: row.cells[:depth]))
         if sections and len(table.rows) >= _SHARING * sections:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,22 +30,19 @@ def with_pictures(table: Table) -> Table:
         if column.intervals:
             cells = [row.cells[position] for row in table.rows]
             quantities = [cell if isinstance(cell, Quantity) else Quantity(None) for cell in cells]
-            if sum(each.low is not None for each in quantities) > 1:
-                return _with_drawn_column(table, position, quantities)
+            if sum(quantity.low is not None for quantity in quantities) < 2:
+                continue
+            axis, after = _axis_of(quantities), position + 1
+            rows = (
+                replace(row, cells=(*row.cells[:after], Text(picture), *row.cells[after:]))
+                for row, picture in zip(
+                    table.rows, map(axis.draw_interval, quantities), strict=True
+                )
+            )
+            drawn = Column(axis.title, rank=_RANK, drawn=True)
+            columns = (*table.columns[:after], drawn, *table.columns[after:])
+            return replace(table, columns=columns, rows=tuple(rows))
     return table
-
-
-def _with_drawn_column(table: Table, position: int, quantities: Sequence[Quantity]) -> Table:
-    ratios = quantities[0].unit == "ratio"
-    axis = _log_axis(quantities) if ratios else _linear_axis(quantities)
-    after, drawn = position + 1, Column(axis.title, rank=_RANK, drawn=True)
-    pictures = (Text(axis.draw_interval(quantity)) for quantity in quantities)
-    rows = (
-        replace(row, cells=(*row.cells[:after], picture, *row.cells[after:]))
-        for row, picture in zip(table.rows, pictures, strict=True)
-    )
-    columns = (*table.columns[:after], drawn, *table.columns[after:])
-    return replace(table, columns=columns, rows=tuple(rows))
 
 
 class _Axis(Struct, frozen=True):
@@ -79,30 +76,27 @@ class _Axis(Struct, frozen=True):
         return "".join(marks).rstrip()
 
 
-def _interval_ends(quantities: Sequence[Quantity]) -> Iterator[float]:
-    for each in quantities:
-        yield from (end for end in (each.low, each.value, each.high) if end is not None and end > 0)
+def _axis_of(quantities: Sequence[Quantity]) -> _Axis:
+    """Return the axis that fits all intervals; one of ratios is logarithmic and shows 1.
 
-
-def _linear_axis(quantities: Sequence[Quantity]) -> _Axis:
-    """Return the axis that fits all intervals."""
-    ends = list(_interval_ends(quantities)) or [1.0]
-    low, high = min(ends), max(ends)
-    left, right = (words.cell_text(Quantity(end, quantities[0].unit)) for end in (low, high))
-    width = max(_WIDTH, len(left) + len(right) + 2)
-    return _Axis(f"{left}{right.rjust(width - len(left))}", low, high, high > _FAR * low, width)
-
-
-def _log_axis(quantities: Sequence[Quantity]) -> _Axis:
-    """Return the logarithmic axis that fits all intervals and 1.
-
-    It ends at twice the logarithm of the farthest ratio, so that a wide interval of one row does
+    That ends at twice the logarithm of the farthest ratio, so that a wide interval of one row does
     not press the others together.
     """
+    ends = [
+        end
+        for each in quantities
+        for end in (each.low, each.value, each.high)
+        if end is not None and end > 0
+    ]
+    if quantities[0].unit != "ratio":
+        low, high = min(ends, default=1.0), max(ends, default=1.0)
+        left, right = (words.cell_text(Quantity(end, quantities[0].unit)) for end in (low, high))
+        width = max(_WIDTH, len(left) + len(right) + 2)
+        return _Axis(f"{left}{right.rjust(width - len(left))}", low, high, high > _FAR * low, width)
     values = [math.log(each.value) for each in quantities if each.value]
     reach = max(2 * max(map(abs, values), default=0.0), _NEAR)
-    ends = [max(-reach, min(reach, math.log(end))) for end in _interval_ends(quantities)]
-    low, high = math.exp(min(0.0, *ends)), math.exp(max(0.0, *ends))
+    logs = [0.0, *(max(-reach, min(reach, math.log(end))) for end in ends)]
+    low, high = math.exp(min(logs)), math.exp(max(logs))
     left, right = f"{low:.2g}", f"{high:.2g}"
     axis = _Axis("", low, high, logarithmic=True, mark=1.0)
     title = [" "] * _WIDTH

@@ -56,11 +56,9 @@ def hardware_models(names: Iterable[str]) -> dict[str, str]:
 
 def cut_middle(name: str, width: int) -> str:
     """Return a name cut in its middle to a width, even if it becomes ambiguous."""
-    return (
-        name
-        if cell_len(name) <= width
-        else ELLIPSIS.join(_head_and_tail(name, (width - 1) // 2, width))
-    )
+    if cell_len(name) <= width:
+        return name
+    return ELLIPSIS.join(_head_and_tail(name, (width - 1) // 2, width))
 
 
 def _head_and_tail(name: str, head: int, width: int) -> tuple[str, str]:

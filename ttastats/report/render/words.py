@@ -19,7 +19,7 @@ def cell_text(value: Cell) -> str:
         case PValue():
             return UNKNOWN if value.value is None else units.p_value(value.value)
         case Quantity():
-            return quantity_text(value)
+            return _quantity_text(value)
 
 
 def gate_lines(value: Gate) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ def gate_lines(value: Gate) -> tuple[str, ...]:
     return tuple(map(escape_invisible, (headline, *lines)))
 
 
-def quantity_text(value: Quantity) -> str:
+def _quantity_text(value: Quantity) -> str:
     """Return a number with its spread and interval: `74.0 min ±0.2%`, `1.057 [1.054, 1.060]`."""
     if value.value is None:
         return UNKNOWN + value.mark
