@@ -34,12 +34,11 @@ class Against:
 class Report:
     """The result of a command.
 
-    `records` are the rows as structs. `tables` are the formatted tables. `sentence` is the
-    conclusion, in place of which a screen begins with the `lead`, if there is one. `only_a` lists
-    the groups of the baseline that another table lacks, with the label of that table if there are
-    several. `gate` is the result of a CI condition, if one was given. `by` names the keys of the
-    rows that identify their group. `against` is set if times were compared, by table; `groups` are
-    the runs behind each row of a summary. `people` makes what they see, where that is not all.
+    `sentence` is the conclusion, in place of which a screen begins with the `lead`, if there is
+    one. `only_a` lists the groups of the baseline that another table lacks, with the label of that
+    table if there are several. `by` names the keys of the rows that identify their group. `against`
+    is set if times were compared, by table; `groups` are the runs behind each row of a summary.
+    `people` makes what they see, where that is not all.
     """
 
     command: str

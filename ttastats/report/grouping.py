@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import polars as pl
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -60,7 +60,7 @@ def group_runs(runs: pl.DataFrame, by: Sequence[str]) -> Groups:
     Only runs that count are in it: a run that a group holds several times is there once.
     """
     if not by:
-        every = counted(runs, by)
+        every = counted(runs)
         return Groups(every, pl.DataFrame(height=1), np.zeros(1, int), np.array([every.height]))
     ordered = in_group_order(runs, by)
     sizes = ordered.group_by(by, maintain_order=True).len(name="runs of a group")
@@ -103,21 +103,16 @@ def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Repo
     unmixed = absent.is_empty() and not pooled
     if unmixed and all(row.get("left_out") == LeftOutKeys() for row in report.records):
         return report
-    each = [
-        left_out.group(runs, {name: row.get(name) for name in by}, absent) for row in report.records
-    ]
-    rows = tuple(
-        structs.replace(row, left_out=LeftOutKeys(*gone.counts))
-        for row, gone in zip(report.records, each, strict=True)
-    )
     (table,) = report.tables
-    several = (pooled.get(tuple(row.get(name) for name in by)) for row in report.records)
-    mixed = [wording("runs_vary.row", names=names) if names else "" for names in several]
-    lines = (
-        replace(line, details=append_line(append_line(line.details, gone), text))
-        for line, gone, text in zip(table.rows, each, mixed, strict=True)
-    )
-    return dataclasses.replace(report, records=rows, tables=(replace(table, rows=tuple(lines)),))
+    rows, lines = [], []
+    for row, line in zip(report.records, table.rows, strict=True):
+        keys = {name: row.get(name) for name in by}
+        gone, names = left_out.group(runs, keys, absent), pooled.get(tuple(keys.values()))
+        mixed = wording("runs_vary.row", names=names) if names else ""
+        rows.append(replace(row, left_out=LeftOutKeys(*gone.counts)))
+        lines.append(replace(line, details=append_line(append_line(line.details, gone), mixed)))
+    tables = (replace(table, rows=tuple(lines)),)
+    return dataclasses.replace(report, records=tuple(rows), tables=tables)
 
 
 def append_line(details: Sequence[str], more: object) -> tuple[str, ...]:
@@ -158,12 +153,10 @@ def shown_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
 
     Not suite and round where every row has the same, and no benchmark where none is known.
     """
-    first = {name: rows[0].get(name) if rows else None for name in BENCHMARK if name in by}
-    alike = {
-        name: value for name, value in first.items() if all(row.get(name) == value for row in rows)
-    }
-    hidden = {name for name, value in alike.items() if name != "benchmark" or value is None}
-    return tuple(name for name in by if name not in hidden)
+    values = {name: {row.get(name) for row in rows} or {None} for name in BENCHMARK if name in by}
+    alike = {name for name, several in values.items() if len(several) == 1}
+    known = {"benchmark"} - {name for name in alike if values[name] == {None}}
+    return tuple(name for name in by if name not in alike - known)
 
 
 def common_title(rows: Sequence[AnyRow], by: Sequence[str]) -> str:
@@ -196,17 +189,11 @@ def group_notes(
         if recorded:
             what.append(f"recorded settings (`extra`): {units.join_names([*recorded])}")
         advice = ": split with --by or filter with --where" if names else ""
-        groups = sorted(
-            {key for some in (names, recorded) for keys in some.values() for key in keys},
-            key=lambda key: sort_key(*key),
-        )
-        which = _group_list(counting, by, groups, labels)
+        groups = {key for some in (names, recorded) for keys in some.values() for key in keys}
+        ordered = sorted(groups, key=lambda key: sort_key(*key))
+        which = _group_list(counting, by, ordered, labels)
         yield note("runs_vary", what="; ".join(what), which=which, advice=advice)
     yield from left_out_notes(runs, by)
-
-
-#: Time spent waiting for a core, over CPU time, from which on own runs are called contended.
-_CONTENDED = 0.1
 
 
 def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[Note]:
@@ -224,12 +211,8 @@ def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[Note]:
         for name in ("waiting_seconds", "cpu_seconds_all_workers")
     )
     waited, cpu = (float(total.cast(pl.Float64, strict=False).sum()) for total in totals)
-    if waited > _CONTENDED * cpu:
+    if waited > 0.1 * cpu:  # from that on, runs of one's own are called contended
         yield note("contended", waited=waited, cpu=cpu)
-
-
-#: Groups of different setups that a note names; of more it says how many.
-_MIXED = 3
 
 
 def _group_list(
@@ -240,13 +223,9 @@ def _group_list(
     if all(count < 2 for count in counts.values()):
         return ""
     tells = [n for n, name in enumerate(by) if name not in {"suite", "round"} or counts[name] > 1]
-    told = ([labels[key[n]] if labels and not n else key[n] for n in tells] for key in keys)
-    names = [" ".join(str(x) for x in each if x is not None) or "unknown" for each in told]
-    return f" ({units.join_names(names, _MIXED)})"
-
-
-#: How a run ended by its log that did not reach the target, in words.
-_ENDED = {"unknown": "no status", "success": "status success, but the target was not met"}
+    shown = ([labels[key[n]] if labels and not n else key[n] for n in tells] for key in keys)
+    names = [" ".join(str(x) for x in key if x is not None) or "unknown" for key in shown]
+    return f" ({units.join_names(names, 3)})"
 
 
 def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
@@ -260,8 +239,9 @@ def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
         "no evaluation logged": pl.col("evaluations").is_null(),
         "no target known": aimless,
     }
+    ended = {"unknown": "no status", "success": "status success, but the target was not met"}
     known = (pl.when(case).then(pl.lit(words)) for words, case in cases.items())
-    how = pl.coalesce(*known, pl.col("run_status").replace(_ENDED)).alias("how")
+    how = pl.coalesce(*known, pl.col("run_status").replace(ended)).alias("how")
     counts = failed.select(how).group_by("how").len().sort("how")
     reasons = ", ".join(f"{number} {reason}" for reason, number in counts.iter_rows())
     expected = axis.of(runs).expected

@@ -71,17 +71,17 @@ def sort_rows(report: Report, *, sort: str = "", top: int = 0) -> Report:
     order = _sort_order(report.rows, sort) if sort else list(range(len(report.rows)))
     notes = report.notes
     if top:
-        of_each: dict[Any, list[int]] = {}
+        benchmarks: dict[Any, list[int]] = {}
         for number in order:
-            of_each.setdefault(_benchmark_key(report.rows[number]), []).append(number)
-        more = {place: len(each) - top for place, each in of_each.items() if len(each) > top}
-        shown = {number for each in of_each.values() for number in each[:top]}
+            benchmarks.setdefault(_benchmark_key(report.rows[number]), []).append(number)
+        more = {key: len(rows) - top for key, rows in benchmarks.items() if len(rows) > top}
+        shown = {number for rows in benchmarks.values() for number in rows[:top]}
         order = [number for number in order if number in shown]
+        names = [key[-1][1] or "unknown benchmark" for key in more]
+        if len(set(names)) < len(names):  # suite and round tell them apart
+            names = [" ".join(text for unknown, text in key if not unknown) for key in more]
+        each = ", ".join(map("{} {}".format, names, more.values()))
         if more:
-            names = [place[-1][1] or "unknown benchmark" for place in more]
-            if len(set(names)) < len(names):  # suite and round tell them apart
-                names = [" ".join(text for unknown, text in place if not unknown) for place in more]
-            each = ", ".join(map("{} {}".format, names, more.values()))
             notes = (*notes, note("top", top=top, hidden=sum(more.values()), each=each))
     return dataclasses.replace(
         report,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -45,21 +44,14 @@ def ranked_remarks(report: Report) -> list[Remark]:
     notes: dict[str, list[Any]] = {}
     for note in report.notes:
         notes.setdefault(note.code, []).append(note)
-    return [
-        Remark(
-            code,
-            tuple(note.text for note in notes[code]),
-            next((note.mark for note in notes[code] if note.mark), ""),
-            _share_of_rows(report.rows, code),
-            ADVICE.get(code, "") if report.command == "compare" else "",
-        )
-        for code in sorted(notes, key=lambda code: _HARM.get(code, len(_HARM)))
-    ]
-
-
-def _share_of_rows(rows: Sequence[Mapping[str, Any]], code: str) -> str:
-    flagged = [row for row in rows if code in row.get("flags", ())]
-    if not 0 < len(flagged) < len(rows):
-        return ""
-    only = flagged[0].get("benchmark") if len(flagged) == 1 else None
-    return str(only) if only else f"{len(flagged)} of {len(rows)}"
+    remarks = []
+    for code in sorted(notes, key=lambda code: _HARM.get(code, len(_HARM))):
+        flagged = [row for row in report.rows if code in row.get("flags", ())]
+        only = flagged[0].get("benchmark") if len(flagged) == 1 else None
+        share = str(only or f"{len(flagged)} of {len(report.rows)}")
+        share = share if 0 < len(flagged) < len(report.rows) else ""
+        texts = tuple(note.text for note in notes[code])
+        mark = next((note.mark for note in notes[code] if note.mark), "")
+        advice = ADVICE.get(code, "") if report.command == "compare" else ""
+        remarks.append(Remark(code, texts, mark, share, advice))
+    return remarks

@@ -111,38 +111,32 @@ def _typed_columns(rows: Sequence[Row]) -> Iterator[pl.Series | None]:
     kind = type(rows[0])
     hints = get_type_hints(kind)
     for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
-        values = [getattr(row, name) for row in rows]
-        hint = hints[name]
+        values, hint = [getattr(row, name) for row in rows], hints[name]
         of_list = get_origin(hint) is list
         known = [each for each in get_args(hint) if each is not NoneType and not of_list] or [hint]
-        if isinstance(hints[name], type) and issubclass(hints[name], Row):
+        if isinstance(hint, type) and issubclass(hint, Row):
             yield from _typed_columns(values)
         elif name != "keys":
-            of = known[0]
-            if not (key and of in _TYPES and len(known) == 1):
+            if not (key and known[0] in _TYPES and len(known) == 1):
                 yield None
-            elif get_origin(of) is list:  # thousands of rows have a few lists
-                places = {
-                    each: place for place, each in enumerate(dict.fromkeys(map(tuple, values)))
-                }
-                lists = pl.Series(key, list(map(list, places)), _TYPES[of])
-                yield lists.gather([places[tuple(each)] for each in values])
+            elif of_list:  # thousands of rows have a few lists
+                lists = [list(each) for each in dict.fromkeys(map(tuple, values))]
+                places = {tuple(each): place for place, each in enumerate(lists)}
+                column = pl.Series(key, lists, _TYPES[hint])
+                yield column.gather([places[tuple(value)] for value in values])
             else:
-                yield pl.Series(key, values, _TYPES[of])
+                yield pl.Series(key, values, _TYPES[known[0]])
 
 
 @cache
 def key_descriptions(kind: type[Row]) -> dict[str, Key]:
     """Return the keys of a row class with their descriptions, without grouping keys."""
-    return dict(_describe_keys(kind))
-
-
-def _describe_keys(kind: type[Row]) -> Iterator[tuple[str, Key]]:
-    """Yield the keys of a kind of row with what they mean."""
+    described: dict[str, Key] = {}
     hints = get_type_hints(kind, include_extras=True)
     for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         for part in (hints[name], *get_args(hints[name])):  # a key that may be absent is a union
             if isinstance(part, type) and issubclass(part, Row):
-                yield from _describe_keys(part)
+                described |= key_descriptions(part)
             elif get_origin(part) is Annotated:
-                yield from ((key, about) for about in part.__metadata__ if isinstance(about, Key))
+                described.update((key, k) for k in part.__metadata__ if isinstance(k, Key))
+    return described
