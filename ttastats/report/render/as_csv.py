@@ -37,10 +37,8 @@ def render_csv(report: Report) -> str:
 
 
 def _csv_cell(value: Any) -> Any:
-    if value is None:
-        return ""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
-        value = ";".join(str(item) for item in value)
+        value = ";".join(map(str, value))
     return escape_invisible(re.sub(FORMULA, r"\1'\2", value)) if isinstance(value, str) else value

@@ -52,16 +52,12 @@ def fit_columns(table: Table, width: int | None) -> Layout:
     ranks = sorted({table.columns[p].rank for p in body} - {0}, reverse=True)
     for rank in (math.inf, *ranks):
         shown = tuple(p for p in body if table.columns[p].rank < rank)
-        widths = _column_widths(table, shown, width, _NAME)
-        short = _short_names(table, shown, widths)
-        if widths is not None and short is not None:
+        if fitted := _widths_and_names(table, shown, width, _NAME):
             break
     else:  # a very narrow screen shows names alone, and all else below them
         shown, below = tuple(p for p in body if table.columns[p].names) or body[:1], True
-        widths = _column_widths(table, shown, width, _SHORTEST_NAME)
-        short = _short_names(table, shown, widths)
-        if widths is None or short is None:  # then the screen must break the names
-            widths, short = _natural_widths(table, shown), {}
+        fitted = _widths_and_names(table, shown, width, _SHORTEST_NAME)
+    widths, short = fitted or (_natural_widths(table, shown), {})  # the screen breaks the names
     hidden = tuple(p for p in body if p not in shown and not table.columns[p].drawn)
     return Layout(heads, shown, hidden, widths, short, below)
 
@@ -76,10 +72,13 @@ def _head_columns(table: Table) -> tuple[int, ...]:
     return ()
 
 
-def _column_widths(
+def _widths_and_names(
     table: Table, shown: Sequence[int], width: int, shortest: int
-) -> dict[int, int] | None:
-    """Return the column widths, the longest names shortened first; None if they do not fit."""
+) -> tuple[dict[int, int], dict[int, dict[str, str]]] | None:
+    """Return the widths of columns, and their names shortened to these, the longest first.
+
+    None if they do not fit, or names become ambiguous.
+    """
     widths = _natural_widths(table, shown)
     names = [p for p in shown if table.columns[p].names]
     excess = 1 + sum(widths.values()) + len(GAP) * (len(shown) - 1) - width
@@ -88,22 +87,19 @@ def _column_widths(
         if longest is None or widths[longest] <= shortest:
             return None
         widths[longest] -= 1
-    return widths
+    short: dict[int, dict[str, str]] = {}
+    for p in names:
+        names_of_column = shorten_names(_column_texts(table, p), widths[p])
+        if names_of_column is None:
+            return None
+        short[p] = names_of_column
+    return widths, short
 
 
 def _natural_widths(table: Table, positions: Sequence[int]) -> dict[int, int]:
     return {
         p: max(map(cell_len, (table.columns[p].title, *_column_texts(table, p)))) for p in positions
     }
-
-
-def _short_names(
-    table: Table, shown: Sequence[int], widths: Mapping[int, int] | None
-) -> dict[int, dict[str, str]] | None:
-    """Return the names of each column shortened to its width; None if they become ambiguous."""
-    names = [p for p in shown if table.columns[p].names] if widths else []
-    short = {p: shorten_names(_column_texts(table, p), widths[p]) for p in names} if widths else {}
-    return None if None in short.values() else {p: names for p, names in short.items() if names}
 
 
 def _column_texts(table: Table, position: int) -> list[str]:

@@ -22,10 +22,7 @@ _RANK = 4
 
 
 def with_pictures(table: Table) -> Table:
-    """Return a table with the intervals of a column drawn in another, if there are several.
-
-    That of one row would fill its axis whatever its width.
-    """
+    """Return a table with the intervals of a column drawn in another, if there are several."""
     for position, column in enumerate(table.columns):
         if column.intervals:
             cells = [row.cells[position] for row in table.rows]
