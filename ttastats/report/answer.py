@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Against:
-    """What came of one table held against the baseline.
-
-    `runs` are those of A and of B behind each of its `rows`; `mean` is over all rows, if any is.
-    """
+    """One table held against the baseline: its rows, the runs behind each, the mean over all."""
 
     rows: tuple[Row, ...]
     runs: tuple[tuple[Outcomes, Outcomes], ...]

@@ -148,11 +148,7 @@ class Gate(Struct, frozen=True):
 
 
 class Conclusion(Struct, frozen=True):
-    """One benchmark (and side) in a word, in a sentence, and what is behind that.
-
-    `about` names the benchmark, and the side where several are compared. `tone` asks for colour,
-    which never carries meaning alone.
-    """
+    """One benchmark, and the side where several are compared, in a word and in a sentence."""
 
     about: str
     word: str

@@ -34,10 +34,7 @@ def in_group_order(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 class Groups(Struct, frozen=True):
-    """Runs in the order of their groups: the keys of each group, how many runs it has, from where.
-
-    `starts` and `sizes` have shape (groups,).
-    """
+    """Runs in the order of their groups; `starts` and `sizes` have shape (groups,)."""
 
     runs: pl.DataFrame
     keys: pl.DataFrame
@@ -55,10 +52,7 @@ class Groups(Struct, frozen=True):
 
 
 def group_runs(runs: pl.DataFrame, by: Sequence[str]) -> Groups:
-    """Return the groups of runs, sorted by their keys; unknown keys come last.
-
-    Only runs that count are in it: a run that a group holds several times is there once.
-    """
+    """Return the groups of runs that count, sorted by their keys; unknown keys come last."""
     if not by:
         every = counted(runs)
         return Groups(every, pl.DataFrame(height=1), np.zeros(1, int), np.array([every.height]))
@@ -95,10 +89,7 @@ def group_report(
 
 
 def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Report:
-    """Return a report whose rows state what was left out of their group.
-
-    Its one table has a line for each row.
-    """
+    """Return a report of one table whose rows state what was left out of their group."""
     absent, pooled = left_out.rows(runs), settings.pooled(counted(runs, by), by)
     unmixed = absent.is_empty() and not pooled
     if unmixed and all(row.get("left_out") == LeftOutKeys() for row in report.records):
@@ -149,14 +140,11 @@ def row_keys(by: Sequence[str], first: Sequence[str] = BENCHMARK) -> tuple[str, 
 
 
 def shown_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
-    """Return the grouping keys that deserve a column.
-
-    Not suite and round where every row has the same, and no benchmark where none is known.
-    """
-    values = {name: {row.get(name) for row in rows} or {None} for name in BENCHMARK if name in by}
-    alike = {name for name, several in values.items() if len(several) == 1}
-    known = {"benchmark"} - {name for name in alike if values[name] == {None}}
-    return tuple(name for name in by if name not in alike - known)
+    """Return the keys that deserve a column: no suite or round of all, no unknown benchmark."""
+    alike = {name for name in BENCHMARK if name in by and len({row.get(name) for row in rows}) < 2}
+    if "benchmark" in alike and rows and rows[0].get("benchmark") is not None:
+        alike.remove("benchmark")
+    return tuple(name for name in by if name not in alike)
 
 
 def common_title(rows: Sequence[AnyRow], by: Sequence[str]) -> str:
@@ -177,10 +165,7 @@ def row_names(rows: Sequence[AnyRow], by: Sequence[str]) -> list[str]:
 def group_notes(
     runs: pl.DataFrame, by: Sequence[str], labels: Sequence[str] = ()
 ) -> Iterator[Note]:
-    """Yield notes on what varies inside the groups, and what does not count.
-
-    `labels` are the names of the groups where the first key is their number.
-    """
+    """Yield notes on what varies inside groups, which `labels` may name, and does not count."""
     counting = counted(runs, by)
     names = settings.differing_columns(counting, by)
     recorded = settings.differing_settings(counting, by)
@@ -189,9 +174,16 @@ def group_notes(
         if recorded:
             what.append(f"recorded settings (`extra`): {units.join_names([*recorded])}")
         advice = ": split with --by or filter with --where" if names else ""
-        groups = {key for some in (names, recorded) for keys in some.values() for key in keys}
-        ordered = sorted(groups, key=lambda key: sort_key(*key))
-        which = _group_list(counting, by, ordered, labels)
+        mixed = {key for some in (names, recorded) for keys in some.values() for key in keys}
+        counts = {name: counting[name].n_unique() for name in by}
+        common = {name for name in by if name in {"suite", "round"} and counts[name] < 2}
+        groups = []
+        for key in sorted(mixed, key=lambda key: sort_key(*key)):
+            texts = (labels[key[0]], *key[1:]) if labels else key
+            pairs = zip(by, texts, strict=True)
+            groups.append([str(x) for name, x in pairs if x is not None and name not in common])
+        listed = units.join_names([" ".join(group) or "unknown" for group in groups], 3)
+        which = f" ({listed})" if any(count > 1 for count in counts.values()) else ""
         yield note("runs_vary", what="; ".join(what), which=which, advice=advice)
     yield from left_out_notes(runs, by)
 
@@ -213,19 +205,6 @@ def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[Note]:
     waited, cpu = (float(total.cast(pl.Float64, strict=False).sum()) for total in totals)
     if waited > 0.1 * cpu:  # from that on, runs of one's own are called contended
         yield note("contended", waited=waited, cpu=cpu)
-
-
-def _group_list(
-    runs: pl.DataFrame, by: Sequence[str], keys: Sequence[tuple[Any, ...]], labels: Sequence[str]
-) -> str:
-    """Return ` (resnet dgx1, ssd dgx1 and 2 others)`; an empty text for one group."""
-    counts = {name: runs.get_column(name).n_unique() for name in by}
-    if all(count < 2 for count in counts.values()):
-        return ""
-    tells = [n for n, name in enumerate(by) if name not in {"suite", "round"} or counts[name] > 1]
-    shown = ([labels[key[n]] if labels and not n else key[n] for n in tells] for key in keys)
-    names = [" ".join(str(x) for x in key if x is not None) or "unknown" for key in shown]
-    return f" ({units.join_names(names, 3)})"
 
 
 def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:

@@ -89,10 +89,7 @@ _TYPES = {
 
 
 def typed_table(rows: Sequence[Row]) -> pl.DataFrame | None:
-    """Return rows of one class as a typed table; None if the types of a key vary.
-
-    Nor can a table hold text that is no Unicode.
-    """
+    """Return rows of one class as a typed table; None if types vary or a text is no Unicode."""
     if isinstance(rows, Rows):
         return rows.frame
     if len({(type(row), *row.keys) for row in rows}) != 1:
