@@ -81,18 +81,19 @@ def runs(
     )
     has = pl.col("short").is_null()
     spent = pl.coalesce(length, "at") if budget.amount is None else pl.col("at")
+    trained = {
+        name: pl.when(pl.col(column) > 0).then(pl.col(column).cast(pl.Float64))
+        for column, name in SPENT.items()
+    }
     return (
         table.with_columns(quality=pl.when(has).then("quality"), reached=has, run_seconds=length)
-        .with_columns(tta_seconds=pl.when("reached").then(spent))
         .with_columns(
-            observed_seconds=pl.when("reached").then("tta_seconds").otherwise("run_seconds"),
-            **{
-                name: pl.when(pl.col(column) > 0).then(pl.col(column).cast(pl.Float64))
-                for column, name in SPENT.items()
-            },
-            value_final=pl.col("quality"),
-            evaluations_to_target=pl.col("quality_seen"),
-            target_metric=pl.col("metric"),
+            tta_seconds=pl.when("reached").then(spent),
+            observed_seconds=pl.when("reached").then(spent).otherwise("run_seconds"),
+            **trained,
+            value_final="quality",
+            evaluations_to_target="quality_seen",
+            target_metric="metric",
             set_aside=pl.coalesce(
                 counted.set_aside(), pl.when(other_metric).then(pl.lit("other_metric"))
             ),
@@ -323,11 +324,7 @@ def expect_some(judged: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: s
 
 
 def common_length(rows: pl.LazyFrame, judged: pl.DataFrame) -> str:
-    """Return the one length that all judged runs have, such as `1,390 steps`, or an empty text.
-
-    Empty if they have several, or a run ended without a value. `rows` is the tidy table of their
-    evaluations.
-    """
+    """Return the one length of all judged runs, such as `1,390 steps`, empty if there is none."""
     metrics = judged["target_metric"].drop_nulls().unique()
     if metrics.len() != 1:
         return ""

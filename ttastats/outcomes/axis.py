@@ -159,9 +159,8 @@ def by_clock(name: str, clock: str) -> str:
 def settled(tables: Sequence[pl.DataFrame], unit: str = "") -> tuple[list[pl.DataFrame], str]:
     """Return the tables of runs of all sides on one axis, and a remark on it if needed.
 
-    Without a `unit` it is that of seconds; where a side tells none, the first of epochs,
-    steps, samples and evaluations that every run that reached tells on every side. Tables that
-    are on an axis stay on it.
+    Without a `unit` it is that of seconds; where a side tells none, the first of epochs, steps,
+    samples and evaluations that every run that reached tells on every side.
     """
     if any("axis" in runs.columns for runs in tables):
         return list(tables), ""
@@ -184,10 +183,7 @@ def settled(tables: Sequence[pl.DataFrame], unit: str = "") -> tuple[list[pl.Dat
 
 
 def _is_known(runs: pl.DataFrame, axis: Axis, *, every: bool = False) -> bool:
-    """Return whether some run that reached, or every one, has a place on an axis.
-
-    Where none reached, those that failed have to tell theirs.
-    """
+    """Return whether some run that reached, or every one, has a place; if none reached, of all."""
     standing = counted.standing(runs)
     reached = standing.filter("reached")
     places = (standing if reached.is_empty() else reached).select(at=_position_at_end(axis))["at"]

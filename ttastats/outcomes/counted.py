@@ -38,10 +38,7 @@ def set_aside() -> pl.Expr:
 
 
 def with_stopped(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs with stopped ones as censored, unless they were made again.
-
-    A run was made again where one of the same entry and seed stands.
-    """
+    """Return the runs with stopped ones as censored, unless one of their entry and seed counts."""
     again = pl.col("set_aside").is_null().any().over("entry", "benchmark", "seed")
     stopped = (pl.col("set_aside") == "stopped") & (pl.col("seed").is_null() | ~again)
     return runs.with_columns(set_aside=pl.when(~stopped).then("set_aside"))

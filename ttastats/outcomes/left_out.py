@@ -38,10 +38,7 @@ class BothSides(Struct, frozen=True):
 
 
 class LeftOut(Struct, frozen=True):
-    """What is left out of a group: runs interrupted by the user, and of its logs the rejected.
-
-    `missing` says of each run that is missing from a numbered set which one it is.
-    """
+    """Runs and logs that are in no number of a group; `missing` says which ones they are."""
 
     interrupted: int = 0
     rejected_logs: int = 0
@@ -87,8 +84,7 @@ def exceptions_of(a: pl.DataFrame, b: pl.DataFrame) -> dict[str, str | None]:
 def rows(runs: pl.DataFrame) -> pl.DataFrame:
     """Return the runs of a table that are left out and were not made again.
 
-    A run that is missing was made where one of its log or its seed is there, such as in another
-    table of the same runs.
+    They were if one of their log or seed is there, such as in another table of the same runs.
     """
     set_aside = runs.filter(pl.col("set_aside").is_in(REASONS))
     if set_aside.is_empty():

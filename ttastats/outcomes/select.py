@@ -20,8 +20,12 @@ from ttastats.base.note import Note, note
 from ttastats.outcomes import columns
 
 _COMPARISONS: dict[str, Callable[[Any, Any], pl.Expr]] = {
-    "=": operator.eq, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
-}  # fmt: skip
+    "=": operator.eq,
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 #: Values of a column that are named one by one.
 _FEW = 8
@@ -39,18 +43,16 @@ def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.Lazy
     """
     if not (read := parse_all(conditions)):
         return frame
-    dtypes = frame.collect_schema()
-    return frame.filter(*(_condition_expression(condition, dtypes) for condition in read))
-
-
-def _condition_expression(condition: Condition, dtypes: pl.Schema) -> pl.Expr:
-    name = columns.full_name(condition.column, dtypes.names())
-    if name is None:
-        raise columns.unknown(condition.column, dtypes.names(), condition.place)
-    # Joined by `|`, and no null filled where it changes nothing: polars skips row groups then.
-    compared = (_comparison(condition, name, dtypes[name], value) for value in condition.values)
-    holds = reduce(operator.or_, compared)
-    return ~holds.fill_null(value=False) if condition.operator == "!=" else holds
+    dtypes, expressions = frame.collect_schema(), []
+    for condition in read:
+        name = columns.full_name(condition.column, dtypes.names())
+        if name is None:
+            raise columns.unknown(condition.column, dtypes.names(), condition.place)
+        # Joined by `|`, and no null filled where it changes nothing: polars skips row groups then.
+        compared = [_comparison(condition, name, dtypes[name], value) for value in condition.values]
+        holds = reduce(operator.or_, compared)
+        expressions.append(~holds.fill_null(value=False) if condition.operator == "!=" else holds)
+    return frame.filter(*expressions)
 
 
 def _comparison(condition: Condition, name: str, dtype: pl.DataType, text: str) -> pl.Expr:
@@ -133,10 +135,7 @@ def unmet(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> Tt
 
 
 def remarks(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> list[Note]:
-    """Return notes on the values of conditions that no row has.
-
-    Those are one of several alternatives, and what is left out with `!=`.
-    """
+    """Return notes on values that no row has: of alternatives, and of what `!=` leaves out."""
     notes = []
     for condition in conditions:
         if condition.operator != "!=" and len(condition.values) == 1:
@@ -199,10 +198,7 @@ KNOWN = "*"
 
 
 class Condition(Struct, frozen=True):
-    """One condition; of several `values` one is enough, for `!=` none may hold.
-
-    `option` is where the user wrote it: `--where`, `--a`, `--b`.
-    """
+    """One condition, as written in an `option`; one of its values is enough, none for `!=`."""
 
     column: str
     operator: str

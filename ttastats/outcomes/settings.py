@@ -39,10 +39,7 @@ def _setup_settings(extra: str | None) -> dict[str, str]:
 
 
 def apart(extras: pl.Series) -> pl.Series:
-    """Return for each run the settings in which runs differ, as text.
-
-    A run that records none may be any of them: it is of none.
-    """
+    """Return the settings in which runs differ, as text for each run; empty if it records none."""
     if not recorded_by(extras).any():
         return pl.Series([""] * extras.len(), dtype=pl.String())
     shares = {extra: _setup_settings(extra) for extra in extras.unique()}
@@ -170,10 +167,7 @@ Groups = tuple[tuple[Any, ...], ...]
 
 
 def differing_columns(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
-    """Return the setup columns that vary inside groups of runs, with these groups.
-
-    Columns that are grouped by are not among them.
-    """
+    """Return the setup columns that vary inside groups of runs, with these groups."""
     if runs.is_empty():
         return {}
     candidates = [name for name in SETUP if name not in by]
@@ -187,9 +181,8 @@ def differing_columns(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups
 def differing_settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
     """Return the recorded settings that vary inside groups of runs, with these groups.
 
-    They are hyperparameters that no column holds, by their names in `extra`, learning rates
-    first, and all that stores and files of settings tell but what numbers runs. What some runs do
-    not record does not differ.
+    They are hyperparameters by their names in `extra`, learning rates first, and all that stores
+    and files of settings tell but what numbers runs. What some runs do not record does not differ.
     """
     groups: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for keys, extras in _by_group(runs, by):

@@ -68,7 +68,14 @@ def parse_all(texts: Iterable[str], option: str = "--target") -> tuple[UserTarge
 
 def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> pl.LazyFrame:
     """Return the evaluations with the user's targets in place of those of the table."""
-    _expect_one_metric(evaluations, targets)
+    if not all(target.metric for target in targets):
+        targeted = evaluations.filter(pl.col("target_value").is_not_null())
+        metrics = targeted.select("benchmark", "metric").unique().sort("benchmark", "metric")
+        several = metrics.filter(pl.len().over("benchmark") > 1).collect()
+        if not several.is_empty():
+            what = f"{several['benchmark'][0]} has several target metrics"
+            options = " ".join(f"--target {name}=..." for name in several["metric"][:2])
+            raise TtastatsError(what, where="--target", remedy=f"Give a target for each: {options}")
     value: pl.Expr = pl.lit(None, dtype=pl.Float64)
     higher: pl.Expr = pl.col("higher_is_better")
     only_metric = pl.col("metric").n_unique().over(schema.RUN) == 1
@@ -84,18 +91,6 @@ def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) 
     return evaluations.with_columns(
         target_value=value, higher_is_better=higher, expected=pl.lit(len(targets), pl.Int64)
     )
-
-
-def _expect_one_metric(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> None:
-    if all(target.metric for target in targets):
-        return
-    targeted = evaluations.filter(pl.col("target_value").is_not_null())
-    metrics = targeted.select("benchmark", "metric").unique().sort("benchmark", "metric")
-    several = metrics.filter(pl.len().over("benchmark") > 1).collect()
-    if not several.is_empty():
-        what = f"{several['benchmark'][0]} has several target metrics"
-        options = " ".join(f"--target {name}=..." for name in several["metric"][:2])
-        raise TtastatsError(what, where="--target", remedy=f"Give a target for each: {options}")
 
 
 class _Metric(Struct, frozen=True):

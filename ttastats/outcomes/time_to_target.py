@@ -115,15 +115,11 @@ def qualities(
     suits = pl.col("meets").filter(others).fill_null(value=False).all() & (
         pl.col("metric").filter(others).n_unique() >= pl.col("expected").max() - 1
     )
+    value = pl.col("value").filter(varied).first()
     return (
         _with_judgement(_with_goals(frame.lazy(), goals, by))
         .group_by(*keys, "eval_index")
-        .agg(
-            value=pl.col("value").filter(varied).first(),
-            at=pl.col("at").max(),
-            suits=suits,
-            **_AMOUNTS,
-        )
+        .agg(value=value, at=pl.col("at").max(), suits=suits, **_AMOUNTS)
         .with_columns(timed=pl.col("stamped").any().over(keys))
         .filter("suits", pl.col("value").is_finite(), _is_trained())
         .sort(*keys, "at", "eval_index", nulls_last=True)
@@ -134,10 +130,7 @@ def qualities(
 
 
 def least_progress(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
-    """Return the least epochs, samples and steps at which each run met all its targets.
-
-    It does not matter when the checkpoint was evaluated. Runs that met none are missing.
-    """
+    """Return the least epochs, samples and steps at which each run that met all its targets did."""
     rows = _with_run_numbers(frame)
     evaluations = _with_expected_metrics(rows.filter(schema.is_evaluation()))
     least = {name: pl.col(_LOGGED[name]).min() for name, _ in PROGRESS}
@@ -188,23 +181,19 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
     suites = benchmarks.suites_ending_at_run_stop() if official else ()
     length = pl.coalesce("run_seconds", "met_seconds")
     lasted = (pl.col("time") > 0.0).fill_null(~pl.col("timed"))
+    results = _run_results(_checkpoint_rows(judged)).lazy()
     table = (
         heads.lazy()
-        .join(
-            _run_results(_checkpoint_rows(judged)).lazy(),
-            on=_NUMBER,
-            how="left",
-            maintain_order="left",
-        )
+        .join(results, on=_NUMBER, how="left", maintain_order="left")
         .with_columns(
             run_seconds=run_length(),
             ends_at_run_stop=pl.col("suite").is_in(suites).fill_null(value=False),
         )
         .with_columns(time=pl.when("ends_at_run_stop").then(length).otherwise("met_seconds"))
         .with_columns(reached=(_has_reached() & lasted).fill_null(value=False))
-        .with_columns(tta_seconds=pl.when("reached").then("time"))
         .with_columns(
-            observed_seconds=pl.when("reached").then("tta_seconds").otherwise("run_seconds")
+            tta_seconds=pl.when("reached").then("time"),
+            observed_seconds=pl.when("reached").then("time").otherwise("run_seconds"),
         )
     )
     # The checkpoint that met the target speaks for a run, else its last one.
@@ -290,10 +279,7 @@ def run_length() -> pl.Expr:
 
 
 def finite(name: str) -> pl.Expr:
-    """Return a numeric column with null for values too large to be squared or inverted.
-
-    A number too small to be meant is 0.
-    """
+    """Return a column, 0 where no number is meant, null where it is too large to be squared."""
     size = pl.col(name).abs()
     return pl.when(size < _LEAST).then(0.0).when(size <= _LARGEST).then(name)
 
