@@ -109,19 +109,13 @@ class Guessed(Struct, frozen=True):
 
 
 def _question_for(kind: Kind) -> str:
-    """Return which question the runs can answer: time to target, or quality at the end.
-
-    Several benchmarks have no target in common.
-    """
+    """Return the option for the question that the runs can answer, by target or at the end."""
     target = _common_target(kind) if kind.heads["benchmark"].n_unique() <= 1 else ""
     return target if kind.timed and (target or kind.heads["judged"].any()) else " --at-end"
 
 
 def _common_target(kind: Kind) -> str:
-    """Return a target that all runs meet at their end if none is known.
-
-    It is rounded to three digits, so that the worst value still meets it.
-    """
+    """Return an option with a target that all runs meet at their end, if none is known."""
     known = kind.heads.filter(pl.col("better").is_not_null())
     if known.is_empty() or kind.heads["judged"].any():
         return ""

@@ -231,10 +231,7 @@ def _direction_reasons(
 
 
 def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Reason]:
-    """Return the one clock that runs forward, and why.
-
-    An empty text stands for a clock that nobody knows, None for none.
-    """
+    """Return the one clock that runs forward, an empty text if several may be it, and why."""
 
     def forward(name: str) -> bool:
         """Return whether a column runs as a clock: mostly forward, back only between runs."""

@@ -39,11 +39,6 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         A folder, a file, an archive or a pattern.
     output
         Where to write the blocks; nothing that exists is written over.
-
-    Raises
-    ------
-    TtastatsError
-        There are no logs, or the blocks cannot be written.
     """
     path = users.without_user(str(path))
     no_file = "a block describes files, but the input is standard input"

@@ -29,10 +29,7 @@ _TABLES = (".csv", ".tsv")
 
 
 class Sketch(Struct, frozen=True):
-    """What a file is taken for; those of one kind have the same `same`.
-
-    With `is_summary` its rows may be runs that other files tell whole.
-    """
+    """What a file is taken for; with `is_summary`, its rows may be runs of other files."""
 
     same: tuple[str, ...]
     proposal: Proposal

@@ -41,10 +41,7 @@ class FilePattern(Struct, frozen=True):
 
 
 def layouts(paths: Iterable[str], *, runs_inside: bool) -> list[FilePattern]:
-    """Return path patterns for some paths, one for each depth and extension.
-
-    With `runs_inside`, a column of each file tells runs apart.
-    """
+    """Return path patterns, one for each depth and extension; `runs_inside` a file are several."""
     alike: dict[tuple[int, str], list[str]] = defaultdict(list)
     for path in sorted(paths):
         name = _without_compression(path).rpartition("/")[2]
@@ -65,10 +62,7 @@ def _without_compression(path: str) -> str:
 
 
 class _Part(Struct):
-    """One part of the paths: what is the same in all, and what varies.
-
-    `words` vary and are no numbers; `counted` names the numbers behind them.
-    """
+    """One part of the paths: the same in all, or with `words` or `counted` numbers that vary."""
 
     start: str = ""
     words: tuple[str, ...] = ()

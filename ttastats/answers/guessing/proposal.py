@@ -21,10 +21,7 @@ class Reason(Struct, frozen=True):
 
 
 class Proposal(Struct, frozen=True):
-    """Keys of a block with what they say, and the reasons.
-
-    Of `choices`, lines of TOML, one must be taken before the files can be read.
-    """
+    """Keys of a block, why, and lines of TOML of which a person must choose one first."""
 
     keys: Mapping[str, str | tuple[str, ...]]
     reasons: tuple[Reason, ...]
