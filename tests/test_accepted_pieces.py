@@ -165,9 +165,8 @@ def of_yaml() -> Pieces:
     draw = random.Random("yaml")
     lines = YAML.split("\n")
     for _ in range(30):
-        kept = [
-            " " * draw.choice([0] * 20 + [1, 2]) + line for line in lines if draw.random() < 0.3
-        ]
+        some = (line for line in lines if draw.random() < 0.3)
+        kept = [" " * draw.choice([0] * 20 + [1, 2]) + line for line in some]
         yield of(settings_files.of_yaml, "\n".join(kept).encode())
 
 
@@ -185,10 +184,8 @@ def fields(message: bytes) -> list[Any]:
 def of_bytes() -> Pieces:
     draw = random.Random("bytes")
     for _ in range(150):
-        yield of(
-            fields,
-            bytes(draw.choices(b"\x08\x09\x0d\x12\x13\x01\x02\x80\xff", k=draw.randrange(14))),
-        )
+        size = draw.randrange(14)
+        yield of(fields, bytes(draw.choices(b"\x08\x09\x0d\x12\x13\x01\x02\x80\xff", k=size)))
     for size in (8, 9, 10, 11):
         yield of(protobuf.varint, b"\xff" * size + b"\x01", 0)
     for value in (0, 2**63 - 1, 2**63, 2**64 - 1, 2**70, b"x"):
@@ -207,22 +204,8 @@ def of_records() -> Pieces:
             torn = record_files.tf_records(data)
             yield ("tfrecords", place, len(data)), [[len(one) for one in torn.data], *torn[1:]]
     store = stores.wandb_store([b"a" * size for size in (3, 32_730, 5, 32_760, 70_000, 1, 40)])
-    for place in (
-        7,
-        10,
-        14,
-        17,
-        20,
-        32_760,
-        32_764,
-        32_768,
-        32_770,
-        65_530,
-        65_536,
-        65_540,
-        100_000,
-        len(store) - 3,
-    ):
+    places = (7, 10, 14, 17, 20, 32_760, 32_764, 32_768, 32_770, 65_530, 65_536, 65_540, 100_000)
+    for place in (*places, len(store) - 3):
         for data in (store[:place], store[:place] + b"?" + store[place + 1 :],
                      store[:place] + bytes(9) + store[place + 9 :]):  # fmt: skip
             read = record_files.LevelDBRecords(data, 7)
@@ -290,13 +273,8 @@ def of_columns() -> Pieces:
     """Yield what columns of stamps and of any type tell, and problems of cells."""
     for form in FORMS:
         clock = TimeColumn("t", 60.0, form)
-        yield (
-            [form, own_numbers.is_dated(clock)],
-            [
-                one and round(one, 6)
-                for one in own_numbers.times(pl.Series(STAMPS), clock).to_list()
-            ],
-        )
+        read = own_numbers.times(pl.Series(STAMPS), clock).to_list()
+        yield [form, own_numbers.is_dated(clock)], [one and round(one, 6) for one in read]
     for cells in ([True, None], [1, 2**62], [1.5, float("nan")], [[1], []], [" 7 %", "1e3", "N/A"],
                   ["--", "", "x"] * 4, [{"a": 1}]):  # fmt: skip
         column = pl.Series("c", cells)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -23,41 +23,27 @@ _B = ((3.2, 2.9, 2.8, 2.7), (3.1, 2.95, 2.9, 2.8), (3.2, 2.9, 2.9, 2.8), (3.2, 2
 
 def losses(runs: Sequence[Sequence[float]], **columns: Any) -> pl.DataFrame:
     """Return a table of runs that tell no time."""
+    rows = [
+        {"seed": seed, "step": 500 * (place + 1), "loss": loss}
+        for seed, values in enumerate(runs)
+        for place, loss in enumerate(values)
+    ]
+    about: dict[str, Any] = {"benchmark": "lm", "target": 3.0, "higher_is_better": False}
     return tta.from_frame(
-        pl.DataFrame(
-            [
-                {"seed": seed, "step": 500 * (place + 1), "loss": loss}
-                for seed, values in enumerate(runs)
-                for place, loss in enumerate(values)
-            ]
-        ),
-        run="seed",
-        metric="loss",
-        step="step",
-        benchmark="lm",
-        target=3.0,
-        higher_is_better=False,
-        **columns,
+        pl.DataFrame(rows), run="seed", metric="loss", step="step", **about, **columns
     )
 
 
 def timed(seconds: Sequence[float], **columns: Any) -> pl.DataFrame:
     """Return a table of runs that reach their target after so many seconds and 3 epochs."""
+    rows = [
+        {"seed": seed, "at": time * part / 3, "epoch": part, "score": part / 3}
+        for seed, time in enumerate(seconds)
+        for part in (1, 2, 3)
+    ]
+    about: dict[str, Any] = {"seconds": "at", "epoch": "epoch", "benchmark": "digits"}
     return tta.from_frame(
-        pl.DataFrame(
-            [
-                {"seed": seed, "at": time * part / 3, "epoch": part, "score": part / 3}
-                for seed, time in enumerate(seconds)
-                for part in (1, 2, 3)
-            ]
-        ),
-        run="seed",
-        metric="score",
-        seconds="at",
-        epoch="epoch",
-        benchmark="digits",
-        target=1.0,
-        **columns,
+        pl.DataFrame(rows), run="seed", metric="score", target=1.0, **about, **columns
     )
 
 
@@ -107,14 +93,10 @@ QUESTIONS: Questions = {
     "which may be logged": lambda: tta.summary(priced(), unit="cost"),
     "or stand in a column": lambda: tta.summary(priced(), unit="cost", price="accelerators"),
     **{
-        f"{name} of runs that ended at their target": lambda name=name, extra=extra: tta.summary(
-            totals(extra), unit=name
-        )
-        for name, extra in TOTALS.items()
-    },
-    **{
-        f"{name} to another target": lambda name=name, extra=extra: tta.summary(
-            totals(extra), unit=name, target=["score=0.5"]
+        f"{name} {what}": partial(tta.summary, totals(extra), unit=name, target=target)
+        for what, target in (
+            ("of runs that ended at their target", ()),
+            ("to another target", ("score=0.5",)),
         )
         for name, extra in TOTALS.items()
     },
@@ -145,30 +127,26 @@ def test_plots_name_the_unit() -> None:
     assert titles["tta"] == "Steps to target: lm"
     assert titles["quality-time"] == "Loss over steps: lm"
     assert titles["solved"] == "Fraction of runs at the target over steps: lm"
-    assert "time" not in json.dumps([one.chart for one in tta.plot("tta", losses(_A))]).replace(
-        "timeunit", ""
-    )
+    chart = json.dumps([one.chart for one in tta.plot("tta", losses(_A))])
+    assert "time" not in chart.replace("timeunit", "")
 
 
-def test_the_page_names_the_unit(tmp_path: Path) -> None:
-    page = tta.html_report(losses(_A), losses(_B), output=tmp_path / "page.html")
+def test_the_page_names_the_unit() -> None:
+    page = tta.html_report(losses(_A), losses(_B))
     assert "needs 1.62× fewer steps" in page.html
     assert "faster than" not in page.html.partition("<script")[0]
 
 
-@pytest.mark.parametrize(
-    ("number", "unit", "text"),
-    [
-        (4200, "steps", "4,200 steps"),
-        (1, "epochs", "1 epoch"),
-        (2.5, "epochs", "2.50 epochs"),
-        (3.9e9, "samples", "3900M samples"),
-        (12.5, "dollars", "$12.50"),
-        (0.0123, "dollars", "$0.012"),
-        (1.31e7, "joules", "13.1 MJ"),
-        (12, "joules", "12.0 J"),
-        (4440, "seconds", "74.0 min"),
-    ],
-)
-def test_amounts_are_written_with_their_unit(number: float, unit: Any, text: str) -> None:
-    assert units.amount(number, unit) == text
+def test_amounts_are_written_with_their_unit() -> None:
+    amounts: dict[str, tuple[float, Any]] = {
+        "4,200 steps": (4200, "steps"),
+        "1 epoch": (1, "epochs"),
+        "2.50 epochs": (2.5, "epochs"),
+        "3900M samples": (3.9e9, "samples"),
+        "$12.50": (12.5, "dollars"),
+        "12.0 J": (12, "joules"),
+        "$0.012": (0.0123, "dollars"),
+        "13.1 MJ": (1.31e7, "joules"),
+        "74.0 min": (4440, "seconds"),
+    }
+    assert [units.amount(*amount) for amount in amounts.values()] == [*amounts]

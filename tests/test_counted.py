@@ -41,21 +41,12 @@ def submission(hour: int = 0, **more: Any) -> pl.DataFrame:
     return table_of(f"of {hour}", logs)
 
 
-def of_other_names() -> pl.DataFrame:
-    logs = {f"{BOX}/mine/{n}.log": made_logs.reaching(3, seed=n, **MINIGO) for n in range(3)}
-    return table_of("other", logs)
-
-
-def of_two_entries() -> pl.DataFrame:
-    logs = {f"{BOX}/result_0.txt": made_logs.reaching(3, **MINIGO)}
-    logs["v0.7/Example/results/other/minigo/my.log"] = made_logs.reaching(4, **MINIGO)
-    return table_of("two", logs)
-
-
-def of_copies() -> pl.DataFrame:
-    return table_of(
-        "copies", dict.fromkeys(("a/0.log", "a/1.log", "b/0.log"), made_logs.reaching(3))
-    )
+OTHER = {f"{BOX}/mine/{n}.log": made_logs.reaching(3, seed=n, **MINIGO) for n in range(3)}
+TWO = {
+    f"{BOX}/result_0.txt": made_logs.reaching(3, **MINIGO),
+    "v0.7/Example/results/other/minigo/my.log": made_logs.reaching(4, **MINIGO),
+}
+COPIES = dict.fromkeys(("a/0.log", "a/1.log", "b/0.log"), made_logs.reaching(3))
 
 
 def dawnbench() -> pl.DataFrame:
@@ -99,10 +90,12 @@ QUESTIONS: Questions = {
     "a comparison counts them": lambda: api.compare(
         submission(), submission(hour=10, epoch_seconds=20.0)
     ),
-    "logs of any name count where there are no results": lambda: api.summary(of_other_names()),
-    "results of one entry say nothing of another": lambda: api.summary(of_two_entries()),
-    "copies count once in every group": lambda: api.summary(of_copies()),
-    "and once in all": lambda: api.summary(of_copies(), **BY),
+    "logs of any name count where there are no results": lambda: api.summary(
+        table_of("other", OTHER)
+    ),
+    "results of one entry say nothing of another": lambda: api.summary(table_of("two", TWO)),
+    "copies count once in every group": lambda: api.summary(table_of("copies", COPIES)),
+    "and once in all": lambda: api.summary(table_of("copies", COPIES), **BY),
     "an inference entry is no failed run": lambda: api.summary(dawnbench()),
     **{
         f"{name} of nothing that counts": lambda one=one: one(dawnbench(), **INFERENCE)

@@ -45,7 +45,7 @@ def run(*words: str | Path) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr + message
 
 
-def test_a_part_is_the_table_of_its_logs(table: Path, logs: Path, tmp_path: Path) -> None:
+def test_a_part_is_the_table_of_its_logs(table: Path, tmp_path: Path) -> None:
     done = tta.filter(table, output=tmp_path / "one.parquet", where=["entry=*one_gpu*"])
     assert (done.runs, done.all_runs, done.copies) == (LOGS, 2 * LOGS + 1, 0)
     part, whole = (rows(path).drop("duplicate_of") for path in (done.output, table))
@@ -65,26 +65,23 @@ def test_parts_put_together_are_the_table(table: Path, tmp_path: Path) -> None:
     assert rows(again.output).equals(rows(table))
 
 
-def test_a_copy_is_marked_as_what_it_is_among_those_that_are_left(
+def codes(path: Path) -> set[str]:
+    return {problem.code for problem in store.read_problems(path)}
+
+
+def test_copies_and_problems_are_those_of_the_runs_that_are_left(
     table: Path, tmp_path: Path
 ) -> None:
     assert rows(table)["duplicate_of"].drop_nulls().n_unique() == 1
-    alone = tta.filter(table, output=tmp_path / "x.parquet", where=["entry=*one_gpu*"])
-    assert rows(alone.output)["duplicate_of"].null_count() == rows(alone.output).height
-    whole = tta.filter(table, output=tmp_path / "y.parquet")
+    assert codes(table) == {"no_run_stop", "not_a_run"}
+    one = tta.filter(table, output=tmp_path / "x.parquet", where=["entry=*one_gpu*"])
+    assert rows(one.output)["duplicate_of"].null_count() == rows(one.output).height
+    assert codes(one.output) == {"no_run_stop", "not_a_run"}
+    eight = tta.filter(table, output=tmp_path / "y.parquet", where=["entry=*eight*"])
+    assert (codes(eight.output), eight.problems) == ({"not_a_run"}, 1)
+    whole = tta.filter(table, output=tmp_path / "z.parquet")
     assert whole.copies == 1
     assert rows(whole.output).equals(rows(table))
-
-
-def test_problems_stay_with_their_runs_and_those_of_no_run_stay(
-    table: Path, tmp_path: Path
-) -> None:
-    assert {p.code for p in store.read_problems(table)} == {"no_run_stop", "not_a_run"}
-    one = tta.filter(table, output=tmp_path / "x.parquet", where=["entry=*one_gpu*"])
-    assert {p.code for p in store.read_problems(one.output)} == {"no_run_stop", "not_a_run"}
-    eight = tta.filter(table, output=tmp_path / "y.parquet", where=["entry=*eight*"])
-    assert {p.code for p in store.read_problems(eight.output)} == {"not_a_run"}
-    assert eight.problems == 1
 
 
 def test_a_run_is_kept_whole(table: Path, tmp_path: Path) -> None:
@@ -103,18 +100,13 @@ def test_runs_are_chosen_by_their_results_and_that_is_said(table: Path, tmp_path
     assert "selected by their result" in said
 
 
-def test_a_folder_can_be_written_and_read(table: Path, tmp_path: Path) -> None:
-    done = tta.filter(table, output=f"{tmp_path}/parts/")
-    assert rows(done.output).equals(rows(table))
-    assert store.read_problems(done.output) == store.read_problems(table)
-    back = tta.filter(done.output, output=tmp_path / "x.parquet")
-    assert rows(back.output).equals(rows(table))
-
-
-def test_frames_are_taken_too(table: Path, tmp_path: Path) -> None:
-    done = tta.filter(rows(table).to_pandas(), output=tmp_path / "x.parquet")
-    assert rows(done.output).equals(rows(table))
-    assert [p.code for p in store.read_problems(done.output)] == ["no_run_stop"]
+def test_folders_and_frames_are_taken_too(table: Path, tmp_path: Path) -> None:
+    parts = tta.filter(table, output=f"{tmp_path}/parts/")
+    assert store.read_problems(parts.output) == store.read_problems(table)
+    back = tta.filter(parts.output, output=tmp_path / "x.parquet")
+    frame = tta.filter(rows(table).to_pandas(), output=tmp_path / "y.parquet")
+    assert all(rows(done.output).equals(rows(table)) for done in (parts, back, frame))
+    assert codes(frame.output) == {"no_run_stop"}
 
 
 @pytest.mark.parametrize("place", ["all.parquet", "link.parquet", "../{}/all.parquet"])
@@ -126,18 +118,16 @@ def test_an_input_is_never_written_over(place: str, table: Path, tmp_path: Path)
     assert table.read_bytes() == before
 
 
-def test_what_is_not_ours_is_never_written_over(table: Path, tmp_path: Path) -> None:
+def test_what_is_not_ours_is_never_written_over_and_no_run_means_no_file(
+    table: Path, tmp_path: Path
+) -> None:
     (tmp_path / "x.parquet").write_text("mine")
     with pytest.raises(TtastatsError, match="already exists and was not created by ttastats"):
         tta.filter(table, output=tmp_path / "x.parquet")
     assert (tmp_path / "x.parquet").read_text() == "mine"
-
-
-def test_no_run_means_no_file(table: Path, tmp_path: Path) -> None:
     with pytest.raises(TtastatsError, match="no run"):
-        tta.filter(table, output=tmp_path / "x.parquet", where=["seed=7"])
-    assert not (tmp_path / "x.parquet").exists()
-    assert list(tmp_path.glob(".*")) == []
+        tta.filter(table, output=tmp_path / "y.parquet", where=["seed=7"])
+    assert {path.name for path in tmp_path.glob("*")} == {"logs", "all.parquet", "x.parquet"}
 
 
 def test_the_command_says_what_it_kept(table: Path, tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ def test_targets_and_scoring_of_every_round_are_as_accepted(case: Case) -> None:
 
 def test_every_benchmark_has_targets_with_a_source_and_a_number_of_runs() -> None:
     for suite in ("mlperf", "dawnbench"):
+        rounds = benchmarks.rounds(suite) or (None,)
         for name in benchmarks.benchmarks_by_name(suite):
-            rounds = benchmarks.rounds(suite) or (None,)
             found = [t for round_ in rounds for t in benchmarks.targets(suite, name, round_)]
             assert found, name
             assert all(target.source and target.runs >= 1 for target in found), name

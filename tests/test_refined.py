@@ -34,17 +34,8 @@ def read(folder: Path, **said: Any) -> tuple[pl.DataFrame, dict[str, str]]:
     return rows, {problem.code: problem.message for problem in account.problems}
 
 
-@pytest.fixture
-def epochs(tmp_path: Path) -> Path:
-    return write(tmp_path / "logs", {"small/seed1/results.csv": EPOCHS})
-
-
-@pytest.fixture
-def states(tmp_path: Path) -> Path:
-    return write(tmp_path / "logs", {"bert/seed1/trainer_state.json": json.dumps(STATE)})
-
-
-def test_an_option_refines_a_preset_whose_signs_a_file_bears(epochs: Path) -> None:
+def test_an_option_refines_a_preset_whose_signs_a_file_bears(tmp_path: Path) -> None:
+    epochs = write(tmp_path / "logs", {"small/seed1/results.csv": EPOCHS})
     rows, problems = read(epochs, block={"metric": "metrics/mAP50(B) >= 0.5"})
     assert rows["metric"].unique().to_list() == ["metrics/mAP50(B)"]
     assert rows["seconds"].to_list() == [10.0, 20.0, 25.0]  # resumed, as the preset knows
@@ -55,18 +46,15 @@ def test_an_option_refines_a_preset_whose_signs_a_file_bears(epochs: Path) -> No
     )
 
 
-@pytest.mark.parametrize("files", [None, "{entry}/seed{seed}/trainer_state.json"])
-def test_a_block_chooses_the_metric_of_a_known_store(states: Path, files: str | None) -> None:
-    rows, _ = read(states, block={"metric": "eval_accuracy >= 80 %"} | _pattern(files))
+@pytest.mark.parametrize("files", [{}, {"files": "{entry}/seed{seed}/trainer_state.json"}])
+def test_a_block_chooses_the_metric_of_a_known_store(files: dict[str, str], tmp_path: Path) -> None:
+    states = write(tmp_path / "logs", {"bert/seed1/trainer_state.json": json.dumps(STATE)})
+    rows, _ = read(states, block={"metric": "eval_accuracy >= 80 %"} | files)
     assert rows["dialect"].unique().to_list() == ["hf-trainer"]
     assert rows.select("metric", "logged_value", "target_value", "target_source").rows() == [
         ("eval_accuracy", 0.7, None, None),
         ("eval_accuracy", 0.9, None, None),
     ]  # fractions, as is said beside: no target is taken
-    rows, _ = read(states, block={"metric": "eval_accuracy >= 0.8"} | _pattern(files))
+    rows, _ = read(states, block={"metric": "eval_accuracy >= 0.8"} | files)
     assert rows["target_value"].to_list() == [0.8, 0.8]
     assert rows["entry"].unique().to_list() == ["bert"]
-
-
-def _pattern(files: str | None) -> dict[str, str]:
-    return {"files": files} if files else {}

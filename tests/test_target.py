@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 
-import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.made_curves import logs
 from ttastats.base.errors import TtastatsError
-from ttastats.base.records import Run
 from ttastats.outcomes.target import parse, parse_all
 
 
@@ -32,7 +29,3 @@ def test_any_text_is_a_target_or_is_refused(text: str) -> None:
 def test_two_targets_of_one_metric_are_refused(texts: tuple[str, ...], what: str) -> None:
     with pytest.raises(TtastatsError, match=what):
         parse_all(texts)
-
-
-def rows(*runs: Run) -> pl.LazyFrame:
-    return logs(runs).lazy()

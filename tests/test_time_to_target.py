@@ -17,16 +17,9 @@ from ttastats.outcomes.target import parse_all
 
 
 def evaluation(index: int, value: float, seconds: float, **more: Any) -> Evaluation:
-    fields = {
-        "metric": "top1_accuracy",
-        "higher_is_better": True,
-        "target_value": 0.75,
-        "target_source": "rules",
-        "epoch": float(index + 1),
-    }
-    return Evaluation(
-        index=index, value=value, logged_value=value, seconds=seconds, **fields | more
-    )
+    fields = {"metric": "top1_accuracy", "higher_is_better": True, "target_value": 0.75}
+    fields |= {"target_source": "rules", "epoch": float(index + 1), "logged_value": value}
+    return Evaluation(index=index, value=value, seconds=seconds, **fields | more)
 
 
 def judged(*runs: Run, target: tuple[str, ...] = ()) -> list[dict[str, Any]]:
@@ -34,25 +27,19 @@ def judged(*runs: Run, target: tuple[str, ...] = ()) -> list[dict[str, Any]]:
 
 
 def mlperf(*evaluations: Evaluation, **more: Any) -> Run:
-    fields = {
-        "suite": "mlperf",
-        "round": "v4.0",
-        "benchmark": "resnet",
-        "run_status": "success",
-        "run_seconds": 100.0,
-    }
-    return Run(evaluations=evaluations, **fields | more)
+    fields = {"suite": "mlperf", "round": "v4.0", "benchmark": "resnet", "run_status": "success"}
+    return Run(evaluations=evaluations, **{**fields, "run_seconds": 100.0, **more})
 
 
 def two_metrics(*pairs: tuple[float | None, float | None]) -> Run:
     fid = {"metric": "fid", "higher_is_better": False, "target_value": 90.0}
     clip = {"metric": "clip", "higher_is_better": True, "target_value": 0.15}
-    found = []
-    for index, (first, second) in enumerate(pairs):
-        if first is not None:
-            found.append(evaluation(index, first, 40.0 + index, **fid))
-        if second is not None:
-            found.append(evaluation(index, second, 41.0 + index, **clip))
+    found = [
+        evaluation(index, value, start + index, **about)
+        for index, pair in enumerate(pairs)
+        for value, start, about in zip(pair, (40.0, 41.0), (fid, clip), strict=True)
+        if value is not None
+    ]
     return mlperf(*found, round="v5.0", benchmark="stable_diffusion")
 
 

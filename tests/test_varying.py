@@ -73,16 +73,11 @@ def test_the_setup_columns_exist() -> None:
     assert set(settings.SETUP) <= set(schema.RUN_NAMES)
 
 
-def test_runs_of_two_learning_rates_in_one_group_are_said(tmp_path: Path) -> None:
+def test_settings_of_logs_that_vary_in_one_group_are_noted(tmp_path: Path) -> None:
     logs = {
-        f"{n}.log": made_logs.reaching(
-            3 + n, seed=n, more={"opt_base_learning_rate": rate, "global_batch_size": 32}
-        )
+        f"{n}.log": made_logs.reaching(3 + n, seed=n, more={"opt_base_learning_rate": rate})
         for n, rate in enumerate((0.1, 0.1, 0.2))
     }
     output = ingest([made_logs.write(tmp_path, logs)], tmp_path / "runs.parquet").output
     notes = {note.code: note.text for note in api.summary(output).notes}
-    assert notes["runs_vary"] == (
-        "warning: groups mix setups that differ in recorded settings (`extra`): "
-        "opt_base_learning_rate. A statistic of a mixed group may be meaningless."
-    )
+    assert "recorded settings (`extra`): opt_base_learning_rate. A" in notes["runs_vary"]
