@@ -173,8 +173,8 @@ def settled(tables: Sequence[pl.DataFrame], unit: str = "") -> tuple[list[pl.Dat
     # Of the wall clock it is enough that some run that reached tells it.
     if not all(_is_known(runs, SECONDS) for runs in tables):
         axes = (AXES[name] for name in _PROGRESS)
-        told = (a for a in axes if all(_is_known(runs, a, every=True) for runs in tables))
-        axis = next(told, SECONDS)
+        known = (a for a in axes if all(_is_known(runs, a, every=True) for runs in tables))
+        axis = next(known, SECONDS)
     placed = [on(runs, axis) for runs in tables]
     if axis.is_time:
         return placed, ""

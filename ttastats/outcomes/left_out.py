@@ -75,7 +75,7 @@ def exceptions_of(a: pl.DataFrame, b: pl.DataFrame) -> dict[str, str | None]:
     for side, runs in (("a", a), ("b", b)):
         ended = runs.filter((pl.col("run_status") == "exception") & ~pl.col("reached"))
         problems = tables.run_problems(ended.lazy())
-        counts = Counter(each.message for each in problems if each.code == "exception")
+        counts = Counter(problem.message for problem in problems if problem.code == "exception")
         listed = ", ".join(f"{number} {text}" for text, number in counts.most_common())
         texts[f"exceptions_{side}"] = listed or None
     return texts
@@ -100,7 +100,7 @@ def of_pairs(
 ) -> tuple[BothSides, ...]:
     """Return what is left out of each pair of groups with the same keys in two tables of runs."""
     absent = rows(a), rows(b)
-    return tuple(BothSides(group(a, each, absent[0]), group(b, each, absent[1])) for each in keys)
+    return tuple(BothSides(group(a, key, absent[0]), group(b, key, absent[1])) for key in keys)
 
 
 def group(

@@ -122,7 +122,8 @@ def _time_span(condition: Condition, text: str) -> tuple[datetime, datetime]:
 
 def unmet(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> TtastatsError:
     """Return the error for conditions that no row meets; `what` is a row, such as `run`."""
-    counts = [(each, where(frame.lazy(), [each]).collect().height) for each in conditions]
+    rows = [where(frame.lazy(), [condition]).collect().height for condition in conditions]
+    counts = list(zip(conditions, rows, strict=True))
     if empty := next((condition for condition, count in counts if not count), None):
         remedy = there_are(frame, empty, what)
         return TtastatsError(f"no {what} has {empty}", where=empty.option, remedy=remedy)

@@ -45,8 +45,8 @@ def apart(extras: pl.Series) -> pl.Series:
     shares = {extra: _setup_settings(extra) for extra in extras.unique()}
     names = setups.varying_names(shares.values())
     texts = {
-        extra: " ".join(f"{name}={own[name]}" for name in names if name in own)
-        for extra, own in shares.items()
+        extra: " ".join(f"{name}={share[name]}" for name in names if name in share)
+        for extra, share in shares.items()
     }
     return pl.Series([texts[extra] for extra in extras], dtype=pl.String())
 
@@ -90,7 +90,7 @@ def meant(name: str, names: Sequence[str]) -> str | None:
     """Return the recorded setting that a name means: itself, or the only one ending with it."""
     if name in names:
         return name
-    ending = [each for each in names if each.endswith((f".{name}", f"/{name}"))]
+    ending = [setting for setting in names if setting.endswith((f".{name}", f"/{name}"))]
     return ending[0] if len(ending) == 1 else None
 
 

@@ -151,16 +151,16 @@ def suited(
     unsuited = [why for metrics in every if (why := _unsuited_reason(metrics, targets))]
     if not unsuited:
         return rows, ()
-    ambiguous = any(each.outside and each.target.metric is None for each in unsuited)
+    ambiguous = any(reason.outside and reason.target.metric is None for reason in unsuited)
     if ambiguous or len(unsuited) == len(every):
         raise _no_benchmark_error(unsuited, logged)
     keys = pl.DataFrame(
-        [each.metric.key for each in unsuited],
+        [reason.metric.key for reason in unsuited],
         schema=dict.fromkeys(schema.BENCHMARK, pl.String()),
         orient="row",
     )
     suitable = rows.join(keys.lazy(), on=schema.BENCHMARK, how="anti", nulls_equal=True)
-    benchmarks = ", ".join(f"{each.metric.about} ({each.why})" for each in unsuited)
+    benchmarks = ", ".join(f"{reason.metric.about} ({reason.why})" for reason in unsuited)
     option = " ".join(f"--target {target}" for target in targets)
     return suitable, (wording("not_asked", option=option, benchmarks=benchmarks),)
 
@@ -210,8 +210,8 @@ def _unsuited_reason(metrics: Sequence[_Metric], targets: Sequence[UserTarget]) 
 
 
 def _no_benchmark_error(unsuited: Sequence[_Unsuited], logged: Sequence[_Metric]) -> TtastatsError:
-    if outside := [each for each in unsuited if each.outside]:
-        return _out_of_range_error(outside[0].target, [each.metric for each in outside])
+    if outside := [reason for reason in unsuited if reason.outside]:
+        return _out_of_range_error(outside[0].target, [reason.metric for reason in outside])
     target, benchmark = unsuited[0].target, unsuited[0].metric.key[-1]
     if target.metric is not None:
         return _unknown_metric_error(target.metric, logged, f"--target {target}")
@@ -228,7 +228,7 @@ def expect_metric(
 ) -> None:
     """Raise an error for a metric that no benchmark evaluates, or, `of_training`, none logs."""
     logged = _logged_metrics(rows, pl.col("metric").is_not_null() if of_training else None)
-    if any(metric == each.name for each in logged):
+    if any(metric == known.name for known in logged):
         return
     error = _unknown_metric_error(metric, logged, option)
     if of_training and rows.filter(pl.col("eval_index") < 0).head(1).collect().is_empty():
@@ -238,7 +238,7 @@ def expect_metric(
 
 
 def _unknown_metric_error(metric: str, logged: Sequence[_Metric], where: str) -> TtastatsError:
-    close = nearest_names(metric, dict.fromkeys(each.name for each in logged))
+    close = nearest_names(metric, dict.fromkeys(known.name for known in logged))
     first = f"Nearest: {', '.join(close)}. " if close else ""
     known = f"Metrics: {_metrics_text(logged)}." if logged else "No run was evaluated."
     return TtastatsError(
@@ -258,12 +258,12 @@ def _metrics_text(logged: Sequence[_Metric]) -> str:
 
 def _out_of_range_error(target: UserTarget, outside: Sequence[_Metric]) -> TtastatsError:
     limits = [
-        each.limits(f"{each.name} of {each.key[-1]}" if each.key[-1] else each.name)
-        for each in outside
+        metric.limits(f"{metric.name} of {metric.key[-1]}" if metric.key[-1] else metric.name)
+        for metric in outside
     ]
     value = target.value / 100
     # A number beyond was not meant as so many percent.
-    as_percent = all(each.admits(value) for each in outside) and 0 < value <= 1
+    as_percent = all(metric.admits(value) for metric in outside) and 0 < value <= 1
     remedy = f"Write {value:g} or {target.value:g}%." if as_percent else "Write it in that unit."
     if target.metric is None:
         remedy += f" To select one of several metrics: --target {outside[0].name}=..."

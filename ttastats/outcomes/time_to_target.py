@@ -389,7 +389,7 @@ def _run_results(checkpoints: pl.DataFrame) -> pl.DataFrame:
         if not logged.count():
             nothing = pl.lit(None, logged.dtype)
             columns |= {
-                f"{end}_{each}": nothing for end in ("met", "end") for each in (unit, interval)
+                f"{end}_{name}": nothing for end in ("met", "end") for name in (unit, interval)
             }
             continue
         amounts = logged.cast(pl.Float64).to_numpy()  # unknown: NaN

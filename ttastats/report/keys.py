@@ -10,7 +10,7 @@ from ttastats.table import schema
 
 def column_key(name: str, unit: str = "") -> Key:
     """Return the key of a column of the table of runs."""
-    return Key(next(one.description for one in schema.COLUMNS if one.name == name), unit)
+    return Key(next(column.description for column in schema.COLUMNS if column.name == name), unit)
 
 
 RunId = Annotated[str, column_key("run_id")]

@@ -110,9 +110,9 @@ def _sort_order(rows: Sequence[Mapping[str, Any]], sort: str) -> list[int]:
     """Return the order of rows sorted within each benchmark."""
     name = sort.removeprefix("-")
     ordered = {
-        each: value
-        for each, value in (rows[0] if rows else {}).items()
-        if not any(isinstance(other[each], dict | list) for other in rows)
+        key: value
+        for key, value in (rows[0] if rows else {}).items()
+        if not any(isinstance(other[key], dict | list) for other in rows)
     }
     key = columns.full_name(name, tuple(ordered))
     if key is None:

@@ -110,15 +110,15 @@ def _typed_columns(rows: Sequence[Row]) -> Iterator[pl.Series | None]:
     for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         values, hint = [getattr(row, name) for row in rows], hints[name]
         of_list = get_origin(hint) is list
-        known = [each for each in get_args(hint) if each is not NoneType and not of_list] or [hint]
+        known = [part for part in get_args(hint) if part is not NoneType and not of_list] or [hint]
         if isinstance(hint, type) and issubclass(hint, Row):
             yield from _typed_columns(values)
         elif name != "keys":
             if not (key and known[0] in _TYPES and len(known) == 1):
                 yield None
             elif of_list:  # thousands of rows have a few lists
-                lists = [list(each) for each in dict.fromkeys(map(tuple, values))]
-                places = {tuple(each): place for place, each in enumerate(lists)}
+                lists = [list(texts) for texts in dict.fromkeys(map(tuple, values))]
+                places = {tuple(texts): place for place, texts in enumerate(lists)}
                 column = pl.Series(key, lists, _TYPES[hint])
                 yield column.gather([places[tuple(value)] for value in values])
             else:

@@ -62,17 +62,17 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     ]
     by_kind, left = _sort_files(files, Reading(blocks=blocks))
     unfit = {name for names in left.values() for name in names}
-    found = tuple(
+    found_kinds = tuple(
         trial.read_kind(title, of_kind, proposal, root, blocks)
         for title, of_kind, proposal in _propose_by_kind(by_kind, unfit)
     )
-    if not found:
+    if not found_kinds:
         raise _nothing_found_error(str(path), left)
     prefix = _pattern_prefix(root, output)
-    proposals = [kind.proposal for kind in found if kind.proposal]
+    proposals = [kind.proposal for kind in found_kinds if kind.proposal]
     texts = [
-        written(replace(each, keys={**each.keys, "files": f"{prefix}{each.keys['files']}"}))
-        for each in proposals
+        written(replace(block, keys={**block.keys, "files": f"{prefix}{block.keys['files']}"}))
+        for block in proposals
     ]
     config = "\n".join([_HEADER, *texts]) if texts else ""
     if output is not None:
@@ -82,7 +82,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
             atomic.write_text(Path(output), config)
     shown = None if output is None else str(output)
     left_out = tuple((reason, tuple(names)) for reason, names in sorted(left.items()))
-    return Guessed(str(path), found, left_out, config, folder, root, shown)
+    return Guessed(str(path), found_kinds, left_out, config, folder, root, shown)
 
 
 def _place(source: Source) -> PurePosixPath:

@@ -91,7 +91,9 @@ def _expressions(lines: Sequence[str]) -> dict[str, str]:
     ]
     kinds = Counter(named for named, _ in numbered)
     examples = dict(reversed(numbered))  # the first line of each kind
-    groups = dict.fromkeys(each.group for named in kinds for each in named if each.part == "value")
+    groups = dict.fromkeys(
+        number.group for named in kinds for number in named if number.part == "value"
+    )
     of_training = [name for name in groups if higher_is_better(name) is not None][:1]
     metrics = frozenset(names.guess_metrics(groups) or of_training)
     with_metric = _common_kinds(kinds, metrics)
@@ -99,8 +101,8 @@ def _expressions(lines: Sequence[str]) -> dict[str, str]:
     parts: set[str] = set()
     covered: set[str] = set()
     for named in with_metric:
-        numbers = [each for each in named if each.group in metrics or each.part != "value"]
-        values = {each.group for each in numbers} & metrics
+        numbers = [number for number in named if number.group in metrics or number.part != "value"]
+        values = {number.group for number in numbers} & metrics
         if values <= covered or len(expressions) == _MOST_EXPRESSIONS:  # told twice, in two forms
             continue
         covered |= values
@@ -110,13 +112,13 @@ def _expressions(lines: Sequence[str]) -> dict[str, str]:
         if len(bars) > 1 and all(re.search(r"100%\||<0?0:00", line) for line in bars):
             expression = expression.replace(_BAR_TIME, _ENDED_TIME)
         expressions[expression] = examples[named]
-        parts |= {each.part for each in numbers}
+        parts |= {number.part for number in numbers}
     if not expressions:
         return {}
     of_metrics = tuple(expressions)
     if not parts & {"step", "epoch", "samples"}:
         for named, _ in kinds.most_common():
-            counted = [each for each in named if each.part in {"step", "epoch", "samples"}]
+            counted = [number for number in named if number.part in {"step", "epoch", "samples"}]
             if counted and named not in with_metric:
                 expressions.setdefault(_join_expressions(counted), examples[named])
                 break
@@ -131,7 +133,7 @@ def _expressions(lines: Sequence[str]) -> dict[str, str]:
 def _clock_in_line(line: str) -> str:
     """Return an expression for the first time in a line, or an empty text."""
     numbers = _named_numbers(line) if _DIGIT.search(line) else ()
-    clocks = [each for each in numbers if each.part == "clock" and each.group != _BAR]
+    clocks = [number for number in numbers if number.part == "clock" and number.group != _BAR]
     return _join_expressions(clocks[:1])
 
 
@@ -187,16 +189,16 @@ def _common_kinds(
         return []
     most = with_metric[0][1]
     fewest = max(0.1 * most, min(most, 2))
-    progress = {each.part for each in with_metric[0][0]} - {"value", "clock"}
+    progress = {number.part for number in with_metric[0][0]} - {"value", "clock"}
     return [
         named
         for named, n in with_metric
-        if n >= fewest and (n == most or progress <= {each.part for each in named})
+        if n >= fewest and (n == most or progress <= {number.part for number in named})
     ]
 
 
 def _join_expressions(named: Sequence[_Named]) -> str:
-    expressions = (each.expression() for each in named)
+    expressions = (number.expression() for number in named)
     return ".*?".join(rf"\b{text}" if text[0].isalpha() else text for text in expressions)
 
 
@@ -269,7 +271,7 @@ def _numbers_only(lines: Sequence[str], path: str) -> dict[str, str]:
     called = [_group_name(name) for name in above]
     if lines[0] is rows[0] or len(called) != width or len(set(called)) != width:
         first = [float(row.split()[0]) for row in rows]
-        if width != 2 or any(each != int(each) for each in first) or first != sorted(first):
+        if width != 2 or any(number != int(number) for number in first) or first != sorted(first):
             return {}
         # A rising count, and what the path says. Numbers without names are those of every step.
         words = reversed(re.findall("[a-z]+", path.lower()))

@@ -97,7 +97,7 @@ def read_kind(
     every, *runs = (
         inferred.renamed(rows.lazy(), named).collect() for rows in (pl.concat(heads), *runs[:_RUNS])
     )
-    choices = next((_CHOICES[each.code] for each in problems if each.code in _CHOICES), ())
+    choices = next((_CHOICES[problem.code] for problem in problems if problem.code in _CHOICES), ())
     if proposal:
         proposal = replace(proposal, choices=choices)
     keys = proposal.keys if proposal else {}

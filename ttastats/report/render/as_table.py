@@ -106,7 +106,7 @@ def _caution_lines(ranked: Sequence[Remark], width: int | None) -> Iterator[Line
         if len(lines) > _LINES and width is not None:
             lines[_LINES - 1] = Line(_cut_line(lines[_LINES - 1].plain, "", width))
         yield from lines[:_LINES]
-    rest = [f"{each.short} {each.mark}".strip() for each in ranked if each not in worst]
+    rest = [f"{remark.short} {remark.mark}".strip() for remark in ranked if remark not in worst]
     if rest:
         names = f" + {len(rest)} more: {', '.join(rest)}"
         end = " (-v shows all)"
@@ -214,7 +214,7 @@ def _narrow_table(table: Table) -> Table:
             return replace(cell, text=re.sub(r"\b(\d+)/\1\b", r"\1", cell.text))
         return cell
 
-    columns = (replace(each, title=each.narrow or each.title) for each in table.columns)
+    columns = (replace(column, title=column.narrow or column.title) for column in table.columns)
     rows = (replace(row, cells=tuple(map(shown, table.columns, row.cells))) for row in table.rows)
     return replace(table, columns=tuple(columns), rows=tuple(rows))
 

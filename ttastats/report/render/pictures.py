@@ -81,8 +81,8 @@ def _axis_of(quantities: Sequence[Quantity]) -> _Axis:
     """
     ends = [
         end
-        for each in quantities
-        for end in (each.low, each.value, each.high)
+        for quantity in quantities
+        for end in (quantity.low, quantity.value, quantity.high)
         if end is not None and end > 0
     ]
     if quantities[0].unit != "ratio":
@@ -90,7 +90,7 @@ def _axis_of(quantities: Sequence[Quantity]) -> _Axis:
         left, right = (words.cell_text(Quantity(end, quantities[0].unit)) for end in (low, high))
         width = max(_WIDTH, len(left) + len(right) + 2)
         return _Axis(f"{left}{right.rjust(width - len(left))}", low, high, high > _FAR * low, width)
-    values = [math.log(each.value) for each in quantities if each.value]
+    values = [math.log(quantity.value) for quantity in quantities if quantity.value]
     reach = max(2 * max(map(abs, values), default=0.0), _NEAR)
     logs = [0.0, *(max(-reach, min(reach, math.log(end))) for end in ends)]
     low, high = math.exp(min(logs)), math.exp(max(logs))
