@@ -14,9 +14,9 @@ import tarfile
 import tempfile
 import zipfile
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
@@ -61,6 +61,10 @@ class File(msgspec.Struct, frozen=True, gc=False):
 Names: TypeAlias = tuple[str, ...]
 
 
+def _visible(names: Iterable[str]) -> Names:
+    return tuple(sorted(name for name in names if name[0] != "."))
+
+
 class Disk(Struct, frozen=True):
     """The local disk. `root` is the absolute folder that relative names start from."""
 
@@ -71,10 +75,7 @@ class Disk(Struct, frozen=True):
         return open(f"{self.root}/{name}", "rb", buffering=0)
 
     def folder(self, name: str) -> PurePosixPath:
-        """Return the absolute folder of a file.
-
-        Its parts may name a submitter or a system.
-        """
+        """Return the absolute folder of a file; its parts may name a submitter or a system."""
         return _folder(self.root, name.rpartition("/")[0])
 
     def companion(self, place: PurePosixPath) -> bytes | None:
@@ -94,20 +95,19 @@ class Disk(Struct, frozen=True):
             return None
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Return the names directly in a folder without hidden files, empty if there is none.
+        """Return the names directly in a folder, empty if there is none.
 
-        Links to folders are not followed.
+        Hidden files are left out, and links to folders are not followed.
         """
         try:
             with os.scandir(folder) as entries:
-                names = [
+                return _visible(
                     f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name
                     for entry in entries
-                    if entry.name[0] != "." and (entry.is_file() or not entry.is_symlink())
-                ]
+                    if entry.is_file() or not entry.is_symlink()
+                )
         except (OSError, ValueError):
             return ()
-        return tuple(sorted(names))
 
 
 @lru_cache(maxsize=1024)
@@ -148,6 +148,17 @@ class Refused(_Standalone):
         raise OSError(self.reason)
 
 
+@dataclass(frozen=True, slots=True)
+class Memory(_Standalone):
+    """One file that was read from standard input."""
+
+    data: bytes
+
+    def open(self, _name: str) -> IO[bytes]:
+        """Return the bytes in memory as a file."""
+        return io.BytesIO(self.data)
+
+
 class Archive(Struct, frozen=True):
     """A tar or zip file, read in place."""
 
@@ -178,7 +189,7 @@ class Archive(Struct, frozen=True):
     def listing(self, folder: PurePosixPath) -> Names:
         """Return the names of members that would be unpacked directly to a folder."""
         try:
-            return opened(self.path).listing(folder)
+            return _visible(opened(self.path).folders.get(folder, ()))
         except UNUSABLE:
             return ()
 
@@ -193,34 +204,70 @@ class _Opened:
     def __init__(self, path: str) -> None:
         self.damage = ""
         self.twice: set[str] = set()
-        self._plain: IO[bytes] | None = None
-        self._members: dict[str, Any] = {}
-        self._archive: Any  # its members are ZipInfo or TarInfo
-        if path.endswith(".zip"):
-            self._archive = zipfile.ZipFile(path)
-            for info in self._archive.infolist():
-                if not info.is_dir():
-                    self._add(info.filename, info)
-        else:
-            self._plain, self.damage = _seekable_tar(path)
-            try:
-                self._archive = tarfile.open(fileobj=_Headers(self._plain), mode="r:")  # noqa: SIM115
-            except BaseException:
-                self._plain.close()
-                raise
-            self._list(self._archive, self._plain)
-        self.files = [_file(name, member) for name, member in sorted(self._members.items())]
         self._place = Archive(path)
+        self._members: dict[str, tuple[File, Any]] = {}  # as ZipInfo or TarInfo
+        self._archive: Any
+        with ExitStack() as handles:
+            if path.endswith(".zip"):
+                self._archive = handles.enter_context(zipfile.ZipFile(path))
+                for info in self._archive.infolist():
+                    if not info.is_dir():
+                        stored = max(info.compress_size, 1)
+                        self._add(File(info.filename, info.file_size, stored=stored), info)
+            else:
+                plain = handles.enter_context(self._decompressed(path))
+                headers: Any = _Headers(plain)
+                self._archive = handles.enter_context(tarfile.open(fileobj=headers, mode="r:"))
+                self._list(plain)
+            self._handles = handles.pop_all()
+        self.files = [self._members[name][0] for name in sorted(self._members)]
 
     def __del__(self) -> None:
-        if hasattr(self, "_archive"):
-            self._archive.close()
-        if self._plain is not None:
-            self._plain.close()
+        if hasattr(self, "_handles"):
+            self._handles.close()
+
+    def _add(self, file: File, member: Any) -> None:
+        if file.name in self._members:
+            self.twice.add(file.name)
+        self._members[file.name] = file, member
+
+    def _decompressed(self, path: str) -> IO[bytes]:
+        """Return a tar file with random access, and keep the damage met on the way.
+
+        Going back in a compressed stream means decompressing it from the start, for every member.
+        """
+        ending = next((end for name, end in _WRAPPED.items() if path.endswith(name)), None)
+        if ending is None:
+            return open(path, "rb")
+        with ExitStack() as undo, open(path, "rb") as raw:
+            plain = undo.enter_context(tempfile.TemporaryFile(prefix="ttastats-"))
+            try:
+                for chunk in decompressed(raw, ending, os.path.getsize(path)):
+                    plain.write(chunk)
+            except DAMAGED as error:
+                self.damage = str(error)
+            plain.seek(0)
+            undo.pop_all()
+        return plain
+
+    def _list(self, plain: IO[bytes]) -> None:
+        """List the members of a tar file, up to where it is damaged.
+
+        Its reader takes a header that is none for the end; an archive ends with zeros.
+        """
+        try:
+            for member in self._archive:
+                if member.isfile():
+                    self._add(File(member.name, member.size), member)
+            plain.seek(self._archive.offset)
+            if plain.read(tarfile.BLOCKSIZE).strip(b"\0"):
+                self.damage = self.damage or "a header is corrupt"
+        except UNUSABLE as error:
+            self.damage = self.damage or str(error)
 
     def open(self, name: str) -> IO[bytes]:
         # Members are not looked up by name: that lists the archive anew, damaged as it may be.
-        member = self._members[name]
+        member = self._members[name][1]
         if isinstance(member, tarfile.TarInfo):
             extracted: IO[bytes] | None = self._archive.extractfile(member)
             if extracted is None:
@@ -229,36 +276,25 @@ class _Opened:
         content: IO[bytes] = self._archive.open(member)
         if member.compress_type in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
             return content
-        return io.BufferedReader(_BoundedReader(content), _BUFFER)
+        return io.BufferedReader(_BoundedReader(content), 256 * 1024)
 
-    def _add(self, name: str, member: tarfile.TarInfo | zipfile.ZipInfo) -> None:
-        if name in self._members:
-            self.twice.add(name)
-        self._members[name] = member
-
-    def _list(self, archive: tarfile.TarFile, plain: IO[bytes]) -> None:
-        """List the members of a tar file, up to where it is damaged.
-
-        Its reader takes a header that is none for the end; an archive ends with zeros.
-        """
-        try:
-            for member in archive:
-                if member.isfile():
-                    self._add(member.name, member)
-            plain.seek(archive.offset)
-            if plain.read(tarfile.BLOCKSIZE).strip(b"\0"):
-                self.damage = self.damage or "a header is corrupt"
-        except UNUSABLE as error:
-            self.damage = self.damage or str(error)
+    def read(self, place: PurePosixPath) -> bytes | None:
+        file = self._by_place.get(place)
+        if file is None:
+            return None
+        most = limits.limit_for(file.name)
+        limits.expect_size(file.size, most)
+        with self.open(file.name) as member:
+            return limits.read_bounded(member, most)
 
     @cached_property
-    def _names(self) -> dict[PurePosixPath, str]:
-        return {self._place.place(file.name): file.name for file in self.files}
+    def _by_place(self) -> dict[PurePosixPath, File]:
+        return {self._place.place(file.name): file for file in self.files}
 
     @cached_property
-    def _folders(self) -> dict[PurePosixPath, set[str]]:
+    def folders(self) -> dict[PurePosixPath, set[str]]:
         folders: dict[PurePosixPath, set[str]] = {}
-        for place in self._names:
+        for place in self._by_place:
             name = place.name
             for folder in place.parents:
                 names = folders.setdefault(folder, set())
@@ -267,21 +303,6 @@ class _Opened:
                 names.add(name)
                 name = f"{folder.name}/"
         return folders
-
-    def read(self, place: PurePosixPath) -> bytes | None:
-        name = self._names.get(place)
-        if name is None:
-            return None
-        most = limits.limit_for(name)
-        limits.expect_size(_file(name, self._members[name]).size, most)
-        with self.open(name) as member:
-            return limits.read_bounded(member, most)
-
-    def listing(self, folder: PurePosixPath) -> Names:
-        return tuple(sorted(name for name in self._folders.get(folder, ()) if name[0] != "."))
-
-
-_BUFFER = 256 * 1024
 
 
 class _BoundedReader(io.RawIOBase):
@@ -302,51 +323,15 @@ class _BoundedReader(io.RawIOBase):
         return len(content)
 
 
-class _Headers(io.RawIOBase):
+class _Headers:
     """A tar file of which no header is read whole that is larger than the limit."""
 
     def __init__(self, plain: IO[bytes]) -> None:
-        self._plain = plain
+        self._plain, self.seek, self.tell = plain, plain.seek, plain.tell
 
     def read(self, size: int = -1) -> bytes:
         limits.expect_size(size, limits.whole_file_limit() + 1)
         return self._plain.read(size)
-
-    def seek(self, place: int, whence: int = 0) -> int:
-        return self._plain.seek(place, whence)
-
-    def tell(self) -> int:
-        return self._plain.tell()
-
-
-def _file(name: str, member: tarfile.TarInfo | zipfile.ZipInfo) -> File:
-    if isinstance(member, tarfile.TarInfo):
-        return File(name, member.size)
-    return File(name, member.file_size, stored=max(member.compress_size, 1))
-
-
-def _seekable_tar(path: str) -> tuple[IO[bytes], str]:
-    """Return a tar file with random access, and the damage found while decompressing it.
-
-    Going back in a compressed stream means decompressing it from the start, for every member.
-    """
-    ending = next((end for name, end in _WRAPPED.items() if path.endswith(name)), None)
-    if ending is None:
-        return open(path, "rb"), ""
-    plain: IO[bytes] = tempfile.TemporaryFile(prefix="ttastats-")  # noqa: SIM115 - it is returned
-    damage = ""
-    try:
-        with open(path, "rb") as raw:
-            try:
-                for chunk in decompressed(raw, ending, os.path.getsize(path)):
-                    plain.write(chunk)
-            except DAMAGED as error:
-                damage = str(error)
-        plain.seek(0)
-    except BaseException:
-        plain.close()
-        raise
-    return plain, damage
 
 
 def opened(path: str) -> _Opened:
@@ -356,17 +341,6 @@ def opened(path: str) -> _Opened:
 
 #: An archive is opened again if the file has changed.
 _open_version = lru_cache(maxsize=4)(lambda path, _changed: _Opened(path))
-
-
-@dataclass(frozen=True, slots=True)
-class Memory(_Standalone):
-    """One file that was read from standard input."""
-
-    data: bytes
-
-    def open(self, _name: str) -> IO[bytes]:
-        """Return the bytes in memory as a file."""
-        return io.BytesIO(self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,14 +359,17 @@ class Remote(_Standalone):
         """Open an object in the store."""
         if name in self.contents:
             return io.BytesIO(self.contents[name])
-        handle: IO[bytes] = stores.Url(self.url).store_and_path()[0].open(name, "rb")
+        handle: IO[bytes] = self._store().open(name, "rb")
         return handle
+
+    def _store(self) -> Any:
+        return stores.Url(self.url).store_and_path()[0]
 
     def fetch(self, files: Iterable[File]) -> None:
         """Fetch objects in parallel; an error is raised when the object is opened."""
         files = [file for file in files if 0 < file.size <= _FETCHED]
         names, ends = [file.name for file in files], [file.size for file in files]
-        fetched = stores.fetch_parallel(stores.Url(self.url).store_and_path()[0], names, ends)
+        fetched = stores.fetch_parallel(self._store(), names, ends)
         for name, content in zip(names, fetched, strict=True):
             if isinstance(content, bytes):
                 self.contents[name] = content
@@ -403,18 +380,16 @@ class Remote(_Standalone):
 
     def companion(self, place: PurePosixPath) -> bytes | None:
         """Return the bytes of another object, or None if it does not exist."""
-        store, listed = stores.Url(self.url).store_and_path()[0], self.listed()
-        path = str(place).lstrip("/")
+        listed, path = self.listed(), str(place).lstrip("/")
+        names = [str(place), path]
         if listed.covers(path):
-            file = listed.files.get(path)
-            names = [file.name] if file else []
-        else:
-            names = [str(place), path]
+            names = [listed.files[path].name] if path in listed.files else []
         for name in names:
             most = limits.limit_for(name)
             content: bytes | None = self.contents.get(name)
             with suppress(OSError, ValueError):
-                content = store.cat_file(name, end=most + 1) if content is None else content
+                if content is None:
+                    content = self._store().cat_file(name, end=most + 1)
             if content is not None:
                 limits.expect_size(len(content), most)
                 return content
@@ -422,18 +397,16 @@ class Remote(_Standalone):
 
     def listing(self, folder: PurePosixPath) -> Names:
         """Return the names of the objects directly in a folder."""
-        store, listed = stores.Url(self.url).store_and_path()[0], self.listed()
-        path = str(folder).lstrip("/")
+        listed, path = self.listed(), str(folder).lstrip("/")
         if listed.covers(f"{path}/"):
-            return tuple(sorted(name for name in listed.folders.get(path, ()) if name[0] != "."))
+            return _visible(listed.folders.get(path, ()))
         for name in (str(folder), path):
             with suppress(OSError, ValueError):
                 names = []
-                for entry in store.ls(name, detail=True):
+                for entry in self._store().ls(name, detail=True):
                     last = str(entry["name"]).rstrip("/").rpartition("/")[2]
-                    if last and last[0] != ".":
-                        names.append(f"{last}/" if entry.get("type") == "directory" else last)
-                return tuple(sorted(names))
+                    names.append(f"{last}/" if entry.get("type") == "directory" else last)
+                return _visible(filter(None, names))
         return ()
 
     def listed(self) -> Listed:
@@ -460,7 +433,10 @@ class Listed:
         self.folders: dict[str, set[str]] = {}
         for name, entry in sorted(store.find(root, detail=True).items()):
             path = name.lstrip("/")
-            self.files[path] = _object_file(store, name, entry)
+            if entry.get("size") is None:  # a web server lists names
+                with suppress(OSError):  # gone since: named where it is read
+                    entry = store.info(name)
+            self.files[path] = File(name, int(entry.get("size") or 0), stores.state_digest(entry))
             folder, _, last = path.rpartition("/")
             while last not in (beside := self.folders.setdefault(folder, set())):
                 beside.add(last)
@@ -475,81 +451,69 @@ class Listed:
 _listed = lru_cache(maxsize=8)(lambda url, _at: Listed(url))
 
 
-def _object_file(store: Any, name: str, entry: Mapping[str, Any]) -> File:
-    try:
-        if entry.get("size") is None:  # a web server lists names
-            entry = store.info(name)
-    except OSError:  # gone since: named where it is read
-        return File(name)
-    return File(name, int(entry.get("size") or 0), stores.state_digest(entry))
-
-
-@dataclass
-class _Ahead:
-    """Runs of a server that are fetched before they are read: some at a time, and the last read."""
-
-    waiting: deque[str] = field(default_factory=deque)
-    under_way: dict[str, Future[bytes]] = field(default_factory=dict)
-    last: tuple[str, bytes] = ("", b"")
-    lost: str = ""
-    pool: ThreadPoolExecutor | None = None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Tracking(_Standalone):
-    """A tracking server of MLflow, each run of which is a file."""
+    """A tracking server of MLflow, each run of which is a file.
+
+    Runs are fetched before they are read: some at a time, and the last read is kept. Of a server
+    that was `lost` nothing more is asked.
+    """
 
     url: str
-    ahead: _Ahead = field(default_factory=_Ahead, compare=False, repr=False)
+    _waiting: deque[str] = field(default_factory=deque, init=False, compare=False, repr=False)
+    _under_way: dict[str, Future[bytes]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    _last: tuple[str, bytes] = field(default=("", b""), init=False, compare=False, repr=False)
+    _lost: str = field(default="", init=False, compare=False, repr=False)
+    _pool: ThreadPoolExecutor | None = field(default=None, init=False, compare=False, repr=False)
 
     def open(self, name: str) -> IO[bytes]:
         """Return the content of a run, requested from the server."""
         from ttastats.ingestion import tracking  # only servers need it
 
-        ahead = self.ahead
-        if ahead.last[0] != name:
-            if ahead.lost:
-                raise OSError(ahead.lost)
+        if self._last[0] != name:
+            if self._lost:
+                raise OSError(self._lost)
             try:
-                fetched = ahead.under_way.pop(name, None)
+                fetched = self._under_way.pop(name, None)
                 content = fetched.result() if fetched else tracking.content(self.url, name)
             except tracking.LostError as error:
-                ahead.lost = str(error)
+                self._lost = str(error)
                 raise
             finally:
-                self._go_on()
-            ahead.last = name, content
-        return io.BytesIO(ahead.last[1])
+                self._fetch_next()
+            self._last = name, content
+        return io.BytesIO(self._last[1])
 
     def fetch(self, files: Iterable[File]) -> None:
         """Start fetching runs in parallel, ahead of their use."""
-        self.ahead.waiting.extend(file.name for file in files)
-        self.ahead.pool = ThreadPoolExecutor(stores.SIDE_BY_SIDE)
-        self._go_on()
+        self._waiting.extend(file.name for file in files)
+        self._pool = ThreadPoolExecutor(stores.SIDE_BY_SIDE)
+        self._fetch_next()
 
-    def _go_on(self) -> None:
+    def _fetch_next(self) -> None:
         """Fetch the next runs while fewer than the limit are under way."""
         from ttastats.ingestion import tracking
 
-        ahead = self.ahead
-        while ahead.pool and ahead.waiting and len(ahead.under_way) < stores.SIDE_BY_SIDE:
-            name = ahead.waiting.popleft()
-            if not ahead.lost:
-                ahead.under_way[name] = ahead.pool.submit(tracking.content, self.url, name)
+        while self._pool and self._waiting and len(self._under_way) < stores.SIDE_BY_SIDE:
+            name = self._waiting.popleft()
+            if not self._lost:
+                self._under_way[name] = self._pool.submit(tracking.content, self.url, name)
 
     def release(self) -> None:
         """Stop fetching."""
-        if self.ahead.pool is not None:
-            self.ahead.pool.shutdown(cancel_futures=True)
-        self.ahead.waiting.clear()
-        self.ahead.under_way.clear()
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        self._waiting.clear()
+        self._under_way.clear()
 
     def __reduce__(self) -> tuple[Any, tuple[str, str]]:
         """Return how another process makes it, which is told who asks."""
-        return _tracking, (self.url, users.user_of(self.url))
+        return _tracking_for, (self.url, users.user_of(self.url))
 
 
-def _tracking(url: str, user: str) -> Tracking:
+def _tracking_for(url: str, user: str) -> Tracking:
     users.remember_user(url, user)
     return Tracking(url)
 

@@ -7,8 +7,7 @@ known once all runs are: `settled` names them, of whatever store.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -21,7 +20,6 @@ from ttastats.formats.dialect import Dialect, Log
 from ttastats.formats.own_logs import patterns, setups
 from ttastats.formats.own_logs.block import run_fields
 from ttastats.formats.own_logs.setups import MARK
-from ttastats.ingestion.containers import Container, Memory, Refused, Tracking
 from ttastats.ingestion.sources import Source
 from ttastats.table import schema
 from ttastats_parsers import settings_files
@@ -52,101 +50,71 @@ class Inferred(msgspec.Struct, frozen=True):
     settings: Mapping[str, Any]
 
 
+#: Settings in files, the names of these files, and problems of reading them.
 Found = tuple[Mapping[str, Any], tuple[str, ...], tuple[Problem, ...]]
 
 
-class Beside:
-    """The settings in the folders around logs, each file read once for a unit of work."""
-
-    def __init__(self) -> None:
-        self._of_folder = cache(self._read)
-
-    def settings(self, source: Source, companion: Callable[[PurePosixPath], bytes | None]) -> Found:
-        """Return the settings recorded beside a log and in the folders above it."""
-        container = source.container
-        if isinstance(container, Memory | Refused | Tracking):
-            return {}, (), ()
-        folder = container.folder(source.file.name)
-        places = (folder, *folder.parents[: min(source.depth(), _ABOVE)])
-        found = [self._of_folder(container, place, companion) for place in places]
-        return (
-            {key: value for own, _, _ in reversed(found) for key, value in own.items()},
-            tuple(name for _, names, _ in found for name in names),
-            tuple(problem for _, _, problems in found for problem in problems),
-        )
-
-    def _read(
-        self,
-        container: Container,
-        folder: PurePosixPath,
-        companion: Callable[[PurePosixPath], bytes | None],
-    ) -> Found:
-        settings: dict[str, Any] = {}
-        names: list[str] = []
-        problems: list[Problem] = []
-        listed = set(container.listing(folder))
-        named = (name for name in settings_files.NAMES if name in listed)
-        for name in (*named, *settings_files.HYDRA):
-            content = companion(folder / name)
-            if content is None:
-                continue
-            try:
-                own = settings_files.of_file(name, content)
-            except settings_files.UnreadError as error:
-                own = dict(error.settings)
-                problems.append(Problem("unread_settings", f"{name}: {error}", "warning"))
-            settings |= own
-            names += [name] if own else []
-        return settings, tuple(names), tuple(problems)
+def settings_in(
+    listing: Callable[[PurePosixPath], Sequence[str]],
+    companion: Callable[[PurePosixPath], bytes | None],
+    folder: PurePosixPath,
+) -> Found:
+    """Return the settings that the files of a folder record."""
+    settings: dict[str, Any] = {}
+    names: list[str] = []
+    problems: list[Problem] = []
+    listed = set(listing(folder))
+    named = (name for name in settings_files.NAMES if name in listed)
+    for name in (*named, *settings_files.HYDRA):
+        content = companion(folder / name)
+        if content is None:
+            continue
+        try:
+            in_file = settings_files.of_file(name, content)
+        except settings_files.UnreadError as error:
+            in_file = dict(error.settings)
+            problems.append(Problem("unread_settings", f"{name}: {error}", "warning"))
+        settings |= in_file
+        names += [name] if in_file else []
+    return settings, tuple(names), tuple(problems)
 
 
-def with_settings(
-    items: Iterable[Run | Problem],
+def recorded(
     log: Log,
     source: Source,
     dialect: Dialect,
-    beside: Beside,
+    in_folder: Callable[[PurePosixPath], Found],
     head: bytes,
-) -> list[Run | Problem]:
-    """Return the runs of a log with the settings recorded around it and at its head.
-
-    Runs of suites are what their rules say. A run whose entry nobody named is marked with what it
-    can be inferred from.
-    """
-    items = list(items)
-    if not any(isinstance(item, Run) and _is_ttastats_run(item, dialect) for item in items):
-        return items
-    found: Found = ({}, (), ())
-    if dialect.name not in _RECORDING:
-        found = beside.settings(source, log.companion)
-    at_head = settings_files.of_head(head) if dialect.name == "lines" else {}
-    return [
-        _add_settings(item, log, source, dialect, found, at_head)
-        if isinstance(item, Run) and _is_ttastats_run(item, dialect)
-        else item
-        for item in items
-    ]
-
-
-def _is_ttastats_run(run: Run, dialect: Dialect) -> bool:
-    return (run.suite is None and not dialect.name.startswith(("ml", "dawn"))) or (
-        dialect.name in _RECORDING
+) -> tuple[Found, Mapping[str, Any]]:
+    """Return the settings recorded beside a log and in folders above it, and those at its head."""
+    folders = (log.folder, *log.folder.parents[: min(source.depth(), _ABOVE)])
+    found = [] if dialect.name in _RECORDING else [in_folder(folder) for folder in folders]
+    beside: Found = (
+        {key: value for settings, _, _ in reversed(found) for key, value in settings.items()},
+        tuple(name for _, names, _ in found for name in names),
+        tuple(problem for _, _, problems in found for problem in problems),
     )
+    return beside, settings_files.of_head(head) if dialect.name == "lines" else {}
 
 
-def _add_settings(
+def with_settings(
     run: Run,
     log: Log,
     source: Source,
     dialect: Dialect,
-    found: Found,
-    at_head: Mapping[str, Any],
+    recorded: Callable[[], tuple[Found, Mapping[str, Any]]],
 ) -> Run:
-    """Return a run with the settings in its log and beside it."""
-    beside, files, problems = found
-    own = run.extra.get("settings")
-    logged = {**at_head, **(own if isinstance(own, Mapping) else {})}
-    names = [*files, *(["the log"] if logged else [])]
+    """Return a run with the settings recorded around its log and in it.
+
+    Runs of suites are what their rules say. A run whose entry nobody named is marked with what it
+    can be inferred from.
+    """
+    is_of_suite = run.suite is not None or dialect.name.startswith(("ml", "dawn"))
+    if is_of_suite and dialect.name not in _RECORDING:
+        return run
+    (beside, files, problems), at_head = recorded()
+    in_run = run.extra.get("settings")
+    logged = {**at_head, **(in_run if isinstance(in_run, Mapping) else {})}
     settings = {**beside, **logged}
     extra = {**run.extra, "settings": settings} if settings else run.extra
     every = setups.recorded_settings(extra)
@@ -161,34 +129,30 @@ def _add_settings(
         texts = {key: text for key, text in block.fields.items() if getattr(run, key) is None}
         known = {key: str(value) for key, value in every.items() if value is not None}
         run = structs.replace(run, **run_fields(patterns.fill_names(texts, known)))
-    return _mark_inferred(run, log, source, dialect, names, every)
+    mark = _mark_of(run, log, source, dialect, every)
+    if mark is None:
+        return run
+    if names := [*files, *(["the log"] if logged else [])]:
+        mark.setdefault("from", names)
+    return structs.replace(run, extra={**run.extra, MARK: mark})
 
 
-def _mark_inferred(
-    run: Run,
-    log: Log,
-    source: Source,
-    dialect: Dialect,
-    names: Sequence[str],
-    settings: Mapping[str, Any],
-) -> Run:
-    """Return a run with the facts that its entry will be inferred from, if it has no name."""
-    is_told = dialect.name in _RECORDING and run.entry == setups.entry_name(settings)
+def _mark_of(
+    run: Run, log: Log, source: Source, dialect: Dialect, settings: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return the facts that a run's entry will be inferred from, None if it has a name."""
+    is_recorded = dialect.name in _RECORDING and run.entry == setups.entry_name(settings)
     is_folder = dialect.name in _FOLDERS and "entry" not in log.named
     is_folder = is_folder and (log.block is None or "entry" not in log.block.fields)
-    if run.entry is not None and not is_folder and not is_told:
-        return run
+    if run.entry is not None and not is_folder and not is_recorded:
+        return None
     mark: dict[str, Any] = {"fallback": run.entry or source.entry}
-    if is_told and run.entry is not None:
-        names = ("its settings",)
-    else:
-        parts = _folder_parts(source, log, run.entry)
-        mark["place"] = [part for part in parts if part]
-        if dialect.name in {"table", "lines"} and not log.named:
-            mark["file"] = log.name.partition(".")[0]
-    if names:
-        mark["from"] = list(names)
-    return structs.replace(run, extra={**run.extra, MARK: mark})
+    if is_recorded and run.entry is not None:
+        return mark | {"from": ["its settings"]}
+    mark["place"] = [part for part in _folder_parts(source, log, run.entry) if part]
+    if dialect.name in {"table", "lines"} and not log.named:
+        mark["file"] = log.name.partition(".")[0]
+    return mark
 
 
 def _folder_parts(source: Source, log: Log, entry: str | None) -> list[str]:
@@ -226,19 +190,18 @@ def settled(runs: Sequence[Inferred]) -> tuple[pl.DataFrame, list[Problem]]:
 
     The frame has the columns of `schema.RUN`, `entry` and `seed`.
     """
-    named = setups.infer_setups(
-        [
-            setups.Seen(
-                (run.dialect, run.benchmark),
-                tuple(map(str, run.mark.get("place", ()))),
-                str(run.mark.get("file", "")),
-                run.settings,
-                run.seed,
-                str(run.mark.get("fallback", run.entry)),
-            )
-            for run in runs
-        ]
-    )
+    seen = [
+        setups.Seen(
+            (run.dialect, run.benchmark),
+            tuple(map(str, run.mark.get("place", ()))),
+            str(run.mark.get("file", "")),
+            run.settings,
+            run.seed,
+            str(run.mark.get("fallback", run.entry)),
+        )
+        for run in runs
+    ]
+    named = setups.infer_setups(seen)
     other = [
         (run.run_id, run.source, *setup)
         for run, setup in zip(runs, named, strict=True)
