@@ -7,7 +7,7 @@ these. A new run that is a copy of one in the table is marked as that. `filter` 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -29,12 +29,17 @@ def append(
         The folder is in another state now.
     """
     before, more = manifest.read(path), manifest.read(new)
-    read = more.get("files", {}).keys()
+    read = more.files.keys()
     # Columns that cut the folder come last as a part is read.
     old = {name: RUNS.scan(path, name).select(schema.NAMES) for name in RUNS.part_names(path)}
-    again = [name for name, rows in old.items() if _has_sources(rows, read)]
-    known = pl.concat(old.values()).filter(pl.col("content_digest").is_not_null())
-    known = known.filter(~pl.col("source").is_in([*read]))
+    is_read = pl.col("source").is_in([*read])
+    near = pl.col("source").is_between(pl.lit(min(read)), pl.lit(max(read)))
+    again = [
+        name
+        for name, rows in old.items()
+        if rows.filter(near).filter(is_read).select("source").head(1).collect().height
+    ]
+    known = pl.concat(old.values()).filter(pl.col("content_digest").is_not_null(), ~is_read)
     rows = store.read_tables([new])
     first = (
         known.join(rows, on="content_digest", how="semi")
@@ -47,7 +52,7 @@ def append(
         .with_columns(duplicate_of=pl.coalesce("original", "duplicate_of"))
         .select(schema.NAMES)
     )
-    stay = [old[name].filter(~pl.col("source").is_in([*read])) for name in again]
+    stay = [old[name].filter(~is_read) for name in again]
     every = pl.concat([*stay, marked]).sort(schema.ORDER, maintain_order=True)
     problems = [each for each in store.read_problems(path) if each.source not in read]
     store.write(
@@ -60,9 +65,3 @@ def append(
         partition=partition or RUNS.partition_columns(path) or (),
         kept=[name for name in old if name not in again],
     )
-
-
-def _has_sources(rows: pl.LazyFrame, sources: Collection[str]) -> bool:
-    near = pl.col("source").is_between(pl.lit(min(sources)), pl.lit(max(sources)))
-    some = rows.filter(near).filter(pl.col("source").is_in([*sources])).select("source").head(1)
-    return not some.collect().is_empty()

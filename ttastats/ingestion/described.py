@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import xxhash
@@ -22,28 +22,8 @@ from ttastats.formats.own_logs.block import Block
 from ttastats.ingestion.containers import Archive, Disk, printable
 from ttastats.ingestion.sources import Source, matches
 
-
-class Proposed(Protocol):
-    """What is proposed for logs that nobody described: blocks whose patterns start at `root`."""
-
-    @property
-    def config(self) -> str:
-        """The blocks as the text of a `ttastats.toml`, empty if none is needed."""
-        ...
-
-    @property
-    def root(self) -> str:
-        """The absolute path of the folder."""
-        ...
-
-    @property
-    def left(self) -> Iterable[tuple[str, Sequence[str]]]:
-        """The files without a proposal, by the reason."""
-        ...
-
-
-#: Proposes blocks for the logs at a path.
-Guess = Callable[[str], Proposed]
+#: Proposes blocks for the logs at a path: `tta.guess`.
+Guess = Callable[[str], Any]
 
 
 class Description(Struct, frozen=True):
@@ -86,12 +66,11 @@ def gathered(
 
     The files that hold the blocks are no logs.
     """
-    configs = [
-        source
-        for source in sources
-        if source.file.name.endswith(FILE) and posixpath.basename(source.file.name) == FILE
-    ]
-    logs = [source for source in sources if source not in configs] if configs else list(sources)
+    configs: list[Source] = []
+    logs: list[Source] = []
+    for source in sources:
+        is_config = source.file.name.endswith(FILE) and posixpath.basename(source.file.name) == FILE
+        (configs if is_config else logs).append(source)
     above = [] if description.options or description.config else _configs_above(logs)
     if not (description.options or description.config or configs or above):
         return (), logs
@@ -171,21 +150,18 @@ def _configs_in_sources(configs: Iterable[Source]) -> list[_Text]:
 
 
 def _configs_above(sources: Iterable[Source]) -> list[_Text]:
-    """Return the config files beside the sources, and in the folders above."""
-    starts = {
-        source.container.root if isinstance(source.container, Disk) else source.container.path
-        for source in sources
-        if isinstance(source.container, Disk | Archive)
-    }
-    named = {
-        source.container.root
-        for source in sources
-        if source.named and isinstance(source.container, Disk)
-    }
+    """Return the config files in the folders above the sources, and beside those given by name."""
+    starts: dict[str, bool] = {}
+    for source in sources:
+        place = source.container
+        if isinstance(place, Disk):
+            starts[place.root] = source.named or starts.get(place.root, False)
+        elif isinstance(place, Archive):
+            starts.setdefault(place.path, False)
     folders: dict[Path, None] = {}
-    for start in sorted(starts):
-        parents = Path(start).parents
-        folders.update(dict.fromkeys([Path(start), *parents] if start in named else parents))
+    for start, is_named in sorted(starts.items()):
+        folders.update(dict.fromkeys([Path(start)] if is_named else []))
+        folders.update(dict.fromkeys(Path(start).parents))
     return [
         (_read_config(folder / FILE), str(folder / FILE), printable(str(folder)))
         for folder in folders
@@ -199,24 +175,19 @@ def digest(blocks: Sequence[Block]) -> str:
 
 
 def block_for(
-    place: str, blocks: Sequence[Block], *, with_pattern: bool | None = None
+    place: str, blocks: Sequence[Block], *, with_pattern: bool = False
 ) -> tuple[Block, Mapping[str, str]] | None:
     """Return the first block that applies to a file, and what its pattern matches in the path.
 
     Those with a pattern go first and hold for what it matches, whatever it looks like; those
-    without for everything in their folder that nothing else recognises.
+    without for everything in their folder that nothing else recognises, unless `with_pattern`.
     """
-    if with_pattern is None:
-        hit = block_for(place, blocks, with_pattern=True)
-        return hit or block_for(place, blocks, with_pattern=False)
-    for block in blocks:
-        if (block.files is not None) is not with_pattern:
-            continue
+    for block in sorted(blocks, key=lambda block: block.files is None):
         below = place.removeprefix(f"{block.root.rstrip('/')}/")
         if below == place:
             continue
         if block.files is None:
-            return block, {}
+            return None if with_pattern else (block, {})
         named = patterns.match_path(block.files, below)
         if named is not None:
             return block, named

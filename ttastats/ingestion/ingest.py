@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from pathlib import Path
@@ -150,8 +150,14 @@ def ingest(
     """
     limits.whole_file_limit()  # a wrong setting is no fault of a file
     paths = [users.without_user(path) if isinstance(path, str) else path for path in paths]
-    for path in paths:
-        _expect_no_table(Path(path))
+    for path in map(Path, paths):
+        if path.exists() and store.is_ttastats_table(path):
+            raise TtastatsError(
+                "is already a table, not logs",
+                where=str(path),
+                remedy="Use `ttastats runs` to show it and `ttastats filter` to select from it or "
+                "merge it. To read logs again, give the logs.",
+            )
     target = stores.parse_place(output or default_output(paths))
     in_parts = str(output or "").endswith(("/", os.sep)) or target.is_dir()
     store.expect_output(target, in_parts=in_parts)
@@ -199,16 +205,6 @@ def _expect_parts(target: Place, partition: Sequence[str], *, append: bool, in_p
     for name in partition:
         remedy = nearest.suggestion(name, columns, "Columns")
         raise_if(name not in columns, f"{name} is no column of runs", "--partition", remedy)
-
-
-def _expect_no_table(path: Path) -> None:
-    if path.exists() and store.is_ttastats_table(path):
-        raise TtastatsError(
-            "is already a table, not logs",
-            where=str(path),
-            remedy="Use `ttastats runs` to show it and `ttastats filter` to select from it or "
-            "merge it. To read logs again, give the logs.",
-        )
 
 
 class _Plan(Struct, frozen=True):
@@ -268,12 +264,11 @@ def _ingest_logs(
         if any(problem.code == traces.CODE for problem in problems):
             return _ingest_traces(plan)
         raise _nothing_found_error(paths, plan.sources, problems, plan.files["parts"])
-    cut = (
-        partition or (plan.state is not None and in_parts and RUNS.partition_columns(target)) or ()
-    )
+    if not partition and in_parts and plan.state is not None:
+        partition = RUNS.partition_columns(target) or ()
     lost = {each.source for each in problems if each.code == "unreadable_file"}
     # What a store or a server did not give is asked for again.
-    told = [
+    given = [
         source
         for source in plan.sources
         if source.name not in lost or not isinstance(source.container, Remote | Tracking)
@@ -282,16 +277,15 @@ def _ingest_logs(
     left_out = absent.rows(runs, plan.sources, problems, plan.reading.blocks)
     if left_out.height:
         rows = tables.merge_sorted(rows, left_out.lazy())
-        missing = left_out.lazy().filter(pl.col("run_status") == "missing")
-        problems += tables.run_problems(missing)
+        problems += tables.run_problems(left_out.lazy().filter(pl.col("run_status") == "missing"))
     store.write(
         tables.mark_copies(rows, runs),
         target,
-        manifest=manifest.record(told, plan.files, plan.words),
+        manifest=manifest.record(given, plan.files, plan.words),
         problems=problems,
         in_parts=in_parts,
         expected=[plan.state],
-        partition=cut or None,
+        partition=partition or None,
     )
     return plan.account(runs)
 
@@ -309,7 +303,7 @@ def _plan(
     state = store.table_state(target)
     listed = find(paths)
     if state is None:  # all of them will be read
-        listed = _warm_up_workers(listed, readers)
+        listed = _expect_sources(listed, readers)
     # Once each, in the order of the rows: a pattern and a folder may mean the same file. The output
     # is no source, wherever it lies.
     output = str((joins or target).resolve())
@@ -360,12 +354,12 @@ def _read_all(
     Rows wait, many in files, until all are read: a run that is missing has a row among them, by
     its name, which is known from the runs behind it.
     """
-    done, total = 0, sum(source.file.size for source in plan.fresh)
-    readers.expect(sum(map(_bytes_to_read, plan.fresh)))
+    fresh = list(_expect_sources(plan.fresh, readers))
+    done, total = 0, sum(source.file.size for source in fresh)
     waiting, files = [pl.DataFrame(schema=schema.POLARS)], list[Path]()
     size = 0.0
     marked: list[inferred.Inferred] = []
-    for unit, result in readers.read(list(units(plan.fresh)), plan.reading, spool):
+    for unit, result in readers.read(list(units(fresh)), plan.reading, spool):
         done += sum(source.file.size for source in unit)
         if on_progress:
             on_progress(done, total)
@@ -395,8 +389,8 @@ def _ingest_traces(plan: _Plan) -> Account:
     target, sources = plan.target, plan.sources
     read = {problem.source for problem in plan.problems if problem.code == traces.CODE}
     profiles = traces.read([source for source in sources if source.name in read])
-    others = [problem for problem in plan.problems if problem.code != traces.CODE]
-    every = [*others, *profiles.problems]
+    every = [problem for problem in plan.problems if problem.code != traces.CODE]
+    every += profiles.problems
     if profiles.rows.is_empty():
         raise _nothing_found_error([str(target)], sources, every, ())
     left_out = [name for name in plan.files["others"] if name not in read]
@@ -444,20 +438,14 @@ def default_output(paths: Sequence[str | Path]) -> Path:
     return Path(f"{stem}.parquet") if stem.isidentifier() or path.exists() else Path("runs.parquet")
 
 
-def _warm_up_workers(sources: Iterator[Source], readers: Workers) -> Iterator[Source]:
+def _expect_sources(sources: Iterable[Source], readers: Workers) -> Iterator[Source]:
     """Yield the sources, and start worker processes while files are still being found."""
     size = 0
     for source in sources:
-        size += _bytes_to_read(source)
+        is_trace = source.file.size > _UNIT_BYTES and ".json" in source.file.name
+        size += 0 if is_trace else source.file.size  # of a trace, only the first block is read
         readers.expect(size)
         yield source
-
-
-def _bytes_to_read(source: Source) -> int:
-    """Return how many bytes of a file are read; of a trace, only the first block."""
-    size = source.file.size
-    is_trace = size > _UNIT_BYTES and ".json" in source.file.name
-    return 0 if is_trace else size
 
 
 def units(sources: Sequence[Source]) -> Iterator[tuple[Source, ...]]:

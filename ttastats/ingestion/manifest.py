@@ -9,7 +9,7 @@ Logs of runs that lie in several files are read again where anything at all has 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import msgspec
 
@@ -19,17 +19,6 @@ from ttastats.base.version import __version__
 from ttastats.ingestion.sources import Source
 from ttastats.table import footer, schema, store
 
-
-class Manifest(TypedDict, total=False):
-    """What an ingest read: see `record`."""
-
-    reader: list[Any]
-    files: dict[str, list[int]]
-    others: list[str]
-    parts: list[str]
-    together: list[str]
-
-
 #: What stands in a manifest as a list of files.
 Kind = Literal["others", "parts", "together"]
 KINDS: tuple[Kind, ...] = ("others", "parts", "together")
@@ -37,18 +26,25 @@ KINDS: tuple[Kind, ...] = ("others", "parts", "together")
 Reader = tuple[str | None, ...]
 
 
-def record(sources: Sequence[Source], files: Mapping[Kind, Sequence[str]], reader: Reader) -> str:
-    """Return the manifest of an ingest as text.
+class Manifest(msgspec.Struct, frozen=True):
+    """What an ingest read: all files by name with size and time of change, and what decided.
 
-    Of the `files` that are named, `others` are no logs, `parts` belong to runs that other files
-    tell, and `together` are those whose meaning depends on which files lie around them.
+    `others` are no logs, `parts` belong to runs that other files tell, and `together` are files
+    whose meaning depends on which files lie around them.
     """
-    fields: dict[str, Any] = {
-        "reader": _reader_key(reader),
-        "files": {source.name: [source.file.size, source.file.changed] for source in sources},
-        **{kind: list(files.get(kind, ())) for kind in KINDS},
-    }
-    return footer.pack_json(fields)
+
+    reader: list[Any] = []
+    files: dict[str, tuple[int, int]] = {}
+    others: list[str] = []
+    parts: list[str] = []
+    together: list[str] = []
+
+
+def record(sources: Sequence[Source], files: Mapping[Kind, Sequence[str]], reader: Reader) -> str:
+    """Return the manifest of an ingest as text."""
+    states = {source.name: (source.file.size, source.file.changed) for source in sources}
+    lists = ([*files.get(kind, ())] for kind in KINDS)
+    return footer.pack_json(msgspec.to_builtins(Manifest(_reader_key(reader), states, *lists)))
 
 
 def read(path: Place) -> Manifest:
@@ -56,7 +52,7 @@ def read(path: Place) -> Manifest:
     try:
         return msgspec.convert(footer.unpack_json(store.read_manifest(path)), Manifest)
     except (limits.TooLargeError, msgspec.ValidationError):
-        return {}
+        return Manifest()
 
 
 def joined(before: Manifest, more: Manifest) -> str:
@@ -64,57 +60,52 @@ def joined(before: Manifest, more: Manifest) -> str:
 
     What was read by another version or in other words is read again where it is given again.
     """
-    same = before.get("reader") == more.get("reader")
-    files = {
-        name: [size, changed if same else 0]
-        for name, (size, changed) in before.get("files", {}).items()
-    }
-    lists = {
-        kind: [*{*before.get(kind, ())} - more.get("files", {}).keys(), *more.get(kind, ())]
-        for kind in KINDS
-    }
-    return footer.pack_json({**more, **lists, "files": files | more.get("files", {})})
+    same = before.reader == more.reader
+    files = {name: (size, changed if same else 0) for name, (size, changed) in before.files.items()}
+    lists = (
+        [*{*getattr(before, kind)} - more.files.keys(), *getattr(more, kind)] for kind in KINDS
+    )
+    whole = Manifest(more.reader, files | more.files, *lists)
+    return footer.pack_json(msgspec.to_builtins(whole))
 
 
 def new(before: Manifest, sources: Sequence[Source], reader: Reader) -> list[Source]:
     """Return the sources that are not in a manifest in their present state."""
     names = frozenset(source.name for source in sources)
-    known: Any = {kind: unchanged_of(before, kind, names) for kind in KINDS}
-    files = {name: state for name, state in before.get("files", {}).items() if name in names}
-    now: Any = {**before, **known, "files": files}
-    return split(now, sources, reader)[0]
+    files = {name: state for name, state in before.files.items() if name in names}
+    lists = (unchanged_of(before, kind, names) for kind in KINDS)
+    return split(Manifest(before.reader, files, *lists), sources, reader)[0]
 
 
 def split(
     before: Manifest, sources: Sequence[Source], reader: Reader
 ) -> tuple[list[Source], frozenset[str]]:
     """Return the sources to read, and the names of those whose rows can be kept."""
-    files = before.get("files", {})
-    if before.get("reader") != _reader_key(reader):
+    if before.reader != _reader_key(reader):
         return list(sources), frozenset()
     same = {
         source.name
         for source in sources
-        if source.file.changed and files.get(source.name) == [source.file.size, source.file.changed]
+        if source.file.changed
+        and before.files.get(source.name) == (source.file.size, source.file.changed)
     }
     # A new file that is no log cannot be told from a new log before it is read; it may be one.
-    others = set(before.get("others", ()))
     descriptions = {s.name for s in sources if s.name.endswith(".json") and s.name not in same}
-    if not others <= same or descriptions:
+    if descriptions or not same.issuperset(before.others):
         return list(sources), frozenset()
-    if not len(same) == len(sources) == len(files):
-        same -= set(before.get("together", ()))
+    if not len(same) == len(sources) == len(before.files):
+        same -= set(before.together)
     return [source for source in sources if source.name not in same], frozenset(same)
 
 
 def is_whole(before: Manifest, fresh: Sequence[Source], unchanged: frozenset[str]) -> bool:
     """Return whether the earlier ingest read exactly these files in their present state."""
-    return bool(unchanged) and not fresh and len(unchanged) == len(before.get("files", {}))
+    return bool(unchanged) and not fresh and len(unchanged) == len(before.files)
 
 
 def unchanged_of(before: Manifest, kind: Kind, unchanged: frozenset[str]) -> list[str]:
-    """Return the unchanged files of a kind: `others`, `parts` or `together`."""
-    return [name for name in before.get(kind, ()) if name in unchanged]
+    """Return the unchanged files of a kind."""
+    return [name for name in getattr(before, kind) if name in unchanged]
 
 
 def _reader_key(reader: Reader) -> list[Any]:

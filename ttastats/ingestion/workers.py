@@ -34,23 +34,17 @@ _EMPTY = Source(Memory(b""), File("empty"), "empty", "empty")
 _PATIENCE = "10s"
 
 
-class Workers:
+class Workers(ExitStack):
     """Those who read: this process, more of them where they pay, or an executor of the user's.
 
     By default it is one process, and every core where there is much to read.
     """
 
     def __init__(self, number: int | None = None, executor: Executor | None = None) -> None:
+        super().__init__()
         self._number = number
         self._executor = executor
         self._is_local = executor is None
-        self._started = ExitStack()
-
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(self, *error: Any) -> bool | None:
-        return self._started.__exit__(*error)
 
     def expect(self, size: int) -> None:
         """Start enough processes to read so many bytes, since their imports take a while."""
@@ -60,7 +54,7 @@ class Workers:
         if number is None:
             number = (os.cpu_count() or 1) if size >= _PARALLEL_BYTES else 1
         if number > 1:
-            self._executor = self._started.enter_context(processes(number - 1))
+            self._executor = self.enter_context(processes(number - 1))
             for _ in range(number - 1):
                 self._executor.submit(read_unit, (_EMPTY,), Reading())
 
@@ -82,7 +76,7 @@ class Workers:
             for unit in islice(rest, _AHEAD - len(ahead)):
                 ahead.append((unit, self._executor.submit(read_unit, unit, reading, place)))
             if not ahead:
-                self._started.close()  # what is left to do is for one
+                self.close()  # what is left to do is for one
                 return
             if self._is_local:
                 _steal_work(ahead, reading, place)
