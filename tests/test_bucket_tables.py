@@ -199,6 +199,23 @@ def test_a_list_of_parts_that_arrived_is_not_put_twice(
     assert store.read_tables([table]).collect().equals(tta.read(local).collect())
 
 
+def test_a_part_that_cannot_be_put_leaves_the_old_table(
+    local: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, put = parse_place("memory://bucket/runs/"), type(memory).put_file
+    store.write(tta.read(local).head(3), table, in_parts=True)
+
+    def full(self: Any, local: str, name: str, **more: Any) -> None:
+        if not name.endswith(kind.HEAD):
+            raise OSError(28, "No space left on device")
+        put(self, local, name, **more)
+
+    monkeypatch.setattr(type(memory), "put_file", full)
+    with pytest.raises(TtastatsError, match="cannot write: No space left"):
+        store.write(tta.read(local), table, in_parts=True)
+    assert store.read_tables([table]).collect().height == 3
+
+
 @pytest.mark.parametrize("now", [b"another", None])
 def test_a_table_that_is_replaced_while_it_is_fetched_is_not_taken_for_another(
     now: bytes | None, local: Path, memory: Any

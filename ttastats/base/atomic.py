@@ -63,23 +63,19 @@ def write_errors_named(path: Place) -> Iterator[None]:
     """Turn errors raised while writing into one TtastatsError that names the path."""
     try:
         yield
-    except _write_exceptions(path) as error:
-        if isinstance(error, TtastatsError):
-            raise
+    except TtastatsError:
+        raise
+    except Exception as error:
+        polars = sys.modules.get("polars")  # which is not imported for this
+        known = (OSError, polars.exceptions.PolarsError) if polars else OSError
+        if isinstance(path, Path) and not isinstance(error, known):
+            raise  # the package for a store may raise anything
         reason = getattr(error, "strerror", None) or str(error)
         raise TtastatsError(
             f"cannot write: {reason}",
             where=str(path),
             remedy="Nothing was changed. Choose a writable path with -o.",
         ) from error
-
-
-def _write_exceptions(path: Place) -> tuple[type[Exception], ...]:
-    """Return the exceptions that writing may raise; polars is not imported for this."""
-    if isinstance(path, Url):
-        return (Exception,)  # the package for the store may raise anything
-    polars = sys.modules.get("polars")
-    return (OSError, polars.exceptions.PolarsError) if polars else (OSError,)
 
 
 @contextmanager
@@ -249,7 +245,7 @@ def temporary_folder(path: Place) -> Iterator[Path]:
 
 
 def _temporary_name(path: Path) -> Path:
-    """Return an unused hidden name ending in .tmp in the folder of a path."""
+    """Return an unused hidden name in the folder of a path."""
     return path.parent / f".{path.name}.{os.urandom(4).hex()}.tmp"
 
 

@@ -13,14 +13,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, TypeAlias, TypeVar
+from typing import IO, Any, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 import xxhash
 
 from ttastats.base.errors import TtastatsError
 
-T = TypeVar("T")
 #: What stores call the state of an object: an ETag, a digest, a time of change.
 _STATES = (
     "ETag", "etag", "LastModified", "last_modified", "Last-Modified", "updated", "mtime",
@@ -93,14 +92,12 @@ class Url:
             if listed is None or {"ETag", "etag"} & listed.keys():  # a time may be told otherwise
                 return listed
 
-        def look(store: Any, place: str) -> Mapping[str, Any] | None:
-            try:
-                entry: Mapping[str, Any] = store.info(place)
-            except FileNotFoundError:
-                return None
-            return entry
+        def look(store: Any, place: str) -> Any:
+            with suppress(FileNotFoundError):
+                return store.info(place)
 
-        return self._cached_request(look)
+        found: Mapping[str, Any] | None = self._cached_request(look)
+        return found
 
     def list_folder(self) -> dict[str, Mapping[str, Any]]:
         """Return the store's metadata of all objects in a folder, by their relative names."""
@@ -115,9 +112,10 @@ class Url:
             below = {name.removeprefix(start): names[name] for name in names if start in name}
             return {name: entry for name, entry in below.items() if name}
 
-        return self._cached_request(look)
+        listed: dict[str, Mapping[str, Any]] = self._cached_request(look)
+        return listed
 
-    def _cached_request(self, look: Callable[[Any, str], T]) -> T:
+    def _cached_request(self, look: Callable[[Any, str], Any]) -> Any:
         """Return the answer to a request to the store, from the cache for a few seconds."""
         seen = _cached(key := self.text.rstrip("/"))
         if seen is None:
@@ -126,16 +124,12 @@ class Url:
                 store, name = self.store_and_path()
                 store.invalidate_cache()
                 seen = _SEEN[key] = now, look(store, name)
-        looked: T = seen[1]
-        return looked
+        return seen[1]
 
     def read_small(self, names: Sequence[str] = ()) -> list[bytes] | None:
         """Return the content of the object or of objects in the folder; None if too large.
 
-        Raises
-        ------
-        ReplacedError
-            They are others than those that were listed.
+        A ReplacedError says that they are others than those that were listed.
         """
         entries = [self.list_folder().get(name) for name in names] if names else [self.metadata()]
         known = [(each["size"], _state_in(each)) for each in entries if each and each.get("size")]
@@ -166,9 +160,9 @@ class Url:
             store.put_file(str(local), name, **condition)
         except Exception:
             _SEEN.clear()
-            if expected and self.read_small() != [
-                local.read_bytes()
-            ]:  # only the answer may be lost
+            if not expected:
+                raise
+            if self.read_small() != [local.read_bytes()]:  # else only the answer was lost
                 self._expect_state(expected[0])
                 raise
         finally:
@@ -301,22 +295,12 @@ def store_errors_named(url: Url) -> Iterator[None]:
     except TtastatsError:
         raise
     except Exception as error:  # the package for the store may raise anything
-        raise store_error(url.text, error) from error
-
-
-def store_error(url: str, error: Exception) -> TtastatsError:
-    """Return the error for a store that could not be reached."""
-    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    reason = reason.replace(url, without_secrets(url)).partition("\n")[0]
-    return TtastatsError(
-        f"cannot be reached: {reason}", where=without_secrets(url), remedy=_store_remedy(error)
-    )
-
-
-def _store_remedy(error: Exception) -> str:
-    """Return the advice for an error of a store's package."""
-    if isinstance(error, ImportError):
-        return "Install the fsspec package for this kind of URL, such as s3fs."
-    if isinstance(error, FileNotFoundError | ValueError):
-        return "Check the URL."
-    return "Check the URL, the network and your credentials for the store."
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        reason = reason.replace(url.text, str(url)).partition("\n")[0]
+        remedy = "Check the URL, the network and your credentials for the store."
+        if isinstance(error, ImportError):
+            remedy = "Install the fsspec package for this kind of URL, such as s3fs."
+        elif isinstance(error, FileNotFoundError | ValueError):
+            remedy = "Check the URL."
+        what = f"cannot be reached: {reason}"
+        raise TtastatsError(what, where=str(url), remedy=remedy) from error

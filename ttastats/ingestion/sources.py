@@ -288,10 +288,8 @@ def _tracking_sources(url: str) -> Iterator[Source]:
 
 def _remote_sources(url: str) -> Iterator[Source]:
     remote = Remote(url, time.time_ns())
-    try:
+    with stores.store_errors_named(stores.Url(url)):
         listed = remote.listed()
-    except Exception as error:  # the package for the store may raise anything
-        raise stores.store_error(url, error) from error
     if not listed.files:
         raise TtastatsError(
             "no files found", where=stores.without_secrets(url), remedy="Check the URL."
