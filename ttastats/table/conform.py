@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 import xxhash
+from polars import selectors
 
 from ttastats.base import nearest, units
 from ttastats.base.errors import TtastatsError, raise_if
@@ -62,7 +63,13 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
         rows.with_columns(pl.col(given[0]).alias(name) for name in missing)
     )
     _expect_unique_values(rows, where)
-    return _with_all_columns(_with_run_ids(rows)).lazy().select(schema.NAMES)
+    rows = _with_run_ids(rows)
+    derived = {"logged_value": pl.col("value"), "run_status": pl.lit("unknown")}
+    if "seconds" in rows.columns:
+        derived["run_seconds"] = pl.col("seconds").max().over(schema.RUN)
+    absent = [name for name in schema.NAMES if name not in rows.columns]
+    rows = rows.with_columns(derived.get(name, pl.lit(None)).alias(name) for name in absent)
+    return rows.select(schema.NAMES).cast(schema.POLARS).lazy()
 
 
 def _expect_columns(types: pl.Schema, where: str) -> None:
@@ -103,20 +110,16 @@ def _cast_columns(frame: pl.DataFrame, where: str) -> pl.DataFrame:
         pl.col(pl.Float32, pl.Float64).exclude("logged_value").fill_nan(None),
         pl.col(pl.Duration).dt.total_microseconds() / 1e6,
     )
-    cast = plain.select(_cast_column(name, plain.schema[name]) for name in plain.columns)
+    zoned = plain.with_columns(selectors.datetime(time_zone=None).dt.replace_time_zone("UTC"))
+    cast = zoned.cast(
+        pl.Schema({name: schema.POLARS[name] for name in plain.columns}), strict=False
+    )
     for name in plain.columns:
         lost = _lost_value(plain.get_column(name), cast.get_column(name))
         types = f"column {name} is {frame.schema[name]}, {schema.POLARS[name]} is needed"
         remedy = "Correct the value, or cast the column before."
         raise_if(lost is not None, f"{types}, and {lost} cannot be converted", where, remedy)
     return cast
-
-
-def _cast_column(name: str, has: pl.DataType) -> pl.Expr:
-    needs = schema.POLARS[name]
-    if isinstance(needs, pl.Datetime) and isinstance(has, pl.Datetime) and has.time_zone is None:
-        return pl.col(name).dt.replace_time_zone("UTC").cast(needs)
-    return pl.col(name).cast(needs, strict=False)
 
 
 def _lost_value(before: pl.Series, after: pl.Series) -> str | None:
@@ -171,10 +174,8 @@ def _checkpoint_column(evaluations: pl.DataFrame) -> str | None:
     if timed and evaluations["metric"].n_unique() == 1:
         return "seconds"
     trained = ("step", "samples") if timed else ("step", "samples", "epoch")
-    for name in trained:
-        if name in evaluations.columns and not evaluations[name].null_count():
-            return name
-    return "seconds" if timed else None
+    whole = {name for name in evaluations.columns if not evaluations[name].null_count()}
+    return next((name for name in trained if name in whole), "seconds" if timed else None)
 
 
 def _expect_unique_values(frame: pl.DataFrame, where: str) -> None:
@@ -188,12 +189,14 @@ def _expect_unique_values(frame: pl.DataFrame, where: str) -> None:
     )
     double = frame.filter(pl.col("metric").is_not_null() & again)
     if not double.is_empty():
-        first = double.row(0, named=True)
-        raise TtastatsError(
-            f"run {first['source']} has {first['metric']} twice at {_position_text(first)}",
-            where=where,
-            remedy=remedy,
-        )
+        row = double.row(0, named=True)
+        progress = ("step", "samples", "epoch")
+        known = [f"{name} {row[name]}" for name in progress if row.get(name) is not None]
+        place = next(iter(known), f"evaluation {row['eval_index']}")
+        if row.get("seconds") is not None:
+            place = f"{row['seconds']} s"
+        what = f"run {row['source']} has {row['metric']} twice at {place}"
+        raise TtastatsError(what, where=where, remedy=remedy)
     of_run = [name for name in schema.RUN_NAMES if name in frame.columns and name not in schema.RUN]
     several = frame.group_by(schema.RUN).agg(pl.col(of_run).n_unique()).sort("source", "run_id")
     for name in of_run:
@@ -206,14 +209,6 @@ def _expect_unique_values(frame: pl.DataFrame, where: str) -> None:
                 where=where,
                 remedy=remedy,
             )
-
-
-def _position_text(row: dict[str, object]) -> str:
-    """Return the progress at an evaluation in words, by the first column known."""
-    if row.get("seconds") is not None:
-        return f"{row['seconds']} s"
-    known = [name for name in ("step", "samples", "epoch") if row.get(name) is not None]
-    return f"{known[0]} {row[known[0]]}" if known else f"evaluation {row['eval_index']}"
 
 
 def _with_run_ids(frame: pl.DataFrame) -> pl.DataFrame:
@@ -232,15 +227,4 @@ def _with_run_ids(frame: pl.DataFrame) -> pl.DataFrame:
     digest = pl.Series("source_digest", digests, pl.String)
     return frame.with_columns(
         digest.gather(numbers), (digest.str.head(16) + "-0").gather(numbers).alias("run_id")
-    )
-
-
-def _with_all_columns(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with all columns of the schema; missing ones are null."""
-    derived = {"logged_value": pl.col("value"), "run_status": pl.lit("unknown")}
-    if "seconds" in frame.columns:
-        derived["run_seconds"] = pl.col("seconds").max().over(schema.RUN)
-    missing = [name for name in schema.NAMES if name not in frame.columns]
-    return frame.with_columns(
-        derived.get(name, pl.lit(None)).cast(schema.POLARS[name]).alias(name) for name in missing
     )

@@ -49,20 +49,17 @@ def ingest_metadata(manifest: str, problems: Iterable[Problem]) -> dict[str, str
 def read_metadata(file: Place, remedy: str) -> dict[str, str]:
     """Return the Parquet metadata of a file; `remedy` is advice in case there is none."""
     try:
-        return pl.read_parquet_metadata(file) if isinstance(file, Path) else _remote_metadata(file)
+        if isinstance(file, Path):
+            return pl.read_parquet_metadata(file)
+        if content := file.read_small():
+            return pl.read_parquet_metadata(content[0])
+        texts = object_footer(file, stores.state_of(file)).metadata or {}
+        return {key.decode(): text.decode() for key, text in texts.items()}
     except FileNotFoundError:
         raise TtastatsError("no such file", where=str(file), remedy=remedy) from None
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = getattr(error, "strerror", None) or "not a Parquet file"
         raise TtastatsError(reason, where=str(file), remedy=remedy) from error
-
-
-def _remote_metadata(url: Url) -> dict[str, str]:
-    """Return the Parquet metadata of an object in a store."""
-    if content := url.read_small():
-        return pl.read_parquet_metadata(content[0])
-    texts = object_footer(url, stores.state_of(url)).metadata or {}
-    return {key.decode(): text.decode() for key, text in texts.items()}
 
 
 @lru_cache(maxsize=8)
@@ -102,10 +99,6 @@ def table_kind(metadata: Mapping[str, str]) -> str | None:
     return "profile" if fields.get("table") == "profile" else "runs"
 
 
-#: A problem as it is packed: source, code, message, severity, line.
-_Packed = tuple[str | None, str, str, Severity, int | None]
-
-
 def stored_problems(metadata: Mapping[str, str], where: str) -> list[Problem] | None:
     """Return the problems stored in Parquet metadata, or None if none were stored."""
     try:
@@ -115,7 +108,7 @@ def stored_problems(metadata: Mapping[str, str], where: str) -> list[Problem] | 
             rows = before.get("problems") if isinstance(before, dict) else None
         if rows is None:
             return None
-        listed = msgspec.convert(rows, list[_Packed])
+        packed = msgspec.convert(rows, list[tuple[str | None, str, str, Severity, int | None]])
     except (limits.TooLargeError, msgspec.ValidationError) as error:
         raise TtastatsError(
             f"the problems in its footer cannot be read: {error}",
@@ -124,7 +117,7 @@ def stored_problems(metadata: Mapping[str, str], where: str) -> list[Problem] | 
         ) from error
     return [
         Problem(code, message, severity, line, source)
-        for source, code, message, severity, line in listed
+        for source, code, message, severity, line in packed
     ]
 
 
@@ -136,10 +129,7 @@ def pack_json(value: Any) -> str:
 def unpack_json(text: str) -> Any:
     """Return the value of a text from `pack_json`, or None of any other text.
 
-    Raises
-    ------
-    TooLargeError
-        It is larger than a document may be.
+    A TooLargeError says that it is larger than a document may be.
     """
     most = limits.document_limit()
     try:

@@ -40,6 +40,9 @@ _COLUMNS_KEY = "ttastats.columns"
 HEAD = "_ttastats.parquet"
 #: A writer holds a row group in memory, with all its columns, and so many rows of all partitions.
 _PART_ROWS, _GROUP_ROWS, _HELD_ROWS = 1_000_000, 20_000, 200_000
+#: The number of a part, and what tells its writer from others, below the values of its rows.
+PART = re.compile(r"(?:[a-z_]+=[^/]+/)*([0-9a-f]{8})-[0-9a-f]{8}\.parquet")
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 Name = Literal["runs", "profile"]
 #: What a table of each kind is where the other is needed, and what to do with it.
@@ -86,16 +89,15 @@ class Kind(Struct, frozen=True):
         return footer.read_metadata(path / HEAD if path.is_dir() else path, self.remedy)
 
     def scan(self, path: Place, only: str = "") -> pl.LazyFrame:
-        """Return the rows of a file or folder, or of one part of it, in the current schema.
-
-        Raises
-        ------
-        TtastatsError
-            It is missing, unreadable, of the other kind, or newer than this program.
-        """
+        """Return the rows of a file or folder, or of one part of it, in the current schema."""
         metadata = self.read_metadata(path)
         version = self._version(metadata, str(path))
-        parts = _checked_parts(metadata, path) if path.is_dir() else []
+        parts: list[str] = []
+        if path.is_dir():
+            parts = _listed_names(metadata, _PARTS_KEY, path)
+            lost = sorted({*parts} - {*parquet_files(path)}) if isinstance(path, Path) else []
+            what = f"part files are missing: {', '.join(lost) or 'all'}"
+            raise_if(lost or not parts, what, str(path), "Ingest the logs again.")
         cut = {name: self.schema()[name] for name in self.parse_partition(metadata) or ()}
         if isinstance(path, Url):
             frame = _scan_remote(path, parts, only, cut)
@@ -181,15 +183,9 @@ class Kind(Struct, frozen=True):
         table that this takes the place of (`state_of`), where nobody else's may be replaced.
         `partition` are the columns that cut a folder, and `kept` the parts that stay in it as they
         are, so that its rows are in order within a part only.
-
-        Raises
-        ------
-        TtastatsError
-            The place cannot be written to, or is full; what was there is untouched.
         """
-        columns = {column.name: column.description for column in self.columns}
         about = footer.table_metadata(self.name, self.version)
-        about[_COLUMNS_KEY] = json.dumps(columns)
+        about[_COLUMNS_KEY] = json.dumps({each.name: each.description for each in self.columns})
         left = footer.ingest_metadata(manifest, problems)
         rows = rows.lazy()
         if not in_parts:
@@ -227,8 +223,7 @@ class Kind(Struct, frozen=True):
                 file_path_provider=part_name,
             )
             if partition:  # each combination of values is held until the end
-                pieces = rows.collect_batches(chunk_size=_HELD_ROWS, maintain_order=True)
-                for piece in pieces:
+                for piece in rows.collect_batches(chunk_size=_HELD_ROWS, maintain_order=True):
                     _write_rows(piece.lazy(), parts, about)
                     number += 1
             else:
@@ -312,27 +307,13 @@ def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType
     return pl.scan_pyarrow_dataset(rows)
 
 
-def _checked_parts(metadata: Mapping[str, str], path: Place) -> list[str]:
-    """Return the parts of a folder; raise an error if one is missing."""
-    names = _listed_names(metadata, _PARTS_KEY, path)
-    lost = sorted({*names} - {*parquet_files(path)}) if isinstance(path, Path) else []
-    what = f"part files are missing: {', '.join(lost) or 'all'}"
-    raise_if(lost or not names, what, str(path), "Ingest the logs again.")
-    return names
-
-
-#: The number of a part, and what tells its writer from others, below the values of its rows.
-PART = re.compile(r"(?:[a-z_]+=[^/]+/)*([0-9a-f]{8})-[0-9a-f]{8}\.parquet")
-
-
 def _partition_values(name: str, cut: Mapping[str, pl.DataType]) -> dict[str, pl.Expr]:
     """Return the partition values of a part, from its name."""
-    told = dict(folder.split("=", 1) for folder in name.split("/")[:-1])
-    values = {column: None if told[column] == _NULL else unquote(told[column]) for column in cut}
-    return {column: pl.lit(value).cast(cut[column]) for column, value in values.items()}
-
-
-_NULL = "__HIVE_DEFAULT_PARTITION__"
+    in_name = dict(folder.split("=", 1) for folder in name.split("/")[:-1])
+    return {
+        column: pl.lit(None if in_name[column] == _NULL else unquote(in_name[column])).cast(dtype)
+        for column, dtype in cut.items()
+    }
 
 
 def _listed_names(metadata: Mapping[str, str], key: str, path: Place) -> list[str]:

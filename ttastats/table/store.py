@@ -22,12 +22,11 @@ write = RUNS.write
 
 def expect_output(path: Place, *, in_parts: bool = False) -> None:
     """Raise an error before any reading if the result could not be written to a path."""
-    if (
-        path.exists()
-        and not is_ttastats_table(path)
-        and not (in_parts and _has_only_leftovers(path))
-    ):
-        raise atomic.overwrite_error(path, "already exists and was not created by ttastats")
+    if path.exists() and not is_ttastats_table(path):
+        # A folder may hold nothing but parts of a first write that was killed.
+        is_free = isinstance(path, Url) and all(map(PART.fullmatch, path.list_folder()))
+        if not in_parts or not (is_free or atomic.is_empty(path)):
+            raise atomic.overwrite_error(path, "already exists and was not created by ttastats")
     if path.exists() and in_parts != path.is_dir():
         what = "is a file and cannot be replaced by a folder"
         raise TtastatsError(what, where=str(path), remedy=atomic.REMEDY)
@@ -35,13 +34,6 @@ def expect_output(path: Place, *, in_parts: bool = False) -> None:
         RUNS.listed_parts(path)
     atomic.remove_leftovers(path)
     atomic.expect_writable(path)
-
-
-def _has_only_leftovers(path: Place) -> bool:
-    """Return whether a folder holds nothing but parts of a first write that was killed."""
-    if isinstance(path, Url):
-        return all(map(PART.fullmatch, path.list_folder()))
-    return atomic.is_empty(path)
 
 
 def table_state(path: Place) -> str | None:
