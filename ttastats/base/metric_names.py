@@ -109,16 +109,23 @@ def evaluation_metrics(names: Iterable[str]) -> frozenset[str]:
     Those whose names say so (`val_loss`, `eval/accuracy`, `testAcc`); where none does, all that
     may be a quality: no clock, no count of steps, no learning rate.
     """
-    known = [name for name in names if not _is_bookkeeping(name)]
-    return frozenset(filter(_is_evaluation, known)) or frozenset(
-        name for name in known if not _is_setting(name)
+    qualities: dict[str, set[str]] = {}
+    for name in names:
+        words = set(_WORD.findall(name.lower()))
+        is_progress = words - _EVALUATED - {"train", "training"} <= _PROGRESS
+        if not (name.startswith(("_", "system/")) or words & _BOOKKEEPING or is_progress):
+            qualities[name] = words
+    evaluated = filter(_is_evaluation, qualities)
+    return frozenset(evaluated) or frozenset(
+        name
+        for name, words in qualities.items()
+        if not (words & _SETTINGS or {"learning", "rate"} <= words or {"weight", "decay"} <= words)
     )
 
 
 def higher_is_better(name: str) -> bool | None:
     """Return whether higher is better, judged by a metric's name; None if it does not show that."""
     words = _split_words(name)
-    words |= {word.rstrip("0123456789") for word in words}
     if words & _LOWER or any(word.endswith("loss") for word in words):
         return False
     if words & _HIGHER or any(word.endswith("acc") for word in words):
@@ -127,25 +134,16 @@ def higher_is_better(name: str) -> bool | None:
 
 
 def _split_words(name: str) -> set[str]:
-    """Return the lower-case words of a name, split at separators and camel case."""
-    return {*_WORD.findall(name.lower()), *(word.lower() for word in _CAMEL.findall(name))}
+    """Return the lower-case words of a name, with and without numbers at their ends.
+
+    It is split at separators and camel case.
+    """
+    words = {*_WORD.findall(name.lower()), *(word.lower() for word in _CAMEL.findall(name))}
+    return words | {word.rstrip("0123456789") for word in words}
 
 
 def _is_evaluation(name: str) -> bool:
-    words = _split_words(name)
-    words |= {word.rstrip("0123456789") for word in words}
-    return bool(words & _EVALUATED) or _GLUED.search(name.lower()) is not None
-
-
-def _is_bookkeeping(name: str) -> bool:
-    words = set(_WORD.findall(name.lower()))
-    rest = words - _EVALUATED - {"train", "training"}
-    return name.startswith(("_", "system/")) or bool(words & _BOOKKEEPING) or rest <= _PROGRESS
-
-
-def _is_setting(name: str) -> bool:
-    words = set(_WORD.findall(name.lower()))
-    return bool(words & _SETTINGS) or {"learning", "rate"} <= words or {"weight", "decay"} <= words
+    return bool(_split_words(name) & _EVALUATED) or _GLUED.search(name.lower()) is not None
 
 
 def guess_metrics(columns: Iterable[str]) -> tuple[str, ...]:

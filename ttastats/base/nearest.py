@@ -11,11 +11,8 @@ _ALIKE = 0.65
 
 def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return up to three known names most similar to a name, best first."""
-    ranked = [
-        (_similarity(name.casefold(), each.casefold()), each) for each in dict.fromkeys(known)
-    ]
-    ranked.sort(key=lambda pair: (-pair[0], pair[1]))
-    return tuple(each for likeness, each in ranked[:3] if likeness >= _ALIKE)
+    ranked = sorted((-_similarity(name.casefold(), other.casefold()), other) for other in {*known})
+    return tuple(other for likeness, other in ranked[:3] if -likeness >= _ALIKE)
 
 
 def _similarity(name: str, other: str) -> float:
@@ -23,11 +20,10 @@ def _similarity(name: str, other: str) -> float:
     likeness = _match_ratio(name, other)
     short, long = sorted((name, other), key=len)
     if len(short) > 2 and short in long:  # two letters stand in too many names
-        return max(likeness, 0.8 + 0.2 * likeness)
-    # The start of a long name, with a slip in it: `dgx3h` for `dgx2h_ngc18.11`.
-    return (
-        max(likeness, 0.9 * _match_ratio(name, other[: len(name)])) if len(name) > 4 else likeness
-    )
+        return 0.8 + 0.2 * likeness
+    if len(name) > 4:  # the start of a long name, with a slip in it: `dgx3h` for `dgx2h_ngc18.11`
+        return max(likeness, 0.9 * _match_ratio(name, other[: len(name)]))
+    return likeness
 
 
 def _match_ratio(name: str, other: str) -> float:

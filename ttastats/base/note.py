@@ -51,14 +51,9 @@ class _Template(Formatter):
         return format(value, format_spec)
 
 
-def _count_with_noun(number: int, forms: str) -> str:
-    singular, _, several = forms.partition("/")
-    return units.plural(number, singular, several or None)
-
-
 #: How a field is written, by the first word of its specification; the rest is an argument.
 _WRITERS: dict[str, Callable[[Any, str], str]] = {
-    "#": _count_with_noun,  # {n:# entry/entries}: 2 entries
+    "#": lambda number, forms: units.plural(number, *forms.split("/")),  # {n:# entry/entries}
     "?": lambda number, forms: forms.split("/")[number != 1],  # {n:? its/their}: their
     "list": lambda names, most: units.join_names(names, int(most or 6)),  # {names:list 3}: a, b, c
     "join": lambda names, _: "; ".join(names),

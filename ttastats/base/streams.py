@@ -61,26 +61,16 @@ def decompressed(
     `at_once` are as small as the reader makes them: none waits for bytes that are damaged.
     """
     opener = next((_OPENERS[end] for end in COMPRESSED if name.endswith(end)), None)
-    if opener is None:
-        chunks = _read_chunks(raw, size, _SMALL_BLOCK if at_once else BLOCK)
-    else:
-        stream = opener(raw)
-        chunks = _read_chunks(_Unbuffered(stream) if at_once else stream, 0)
-    if opener is None and not stored:
-        yield from chunks
-        return
-    total = 0
-    for chunk in chunks:
-        total += len(chunk)
-        limits.expect_growth(total, stored or size)
+    stream = raw if opener is None else opener(raw)
+    read, block = stream.read, _SMALL_BLOCK if at_once and opener is None else BLOCK
+    if at_once and opener is not None:  # what has been decompressed is given before it reads on
+        read = getattr(stream, "read1", read)
+    is_packed, total = opener is not None or stored > 0, 0
+    for chunk in _read_chunks(read, 0 if opener is not None else size, block):
+        if is_packed:
+            total += len(chunk)
+            limits.expect_growth(total, stored or size)
         yield chunk
-
-
-class _Unbuffered:
-    """A reader that gives what has been decompressed before it reads on."""
-
-    def __init__(self, stream: Any) -> None:
-        self.read = getattr(stream, "read1", stream.read)
 
 
 class _Zstandard:
@@ -128,13 +118,13 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
 }
 
 
-def _read_chunks(stream: Any, size: int, block: int = BLOCK) -> Iterator[bytes]:
-    """Yield a stream's bytes in chunks; a small file of known size in one.
+def _read_chunks(read: Callable[[int], bytes], size: int, block: int) -> Iterator[bytes]:
+    """Yield what a function reads in chunks; a small file of known size in one.
 
     One byte more is asked for than there should be: where it does not come, that was the end.
     """
     at_once = min(block, size + 1) if size else block
-    while chunk := stream.read(at_once):
+    while chunk := read(at_once):
         yield chunk
         if len(chunk) == size < at_once:
             return

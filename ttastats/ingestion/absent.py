@@ -8,7 +8,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -52,15 +51,11 @@ def rows(
     file with an error among the `problems` and without a run was rejected; a pattern of `blocks`
     may say which run it holds.
     """
-    read = set(runs.get_column("source"))
-    reasons = {
-        problem.source: problem
-        for problem in problems
-        if problem.severity == "error" and problem.source is not None and problem.source not in read
-    }
-    rejected = [source for source in sources if source.name in reasons]
-    folders = [posixpath.dirname(name) for name in runs.get_column("source").to_list()]
-    runs = runs.with_columns(pl.Series("folder", folders, pl.String))
+    names = runs.get_column("source").to_list()
+    reasons = {each.source: each for each in problems if each.severity == "error"}
+    read = set(names)
+    rejected = [each for each in sources if each.name in reasons and each.name not in read]
+    runs = runs.with_columns(pl.Series("folder", map(posixpath.dirname, names), pl.String))
     absent = [
         (source.name, _rejected_run(source, reasons[source.name], runs, blocks))
         for source in rejected
@@ -119,12 +114,8 @@ def _rejected_run(
 
 def _shared_values(runs: pl.DataFrame) -> dict[str, Any]:
     """Return the values that all of some runs share, without unknown ones."""
-    values = {name: runs.get_column(name).unique() for name in _SHARED}
-    return {
-        name: value[0]
-        for name, value in values.items()
-        if value.len() == 1 and value[0] is not None
-    }
+    shared = [each for each in runs.select(_SHARED) if each.n_unique() == 1 and each[0] is not None]
+    return {each.name: each[0] for each in shared}
 
 
 def _missing_runs(
@@ -158,10 +149,8 @@ def _missing_runs(
             continue
         for seed in gaps:
             name = posixpath.join(group["folder"][0], f"(seed {seed})")
-            run = _missing_run(
-                _shared_values(group), f"the run of seed {seed} is missing ({span})", seed
-            )
-            yield name, run
+            text = f"the run of seed {seed} is missing ({span})"
+            yield name, _missing_run(_shared_values(group), text, seed)
 
 
 def _numbers_by_set(names: Iterable[str]) -> Mapping[tuple[str, str, str], set[int]]:
@@ -169,20 +158,11 @@ def _numbers_by_set(names: Iterable[str]) -> Mapping[tuple[str, str, str], set[i
     sets: dict[tuple[str, str, str], set[int]] = {}
     for name in names:
         folder, base = posixpath.split(name)
-        if parts := _numbered(base):
-            prefix, number, suffix = parts
-            sets.setdefault((folder, prefix, suffix), set()).add(number)
+        match = _NUMBERED.fullmatch(base)
+        # A number with leading zeros would have another name than what is derived from it.
+        if match and str(int(match[2])) == match[2]:
+            sets.setdefault((folder, match[1], match[3]), set()).add(int(match[2]))
     return sets
-
-
-@lru_cache(maxsize=4096)  # the folders of a round have files of the same names
-def _numbered(base: str) -> tuple[str, int, str] | None:
-    """Return prefix, number and suffix of a file name, None if it has no number."""
-    match = _NUMBERED.fullmatch(base)
-    # A number with leading zeros would have another name than what is derived from it.
-    if match is None or str(int(match[2])) != match[2]:
-        return None
-    return match[1], int(match[2]), match[3]
 
 
 def _gaps(numbers: set[int]) -> tuple[list[int], str]:

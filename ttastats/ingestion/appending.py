@@ -21,13 +21,7 @@ from ttastats.table.schema import RUNS
 def append(
     new: Path, path: Place, state: str | None, partition: Sequence[str] | None = None
 ) -> None:
-    """Append a new table to a folder of parts that must still be in a known state.
-
-    Raises
-    ------
-    ReplacedError
-        The folder is in another state now.
-    """
+    """Append a new table to a folder of parts that must still be in a known state."""
     before, more = manifest.read(path), manifest.read(new)
     read = more.files.keys()
     # Columns that cut the folder come last as a part is read.

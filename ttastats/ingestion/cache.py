@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,24 +53,23 @@ def table(
     at a URL are read once per process where the store does not tell whether they have changed.
     Files that are all traces are an error.
     """
-    reading = partial(_ingest_to_cache, paths, watched=watched, guess=guess)
     key = _paths_digest(paths, guessed=guess is not None)
     state, is_known = _state(paths)
-    keep = keep and is_known
-    for folder in _cache_folders(keep=keep):
-        if (path := _find_cached(folder / key, state)) is not None:
+    places = [folder / key for folder in _cache_folders(keep=keep and is_known)]
+    for place in places:
+        if (path := _find_cached(place, state)) is not None:
             return path, None
-    *users, temporary = _cache_folders(keep=keep)
-    for folder in users:
+    *kept, temporary = places
+    for place in kept:
         try:
-            return reading(folder / key, state)
+            return _ingest_to_cache(paths, place, state, watched, guess)
         except OSError:
             pass  # it is read-only, or full
         except TtastatsError as error:
             if error.__cause__ is None:
                 raise
-    with atomic.write_errors_named(temporary):
-        return reading(temporary / key, state)
+    with atomic.write_errors_named(temporary.parent):
+        return _ingest_to_cache(paths, temporary, state, watched, guess)
 
 
 def is_cached(path: str) -> bool:
@@ -117,26 +116,25 @@ def _state(paths: Sequence[str]) -> tuple[str, bool]:
 
 
 def _files(path: str) -> Iterator[tuple[str, int, int]]:
+    """Yield name, size and time of change of the files that a path means, and of their configs."""
     if "://" in path:
         for source in sources.find([path]):
             yield source.name, source.file.size, source.file.changed
         return
     for match in map(Path, sources.matches(path)):
+        files: list[tuple[Path, Path | os.DirEntry[str] | OSError]] = []
         if match.is_dir():
-            for below, entry in sources.walk(str(match)):
-                yield _file_state(match / below, entry)
+            files += ((match / below, entry) for below, entry in sources.walk(str(match)))
         place = match.resolve()
-        for file in (match, *(folder / FILE for folder in (place, *place.parents))):
-            if file.is_file():
-                yield _file_state(file, file)
-
-
-def _file_state(path: Path, entry: Path | os.DirEntry[str] | OSError) -> tuple[str, int, int]:
-    with suppress(OSError):
-        if not isinstance(entry, OSError):
-            stat = entry.stat()
-            return str(path), stat.st_size, stat.st_mtime_ns
-    return str(path), -1, 0
+        configs = (folder / FILE for folder in (place, *place.parents))
+        files += ((file, file) for file in (match, *configs) if file.is_file())
+        for file, entry in files:
+            size, changed = -1, 0
+            if not isinstance(entry, OSError):
+                with suppress(OSError):
+                    status = entry.stat()
+                    size, changed = status.st_size, status.st_mtime_ns
+            yield str(file), size, changed
 
 
 def _content_digest(path: Path) -> str:
@@ -146,12 +144,11 @@ def _content_digest(path: Path) -> str:
 
 def _find_cached(place: Path, state: str) -> Path | None:
     """Return the complete cached table of a state, or None, and update its time of use."""
-    for path in sorted(place.glob(f"{state}.*.parquet")):
-        if _is_complete(path):
-            with suppress(OSError):
-                os.utime(path)
-            return path
-    return None
+    path = next(filter(_is_complete, sorted(place.glob(f"{state}.*.parquet"))), None)
+    with suppress(OSError):
+        if path is not None:
+            os.utime(path)
+    return path
 
 
 def _is_complete(path: Path) -> bool:
@@ -162,12 +159,7 @@ def _is_complete(path: Path) -> bool:
 
 
 def _ingest_to_cache(
-    paths: Sequence[str],
-    place: Path,
-    state: str,
-    *,
-    watched: Watched,
-    guess: Guess | None,
+    paths: Sequence[str], place: Path, state: str, watched: Watched, guess: Guess | None
 ) -> tuple[Path, Account]:
     """Read logs into a new cached table; unchanged logs are taken from the last one."""
     from ttastats.ingestion.ingest import ingest  # the table is mostly there

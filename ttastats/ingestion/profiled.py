@@ -23,10 +23,15 @@ def rows(paths: Sequence[Place]) -> Traces:
     from ttastats.ingestion.traces import Traces  # which tables do not need
     from ttastats.traces import store, table
 
-    inside = {path: _find_profiles(path) for path in paths}
-    profiles = [profile for tables in inside.values() for profile in tables]
+    profiles: list[Place] = []
+    read: list[Traces] = []
+    for path in dict.fromkeys(paths):
+        stored_here: list[Place] = [path] if _is_parquet(path) else []
+        if isinstance(path, Path) and path.is_dir():
+            stored_here = [each for each in sorted(path.glob("*.parquet")) if is_profile(each)]
+        profiles += stored_here
+        read += [] if stored_here else [_read_traces(path)]
     stored = store.read_profiles(profiles) if profiles or not paths else table.concatenated([])
-    read = [_read_traces(path) for path, tables in inside.items() if not tables]
     return Traces(
         table.concatenated([stored, *(each.rows for each in read)]),
         (
@@ -53,12 +58,6 @@ def is_profile(path: Place) -> bool:
 
 def _is_parquet(path: Place) -> bool:
     return is_parquet(path) if path.is_file() else path.suffix == ".parquet"
-
-
-def _find_profiles(path: Place) -> list[Place]:
-    if isinstance(path, Path) and path.is_dir():
-        return [each for each in sorted(path.glob("*.parquet")) if is_profile(each)]
-    return [path] if _is_parquet(path) else []
 
 
 def _read_traces(path: Place) -> Traces:

@@ -334,13 +334,14 @@ def choose_dialect(
             return None, None, {}
         dialect = chosen or registry.recognise(head, place)
         if dialect is not None:
-            return dialect, *(hit or (None, {}))
+            block, named = hit or (None, {})
+            return dialect, block, named
         if hit is None or not (hit[0].line or hit[0].preset):
             preset = registry.recognised_preset(head, place)
             if hit is not None and preset is not None:
                 hit = merge_block(preset[0], hit[0]), {**preset[1], **hit[1]}
             hit = hit or preset
-    return (registry.named(hit[0].dialect), *hit) if hit else (None, None, {})
+    return (registry.named(hit[0].dialect), hit[0], hit[1]) if hit else (None, None, {})
 
 
 def _without_runs(source: Source, problems: Sequence[Problem]) -> Contents | None:

@@ -53,10 +53,8 @@ class Source(msgspec.Struct, frozen=True, gc=False):
     def blocks(self) -> Iterator[bytes]:
         """Yield the decompressed bytes in blocks that end at a line feed.
 
-        Raises
-        ------
-        UnreadableError
-            The file cannot be opened, is damaged, or grows beyond all measure.
+        An UnreadableError says that the file cannot be opened, is damaged, or grows beyond all
+        measure.
         """
         return self._read(line_blocks)
 
@@ -176,21 +174,17 @@ def walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
         waiting += [
             (f"{prefix}{entry.name}", entry)
             for entry in entries
-            if entry.name[0] != "." and _is_readable_entry(entry)
+            if entry.name[0] != "."
+            and (
+                entry.is_dir(follow_symlinks=False)
+                or entry.is_file(follow_symlinks=False)
+                # Pipes, sockets and devices are no logs, and links to folders may lead in circles.
+                or (
+                    entry.is_symlink()
+                    and (os.path.isfile(entry.path) or not os.path.exists(entry.path))
+                )
+            )
         ]
-
-
-def _is_readable_entry(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a folder, a file, or a broken link, which is reported.
-
-    Pipes, sockets and devices are none, and links to folders may lead in circles.
-    """
-    try:
-        if entry.is_dir(follow_symlinks=False) or entry.is_file():
-            return True
-    except OSError:  # a link that leads to itself
-        return True
-    return entry.is_symlink() and not os.path.exists(entry.path)
 
 
 def _file_with_stat(name: str, look: Callable[[], os.stat_result]) -> File:

@@ -7,7 +7,7 @@ with these times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isclose
 from pathlib import PurePosixPath
 
@@ -37,25 +37,19 @@ def told_by(log: Log, depth: int, runs_of: Callable[[PurePosixPath], Iterable[Ru
 
     It lies beside it, or in one of as many folders above as were given.
     """
-    paths = list(_candidates(log, min(depth, _BETWEEN)))
+    paths = [log.folder / name for name in log.listing(log.folder) if name.endswith(".csv")]
+    for folder in (log.folder, *log.folder.parents[: min(depth, _BETWEEN)]):
+        names = log.listing(folder)
+        paths += [folder / STATE] if STATE in names else []
+        matches = filter(None, (CHECKPOINT.fullmatch(name[:-1]) for name in names))
+        last = max(matches, key=lambda match: int(match[1] or 0), default=None)
+        paths += [folder / last[0] / STATE] if last is not None else []
     if not paths:
         return ""
     scalars = _scalars_by_key([tfevents.read_file(log.path, log.blocks())])
     return next(
         (p.name for p in paths if any(_has_same_values(run, scalars) for run in runs_of(p))), ""
     )
-
-
-def _candidates(log: Log, above: int) -> Iterator[PurePosixPath]:
-    """Yield the files around an event file that may hold the same run."""
-    yield from (log.folder / word for word in log.listing(log.folder) if word.endswith(".csv"))
-    for folder in (log.folder, *log.folder.parents[:above]):
-        words = log.listing(folder)
-        yield from (folder / word for word in words if word == STATE)
-        matches = filter(None, (CHECKPOINT.fullmatch(word[:-1]) for word in words))
-        last = max(matches, key=lambda match: int(match[1] or 0), default=None)
-        if last is not None:
-            yield folder / last[0] / STATE
 
 
 def with_times(
@@ -68,7 +62,13 @@ def with_times(
     runs = [item for item in items if isinstance(item, Run)]
     if len(runs) != 1 or any(each.seconds is not None for each in runs[0].evaluations):
         return items
-    paths = _event_files_near(log, listing, event_files)
+    folders = [log.folder]
+    if log.name == STATE:  # some trainers write their event files below
+        folders = [top := run_folder(log)]
+        for folder in (top, top / "runs"):
+            names = (name[:-1] for name in listing(folder) if name.endswith("/"))
+            folders += [folder / name for name in names if not CHECKPOINT.fullmatch(name)]
+    paths = [path for folder in folders for path in event_files(folder)]
     if not paths:
         return items
     log.listing(log.folder)  # what lies around the log decides what it tells
@@ -77,18 +77,6 @@ def with_times(
     if not files:
         return items
     return [_with_event_times(item, files) if isinstance(item, Run) else item for item in items]
-
-
-def _event_files_near(log: Log, listing: Listing, event_files: EventFiles) -> list[PurePosixPath]:
-    """Return the event files in the folder of a log, and for some trainers also below."""
-    if log.name != STATE:
-        return event_files(log.folder)
-    top = run_folder(log)
-    folders = [top]
-    for folder in (top, top / "runs"):
-        words = (word[:-1] for word in listing(folder) if word.endswith("/"))
-        folders += [folder / word for word in words if not CHECKPOINT.fullmatch(word)]
-    return [path for folder in folders for path in event_files(folder)]
 
 
 def _scalars_by_key(files: Iterable[EventFile]) -> dict[_Key, Scalar]:

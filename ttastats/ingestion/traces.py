@@ -52,16 +52,15 @@ def read(sources: Iterable[Source]) -> Traces:
         except NoTraceError:
             others.append(source.name)
             if source.named:
-                problems.append(_trace_problem(source, "unknown_format", "not a profiler trace"))
+                what = "not a profiler trace"
+                problems.append(Problem("unknown_format", what, "error", source=source.name))
         except UnreadableError as error:
-            problems.append(_trace_problem(source, "unreadable_file", str(error)))
+            problems.append(Problem("unreadable_file", str(error), "error", source=source.name))
         else:
             ranks.append(rank)
             problems += [structs.replace(each, source=source.name) for each in rank.trace.problems]
-    rows = table.concatenated(
-        [_profile_rows(profile, name) for name, profile in _group_ranks(ranks)]
-    )
-    return Traces(rows, tuple(problems), tuple(others))
+    rows = [_profile_rows(profile, name) for name, profile in _group_ranks(ranks)]
+    return Traces(table.concatenated(rows), tuple(problems), tuple(others))
 
 
 def is_trace(source: Source) -> bool:
@@ -70,10 +69,6 @@ def is_trace(source: Source) -> bool:
         return kineto.recognises(next(iter(source.chunks()), b""))
     except UnreadableError:
         return False
-
-
-def _trace_problem(source: Source, code: str, message: str) -> Problem:
-    return Problem(code, message, "error", source=source.name)
 
 
 def _read_one(source: Source) -> _Read:
@@ -110,9 +105,8 @@ def _group_ranks(ranks: Sequence[_Read]) -> Iterator[tuple[str, list[_Read]]]:
     """
     groups: dict[tuple[str, str], list[_Read]] = {}
     for rank in ranks:
-        file = rank.source.file.name
-        folder = str(rank.source.container.folder(file))
-        name = posixpath.basename(file)
+        folder = str(rank.source.container.folder(rank.source.file.name))
+        name = posixpath.basename(rank.source.file.name)
         alike = _RANK.sub(r"\1\2*", name) if _RANK.search(name) else ""
         groups.setdefault((folder, alike), []).append(rank)
     for (_, alike), group in groups.items():

@@ -48,13 +48,7 @@ def address(url: str) -> tuple[str, str]:
 
 
 def runs(url: str) -> list[ListedRun]:
-    """Return the runs of an experiment or of all, each with a digest of its state.
-
-    Raises
-    ------
-    TtastatsError
-        The server cannot be asked, or has no such experiment.
-    """
+    """Return the runs of an experiment or of all, each with a digest of its state."""
     named = address(url)[1]
     try:
         with _client(url) as client:
@@ -96,10 +90,7 @@ def runs(url: str) -> list[ListedRun]:
 def content(url: str, name: str) -> bytes:
     """Return the content of a run by its name in `runs`.
 
-    Raises
-    ------
-    OSError
-        The server does not tell it; a LostError if it will tell no other either.
+    An OSError says that the server does not give it, a LostError that it gives no other either.
     """
     experiment, _, number = name.rpartition("/")
     with _client(url) as client:

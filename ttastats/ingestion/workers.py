@@ -100,13 +100,7 @@ def _steal_work(
 
 @contextmanager
 def processes(number: int) -> Iterator[Executor]:
-    """Yield an executor of several processes on this machine.
-
-    Raises
-    ------
-    TtastatsError
-        One of them was killed, most likely for want of memory.
-    """
+    """Yield an executor of several processes on this machine."""
     import multiprocessing  # a single process needs none of these
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
@@ -144,13 +138,7 @@ def _exit_with_parent() -> None:
 
 @contextmanager
 def dask(address: str) -> Iterator[Executor]:
-    """Yield an executor of the Dask cluster at an address.
-
-    Raises
-    ------
-    TtastatsError
-        Dask is not installed, no cluster answers there, it has another ttastats, or it gave up.
-    """
+    """Yield an executor of the Dask cluster at an address, which has the same ttastats."""
     try:
         distributed: Any = import_module("distributed")  # an extra
     except ImportError as error:

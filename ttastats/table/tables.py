@@ -67,6 +67,8 @@ def _run_values(sourced: SourcedRun) -> tuple[Any, ...]:
     )
 
 
+#: So many different numbers, each of so many digits, are those of one run.
+_NUMBERS, _DIGITS = 4, 4
 _OF_A_PROBLEM = ("code", "severity", "message", "line")
 _IDENTITY = ("run_id", "source", "source_digest", "content_digest", "duplicate_of", "dialect")
 _plain_run_fields = attrgetter(
@@ -93,20 +95,12 @@ def _content_digest(run: Run) -> str | None:
     if not dated and run.suite is not None:
         return None
     measured = [(e.metric, e.logged_value, e.seconds) for e in run.evaluations if e.index >= 0]
-    if not dated and not _are_distinctive(value for _, *both in measured for value in both):
-        return None
+    if not dated:  # then numbers of several digits tell a copy
+        known = {value for _, *both in measured for value in both if value is not None}
+        long = [x for x in known if len(f"{abs(x):.15g}".replace(".", "").strip("0")) >= _DIGITS]
+        if len(long) < _NUMBERS:
+            return None
     return xxhash.xxh3_64_hexdigest(_encode((run.started_at, run.run_seconds, measured)))
-
-
-#: So many different numbers, each of so many digits, are those of one run.
-_NUMBERS, _DIGITS = 4, 4
-
-
-def _are_distinctive(values: Iterable[float | None]) -> bool:
-    """Return whether there are enough numbers of several digits to recognise copies."""
-    known = {value for value in values if value is not None}
-    long = [x for x in known if len(f"{abs(x):.15g}".replace(".", "").strip("0")) >= _DIGITS]
-    return len(long) >= _NUMBERS
 
 
 def merge_sorted(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:
@@ -139,7 +133,7 @@ def run_heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
 
 def mark_copies(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.LazyFrame:
     """Return the rows with every copied run marked, by the `run_heads`."""
-    copies = _copies(runs)
+    copies = runs.select(*schema.RUN, "duplicate_of").drop_nulls("duplicate_of")
     if copies.is_empty():
         return rows
     return (
@@ -151,16 +145,11 @@ def mark_copies(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.LazyFrame:
 
 def duplicate_problems(runs: pl.DataFrame) -> list[Problem]:
     """Return a problem for each run that is a copy of another."""
-    copies = _copies(runs).select("source", "duplicate_of").unique(maintain_order=True)
+    copies = runs.select("source", "duplicate_of").drop_nulls().unique(maintain_order=True)
     return [
         Problem("duplicate_run", f"duplicate of {original}", "warning", source=source)
         for source, original in copies.iter_rows()
     ]
-
-
-def _copies(runs: pl.DataFrame) -> pl.DataFrame:
-    copies = runs.filter(pl.col("duplicate_of").is_not_null())
-    return copies.select(*schema.RUN, "duplicate_of")
 
 
 _FIELDS = tuple("index" if name == "eval_index" else name for name in schema.EVALUATION_NAMES)
