@@ -200,15 +200,11 @@ def _check_clocks(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
 
 def _with_counts(frame: pl.DataFrame, chosen: ChosenColumns, *, carried: bool) -> pl.DataFrame:
     """Return the rows with counts summed up where each row has only its own part."""
-    counts = []
-    for name in COUNTS:
-        column, count = pl.lit(None, pl.Float64()), chosen.counts.get(name)
-        if count is not None:
-            column = pl.col(name).cum_sum().over("run") if count.summed else pl.col(name)
-            column = column.forward_fill().over("run") if carried else column
-            column += count.plus
-        counts.append(column.alias(name))
-    return frame.with_columns(counts)
+    columns = {name: pl.lit(None, pl.Float64()) for name in COUNTS}
+    for name, count in chosen.counts.items():
+        column = pl.col(name).cum_sum().over("run") if count.summed else pl.col(name)
+        columns[name] = (column.forward_fill().over("run") if carried else column) + count.plus
+    return frame.with_columns(**columns)
 
 
 def _mark_failed(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.DataFrame:
@@ -252,7 +248,7 @@ def _join_sessions(frame: pl.DataFrame, resume: str, problems: list[Problem]) ->
         last = marked.join(starts, on=["run", "session"], how="left", maintain_order="left")
         last = last.filter((pl.col(name) < pl.col("next_start")).fill_null(value=True))
     left_out = marked.height - last.height
-    text = f"resumed {number} time{'s' if number > 1 else ''}: the seconds are added up"
+    text = f"resumed {number} time{'s' * (number > 1)}: the seconds are added up"
     text += f"; {left_out:,} repeated rows are ignored" if left_out else ""
     problems.append(Problem("resumed", text, "info"))
     return last.select(frame.columns)

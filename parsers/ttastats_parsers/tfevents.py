@@ -56,7 +56,6 @@ _NOT_A_RUN = Problem("not_a_run", "contains settings, texts or graphs but no sca
 #: A value of a tag as it waits in bytes: step, time, value, and the number of its record; a time or
 #: value that is not finite is unknown.
 _ROW = struct.Struct("=qddq")
-_STEPS = _ROW.size // 8
 Rows = dict[str, bytearray]
 
 
@@ -175,15 +174,14 @@ def read_file(path: PurePosixPath, blocks: Iterable[bytes]) -> EventFile:
                 ordered = sorted(_ROW.iter_unpack(scalars[tag] + rows), key=itemgetter(3))
                 rows = bytearray().join(_ROW.pack(*row) for row in ordered)
             scalars[tag] = rows
-    in_order = sorted(scalars, key=lambda tag: _ROW.unpack_from(scalars[tag])[3])
+    in_order = sorted(scalars.items(), key=lambda item: _ROW.unpack_from(item[1])[3])
     times += [time for time in events.times if time == time]
     problems = list(problems_of(events.torn, events.damaged))
     if strange:
         text = f"{strange:,} record(s) are not events"
         problems.append(Problem("unreadable_record", text, "warning"))
     begun, ended = min(times, default=None), max(times, default=None)
-    found = {tag: scalars[tag] for tag in in_order}
-    return EventFile(path, found, begun, ended, problems, holds_settings, settings)
+    return EventFile(path, dict(in_order), begun, ended, problems, holds_settings, settings)
 
 
 class _Events:
@@ -313,14 +311,10 @@ def _merge_files(files: Sequence[EventFile], top: PurePosixPath) -> tuple[Rows, 
         prefix = f"{file.path.parent.name}/" if file.path.parent != top else ""
         for name, rows in file.scalars.items():
             tag = prefix + name
-            before = by_tag.get(tag)
-            if before:
-                first = min(_steps(rows))
-                steps = _steps(before)
+            if before := by_tag.get(tag):
+                first = min(row[0] for row in _ROW.iter_unpack(rows))
                 earlier = bytearray().join(
-                    before[at * _ROW.size : (at + 1) * _ROW.size]
-                    for at, step in enumerate(steps)
-                    if step < first
+                    _ROW.pack(*row) for row in _ROW.iter_unpack(before) if row[0] < first
                 )
                 lost = (len(before) - len(earlier)) // _ROW.size
                 first_hidden = first if lost and not hidden else first_hidden
@@ -332,10 +326,6 @@ def _merge_files(files: Sequence[EventFile], top: PurePosixPath) -> tuple[Rows, 
         text = f"{hidden:,} value(s) replaced by a later file that starts at step {first_hidden:,}"
         problems.append(Problem("restarted", text, "warning"))
     return by_tag, problems
-
-
-def _steps(rows: bytearray) -> memoryview[int]:
-    return memoryview(rows).cast("q")[::_STEPS]
 
 
 def _run(
