@@ -26,10 +26,7 @@ FEW = 5
 
 
 def labelled(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> pl.Series:
-    """Return each run's block by columns, `day`, recorded settings or conditions, as text.
-
-    Null where one of them is unknown.
-    """
+    """Return each run's block as text: its `values`, null where one of them is unknown."""
     parts = [values(runs, name, option).cast(pl.String) for name in names]
     for name, part in zip(names, parts, strict=True):
         unknown = part.null_count() == part.len()
@@ -39,8 +36,7 @@ def labelled(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> 
 
 
 def _join_labels(parts: Sequence[pl.Series]) -> pl.Series:
-    frame = pl.DataFrame([part.alias(str(number)) for number, part in enumerate(parts)])
-    return frame.select(pl.concat_str(pl.all(), separator=_APART)).to_series()
+    return pl.select(pl.concat_str(parts, separator=_APART)).to_series()
 
 
 def values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
@@ -75,10 +71,9 @@ def in_turn(starts: pl.DataFrame) -> pl.Series:
         turns.append(number)
     if len(round_sides) < 2 and number > 1:
         turns = [min(turn, number - 1) for turn in turns]
+    turn = pl.when(pl.col("started_at").is_not_null()).then(pl.format("turn {}", "turn"))
     numbered = order.with_columns(turn=pl.Series(turns, dtype=pl.Int64)).sort("place")
-    return numbered.select(
-        pl.when(pl.col("started_at").is_not_null()).then(pl.format("turn {}", "turn"))
-    ).to_series()
+    return numbered.select(turn).to_series()
 
 
 def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
@@ -89,8 +84,7 @@ def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
         replace(each, pairs=tuple(_restrict_pair(pair, names) for pair in each.pairs))
         for each in paired
     ]
-    every = [pair for each in blocked for pair in each.pairs]
-    blocks = [pair.blocks for pair in every if pair.blocks is not None]
+    blocks = [pair.blocks for each in blocked for pair in each.pairs if pair.blocks is not None]
     if not any(each.shared for each in blocks):
         alone = [_unpaired_block(block) for each in blocks for block in each.alone]
         seen = units.join_names(alone, 6, "; ") or "no run records its block"
@@ -126,11 +120,11 @@ def _restrict_pair(pair: Pair, names: Sequence[str]) -> Pair:
         .agg(a=(pl.col("side") == "a").sum(), b=(pl.col("side") == "b").sum())
         .sort(number, "label", nulls_last=True)
     )
-    known = counts.drop_nulls("label")
-    shared = known.filter(pl.col("a") > 0, pl.col("b") > 0)
+    known, in_both = counts.drop_nulls("label"), (pl.col("a") > 0) & (pl.col("b") > 0)
+    shared = known.filter(in_both)
     blocks = Blocks(
         tuple(shared.iter_rows()),
-        tuple(known.filter((pl.col("a") == 0) | (pl.col("b") == 0)).iter_rows()),
+        tuple(known.filter(~in_both).iter_rows()),
         next(counts.filter(pl.col("label").is_null()).select("a", "b").iter_rows(), (0, 0)),
     )
     numbered = both.with_columns(label).join(
@@ -172,9 +166,7 @@ def _block_notes(paired: Pairing, by: str) -> Iterator[Note]:
             few = wording("blocks.few", n=len(shared)) if len(shared) <= FEW else ""
             yield note("blocks", n=len(shared), by=by, counts=counts, few=few).prefixed(who)
         if blocks.alone:
-            names = units.join_names(
-                [_unpaired_block(block) for block in blocks.alone], between="; "
-            )
+            names = units.join_names([*map(_unpaired_block, blocks.alone)], between="; ")
             yield note("blocks_alone", names=names).prefixed(who)
         if any(blocks.unknown):
             a, b = blocks.unknown
@@ -182,10 +174,7 @@ def _block_notes(paired: Pairing, by: str) -> Iterator[Note]:
 
 
 def block_keys(pair: Pair, by_block: ByBlock | None, *, ratios: bool = False) -> dict[str, Any]:
-    """Return what rows for programs tell of the blocks of a difference, where there are any.
-
-    `ratios` gives ratios, A over B, of differences of logs, B minus A.
-    """
+    """Return the keys of the blocks of a difference, if any; of logs, B - A, as `ratios` A / B."""
     if pair.blocks is None:
         return {}
     gaps = {} if by_block is None else by_block.differences

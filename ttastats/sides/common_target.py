@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 import polars as pl
-from msgspec import Struct
 
 from ttastats.base import quality, units
 from ttastats.base.note import Note, note
@@ -19,20 +18,12 @@ from ttastats.outcomes import axis, direction, time_to_target
 from ttastats.outcomes.target import UserTarget
 from ttastats.table.schema import RUN
 
+#: The runs of A and of B, why one target cannot judge them (or None), and how their targets differ
+#: in words (or nothing).
+JudgedPair = tuple[pl.DataFrame, pl.DataFrame, str | None, str]
+
 #: What a pair is called whose sides were not judged by one target and cannot be.
 NOT_COMPARABLE = "not comparable"
-
-
-class JudgedPair(Struct, frozen=True, eq=False):
-    """Both sides judged by one target, or `unavailable` says that they cannot be.
-
-    `difference` is that of their targets in words, without the name of the pair; else empty.
-    """
-
-    a: pl.DataFrame
-    b: pl.DataFrame
-    unavailable: str | None = None
-    difference: str = ""
 
 
 def targets(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.DataFrame:
@@ -59,9 +50,8 @@ def targets(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def judge(
-    a: pl.DataFrame,
-    b: pl.DataFrame,
-    known: tuple[pl.DataFrame, pl.DataFrame],
+    sides: tuple[pl.DataFrame, pl.DataFrame],
+    known: Sequence[pl.DataFrame],
     rows: tuple[pl.LazyFrame, pl.LazyFrame],
 ) -> JudgedPair:
     """Return the runs of two sides judged by one target, the strictest that suits both.
@@ -73,55 +63,38 @@ def judge(
     `known` are the `targets` of A and of B, `rows` their tidy tables; without evaluations nothing
     can be judged anew.
     """
-    sides = (a, b)
-    own_targets = tuple(
+    own_targets = [
         table.join(runs.select(RUN), on=RUN, how="semi")
         for table, runs in zip(known, sides, strict=True)
-    )
+    ]
     distinct = pl.col("target_value").unique().sort()
     values_a, values_b = (
         dict(sorted(table.group_by("metric").agg(distinct).iter_rows())) for table in own_targets
     )
-    if not values_a or not values_b:
-        return _by_only_target(sides, values_a or values_b, rows, own_targets)
-    if set(values_a) != set(values_b):
-        text = f"A's target is {_values_text(values_a)}, B's is {_values_text(values_b)}"
-        return JudgedPair(a, b, NOT_COMPARABLE, text)
-    if all(_are_equal([*values_a[metric], *values_b[metric]]) for metric in values_a):
-        return JudgedPair(a, b)
-    text = f"A's target is {_values_text(values_a)}, B's {_values_text(values_b)}"
-    return _by_strictest_target(sides, rows, pl.concat(own_targets), text)
-
-
-def _by_only_target(
-    sides: tuple[pl.DataFrame, pl.DataFrame],
-    values: Mapping[str, list[float]],
-    rows: tuple[pl.LazyFrame, pl.LazyFrame],
-    own_targets: Sequence[pl.DataFrame],
-) -> JudgedPair:
-    lacking = 0 if own_targets[0].is_empty() else 1
-    if not values or sides[lacking].get_column("reached").any():  # success decides
-        return JudgedPair(*sides)
-    text = f"{'AB'[lacking]} has no target, {'BA'[lacking]}'s is {_values_text(values)}"
-    logged = rows[lacking].join(sides[lacking].lazy(), on=RUN, how="semi").select("metric")
-    if not set(values) <= set(logged.collect()["metric"]):
-        return JudgedPair(*sides, NOT_COMPARABLE, f"{text}, of which {'AB'[lacking]} logs nothing")
-    return _by_strictest_target(sides, rows, own_targets[1 - lacking], text)
-
-
-def _by_strictest_target(
-    sides: tuple[pl.DataFrame, pl.DataFrame],
-    rows: tuple[pl.LazyFrame, pl.LazyFrame],
-    own_targets: pl.DataFrame,
-    text: str,
-) -> JudgedPair:
-    for candidate in _strictest_first(own_targets):
-        anew = [_judge_again(*each, candidate) for each in zip(sides, rows, strict=True)]
-        if all(_all_still_reach(before, now) for before, now in zip(sides, anew, strict=True)):
+    if values_a and values_b:
+        text_a, text_b = _values_text(values_a), _values_text(values_b)
+        if set(values_a) != set(values_b):
+            text = f"A's target is {text_a}, B's is {text_b}"
+            return *sides, NOT_COMPARABLE, text
+        if all(_are_equal([*values_a[metric], *values_b[metric]]) for metric in values_a):
+            return *sides, None, ""
+        text, targets_of_runs = f"A's target is {text_a}, B's {text_b}", pl.concat(own_targets)
+    else:
+        lacking, values = 0 if own_targets[0].is_empty() else 1, values_a or values_b
+        if not values or sides[lacking]["reached"].any():  # success decides
+            return *sides, None, ""
+        name, other = "AB"[lacking], "BA"[lacking]
+        text = f"{name} has no target, {other}'s is {_values_text(values)}"
+        logged = rows[lacking].join(sides[lacking].lazy(), on=RUN, how="semi").select("metric")
+        if not set(values) <= set(logged.collect()["metric"]):
+            return *sides, NOT_COMPARABLE, f"{text}, of which {name} logs nothing"
+        targets_of_runs = own_targets[1 - lacking]
+    for candidate in _strictest_first(targets_of_runs):
+        if (anew := _judge_again(sides, rows, candidate)) is not None:
             at = ", ".join(f"{target.metric} {target.value:g}" for target in candidate)
-            return JudgedPair(anew[0], anew[1], None, f"{text}; both are compared at {at}")
+            return *anew, None, f"{text}; both are compared at {at}"
     text += "; the evaluations do not allow a common target"
-    return JudgedPair(*sides, NOT_COMPARABLE, text)
+    return *sides, NOT_COMPARABLE, text
 
 
 def _are_equal(values: Sequence[float]) -> bool:
@@ -151,26 +124,29 @@ def _strictest_first(own_targets: pl.DataFrame) -> Iterator[tuple[UserTarget, ..
 
 
 def _judge_again(
-    runs: pl.DataFrame, rows: pl.LazyFrame, candidate: Sequence[UserTarget]
-) -> pl.DataFrame:
-    order = runs.select(RUN)
-    mine = rows.join(order.lazy(), on=RUN, how="semi", maintain_order="left")
-    anew = axis.on(time_to_target.runs(mine, candidate), axis.of(runs))
-    return order.join(anew, on=RUN, how="left", maintain_order="left")
-
-
-def _all_still_reach(before: pl.DataFrame, now: pl.DataFrame) -> bool:
-    """Return whether every run that reached its own target also reaches the other."""
-    reached = now.get_column("reached").fill_null(value=False)
-    known = ~reached | now.get_column("tta_seconds").is_not_null()
-    return bool(((reached | ~before.get_column("reached")) & known).all())
+    sides: Sequence[pl.DataFrame], rows: Sequence[pl.LazyFrame], candidate: Sequence[UserTarget]
+) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+    """Return both sides by other targets, None if a run that reached its own is not seen to."""
+    anew = []
+    for runs, evaluations in zip(sides, rows, strict=True):
+        order = runs.select(RUN)
+        mine = evaluations.join(order.lazy(), on=RUN, how="semi", maintain_order="left")
+        now = axis.on(time_to_target.runs(mine, candidate), axis.of(runs))
+        now = order.join(now, on=RUN, how="left", maintain_order="left")
+        reached = now["reached"].fill_null(value=False)
+        known = ~reached | now["tta_seconds"].is_not_null()
+        if not ((reached | ~runs["reached"]) & known).all():
+            return None
+        anew.append(now)
+    return anew[0], anew[1]
 
 
 def remark(differing: Sequence[tuple[str, str]]) -> Iterator[Note]:
-    """Yield notes on groups whose sides have different targets."""
+    """Yield a note on the groups, each a name and a text, whose sides have different targets."""
     groups: dict[str, list[str]] = {}
     for name, text in differing:
-        groups.setdefault(text, []).append(name)
+        if text:
+            groups.setdefault(text, []).append(name)
     if groups:
         each = [f"{text} ({units.join_names(names)})" for text, names in groups.items()]
         yield note("targets_differ", groups=each)

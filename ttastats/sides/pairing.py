@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal
 
@@ -140,7 +139,7 @@ def _benchmark_keys(sides: Sequence[Side]) -> tuple[str, ...]:
     """Return the keys of a benchmark, without suite and round if the sides differ in them."""
     keys = []
     for name in BENCHMARK:
-        values = [side.runs.get_column(name).unique().to_list() for side in sides]
+        values = [side.runs[name].unique().to_list() for side in sides]
         differ = any(each != values[0] for each in values)
         if name == "benchmark" or not differ or any(len(each) != 1 for each in values):
             keys.append(name)
@@ -170,7 +169,7 @@ def _match_groups(
             columns |= set(compared)
             groups += [Pair(named, *runs) for runs in alike]
             alone += [
-                Alone({**named, **dict(zip(compared, setup, strict=True))}, side, runs.height)
+                Alone(named | dict(zip(compared, setup, strict=True)), side, runs.height)
                 for side, setup, runs in rest
             ]
         else:
@@ -188,22 +187,33 @@ def _make_pairing(
 ) -> Pairing:
     if not groups:
         raise _no_pairs_error(baseline, other, alone, keys)
+    every = [group.keys for group in (*groups, *alone)]
+    # Without a suite and round that all share.
+    same = {name for name in ("suite", "round") if len({keys.get(name) for keys in every}) == 1}
+
+    def short(keys: Keys) -> str:
+        return name_of({name: value for name, value in keys.items() if name not in same})
+
     both = shared_contents(baseline.runs, other.runs)
-    named = [
-        replace(
-            pair,
-            keys={**pair.keys, **{name: setups.common(pair.a, pair.b, name) for name in extra}},
-        )
-        for pair in groups
-    ]
-    sides = (baseline, other)
-    judge: _Judge = common_target.JudgedPair
+    rows, own_targets = (baseline.evaluations, other.evaluations), None
     if not (baseline.targets or other.targets or baseline.at_budget):
-        known_a, known_b = (common_target.targets(each.evaluations, each.runs) for each in sides)
-        rows = (baseline.evaluations, other.evaluations)
-        judge = partial(common_target.judge, known=(known_a, known_b), rows=rows)
-    made = [_make_pair(group, both, judge) for group in named]
-    pairs = tuple(pair for pair, _ in made)
+        own_targets = [
+            common_target.targets(side.evaluations, side.runs) for side in (baseline, other)
+        ]
+    pairs, by_name, differ = [], [], []
+    for group in groups:
+        keys_of_setup = {name: setups.common(group.a, group.b, name) for name in extra}
+        a, b = (counted(without_contents(runs, both)) for runs in (group.a, group.b))
+        unavailable, difference = None, ""
+        if a.is_empty() or b.is_empty():
+            a, b, unavailable = counted(group.a), counted(group.b), SAME_RUNS
+        elif own_targets is not None:
+            a, b, unavailable, difference = common_target.judge((a, b), own_targets, rows)
+        flags = ("targets_differ",) if difference else ()
+        pairs.append(Pair({**group.keys, **keys_of_setup}, a, b, unavailable, flags))
+        name = short(pairs[-1].keys)
+        by_name.append((name, group.a, group.b))
+        differ.append((name, difference))
     if all(pair.unavailable == SAME_RUNS for pair in pairs):
         raise TtastatsError(
             f"{baseline.label} and {other.label} contain the same runs: "
@@ -211,55 +221,34 @@ def _make_pairing(
             remedy="Give other runs, or select two parts of one file: --a 'system=...' --b "
             "'system=...'",
         )
-    every = [*(group.keys for group in named), *(group.keys for group in alone)]
-    # Without a suite and round that all share.
-    same = {name for name in ("suite", "round") if len({keys.get(name) for keys in every}) == 1}
-
-    def short(keys: Keys) -> str:
-        return name_of({name: value for name, value in keys.items() if name not in same})
-
-    alone = [replace(group, short=short(group.keys)) for group in alone]
-    by_name = [(short(group.keys), group.a, group.b) for group in named]
-    differ = [(pair[0], text) for pair, (_, text) in zip(by_name, made, strict=True) if text]
-    notes = shared_notes(by_name, both), setups.remarks(by_name), common_target.remark(differ)
+    remarks = shared_notes(by_name, both), setups.remarks(by_name), common_target.remark(differ)
     partnered = (
         pl.concat(
             [
                 without_contents(runs, both).with_columns(pair=pl.lit(number))
-                for number, runs in enumerate(parts)
+                for number, runs in enumerate(runs_of_side)
             ],
             how="vertical_relaxed",
         )
-        for parts in zip(*((group.a, group.b) for group in named), strict=True)
+        for runs_of_side in ([group.a for group in groups], [group.b for group in groups])
     )
-    titles = _common_title(baseline.runs, other.runs, keys)
-    remarks = tuple(chain.from_iterable(notes))
-    return Pairing(pairs, tuple(alone), (*keys, *extra), remarks, *titles, *partnered)
-
-
-def _make_pair(group: Pair, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
-    """Return a pair, and in words how its targets differ."""
-    a, b = (counted(without_contents(runs, both)) for runs in (group.a, group.b))
-    if a.is_empty() or b.is_empty():
-        return Pair(group.keys, counted(group.a), counted(group.b), SAME_RUNS), ""
-    judged = judge(a, b)
-    flags = ("targets_differ",) if judged.difference else ()
-    return Pair(group.keys, judged.a, judged.b, judged.unavailable, flags), judged.difference
-
-
-_Judge = Callable[[Runs, Runs], common_target.JudgedPair]
+    return Pairing(
+        tuple(pairs),
+        tuple(replace(group, short=short(group.keys)) for group in alone),
+        (*keys, *extra),
+        tuple(chain.from_iterable(remarks)),
+        *_common_title(baseline.runs, other.runs, keys),
+        *partnered,
+    )
 
 
 def _common_title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
-    """Return the suite and round of both sides, and those in which they differ, if no keys.
-
-    Of what a side has several there is nothing to say in a line.
-    """
+    """Return the suite and round of both sides, and those in which they differ, if no keys."""
     shared, apart = [], []
-    for name in BENCHMARK:
-        if name in keys or name == "benchmark":
+    for name in ("suite", "round"):
+        if name in keys:
             continue
-        ours, theirs = (runs.get_column(name).unique().to_list() for runs in (a, b))
+        ours, theirs = (runs[name].unique().to_list() for runs in (a, b))
         if ours == theirs and len(ours) == 1:
             shared.append(ours[0])
         elif len(ours) == len(theirs) == 1:
@@ -272,14 +261,12 @@ def _common_title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
 def _no_pairs_error(
     baseline: Side, other: Side, alone: Sequence[Alone], keys: Sequence[str]
 ) -> TtastatsError:
-
-    def groups(side: str) -> str:
-        names = [group.name for group in chosen if group.side == side]
-        return units.join_names(names, 5) or "no runs"
-
     by_setup = [group for group in alone if set(group.keys) - set(keys)]
-    chosen = by_setup or alone
-    has = f"{baseline.label} has {groups('a')}; {other.label} has {groups('b')}"
+    of_a, of_b = (
+        units.join_names([each.name for each in by_setup or alone if each.side == side], 5)
+        for side in "ab"
+    )
+    has = f"{baseline.label} has {of_a or 'no runs'}; {other.label} has {of_b or 'no runs'}"
     if by_setup:
         return TtastatsError(
             f"no runs with the same number of accelerators and the same hardware: {has}",
@@ -315,16 +302,16 @@ def shared_notes(
 ) -> Iterator[Note]:
     """Yield a note on runs that both sides of some groups share."""
     of_both = _CONTENT.is_in(both.implode())
-    counts: dict[int, int] = {}
-    logs: list[str] = []
-    for place, (_, a, b) in enumerate(groups):
+    counts: list[int] = []
+    names, logs = [], []
+    for name, a, b in groups:
         runs = pl.concat([a, b], how="diagonal_relaxed").filter(of_both)
         if not runs.is_empty():
-            counts[place] = runs.select(_CONTENT).to_series().n_unique()
+            counts.append(runs.select(_CONTENT).n_unique())
+            names.append(f"{name} {counts[-1]}")
             logs.extend(runs["source"])
     if counts:
-        names = [f"{groups[place][0]} {n}" for place, n in counts.items()]
-        yield note("shared_runs", n=sum(counts.values()), names=names, example=min(logs))
+        yield note("shared_runs", n=sum(counts), names=names, example=min(logs))
 
 
 def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:

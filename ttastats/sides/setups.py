@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import operator
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import chain, combinations, product
+from itertools import combinations, product
 from typing import Any, Literal
 
 import polars as pl
@@ -19,7 +20,6 @@ COLUMNS = ("accelerators", "hardware")
 
 Value = int | str | None
 Key = tuple[Value, ...]
-
 
 #: Runs of A and of B whose setups agree; and, without a partner, side, setup and runs.
 Alike = list[tuple[pl.DataFrame, pl.DataFrame]]
@@ -40,17 +40,27 @@ def match(a: pl.DataFrame, b: pl.DataFrame) -> tuple[tuple[str, ...], Alike, Res
     parts_a, parts_b = (
         {key: part.drop(added) for key, part in runs_by(runs, names).items()} for runs in (a, b)
     )
-    partner = _setup_partners(list(parts_a), list(parts_b), columns)
+    # B's setup for each of A's: the equal one, or the only compatible one.
+    partner = {key: key for key in parts_a if key in parts_b}
+    agree = [same if name == "hardware" else operator.eq for name in columns]
+    agreeing = [
+        (x, y)
+        for x, y in product(parts_a, parts_b)
+        if x not in partner and y not in partner
+        and all(test(*pair) for test, *pair in zip(agree, x, y, strict=True))
+    ]  # fmt: skip
+    of_a, of_b = (Counter(pair[side] for pair in agreeing) for side in (0, 1))
+    partner |= {x: y for x, y in agreeing if of_a[x] == of_b[y] == 1}
     alike = [(parts_a[key], parts_b[partner[key]]) for key in parts_a if key in partner]
     rest: Rest = [("a", key, runs) for key, runs in parts_a.items() if key not in partner]
     taken = set(partner.values())
-    rest.extend(("b", key, runs) for key, runs in parts_b.items() if key not in taken)
+    rest += [("b", key, runs) for key, runs in parts_b.items() if key not in taken]
     return columns, alike, rest
 
 
 def values(runs: pl.DataFrame, column: str) -> tuple[Value, ...]:
     """Return the values of a setup column, unknown last."""
-    names = runs.get_column(column)
+    names = runs[column]
     if 0 < names.null_count() < names.len():  # else there is nothing to complete, or nothing known
         names = runs.select(_entry_value(column)).to_series()
     return tuple(names.unique().sort(nulls_last=True))
@@ -98,23 +108,6 @@ def runs_by(runs: pl.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], pl
     return dict(iter(ordered.group_by(keys, maintain_order=True)))
 
 
-def _setup_partners(a: Sequence[Key], b: Sequence[Key], columns: Sequence[str]) -> dict[Key, Key]:
-    """Return B's setup for each of A's: the equal one, or the only compatible one."""
-    partners = {key: key for key in a if key in b}
-    left_a = [key for key in a if key not in partners]
-    left_b = [key for key in b if key not in partners]
-    agree = [same if name == "hardware" else operator.eq for name in columns]
-    agreeing = [
-        (x, y)
-        for x, y in product(left_a, left_b)
-        if all(test(*pair) for test, *pair in zip(agree, x, y, strict=True))
-    ]
-    count = dict.fromkeys(chain(left_a, left_b), 0)
-    for key in chain.from_iterable(agreeing):
-        count[key] += 1
-    return partners | {x: y for x, y in agreeing if count[x] == count[y] == 1}
-
-
 def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
     """Return the value both sides have in a column; None if unknown, mixed or different.
 
@@ -124,7 +117,9 @@ def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
     if column == "hardware":
         names = [str(name) for name in distinct if name is not None]
         return (
-            max(names, key=lambda name: (len(name), name)) if names and _one_name(names) else None
+            max(names, key=lambda name: (len(name), name), default=None)
+            if _one_name(names)
+            else None
         )
     return next(iter(distinct)) if len(distinct) == 1 else None
 
@@ -153,12 +148,11 @@ def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterato
             by_pair: dict[str, list[str]] = {}  # DGX-2 vs DGX-2H, of which groups if not of all
             for name, value_a, value_b in apart:
                 by_pair.setdefault(f"{value_a} vs {value_b}", []).append(name)
-            text = "; ".join(
-                f"{pair} ({units.join_names(names)})" for pair, names in by_pair.items()
-            )
+            texts = [f"{pair} ({units.join_names(names)})" for pair, names in by_pair.items()]
             if len(by_pair) == 1 and len(apart) == len(groups):
-                (text,) = by_pair
-            yield Note(f"{column}_differ", wording("setup_differs", column=column, how=text))
+                texts = [*by_pair]
+            how = "; ".join(texts)
+            yield Note(f"{column}_differ", wording("setup_differs", column=column, how=how))
         names = dict.fromkeys(
             f"{value_a} and {value_b}"
             for _, value_a, value_b in renamed

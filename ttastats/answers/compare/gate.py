@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.answers.compare.rows import CompareRow, QualitiesRow, TimesRow, rows_of
@@ -21,9 +21,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.report.cells import Finding, Gate, Outcome
 from ttastats.report.grouping import row_names
-from ttastats.sides import contrast
-from ttastats.sides.contrast import NOT_JUDGED, TimesContrast, no_verdict
-from ttastats.sides.options import Options
+from ttastats.stats.multiplicity import adjust_p_values
 from ttastats.stats.outcomes import fails_more_p
 from ttastats.stats.power import runs_needed
 from ttastats.stats.results import Verdict
@@ -111,9 +109,8 @@ def judged(report: Report, rules: Sequence[Requirement], confidence: float = 0.9
     ]
     gated: list[CompareRow] = []
     names = row_names(rows, report.by)
-    for name, row, failures in zip(
-        names, rows, _failures_by_row(names, rows, rules, alpha), strict=True
-    ):
+    failures = _failures_by_row(names, rows, rules, alpha)
+    for name, row, failed in zip(names, rows, failures, strict=True):
         each: list[Finding] = []
         for rule in rules:
             if isinstance(row, QualitiesRow):
@@ -121,10 +118,10 @@ def judged(report: Report, rules: Sequence[Requirement], confidence: float = 0.9
             else:
                 each += _time_findings(name, row, rule, alpha)
         if not any(finding.code == "never_reached" for finding in each):
-            each += failures
+            each += failed
         outcomes = {finding.outcome for finding in each}
         worst = next((word for word in ("failed", "undecided") if word in outcomes), "passed")
-        gated.append(structs.replace(row, gate=worst))
+        gated.append(replace(row, gate=worst))
         findings += each
     gate = Gate(tuple(map(str, rules)), tuple(findings))
     return dataclasses.replace(report, records=tuple(gated), gate=gate)
@@ -138,48 +135,28 @@ def _failures_by_row(
     A log that could not be read and a run that is missing are taken for failures: a run that
     crashes early leaves no more. The p are adjusted for the number of rows (Holm).
     """
-    options, tests = Options(confidence=1 - alpha), []
-    for row in rows:
-        a, b = _failed_of_side(row, "a"), _failed_of_side(row, "b")
-        test = TimesContrast({}, a, b, estimand="fraction", verdict=no_verdict("no runs", options))
-        if a.n and b.n:
-            p_value = fails_more_p(a.n_reached, a.n, b.n_reached, b.n)
-            test = replace(test, p_value=p_value, verdict=NOT_JUDGED)
-        tests.append(test)
-    for name, row, test in zip(names, rows, contrast.judged(tests, options), strict=True):
+    sides = [(_failed_of_side(row, "a"), _failed_of_side(row, "b")) for row in rows]
+    tests = [
+        fails_more_p(n_a - failed_a, n_a, n_b - failed_b, n_b) if n_a and n_b else None
+        for (failed_a, n_a, _), (failed_b, n_b, _) in sides
+    ]
+    for name, row, (a, b), p in zip(names, rows, sides, adjust_p_values(tests), strict=True):
         what = "runs without a value" if row.estimand == "quality" else "failed runs"
-        text, about = f"{what}: A {test.a}, B {test.b}", (name, row.benchmark, row.b)
-        if not (test.a.failed or test.b.failed):
+        text, about = f"{what}: A {a[2]}, B {b[2]}", (name, row.benchmark, row.b)
+        if not (a[0] or b[0]):
             yield []
-        elif test.verdict.word is not Verdict.SLOWER:
+        elif p is None or p >= alpha:
             yield [Finding(str(rules[0]), *about, "passed", "failed_runs", text)]
         else:
-            text += f"; B has more than by chance (one-sided p = {test.p_adjusted:.2g})"
+            text += f"; B has more than by chance (one-sided p = {p:.2g})"
             yield [Finding(str(each), *about, "failed", "fails_more", text) for each in rules]
 
 
-class _Failed(Struct, frozen=True):
-    """How many of all runs of a side failed, and of these how many left no log that can be read."""
+def _failed_of_side(row: CompareRow, side: str) -> tuple[int, int, str]:
+    """Return how many runs of a side failed, of how many, and both in words, with reasons.
 
-    failed: int
-    n: int
-    without_log: int
-    why: str | None
-
-    @property
-    def n_reached(self) -> int:
-        """Return the number of runs that did not fail."""
-        return self.n - self.failed
-
-    def __str__(self) -> str:
-        """Return `8 of 10 (8 RuntimeError: CUDA out of memory)`."""
-        logs = f"{self.without_log} without a readable log" if self.without_log else None
-        why = ", ".join(filter(None, (self.why, logs)))
-        return f"{self.failed} of {self.n}{f' ({why})' if why else ''}"
-
-
-def _failed_of_side(row: CompareRow, side: str) -> _Failed:
-    """Return the failed runs of a side; at a budget, those without a value."""
+    At a budget, runs without a value failed.
+    """
     n, lost = row.get(f"n_{side}"), row.lost_a if side == "a" else row.lost_b
     absent = lost.get(f"rejected_logs_{side}") + lost.get(f"missing_runs_{side}")
     if isinstance(row, QualitiesRow):  # `n` counts the runs with a value
@@ -187,12 +164,15 @@ def _failed_of_side(row: CompareRow, side: str) -> _Failed:
         n += failed
     else:
         failed = n - row.get(f"reached_{side}")
-    return _Failed(failed + absent, n + absent, absent, row.get(f"exceptions_{side}"))
+    logs = f"{absent} without a readable log" if absent else None
+    why = ", ".join(filter(None, (row.get(f"exceptions_{side}"), logs)))
+    failed, n = failed + absent, n + absent
+    return failed, n, f"{failed} of {n}{f' ({why})' if why else ''}"
 
 
 def _quality_findings(name: str, row: QualitiesRow, rule: Requirement) -> Iterator[Finding]:
     low, high = row.worse_by_low, row.worse_by_high
-    about, allowed = ((str(rule), name, row.benchmark, row.b), f"{rule.written} is allowed")
+    about, allowed = (str(rule), name, row.benchmark, row.b), f"{rule.written} is allowed"
     if low is None or high is None or row.word is Verdict.UNAVAILABLE or row.missing_b:
         why = "runs missing" if row.missing_b else row.why
         yield Finding(*about, "failed", "not_judged", f"cannot be judged ({why})")
