@@ -8,7 +8,6 @@ from typing import Unpack
 
 from ttastats.api.tables import answered
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.outcomes.budget import END
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
 from ttastats.sides import question
@@ -47,7 +46,7 @@ def summary(
     from ttastats.answers import rank as rank_report  # scipy costs start-up time
 
     what = Question(**keywords)
-    (side,) = question.sides([source], what, what.budget, of_answer=True)
+    (side,) = question.sides([source], what, of_answer=True)
     report = answered(summarised(side, what, ddof, confidence, dots=dots), side)
     return rank_report.shown(report, sort=sort, top=top, confidence=confidence)
 
@@ -353,19 +352,24 @@ def claim(
         "--quality",
         "Add --quality 'val_loss <= 3.28', --seconds '<= 80' or --steps '<= 3325'.",
     )
-    budget = what.budget or (None if threshold is None else END)
     noise = None
     if prior is not None:
         raise_if(threshold is not None, "--prior is for --seconds and --steps", "--prior",
                   "Remove it: noise of qualities is given by --sigma.")  # fmt: skip
         noise = question.earlier_runs(prior, what)
     try:
-        (side,) = question.sides([source], what, budget)
+        (side,) = question.sides([source], what)
     except TtastatsError as error:
         raise question.error_about_claim(error) if threshold is not None else error from None
     keys = question.group_keys(what.by, ENTRY, side)
     report = claim_report.report(
-        side.runs, keys, threshold=threshold, limits=limits, budget=budget, rules=rules, prior=noise
+        side.runs,
+        keys,
+        threshold=threshold,
+        limits=limits,
+        budget=what.budget,
+        rules=rules,
+        prior=noise,
     )
     return answered(report, side)
 
@@ -393,7 +397,7 @@ def targets(
     choices = question.sides(sources, what)
     for side in choices if metric else ():
         expect_metric(side.rows, metric or "", "--metric")
-    sides = question.as_sides(choices, what, question.side_names(choices, names))
+    sides = question.as_sides(choices, what, names)
     keys = question.group_keys(what.by, ENTRY if b is None else BENCHMARK, choices[0])
     # Qualities of two benchmarks have no order; of one table no round is mixed with another.
     always = BENCHMARK if b is None else ("benchmark",)

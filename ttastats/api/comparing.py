@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
@@ -20,6 +21,7 @@ from ttastats.sides.options import ComparedAt, Options, View, refuse_excluded, s
 from ttastats.sides.question import Question, Source, takes
 
 if TYPE_CHECKING:
+    from ttastats.answers.compare.gate import Requirement
     from ttastats.sides.pairing import Side
     from ttastats.traces.answers import By
 
@@ -84,13 +86,13 @@ def compare(
         view = replace(view or View(), same=True)
     noise = None if prior is None else question.earlier_runs(prior, what)
     by_sets = replace(what, by=(), labels=()) if of_one_table else what
-    judge = judge_of(by_sets, (fail_on, require), also, block, profiles, noise)
+    conditions = conditions_of(by_sets, fail_on, require)
     names = question.short_labels(sources, by_sets.labels)
-    choices = question.sides(sources, by_sets, what.budget, of_answer=True)
+    choices = question.sides(sources, by_sets, of_answer=True)
     if of_one_table:
         names, choices = question.split_into_sets(choices[0], what.by, what.labels)
-    names = question.side_names(choices, names)
-    report = judge(question.as_sides(choices, by_sets, names), view)
+    sides = question.as_sides(choices, by_sets, names)
+    report = judged_sides(sides, by_sets, conditions, view, also, block, profiles, noise)
     if same:
         from ttastats.answers.compare.same import of_one_setup  # scipy costs start-up time
 
@@ -98,53 +100,44 @@ def compare(
     return answered(report, *choices)
 
 
-def judge_of(
+def conditions_of(what: Question, fail_on: str, require: str) -> tuple[Requirement, ...]:
+    """Return the conditions of a gate, which are read before any file, as is a plan of looks."""
+    from ttastats.answers.compare import gate
+    from ttastats.sides import comparison  # scipy costs start-up time
+
+    comparison.check_plan(what.options.max_runs if what.options else None)
+    return gate.conditions(fail_on, require, gate.QUALITIES if what.budget else gate.TIMES)
+
+
+def judged_sides(
+    sides: Sequence[Side],
     what: Question,
-    gates: tuple[str, str],
+    conditions: Sequence[Requirement],
+    view: View | None = None,
     also: Sequence[str] = (),
     block: Sequence[str] = (),
     profiles: tuple[Profiles, Profiles] | None = None,
     prior: pl.DataFrame | None = None,
-) -> Callable[[Sequence[Side], View | None], Report]:
-    """Return a function that compares sides and judges the gates."""
+) -> Report:
+    """Return the comparison of sides with the first, judged by the conditions of a gate."""
     from ttastats.answers.compare import compare as compare_report
-    from ttastats.answers.compare import gate
-    from ttastats.sides import comparison  # scipy costs start-up time
+    from ttastats.answers.compare import gate  # scipy costs start-up time
 
-    options, budget = what.options or Options(), what.budget
-    comparison.check_plan(options.max_runs)
-    if budget is not None:
-        requirements = gate.conditions(*gates, gate.QUALITIES)
+    options, (baseline, *others) = what.options or Options(), sides
+    if (budget := what.budget) is not None:
         unit = axis.by_clock(what.unit, what.clock)
-        return lambda sides, view: gate.judged(
-            compare_report.of_qualities(
-                sides[0], sides[1:], budget, what.by, options, view,
-                pool=what.pool, unit=unit, block=block,
-            ),
-            requirements,
-            options.confidence,
-        )  # fmt: skip
-    conditions = gate.conditions(*gates)
-
-    def judged(sides: Sequence[Side], view: View | None) -> Report:
-        for side in sides:
-            for metric in also:
-                expect_metric(side.evaluations, metric, "--also")
-        report = compare_report.of_times(
-            sides[0],
-            sides[1:],
-            what.by,
-            options,
-            view,
-            pool=what.pool,
-            also=also,
-            block=block,
-            prior=prior,
-            profiles=_profile_rows(*profiles) if profiles else (),
+        report = compare_report.of_qualities(
+            baseline, others, budget, what.by, options, view, pool=what.pool, unit=unit, block=block
         )
-        return gate.judged(report, conditions, options.confidence)
-
-    return judged
+    else:
+        for side, metric in product(sides, also):
+            expect_metric(side.evaluations, metric, "--also")
+        rows = _profile_rows(*profiles) if profiles else ()
+        report = compare_report.of_times(
+            baseline, others, what.by, options, view,
+            pool=what.pool, also=also, block=block, prior=prior, profiles=rows,
+        )  # fmt: skip
+    return gate.judged(report, conditions, options.confidence)
 
 
 def compare_profiles(

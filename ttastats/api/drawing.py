@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from msgspec.structs import replace
 
 from ttastats.api.answers import summarised
-from ttastats.api.comparing import judge_of
+from ttastats.api.comparing import conditions_of, judged_sides
 from ttastats.api.tables import answered
 from ttastats.base.errors import raise_if
 from ttastats.outcomes.target import expect_metric
@@ -112,22 +112,21 @@ def html_report(
     what = Question(**keywords)
     options, also = what.options or Options(), several(also)
     refuse_excluded(options, what.budget, also)
-    judge = judge_of(what, (fail_on, require), also)
+    conditions = conditions_of(what, fail_on, require)
     if output is not None:
         place.expect_page_path(
             Path(output), [path for source in sources for path in question.files(source)]
         )
     names = question.short_labels(sources, what.labels)
-    choices = question.sides(sources, what, what.budget)
+    choices = question.sides(sources, what)
     names = question.side_names(choices, names)
     short = shorten_names(names, _LONGEST_LABEL) or {}  # sentences repeat them
     made = _chosen_material(choices, what, [short.get(name, name) for name in names])
     runs = [side.runs for side in choices]
-    answer = (
-        judge(made.sides, None)
-        if made.compares
-        else summarised(choices[0], what, options.ddof, options.confidence)
-    )
+    if made.compares:
+        answer = judged_sides(made.sides, what, conditions, also=also)
+    else:
+        answer = summarised(choices[0], what, options.ddof, options.confidence)
     answer = answered(answer, *choices)
     page = document.make_page(
         content.page_content(
@@ -159,12 +158,11 @@ def material(*sources: Source, metric: str = "", **keywords: Unpack[Compared]) -
     choices = question.sides(sources, what)
     for side in choices if metric else ():
         expect_metric(side.rows, metric, "--metric", of_training=True)
-    made = _chosen_material(choices, what, question.side_names(choices, names))
-    return replace(made, metric=metric)
+    return replace(_chosen_material(choices, what, names), metric=metric)
 
 
-def _chosen_material(choices: Sequence[Chosen], what: Question, labels: Sequence[str]) -> Material:
+def _chosen_material(choices: Sequence[Chosen], what: Question, names: Sequence[str]) -> Material:
     from ttastats.output.plots.material import make_material  # scipy costs start-up time
 
-    sides = question.as_sides(choices, what, labels)
+    sides = question.as_sides(choices, what, names)
     return make_material(sides, what.by, what.options, pool=what.pool)

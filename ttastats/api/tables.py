@@ -84,7 +84,7 @@ def runs(
     if (budget := what.budget) is not None:
         from ttastats.answers import qualities  # scipy costs start-up time
 
-        (at,) = question.sides([source], what, budget)
+        (at,) = question.sides([source], what)
         return answered(qualities.of_runs(at.runs, budget), at)
     side = chosen(source, where, target, by_evaluation=True)
     return answered(runs_report.report(side.runs), side)

@@ -59,25 +59,26 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
     One that is `unavailable`, or that no outcome could decide, is no test: it takes no part in
     the adjustment of the others.
     """
-    options = options or Options()
-    comparisons = judged([_compare_pair(pair, options) for pair in pairs], options, options.margin)
+    options, measured_pairs = options or Options(), []
+    for pair in pairs:
+        axis = axes.of(pair.a)
+        unit, column = axis.progress or common_progress(pair.a, pair.b)
+        a, b = (
+            side(runs, unit, column, ddof=options.ddof, confidence=options.confidence)
+            for runs in (pair.a, pair.b)
+        )
+        base = Comparison(pair.keys, a, b, axis, progress_unit=unit)
+        if (why := pair.unavailable) is None:
+            base = measured(base, options)
+        else:
+            verdict = Decision(Verdict.UNAVAILABLE, why, options.margin, reason=why)
+            by_block = _log_ratios_by_block(a.outcomes, b.outcomes)
+            base = replace(base, by_block=by_block, verdict=verdict)
+        measured_pairs.append(base)
+    comparisons = judged(measured_pairs, options, options.margin)
     alpha = 1 - options.confidence
     tests = sum(each.p_adjusted is not None and each.p_adjusted >= alpha for each in comparisons)
     return tuple(replace(each, plan=_power_plan(each, tests, options)) for each in comparisons)
-
-
-def _compare_pair(pair: Pair, options: Options) -> Comparison:
-    axis = axes.of(pair.a)
-    unit, column = axis.progress or common_progress(pair.a, pair.b)
-    a, b = (
-        side(runs, unit, column, ddof=options.ddof, confidence=options.confidence)
-        for runs in (pair.a, pair.b)
-    )
-    base = Comparison(pair.keys, a, b, axis, progress_unit=unit)
-    if (why := pair.unavailable) is None:
-        return measured(base, options)
-    verdict = Decision(Verdict.UNAVAILABLE, why, options.margin, reason=why)
-    return replace(base, by_block=_log_ratios_by_block(a.outcomes, b.outcomes), verdict=verdict)
 
 
 def measured(base: Comparison, options: Options, *, brief: bool = False) -> Comparison:
@@ -114,10 +115,9 @@ def measured(base: Comparison, options: Options, *, brief: bool = False) -> Comp
 
 
 def _compare_at_look(base: Comparison, most: int, options: Options) -> Comparison:
-    """Return the comparison at a look of a plan; undecided if the plan has no such look.
+    """Return the comparison at a look of a plan, without what the look cannot answer for.
 
-    What the look cannot answer for is left out: a second test, the fractions and how many runs a
-    fixed plan would take.
+    It is undecided if the plan has no such look.
     """
     look = plan_look(base.a, base.b, most)
     if isinstance(look, str):
@@ -150,13 +150,13 @@ def _add_speedup(base: Comparison, options: Options, *, brief: bool) -> Comparis
         base = _compare_epoch_times(base, options)
         if base.speedup is not None:
             return base
-    times = speedup_of(a, b, a.outcomes, b.outcomes, options)
-    succeeded = a.all_reached and b.all_reached
-    if succeeded and not brief:
-        other: Mean = "mean" if options.estimand == "geomean" else "geomean"
+    times, estimand = speedup_of(a, b, a.outcomes, b.outcomes, options), options.estimand
+    if not (a.all_reached and b.all_reached):
+        return _add_tests(base, a.outcomes, b.outcomes, "ert", times, options, brief=brief)
+    if not brief:
+        other: Mean = "mean" if estimand == "geomean" else "geomean"
         ratio = ratio_between(a.outcomes, b.outcomes, estimand=other, confidence=options.confidence)
         base = replace(base, other_mean=ratio)
-    estimand: Estimand = options.estimand if succeeded else "ert"
     return _add_tests(base, a.outcomes, b.outcomes, estimand, times, options, brief=brief)
 
 
@@ -284,11 +284,7 @@ def _run_flags(base: Comparison) -> Iterator[Flag]:
 
 
 def _power_plan(comparison: Comparison, tests: int, options: Options) -> PowerPlan | None:
-    """Return the runs needed to detect such a speedup, planned from the spread of the runs.
-
-    A claim has to hold among all `tests` that are not decided yet, as Holm's step-down asks, and
-    for epochs not seen.
-    """
+    """Return a plan from the spread of the runs; a claim has to hold among all open `tests`."""
     speedup, a, b = comparison.speedup, comparison.a, comparison.b
     n = min(a.n, b.n)
     if speedup is None or speedup.look is not None or n < 2 or a.pooled or b.pooled:
@@ -314,14 +310,15 @@ def _speedup_parts(base: Comparison, options: Options) -> Parts | None:
         return None
     per_a, per_b = a.times / a.progress, b.times / b.progress
 
-    def ratio(x: Floats, y: Floats) -> Ratio:
-        sides = []
-        for values, runs in ((x, a.outcomes), (y, b.outcomes)):
-            clusters, blocks = (
-                None if each is None else each[runs.reached]
-                for each in (runs.clusters, runs.blocks)
+    def ratio(of_a: Floats, of_b: Floats) -> Ratio:
+        sides = [
+            make_outcomes(
+                values,
+                clusters=None if runs.clusters is None else runs.clusters[runs.reached],
+                blocks=None if runs.blocks is None else runs.blocks[runs.reached],
             )
-            sides.append(make_outcomes(values, clusters=clusters, blocks=blocks))
+            for values, runs in ((of_a, a.outcomes), (of_b, b.outcomes))
+        ]
         return ratio_between(*sides, estimand=options.estimand, confidence=options.confidence)
 
     cvs = coefficient_of_variation(per_a), coefficient_of_variation(per_b)

@@ -192,36 +192,26 @@ def judged(
         times = [c.speedup if isinstance(c, TimesContrast) else None for c in contrasts]
         waiting = times.count(None) if options.max_runs is not None else 0
         bounds = margin_bounds(times, margin, waiting)
-    return tuple(
-        _judge_one(each, p, within, options, margin) if each.verdict is NOT_JUDGED else each
-        for each, p, within in zip(
-            contrasts, adjust_p_values(known, fdr=options.fdr), bounds, strict=True
+    p_values = adjust_p_values(known, fdr=options.fdr)
+    for number, (contrast, p, within) in enumerate(zip(contrasts, p_values, bounds, strict=True)):
+        verdict, findings, has_interval = contrast.verdict, [*contrast.findings], True
+        if verdict is not NOT_JUDGED:
+            continue
+        if isinstance(contrast, TimesContrast):
+            verdict = decided(contrast, p, within, options)
+            findings = [_cluster_note(contrast, p, each, verdict, options) for each in findings]
+        elif isinstance(contrast, ValuesContrast) and contrast.difference is not None:
+            verdict = _decide_values(contrast, contrast.difference, p, margin)
+            has_interval = contrast.difference.low is not None
+        if contrast.within_blocks and has_interval:
+            alpha = 1 - options.confidence
+            findings += these_blocks(contrast.by_block, contrast.p_value, p, alpha)
+        verdict = with_conditions(verdict, findings)
+        flags = dict.fromkeys((*contrast.flags, *verdict.flags, *(each.flag for each in findings)))
+        contrasts[number] = replace(
+            contrast, p_adjusted=p, verdict=verdict, findings=tuple(findings), flags=tuple(flags)
         )
-    )
-
-
-def _judge_one(
-    contrast: AnyContrast,
-    p: float | None,
-    bounds: Bounds,
-    options: Options,
-    margin: float | None,
-) -> AnyContrast:
-    verdict, findings, has_interval = contrast.verdict, [*contrast.findings], True
-    if isinstance(contrast, TimesContrast):
-        verdict = decided(contrast, p, bounds, options)
-        findings = [_cluster_note(contrast, p, each, verdict, options) for each in findings]
-    elif isinstance(contrast, ValuesContrast) and contrast.difference is not None:
-        verdict = _decide_values(contrast, contrast.difference, p, margin)
-        has_interval = contrast.difference.low is not None
-    if contrast.within_blocks and has_interval:
-        alpha = 1 - options.confidence
-        findings += these_blocks(contrast.by_block, contrast.p_value, p, alpha)
-    verdict = with_conditions(verdict, findings)
-    flags = dict.fromkeys((*contrast.flags, *verdict.flags, *(each.flag for each in findings)))
-    return replace(
-        contrast, p_adjusted=p, verdict=verdict, findings=tuple(findings), flags=tuple(flags)
-    )
+    return tuple(contrasts)
 
 
 def decided(
@@ -276,9 +266,9 @@ def _cluster_note(
     verdict: Decision,
     options: Options,
 ) -> Finding:
-    """Return a finding as a mere note if runs clustered by session or seed agree with the verdict.
+    """Return a finding as a mere note if two or more clusters of each side agree with the verdict.
 
-    The spread between clusters then enters the interval; it takes two of them on each side.
+    The spread between sessions or seeds then enters the interval.
     """
     clusters, ratio = finding.clusters, contrast.speedup.ratio if contrast.speedup else None
     if finding.effect != "condition" or clusters is None or ratio is None or ratio.p_value is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -61,10 +60,6 @@ class SideNumbers(Struct, frozen=True, eq=False):
         """Return whether the side pools several setups with several runs each."""
         return self.outcomes.clusters is not None
 
-    def multiset(self) -> Counter[float]:
-        """Return how many runs needed each amount of progress."""
-        return Counter() if self.progress is None else Counter(self.progress.tolist())
-
 
 def side(
     runs: pl.DataFrame,
@@ -103,10 +98,7 @@ def side(
 
 
 def briefs(groups: Sequence[pl.DataFrame]) -> list[SideNumbers]:
-    """Return the numbers of several sides that the direction of a verdict needs.
-
-    One frame of all is read instead of thousands.
-    """
+    """Return the numbers of many sides, read at once, that the direction of a verdict needs."""
     if not groups:
         return []
     runs, sizes = pl.concat(groups), [group.height for group in groups]
@@ -124,10 +116,7 @@ def briefs(groups: Sequence[pl.DataFrame]) -> list[SideNumbers]:
 
 
 def outcomes_of(runs: pl.DataFrame, *, mixed: bool = True) -> Outcomes:
-    """Return the outcomes of the runs that have a time.
-
-    `mixed` is whether they may be of several setups (`mixed_setups`).
-    """
+    """Return the outcomes of the runs that have a time; `mixed`: of several setups maybe."""
     observed = runs["observed_seconds"]
     timed = runs.filter(observed.is_not_null()) if observed.null_count() else runs
     single = not mixed or BLOCK in timed.columns
@@ -142,7 +131,7 @@ def outcomes_of(runs: pl.DataFrame, *, mixed: bool = True) -> Outcomes:
 
 def blocks_of(runs: pl.DataFrame) -> Labels | None:
     """Return the block number of each run; None if runs are not compared within blocks."""
-    return runs.get_column(BLOCK).to_numpy().astype(np.intp) if BLOCK in runs.columns else None
+    return runs[BLOCK].to_numpy().astype(np.intp) if BLOCK in runs.columns else None
 
 
 def both_blocks(a: pl.DataFrame, b: pl.DataFrame) -> tuple[Labels, Labels] | None:
@@ -168,9 +157,8 @@ def expected_seconds(runs: pl.DataFrame) -> float | None:
 def _side_progress(runs: pl.DataFrame) -> Epochs | None:
     """Return the progress of runs that reached, in the best unit this side records.
 
-    It says whether runs of this side vary, which needs no unit in common with another. A unit
-    whose evaluation interval is known comes first: labels that never change (BERT's epoch 1.0)
-    count no progress. Where no progress is logged, the evaluations are counted.
+    A unit whose evaluation interval is known comes first: labels that never change (BERT's epoch
+    1.0) count no progress. Where no progress is logged, the evaluations are counted.
     """
     logged = [
         Epochs(_floats(amounts), evaluation_interval(runs, column))
@@ -180,8 +168,7 @@ def _side_progress(runs: pl.DataFrame) -> Epochs | None:
     evaluations = solved(runs, "evaluations_to_target")
     if not evaluations.null_count() and (evaluations > 1).all():
         logged.append(Epochs(_floats(evaluations), 1.0))
-    bounded = [progress for progress in logged if progress.evaluation_interval is not None]
-    return next(iter((*bounded, *logged)), None)
+    return min(logged, key=lambda each: each.evaluation_interval is None, default=None)
 
 
 def _floats(column: pl.Series) -> Floats:

@@ -219,7 +219,7 @@ def chosen(
 
 
 def _table_and_conditions(source: Source, where: Sequence[str]) -> tuple[given.Source, _Conditions]:
-    """Return the table of a source, and the conditions on its runs by what their columns are of."""
+    """Return the table of a source, and its conditions by what their columns are of."""
     selection = source if isinstance(source, Selection) else Selection(source, ())
     kinds: dict[columns.Kind, tuple[Condition, ...]] = dict.fromkeys(get_args(columns.Kind), ())
     for condition in (*parse_all(several(where)), *selection.conditions):
@@ -242,16 +242,16 @@ def _add_settings(
     added = sorted({name for name in meant.values() if name is not None})
     if not added:
         return every, conditions, []
-    values = runs.select(
-        *schema.RUN, *(settings.column(runs["extra"], name) for name in added)
-    ).lazy()
+    columns_added = (settings.column(runs["extra"], name) for name in added)
+    values = runs.select(*schema.RUN, *columns_added).lazy()
     every = every.join(values, on=schema.RUN, how="left", nulls_equal=True, maintain_order="left")
-    on_settings = tuple(
-        replace(each, column=name) for each, name in meant.items() if name is not None
-    )
-    rest = tuple(each for each, name in meant.items() if name is None)
-    run = (*conditions["run"], *on_settings)
-    return every, {**conditions, "run": run, "other": rest}, added
+    run, rest = [*conditions["run"]], []
+    for each, name in meant.items():
+        if name is None:
+            rest.append(each)
+        else:
+            run.append(replace(each, column=name))
+    return every, {**conditions, "run": tuple(run), "other": tuple(rest)}, added
 
 
 def _refuse_unknown(
@@ -283,7 +283,14 @@ def _judge_rows(
     suitable, left_out = suited(rows, targets)
     runs = time_to_target.runs(suitable, targets)
     if runs.is_empty():
-        raise _unmet(every, conditions)
+        names = {*schema.RUN, *(condition.column for condition in conditions["run"])}
+        known = every.select(sorted(names)).unique(schema.RUN).collect()
+        of_evaluations = conditions["evaluation"]
+        if not of_evaluations or select.where(known.lazy(), conditions["run"]).collect().is_empty():
+            raise select.unmet(known, conditions["run"], "run")
+        columns_of = [condition.column for condition in of_evaluations]
+        evaluations = select.where(every, conditions["run"]).select(columns_of).collect()
+        raise select.unmet(evaluations, of_evaluations, "evaluation")
     by_result = _filter_by_result(runs, conditions, suitable)
     # Which values no run has takes another look at the file.
     due = [each for each in conditions["run"] if each.operator == "!=" or len(each.values) > 1]
@@ -307,43 +314,27 @@ def _filter_by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.La
     return Chosen(runs, rows, tuple(notes), conditions["other"])
 
 
-def _unmet(every: pl.LazyFrame, conditions: _Conditions) -> TtastatsError:
-    columns = {*schema.RUN, *(condition.column for condition in conditions["run"])}
-    runs = every.select(sorted(columns)).unique(schema.RUN).collect()
-    of_evaluations = conditions["evaluation"]
-    if of_evaluations and not select.where(runs.lazy(), conditions["run"]).collect().is_empty():
-        names = [condition.column for condition in of_evaluations]
-        evaluations = select.where(every, conditions["run"]).select(names).collect()
-        return select.unmet(evaluations, of_evaluations, "evaluation")
-    return select.unmet(runs, conditions["run"], "run")
-
-
 def sides(
-    sources: Sequence[Source],
-    question: Question,
-    budget: Budget | None = None,
-    *,
-    of_answer: bool = False,
+    sources: Sequence[Source], question: Question, *, of_answer: bool = False
 ) -> list[Chosen]:
     """Return the runs of each source; errors name the source if there are several.
 
     All are on one axis or, at a budget, on none, with their quality there (`at_budget.runs`).
     """
     unit, names = axis.by_clock(question.unit, question.clock), labels(sources)
-    priced = question.price != ""
+    priced, budget = question.price != "", question.budget
     needs, remedy = "needs --in cost", "Add --in cost, or remove --price."
     raise_if(priced and unit != "cost", needs, "--price", remedy)
-    choices = []
+    choices, parts = [], []
     for source, label in zip(sources, names, strict=True):
-        name = label if len(sources) > 1 and not isinstance(source, Selection) else ""
+        is_part = isinstance(source, Selection)
+        name = label if len(sources) > 1 and not is_part else ""
         where, target = question.where, question.target
-        choices.append(chosen(source, where, target, of_answer=of_answer, name=name))
-    # Two files may hold the same run, sent in twice; two parts of a table that do are a mistake.
-    parts = [
-        (label, each.runs)
-        for source, label, each in zip(sources, names, choices, strict=True)
-        if isinstance(source, Selection) or is_frame(source)
-    ]
+        side = chosen(source, where, target, of_answer=of_answer, name=name)
+        choices.append(side)
+        # Two files may hold the same run, sent in twice; two parts of one table must not.
+        if is_part or is_frame(source):
+            parts.append((label, side.runs))
     if len(parts) > 1:
         refuse_overlap(parts)
     if question.censor_stopped:
@@ -368,24 +359,25 @@ def sides(
 
 
 def _add_setting_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[Chosen]:
+    """Return the runs with the settings recorded of them that `by` names as columns."""
     frames = [each.runs for each in choices]
     for name in by:
         if any(name in frame.columns for frame in frames):
             continue
         values = settings.values(pl.concat([frame["extra"] for frame in frames]), name)
-        if values is None:
-            continue
-        for number, frame in enumerate(frames):
+        for number, frame in enumerate(frames if values is not None else ()):
             frames[number] = frame.with_columns(values.head(frame.height).alias(name))
             values = values.slice(frame.height)
     return [replace(each, runs=frame) for each, frame in zip(choices, frames, strict=True)]
 
 
 def _at_budget(side: Chosen, who: str, question: Question, budget: Budget) -> Chosen:
+    what, remedy = (
+        "this is a table of runs without evaluations",
+        "Give the table written by `ttastats ingest`.",
+    )
+    raise_if(side.rows.head(1).collect().is_empty(), what, budget.option, remedy)
     targets = parse_targets(question.target)
-    of_runs, remedy = side.rows.head(1).collect(), "Give the table written by `ttastats ingest`."
-    what = "this is a table of runs without evaluations"
-    raise_if(of_runs.is_empty(), what, budget.option, remedy)
     runs = at_budget.runs(side.rows, budget, targets=targets, metric=question.metric)
     if question.censor_stopped:
         runs = counted.with_stopped(runs)
@@ -422,7 +414,7 @@ def _expect_columns(by: Sequence[str], side: Chosen) -> None:
 
 
 def with_claim(question: Question, quality: str) -> tuple[float | None, Question]:
-    """Return the threshold of a claim such as `val_loss <= 3.28`, and its question."""
+    """Return the threshold of a claim such as `val_loss <= 3.28`, and its question at a budget."""
     if not quality:
         return None, question
     (claimed,) = parse_targets([quality], "--quality")
@@ -430,7 +422,8 @@ def with_claim(question: Question, quality: str) -> tuple[float | None, Question
         what = f"{option} cannot be combined with a claim about a quality"
         remedy = f"Remove {option}: the claim names the quality."
         raise_if(value, what, f"--quality {quality!r} {option}", remedy)
-    return claimed.value, dataclasses.replace(question, target=(quality,))
+    at_end = question.at_end or question.budget is None
+    return claimed.value, dataclasses.replace(question, target=(quality,), at_end=at_end)
 
 
 def error_about_claim(error: TtastatsError) -> TtastatsError:
@@ -442,9 +435,9 @@ def error_about_claim(error: TtastatsError) -> TtastatsError:
     return TtastatsError(error.what, where=where, remedy=remedy)
 
 
-def as_sides(choices: Sequence[Chosen], question: Question, labels: Sequence[str]) -> list[Side]:
-    """Return the runs of each source as sides to be paired."""
-    targets = parse_targets(question.target)
+def as_sides(choices: Sequence[Chosen], question: Question, names: Sequence[str]) -> list[Side]:
+    """Return the runs of each source as sides to be paired, named by `side_names`."""
+    targets, labels = parse_targets(question.target), side_names(choices, names)
     for each in choices:
         _expect_columns(question.by, each)
     return [
@@ -470,15 +463,12 @@ def split_into_sets(
     if unknown := label.null_count():
         left_out = note("blocks_unknown.sets", n=unknown, columns=" and ".join(by))
         side = replace(side, notes=(*side.notes, left_out))
-    parts = [side.runs.filter(label == each) for each in known]
-    return _expect_names_for_all(names, known), [
-        replace(
-            side,
-            runs=runs,
-            rows=side.rows.join(runs.lazy(), on=schema.RUN, how="semi", nulls_equal=True),
-        )
-        for runs in parts
-    ]
+    sets = []
+    for name in known:
+        runs = side.runs.filter(label == name)
+        rows = side.rows.join(runs.lazy(), on=schema.RUN, how="semi", nulls_equal=True)
+        sets.append(replace(side, runs=runs, rows=rows))
+    return _expect_names_for_all(names, known), sets
 
 
 def files(source: Source) -> list[Place]:
@@ -514,7 +504,8 @@ def side_names(choices: Sequence[Chosen], names: Sequence[str]) -> Sequence[str]
     if len(names) != 1 or len(choices) == 1:
         return names
     name, values = names[0], []
-    for runs in (side.runs for side in choices):
+    for side in choices:
+        runs = side.runs
         column = runs[name] if name in runs.columns else settings.values(runs["extra"], name)
         values.append(column[0] if column is not None and column.n_unique() == 1 else None)
     texts = list(map(str, values))

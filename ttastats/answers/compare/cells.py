@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -149,7 +150,10 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
     contrast = s.contrast
     if contrast.estimand == "none":
         return
-    values = [side.multiset() for side in (contrast.a, contrast.b)]
+    values = [
+        Counter([] if side.progress is None else side.progress.tolist())
+        for side in (contrast.a, contrast.b)
+    ]
     a, b = (_range_text(sorted(counts.items())) for counts in values)
     unit, reached = contrast.progress_unit or "epochs", _fractions_text(contrast)
     failed = f" · {reached}" if contrast.estimand == "ert" else ""

@@ -15,7 +15,7 @@ from ttastats.base import units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.nearest import suggestion
 from ttastats.outcomes import at_budget
-from ttastats.outcomes.budget import END, Budget
+from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.direction import is_upwards
 from ttastats.outcomes.target import UserTarget
 from ttastats.outcomes.target import parse_all as parse_targets
@@ -34,7 +34,8 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     that of the runs.
     """
     if rules.value == "target":
-        return question.sides(sources, dataclasses.replace(what, unit="seconds")), rules
+        what = dataclasses.replace(what, unit="seconds", metric="")
+        return question.sides(sources, what), rules
     target = None
     if what.target:  # which replaces that of the rules
         target, *others = parse_targets(what.target)
@@ -52,9 +53,9 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     signs = {True: ">=", False: "<=", None: "=" if metric else ""}
     written = tuple(f'{f"{chr(34)}{metric}{chr(34)}" if metric else ""}{signs[up]}{each.value!r}'
                     for each in targets)  # fmt: skip
-    what = dataclasses.replace(what, target=written, metric=metric)
+    what = dataclasses.replace(what, target=written, metric=metric, at_end=True)
     try:
-        chosen = question.sides(sources, what, END, of_answer=True)
+        chosen = question.sides(sources, what, of_answer=True)
     except TtastatsError as error:
         of_rules = (error.where or "").startswith("--target")
         where = f"--rules {rules.name}" if of_rules else error.where
