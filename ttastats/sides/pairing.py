@@ -187,7 +187,7 @@ def _make_pairing(
 ) -> Pairing:
     if not groups:
         raise _no_pairs_error(baseline, other, alone, keys)
-    every = [group.keys for group in (*groups, *alone)]
+    every = [*(group.keys for group in groups), *(group.keys for group in alone)]
     # Without a suite and round that all share.
     same = {name for name in ("suite", "round") if len({keys.get(name) for keys in every}) == 1}
 
@@ -200,7 +200,8 @@ def _make_pairing(
         own_targets = [
             common_target.targets(side.evaluations, side.runs) for side in (baseline, other)
         ]
-    pairs, by_name, differ = [], [], []
+    pairs: list[Pair] = []
+    by_name, differ = [], []
     for group in groups:
         keys_of_setup = {name: setups.common(group.a, group.b, name) for name in extra}
         a, b = (counted(without_contents(runs, both)) for runs in (group.a, group.b))
@@ -303,7 +304,8 @@ def shared_notes(
     """Yield a note on runs that both sides of some groups share."""
     of_both = _CONTENT.is_in(both.implode())
     counts: list[int] = []
-    names, logs = [], []
+    logs: list[str] = []
+    names = []
     for name, a, b in groups:
         runs = pl.concat([a, b], how="diagonal_relaxed").filter(of_both)
         if not runs.is_empty():

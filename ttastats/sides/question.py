@@ -365,7 +365,9 @@ def _add_setting_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[C
         if any(name in frame.columns for frame in frames):
             continue
         values = settings.values(pl.concat([frame["extra"] for frame in frames]), name)
-        for number, frame in enumerate(frames if values is not None else ()):
+        if values is None:
+            continue
+        for number, frame in enumerate(frames):
             frames[number] = frame.with_columns(values.head(frame.height).alias(name))
             values = values.slice(frame.height)
     return [replace(each, runs=frame) for each, frame in zip(choices, frames, strict=True)]

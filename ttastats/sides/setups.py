@@ -54,7 +54,7 @@ def match(a: pl.DataFrame, b: pl.DataFrame) -> tuple[tuple[str, ...], Alike, Res
     alike = [(parts_a[key], parts_b[partner[key]]) for key in parts_a if key in partner]
     rest: Rest = [("a", key, runs) for key, runs in parts_a.items() if key not in partner]
     taken = set(partner.values())
-    rest += [("b", key, runs) for key, runs in parts_b.items() if key not in taken]
+    rest.extend(("b", key, runs) for key, runs in parts_b.items() if key not in taken)
     return columns, alike, rest
 
 

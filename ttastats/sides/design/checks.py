@@ -31,10 +31,20 @@ from ttastats.sides.design.side import (
 
 def findings(a: Design, b: Design) -> tuple[Finding, ...]:
     """Return what is wrong with a comparison of times by its design."""
+    grids: list[Finding] = []
+    if (unlike := _differing_grids(a, b)) is not None:
+        unit, grid_a, grid_b = unlike
+        if unit == EVALUATIONS:
+            how = wording("grids_differ.counts", a=1 / grid_a.share, b=1 / grid_b.share)
+        else:
+            a_every, b_every = (units.mean_count(grid.interval, unit) for grid in (grid_a, grid_b))
+            how = wording("grids_differ.intervals", a=a_every, b=b_every)
+        a_share, b_share = grid_a.share, grid_b.share
+        grids.append(Finding.worded("grids_differ", "allowance", how=how, a=a_share, b=b_share))
     speeds = _side_findings(
         a, b, "mixed_speeds", "condition", lambda s: {"speeds": s.speeds} if s.speeds else None
     )
-    return (*of_runs(a, b), *_grid_findings(a, b), *speeds)
+    return (*of_runs(a, b), *grids, *speeds)
 
 
 def of_runs(a: Design, b: Design) -> tuple[Finding, ...]:
@@ -89,18 +99,6 @@ def late(a: Design, b: Design) -> tuple[float, float]:
     return (unlike[1].share, unlike[2].share) if unlike else (0.0, 0.0)
 
 
-def _grid_findings(a: Design, b: Design) -> Iterator[Finding]:
-    if (unlike := _differing_grids(a, b)) is None:
-        return
-    unit, grid_a, grid_b = unlike
-    if unit == EVALUATIONS:
-        how = wording("grids_differ.counts", a=1 / grid_a.share, b=1 / grid_b.share)
-    else:
-        a_every, b_every = (units.mean_count(grid.interval, unit) for grid in (grid_a, grid_b))
-        how = wording("grids_differ.intervals", a=a_every, b=b_every)
-    yield Finding.worded("grids_differ", "allowance", how=how, a=grid_a.share, b=grid_b.share)
-
-
 #: A session ends where nothing runs for so long, for the median time of a run, and for so many
 #: times the median pause between runs.
 _PAUSE_SECONDS, _PAUSES = 3600.0, 3.0
@@ -118,15 +116,13 @@ def _session_findings(a: Design, b: Design) -> Iterator[Finding]:
         return
     labels = sessions(a.runs, b.runs)
     shared = set(labels[0]) & set(labels[1])
-    if a.blocked and not in_separate_sessions(a.starts, b.starts):
-        return  # blocks such as days are compared within, whatever the sessions in them
-    follows = design_effect(*labels) > _MOST_EFFECT
+    apart, follows = in_separate_sessions(a.starts, b.starts), design_effect(*labels) > _MOST_EFFECT
+    # Blocks such as days are compared within, whatever the sessions in them.
+    if not apart and (a.blocked or not follows):
+        return
+    key = "separate_sessions.in_turn"
     if follows:
         key = "separate_sessions.in_part" if shared else "separate_sessions.all"
-    elif in_separate_sessions(a.starts, b.starts):
-        key = "separate_sessions.in_turn"
-    else:
-        return
     systems = [set(side.runs["system"].drop_nulls()) for side in (a, b)]
     alike = not all(systems) or bool(systems[0] & systems[1])  # maybe one machine
     remedy = wording("separate_sessions.remedy") if alike else ""
@@ -139,12 +135,12 @@ def _seed_findings(a: Design, b: Design) -> Iterator[Finding]:
     seeds = [side.runs["seed"] for side in (a, b)]
     if a.blocked or any(each.null_count() for each in seeds):
         return
-    for name, each in zip("AB", seeds, strict=True):
-        count = each.n_unique()
-        if count < each.len():
+    for side, each in zip("AB", seeds, strict=True):
+        runs, count = each.len(), each.n_unique()
+        if count < runs:
             labels = (_number_seeds(seeds[0]), _number_seeds(seeds[1]))
             yield Finding.worded(
-                "repeated_seeds", "condition", labels, runs=each.len(), side=name, n=count
+                "repeated_seeds", "condition", labels, runs=runs, side=side, n=count
             )
 
 
@@ -201,10 +197,7 @@ _SAME_LOOKS = 1.25
 
 
 def at_budget(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[Finding, ...]:
-    """Return what limits a comparison of values at a budget.
-
-    The sides are tables of `at_budget.runs`.
-    """
+    """Return what limits a comparison of values at a budget, of sides of `at_budget.runs`."""
     findings = [*of_runs(design(a), design(b))]
     if a.height and b.height:
         findings += _position_findings(a, b, budget)
@@ -271,15 +264,13 @@ def common_budgets(sides: Sequence[pl.DataFrame], budget: Budget) -> str:
 
 
 def _median_interval(runs: pl.DataFrame) -> float | None:
-    known = runs["taken_interval"].drop_nulls()
-    return float(np.median(known.to_numpy())) if known.len() else None
+    known = runs["taken_interval"].drop_nulls().to_numpy()
+    return float(np.median(known)) if known.size else None
 
 
 def _differ_in_seconds(a: pl.DataFrame, b: pl.DataFrame) -> bool:
-    interval_a, interval_b = _median_interval(a), _median_interval(b)
-    if interval_a is None or interval_b is None:
-        return False
-    return max(interval_a, interval_b) >= _SAME_SECONDS * min(interval_a, interval_b)
+    intervals = [each for runs in (a, b) if (each := _median_interval(runs)) is not None]
+    return len(intervals) == 2 and max(intervals) >= _SAME_SECONDS * min(intervals)
 
 
 def slack(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[float, float]:
@@ -304,14 +295,11 @@ def slack(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[float, floa
 
 
 def bend(runs: pl.DataFrame) -> float | None:
-    """Return how far the mean of interpolated values may be off; None of too few evaluations.
-
-    It is the distance to the nearer of the two lines that `slack` describes.
-    """
+    """Return how far the mean of interpolated values is from the nearer line of `slack`, if any."""
     known = [_column_mean(runs, name) for name in ("bend_before", "bend_after")]
     return min((move for move in known if move is not None), key=abs, default=None)
 
 
 def _column_mean(runs: pl.DataFrame, name: str) -> float | None:
-    values = runs[name].drop_nulls()
-    return float(values.to_numpy().mean()) if values.len() else None
+    values = runs[name].drop_nulls().to_numpy()
+    return float(values.mean()) if values.size else None

@@ -82,8 +82,7 @@ def these_blocks(
 ) -> Iterator[Finding]:
     """Yield a finding if a verdict within these blocks may not hold for other blocks.
 
-    Runs within blocks do not show how much the difference varies from block to block. `p_value` is
-    that of the verdict, `p_adjusted` the same among other comparisons.
+    `p_value` is that of the verdict, `p_adjusted` the same among other comparisons.
     """
     p = by_block.p_over_blocks() if by_block else None
     if p is not None and p_value and p_adjusted is not None:

@@ -17,6 +17,7 @@ from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.stats.moments import count_by_group, groups_by_size
 from ttastats.stats.outcomes import number_clusters
 from ttastats.stats.outliers import count_faster, speed_splits
+from ttastats.stats.results import Floats
 
 #: The column of runs that are compared within blocks (`blocking`): its number, alike on both sides.
 BLOCK = "block"
@@ -70,20 +71,22 @@ class Design:
 
 def design(runs: pl.DataFrame) -> Design:
     """Return the design of one side from its runs."""
-    setups = setup_names(runs)
-    (grids,) = grids_of(runs, [runs.height])
+    setups, blocked = setup_names(runs), BLOCK in runs.columns
     made = runs.select(pl.col(name).cast(kind) for name, kind in _RUN.items())
     return Design(
         setups=tuple(setups.unique().sort()),
-        pooled=BLOCK not in runs.columns
-        and number_clusters(setups.to_numpy(), setups.len()) is not None,
+        pooled=not blocked and number_clusters(setups.to_numpy(), setups.len()) is not None,
         starts=starts(runs),
-        grids=grids,
+        grids=grids_of(runs, [runs.height])[0],
         runs=made,
-        blocked=BLOCK in runs.columns,
-        speeds="" if BLOCK in runs.columns else two_speeds(runs),
+        blocked=blocked,
+        speeds="" if blocked else two_speeds(runs),
         parallel=_started_together(made),
     )
+
+
+#: The setup of a run by name, and the number of its group.
+_SETUP, _GROUP = pl.coalesce("entry", "system", pl.lit("")), "group"
 
 
 def setup_names(runs: pl.DataFrame) -> pl.Series:
@@ -91,10 +94,10 @@ def setup_names(runs: pl.DataFrame) -> pl.Series:
 
     Runs of one entry that record different settings are of several setups.
     """
-    names = runs.select(setup=pl.coalesce("entry", "system", pl.lit(""))).get_column("setup")
+    names = runs.select(setup=_SETUP)["setup"]
     if "extra" not in runs.columns or (apart := settings.apart(runs["extra"])).n_unique() < 2:
         return names
-    return pl.select(setup=pl.concat_str(names, apart, separator=" ")).get_column("setup")
+    return pl.select(setup=pl.concat_str(names, apart, separator=" "))["setup"]
 
 
 def mixed_setups(runs: pl.DataFrame, sizes: Sequence[int]) -> list[bool]:
@@ -102,22 +105,15 @@ def mixed_setups(runs: pl.DataFrame, sizes: Sequence[int]) -> list[bool]:
     marked = settings.recorded_by(runs["extra"]) if "extra" in runs.columns else pl.lit(False)
     of_group = runs.select(
         pl.Series(_GROUP, np.repeat(np.arange(len(sizes)), sizes)),
-        name=pl.coalesce("entry", "system", pl.lit("")),
+        name=_SETUP,
         marked=marked,
     )
     several = (pl.col("name").n_unique() > 1) | pl.col("marked").any()
     return of_group.group_by(_GROUP, maintain_order=True).agg(several)["name"].to_list()
 
 
-#: The number of the group of a run.
-_GROUP = "group"
-
-
 def grids_of(runs: pl.DataFrame, sizes: Sequence[int]) -> list[dict[str, Grid]]:
-    """Return the evaluation intervals of runs that reached, by group and unit.
-
-    The groups stand one behind the other.
-    """
+    """Return the evaluation intervals of runs that reached, by unit, of groups in order."""
     groups = pl.Series(_GROUP, np.repeat(np.arange(len(sizes)), sizes))
     logged = [name for unit in PROGRESS for name in unit]
     solved = runs.select(groups, "reached", "evaluations_to_target", *logged).filter("reached")
@@ -134,9 +130,8 @@ def grids_of(runs: pl.DataFrame, sizes: Sequence[int]) -> list[dict[str, Grid]]:
         interval=pl.lit(1.0),
         share=1.0 / pl.mean("evaluations_to_target"),
     ).alias(EVALUATIONS)
-    rows = solved.group_by(_GROUP).agg(*known, counted).rows(named=True)
     grids: list[dict[str, Grid]] = [{} for _ in sizes]
-    for row in rows:
+    for row in solved.group_by(_GROUP).agg(*known, counted).iter_rows(named=True):
         group = row.pop(_GROUP)
         grids[group] = {
             unit: Grid(each["interval"], each["share"]) for unit, each in row.items() if each["all"]
@@ -166,54 +161,25 @@ def speeds(runs: pl.DataFrame) -> str:
     time, per epoch too: if all runs of one speed trained longer than those of the other, that
     explains the speeds. Empty if all are of one.
     """
-    reached = runs["reached"].to_numpy()
-    amounts = {unit: runs[unit].cast(pl.Float64).to_numpy() for unit in _PER}  # unknown: NaN
-    logged = (
-        (unit, counted)
-        for counted in (np.ones_like(reached), reached)
-        for unit, amount in amounts.items()
-        if (amount[counted] > 0).all()
-    )
-    progress, timed = next(logged, (None, reached))
-    amount = amounts[progress][timed] if progress else np.ones(timed.sum())
-    per = runs["observed_seconds"].to_numpy()[timed] / amount
-    known = np.flatnonzero(~np.isnan(per))
-    order = known[np.argsort(per[known], kind="stable")]
+    per, amount, timed, (unit,) = _paces(runs, np.array([runs.height]))
+    places = np.flatnonzero(timed)
+    order = places[np.argsort(per[places], kind="stable")]
     split = count_faster(per[order])
-    if split is None:
+    if split is None or _trained_longer(amount[order[:split]], amount[order[split:]]):
         return ""
-    fast, slow = order[:split], order[split:]
-    if _trained_longer(amount[fast], amount[slow]):
-        return ""
-    fast_mean, slow_mean = (float(per[part].mean()) for part in (fast, slow))
+    fast, slow = (units.seconds(float(per[part].mean())) for part in (order[:split], order[split:]))
     return (
-        f"{split} runs of about {units.seconds(fast_mean)} and {slow.size} of about "
-        f"{units.seconds(slow_mean)} per {_PER[progress] if progress else 'run'}"
+        f"{split} runs of about {fast} and {order.size - split} of about {slow} per "
+        f"{_PER.get(unit, 'run')}"
     )
 
 
 def may_differ(runs: pl.DataFrame, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return for each group of runs whether their times alone show two speeds.
-
-    `speeds` names them.
-    """
-    reached, every = runs["reached"].to_numpy(), np.ones(runs.height, dtype=bool)
-    numbers = np.repeat(np.arange(sizes.size), sizes)
-    amount, timed = np.ones(runs.height), reached.copy()
-    settled = np.zeros(sizes.size, dtype=bool)
-    for counted in (every, reached):
-        for unit in _PER:
-            logged = runs[unit].cast(pl.Float64).to_numpy()  # unknown: NaN
-            suits = count_by_group(counted & ~(logged > 0), sizes) == 0
-            here = (suits & ~settled)[numbers]
-            amount[here], timed[here] = logged[here], counted[here]
-            settled |= suits
-    with np.errstate(divide="ignore", invalid="ignore"):  # of what is not timed
-        per = runs["observed_seconds"].to_numpy() / amount
-    known = timed & ~np.isnan(per)
+    """Return for each group of runs whether their times alone show two speeds (`speeds`)."""
+    per, amount, timed, _ = _paces(runs, sizes)
     mixed = np.zeros(sizes.size, dtype=bool)
-    per, amount = per[known], amount[known]
-    for groups, places in groups_by_size(count_by_group(known, sizes)):
+    per, amount = per[timed], amount[timed]
+    for groups, places in groups_by_size(count_by_group(timed, sizes)):
         splits = speed_splits(per[places])
         for row in np.flatnonzero(splits):
             ordered = amount[places[row]][np.argsort(per[places[row]], kind="stable")]
@@ -221,15 +187,36 @@ def may_differ(runs: pl.DataFrame, sizes: NDArray[np.int64]) -> NDArray[np.bool_
     return mixed
 
 
-def _trained_longer(fast: NDArray[np.float64], slow: NDArray[np.float64]) -> bool:
+def _paces(
+    runs: pl.DataFrame, sizes: NDArray[np.int64]
+) -> tuple[Floats, Floats, NDArray[np.bool_], list[str]]:
+    """Return the time of each run per unit, its units, and whether it counts; each group's unit.
+
+    That is the first of `_PER` that all runs of the group have, else all that reached; or none.
+    """
+    reached, numbers = runs["reached"].to_numpy(), np.repeat(np.arange(sizes.size), sizes)
+    amount, timed, chosen = np.ones(runs.height), reached.copy(), [""] * sizes.size
+    for counted in (np.ones_like(reached), reached):
+        for unit in _PER:
+            logged = runs[unit].cast(pl.Float64).to_numpy()  # unknown: NaN
+            suits = count_by_group(counted & ~(logged > 0), sizes) == 0
+            suits &= np.array([not each for each in chosen], dtype=bool)
+            here = suits[numbers]
+            amount[here], timed[here] = logged[here], counted[here]
+            chosen = [unit if new else each for new, each in zip(suits, chosen, strict=True)]
+    with np.errstate(divide="ignore", invalid="ignore"):  # of what is not timed
+        per = runs["observed_seconds"].to_numpy() / amount
+    return per, amount, timed & ~np.isnan(per), chosen
+
+
+def _trained_longer(fast: Floats, slow: Floats) -> bool:
     return bool(fast.min() > slow.max() or slow.min() > fast.max())
 
 
 def starts(runs: pl.DataFrame) -> Starts | None:
     """Return when several runs started; None if a start is unknown, and of one run."""
-    started = runs.get_column("started_at")
-    ordered = started.sort()
-    return None if started.len() < 2 or started.null_count() else (ordered[0], ordered[-1])
+    started = runs["started_at"].sort()
+    return None if started.len() < 2 or started.null_count() else (started[0], started[-1])
 
 
 def in_separate_sessions(a: Starts | None, b: Starts | None) -> bool:
@@ -253,7 +240,7 @@ def _started_together(runs: pl.DataFrame) -> bool:
     return bool(2 * together.sum() > runs.height) and shortest > TOGETHER_SECONDS
 
 
-def epoch_seconds(runs: pl.DataFrame) -> NDArray[np.float64]:
+def epoch_seconds(runs: pl.DataFrame) -> Floats:
     """Return the start of each run in seconds since 1970, shape (n,)."""
-    seconds: NDArray[np.float64] = runs["started_at"].dt.epoch("us").to_numpy() / 1e6
+    seconds: Floats = runs["started_at"].dt.epoch("us").to_numpy() / 1e6
     return seconds
