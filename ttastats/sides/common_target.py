@@ -29,8 +29,7 @@ NOT_COMPARABLE = "not comparable"
 def targets(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.DataFrame:
     """Return the target of each metric of each run, from the tidy table.
 
-    Without evaluations it is the one target that a table of runs tells of each, and not which way
-    is better.
+    Without evaluations it is the one that a table of runs tells, without a direction.
     """
     targets_of_runs = (
         rows.filter(pl.col("target_value").is_finite(), pl.col("metric").is_not_null())
@@ -56,12 +55,9 @@ def judge(
 ) -> JudgedPair:
     """Return the runs of two sides judged by one target, the strictest that suits both.
 
-    It is the strictest at which every run that reached its own target is seen to arrive, on
-    both sides. The time is then that of the first evaluation that meets it. Where one side has no
-    target and reached nothing, it is that of the other.
-
-    `known` are the `targets` of A and of B, `rows` their tidy tables; without evaluations nothing
-    can be judged anew.
+    That is the strictest at which every run that reached its own target is seen to arrive, at the
+    first evaluation that meets it. Where one side has no target and reached nothing, it is that of
+    the other. `known` are the `targets` of A and of B, `rows` their tidy tables.
     """
     own_targets = [
         table.join(runs.select(RUN), on=RUN, how="semi")

@@ -82,10 +82,7 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
 
 
 def measured(base: Comparison, options: Options, *, brief: bool = False) -> Comparison:
-    """Return the comparison of two sides in numbers, before it is judged among others.
-
-    `brief`: only what their word rests on, without findings.
-    """
+    """Return the comparison before it is judged; `brief`: what its word rests on, no findings."""
     a, b, alpha = base.a, base.b, 1 - options.confidence
     if a.design.blocked and b.design.blocked:
         by_block = _log_ratios_by_block(a.outcomes, b.outcomes)
@@ -328,9 +325,9 @@ def _speedup_parts(base: Comparison, options: Options) -> Parts | None:
 def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:
     """Return which sides are shown to be faster than which others, shape (sides, sides).
 
-    Times of all pairs are judged at once. The word of a pair is that of `compare`: an allowance for
-    what was not seen makes an interval wider and never turns it, so that the narrowest tells a
-    direction, and its p among those of all pairs whether it is shown.
+    The word of a pair is that of `compare`: an allowance for what was not seen makes an interval
+    wider and never turns it, so that the narrowest tells a direction, and its p among those of all
+    pairs whether it is shown.
     """
     options, alpha = Options(confidence=confidence), round(1 - confidence, 12)
     # The time of a side, if it is times that are compared.

@@ -80,8 +80,7 @@ class PowerPlan(Struct, frozen=True):
 class Contrast(Struct, Generic[Sample], frozen=True, eq=False):
     """A against B of one benchmark, metric or part, with what is claimed of it.
 
-    `findings` are what is wrong with the design of the runs, `by_block` the difference in each
-    block and `within_blocks` tells whether there are blocks.
+    `by_block` is the difference in each block, `within_blocks`: there are blocks.
     """
 
     keys: Mapping[str, Any]

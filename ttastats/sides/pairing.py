@@ -29,8 +29,7 @@ SAME_RUNS = "the same runs"
 class Side(Struct, frozen=True, eq=False):
     """Runs of one source: one row each (`time_to_target.runs`), and the tidy table of evaluations.
 
-    `targets` are those of the user, by which the runs were judged. `at_budget`: no target decides
-    anything, as the runs are compared at a budget.
+    `targets` are those of the user; `at_budget`: no target decides anything.
     """
 
     label: str
@@ -123,7 +122,12 @@ def pairings(
     suite or a setup is then no criterion. `by` is taken as it is.
     """
     baseline, *others = (replace(side, runs=standing(side.runs)) for side in (baseline, *others))
-    keys = tuple(by) or _benchmark_keys((baseline, *others))
+    keys = tuple(by)
+    for name in BENCHMARK if not by else ():  # without suite and round if the sides differ in them
+        values = [side.runs[name].unique().to_list() for side in (baseline, *others)]
+        differ = any(each != values[0] for each in values)
+        if name == "benchmark" or not differ or any(len(each) != 1 for each in values):
+            keys += (name,)
     matches = [
         _match_groups(baseline.runs, other.runs, keys, like_for_like=not (by or pool))
         for other in others
@@ -135,24 +139,12 @@ def pairings(
     )
 
 
-def _benchmark_keys(sides: Sequence[Side]) -> tuple[str, ...]:
-    """Return the keys of a benchmark, without suite and round if the sides differ in them."""
-    keys = []
-    for name in BENCHMARK:
-        values = [side.runs[name].unique().to_list() for side in sides]
-        differ = any(each != values[0] for each in values)
-        if name == "benchmark" or not differ or any(len(each) != 1 for each in values):
-            keys.append(name)
-    return tuple(keys)
-
-
 def _match_groups(
     a: Runs, b: Runs, keys: Sequence[str], *, like_for_like: bool
 ) -> tuple[list[Pair], list[Alone], set[str]]:
-    """Return the pairs of groups with equal keys, the groups without a partner, and more keys.
+    """Return the pairs of groups with equal keys, those without a partner, and columns of setups.
 
-    Those are the columns of the setups by which they were matched. Shared runs and copies are not
-    left out yet.
+    Shared runs and copies are not left out yet.
     """
     parts_a, parts_b = setups.runs_by(a, keys), setups.runs_by(b, keys)
     groups: list[Pair] = []
@@ -317,10 +309,7 @@ def shared_notes(
 
 
 def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
-    """Raise an error if two parts of one table share a run.
-
-    Each part, a name and its runs (or rows of runs), is set against the first.
-    """
+    """Raise an error if a part of a table, a name and its runs, shares a run with the first."""
     (first, baseline), *others = sides
     for name, runs in others:
         both = baseline.select(_ROW).join(runs.select(_ROW), on=_ROW, how="semi").unique()

@@ -65,10 +65,7 @@ QualityComparison = ValuesContrast[SideAt]
 
 
 class Also(Struct, frozen=True, eq=False):
-    """Another metric of one pair where the time of its runs ended.
-
-    `chose`: it is the metric whose target the runs had to meet.
-    """
+    """Another metric of a pair where its time ended; `chose`: runs had to meet a target of it."""
 
     contrast: QualityComparison
     metric: str

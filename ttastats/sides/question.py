@@ -230,10 +230,7 @@ def _table_and_conditions(source: Source, where: Sequence[str]) -> tuple[given.S
 def _add_settings(
     every: pl.LazyFrame, conditions: _Conditions
 ) -> tuple[pl.LazyFrame, _Conditions, list[str]]:
-    """Return a table with the settings that conditions name, and the columns added.
-
-    Such conditions are on runs then, like those on columns.
-    """
+    """Return a table with the settings that conditions name, now on runs, and their columns."""
     if not conditions["other"]:
         return every, conditions, []
     runs = every.select(*schema.RUN, "extra").unique(schema.RUN, maintain_order=True).collect()

@@ -109,10 +109,7 @@ def runs_by(runs: pl.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], pl
 
 
 def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
-    """Return the value both sides have in a column; None if unknown, mixed or different.
-
-    Of several names of one hardware it is the one that says most.
-    """
+    """Return the value both sides have in a column, of hardware the longest name, or None."""
     distinct = {*values(a, column), *values(b, column)}
     if column == "hardware":
         names = [str(name) for name in distinct if name is not None]
@@ -131,10 +128,7 @@ def described(runs: pl.DataFrame, column: str) -> str:
 
 
 def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterator[Note]:
-    """Yield notes on how the setups of two sides differ.
-
-    A setup that is unknown, or one of several of a side, differs from none.
-    """
+    """Yield notes on how the setups of two sides differ, where each is one and known."""
     for column in COLUMNS:
         values = [(name, common(a, a, column), common(b, b, column)) for name, a, b in groups]
         differences = [

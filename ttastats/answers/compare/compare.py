@@ -5,7 +5,6 @@ Times to a target are compared, or qualities at a budget.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice, repeat
@@ -40,10 +39,7 @@ from ttastats.table import schema
 
 
 class _Side(Struct, frozen=True):
-    """One table that is held against the baseline, and what became of it.
-
-    What is `shown` has names among its own rows.
-    """
+    """One table that is held against the baseline; what is `shown` is named among its own rows."""
 
     side: Side
     pairing: Pairing
@@ -95,13 +91,12 @@ def of_times(
     row_of = partial(rows.of_times, options=options, entries=entries)
     both = zip(compared, metrics, strict=True)
     sides, shown = _split_by_table(baseline, others, paired, both, row_of, view, options)
-    if not options.max_runs:  # a mean over benchmarks has no plan of its own
-        for number, each in enumerate(sides):
-            speedups = (s.contrast.speedup for s in each.shown)
-            ratios = [speedup.ratio for speedup in speedups if speedup is not None]
-            if 2 <= len(ratios) == len(each.shown):
-                mean = geometric_mean_speedup(ratios, confidence=options.confidence)
-                sides[number] = replace(each, mean=mean)
+    for number, each in enumerate(sides):
+        ratios = [s.contrast.speedup.ratio for s in each.shown if s.contrast.speedup]
+        # A mean over benchmarks has no plan of its own.
+        if not options.max_runs and 2 <= len(ratios) == len(each.shown):
+            mean = geometric_mean_speedup(ratios, confidence=options.confidence)
+            sides[number] = replace(each, mean=mean)
     columns = cells.of_times(options, view, axis)
     ratio = "speedup = A/B" if axis.is_time else axis.ratio
     tables = []
@@ -126,10 +121,6 @@ def of_times(
     for each in sides:
         a, b = (baseline.label, each.side.label) if view.named else ("A", "B")
         answer = sentences.of_times(each.shown, a, b, options.confidence)
-        for s in each.shown:
-            who = f"{s.name}, " if len(each.shown) > 1 else ""
-            more = sentences.also_sentences(s.also, a, b, faster=s.row.word is Verdict.FASTER)
-            answer = " ".join((answer, *(f"{who}{sentence}" for sentence in more)))
         text.append(f"{each.side.label}: {answer}" if len(sides) > 1 else answer)
     records = [s.row for s in shown]
     if profiles:
@@ -141,27 +132,26 @@ def of_times(
         tables += why.tables(options.confidence)
         below += why.notes
         text.append(why.sentence())
-    report = Report(
+    against = tuple(
+        Against(
+            tuple(s.row for s in each.shown),
+            tuple((s.contrast.a.outcomes, s.contrast.b.outcomes) for s in each.shown),
+            each.mean,
+        )
+        for each in sides
+    )
+    sentence = " ".join(filter(None, text))
+    alone = sentence if len(records) == 1 else ""
+    return Report(
         "compare",
         tuple(records),
         tuple(tables),
         tuple(below),
-        " ".join(filter(None, text)),
+        sentence,
         _unmatched_names(sides),
         by=grouping.row_keys(paired[0].by),
-        against=tuple(
-            Against(
-                tuple(s.row for s in each.shown),
-                tuple((s.contrast.a.outcomes, s.contrast.b.outcomes) for s in each.shown),
-                each.mean,
-            )
-            for each in sides
-        ),
-    )
-    return (
-        report
-        if view.same
-        else dataclasses.replace(report, lead=headline.leads(report, options.confidence))
+        against=against,
+        lead=() if view.same else headline.leads(against, alone, options.confidence),
     )
 
 
@@ -177,10 +167,7 @@ def of_qualities(
     unit: str = "",
     block: Sequence[str] = (),
 ) -> Report:
-    """Return the report that compares qualities at a budget with a baseline.
-
-    As `of_times`; `unit` says in what it is counted what was spent.
-    """
+    """Return the report at a budget; `unit` says in what it is counted what was spent."""
     options, view = options or Options(), view or View()
     margin = options.margin if view.margin_claims else None
     paired = blocking.within(pairings(baseline, others, by, pool=pool), block)
@@ -213,15 +200,17 @@ def of_qualities(
         tables.append(
             _side_table(each, columns, cells.cost_lines, "   ".join(filter(None, parts)), of)
         )
-    by = grouping.row_keys(paired[0].by)
     records = tuple(s.row for s in shown)
-    report = Report(
-        "compare", records, tuple(tables), below, " ".join(text), _unmatched_names(sides), by=by
-    )
-    if view.same or not records:
-        return report
-    return dataclasses.replace(
-        report, lead=(headline.lead_of_qualities(report, [s.row.word for s in shown]),)
+    sentence = " ".join(text)
+    return Report(
+        "compare",
+        records,
+        tuple(tables),
+        below,
+        sentence,
+        _unmatched_names(sides),
+        by=grouping.row_keys(paired[0].by),
+        lead=() if view.same else headline.leads_of_qualities(records, sentence),
     )
 
 
@@ -282,10 +271,7 @@ def _side_table(
     title: str,
     more: Sequence[str] = (),
 ) -> Table:
-    """Return the table of one side: keys, columns, and detail lines below each row.
-
-    Of times, the key of a setup in which the sides differ is shown for both.
-    """
+    """Return the table of one side; a setup in which the sides differ is shown for both."""
     names = (*grouping.shown_keys([s.row for s in side.shown], side.pairing.by), *more)
 
     def key(s: Shown[Any, Any], name: str) -> Text:

@@ -153,10 +153,7 @@ def _failures_by_row(
 
 
 def _failed_of_side(row: CompareRow, side: str) -> tuple[int, int, str]:
-    """Return how many runs of a side failed, of how many, and both in words, with reasons.
-
-    At a budget, runs without a value failed.
-    """
+    """Return how many runs of a side failed (or have no value), of how many, and both in words."""
     n, lost = row.get(f"n_{side}"), row.lost_a if side == "a" else row.lost_b
     absent = lost.get(f"rejected_logs_{side}") + lost.get(f"missing_runs_{side}")
     if isinstance(row, QualitiesRow):  # `n` counts the runs with a value

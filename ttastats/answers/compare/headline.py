@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ttastats.answers.compare.rows import TimesRow
+from ttastats.answers.compare.rows import QualitiesRow, TimesRow
 from ttastats.answers.compare.sentences import claim, factor_of, p_text
 from ttastats.base import percentages, units
 from ttastats.base.codes import DOUBTS
@@ -128,9 +128,8 @@ def _counts_text(whole: _Whole) -> str:
         Verdict.SAME: axis.same.removesuffix(" as"),
     }
     first, *others = (word for word in verbs if word in counts)
-    text = (
-        f"{claim(first, row.a, row.b, axis)} on {counts[first]} of {whole.counted(whole.testable)}"
-    )
+    of_all = whole.counted(whole.testable)
+    text = f"{claim(first, row.a, row.b, axis)} on {counts[first]} of {of_all}"
     if counts[first] == 1 == sum(counts[word] for word in verbs):
         only = next(row for row in whole.rows if row.word is first)
         factor = f", {_factor_text(only.speedup, axis)}" if only.speedup else ""
@@ -191,22 +190,23 @@ def _runs_text(rows: Rows) -> str:
     return f"{text}; {a} and {b} did not reach the target"
 
 
-def leads(report: Report, confidence: float) -> tuple[Lead, ...]:
-    """Return the opening of a screen: the sentence of one row, or a headline per table."""
+def leads(against: Sequence[Against], alone: str, confidence: float) -> tuple[Lead, ...]:
+    """Return the opening of a screen: a headline per table, or the sentence `alone`."""
     made = []
-    for headline, against in zip(headlines(report, confidence), report.against, strict=True):
+    for each in against:
+        headline = _make_headline(each, confidence)
         condition = f", {headline.condition}" if headline.condition else ""
-        text = f"{headline.claim}{condition}. {headline.numbers}."
-        alone = len(report.records) == 1 and report.sentence
-        word = _common_verdict([row.word for row in _distinct_rows(against)])
-        made.append(Lead(word, report.sentence if alone else text, headline.tone))
+        text = alone or f"{headline.claim}{condition}. {headline.numbers}."
+        word = _common_verdict([row.word for row in _distinct_rows(each)])
+        made.append(Lead(word, text, headline.tone))
     return tuple(made)
 
 
-def lead_of_qualities(report: Report, words: Sequence[Verdict]) -> Lead:
+def leads_of_qualities(rows: Sequence[QualitiesRow], sentence: str) -> tuple[Lead, ...]:
     """Return the opening of a screen of qualities: the verdict and the sentence."""
+    words = [row.word for row in rows]
     tone = words[0].tone if len(set(words)) == 1 else "plain"
-    return Lead(_common_verdict(words), report.sentence, tone)
+    return (Lead(_common_verdict(words), sentence, tone),) if words else ()
 
 
 def _common_verdict(words: Sequence[Verdict]) -> str:

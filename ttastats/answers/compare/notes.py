@@ -334,8 +334,7 @@ def fixed_length(
 ) -> Iterator[Note]:
     """Yield notes that pairs whose runs all had one length can be compared in quality.
 
-    Who fixes the steps asks what quality they give. Read as times to a target, runs that end a
-    little short of it are failures, and their whole time is paid for nothing.
+    Read as times to a target, runs that end a little short of it are failures.
     """
     for pair, name in zip(pairs, names, strict=True):
         failed = sum(runs.filter(~pl.col("reached")).height for runs in (pair.a, pair.b))

@@ -26,8 +26,7 @@ def sessions(
 ) -> list[SameKeys]:
     """Return the keys on variation between sessions for each comparison.
 
-    Of times in shares of the time, of qualities in the unit of the metric. The sets of a group are
-    judged together: the baseline's, and each that is held against it.
+    Of times in shares of the time. The sets of a group, the baseline's too, are judged together.
     """
     groups: dict[tuple[Any, ...], list[Set]] = {}
     keys = [tuple(s.get(name) for name in by) for s in shown]

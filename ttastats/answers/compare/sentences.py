@@ -50,10 +50,7 @@ def claim(word: Verdict, a: str, b: str, axis: Axis | None = None, factor: str =
 
 
 def finding(row: TimesRow, a: str, b: str, confidence: float, on: str = "") -> str:
-    """Return which side is faster, by how much, and how sure that is, without a full stop.
-
-    `a` and `b` are what the sides are called; `on` names what they are compared on.
-    """
+    """Return which of A and B is faster, by how much, how sure and on what, without a full stop."""
     word, axis, where = row.word, row.on, f" on {on}" if on else ""
     if word is Verdict.UNAVAILABLE:
         return f"{on}: {row.claim}" if on else row.claim or "no verdict"
@@ -149,7 +146,12 @@ def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
         text += f" No direction is shown on {by_reason(by_design)}."
     if unjudged := [s for s in shown if s.row.word is Verdict.UNAVAILABLE]:
         text += f" No verdict on {by_reason(unjudged)}."
-    return text.strip()
+    text = text.strip()
+    for s in shown:
+        who = f"{s.name}, " if len(shown) > 1 else ""
+        for more in _also_sentences(s.also, a, b, faster=s.row.word is Verdict.FASTER):
+            text += f" {who}{more}"
+    return text
 
 
 def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: Options) -> str:
@@ -194,10 +196,7 @@ def _cost_text(row: QualitiesRow, a: str, b: str) -> str:
 
 
 def conclusions(report: Report, *, confidence: float = 0.95) -> tuple[Conclusion, ...]:
-    """Return the conclusion of each row of a comparison, in order.
-
-    `confidence` is that of the intervals the report was made with.
-    """
+    """Return the conclusion of each row of a comparison; `confidence` is that of its intervals."""
     rows = rows_of(report)
     tests = sum(row.p_adjusted is not None for row in rows)
     several = len({row.b for row in rows}) > 1
@@ -298,7 +297,7 @@ def also_lines(every: Sequence[Also]) -> Iterator[str]:
         yield f"also {other.metric}  A {a}  B {b}  {_difference_text(other)}"
 
 
-def also_sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> Iterator[str]:
+def _also_sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> Iterator[str]:
     """Yield a sentence for each metric that changes the meaning of the comparison."""
     for other in _logged_only(every):
         judged, gap = other.contrast, other.contrast.difference

@@ -155,10 +155,7 @@ def paired_seeds(a: Design, b: Design) -> Clusters | None:
 
 
 def sessions(a: pl.DataFrame, b: pl.DataFrame) -> Clusters:
-    """Return the session number of each run of both sides, by their start times.
-
-    A session ends with a pause in which no run of either side goes on.
-    """
+    """Return the session of each run by its start; a pause in which nothing runs ends a session."""
     starts = np.concatenate([epoch_seconds(runs) for runs in (a, b)])
     lengths = np.concatenate([runs["run_seconds"].fill_null(0.0).to_numpy() for runs in (a, b)])
     order = np.argsort(starts, kind="stable")

@@ -90,10 +90,7 @@ _SETUP, _GROUP = pl.coalesce("entry", "system", pl.lit("")), "group"
 
 
 def setup_names(runs: pl.DataFrame) -> pl.Series:
-    """Return the setup of each run: its entry, or its system if the entry is unknown.
-
-    Runs of one entry that record different settings are of several setups.
-    """
+    """Return the setup of each run: its entry, else its system, and its settings if they differ."""
     names = runs.select(setup=_SETUP)["setup"]
     if "extra" not in runs.columns or (apart := settings.apart(runs["extra"])).n_unique() < 2:
         return names
