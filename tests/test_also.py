@@ -94,9 +94,9 @@ def test_at_a_budget_the_metric_itself_is_asked_for() -> None:
 
 
 def test_the_option_of_the_command(tmp_path: Any) -> None:
-    for name, runs in (("a", with_test(40.0, ACCURACIES)), ("b", with_test(20.0, WORSE))):
-        store.write(runs, tmp_path / f"{name}.parquet")
     files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    store.write(with_test(40.0, ACCURACIES), files[0])
+    store.write(with_test(20.0, WORSE), files[1])
     done = run("compare", *files, "--also", "test_accuracy, val_loss")
     assert done.returncode == 0, done.stderr
     assert "also test_accuracy" in done.stdout

@@ -17,7 +17,6 @@ from ttastats import api
 from ttastats.report.answer import Report
 
 A = [3.20, 3.22, 3.19, 3.21, 3.20]
-LOWER = [3.10, 3.12, 3.09, 3.11, 3.10]
 LIKE_A = [3.21, 3.19, 3.22, 3.20, 3.21]
 
 
@@ -33,11 +32,6 @@ def test_the_numbers_are_those_of_welch() -> None:
     assert (found["difference_low"], found["difference_high"]) == pytest.approx(tuple(limits))
     assert found["verdict"] == "undecided"
     assert found["runs_needed"] > 5
-
-
-def test_the_title_says_what_is_compared() -> None:
-    (table,) = report(side(A), side(LOWER), at_end=False, at="step=250", best=True).tables
-    assert "val_loss at step 250, best so far, lower is better" in table.title
 
 
 def test_where_the_budget_is_a_time_it_is_told_how_far_runs_got() -> None:
