@@ -360,7 +360,13 @@ def claim(
     try:
         (side,) = question.sides([source], what)
     except TtastatsError as error:
-        raise question.error_about_claim(error) if threshold is not None else error from None
+        if threshold is None:
+            raise
+        where, remedy = (  # of the target that the claim stands for
+            None if text is None else text.replace("--target", "--quality")
+            for text in (error.where, error.remedy)
+        )
+        raise TtastatsError(error.what, where=where, remedy=remedy) from None
     keys = question.group_keys(what.by, ENTRY, side)
     report = claim_report.report(
         side.runs,

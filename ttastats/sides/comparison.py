@@ -123,7 +123,7 @@ def _compare_at_look(base: Comparison, most: int, options: Options) -> Compariso
         # Another look may come, or was: the row takes its part of alpha all the same.
         return replace(base, p_value=1.0, verdict=verdict)
     a, b = base.a.outcomes, base.b.outcomes
-    times = speedup_of(base.a, base.b, a, b, options, look)
+    times = speedup_of(base.a, base.b, options, look)
     p_value = times.ratio.p_value
     if p_value is None and times.ratio.low is not None:
         p_value = look.p_value(_permutation_p(a, b, options.seed))
@@ -147,7 +147,7 @@ def _add_speedup(base: Comparison, options: Options, *, brief: bool) -> Comparis
         base = _compare_epoch_times(base, options)
         if base.speedup is not None:
             return base
-    times, estimand = speedup_of(a, b, a.outcomes, b.outcomes, options), options.estimand
+    times, estimand = speedup_of(a, b, options), options.estimand
     if not (a.all_reached and b.all_reached):
         return _add_tests(base, a.outcomes, b.outcomes, "ert", times, options, brief=brief)
     if not brief:

@@ -32,7 +32,7 @@ from ttastats.stats.decision import (
 )
 from ttastats.stats.means import MeanDifference
 from ttastats.stats.multiplicity import adjust_p_values
-from ttastats.stats.outcomes import Outcomes, number_clusters
+from ttastats.stats.outcomes import number_clusters
 from ttastats.stats.permutation import PairWins
 from ttastats.stats.results import Difference, Flag, Ratio, Verdict
 from ttastats.stats.sequential import Look
@@ -144,17 +144,12 @@ class ValuesContrast(Contrast[Sample], frozen=True, eq=False):
 
 
 def speedup_of(
-    a: SideNumbers,
-    b: SideNumbers,
-    of_a: Outcomes,
-    of_b: Outcomes,
-    options: Options,
-    look: Look | None = None,
+    a: SideNumbers, b: SideNumbers, options: Options, look: Look | None = None
 ) -> Speedup:
     """Return the speedup of B over A from the outcomes of their runs."""
     return compute_speedup(
-        of_a,
-        of_b,
+        a.outcomes,
+        b.outcomes,
         epochs_fixed=options.epochs_fixed,
         estimand=options.estimand,
         confidence=options.confidence,
@@ -275,11 +270,16 @@ def _cluster_note(
     few = any(np.unique(labels).size < 2 for labels in clusters)
     if few or contrast.estimand == "throughput" or contrast.a.pooled or contrast.b.pooled:
         return finding
-    sides = [
-        dataclasses.replace(side.outcomes, clusters=number_clusters(labels, labels.size))
+    a, b = (
+        replace(
+            side,
+            outcomes=dataclasses.replace(
+                side.outcomes, clusters=number_clusters(labels, labels.size)
+            ),
+        )
         for side, labels in zip((contrast.a, contrast.b), clusters, strict=True)
-    ]
-    by_cluster = speedup_of(contrast.a, contrast.b, sides[0], sides[1], options)
+    )
+    by_cluster = speedup_of(a, b, options)
     p_value = by_cluster.ratio.p_value
     if p_value is not None and p is not None:
         p_value = min(1.0, p_value * p / (ratio.p_value or p or 1.0))

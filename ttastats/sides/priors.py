@@ -109,11 +109,9 @@ def earlier(runs: pl.DataFrame) -> tuple[Entry, ...]:
         if logs is None or logs["epochs"].size < _LEAST_RUNS:
             continue
         variances = {name: float(np.var(each, ddof=1)) for name, each in logs.items()}
-        keys = part.select(by).row(0, named=True)
-        entries.append(
-            Entry(keys, part["target_value"][0], _run_identities(part), variances,
-                  logs["epochs"].size - 1.0)
-        )  # fmt: skip
+        keys, target = part.select(by).row(0, named=True), part["target_value"][0]
+        df = logs["epochs"].size - 1.0
+        entries.append(Entry(keys, target, _run_identities(part), variances, df))
     return tuple(entries)
 
 
@@ -143,18 +141,14 @@ def prior_for(entries: Sequence[Entry], runs: pl.DataFrame, part: str) -> Prior:
         and entry.target == first.get("target_value") and not entry.runs & these
     ]  # fmt: skip
     if part == "epochs":
-        batch = first.get("global_batch_size")
-        sized = [(entry, entry.keys.get("global_batch_size")) for entry in near]
-        near = [
-            entry for entry, size in sized if size and batch and 1 / _NEAR <= size / batch <= _NEAR
-        ]
+        batch = first.get("global_batch_size") or math.nan
+        sizes = [(entry, entry.keys.get("global_batch_size") or math.nan) for entry in near]
+        near = [entry for entry, size in sizes if 1 / _NEAR <= size / batch <= _NEAR]
     else:
         names = ("submitter", "system")
         same = [each for each in near if all(each.keys.get(n) == first.get(n) for n in names)]
         near = same if len(same) >= priors.LEAST_ENTRIES else near
-    return priors.make_prior(
-        [entry.variances[part] for entry in near], [entry.df for entry in near]
-    )
+    return priors.make_prior([each.variances[part] for each in near], [each.df for each in near])
 
 
 def noise_of(entries: Sequence[Entry], runs: pl.DataFrame) -> tuple[dict[str, Noise], PriorKeys]:

@@ -89,33 +89,35 @@ def compare(
 
 
 def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> QualityComparison:
-    with_value = [runs.filter(pl.col("quality").is_not_null()) for runs in (pair.a, pair.b)]
+    of_a, of_b = (runs.filter(pl.col("quality").is_not_null()) for runs in (pair.a, pair.b))
+    with_value = of_a, of_b
     axis = _cost_axis(with_value, budget, unit)
     metrics = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls().unique()
     higher = is_upwards(pair.a, pair.b)
     step = step_of(pl.concat(with_value, how="vertical_relaxed"))
     level = 1 - options.confidence
-    a = _side_at_budget(pair.a, with_value[0], axis, higher, step, level)
-    b = _side_at_budget(pair.b, with_value[1], axis, higher, step, level)
+    a = _side_at_budget(pair.a, of_a, axis, higher, step, level)
+    b = _side_at_budget(pair.b, of_b, axis, higher, step, level)
     why = _unavailable_reason(pair, a, b, budget, metrics.len())
     made = QualityComparison(
         pair.keys, a, b, axis,
         metric=metrics[0] if metrics.len() == 1 else None,
         higher_is_better=higher,
         incomplete=(a.missing > 0, b.missing > 0),
-        findings=at_budget(with_value[0], with_value[1], budget),
-        slack=slack(with_value[0], with_value[1], budget),
+        findings=at_budget(*with_value, budget),
+        slack=slack(*with_value, budget),
     )  # fmt: skip
     if a.n and b.n and metrics.len() < 2:
         if share_a_block(*with_value):
-            gap = _quality_difference(with_value[0], with_value[1], step, options)
+            gap = _quality_difference(*with_value, step, options)
             ratio = _cost_ratio(with_value, axis, options)
             made = replace(made, difference=gap, p_value=gap.p_value, ratio=ratio)
         else:
             why = why or "no block has values of both sides"
     if made.difference and (blocks := both_blocks(*with_value)) is not None:
-        of_a, of_b = (runs["quality"].to_numpy() for runs in with_value)
-        made = replace(made, by_block=differences_by_block(of_a, of_b, blocks), within_blocks=True)
+        values_a, values_b = (runs["quality"].to_numpy() for runs in with_value)
+        by_block = differences_by_block(values_a, values_b, blocks)
+        made = replace(made, by_block=by_block, within_blocks=True)
     return replace(made, verdict=no_verdict(why, options)) if why else made
 
 
@@ -178,8 +180,7 @@ def _side_at_budget(
 ) -> SideAt:
     values, costs = with_value["quality"].to_numpy(), _costs(with_value, axis)
     spent = None if costs is None else mean(costs)
-    targets = with_value["target_value"].drop_nulls().unique()
-    meets = None
+    targets, meets = with_value["target_value"].drop_nulls().unique(), None
     if targets.len() == 1 and values.size:
         meets = compare_with_number(
             values, float(targets[0]), higher_is_better=higher, level=level, resolution=step
@@ -189,7 +190,6 @@ def _side_at_budget(
 
 
 def _side_of(values: Floats, missing: int) -> SideAt:
-    """Return the side of runs with these values and of so many without one."""
     centre = mean(values) if values.size else None
     return SideAt(values.size, missing, centre, standard_deviation(values))
 

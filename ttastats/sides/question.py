@@ -425,15 +425,6 @@ def with_claim(question: Question, quality: str) -> tuple[float | None, Question
     return claimed.value, dataclasses.replace(question, target=(quality,), at_end=at_end)
 
 
-def error_about_claim(error: TtastatsError) -> TtastatsError:
-    """Return an error about the target that a claim stands for as one about the claim."""
-    where, remedy = (
-        None if text is None else text.replace("--target", "--quality")
-        for text in (error.where, error.remedy)
-    )
-    return TtastatsError(error.what, where=where, remedy=remedy)
-
-
 def as_sides(choices: Sequence[Chosen], question: Question, names: Sequence[str]) -> list[Side]:
     """Return the runs of each source as sides to be paired, named by `side_names`."""
     targets, labels = parse_targets(question.target), side_names(choices, names)

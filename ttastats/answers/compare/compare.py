@@ -5,6 +5,7 @@ Times to a target are compared, or qualities at a budget.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice, repeat
@@ -78,14 +79,14 @@ def of_times(
     axis = axes.of(baseline.runs)
     paired = blocking.within(pairings(baseline, others, by, pool=pool), block)
     if axis.is_time:
-        paired = [_flag_stalls(each, baseline, other)
-                  for other, each in zip(others, paired, strict=True)]  # fmt: skip
+        paired = [_flag_stalls(each, baseline, side)
+                  for side, each in zip(others, paired, strict=True)]  # fmt: skip
     together = [
-        (baseline, other, pair)
-        for other, each in zip(others, paired, strict=True)
+        (baseline, side, pair)
+        for side, each in zip(others, paired, strict=True)
         for pair in each.pairs
     ]
-    compared = comparison.compare([pair for _, _, pair in together], options)
+    compared = comparison.compare([pair for *_, pair in together], options)
     metrics = quality_comparison.other_metrics(together, also, options)
     entries = None if prior is None else priors.earlier(prior)
     row_of = partial(rows.of_times, options=options, entries=entries)
@@ -106,7 +107,7 @@ def of_times(
         title = (": ".join(filter(None, about)), f"{names} {axis.does(axis.better)}")
         lines = partial(cells.cause_lines, dots=view.strips)
         tables.append(_side_table(each, columns, lines, "   ".join(filter(None, title))))
-    unmatched = tuple(dict.fromkeys(group.text for each in sides for group in each.pairing.alone))
+    unmatched = [*dict.fromkeys(group.text for each in sides for group in each.pairing.alone)]
     has_mean = any(each.mean is not None for each in sides)
     below = [
         *(text for each in sides for text in notes.fixed_length(
@@ -181,32 +182,27 @@ def of_qualities(
         sentences.of_qualities(s, budget, (s.row.a, s.row.b) if named else ("A", "B"), options)
         for s in shown
     ]
-    below = (
-        *_budget_notes(baseline, sides, budget),
-        *notes.of_qualities(shown, budget, margin, options),
-    )
-    columns = cells.of_qualities(options, view)
-    tables = []
+    columns, tables = cells.of_qualities(options, view), []
     for each in sides:
-        metrics = dict.fromkeys(s.row.metric for s in each.shown)
+        metrics = {s.row.metric for s in each.shown}
         ways = {s.row.higher_is_better for s in each.shown}
         way = "" if len(ways) > 1 else f", {'higher' if ways == {True} else 'lower'} is better"
-        metric = next(iter(metrics)) if len(metrics) == 1 else None
-        parts = (
-            *each.about, each.pairing.apart,
-            f"{metric or 'quality'} {budget}{way}", f"A = {baseline.label}   B = {each.side.label}",
-        )  # fmt: skip
-        of = ("metric",) if len(metrics) > 1 else ()
-        tables.append(
-            _side_table(each, columns, cells.cost_lines, "   ".join(filter(None, parts)), of)
-        )
+        metric = metrics.pop() if len(metrics) == 1 else None
+        names = f"A = {baseline.label}   B = {each.side.label}"
+        what = f"{metric or 'quality'} {budget}{way}"
+        title = "   ".join(filter(None, (*each.about, each.pairing.apart, what, names)))
+        keys = ("metric",) if len(metrics) > 1 else ()
+        tables.append(_side_table(each, columns, cells.cost_lines, title, keys))
     records = tuple(s.row for s in shown)
     sentence = " ".join(text)
     return Report(
         "compare",
         records,
         tuple(tables),
-        below,
+        (
+            *_budget_notes(baseline, sides, budget),
+            *notes.of_qualities(shown, budget, margin, options),
+        ),
         sentence,
         _unmatched_names(sides),
         by=grouping.row_keys(paired[0].by),
@@ -289,17 +285,19 @@ def _side_table(
     every += columns
     body = []
     for s in side.shown:
-        below, row, details = [*lines(s)], s.row, [*sentences.also_lines(s.also)]
+        below, row = [*lines(s)], s.row
         line = Line(tuple(each.cell(s) for each in every))
         if isinstance(row, TimesRow):
             prior = priors.in_words(row.prior) if row.prior else ()
             shown = 1 if row.word.decided else 0
-            details, more = [*below[:shown], *prior, *details], tuple(below[shown:])
+            more, below = tuple(below[shown:]), [*below[:shown], *prior]
+            # Faster, slower, undecided, by size.
+            size = abs(math.log(row.speedup)) if row.speedup else 0.0
+            place = (list(Verdict).index(row.word), -size)
             aside = SAME_RUNS if row.claim == SAME_RUNS else ""
-            line = replace(line, more=more, place=headline.place(row), aside=aside)
-        else:
-            details = [*below, *details]
-        body.append(replace(line, details=grouping.append_line(details, s.left_out)))
+            line = replace(line, more=more, place=place, aside=aside)
+        details = grouping.append_line([*below, *sentences.also_lines(s.also)], s.left_out)
+        body.append(replace(line, details=details))
     if side.mean is not None:
         constant = any(s.contrast.speedup and s.contrast.speedup.unseen_epochs for s in side.shown)
         mark, mean = cells.CONSTANT if constant else "", side.mean
@@ -323,26 +321,24 @@ def _flag_stalls(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
         )
         for runs, side in ((pairing.a, baseline), (pairing.b, other))
     ]
-    pairs, remarks = list(pairing.pairs), []
-    names = grouping.row_names([pair.keys for pair in pairs], pairing.by)
-    for number, pair in enumerate(pairs):
+    pairs, remarks = [], []
+    names = grouping.row_names([pair.keys for pair in pairing.pairs], pairing.by)
+    for number, (name, pair) in enumerate(zip(names, pairing.pairs, strict=True)):
+        flags = pair.flags
         for side, spans in zip("AB", (each.filter(pair=number) for each in still), strict=True):
             if spans.is_empty():
                 continue
             longest = spans.sort("seconds").row(-1, named=True)
-            usual = longest["seconds"] / longest["times"]
+            seconds, usual = longest["seconds"], longest["seconds"] / longest["times"]
             text = wording(
-                "stalled_runs",
-                name=names[number],
-                n=spans.n_unique(list(schema.RUN)),
-                side=side,
-                longest=units.seconds(longest["seconds"]),
-                usual=units.seconds(usual),
-            )
-            if abs(longest["seconds"] - usual - _HOUR) < _NEAR:
+                "stalled_runs", name=name, n=spans.n_unique(list(schema.RUN)), side=side,
+                longest=units.seconds(seconds), usual=units.seconds(usual),
+            )  # fmt: skip
+            if abs(seconds - usual - _HOUR) < _NEAR:
                 text += wording("stalled_runs.hour")
             remarks.append(Note("stalled_runs", text))
-            pairs[number] = replace(pair, flags=tuple(dict.fromkeys((*pair.flags, "stalled_runs"))))
+            flags = (*flags, "stalled_runs")
+        pairs.append(replace(pair, flags=tuple(dict.fromkeys(flags))))
     return replace(pairing, pairs=tuple(pairs), remarks=(*pairing.remarks, *remarks))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -90,7 +89,13 @@ def _make_headline(against: Against, confidence: float) -> Headline:
         answer = f"Mostly {answer.lower()}"
     if any(POOLED in row.conditions and row.carried for row in rows):
         tone = "bad"
-    numbers = "; ".join(filter(None, (_ratio_text(whole, confidence), _runs_text(rows))))
+    n_a, n_b = sum(row.n_a for row in rows), sum(row.n_b for row in rows)
+    failed = n_a - sum(row.reached_a for row in rows), n_b - sum(row.reached_b for row in rows)
+    runs = f"{units.plural(n_a, 'run')} against {n_b:,}, all reached the target"
+    if any(failed):
+        a, b = (f"{n:,} of {side}" for n, side in zip(failed, (row.a, row.b), strict=True))
+        runs = f"{units.plural(n_a, 'run')} against {n_b:,}; {a} and {b} did not reach the target"
+    numbers = "; ".join(filter(None, (_ratio_text(whole, confidence), runs)))
     condition = ", ".join(dict.fromkeys(row.carried for row in rows if row.carried))
     text = _claim_text(whole)
     if same := len(against.rows) - len(rows):
@@ -180,16 +185,6 @@ def _ratio_text(whole: _Whole, confidence: float) -> str:
     return f"{what} {units.factor(whole.ratio)}" + (f" ({inside})" if inside else "")
 
 
-def _runs_text(rows: Rows) -> str:
-    n_a, n_b = sum(row.n_a for row in rows), sum(row.n_b for row in rows)
-    failed = (n_a - sum(row.reached_a for row in rows), n_b - sum(row.reached_b for row in rows))
-    text = f"{units.plural(n_a, 'run')} against {n_b:,}"
-    if not any(failed):
-        return f"{text}, all reached the target"
-    a, b = (f"{n:,} of {of}" for n, of in zip(failed, (rows[0].a, rows[0].b), strict=True))
-    return f"{text}; {a} and {b} did not reach the target"
-
-
 def leads(against: Sequence[Against], alone: str, confidence: float) -> tuple[Lead, ...]:
     """Return the opening of a screen: a headline per table, or the sentence `alone`."""
     made = []
@@ -216,11 +211,6 @@ def _common_verdict(words: Sequence[Verdict]) -> str:
         return "MIXED"
     word = "EQUIVALENT" if most is Verdict.SAME else most.label.upper()
     return f"MOSTLY {word}" if count < len(words) else word
-
-
-def place(row: TimesRow) -> tuple[float, ...]:
-    """Return the sort key of a row on a screen: faster, slower, undecided, by size."""
-    return (list(Verdict).index(row.word), -abs(math.log(row.speedup)) if row.speedup else 0.0)
 
 
 def caveats(report: Report) -> tuple[Caveat, ...]:

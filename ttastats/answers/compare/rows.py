@@ -297,12 +297,10 @@ def of_times(
     metric, value = targets.row(0) if targets.height == 1 else (None, None)
     look: LookKeys | UnsetType = UNSET
     if options.max_runs is not None:
-        at = speedup.look if speedup else None
-        look = LookKeys(
-            max_runs=options.max_runs,
-            look=at.n if at else None,
-            look_level=at.level(1 - options.confidence) if at else None,
-        )
+        look = LookKeys(max_runs=options.max_runs)
+        if speedup and (at := speedup.look):
+            level = at.level(1 - options.confidence)
+            look = LookKeys(max_runs=options.max_runs, look=at.n, look_level=level)
     codes = (*pair.flags, *(flag.code for flag in contrast.flags), *lost.flags)
     return TimesRow(
         **common,

@@ -31,41 +31,39 @@ def sessions(
     groups: dict[tuple[Any, ...], list[Set]] = {}
     keys = [tuple(s.get(name) for name in by) for s in shown]
     for key, s in zip(keys, shown, strict=True):
-        if (pair := _side_sets(s.contrast, s.row)) is not None:
-            groups.setdefault(key, [pair[0]]).append(pair[1])
-    of_groups = {
-        key: variance_between_sets(sets, confidence=confidence) for key, sets in groups.items()
-    }
+        sides = _sets(s.contrast, s.row)
+        if len(sides) == 2:
+            groups.setdefault(key, sides[:1]).append(sides[1])
     made = []
     for key, s in zip(keys, shown, strict=True):
-        spread, same = of_groups.get(key), SameKeys()
-        if spread is not None:
-            numbers = [spread.deviation, spread.highest, spread.smallest_claim]
-            if isinstance(s.row, TimesRow):  # a deviation of logs is a share
-                numbers = [None if x is None else math.expm1(min(x, 700.0)) for x in numbers]
-            deviation, high, claim = numbers
-            same = SameKeys(
-                sets=spread.sets, between=deviation, between_high=high, smallest_claim=claim
-            )
-        made.append(same)
+        if key not in groups:
+            made.append(SameKeys())
+            continue
+        spread = variance_between_sets(groups[key], confidence=confidence)
+        numbers = [spread.deviation, spread.highest, spread.smallest_claim]
+        if isinstance(s.row, TimesRow):  # a deviation of logs is a share
+            numbers = [None if x is None else math.expm1(min(x, 700.0)) for x in numbers]
+        between, high, claim = numbers
+        made.append(
+            SameKeys(sets=spread.sets, between=between, between_high=high, smallest_claim=claim)
+        )
     return made
 
 
-def _side_sets(contrast: Any, row: CompareRow) -> tuple[Set, Set] | None:
+def _sets(contrast: Any, row: CompareRow) -> list[Set]:
+    """Return the sides of a comparison whose mean and variance are known."""
     if isinstance(row, TimesRow):
-        sides = [
+        return [
             Set(math.log(side.term.estimate), side.term.variance, side.term.df)
             for side in ((contrast.speedup.a, contrast.speedup.b) if contrast.speedup else ())
             if side is not None and side.term.variance is not None
         ]
-    else:
-        values = ((row.quality_a, row.sd_a, row.n_a), (row.quality_b, row.sd_b, row.n_b))
-        sides = [
-            Set(mean, sd**2 / n, n - 1)
-            for mean, sd, n in values
-            if mean is not None and sd is not None and not row.why
-        ]
-    return (sides[0], sides[1]) if len(sides) == 2 else None
+    values = ((row.quality_a, row.sd_a, row.n_a), (row.quality_b, row.sd_b, row.n_b))
+    return [
+        Set(mean, sd**2 / n, n - 1)
+        for mean, sd, n in values
+        if mean is not None and sd is not None and not row.why
+    ]
 
 
 def of_one_setup(report: Report, confidence: float) -> Report:
@@ -95,24 +93,22 @@ def _session_sentences(rows: Sequence[CompareRow], by: Sequence[str]) -> Iterato
         same = row.same
         if same is UNSET or same.smallest_claim is None:
             continue
-        text = (
-            f"{f'{name}: of' if len(groups) > 1 else 'Of'} two setups with this number of runs, "
-            "each in a single session, only a difference of more than "
-            f"{_amount(row, same.smallest_claim)} is worth claiming"
-        )
         high = _amount(row, same.between_high or 0.0)
-        if same.sets == 2:
-            yield (
-                f"{text}: two sets only show that the standard deviation between sessions is at "
-                f"most {high}. Use 3 to 5 sets for a better estimate, or run both setups in each "
-                "session (--block)."
-            )
-        else:
-            yield (
-                f"{text}: the standard deviation between the sessions of these "
+        shown = (
+            f"two sets only show that the standard deviation between sessions is at most {high}. "
+            "Use 3 to 5 sets for a better estimate, or run both setups in each session (--block)."
+        )
+        if same.sets > 2:
+            shown = (
+                "the standard deviation between the sessions of these "
                 f"{units.plural(same.sets, 'set')} is {_amount(row, same.between or 0.0)}, at most "
                 f"{high}."
             )
+        yield (
+            f"{f'{name}: of' if len(groups) > 1 else 'Of'} two setups with this number of runs, "
+            "each in a single session, only a difference of more than "
+            f"{_amount(row, same.smallest_claim)} is worth claiming: {shown}"
+        )
 
 
 def _amount(row: CompareRow, value: float) -> str:

@@ -102,8 +102,7 @@ def is_alone(row: TimesRow, tests: int, confidence: float) -> bool:
     low, high, p, adjusted = row.speedup_low, row.speedup_high, row.p_value, row.p_adjusted
     if row.word is not Verdict.UNDECIDED or tests < 2 or p is None or adjusted is None:
         return False
-    excludes = low is not None and high is not None and not low <= 1 <= high
-    return excludes and p < 1 - confidence <= adjusted
+    return side_of(1, low, high) != 0 and p < 1 - confidence <= adjusted
 
 
 def names_of(shown: Iterable[Times]) -> str:
@@ -129,9 +128,8 @@ def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
         decided.append(f"the other{' is' if others == 1 else f' {others} are'} undecided")
     text = f"{'; '.join(decided)}." if decided else ""
     if others and not decided:
-        text = "The comparison is undecided."
-        if others > 1:
-            text = f"None of the {others} comparisons is decided."
+        several = f"None of the {others} comparisons is decided."
+        text = several if others > 1 else "The comparison is undecided."
         directions = [
             [side_of(1, part.low, part.high) for part in (both.throughput, both.progress)]
             for both in (s.contrast.parts for s in shown if s.contrast.estimand != "ert")
@@ -189,9 +187,7 @@ def _cost_text(row: QualitiesRow, a: str, b: str) -> str:
     """Return what both sides took up to a budget; empty if unknown."""
     if row.speedup is None:
         return ""
-    of_a, of_b = (
-        units.amount(spent or 0.0, row.on.unit) for spent in (row.seconds_a, row.seconds_b)
-    )
+    of_a, of_b = (units.amount(row.get(f"seconds_{side}") or 0.0, row.on.unit) for side in "ab")
     return f"{b} took {of_b}, {a} {of_a}: {row.on.ratio} {ratio(row)}."
 
 
@@ -212,30 +208,28 @@ def _make_conclusion(row: CompareRow, about: str, tests: int, confidence: float)
         word = f"{word}, {row.carried}"
         tone = "bad" if findings.POOLED in row.conditions else tone
     if isinstance(row, QualitiesRow):
-        more = _cost_text(row, row.a, row.b)
-        return Conclusion(about, word, _quality_finding(row, confidence), more, row.benchmark, tone)
+        cost = _cost_text(row, row.a, row.b)
+        return Conclusion(about, word, _quality_finding(row, confidence), cost, row.benchmark, tone)
     sentence = finding(row, row.a, row.b, confidence) + "."
     if not row.word.decided:  # others begin with a side's name
         sentence = sentence[:1].upper() + sentence[1:]
-    alone = ""
+    more, needed = [], row.runs_needed or 0
     if is_alone(row, tests, confidence):
-        alone = (
+        more.append(
             "The interval is for this comparison alone; the verdict uses p, adjusted for all "
             f"{tests} comparisons."
         )
-    plan, needed = "", row.runs_needed or 0
     if row.word is Verdict.UNDECIDED and needed > min(row.n_a, row.n_b):
-        plan = f"{units.runs_needed(needed)}."
-    more = " ".join(filter(None, (alone, plan, _parts_text(row), _failures_text(row))))
-    return Conclusion(about, word, sentence, more, row.benchmark, tone)
+        more.append(f"{units.runs_needed(needed)}.")
+    text = " ".join(filter(None, (*more, _parts_text(row), _failures_text(row))))
+    return Conclusion(about, word, sentence, text, row.benchmark, tone)
 
 
 def _quality_finding(row: QualitiesRow, confidence: float) -> str:
     a, b, what = row.a, row.b, f"{row.metric or 'quality'} {row.at}"
     if row.difference is None:
         return f"{b} against {a} in {what}: {row.why or 'no verdict'}."
-    low, high = row.difference_low, row.difference_high
-    limits = ""
+    low, high, limits = row.difference_low, row.difference_high, ""
     if low is not None and high is not None:
         limits = f", {percentages.percent_text(confidence)} CI {low:+.3g} to {high:+.3g}"
     why = f", because {row.why}" if row.why else ""
@@ -328,10 +322,11 @@ def also_notes(every: Sequence[Also]) -> Iterator[Note]:
     for metric in dict.fromkeys(other.metric for other in every):
         rows = [other for other in every if other.metric == metric]
         judged = [other.contrast for other in _logged_only(rows) or rows]
-        if any(side.missing for each in judged for side in (each.a, each.b)):
+        sides = [each.a for each in judged], [each.b for each in judged]
+        if any(side.missing for some in sides for side in some):
             a, b = (
-                with_value(sum(side.n for side in sides), sum(side.missing for side in sides))
-                for sides in ([each.a for each in judged], [each.b for each in judged])
+                with_value(sum(side.n for side in some), sum(side.missing for side in some))
+                for some in sides
             )
             runs = "run" if a == "1" else "runs"
             lacking.append(
