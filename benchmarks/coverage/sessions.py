@@ -118,6 +118,6 @@ def _side(
         },
         schema_overrides={"started_at": pl.Datetime("us", "UTC"), "seed": pl.Int64},
     )
-    how = side_design.Design(starts=(min(when), max(when)), runs=runs, blocked=layout.within)
+    how = side_design.Design(runs=runs, blocked=layout.within)
     mean = float(times.mean())
     return SideNumbers(clusters.size, made, None, mean, mean, None, None, None, design=how)

@@ -17,7 +17,6 @@ from ttastats.sides.design.findings import (
     Finding,
     condition_names,
     these_blocks,
-    with_conditions,
 )
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
@@ -200,7 +199,10 @@ def judged(
         if contrast.within_blocks and has_interval:
             alpha = 1 - options.confidence
             findings += these_blocks(contrast.by_block, contrast.p_value, p, alpha)
-        verdict = with_conditions(verdict, findings)
+        if verdict.word.decided:
+            carried = (each.code for each in findings if each.effect == "condition")
+            conditions = tuple(dict.fromkeys((*verdict.conditions, *carried)))
+            verdict = replace(verdict, conditions=conditions)
         flags = dict.fromkeys((*contrast.flags, *verdict.flags, *(each.flag for each in findings)))
         contrasts[number] = replace(
             contrast, p_adjusted=p, verdict=verdict, findings=tuple(findings), flags=tuple(flags)

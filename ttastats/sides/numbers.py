@@ -116,14 +116,27 @@ def briefs(groups: Sequence[pl.DataFrame]) -> list[SideNumbers]:
 
 
 def outcomes_of(runs: pl.DataFrame, *, mixed: bool = True) -> Outcomes:
-    """Return the outcomes of the runs that have a time; `mixed`: of several setups maybe."""
+    """Return the outcomes of the runs that have a time; `mixed`: of several setups maybe.
+
+    Their progress is in the best unit that this side records, else in evaluations.
+    """
     observed = runs["observed_seconds"]
     timed = runs.filter(observed.is_not_null()) if observed.null_count() else runs
     single = not mixed or BLOCK in timed.columns
+    logged = [
+        Epochs(_floats(amounts), evaluation_interval(timed, column))
+        for unit, column in PROGRESS
+        if not (amounts := solved(timed, unit)).null_count()
+    ]
+    evaluations = solved(timed, "evaluations_to_target")
+    if not evaluations.null_count() and (evaluations > 1).all():
+        logged.append(Epochs(_floats(evaluations), 1.0))
+    # Labels that never change (BERT's epoch 1.0) have no interval, and count no progress.
+    progress = min(logged, key=lambda each: each.evaluation_interval is None, default=None)
     return make_outcomes(
         _floats(timed["observed_seconds"]),
         timed["reached"].to_numpy(),
-        progress=_side_progress(timed),
+        progress=progress,
         clusters=None if single else setup_names(timed).to_numpy(),
         blocks=blocks_of(timed),
     )
@@ -152,23 +165,6 @@ def expected_seconds(runs: pl.DataFrame) -> float | None:
     if runs.is_empty() or observed.null_count():
         return None
     return expected_time(observed.to_numpy(), runs.get_column("reached").to_numpy()).estimate
-
-
-def _side_progress(runs: pl.DataFrame) -> Epochs | None:
-    """Return the progress of runs that reached, in the best unit this side records.
-
-    A unit whose evaluation interval is known comes first: labels that never change (BERT's epoch
-    1.0) count no progress. Where no progress is logged, the evaluations are counted.
-    """
-    logged = [
-        Epochs(_floats(amounts), evaluation_interval(runs, column))
-        for unit, column in PROGRESS
-        if not (amounts := solved(runs, unit)).null_count()
-    ]
-    evaluations = solved(runs, "evaluations_to_target")
-    if not evaluations.null_count() and (evaluations > 1).all():
-        logged.append(Epochs(_floats(evaluations), 1.0))
-    return min(logged, key=lambda each: each.evaluation_interval is None, default=None)
 
 
 def _floats(column: pl.Series) -> Floats:

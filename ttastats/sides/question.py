@@ -343,9 +343,18 @@ def sides(
             for each, hour in zip(choices, hours, strict=True)
         ]
     if budget is not None:
-        who = [chr(ord("A") + n) if len(choices) > 1 else "" for n in range(len(choices))]
-        at = [_at_budget(*each, question, budget) for each in zip(choices, who, strict=True)]
-        return _add_setting_columns(at, question.by)
+        targets, metric = parse_targets(question.target), question.metric
+        for number, side in enumerate(choices):
+            what = "this is a table of runs without evaluations"
+            remedy = "Give the table written by `ttastats ingest`."
+            raise_if(side.rows.head(1).collect().is_empty(), what, budget.option, remedy)
+            runs = at_budget.runs(side.rows, budget, targets=targets, metric=metric)
+            if question.censor_stopped:
+                runs = counted.with_stopped(runs)
+            who = chr(ord("A") + number) if len(choices) > 1 else ""
+            at_budget.expect_some(runs, side.rows, budget, who)
+            choices[number] = replace(side, runs=runs)
+        return _add_setting_columns(choices, question.by)
     choices = _add_setting_columns(choices, question.by)
     tables, text = axis.settled([each.runs for each in choices], unit)
     notes = (Note("axis", text),) if text else ()
@@ -368,20 +377,6 @@ def _add_setting_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[C
             frames[number] = frame.with_columns(values.head(frame.height).alias(name))
             values = values.slice(frame.height)
     return [replace(each, runs=frame) for each, frame in zip(choices, frames, strict=True)]
-
-
-def _at_budget(side: Chosen, who: str, question: Question, budget: Budget) -> Chosen:
-    what, remedy = (
-        "this is a table of runs without evaluations",
-        "Give the table written by `ttastats ingest`.",
-    )
-    raise_if(side.rows.head(1).collect().is_empty(), what, budget.option, remedy)
-    targets = parse_targets(question.target)
-    runs = at_budget.runs(side.rows, budget, targets=targets, metric=question.metric)
-    if question.censor_stopped:
-        runs = counted.with_stopped(runs)
-    at_budget.expect_some(runs, side.rows, budget, who)
-    return replace(side, runs=runs)
 
 
 def earlier_runs(prior: Source, question: Question) -> pl.DataFrame:

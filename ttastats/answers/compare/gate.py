@@ -186,9 +186,20 @@ def _quality_findings(name: str, row: QualitiesRow, rule: Requirement) -> Iterat
 def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) -> Iterator[Finding]:
     """Yield findings on why a row of times does not pass, or on its conditions."""
     low, high, lowest = row.non_inferiority_low, row.inferiority_high, 1 / (1 + rule.limit)
-    judged: tuple[Outcome, str, str] | None
+    judged: tuple[Outcome, str, str]
     if low is None or high is None or row.word is Verdict.UNAVAILABLE:
-        judged = _without_interval(row)
+        why = row.reason or row.claim or ""
+        judged = ("failed", "not_judged", f"cannot be judged ({why})")
+        if row.reached_a and not row.reached_b:
+            text = (
+                f"none of {row.n_b} runs of {row.b} reached the target, {row.reached_a} of "
+                f"{row.n_a} of {row.a} did"
+            )
+            judged = ("failed", "never_reached", text)
+        elif row.reached_b and not row.reached_a:
+            if row.word is Verdict.FASTER:
+                return
+            judged = ("undecided", "undecided", why)
     elif low <= 0 and math.isinf(high):
         judged = ("failed", "not_judged", _UNBOUNDED)
     elif low > lowest:
@@ -208,8 +219,6 @@ def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) ->
         judged = ("failed", "slower", text)
     else:
         judged = ("undecided", "undecided", _margin_text(row, low, high, rule))
-    if judged is None:
-        return
     outcome, code, text = judged
     needed = None
     if outcome == "undecided":
@@ -241,19 +250,6 @@ _UNBOUNDED = (
     "with each evaluation, or use --epochs-fixed if they are constant by design"
 )
 _NO_STRAGGLERS = "if no further run fails or straggles"
-
-
-def _without_interval(row: TimesRow) -> tuple[Outcome, str, str] | None:
-    if row.reached_a and not row.reached_b:
-        text = (
-            f"none of {row.n_b} runs of {row.b} reached the target, {row.reached_a} of {row.n_a} "
-            f"of {row.a} did"
-        )
-        return "failed", "never_reached", text
-    why = row.reason or row.claim or ""
-    if row.reached_b and not row.reached_a:
-        return None if row.word is Verdict.FASTER else ("undecided", "undecided", why)
-    return "failed", "not_judged", f"cannot be judged ({why})"
 
 
 def _margin_text(row: TimesRow, low: float, high: float, rule: Requirement) -> str:

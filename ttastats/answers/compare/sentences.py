@@ -193,36 +193,33 @@ def _cost_text(row: QualitiesRow, a: str, b: str) -> str:
 
 def conclusions(report: Report, *, confidence: float = 0.95) -> tuple[Conclusion, ...]:
     """Return the conclusion of each row of a comparison; `confidence` is that of its intervals."""
-    rows = rows_of(report)
+    rows, made = rows_of(report), []
     tests = sum(row.p_adjusted is not None for row in rows)
     several = len({row.b for row in rows}) > 1
-    return tuple(
-        _make_conclusion(row, f"{name}: {row.b}" if several else name, tests, confidence)
-        for name, row in zip(row_names(rows, report.by), rows, strict=True)
-    )
-
-
-def _make_conclusion(row: CompareRow, about: str, tests: int, confidence: float) -> Conclusion:
-    word, tone = row.word.label, row.word.tone
-    if row.carried:
-        word = f"{word}, {row.carried}"
-        tone = "bad" if findings.POOLED in row.conditions else tone
-    if isinstance(row, QualitiesRow):
-        cost = _cost_text(row, row.a, row.b)
-        return Conclusion(about, word, _quality_finding(row, confidence), cost, row.benchmark, tone)
-    sentence = finding(row, row.a, row.b, confidence) + "."
-    if not row.word.decided:  # others begin with a side's name
-        sentence = sentence[:1].upper() + sentence[1:]
-    more, needed = [], row.runs_needed or 0
-    if is_alone(row, tests, confidence):
-        more.append(
-            "The interval is for this comparison alone; the verdict uses p, adjusted for all "
-            f"{tests} comparisons."
-        )
-    if row.word is Verdict.UNDECIDED and needed > min(row.n_a, row.n_b):
-        more.append(f"{units.runs_needed(needed)}.")
-    text = " ".join(filter(None, (*more, _parts_text(row), _failures_text(row))))
-    return Conclusion(about, word, sentence, text, row.benchmark, tone)
+    for name, row in zip(row_names(rows, report.by), rows, strict=True):
+        word, tone = row.word.label, row.word.tone
+        if row.carried:
+            word = f"{word}, {row.carried}"
+            tone = "bad" if findings.POOLED in row.conditions else tone
+        if isinstance(row, QualitiesRow):
+            sentence, more = _quality_finding(row, confidence), [_cost_text(row, row.a, row.b)]
+        else:
+            sentence, more = finding(row, row.a, row.b, confidence) + ".", []
+            if not row.word.decided:  # others begin with a side's name
+                sentence = sentence[:1].upper() + sentence[1:]
+            if is_alone(row, tests, confidence):
+                more.append(
+                    "The interval is for this comparison alone; the verdict uses p, adjusted for "
+                    f"all {tests} comparisons."
+                )
+            needed = row.runs_needed or 0
+            if row.word is Verdict.UNDECIDED and needed > min(row.n_a, row.n_b):
+                more.append(f"{units.runs_needed(needed)}.")
+            more += [_parts_text(row), _failures_text(row)]
+        about = f"{name}: {row.b}" if several else name
+        text = " ".join(filter(None, more))
+        made.append(Conclusion(about, word, sentence, text, row.benchmark, tone))
+    return tuple(made)
 
 
 def _quality_finding(row: QualitiesRow, confidence: float) -> str:

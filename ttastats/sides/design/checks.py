@@ -26,6 +26,7 @@ from ttastats.sides.design.side import (
     design,
     epoch_seconds,
     in_separate_sessions,
+    starts,
 )
 
 
@@ -112,11 +113,12 @@ def _session_findings(a: Design, b: Design) -> Iterator[Finding]:
 
     Where the sides are different machines, they cannot share a session: that is only noted.
     """
-    if a.starts is None or b.starts is None:
+    starts_a, starts_b = starts(a.runs), starts(b.runs)
+    if starts_a is None or starts_b is None:
         return
     labels = sessions(a.runs, b.runs)
     shared = set(labels[0]) & set(labels[1])
-    apart, follows = in_separate_sessions(a.starts, b.starts), design_effect(*labels) > _MOST_EFFECT
+    apart, follows = in_separate_sessions(starts_a, starts_b), design_effect(*labels) > _MOST_EFFECT
     # Blocks such as days are compared within, whatever the sessions in them.
     if not apart and (a.blocked or not follows):
         return

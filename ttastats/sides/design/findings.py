@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ttastats.base.codes import CONDITIONS
 from ttastats.base.note import wording
 from ttastats.stats.blocks import ByBlock
-from ttastats.stats.decision import Decision
 from ttastats.stats.results import Flag, FlagCode
 
 #: What numbers the session or the seed of each run of A and of B.
@@ -62,14 +60,6 @@ class Finding:
     def flag(self) -> Flag:
         """Return the flag of the finding for a row."""
         return Flag(self.code, self.message)
-
-
-def with_conditions(verdict: Decision, findings: Sequence[Finding]) -> Decision:
-    """Return a verdict with the conditions that follow from the design."""
-    if not verdict.word.decided:
-        return verdict
-    carried = (finding.code for finding in findings if finding.effect == "condition")
-    return replace(verdict, conditions=tuple(dict.fromkeys((*verdict.conditions, *carried))))
 
 
 def condition_names(codes: Iterable[str]) -> str:

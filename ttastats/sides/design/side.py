@@ -53,15 +53,13 @@ class Design:
     """How the runs of one side were made, as far as a comparison depends on it.
 
     `setups` are the names of what is pooled, `pooled`: there are several, and not one run of each.
-    `starts` says when the first and the last run were started, `grids` how often runs were
-    evaluated, by unit of progress, best first. `runs` has the start, seconds, seed and system of
-    each run. `blocked`: the sides are compared within blocks. `speeds` says which two speeds runs
-    of one setup have, `parallel` whether most runs were started together.
+    `grids` tells how often runs were evaluated, by unit of progress, best first. `runs` has the
+    start, seconds, seed and system of each run. `blocked`: the sides are compared within blocks.
+    `speeds` are the two of runs of one setup, `parallel`: most runs were started together.
     """
 
     setups: tuple[str, ...] = ()
     pooled: bool = False
-    starts: Starts | None = None
     grids: Mapping[str, Grid] = field(default_factory=dict)
     runs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_RUN), compare=False)
     blocked: bool = False
@@ -76,7 +74,6 @@ def design(runs: pl.DataFrame) -> Design:
     return Design(
         setups=tuple(setups.unique().sort()),
         pooled=not blocked and number_clusters(setups.to_numpy(), setups.len()) is not None,
-        starts=starts(runs),
         grids=grids_of(runs, [runs.height])[0],
         runs=made,
         blocked=blocked,
