@@ -136,10 +136,7 @@ def of_budgets() -> Found:
     for budget in BUDGETS:
         runs = at_budget.runs(odd_curves(), budget, metric="val_loss").sort("source")
         for row in runs.iter_rows(named=True):
-            yield (
-                (str(budget), row["source"]),
-                known({name: row[name] for name in _SAID}),
-            )
+            yield (str(budget), row["source"]), known({name: row[name] for name in _SAID})
         for least in range(0, runs.height, 5):
             some = runs[least : least + 5]
             found = lengths(some)
@@ -322,10 +319,8 @@ def of_stops() -> Found:
              "evaluations_to_target")  # fmt: skip
     yield "the runs", runs.sort("source").select(shown).rows()
     goals = pl.DataFrame({"metric": ["val_loss", "acc"], "target_value": [4.5, 0.7]})
-    yield (
-        "of two goals",
-        time_to_target.runs_at(rows, goals, []).sort("source").select(shown).rows(),
-    )
+    of_goals = time_to_target.runs_at(rows, goals, []).sort("source")
+    yield "of two goals", of_goals.select(shown).rows()
 
 
 def of_looks() -> Found:
@@ -470,12 +465,8 @@ def of_contests() -> Found:
 
     def logged(number: int, length: float, *ends: float) -> pl.DataFrame:
         runs = [
-            of(
-                *(
-                    evaluation(n, end + late / 1e4, seconds=length + n + late / 10, **aimed)
-                    for n, end in enumerate(ends)
-                )
-            )
+            of(*(evaluation(n, end + late / 1e4, seconds=length + n + late / 10, **aimed)
+                 for n, end in enumerate(ends)))
             for late in range(4)
         ]  # fmt: skip
         return logs_of(number, runs)
@@ -610,25 +601,17 @@ def of_entries() -> Found:
                 side = one.outcomes
                 times = [] if side is None else [side.times.tolist(), side.reached.tolist()]
                 progress = side.progress if side else None
-                yield (
-                    ("entry", name, suite, kind),
-                    [times, progress and [progress.epochs.tolist(), progress.evaluation_interval],
-                     one.converged, one.n, one.batch_size, one.interval, one.division],
-                )  # fmt: skip
+                epochs = progress and [progress.epochs.tolist(), progress.evaluation_interval]
+                about = [one.converged, one.n, one.batch_size, one.interval, one.division]
+                yield ("entry", name, suite, kind), [times, epochs, *about]
 
 
 @cache
 def timed_runs(number: int) -> pl.DataFrame:
     """Return six runs that reach their target after 3 to 5 epochs, in about 10 s each."""
     runs = [
-        of(
-            *(
-                evaluation(n, 5.0 - n if n < last else 0.5, target_value=1.0,
-                           seconds=(n + 1) * (10 + place / 7))
-                for n in range(last + 1)
-            ),
-            entry="x",
-        )
+        of(*(evaluation(n, 5.0 - n if n < last else 0.5, target_value=1.0,
+                        seconds=(n + 1) * (10 + place / 7)) for n in range(last + 1)), entry="x")
         for place, last in enumerate((2, 3, 4, 3, 2, 3))
     ]  # fmt: skip
     return time_to_target.runs(logs_of(number, runs))
@@ -689,9 +672,7 @@ def compared_times(one: comparison.Comparison) -> list[Any]:
     ratio = one.speedup.ratio if one.speedup else None
     limits = one.speedup.limits(0.9, epochs=True, stragglers=True) if one.speedup else None
     numbers = [one.estimand, one.progress_unit, ratio, limits, one.parts, one.other_mean]
-    p_values = [
-        one.p_value, one.p_permutation, one.fraction_p, one.epochs_p, one.p_adjusted
-    ]  # fmt: skip
+    p_values = [one.p_value, one.p_permutation, one.fraction_p, one.epochs_p, one.p_adjusted]
     codes = [flag.code for flag in one.flags]
     return [sides_of, *numbers, p_values, one.fraction, one.wins, one.plan, one.verdict, codes]
 

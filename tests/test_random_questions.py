@@ -31,7 +31,7 @@ TABLES: tuple[Callable[[], pl.DataFrame], ...] = (
     lambda: made.claims()[1],
 )  # fmt: skip
 SIDES: tuple[Callable[[], list[pl.DataFrame]], ...] = (
-    lambda: [made.random_runs().filter(entry=name) for name in ("e0", "e1")],
+    made.random_sides,
     lambda: [one.filter(benchmark="bert") for one in (made.before(), made.after())],
     lambda: [one.filter(pl.col("benchmark").is_in(["unet", "ssd"]))
              for one in (made.after(), made.before())],

@@ -109,8 +109,8 @@ def briefs(groups: Sequence[pl.DataFrame]) -> list[SideNumbers]:
         times, success = observed[start : start + size], reached[start : start + size]
         timed = ~np.isnan(times)
         setups = setup_names(group.filter(timed)).to_numpy() if several else None
-        came = make_outcomes(times[timed], success[timed], clusters=setups)
-        sides.append(SideNumbers(size, came, design=Design(grids=grids)))
+        outcomes = make_outcomes(times[timed], success[timed], clusters=setups)
+        sides.append(SideNumbers(size, outcomes, design=Design(grids=grids)))
         start += size
     return sides
 
@@ -151,12 +151,6 @@ def both_blocks(a: pl.DataFrame, b: pl.DataFrame) -> tuple[Labels, Labels] | Non
     """Return the block numbers of the runs of two sides; None without blocks."""
     blocks_a, blocks_b = blocks_of(a), blocks_of(b)
     return None if blocks_a is None or blocks_b is None else (blocks_a, blocks_b)
-
-
-def share_a_block(a: pl.DataFrame, b: pl.DataFrame) -> bool:
-    """Return whether a block has runs of both sides; True without blocks."""
-    blocks = both_blocks(a, b)
-    return blocks is None or not set(blocks[0]).isdisjoint(blocks[1])
 
 
 def expected_seconds(runs: pl.DataFrame) -> float | None:

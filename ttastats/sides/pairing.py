@@ -241,11 +241,13 @@ def _common_title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
     for name in ("suite", "round"):
         if name in keys:
             continue
-        ours, theirs = (runs[name].unique().to_list() for runs in (a, b))
-        if ours == theirs and len(ours) == 1:
-            shared.append(ours[0])
-        elif len(ours) == len(theirs) == 1:
-            apart.append((ours[0] or "unknown", theirs[0] or "unknown"))
+        of_a, of_b = (runs[name].unique().to_list() for runs in (a, b))
+        if len(of_a) != 1 or len(of_b) != 1:
+            continue
+        if of_a == of_b:
+            shared.append(of_a[0])
+        else:
+            apart.append((of_a[0] or "unknown", of_b[0] or "unknown"))
     sides = [" ".join(map(str, values)) for values in zip(*apart, strict=True)]
     differ = f"A {sides[0]}, B {sides[1]}" if sides else ""
     return " ".join(str(value) for value in shared if value is not None), differ
@@ -281,8 +283,8 @@ _ROW = (*RUN, "run_seconds")
 
 def shared_contents(a: pl.DataFrame, b: pl.DataFrame) -> pl.Series:
     """Return the content digests of runs that are on both sides."""
-    ours, theirs = (runs.select(_CONTENT.alias("content")).to_series() for runs in (a, b))
-    return ours.filter(ours.is_in(theirs.implode())).drop_nulls().unique()
+    of_a, of_b = (runs.select(_CONTENT.alias("content")).to_series() for runs in (a, b))
+    return of_a.filter(of_a.is_in(of_b.implode())).drop_nulls().unique()
 
 
 def without_contents(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:

@@ -23,7 +23,7 @@ from ttastats.outcomes.direction import is_upwards
 from ttastats.sides.contrast import ValuesContrast, judged, no_verdict
 from ttastats.sides.design.checks import at_budget, slack
 from ttastats.sides.design.side import setup_names
-from ttastats.sides.numbers import both_blocks, share_a_block, side
+from ttastats.sides.numbers import both_blocks, side
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
 from ttastats.stats.blocks import differences_by_block
@@ -108,12 +108,12 @@ def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> Qu
         slack=slack(*with_value, budget),
     )  # fmt: skip
     if a.n and b.n and metrics.len() < 2:
-        if share_a_block(*with_value):
-            gap = _quality_difference(*with_value, step, options)
+        gap = _quality_difference(*with_value, step, options)
+        if gap is None:
+            why = why or "no block has values of both sides"
+        else:
             ratio = _cost_ratio(with_value, axis, options)
             made = replace(made, difference=gap, p_value=gap.p_value, ratio=ratio)
-        else:
-            why = why or "no block has values of both sides"
     if made.difference and (blocks := both_blocks(*with_value)) is not None:
         values_a, values_b = (runs["quality"].to_numpy() for runs in with_value)
         by_block = differences_by_block(values_a, values_b, blocks)
@@ -123,12 +123,16 @@ def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> Qu
 
 def _quality_difference(
     a: pl.DataFrame, b: pl.DataFrame, step: float, options: Options
-) -> MeanDifference:
+) -> MeanDifference | None:
+    """Return B minus A; None if there are blocks, and none has values of both."""
+    blocks = both_blocks(a, b)
+    if blocks is not None and set(blocks[0]).isdisjoint(blocks[1]):
+        return None
     return mean_difference(
         a["quality"].to_numpy(),
         b["quality"].to_numpy(),
         clusters=(setup_names(a).to_numpy(), setup_names(b).to_numpy()),
-        blocks=both_blocks(a, b),
+        blocks=blocks,
         resolution=step,
         confidence=options.confidence,
     )
@@ -230,11 +234,13 @@ def _compare_at_stop(
         for valued, runs in ((a, pair.a), (b, pair.b))
     )
     made = QualityComparison(pair.keys, of_a, of_b, higher_is_better=is_upwards(both))
-    if a.is_empty() or b.is_empty() or not share_a_block(a, b):
+    gap = None
+    if not (a.is_empty() or b.is_empty()):
+        gap = _quality_difference(a, b, step_of(both), options)
+    if gap is None:
         none = Decision(Verdict.UNAVAILABLE, "no value", 0.0, reason="no value")
         made = replace(made, verdict=none)
     else:
-        gap = _quality_difference(a, b, step_of(both), options)
         made = replace(made, difference=gap, p_value=gap.p_value)
     targets = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls()
     return Also(made, metric, metric in targets.to_list())

@@ -280,19 +280,22 @@ def _judge_rows(
     suitable, left_out = suited(rows, targets)
     runs = time_to_target.runs(suitable, targets)
     if runs.is_empty():
-        names = {*schema.RUN, *(condition.column for condition in conditions["run"])}
-        known = every.select(sorted(names)).unique(schema.RUN).collect()
+        run_columns = {*schema.RUN, *(condition.column for condition in conditions["run"])}
+        known = every.select(sorted(run_columns)).unique(schema.RUN).collect()
         of_evaluations = conditions["evaluation"]
         if not of_evaluations or select.where(known.lazy(), conditions["run"]).collect().is_empty():
             raise select.unmet(known, conditions["run"], "run")
-        columns_of = [condition.column for condition in of_evaluations]
-        evaluations = select.where(every, conditions["run"]).select(columns_of).collect()
+        evaluations = (
+            select.where(every, conditions["run"])
+            .select([condition.column for condition in of_evaluations])
+            .collect()
+        )
         raise select.unmet(evaluations, of_evaluations, "evaluation")
     by_result = _filter_by_result(runs, conditions, suitable)
     # Which values no run has takes another look at the file.
     due = [each for each in conditions["run"] if each.operator == "!=" or len(each.values) > 1]
-    asked = {condition.column for condition in due}
-    notes = select.remarks(every.select(asked).unique().collect(), due, "run") if due else []
+    names = {condition.column for condition in due}
+    notes = select.remarks(every.select(names).unique().collect(), due, "run") if due else []
     notes += [Note("not_asked", text) for text in left_out]
     return replace(by_result, notes=(*notes, *by_result.notes))
 

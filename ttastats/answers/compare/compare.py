@@ -222,9 +222,9 @@ def _split_by_table(
     """Return each table with its comparisons, and all comparisons with row names."""
     sides, rest, by = [], iter(compared), grouping.row_keys(paired[0].by)  # the same for all
     for other, each in zip(others, paired, strict=True):
-        gone = left_out.of_pairs(baseline.runs, other.runs, [pair.keys for pair in each.pairs])
-        mine, shown = islice(rest, len(each.pairs)), []
-        for pair, lost, (contrast, also) in zip(each.pairs, gone, mine, strict=True):
+        absent = left_out.of_pairs(baseline.runs, other.runs, [pair.keys for pair in each.pairs])
+        contrasts, shown = islice(rest, len(each.pairs)), []
+        for pair, lost, (contrast, also) in zip(each.pairs, absent, contrasts, strict=True):
             row = row_of(contrast, pair, (baseline.label, other.label), each.by, lost)
             if also:
                 row = structs.replace(row, also=sentences.also_numbers(also))
