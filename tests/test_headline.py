@@ -7,18 +7,13 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-import polars as pl
-
 from tests.accepted import Case, cases, parts
 from tests.compare_rows import typed
 from tests.page.test_verdicts import COMPARED
-from tests.plotting import made as plotted
-from ttastats import api
 from ttastats.answers.compare.headline import Headline, caveats, headlines
 from ttastats.answers.compare.rows import TimesRow
 from ttastats.base.note import Note
 from ttastats.report.answer import Against, Report
-from ttastats.sides.options import Options
 from ttastats.sides.pairing import SAME_RUNS
 from ttastats.stats.multiplicity import MeanSpeedup
 
@@ -92,28 +87,3 @@ def test_rows_with_the_same_runs_on_both_sides_take_no_part_in_the_answer() -> N
     assert found.claim.endswith("; 2 other rows with the same runs on both sides left out")
     assert found.numbers.endswith("5 runs against 5, all reached the target")
     assert said(same, same).word == "No verdict"
-
-
-def test_an_interval_without_1_beside_undecided_is_explained_on_the_screen() -> None:
-    def side(entry: str, factor: float) -> pl.DataFrame:
-        parts, same = [], 1.0 if factor == 1.0 else 1.002
-        for benchmark, shift in (("first", factor), ("second", same), ("third", same)):
-            times: list[plotted.Outcome] = [
-                (shift * seconds, 4 + number % 3)
-                for number, seconds in enumerate((100.0, 112.0, 92.0, 106.0, 97.0))
-            ]
-            parts.append(plotted.rows(times, entry=entry, benchmark=benchmark))
-        return pl.concat(parts)
-
-    report = api.compare(side("lab/a", 1.0), side("lab/b", 0.88))
-    (row,) = [row for row in report.rows if row["benchmark"] == "first"]
-    assert row["speedup_low"] > 1
-    assert row["verdict"] == "undecided"
-    (note,) = [note for note in report.notes if note.code == "holm"]
-    assert note.text == (
-        "p: Holm over 3 comparisons. first: undecided although the interval excludes 1, because an "
-        "interval is for its comparison alone and the verdict uses p, adjusted for all 3."
-    )
-    close = api.compare(side("lab/a", 1.0), side("lab/b", 0.88), options=Options(fdr=True))
-    (note,) = [note for note in close.notes if note.code == "fdr"]
-    assert "first: undecided although" in note.text

@@ -4,47 +4,27 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-import polars as pl
 import pytest
 from scipy import stats
 
-from tests.made_curves import evaluation, logs, of, side
+from tests.made_curves import side
 from tests.test_cli import run
 from tests.wild_tables import nanogpt, track_3
 from ttastats import api
-from ttastats.report.answer import Report
 
 A = [3.20, 3.22, 3.19, 3.21, 3.20]
 LIKE_A = [3.21, 3.19, 3.22, 3.20, 3.21]
 
 
-def report(a: pl.DataFrame, *others: pl.DataFrame, **asked: Any) -> Report:
-    return api.compare(a, *others, **({"at_end": True} | asked))
-
-
 def test_the_numbers_are_those_of_welch() -> None:
-    (found,) = report(side(A), side(LIKE_A)).rows
+    (found,) = api.compare(side(A), side(LIKE_A), at_end=True).rows
     theirs = stats.ttest_ind(LIKE_A, A, equal_var=False)
     limits = theirs.confidence_interval()
     assert found["p_value"] == pytest.approx(theirs.pvalue)
     assert (found["difference_low"], found["difference_high"]) == pytest.approx(tuple(limits))
     assert found["verdict"] == "undecided"
     assert found["runs_needed"] > 5
-
-
-def test_where_the_budget_is_a_time_it_is_told_how_far_runs_got() -> None:
-    def paced(seconds: float) -> pl.DataFrame:
-        run = of(*(evaluation(k, 5.0 - k, seconds=seconds * (k + 1)) for k in range(10)))
-        return logs([run] * 3)
-
-    (found,) = report(paced(20.0), paced(10.0), at_end=False, at="seconds=100").rows
-    assert (found["axis"], found["seconds_a"], found["seconds_b"]) == ("steps", 500.0, 1000.0)
-    (cost,) = report(
-        paced(20.0), paced(10.0), at_end=False, at="step=500", unit="cost", price=36.0
-    ).rows
-    assert (cost["axis"], cost["seconds_a"], cost["speedup"]) == ("cost", 1.0, 2.0)
 
 
 @pytest.mark.real

@@ -23,7 +23,7 @@ from ttastats.outcomes.direction import is_upwards
 from ttastats.sides.contrast import ValuesContrast, judged, no_verdict
 from ttastats.sides.design.checks import at_budget, slack
 from ttastats.sides.design.side import setup_names
-from ttastats.sides.numbers import both_blocks, side
+from ttastats.sides.numbers import both_blocks, outcomes_of
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
 from ttastats.stats.blocks import differences_by_block
@@ -165,7 +165,7 @@ def _costs(runs: pl.DataFrame, axis: Axis) -> Floats | None:
 def _cost_ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> Ratio | None:
     if any(_costs(runs, axis) is None for runs in with_value):
         return None
-    a, b = (side(axes.on(runs, axis), None, None).outcomes for runs in with_value)
+    a, b = (outcomes_of(axes.on(runs, axis)) for runs in with_value)
     ratio = ratio_between(a, b, estimand=options.estimand, confidence=options.confidence)
     if options.estimand != "mean" or not ratio.se_log or a.blocks is not None:
         return ratio
