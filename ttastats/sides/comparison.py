@@ -48,7 +48,7 @@ from ttastats.stats.outcomes import (
 from ttastats.stats.power import detectable_ratio, runs_needed
 from ttastats.stats.results import Bools, Flag, Floats, Ratio, Verdict, none_for_nan
 from ttastats.stats.sequential import FIRST_LOOK, MOST_LOOKS, Look
-from ttastats.stats.speedup import Speedup, compute_speedup, confidence_at, ratio_between
+from ttastats.stats.speedup import compute_speedup, confidence_at, ratio_between
 
 Comparison = TimesContrast[SideNumbers]
 
@@ -142,61 +142,25 @@ def _pair_wins(a: Outcomes, b: Outcomes) -> permutation.PairWins | None:
 
 
 def _add_speedup(base: Comparison, options: Options, *, brief: bool) -> Comparison:
-    a, b = base.a, base.b
-    if options.same_convergence:
-        base = _compare_epoch_times(base, options)
-        if base.speedup is not None:
-            return base
-    times, estimand = speedup_of(a, b, options), options.estimand
-    if not (a.all_reached and b.all_reached):
-        return _add_tests(base, a.outcomes, b.outcomes, "ert", times, options, brief=brief)
-    if not brief:
-        other: Mean = "mean" if estimand == "geomean" else "geomean"
-        ratio = ratio_between(a.outcomes, b.outcomes, estimand=other, confidence=options.confidence)
-        base = replace(base, other_mean=ratio)
-    return _add_tests(base, a.outcomes, b.outcomes, estimand, times, options, brief=brief)
-
-
-def _compare_epoch_times(base: Comparison, options: Options) -> Comparison:
-    """Return the comparison of times per epoch, if the epochs of both sides may be the same."""
-    a, b = base.a, base.b
-    rng = np.random.default_rng(options.seed)
-    if base.axis.progress:
-        return _add_flags(base, flag("convergence_not_used.axis", noun=base.axis.noun))
-    if a.progress is None or b.progress is None or not (a.all_reached and b.all_reached):
-        reason = "failed" if base.progress_unit else "unlogged"
-        return _add_flags(base, flag(f"convergence_not_used.{reason}"))
-    epochs_p = permutation.permutation_test(a.progress, b.progress, rng=rng)
-    base = replace(base, epochs_p=epochs_p)
-    if epochs_p < 1 - options.confidence:
-        return _add_flags(base, flag("convergence_differs", p=epochs_p))
-    per_a, per_b = (
-        make_outcomes(each.times / progress, clusters=each.clusters, blocks=each.blocks)
-        for each, progress in ((a.outcomes, a.progress), (b.outcomes, b.progress))
-    )
-    ratio = compute_speedup(per_a, per_b, epochs_fixed=True, confidence=options.confidence)
-    return _add_tests(base, per_a, per_b, "throughput", ratio, options)
-
-
-def _add_flags(base: Comparison, *flags: Flag) -> Comparison:
-    return replace(base, flags=(*base.flags, *flags))
-
-
-def _add_tests(
-    base: Comparison,
-    a: Outcomes,
-    b: Outcomes,
-    estimand: Estimand,
-    times: Speedup,
-    options: Options,
-    *,
-    brief: bool = False,
-) -> Comparison:
     """Return the comparison with a speedup, its p, and the p of a permutation test.
 
     That test stands in where there is no variance for the first, and `brief` makes it there alone.
     """
-    p_value, alpha, second = times.ratio.p_value, 1 - options.confidence, None
+    a, b, alpha = base.a.outcomes, base.b.outcomes, 1 - options.confidence
+    estimand: Estimand = options.estimand if a.all_reached and b.all_reached else "ert"
+    per_epoch = None
+    if options.same_convergence:
+        base, per_epoch = _outcomes_per_epoch(base, options)
+    if per_epoch is not None:
+        (a, b), estimand = per_epoch, "throughput"
+        times = compute_speedup(a, b, epochs_fixed=True, confidence=options.confidence)
+    else:
+        times = speedup_of(base.a, base.b, options)
+        if estimand != "ert" and not brief:
+            other: Mean = "mean" if options.estimand == "geomean" else "geomean"
+            ratio = ratio_between(a, b, estimand=other, confidence=options.confidence)
+            base = replace(base, other_mean=ratio)
+    p_value, second = times.ratio.p_value, None
     stands_in = (
         p_value is None and times.ratio.low is not None and permutation.smallest_p(a.n, b.n) < alpha
     )
@@ -208,6 +172,32 @@ def _add_tests(
         p_value = second if stands_in else p_value
     base = _add_flags(base, *times.flags)
     return replace(base, estimand=estimand, speedup=times, p_value=p_value, p_permutation=second)
+
+
+def _outcomes_per_epoch(
+    base: Comparison, options: Options
+) -> tuple[Comparison, tuple[Outcomes, Outcomes] | None]:
+    """Return times per epoch if the epochs of both sides may be the same, else a flag why not."""
+    a, b = base.a, base.b
+    if base.axis.progress:
+        return _add_flags(base, flag("convergence_not_used.axis", noun=base.axis.noun)), None
+    if a.progress is None or b.progress is None or not (a.all_reached and b.all_reached):
+        reason = "failed" if base.progress_unit else "unlogged"
+        return _add_flags(base, flag(f"convergence_not_used.{reason}")), None
+    rng = np.random.default_rng(options.seed)
+    epochs_p = permutation.permutation_test(a.progress, b.progress, rng=rng)
+    base = replace(base, epochs_p=epochs_p)
+    if epochs_p < 1 - options.confidence:
+        return _add_flags(base, flag("convergence_differs", p=epochs_p)), None
+    per_a, per_b = (
+        make_outcomes(each.times / progress, clusters=each.clusters, blocks=each.blocks)
+        for each, progress in ((a.outcomes, a.progress), (b.outcomes, b.progress))
+    )
+    return base, (per_a, per_b)
+
+
+def _add_flags(base: Comparison, *flags: Flag) -> Comparison:
+    return replace(base, flags=(*base.flags, *flags))
 
 
 def _permutation_p(a: Outcomes, b: Outcomes, seed: int) -> float:

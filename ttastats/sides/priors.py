@@ -153,12 +153,10 @@ def prior_for(entries: Sequence[Entry], runs: pl.DataFrame, part: str) -> Prior:
 
 def noise_of(entries: Sequence[Entry], runs: pl.DataFrame) -> tuple[dict[str, Noise], PriorKeys]:
     """Return the noise of each part of the runs of one setup, and the keys on the priors."""
-    logs = _log_parts(runs)
+    logs = _log_parts(runs) or {}
     noises: dict[str, Noise] = {}
     numbers: dict[str, Any] = {}
-    if logs is None:
-        return noises, PriorKeys()
-    for part in PARTS:
+    for part in logs:
         prior = prior_for(entries, runs, part)
         if not prior.refused and not priors.consistent_with([logs[part]], [prior]):
             prior = replace(prior, refused="prior_misfit")
