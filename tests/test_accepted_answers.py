@@ -219,8 +219,8 @@ def faulty() -> pl.DataFrame:
     far = several(61, 20.0, (5, 6, 5, 6, 5, 6, 5, 30), noise=0.01)
     far += [run(8, 900.0, 5), run(9, 100.0, 5, problems=(Problem("odd", "is odd", "info", 3),))]
     said = tuple(Problem("no_value", f"has no value {n}", line=10 - n) for n in range(6))
-    facts = OTHER | {"suite": "mlperf", "round": "v5.0", "benchmark": "bert",
-                     "division": "closed", "run_seconds": 30.0}  # fmt: skip
+    facts: dict[str, Any] = OTHER | {"round": "v5.0", "benchmark": "bert", "run_seconds": 30.0}
+    facts |= {"suite": "mlperf", "division": "closed"}
     silent = [
         Run(**facts, problems=problems)
         for problems in (said, (Problem("no_evaluation", "has none", "error"),))

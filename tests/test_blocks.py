@@ -53,10 +53,11 @@ def texts(report: Report, code: str) -> list[str]:
 
 
 def losses(start: float, gain: float, runs: Sequence[int], hour: int) -> pl.DataFrame:
-    return logs([
-        curve(5.0, 4.0, start + day / 10 - gain + NOISE[(place + hour) % 6], started_at=when)
-        for day, _, place, when in dated(runs, hour)
-    ])  # fmt: skip
+    made = []
+    for day, _, place, when in dated(runs, hour):
+        end = start + day / 10 - gain + NOISE[(place + hour) % 6]
+        made.append(curve(5.0, 4.0, end, started_at=when))
+    return logs(made)
 
 
 def on_hosts(speed: float) -> pl.DataFrame:

@@ -46,9 +46,10 @@ def match(a: pl.DataFrame, b: pl.DataFrame) -> tuple[tuple[str, ...], Alike, Res
     agreeing = [
         (x, y)
         for x, y in product(parts_a, parts_b)
-        if x not in partner and y not in partner
+        if x not in partner
+        and y not in partner
         and all(test(*pair) for test, *pair in zip(agree, x, y, strict=True))
-    ]  # fmt: skip
+    ]
     of_a, of_b = (Counter(pair[side] for pair in agreeing) for side in (0, 1))
     partner |= {x: y for x, y in agreeing if of_a[x] == of_b[y] == 1}
     alike = [(parts_a[key], parts_b[partner[key]]) for key in parts_a if key in partner]

@@ -330,10 +330,9 @@ def _flag_stalls(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
                 continue
             longest = spans.sort("seconds").row(-1, named=True)
             seconds, usual = longest["seconds"], longest["seconds"] / longest["times"]
-            text = wording(
-                "stalled_runs", name=name, n=spans.n_unique(list(schema.RUN)), side=side,
-                longest=units.seconds(seconds), usual=units.seconds(usual),
-            )  # fmt: skip
+            runs, length = spans.n_unique([*schema.RUN]), units.seconds(seconds)
+            fields = {"n": runs, "side": side, "longest": length, "usual": units.seconds(usual)}
+            text = wording("stalled_runs", name=name, **fields)
             if abs(seconds - usual - _HOUR) < _NEAR:
                 text += wording("stalled_runs.hour")
             remarks.append(Note("stalled_runs", text))
