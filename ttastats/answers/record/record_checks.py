@@ -6,7 +6,7 @@ The rules of each contest, by which these are judged, are those of `rules.toml`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from itertools import pairwise
@@ -19,7 +19,6 @@ from msgspec import Struct
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.nearest import suggestion
-from ttastats.base.note import fill_template
 from ttastats.outcomes.budget import Lengths, lengths
 from ttastats.outcomes.counted import counted, standing
 from ttastats.sides import pairing
@@ -64,67 +63,58 @@ def count_check(counts: Mapping[str, int], missing: Mapping[str, int], rules: Ru
     return Check("runs", result, "; ".join([figures, *without]))
 
 
-class _Evidence(Struct, frozen=True):
-    """The runs of each side, `every` with copies and `sides` once each, and the rules."""
-
-    every: Sides
-    sides: Sides
-    rules: Rules
-
-
-class _Rule(Struct, frozen=True):
-    """A check comes to a result where a fact is there, in words that show it.
-
-    It decides where rules count one of what `decides` names.
-    """
-
-    check: str
-    result: Result
-    words: str
-    fact: Callable[[_Evidence], object] = lambda _: True
-    decides: tuple[str, ...] = ("seconds", "steps", "quality")
-    disproves: bool = False
-
-
 def evidence(every: Sides, rules: Rules) -> list[Check]:
     """Return the checks of how the runs of each side were made."""
     sides = {name: unique(runs) for name, runs in every.items()}
-    about = _Evidence({name: standing(runs) for name, runs in every.items()}, sides, rules)
-    unasked = {"time" if rules.most_seconds is None else "same stop"}
-    if rules.value == "target":
-        unasked = {"time", "same stop"}
-    checks: dict[str, Check] = {}
-    for rule in _RULES:
-        if rule.check not in {*checks, *unasked} and (fact := rule.fact(about)):
-            words, decides = fill_template(rule.words, fact), rules.counts in rule.decides
-            checks[rule.check] = Check(rule.check, rule.result, words, decides, rule.disproves)
-    return [*checks.values()]
+    counted_twice = {name: standing(every[name]).height - sides[name].height for name in sides}
+    checks = [
+        _copies_check(counted_twice, sides),
+        _seeds_check(sides, rules),
+        _setup_check(sides),
+        _machines_check(sides, rules),
+        _order_check(sides),
+    ]
+    if rules.value != "target":
+        limit = rules.most_seconds
+        checks.append(_stop_check(sides) if limit is None else _time_check(sides["B"], limit))
+    return checks
 
 
-def _copies_texts(about: _Evidence) -> list[str]:
-    sides = about.sides
-    more = {name: runs.height - sides[name].height for name, runs in about.every.items()}
-    copies = [f"{units.plural(n, 'copy', 'copies')} in {name}" for name, n in more.items() if n]
-    both = len(pairing.shared_contents(sides["A"], sides["B"])) if "A" in sides else 0
-    return [*copies, f"{units.plural(both, 'run')} of A also in B"] if both else copies
+def _copies_check(counted_twice: Mapping[str, int], sides: Sides) -> Check:
+    copies = [
+        f"{units.plural(n, 'copy', 'copies')} in {name}" for name, n in counted_twice.items() if n
+    ]
+    if "A" in sides and (both := len(pairing.shared_contents(sides["A"], sides["B"]))):
+        copies.append(f"{units.plural(both, 'run')} of A also in B")
+    if copies:
+        return Check("copies", "failed", f"{units.join_names(copies)}; each run counts once")
+    return Check("copies", "passed", "none")
 
 
-def _repeated_seeds_texts(about: _Evidence) -> list[str]:
+def _seeds_check(sides: Sides, rules: Rules) -> Check:
+    if rules.replicate:
+        return Check("seeds", "not known", "trials are selected within studies", decides=False)
     repeated = []
-    for name, runs in about.sides.items():
+    for name, runs in sides.items():
         counts = sorted(Counter(runs["seed"].drop_nulls()).items())
         if seeds := [f"{seed} {n} times" for seed, n in counts if n > 1]:
             repeated.append(f"{name}: {units.join_names(seeds)}")
-    return repeated
+    if repeated:
+        return Check("seeds", "failed", f"repeated: {'; '.join(repeated)}")
+    if silent := " and ".join(name for name, runs in sides.items() if runs["seed"].null_count()):
+        return Check("seeds", "not known", f"seed missing in some logs of {silent}")
+    return Check("seeds", "passed", "unique")
 
 
-def _mixed_setups_texts(about: _Evidence) -> list[str]:
-    entries = {name: runs["entry"].drop_nulls().unique() for name, runs in about.sides.items()}
+def _setup_check(sides: Sides) -> Check:
+    entries = {name: runs["entry"].drop_nulls().unique() for name, runs in sides.items()}
     mixed = _mixed_texts({name: sorted(some) for name, some in entries.items()})
-    for name, runs in about.sides.items():
+    for name, runs in sides.items():
         if two := speeds(runs):
             mixed.append(f"{name} mixes two speeds: {two}, as of two machines")
-    return mixed
+    if mixed:
+        return Check("one setup", "failed", "; ".join(mixed))
+    return Check("one setup", "passed", "one entry a side")
 
 
 def _mixed_texts(kinds: Mapping[str, Sequence[str]]) -> list[str]:
@@ -133,50 +123,72 @@ def _mixed_texts(kinds: Mapping[str, Sequence[str]]) -> list[str]:
     ]
 
 
-def _machines(about: _Evidence) -> dict[str, list[str]]:
-    names: dict[str, list[str]] = {}
-    for side, runs in about.sides.items():
+def _machines_check(sides: Sides, rules: Rules) -> Check:
+    machines: dict[str, list[str]] = {}
+    for name, runs in sides.items():
         kinds = runs.filter(pl.col("hardware").is_not_null()).select(_MACHINE).unique()
-        names[side] = [
+        machines[name] = [
             f"{f'{accelerators} x ' if accelerators else ''}{hardware}"
             f"{f' on {nodes} nodes' if nodes and nodes > 1 else ''}"
             for hardware, accelerators, nodes in kinds.sort(_MACHINE).iter_rows()
         ]
-    return names
+    of_time = rules.counts == "seconds"
+    if mixed := _mixed_texts(machines):
+        return Check("machines", "failed", "; ".join(mixed), of_time)
+    if silent := " and ".join(name for name, kinds in machines.items() if not kinds):
+        seconds = {name: runs["run_seconds"].drop_nulls().sort() for name, runs in sides.items()}
+        times = [
+            f"runs of {name} took {units.seconds(some[0], 4)} to {units.seconds(some[-1], 4)}"
+            for name, some in seconds.items()
+            if some.len()
+        ]
+        more = f"; {units.join_names(times)}" if times else ""
+        return Check("machines", "not known", f"not in the logs of {silent}{more}")
+    (b,) = machines["B"]
+    if "A" in machines and machines["A"] != [b]:
+        return Check("machines", "failed", f"A ran on {machines['A'][0]}, B on {b}", of_time)
+    if of_time and "A" not in machines:
+        return Check("machines", "not known", f"B ran on {b}; no baseline runs")
+    return Check("machines", "passed", b)
 
 
-def _unnamed_machines_text(about: _Evidence) -> str:
-    """Return the sides without a logged machine, and how long their runs took."""
-    unnamed = " and ".join(name for name, names in _machines(about).items() if not names)
-    seconds = {name: runs["run_seconds"].drop_nulls().sort() for name, runs in about.sides.items()}
-    times = [
-        f"runs of {name} took {units.seconds(some[0], 4)} to {units.seconds(some[-1], 4)}"
-        for name, some in seconds.items()
-        if some.len()
-    ]
-    return f"{unnamed}; {units.join_names(times)}" if unnamed and times else unnamed
+def _order_check(sides: Sides) -> Check:
+    if "A" not in sides:
+        return Check("order", "not known", "no baseline runs", decides=False)
+    started = [starts(runs) for runs in sides.values()]
+    if None in started:
+        return Check("order", "not known", "start times are not logged", decides=False)
+    if in_separate_sessions(*started):
+        apart = "all runs of one side started before the first of the other"
+        return Check("order", "failed", apart, decides=False)
+    made = [(start, name) for name, runs in sides.items() for start in runs["started_at"]]
+    turns = 1 + sum(earlier != later for (_, earlier), (_, later) in pairwise(sorted(made)))
+    return Check("order", "passed", f"interleaved, in {turns} turns", decides=False)
 
 
-def _count_turns(about: _Evidence) -> int:
-    made = [(start, name) for name in about.sides for start in about.sides[name]["started_at"]]
-    return 1 + sum(earlier != later for (_, earlier), (_, later) in pairwise(sorted(made)))
+def _time_check(b: pl.DataFrame, limit: float) -> Check:
+    times = b["tta_seconds"]
+    if times.null_count():
+        text = f"the logs of B do not show that {limit:g} s was kept"
+        return Check("time", "not known", text)
+    longest = float(max(times))
+    text = f"the longest run of B took {longest:.7g} s; under {limit:g} s is required"
+    return Check("time", "passed" if longest < limit else "failed", text, disproves=True)
 
 
-def _longest_time(about: _Evidence, *, under: bool) -> tuple[float, float] | None:
-    """Return the time of the longest run of B and the limit, if it is `under` that or not."""
-    longest, limit = float(max(about.sides["B"]["tta_seconds"])), about.rules.most_seconds
-    return (longest, limit) if limit and (longest < limit) is under else None
-
-
-def _lengths_text(about: _Evidence, unlike: Sequence[str | None] = ()) -> str:
-    """Return how long the runs of each side are, if they differ within one."""
-    ends = {name: _lengths_of(runs.filter("reached")) for name, runs in about.sides.items()}
-    if unlike and not any(end.unit in unlike and not end.one for end in ends.values()):
-        return ""
+def _stop_check(sides: Sides) -> Check:
+    """Return the check of whether all runs of a side end after the same training."""
+    ends = {name: _lengths_of(runs.filter("reached")) for name, runs in sides.items()}
     least = {name: "" if end.one else f"{end.said(end.least)} to " for name, end in ends.items()}
-    return units.join_names(
+    text = units.join_names(
         [f"{name} {least[name]}{end.said(end.most)}" for name, end in ends.items()]
     )
+    unlike = {end.unit for end in ends.values() if not end.one}
+    if unlike - {"seconds"}:
+        return Check("same stop", "failed", text)
+    if unlike:  # times of equal training vary, so that they alone do not show another stop
+        return Check("same stop", "not known", f"steps, samples and epochs not logged; {text}")
+    return Check("same stop", "passed", text)
 
 
 def _lengths_of(runs: pl.DataFrame) -> Lengths:
@@ -194,47 +206,6 @@ def _lengths_of(runs: pl.DataFrame) -> Lengths:
     if length.unit == "seconds" and not length.one and min(made) == max(made) > 1:
         return Lengths(None, made[0], made[0], len(made), len(made))
     return length
-
-
-_LIMIT = "the longest run of B took {0[0]:.7g} s; under {0[1]:g} s is required"
-_APART = "all runs of one side started before the first of the other"
-#: Of each check the first rule with a fact counts.
-_RULES = (
-    _Rule("copies", "failed", "{:list}; each run counts once", _copies_texts),
-    _Rule("copies", "passed", "none"),
-    _Rule("seeds", "not known", "trials are selected within studies",
-          lambda of: of.rules.replicate, decides=()),
-    _Rule("seeds", "failed", "repeated: {:join}", _repeated_seeds_texts),
-    _Rule("seeds", "not known", "seed missing in some logs of {}", lambda of: " and ".join(
-        name for name, runs in of.sides.items() if runs["seed"].null_count())),
-    _Rule("seeds", "passed", "unique"),
-    _Rule("one setup", "failed", "{:join}", _mixed_setups_texts),
-    _Rule("one setup", "passed", "one entry a side"),
-    _Rule("machines", "failed", "{:join}", lambda of: _mixed_texts(_machines(of)), ("seconds",)),
-    _Rule("machines", "not known", "not in the logs of {}", _unnamed_machines_text),
-    _Rule("machines", "failed", "A ran on {0[A][0]}, B on {0[B][0]}",
-          lambda of: len({names[0] for names in _machines(of).values()}) > 1 and _machines(of),
-          ("seconds",)),
-    _Rule("machines", "not known", "B ran on {0[B][0]}; no baseline runs",
-          lambda of: of.rules.counts == "seconds" and "A" not in of.sides and _machines(of)),
-    _Rule("machines", "passed", "{0[B][0]}", _machines),
-    _Rule("order", "not known", "no baseline runs", lambda of: "A" not in of.sides, ()),
-    _Rule("order", "not known", "start times are not logged",
-          lambda of: None in map(starts, of.sides.values()), ()),
-    _Rule("order", "failed", _APART,
-          lambda of: in_separate_sessions(*map(starts, of.sides.values())), ()),
-    _Rule("order", "passed", "interleaved, in {} turns", _count_turns, ()),
-    _Rule("time", "not known", "the logs of B do not show that {:g} s was kept",
-          lambda of: of.sides["B"]["tta_seconds"].null_count() and of.rules.most_seconds),
-    _Rule("time", "passed", _LIMIT, lambda of: _longest_time(of, under=True), disproves=True),
-    _Rule("time", "failed", _LIMIT, lambda of: _longest_time(of, under=False), disproves=True),
-    # Times of equal training vary, so that they alone do not show another stop.
-    _Rule("same stop", "failed", "{}",
-          lambda of: _lengths_text(of, (None, "step", "samples", "epoch"))),
-    _Rule("same stop", "not known", "steps, samples and epochs not logged; {}",
-          lambda of: _lengths_text(of, ("seconds",))),
-    _Rule("same stop", "passed", "{}", _lengths_text),
-)  # fmt: skip
 
 
 class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
