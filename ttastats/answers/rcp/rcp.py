@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import polars as pl
 
@@ -26,7 +27,7 @@ from ttastats.report.row import expect_kind
 from ttastats.stats.results import Verdict
 
 #: Answers of more entries show the numbers behind each verdict only if asked.
-FEW = 12
+_FEW = 12
 #: Keys that say less of an entry than others.
 _SAID = ("suite", "round", "division", "entry")
 #: Grids that differ by more than this factor shift a mean visibly.
@@ -46,20 +47,24 @@ def report(
     raise_if(without, f"no entry has a reference: {_reasons_text(rows)}", "rcp", remedy)
     names = ("suite", "round", "benchmark", "batch_size", "ratio")
     rows.sort(key=lambda row: grouping.sort_key(*map(row.get, names)))
-    every = options.verbose or len(rows) <= FEW
+    every = options.verbose or len(rows) <= _FEW
+
+    def mean(side: str, row: RcpRow) -> Quantity:
+        cv = row.get(f"{side}_cv")
+        return Quantity(row.get(f"{side}_mean"), row.unit or "epochs", spread=cv)
+
+    def lines(row: RcpRow) -> tuple[str, ...]:
+        if not every:  # the columns say enough; an entry without an interval gets its reason
+            return () if row.low is not None else (_verdict_text(row),)
+        texts = (_official_text, _pass_rates_text, _resolution_text, _verdict_text)
+        return tuple(filter(None, (text(row) for text in texts)))
+
     shown: list[Field[RcpRow]] = [
         fields.text_field(
             "BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}", rank=1
         ),
         fields.reached_field(),
-        Field(
-            Column("entry", "right", rank=2),
-            lambda row: Quantity(row.entry_mean, row.unit or "epochs", spread=row.entry_cv),
-        ),
-        Field(
-            Column("reference", "right", rank=2),
-            lambda row: Quantity(row.reference_mean, row.unit or "epochs", spread=row.reference_cv),
-        ),
+        *(Field(Column(of, "right", rank=2), partial(mean, of)) for of in ("entry", "reference")),
         Field(
             Column(f"entry/reference [{options.confidence * 100:g}%]", "right"),
             lambda row: Quantity(row.ratio, "ratio", row.low, row.high),
@@ -75,21 +80,10 @@ def report(
         ),
     ]
     notes = _rcp_notes(rows, options.confidence, every=every)
-
-    def lines(row: RcpRow) -> tuple[str, ...]:
-        if not every:  # the columns say enough; an entry without an interval gets its reason
-            return () if row.low is not None else (_verdict_text(row),)
-        texts = (_official_text, _pass_rates_text, _resolution_text, _verdict_text)
-        return tuple(filter(None, (text(row) for text in texts)))
-
     return grouping.group_report(
         "rcp", rows, shown, runs, by, notes, names=shown_keys(rows, by),
         details=[*map(lines, rows)], sentence=_rcp_sentence(rows, by, options.confidence),
     )  # fmt: skip
-
-
-#: Entries of one verdict that are named.
-_NAMED = 3
 
 
 def _rcp_sentence(rows: Sequence[RcpRow], by: Sequence[str], confidence: float) -> str:
@@ -102,7 +96,7 @@ def _rcp_sentence(rows: Sequence[RcpRow], by: Sequence[str], confidence: float) 
         if Verdict(row.verdict).directed:
             unlike.setdefault(row.verdict, []).append(name)
     how = "; ".join(
-        f"{len(of):,} {verdict} ({units.join_names(of, _NAMED)})" for verdict, of in unlike.items()
+        f"{len(of):,} {verdict} ({units.join_names(of, 3)})" for verdict, of in unlike.items()
     )
     text = (
         f"{sum(map(len, unlike.values())) or 'none'} of "
@@ -140,28 +134,23 @@ def _verdict_text(row: RcpRow) -> str:
     if row.verdict == Verdict.UNDECIDED:
         span = f"{_change_text(row.low)} to {_change_text(row.high)} {row.unit}"
         return f"verdict  not significantly different from the reference: {span}"
-    return (
-        f"verdict  converges {row.verdict} than the reference in these runs{_in_evaluations(row)}"
-    )
+    text = f"verdict  converges {row.verdict} than the reference in these runs"
+    interval = row.interval or row.reference_interval
+    if not interval or row.entry_mean is None or row.reference_mean is None:
+        return text
+    # The difference as the number of runs that stop at another evaluation.
+    each = abs(row.entry_mean - row.reference_mean) / interval
+    whole = each * row.reached
+    if each >= 1:
+        return f"{text}; as if every run stopped {each:.1f} evaluations {row.verdict}"
+    if whole < 1:
+        return f"{text}; less than one run stopping at the next evaluation"
+    runs = f"{round(whole)} of {units.plural(row.reached, 'run')}"
+    return f"{text}; as if {runs} stopped one evaluation {row.verdict}"
 
 
 def _change_text(ratio: float) -> str:
     return f"{units.percent(abs(1 - ratio))} {'fewer' if ratio < 1 else 'more'}"
-
-
-def _in_evaluations(row: RcpRow) -> str:
-    """Return a difference as the number of runs that stop at another evaluation."""
-    interval = row.interval or row.reference_interval
-    if not interval or row.entry_mean is None or row.reference_mean is None:
-        return ""
-    each = abs(row.entry_mean - row.reference_mean) / interval
-    whole = each * row.reached
-    if each >= 1:
-        return f"; as if every run stopped {each:.1f} evaluations {row.verdict}"
-    if whole < 1:
-        return "; less than one run stopping at the next evaluation"
-    runs = f"{round(whole)} of {units.plural(row.reached, 'run')}"
-    return f"; as if {runs} stopped one evaluation {row.verdict}"
 
 
 def _official_text(row: RcpRow) -> str:
@@ -243,16 +232,11 @@ def _rcp_notes(rows: Sequence[RcpRow], confidence: float, *, every: bool) -> Ite
     ):
         if number:
             yield note(key, n=number)
-    slack = [
-        row
-        for row in official
-        if row.keys["benchmark"] == "llama31_405b" and row.ruleset != "5.0.0"
-    ]
-    if slack:
+    llama = [row for row in official if row.keys["benchmark"] == "llama31_405b"]
+    if slack := [row for row in llama if row.ruleset != "5.0.0"]:
         passed = (row for row in slack if row.official_verdict != "failed")
         yield note("slack", n=sum(row.official_as_written == "failed" for row in passed))
-    scaled = [row for row in official if _applied_factor(row) > 1]
-    if scaled:
+    if scaled := [row for row in official if _applied_factor(row) > 1]:
         earlier = sum(row.verdict == Verdict.EARLIER for row in scaled)
         yield note("scaled.rcp", n=len(scaled), earlier=earlier)
     published = [

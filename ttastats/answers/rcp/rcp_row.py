@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -35,11 +35,7 @@ _Share = Annotated[Number, Key("share of simulated submissions", "fraction")]
 
 
 class RcpOptions(Struct, frozen=True, kw_only=True):
-    """How entries are held against the reference.
-
-    `ruleset` replaces that of each entry's round. `bypass` is the official `--rcp_bypass`.
-    `draws` of a whole submission tell the error rates of the check; `seed` is theirs.
-    """
+    """How entries are held against the reference: the options of `api.rcp`."""
 
     ruleset: str = ""
     confidence: float = 0.95
@@ -127,104 +123,97 @@ def row_maker(
         if isinstance(held, str):
             return structs.replace(row, ruleset=ruleset, status=held)
         entry = convergence_sides.entry_of(group, held)
-        row = structs.replace(row, ruleset=ruleset, unit=held.unit)
-        row = _add_official(row, entry, held, options)
+        official = _official_numbers(entry, held, bypass=options.bypass)
+        row = structs.replace(row, ruleset=ruleset, unit=held.unit, **official)
         if entry.batch_size is None:
             return structs.replace(row, status="batch size unknown, or several batch sizes")
         found = at(held, entry.batch_size, entry.interval)
         if isinstance(found, str):
             return structs.replace(row, status=found)
-        row = _add_comparison(row, entry, found)
-        return structs.replace(row, **rates(held, entry.batch_size, found))
+        error_rates = rates(held, entry.batch_size, found)
+        return structs.replace(row, **_compared_numbers(row, entry, found), **error_rates)
 
     return row_of
 
 
-def _add_official(
-    row: RcpRow, entry: Entry, held: BenchmarkReference, options: RcpOptions
-) -> RcpRow:
-    """Return a row with the official verdict; none in divisions with rules of their own."""
+def _official_numbers(entry: Entry, held: BenchmarkReference, *, bypass: bool) -> dict[str, Any]:
+    """Return the official verdict; none in divisions with rules of their own."""
     if (entry.division or "closed").lower() == "open":
-        return structs.replace(row, official_reason="open division: not checked")
+        return {"official_reason": "open division: not checked"}
     if entry.converged is None:
-        return structs.replace(row, official_reason=f"the runs do not log their {held.unit}")
-    failed = entry.n - len(entry.converged)
-    check = partial(
-        convergence_rules.check, entry.converged, failed, entry.batch_size, held.points,
-        bypass=options.bypass,
-    )  # fmt: skip
-    verdict = check(held.rules)
+        return {"official_reason": f"the runs do not log their {held.unit}"}
+    failed, size = entry.n - len(entry.converged), entry.batch_size
+    verdict, as_written = (
+        convergence_rules.check(entry.converged, failed, size, held.points, rules, bypass=bypass)
+        for rules in (held.rules, convergence_rules.as_written(held.rules, held.ruleset))
+    )
     if verdict.reason == "too few runs":
-        return structs.replace(row, official_reason=f"too few runs: {held.rules.runs} required")
-    as_written = check(convergence_rules.as_written(held.rules, held.ruleset))
-    word = "passed by bypass" if verdict.bypassed else _WORDS[verdict.passed]
-    return structs.replace(
-        row,
-        official_verdict=word,
-        official_reason=verdict.reason,
-        official_factor=verdict.factor,
-        official_mean=verdict.mean,
-        official_limit=verdict.limit,
-        official_reference_mean=verdict.point.mean if verdict.point else None,
-        official_as_written=_WORDS[as_written.passed],
-    )
+        return {"official_reason": f"too few runs: {held.rules.runs} required"}
+    return {
+        "official_verdict": "passed by bypass" if verdict.bypassed else _WORDS[verdict.passed],
+        "official_reason": verdict.reason,
+        "official_factor": verdict.factor,
+        "official_mean": verdict.mean,
+        "official_limit": verdict.limit,
+        "official_reference_mean": verdict.point.mean if verdict.point else None,
+        "official_as_written": _WORDS[as_written.passed],
+    }
 
 
-def _add_comparison(row: RcpRow, entry: Entry, found: FoundReference) -> RcpRow:
-    """Return a row with the ratio over the reference at its batch size."""
+def _compared_numbers(row: RcpRow, entry: Entry, found: FoundReference) -> dict[str, Any]:
+    """Return the ratio of an entry over the reference at its batch size."""
     reference, of = found.reference, found.reference.pool()[0]
-    row = structs.replace(
-        row,
-        reference=found.how,
-        reference_records=found.records,
-        reference_n=reference.n,
-        reference_mean=reference.mean,
-        reference_cv=coefficient_of_variation(of),
-        reference_interval=reference.interval,
-        interval=entry.interval,
-        verdict=Verdict.UNAVAILABLE.value,
-    )
+    numbers: dict[str, Any] = {
+        "reference": found.how,
+        "reference_records": found.records,
+        "reference_n": reference.n,
+        "reference_mean": reference.mean,
+        "reference_cv": coefficient_of_variation(of),
+        "reference_interval": reference.interval,
+        "interval": entry.interval,
+        "verdict": Verdict.UNAVAILABLE.value,
+    }
     if entry.outcomes is None:
         unlogged = f"the runs do not log their {row.unit}"
-        return structs.replace(row, status=unlogged if row.reached else "no run reached the target")
+        return numbers | {"status": unlogged if row.reached else "no run reached the target"}
     compared = convergence_ratio(entry.outcomes, reference, confidence=row.confidence)
     solved = entry.outcomes.times[entry.outcomes.reached]
     ratio = compared.ratio.estimate or 0.0
-    row = structs.replace(
-        row,
-        entry_mean=compared.a.term.estimate if compared.a else None,
-        entry_cv=coefficient_of_variation(solved),
-        early=stopped_early(solved, reference),
-        reference_early=stopped_early(of, reference),
-    )
+    numbers |= {
+        "entry_mean": compared.a.term.estimate if compared.a else None,
+        "entry_cv": coefficient_of_variation(solved),
+        "early": stopped_early(solved, reference),
+        "reference_early": stopped_early(of, reference),
+    }
     if not 1 / _FAR < ratio < _FAR:
-        return structs.replace(row, status="entry and reference use different units")
-    limits = compared.limits(row.confidence, epochs=True)
+        return numbers | {"status": "entry and reference use different units"}
+    numbers["ratio"], limits = ratio, compared.limits(row.confidence, epochs=True)
     if limits is None or not math.isfinite(limits[1]):
         why = "all runs stopped at the same evaluation, and the evaluation interval is unknown"
         if entry.outcomes.n < 2 or reference.n < 2:
             why = "2 runs are needed on each side"
         elif reference.misfit is not None and reference.misfit[0] is None:
             why = "the interpolation error between only two records is unknown"
-        return structs.replace(row, ratio=ratio, status=why)
+        return numbers | {"status": why}
     low, high = limits
     verdict = Verdict.EARLIER if high < 1 else Verdict.LATER if low > 1 else Verdict.UNDECIDED
-    return structs.replace(row, ratio=ratio, low=low, high=high, verdict=verdict.value)
+    return numbers | {"low": low, "high": high, "verdict": verdict.value}
 
 
 def _pass_rates(
     options: RcpOptions, held: BenchmarkReference, batch_size: int, found: FoundReference
 ) -> dict[str, float | None]:
     """Return how often the reference itself and truly faster setups pass the official check."""
-    point, _ = convergence_rules.reference(batch_size, held.points, held.rules)
+    rules = held.rules
+    point, _ = convergence_rules.reference(batch_size, held.points, rules)
     if point is None:
         return {}
     same, faster_5, faster_10 = (
         pass_rate(
             found.reference,
-            point.limit - held.rules.slack,
-            held.rules.runs,
-            dropped=held.rules.dropped,
+            point.limit - rules.slack,
+            rules.runs,
+            dropped=rules.dropped,
             faster=faster,
             draws=options.draws,
             rng=np.random.default_rng((options.seed, batch_size)),
@@ -232,7 +221,7 @@ def _pass_rates(
         for faster in (0.0, 0.05, 0.1)
     )
     return {
-        "submission_runs": held.rules.runs,
+        "submission_runs": rules.runs,
         "reference_fails": None if same is None else 1 - same,
         "faster_5_passes": faster_5,
         "faster_10_passes": faster_10,
