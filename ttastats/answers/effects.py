@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from ttastats.answers import knobs
@@ -21,7 +20,7 @@ from ttastats.outcomes.axis import Axis
 from ttastats.report import fields, grouping
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, PValue, Quantity, Text
+from ttastats.report.cells import Column, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides import blocking
@@ -88,6 +87,10 @@ class LevelRow(Row, frozen=True):
     p_adjusted: Annotated[Number, Key("the same, adjusted for the settings")]
 
 
+#: The effects, the shares and the levels of some runs.
+_Rows = tuple[list[EffectRow], list[ShareRow], list[LevelRow]]
+
+
 def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Report:
     """Return the effects of settings on the runs of each group."""
     settings = {
@@ -96,10 +99,16 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
     }
     blocks = {_BLOCK: blocking.labelled(runs, options.block)} if options.block else {}
     runs = runs.with_columns(**settings, **blocks)
-    groups = [_fit_group(keys, group, options) for keys, group in grouping.group_runs(runs, by)]
-    effects = [row for group in groups for row in group.effects]
-    shares = [row for group in groups for row in group.shares]
-    levels = [row for group in groups for row in group.levels]
+    effects, shares, levels = list[EffectRow](), list[ShareRow](), list[LevelRow]()
+    notes, sentences = [*grouping.group_notes(runs, (*by, *settings))], []
+    for name, keys, group in grouping.named_groups(runs, by):
+        fitted, remarks = _fit_group(grouping.key_values(keys), group, options)
+        effects += fitted[0]
+        shares += fitted[1]
+        levels += fitted[2]
+        notes += [each if each.code in _OF_ALL else each.prefixed(name) for each in remarks]
+        if text := _effects_sentence(fitted[0], 1 - options.confidence):
+            sentences.append(f"{name}: {text}" if name else text)
     names = ", ".join(options.on)
     raise_if(
         not effects,
@@ -107,20 +116,33 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
         f"--on {names}",
         "Name settings with several values; `ttastats runs FILE --format json` shows them.",
     )
+    tables = tuple(_effect_tables(effects, shares, levels, by, options.confidence))
+    every, notes = (*effects, *shares, *levels), list(dict.fromkeys(notes))
+    text = " ".join(sentences)
+    return Report("effects", every, tables, tuple(notes), text, by=grouping.row_keys(by))
+
+
+def _effect_tables(
+    effects: Sequence[EffectRow],
+    shares: Sequence[ShareRow],
+    levels: Sequence[LevelRow],
+    by: Sequence[str],
+    confidence: float,
+) -> Iterator[Table]:
     heads = fields.key_fields(grouping.shown_keys(effects, by))
-    level = percentages.percent_text(options.confidence)
     of_effect: list[Field[EffectRow]] = [
         Field(Column("setting"), lambda row: Text(name_of(row) if row.part == "tta" else "")),
         Field(Column("part"), lambda row: Text(part_of(row))),
         fields.text_field(
             "runs", lambda row: f"{row.n_base} + {row.n}" if row.base else f"{row.n}", rank=1
         ),
-        fields.number_field(f"ratio [{level}]", "ratio", "ratio", interval=True),
+        fields.number_field(
+            f"ratio [{percentages.percent_text(confidence)}]", "ratio", "ratio", interval=True
+        ),
         Field(Column("p", "right"), lambda row: PValue(row.p_adjusted)),
     ]
-    tables = [fields.make_table(effects, [*heads, *of_effect], "effects")]
+    yield fields.make_table(effects, [*heads, *of_effect], "effects")
     if shares:
-        title = "share of the variance between these runs"
         parts = list({row.part: part_of(row) for row in effects}.values())
         titles = parts if len(parts) <= len(_ANY) else _ANY
 
@@ -138,42 +160,22 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
                 for title, part in zip(titles, ("tta", "progress", "rate"), strict=False)
             ),
         ]
-        tables.append(fields.make_table(shares, [*heads, *of_share], title))
+        title = "share of the variance between these runs"
+        yield fields.make_table(shares, [*heads, *of_share], title)
     if levels:
         of_level: list[Field[LevelRow]] = [
             *fields.key_fields(["setting", "level"], heads=False),
             fields.reached_field(),
             Field(Column("p", "right"), lambda row: PValue(row.p_adjusted)),
         ]
-        tables.append(
-            fields.make_table(levels, [*heads, *of_level], "runs that reached the target")
-        )
-    notes, sentences = [*grouping.group_notes(runs, (*by, *settings))], []
-    for name, group in zip(grouping.row_names([each.keys for each in groups], by), groups,
-                           strict=True):  # fmt: skip
-        about = name if len(groups) > 1 else ""
-        notes += [each if each.code in _OF_ALL else each.prefixed(about) for each in group.notes]
-        if text := _effects_sentence(group.effects, 1 - options.confidence):
-            sentences.append(f"{about}: {text}" if about else text)
-    every = (*effects, *shares, *levels)
-    notes = list(dict.fromkeys(notes))
-    text = " ".join(sentences)
-    return Report("effects", every, tuple(tables), tuple(notes), text, by=grouping.row_keys(by))
+        yield fields.make_table(levels, [*heads, *of_level], "runs that reached the target")
 
 
-class _Group(Struct, frozen=True):
-    """What there is to say of the runs of a group."""
-
-    keys: Mapping[str, Any]
-    notes: Sequence[Note]
-    effects: Sequence[EffectRow] = ()
-    shares: Sequence[ShareRow] = ()
-    levels: Sequence[LevelRow] = ()
-
-
-def _fit_group(keys: dict[str, Any], group: pl.DataFrame, options: EffectsOptions) -> _Group:
+def _fit_group(
+    keys: dict[str, Any], group: pl.DataFrame, options: EffectsOptions
+) -> tuple[_Rows, list[Note]]:
+    """Return the rows of a group and the notes on it."""
     axis, block = axes.of(group), [_BLOCK] if options.block else []
-    keys = grouping.key_values(keys)
     runs = group.drop_nulls([*(f"setting {name}" for name in options.on), *block])
     unknown = group.height - runs.height
     notes = [note("unknown_setting", n=unknown)] if unknown else []
@@ -189,7 +191,7 @@ def _fit_group(keys: dict[str, Any], group: pl.DataFrame, options: EffectsOption
         [knob for each in every if len((knob := each.of(solved)).levels) > 1]
     )
     if not varied:
-        return _Group(keys, notes)
+        return ([], [], []), notes
     if names := [knob.name.replace(BY, " and ") for knob in varied if BY in knob.name]:
         notes.append(note("aliased", names=names))
     sessions = runs[_BLOCK].to_numpy()[solved] if block else None
@@ -200,9 +202,7 @@ def _fit_group(keys: dict[str, Any], group: pl.DataFrame, options: EffectsOption
     parts = {
         name: model.fit_part(y, design, confidence=options.confidence) for name, y in logs.items()
     }
-    fit = Fit(varied, design, logs, parts)
-    reached = runs["reached"].to_numpy()
-    levels = [*_level_rows(keys, every, reached)]
+    fit, reached = Fit(varied, design, logs, parts), runs["reached"].to_numpy()
     n = int(solved.sum())
     if design.has_intervals:
         notes += _effect_notes(fit, axis)
@@ -210,6 +210,7 @@ def _fit_group(keys: dict[str, Any], group: pl.DataFrame, options: EffectsOption
         notes.append(note("few_runs.effects", n=n, columns=n - design.df, df=design.df))
     else:
         notes.append(note("few_runs.sessions"))
+    levels = [] if reached.all() else [*_level_rows(keys, every, reached)]
     if levels:
         alpha, failed = 1 - options.confidence, int((~reached).sum())
         differ = [row.setting for row in levels if row.p is not None and row.p < alpha]
@@ -217,7 +218,7 @@ def _fit_group(keys: dict[str, Any], group: pl.DataFrame, options: EffectsOption
         code = "survivors.differ" if names else "survivors"
         notes.append(note(code, failed=failed, n=reached.size, names=names, m=len(names)))
     shares = [*_share_rows(keys, fit, axis)] if design.has_intervals else []
-    return _Group(keys, notes, [*_effect_rows(keys, fit, axis)], shares, levels)
+    return ([*_effect_rows(keys, fit, axis)], shares, levels), notes
 
 
 def _effect_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[EffectRow]:
@@ -261,8 +262,6 @@ def _share_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow
 def _level_rows(
     keys: dict[str, Any], knobs: Sequence[Knob], reached: NDArray[np.bool_]
 ) -> Iterator[LevelRow]:
-    if reached.all():
-        return
     settings = [knob.setting for knob in knobs]
     p_values = model.setting_p_values(reached, settings)
     for knob, setting, p, holm in zip(

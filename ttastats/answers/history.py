@@ -29,8 +29,6 @@ from ttastats.stats.changes import Change
 
 #: What the runs of one setup have in common, whenever they were made.
 SETUP = ("suite", "benchmark", "entry")
-#: Commits that a line names; of more it says how many.
-_COMMITS = 4
 #: The history of each setup with its name, which is empty where there is only one.
 Histories = Sequence[tuple[str, History]]
 
@@ -91,33 +89,32 @@ def report(
     runs: pl.DataFrame, by: Sequence[str], *, order: str = nights.BY_DATE
 ) -> tuple[Report, Histories]:
     """Return the report of each setup, and the histories behind it."""
-    groups = list(grouping.group_runs(runs, by))
-    names = grouping.row_names([values for values, _ in groups], by) if len(groups) > 1 else [""]
     absent, histories = left_out.rows(runs), list[tuple[str, History]]()
-    rows: list[HistoryRow] = []
-    details: list[tuple[str, ...]] = []
-    for name, (values, group) in zip(names, groups, strict=True):
-        history, gone = nights.history(group, order), left_out.group(runs, values, absent)
+    notes = [*grouping.group_notes(runs, by), note("promise", wait=changes.WAIT)]
+    rows, details = list[HistoryRow](), list[tuple[str, ...]]()
+    for name, keys, group in grouping.named_groups(runs, by):
+        history, gone = nights.history(group, order), left_out.group(runs, keys, absent)
         histories.append((name, history))
         about = {
-            "keys": {of: values.get(of) for of in grouping.row_keys(tuple(values), SETUP)},
+            "keys": {of: keys.get(of) for of in grouping.row_keys(tuple(keys), SETUP)},
             "axis": axes.of(group).name,
             "left_out": key.LeftOutKeys(*gone.counts),
         }
-        of_group = [
+        rows += [
             _history_row(history, part, number, about)
             for part in history.parts
             for number in range(len(part.borders) + 1)
         ]
-        rows += of_group
-        details += [()] * (len(of_group) - 1) + [grouping.append_line((), gone)]
-    notes = [*grouping.group_notes(runs, by), note("promise", wait=changes.WAIT)]
+        details += [()] * (len(rows) - len(details) - 1) + [grouping.append_line((), gone)]
     if unordered := sum(history.unordered for _, history in histories):
         what = "date" if order == nights.BY_DATE else order
         notes.append(note("unordered", n=unordered, what=what))
-    for name, history in histories:
-        alike = [(part.name, part.alike) for part in history.parts if part.alike is not None]
-        notes += [note("nights_alike", part=part, r=r).prefixed(name) for part, r in alike]
+    notes += [
+        note("nights_alike", part=part.name, r=part.alike).prefixed(name)
+        for name, history in histories
+        for part in history.parts
+        if part.alike is not None
+    ]
     few = [n for _, history in histories if (n := len(history.nights)) < changes.WAIT]
     several = len(few) > 1
     texts = [
@@ -127,9 +124,9 @@ def report(
     ]
     if several:
         texts.append(wording("few_setups", setups=len(few), n=max(few), least=changes.WAIT))
-    tables, text = (_table(rows, by, details),), " ".join(texts)
-    keys = grouping.row_keys(by, SETUP)
-    return Report("history", tuple(rows), tables, tuple(notes), text, by=keys), histories
+    tables, setup = (_table(rows, by, details),), grouping.row_keys(by, SETUP)
+    text = " ".join(texts)
+    return Report("history", tuple(rows), tables, tuple(notes), text, by=setup), histories
 
 
 def _history_row(history: History, part: Part, number: int, about: Mapping[str, Any]) -> HistoryRow:
@@ -137,8 +134,11 @@ def _history_row(history: History, part: Part, number: int, about: Mapping[str, 
     of, change = history.nights[start:end], dict[str, Any]()
     if number:
         border = part.borders[number - 1]
-        sizes = {"size": border.size, "size_low": border.low, "size_high": border.high}
-        change = {name: _relative_size(part, size) for name, size in sizes.items()} | {
+        size, low, high = _relative_sizes(part, border)
+        change = {
+            "size": size,
+            "size_low": low,
+            "size_high": high,
             "change": "drift" if border.drift else "step",
             "after_night": history.nights[border.first - 1].name,
             "by_night": history.nights[border.last].name,
@@ -166,8 +166,12 @@ def _history_row(history: History, part: Part, number: int, about: Mapping[str, 
     )
 
 
-def _relative_size(part: Part, size: float) -> float:
-    return size if part.name == FAILURES else math.expm1(size)
+def _relative_sizes(part: Part, border: Change) -> tuple[float, float, float]:
+    """Return the size of a change and its limits, as shares of what was before."""
+    size, low, high = border.size, border.low, border.high
+    if part.name == FAILURES:
+        return size, low, high
+    return math.expm1(size), math.expm1(low), math.expm1(high)
 
 
 def _commits_between(history: History, border: Change) -> list[str]:
@@ -218,9 +222,7 @@ def _size_text(*sizes: float) -> str:
 
 def size_of(part: Part, border: Change) -> str:
     """Return the size of a change with its limits, and what it is a share of."""
-    text = _size_text(
-        *(_relative_size(part, size) for size in (border.size, border.low, border.high))
-    )
+    text = _size_text(*_relative_sizes(part, border))
     return f"{text} of the runs" if part.name == FAILURES else text
 
 
@@ -241,7 +243,7 @@ def _setup_sentence(name: str, history: History) -> str:
         after, by = history.nights[border.first - 1].name, history.nights[border.last].name
         commits = _commits_between(history, border)
         if commits and commits != [by]:
-            listed = units.join_names(commits, _COMMITS)
+            listed = units.join_names(commits, 4)
             more = f" ({'commit' if len(commits) == 1 else 'commits'} {listed})"
         if (run := _next_to_run(history, border)) is not None:
             more += wording("history_run_next", run=run)
@@ -277,10 +279,9 @@ def _gate_findings(history: History, gate: Requirement) -> Iterator[tuple[Outcom
         if not part.borders:
             continue
         border = part.borders[-1]
-        low, high = (_relative_size(part, size) for size in (border.low, border.high))
-        since = history.nights[border.split].name
-        text = wording(text, size=_size_text(_relative_size(part, border.size), low, high),
-                       since=since, limit=gate.written, part=part.name)  # fmt: skip
+        _, low, high = sizes = _relative_sizes(part, border)
+        since, size = history.nights[border.split].name, _size_text(*sizes)
+        text = wording(text, size=size, since=since, limit=gate.written, part=part.name)
         if low > limit and border.independent:
             yield "failed", code, text
         elif low > limit:

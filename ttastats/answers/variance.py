@@ -76,6 +76,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
     """
     rows = _variance_rows(grouping.group_runs(runs, by), ddof)
     axis = axes.of(runs)
+    per_epoch = "time per epoch" if axis.is_time else axis.per_epoch
     shown: list[Field[VarianceRow]] = [fields.reached_field()]
     if axis.progress:  # what counts training itself has no part that is time
         shown += [
@@ -90,13 +91,10 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
             ),
             *fields.number_fields(VarianceRow, "cv_ratio"),
             *fields.number_fields(VarianceRow, "share_epochs", rank=1),
-            fields.number_field(
-                f"share of {_per_epoch(axis)}", "share_epoch_time", "fraction", rank=2
-            ),
+            fields.number_field(f"share of {per_epoch}", "share_epoch_time", "fraction", rank=2),
         ]
-    return grouping.group_report(
-        "variance", rows, shown, runs, by, _variance_notes(rows, by, ddof, axis)
-    )
+    notes = _variance_notes(rows, by, ddof, axis, per_epoch)
+    return grouping.group_report("variance", rows, shown, runs, by, notes)
 
 
 #: Notes on groups without a share of the variance, or without an interval of it.
@@ -104,10 +102,6 @@ _WITHHELD = (
     "few_runs.share", "parts_cancel.share", "few_runs.interval", "unusual_run.interval",
     "no_information.interval",
 )  # fmt: skip
-
-
-def _per_epoch(axis: Axis) -> str:
-    return "time per epoch" if axis.is_time else axis.per_epoch
 
 
 #: Numbers of a row that are computed for all groups of one size together: of the times, of epochs.
@@ -166,13 +160,13 @@ def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
 
 
 def _variance_notes(
-    rows: Sequence[VarianceRow], by: Sequence[str], ddof: int, axis: Axis
+    rows: Sequence[VarianceRow], by: Sequence[str], ddof: int, axis: Axis, per_epoch: str
 ) -> Iterator[Note]:
     of_ddof = " (ddof 0)" if ddof == 0 else ""
     if axis.progress:
         yield note("no_throughput.variance", ddof=of_ddof, to_target=axis.to_target)
         return
-    whole, per_epoch = "TTA" if axis.is_time else axis.noun, _per_epoch(axis)
+    whole = "TTA" if axis.is_time else axis.noun
     yield note("definitions.variance", ddof=of_ddof, per_epoch=per_epoch, whole=whole)
     if any(row.epochs_std == 0 for row in rows):
         yield note("constant_epochs.variance")
@@ -211,21 +205,19 @@ def report_sources(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]
         f"source {name}": blocking.values(runs, name, "--sources").cast(pl.String)
         for name in sources
     }
-    groups = [*grouping.group_runs(runs.with_columns(**values), by)]
+    groups = grouping.named_groups(runs.with_columns(**values), by)
     several = f"a group has more than {_MOST} runs"
-    raise_if(any(each.height > _MOST for _, each in groups), several, "--sources", "Add --where.")
-    answers = [_group_rows(keys, group, sources) for keys, group in groups]
-    rows = [row for each, _ in answers for row in each]
-    names = grouping.row_names([keys for keys, _ in groups], by)
+    raise_if(any(each.height > _MOST for *_, each in groups), several, "--sources", "Add --where.")
+    rows: list[SourceRow] = []
     notes, sentences = [*grouping.group_notes(runs, by)], []
-    for name, (of_group, more) in zip(names, answers, strict=True):
-        about = name if len(groups) > 1 else ""
-        notes += [each.prefixed(about) for each in more]
-        of_time = [row for row in of_group if row.part == "tta" and row.share is not None]
-        if of_time:
+    for name, keys, group in groups:
+        of_group, more = _group_rows(keys, group, sources)
+        rows += of_group
+        notes += [each.prefixed(name) for each in more]
+        if of_time := [row for row in of_group if row.part == "tta" and row.share is not None]:
             shares = units.join_names([f"{row.source} {row.share:.0%}" for row in of_time])
             text = f"Variance of {part_of(of_time[0])}: {shares}."
-            sentences.append(f"{about}: {text}" if about else text)
+            sentences.append(f"{name}: {text}" if name else text)
     shown: list[Field[SourceRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
         Field(Column("part"), lambda row: Text(part_of(row))),

@@ -62,6 +62,16 @@ def group_runs(runs: pl.DataFrame, by: Sequence[str]) -> Groups:
     return Groups(ordered, sizes.select(by), np.cumsum(counts) - counts, counts)
 
 
+def named_groups(
+    runs: pl.DataFrame, by: Sequence[str]
+) -> list[tuple[str, dict[str, Any], pl.DataFrame]]:
+    """Return the name, the keys and the runs of each group; the only one has no name."""
+    groups = list(group_runs(runs, by))
+    several = len(groups) > 1
+    names = row_names([keys for keys, _ in groups], by) if several else [""] * len(groups)
+    return [(name, keys, group) for name, (keys, group) in zip(names, groups, strict=True)]
+
+
 def group_report(
     command: str,
     rows: Sequence[Row],
