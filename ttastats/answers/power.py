@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated
 
 import polars as pl
@@ -27,11 +28,6 @@ from ttastats.stats.sequential import FIRST_LOOK, simulate_plan
 
 #: Differences that are asked about if the user names none.
 EFFECTS = (0.01, 0.02, 0.05, 0.1, 0.2)
-
-_ROUND = ("suite", "round")
-
-#: Groups without a plan that are named; of more only their number is given.
-_NAMED = 6
 
 #: By effect, as the ratio of the means: `1.05`.
 _ByEffect = dict[str, int | None]
@@ -92,9 +88,7 @@ def from_runs(
     With `max_runs` also what a plan of looks, of so many runs a side, takes on average.
     """
     plan = _Plan(effects, power, max_runs)
-    rows: list[PowerRow] = []
-    few: list[Note] = []
-    details: list[tuple[str, ...]] = []
+    rows, few, details = list[PowerRow](), list[Note](), list[tuple[str, ...]]()
     entries = None if prior is None else priors.earlier(prior)
     for keys, group in grouping.group_runs(runs, by):
         reached = int(group["reached"].sum())
@@ -103,9 +97,8 @@ def from_runs(
         needed = 2 if reached == group.height else 3
         cv, low, high = _planning_cv(group) if reached >= needed else (None, None, None)
         if reached < needed:
-            names = (
-                str(keys[name]) for name in keys if name not in _ROUND and keys[name] is not None
-            )
+            known = {of: value for of, value in keys.items() if value is not None}
+            names = (str(known[of]) for of in known if of not in {"suite", "round"})
             of = f"{name}: " if (name := " ".join(names)) else ""
             total = math.ceil(needed * group.height / reached) if reached else 0
             rate = wording("few_successes.rate", total=total) if 0 < reached < group.height else ""
@@ -121,7 +114,7 @@ def from_runs(
         row = plan.row(cv, low, high, group.height if n is None else n)
         about = {"keys": grouping.key_values(keys), "axis": axes.of(runs).name}
         rows.append(structs.replace(row, reached=reached, prior=added, **about))
-    if len(few) > _NAMED:
+    if len(few) > 6:
         few = [note("few_successes.groups", n=len(few))]
     shown = plan.shown(grouping.shown_keys(rows, by))
     notes = [*few, *plan.notes(rows, axes.of(runs))]
@@ -160,6 +153,11 @@ class _Plan(Struct, frozen=True):
     power: float
     max_runs: int | None
 
+    @property
+    def ratios(self) -> dict[str, float]:
+        """Return the ratio of the means by its name: `1.05`."""
+        return {f"{1 + effect:g}": 1 + effect for effect in self.effects}
+
     def row(
         self, cv: float | None, low: float | None, high: float | None, n: int | None
     ) -> PowerRow:
@@ -168,41 +166,54 @@ class _Plan(Struct, frozen=True):
         looks: LooksKeys | UnsetType = UNSET
         if (most := self.max_runs) is not None:
             ends = {
-                _effect_name(gain): None if cv is None else simulate_plan(1 + gain, cv, most)
-                for gain in self.effects
+                name: None if cv is None else simulate_plan(ratio, cv, most)
+                for name, ratio in self.ratios.items()
             }
             runs = {name: end.runs if end else None for name, end in ends.items()}
             decided = {name: end.decided if end else None for name, end in ends.items()}
             looks = LooksKeys(most, runs, decided)
+
+        def needed(cv: float | None) -> _ByEffect:
+            if cv is None or math.isinf(cv):
+                return dict.fromkeys(self.ratios)
+            power = self.power
+            return {name: runs_needed(x, cv, power=power) for name, x in self.ratios.items()}
+
         return PowerRow(
             n=n,
             cv=cv,
             detectable_ratio=detectable,
-            runs_needed=self._runs_needed(cv),
+            runs_needed=needed(cv),
             cv_low=low,
             cv_high=high,
-            runs_needed_low=self._runs_needed(low),
-            runs_needed_high=self._runs_needed(high),
+            runs_needed_low=needed(low),
+            runs_needed_high=needed(high),
             looks=looks,
         )
 
-    def _runs_needed(self, cv: float | None) -> _ByEffect:
-        """Return the runs needed by effect; None if the CV is unknown."""
-        if cv is None or math.isinf(cv):
-            return dict.fromkeys(map(_effect_name, self.effects))
-        power = self.power
-        return {_effect_name(gain): runs_needed(1 + gain, cv, power=power) for gain in self.effects}
-
     def shown(self, keys: Sequence[str]) -> list[Field[PowerRow]]:
         """Return the columns of a plan, with those of looks if there are any."""
-        of_effects = [*map(_effect_fields, self.effects)]
+
+        def needed(name: str, row: PowerRow) -> Quantity:
+            low, high = row.runs_needed_low[name], row.runs_needed_high[name]
+            return Quantity(row.runs_needed[name], "count", low, high)
+
+        def taken(name: str, row: PowerRow) -> str:
+            runs = row.looks.sequential_runs[name] if row.looks else None
+            decided = row.looks.sequential_decided[name] if row.looks else None
+            return "–" if runs is None else f"{runs:.1f} ({decided:.0%})"
+
+        titles = {name: f"{100 * (ratio - 1):.3g}%" for name, ratio in self.ratios.items()}
+        looks = titles if self.max_runs is not None else {}
         return [
             *fields.key_fields(keys, heads=False),
             *fields.number_fields(PowerRow, "cv", "n"),
             fields.text_field("can detect", lambda row: f"{row.detectable_ratio:.3f}×"
                          if row.detectable_ratio is not None else "–"),
-            *(needed for needed, _ in of_effects),
-            *(taken for _, taken in of_effects if self.max_runs is not None),
+            *(Field(Column(f"runs for {title}", "right"), partial(needed, name))
+              for name, title in titles.items()),
+            *(fields.text_field(f"looks for {title}", partial(taken, name))
+              for name, title in looks.items()),
         ]  # fmt: skip
 
     def notes(self, rows: Sequence[PowerRow], axis: Axis) -> Iterator[Note]:
@@ -219,24 +230,3 @@ class _Plan(Struct, frozen=True):
             yield note("failed_runs.power", expected=axis.expected)
         if any(row.cv == 0 for row in rows):
             yield note("zero_variance.power")
-
-
-def _effect_name(effect: float) -> str:
-    return f"{1 + effect:g}"
-
-
-def _effect_fields(effect: float) -> tuple[Field[PowerRow], Field[PowerRow]]:
-    """Return the columns of the runs that an effect needs, and that a plan of looks takes."""
-    name, percent = _effect_name(effect), f"{100 * effect:.3g}%"
-
-    def needed(row: PowerRow) -> Quantity:
-        low, high = row.runs_needed_low[name], row.runs_needed_high[name]
-        return Quantity(row.runs_needed[name], "count", low, high)
-
-    def taken(row: PowerRow) -> str:
-        runs = row.looks.sequential_runs[name] if row.looks else None
-        decided = row.looks.sequential_decided[name] if row.looks else None
-        return "–" if runs is None else f"{runs:.1f} ({decided:.0%})"
-
-    looks = fields.text_field(f"looks for {percent}", taken)
-    return Field(Column(f"runs for {percent}", "right"), needed), looks

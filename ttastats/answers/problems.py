@@ -180,33 +180,11 @@ def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     `since` and `at` seconds after the start, `times` as long as usual.
     """
     chosen = counted(runs).lazy().select(*schema.RUN, "run_seconds").unique(schema.RUN)
-    spans = _evaluation_spans(rows.join(chosen.select(schema.RUN), on=schema.RUN, how="semi"))
-    place, times = (*ENTRY, "place"), []
-    for length in (pl.col("pace"), pl.col("seconds")):
-        of_others = pl.when(pl.len().over(place) >= _RUNS).then(length.median().over(place))
-        next_longest = length.top_k(2).min().over(schema.RUN)
-        usual = length.median().over(schema.RUN), of_others.otherwise(next_longest)
-        times.append(length / pl.max_horizontal(usual))
-    still = pl.col("seconds") * (1 - 1 / pl.col("times"))
-    return (
-        spans.with_columns(times=pl.min_horizontal(times), known=pl.len().over(schema.RUN))
-        .join(chosen, on=schema.RUN, how="left")
-        .filter(pl.col("known") >= _SPANS, pl.col("times") > _STALL)
-        .filter(still > _SHARE * pl.max_horizontal("run_seconds", "at"))
-        .sort(*schema.RUN, "at")
-        .collect()
-    )
-
-
-def _evaluation_spans(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the spans between consecutive evaluated checkpoints of runs.
-
-    `place` is the number of a span in its run, `pace` its seconds over what was trained meanwhile.
-    """
     trained = [pl.col(name).cast(pl.Float64) for name in ("epoch", "samples", "step")]
-    at, run = pl.col("at"), schema.RUN
-    return (
-        rows.filter(schema.is_evaluation())
+    at, run, place, times = pl.col("at"), schema.RUN, (*ENTRY, "place"), []
+    spans = (
+        rows.join(chosen.select(run), on=run, how="semi")
+        .filter(schema.is_evaluation())
         .group_by(*run, *ENTRY, "eval_index")
         .agg(at=time_to_target.evaluated_at().max(), end=pl.col("run_seconds").first(),
              trained=pl.coalesce(*trained).first())
@@ -217,16 +195,41 @@ def _evaluation_spans(rows: pl.LazyFrame) -> pl.LazyFrame:
             meanwhile=pl.col("trained").diff().over(run), place=pl.int_range(pl.len()).over(run),
         )
         .filter(pl.col("seconds") > 0)
-        .with_columns(
-            pace=pl.when(pl.col("meanwhile") > 0)
-            .then(pl.col("seconds") / pl.col("meanwhile"))
-            .otherwise("seconds")
-        )
     )  # fmt: skip
+    pace = pl.col("seconds") / pl.col("meanwhile")
+    pace = pl.when(pl.col("meanwhile") > 0).then(pace).otherwise("seconds")
+    for length in (pace, pl.col("seconds")):
+        of_others = pl.when(pl.len().over(place) >= _RUNS).then(length.median().over(place))
+        next_longest = length.top_k(2).min().over(run)
+        usual = length.median().over(run), of_others.otherwise(next_longest)
+        times.append(length / pl.max_horizontal(usual))
+    still = pl.col("seconds") * (1 - 1 / pl.col("times"))
+    return (
+        spans.with_columns(times=pl.min_horizontal(times), known=pl.len().over(run))
+        .join(chosen, on=run, how="left")
+        .filter(pl.col("known") >= _SPANS, pl.col("times") > _STALL)
+        .filter(still > _SHARE * pl.max_horizontal("run_seconds", "at"))
+        .sort(*run, "at")
+        .collect()
+    )
 
 
 def _entry_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
-    ordered = _with_progress(in_group_order(runs, ENTRY))
+    # The unit of an entry is the first that all its runs that reached tell (`common_progress`).
+    lacking = [pl.col(unit).is_null() & pl.col("reached") for unit, _ in PROGRESS]
+    units = pl.coalesce(
+        pl.when(~lacks.any().over("group")).then(pl.lit(unit))
+        for (unit, _), lacks in zip(PROGRESS, lacking, strict=True)
+    )
+    progress, interval = (
+        pl.coalesce(
+            pl.when(pl.col("unit") == names[0]).then(pl.col(names[which]).cast(pl.Float64))
+            for names in PROGRESS
+        )
+        for which in (0, 1)
+    )
+    ordered = in_group_order(runs, ENTRY).with_columns(group=pl.struct(ENTRY).rle_id())
+    ordered = ordered.with_columns(unit=units).with_columns(progress=progress, interval=interval)
     trained = ordered.filter(pl.col("progress") > 0)
     # One evaluation more or less is the least that there is between two runs.
     away = (pl.col("progress") - pl.col("progress").median().over("group")).abs()
@@ -252,27 +255,6 @@ def _entry_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
           for row in equal.iter_rows(named=True)),
     ]  # fmt: skip
     yield from (problem for _, problem in sorted(odd, key=itemgetter(0)))
-
-
-def _with_progress(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return runs with their number in the entry and their progress in a common unit.
-
-    That unit is the one `time_to_target.common_progress` gives.
-    """
-    lacking = [pl.col(unit).is_null() & pl.col("reached") for unit, _ in PROGRESS]
-    units = pl.coalesce(
-        pl.when(~lacks.any().over("group")).then(pl.lit(unit))
-        for (unit, _), lacks in zip(PROGRESS, lacking, strict=True)
-    )
-    numbered = runs.with_columns(group=pl.struct(ENTRY).rle_id()).with_columns(unit=units)
-    values, intervals = (
-        pl.coalesce(
-            pl.when(pl.col("unit") == names[0]).then(pl.col(names[which]).cast(pl.Float64))
-            for names in PROGRESS
-        )
-        for which in (0, 1)
-    )
-    return numbered.with_columns(progress=values, interval=intervals)
 
 
 def _outlier_problems(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, ProblemRow]]:

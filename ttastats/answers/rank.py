@@ -29,8 +29,6 @@ from ttastats.report.fields import Field
 from ttastats.report.render.shortening import hardware_models
 from ttastats.report.row import Key, Number, Row
 
-#: Tables of which each has a sentence about one's own entries.
-_SEVERAL = 3
 #: Notes of a summary that speak of its CV, which no rank needs.
 _OF_CV = ("few_runs", "repeated_times", "unusual_run", "like_those_seen", "ddof")
 
@@ -72,32 +70,25 @@ def report(summary: Report, *, mine: str, top: int, confidence: float) -> Report
     `mine` is a part of the names of one's own entries, in either case. Of each table the first
     `top` are shown, and one's own; 0 shows all. Rows for programs have all entries.
     """
-    leagues = league.leagues(summary, confidence, most=None)
-    rows = [standing(one, mine) for one in leagues]
-    absent = mine and not any(row.mine for some in rows for row in some)
+    every = [(one, standing(one, mine)) for one in league.leagues(summary, confidence, most=None)]
+    named = [(one, rows) for one, rows in every if any(row.mine for row in rows)]
     unknown = f"no entry contains {mine!r} in its name"
-    raise_if(absent, unknown, "--mine", "`ttastats summary` lists the entries.")
+    raise_if(mine and not named, unknown, "--mine", "`ttastats summary` lists the entries.")
     details = details_of(summary)
-    every = list(zip(leagues, rows, strict=True))
-    named = [(one, some) for one, some in every if any(row.mine for row in some)]
-    shown = named or [(one, some) for one, some in every if len(some) > 1] or every
-    hidden = len(leagues) - len(shown)
+    shown = named or [(one, rows) for one, rows in every if len(rows) > 1] or every
+    hidden = len(every) - len(shown)
     below = [each for each in summary.notes if each.code not in _OF_CV]
     if hidden:
         below.append(note("other_sizes.mine" if named else "other_sizes.alone", n=hidden))
     below += tie_notes([one for one, _ in shown])
     hours = [fields.number_field("accelerator h", "accelerator_hours", "number", rank=5)]
-    return Report(
-        "rank",
-        tuple(row for some in rows for row in some),
-        tuple(
-            table(one, some, top, details, hours if some[0].accelerator_hours else ())
-            for one, some in shown
-        ),
-        tuple(below),
-        _rank_sentence(shown, mine),
-        by=summary.by,
+    tables = tuple(
+        table(one, rows, top, details, hours if rows[0].accelerator_hours else ())
+        for one, rows in shown
     )
+    records = tuple(row for _, rows in every for row in rows)
+    text = _rank_sentence(shown, mine)
+    return Report("rank", records, tables, tuple(below), text, by=summary.by)
 
 
 def details_of(summary: Report) -> dict[int, tuple[str, ...]]:
@@ -191,10 +182,10 @@ def tie_notes(leagues: Iterable[League]) -> Iterator[Note]:
 def _rank_sentence(shown: Sequence[tuple[League, Sequence[StandingRow]]], mine: str) -> str:
     if not mine:
         return f"{league.headline([one for one, _ in shown])}."
-    if len(shown) > _SEVERAL:
+    if len(shown) > 3:
         firsts = sum(any(row.mine and row.rank_low == 1 for row in rows) for _, rows in shown)
-        of = f"{firsts} of {len(shown)} tables"
-        return f"{mine} is first, or not shown to be slower than any, in {of}."
+        first = f"{mine} is first, or not shown to be slower than any"
+        return f"{first}, in {firsts} of {len(shown)} tables."
     texts = []
     for one, rows in shown:
         place = next(place for place, row in enumerate(rows) if row.mine)
@@ -216,6 +207,10 @@ _FEW_SIZES = 3
 
 #: A league and its rows.
 _Size = tuple[League, Sequence[StandingRow]]
+
+
+def _count_entries(size: _Size) -> int:
+    return size[1][0].entries
 
 
 def shown(report: Report, *, sort: str = "", top: int | None = None, confidence: float) -> Report:
@@ -252,9 +247,9 @@ def _displayed(
     if len(sizes) > _FEW_SIZES:
         tables.append(_size_table(sizes, grouping.common_title(report.records, report.by)))
         one_benchmark = len({one.name for one, _ in sizes}) == 1
-        listed = [max(sizes, key=_entries_shown)] if one_benchmark else []
+        listed = [max(sizes, key=_count_entries)] if one_benchmark else []
         key = "other_sizes.entries" if listed else "other_sizes.benchmarks"
-        notes.append(note(key, n=len(report.records) - sum(map(_entries_shown, listed))))
+        notes.append(note(key, n=len(report.records) - sum(map(_count_entries, listed))))
     elif top is None:
         first = min(first, _FEW // len(sizes))
     tables += [_entry_table(*size, report, first, confidence) for size in listed]
@@ -265,13 +260,9 @@ def _displayed(
     )
 
 
-def _entries_shown(size: _Size) -> int:
-    return size[1][0].entries
-
-
 def _size_table(sizes: Sequence[_Size], title: str) -> Table:
     """Return a row for each size: how many entries it has, and the fastest of them."""
-    most = sorted(sizes, key=_entries_shown, reverse=True)[:_FEW]
+    most = sorted(sizes, key=_count_entries, reverse=True)[:_FEW]
     rows = [size for size in sizes if size in most]
     axis, level = AXES[rows[0][1][0].axis], percentages.percent_text(rows[0][0].confidence)
     models = short(listed[0] for _, listed in rows)
@@ -279,7 +270,7 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
     first = {id(one): one.name for (one, _), name in zip(rows, [None, *benchmarks], strict=False)
              if one.name != name}  # fmt: skip
     columns: list[Field[_Size]] = [
-        fields.text_field("entries", lambda size: f"{_entries_shown(size):,}"),
+        fields.text_field("entries", lambda size: f"{_count_entries(size):,}"),
         Field(Column("shortest mean", names=True), lambda size: Text(size[0].entries[0].label)),
     ]
     if any(one.size is not None for one, _ in rows):
@@ -319,11 +310,9 @@ def _entry_table(
     one: League, rows: Sequence[StandingRow], report: Report, top: int, confidence: float
 ) -> Table:
     axis = AXES[rows[0].axis]
-    more = [
-        *([] if all(row.reached == row.n for row in rows) else
-          [summary.mean_field(axis, confidence, rank=3)]),
-        *summary.more_fields(axis, confidence, rank=3),
-    ]  # fmt: skip
+    more = summary.more_fields(axis, confidence, rank=3)
+    if any(row.reached != row.n for row in rows):
+        more.insert(0, summary.mean_field(axis, confidence, rank=3))
     of = {row.rank: entry.row for row, entry in zip(rows, one.entries, strict=True)}
     columns = [fields.field_of_part(field, lambda row: of[row.rank]) for field in more]
     return table(one, rows, top, details_of(report), columns)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-import numpy as np
 import polars as pl
 from msgspec import Struct
 
@@ -96,10 +95,6 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     return grouping.with_left_out(report, runs, (*by, "entry", "accelerators"))
 
 
-#: Curves of which each has a sentence; of more, how far their efficiencies go.
-_SEVERAL = 3
-
-
 def _scaling_sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> str:
     if not axis.is_time:
         return ""
@@ -107,7 +102,7 @@ def _scaling_sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis)
     for row in rows:
         if row.speedup is not None and row.accelerators > row.base_accelerators:
             largest[tuple(map(row.get, by))] = row  # the rows of a curve stand by their size
-    if len(largest) > _SEVERAL:
+    if len(largest) > 3:
         shares = sorted(row.efficiency or 0.0 for row in largest.values())
         least, median, most = (
             units.percent(shares[n]) for n in (0, len(shares) // 2, len(shares) - 1)
@@ -116,9 +111,9 @@ def _scaling_sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis)
             f"{len(largest)} curves: the most accelerators of each have an efficiency of "
             f"{least} to {most} (median {median})."
         )
-    names = distinct_keys(rows, by)
+    distinct = distinct_keys(rows, by)
     return " ".join(
-        f"{_curve_name(row.keys, names)}: {row.accelerators:,} accelerators are "
+        f"{_curve_name(row.keys, distinct)}: {row.accelerators:,} accelerators are "
         f"{units.factor(row.speedup or 0.0, row.speedup_low, row.speedup_high)} as fast as "
         f"{row.base_accelerators:,}, an efficiency of {units.percent(row.efficiency or 0.0)}."
         for row in largest.values()
@@ -194,20 +189,6 @@ def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Ratio | None, 
     return speedup, ratio_of_geometric_means(*per_epoch), ratio_of_geometric_means(*epochs)
 
 
-def _slope_text(curve: pl.DataFrame) -> str:
-    accelerators, reached = curve["accelerators"].to_numpy(), curve["reached"].to_numpy()
-    observed = curve["observed_seconds"].to_numpy()  # unknown: NaN
-    sides = {}
-    for scale in np.unique(accelerators).tolist():
-        here = accelerators == scale
-        if reached[here].any() and not np.isnan(observed[here]).any():
-            sides[scale] = make_outcomes(observed[here], reached[here])
-    slope = loglog_slope(tuple(sides), tuple(sides.values()))
-    if slope.estimate is None:
-        return "unknown"
-    return f"{slope.estimate:.2f}{units.interval_suffix(slope.low, slope.high)}"
-
-
 def distinct_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
     """Return the benchmark and the keys in which curves differ, no more than necessary."""
     differ = [name for name in by if len({row.get(name) for row in rows}) > 1]
@@ -258,9 +239,22 @@ def _scaling_notes(by: Sequence[str], curves: Groups, axis: Axis) -> Iterator[No
     names = [_curve_name(keys, distinct) for keys in named]
     if axis.is_time:
         yield note("definitions.scaling")
-        slopes = [
-            f"{name} {_slope_text(runs)}" for name, runs in zip(names, curves.frames, strict=True)
-        ]
+        slopes = []
+        for name, runs in zip(names, curves.frames, strict=True):
+            scales = runs.sort("accelerators", maintain_order=True).group_by(
+                "accelerators", maintain_order=True
+            )
+            sides = {
+                scale: make_outcomes(
+                    same["observed_seconds"].to_numpy(), same["reached"].to_numpy()
+                )
+                for (scale,), same in scales
+                if same["reached"].any() and not same["observed_seconds"].null_count()
+            }
+            slope = loglog_slope(tuple(sides), tuple(sides.values()))
+            limits = units.interval_suffix(slope.low, slope.high)
+            known = slope.estimate is not None
+            slopes.append(f"{name} {f'{slope.estimate:.2f}{limits}' if known else 'unknown'}")
         yield note("slope", slopes=slopes)
     else:
         yield note("no_throughput.scaling", to_target=axis.to_target)

@@ -36,9 +36,6 @@ from ttastats.stats.sensitivity import hardest_common_target, stable_range, targ
 from ttastats.table import schema
 from ttastats.table.schema import RUN
 
-#: Groups of which the notes tell the details; of more only the rows do.
-_NAMED = 6
-
 
 class AgainstKeys(Row, frozen=True):
     """What side B does at a target, and how that compares with side A."""
@@ -72,10 +69,6 @@ class TargetRow(Row, frozen=True):
     against: AgainstKeys | UnsetType
     left_out_a: key.LeftOutOfA
     left_out_b: key.LeftOutOfB | UnsetType
-
-
-#: The rows of a grid and the decisions at its targets, None where nothing can be compared.
-_Answers = tuple[list[TargetRow], list[Decision | None]]
 
 
 def report(
@@ -143,10 +136,7 @@ def report(
 def _runs_at_targets(
     sides: Sequence[Side], by: Sequence[str], grids: Sequence[Grid], axis: Axis
 ) -> list[list[list[pl.DataFrame]]]:
-    """Return the runs of each side at each target of each grid.
-
-    One pass over the evaluations finds the runs of all groups, each at its own target.
-    """
+    """Return the runs of each side at each target of each grid, in one pass for all groups."""
     runs_of: list[list[list[pl.DataFrame]]] = [[] for _ in grids]
     for number in range(max((len(grid.targets) for grid in grids), default=0)):
         asked = [
@@ -177,10 +167,11 @@ def _answer_grid(
     at_targets: Sequence[Sequence[pl.DataFrame]],
     gone: Sequence[LeftOut],
     by: Sequence[str],
-) -> _Answers:
-    """Return the answers at all targets of a grid, judged together.
+) -> tuple[list[TargetRow], list[Decision | None]]:
+    """Return the rows and the decisions at all targets of a grid, judged together.
 
-    Targets at which the same runs took the same times are one test: Holm counts it once.
+    The decision is None where nothing can be compared. Targets at which the same runs took the same
+    times are one test: Holm counts it once.
     """
     pairs: dict[Any, Pair] = {}
     tests = []
@@ -221,7 +212,7 @@ def _answer_grid(
     return rows, [None if one is None else one.verdict for one in compared]
 
 
-#: What a verdict on runs rests on, and what tells them apart.
+#: What a verdict on runs is based on, and what tells them apart.
 _JUDGED = (*RUN, "reached", "observed_seconds", "epochs", "samples", "steps")
 
 
@@ -264,7 +255,7 @@ def _targets_notes(
     names = {str(grid.keys.get("benchmark")) for grid in grids if grid.official is None}
     if names:
         yield note("no_official_target", names=", ".join(sorted(names)))
-    for grid, of_grid in zip(grids, decisions, strict=True) if len(grids) <= _NAMED else ():
+    for grid, of_grid in zip(grids, decisions, strict=True) if len(grids) <= 6 else ():
         name = _grid_name(grid, by)
         of = f"{name}: " if name else ""
         if grid.hardest is not None:
@@ -384,9 +375,8 @@ def grids(
         if (official := grid.official) is not None:
             slack = abs(official) * quality.TOLERANCE
             targets = {official, *(each for each in targets if abs(each - official) > slack)}
-        hardest = None
-        if len(of_group) == numbers[place]:
-            hardest = hardest_common_target(of_group, higher_is_better=higher)
+        common = len(of_group) == numbers[place]
+        hardest = hardest_common_target(of_group, higher_is_better=higher) if common else None
         easiest_first = tuple(sorted(targets, reverse=not higher))
         filled.append(replace(grid, targets=easiest_first, hardest=hardest))
     return tuple(filled)
@@ -394,8 +384,8 @@ def grids(
 
 def _empty_grid(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> Grid | None:
     """Return a grid with the metric to vary and the fixed targets beside it, no targets yet."""
-    known = {name: (higher, targets) for name, higher, targets in
-             facts.select("metric", "higher", "targets").iter_rows()}  # fmt: skip
+    facts = facts.select("metric", "higher", "targets")
+    known = {name: (higher, targets) for name, higher, targets in facts.iter_rows()}
     targeted = {name: targets for name, (_, targets) in known.items() if targets}
     chosen = metric or next(iter(targeted), None)
     if chosen is None or chosen not in known:
