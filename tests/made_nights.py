@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import polars as pl
 
-from tests.made_curves import logs, of
-from ttastats.base.records import Evaluation, Run
+from tests.made_curves import evaluation, logs, of
+from ttastats.base.records import Run
 
 START = datetime(2026, 1, 1, 3, tzinfo=UTC)
 
@@ -45,16 +45,7 @@ def nights(
 def one_run(speed: float, epochs: float, night: int, reached: bool, **more: object) -> Run:
     started = START + timedelta(days=night)
     value = 0.8 if reached else 0.5
-    point = Evaluation(
-        index=0, metric="accuracy", higher_is_better=True, value=value, logged_value=value,
-        seconds=speed * epochs, epoch=epochs, target_value=0.75,
-    )  # fmt: skip
-    fields = {
-        "benchmark": "digits", "entry": "nightly", "started_at": started,
-        "extra": {"commit": f"c{night + 1:03}"},
-    }  # fmt: skip
-    return of(point, **fields | more)
-
-
-def values(texts: Sequence[str]) -> list[np.ndarray]:
-    return [np.log([float(word) for word in text.split()]) for text in texts]
+    aim = {"metric": "accuracy", "higher_is_better": True, "target_value": 0.75}
+    point = evaluation(0, value, seconds=speed * epochs, step=None, epoch=epochs, **aim)
+    names = {"benchmark": "digits", "entry": "nightly", "extra": {"commit": f"c{night + 1:03}"}}
+    return of(point, **{"started_at": started, **names, **more})

@@ -46,14 +46,6 @@ def of_a(**more: Any) -> list[dict[str, Any]]:
     ]
 
 
-def rows(report: Report, kind: str = "effect") -> list[dict[str, Any]]:
-    return [dict(row) for row in report.rows if row["row"] == kind]
-
-
-def texts(report: Report, code: str) -> list[str]:
-    return [note.text for note in report.notes if note.code == code]
-
-
 def asked(runs: list[dict[str, Any]], *on: str, **more: Any) -> Callable[[], Report]:
     return lambda: api.effects(table(runs), on=on or ("batch", "lr"), **more)
 
@@ -137,51 +129,29 @@ QUESTIONS: Questions = {
 }
 
 
+@pytest.fixture
+def sweep(tmp_path: Path) -> Path:
+    store.write(made.swept(), tmp_path / "sweep.parquet")
+    return tmp_path / "sweep.parquet"
+
+
 @accepted_answers("effects_of_settings", QUESTIONS)
 @pytest.mark.usefixtures("in_codes")
 def test_effects_are_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 
-def test_effects_are_those_of_a_study() -> None:
-    found = {(row["setting"], row["part"]): row for row in rows(QUESTIONS[next(iter(QUESTIONS))]())}
-    batch = [found["batch", part] for part in ("tta", "epochs", "time_per_epoch")]
-    assert [row["ratio"] for row in batch] == pytest.approx([0.66425562, 1.04061857, 0.63832766])
-    assert [row["plain_low"] for row in batch] == pytest.approx(
-        [0.60930776, 0.95526763, 0.63458169]
-    )
-    shares = {row["setting"]: row for row in rows(asked(of_a())(), "share")}
-    assert shares["batch"]["omega2_tta"] == pytest.approx(0.69875695)
-    assert shares["lr"]["omega2_progress"] == pytest.approx(0.7599143)
-    assert shares["residual"]["share_tta"] == pytest.approx(1 - 0.94443270)
-
-
-def test_the_command_line_prints_effects_shares_and_levels(tmp_path: Path) -> None:
-    from tests.made_curves import evaluation, logs, of
-
-    made = []
-    for number, row in enumerate(of_a()):
-        aim = {"metric": "top1_accuracy", "higher_is_better": True, "target_value": 0.7}
-        each = [
-            evaluation(k, 0.71 if k == row["epochs"] - 1 else 0.5,
-                       seconds=row["seconds"] * (k + 1) / row["epochs"], epoch=k + 1.0, **aim)
-            for k in range(row["epochs"])
-        ]  # fmt: skip
-        facts = {"benchmark": "toy", "entry": "one", "run_status": "success"}
-        extra = {"settings": {"values": {"batch": row["batch"], "lr": row["lr"]}}}
-        made.append(of(*each, seed=number, extra=extra, run_seconds=row["seconds"], **facts))
-    store.write(logs(made), tmp_path / "runs.parquet")
-    done = run("effects", "runs.parquet", "--on", "batch,lr", "--confidence", "90%", cwd=tmp_path)
+def test_the_command_line_prints_effects_shares_and_levels(sweep: Path) -> None:
+    done = run("effects", sweep, "--on", "batch_size,lr", "--confidence", "90%")
     assert done.returncode == 0, done.stderr
-    assert "batch 64 vs 32  time to target" in done.stdout
     assert "ratio [90%]" in done.stdout
-    assert re.search(r"batch 64 .* 6 \+ 6  0\.664 \[0\.61\d, 0\.71\d\]  <\.001", done.stdout)
+    assert re.search(r"lr 0.3 vs 0.1 .* 8 \+ 8  \d\.\d+ \[\d\.\d+, \d\.\d+\]", done.stdout)
     assert "of it: 2 × covariance" in done.stdout
-    failed = run("effects", "runs.parquet", cwd=tmp_path)
-    assert failed.returncode == 2
-    assert "no setting given" in failed.stderr
-    asked = run("effects", "runs.parquet", "--on", "batch", "--format", "csv", cwd=tmp_path)
-    assert asked.stdout.startswith("suite,round,benchmark")
+    refused = run("effects", sweep)
+    assert refused.returncode == 2
+    assert "no setting given" in refused.stderr
+    table = run("effects", sweep, "--on", "lr", "--format", "csv")
+    assert table.stdout.startswith("suite,round,benchmark")
 
 
 def test_the_plot_has_a_panel_a_part_with_the_ratios_of_the_answer() -> None:
@@ -197,25 +167,21 @@ def test_the_plot_has_a_panel_a_part_with_the_ratios_of_the_answer() -> None:
     assert all(panel.caption.startswith("16 runs that reached the") for panel in panels)
     (table,) = panels[0].data.values()
     assert all(panel.data.keys() == panels[0].data.keys() for panel in panels)
-    assert table["ratio"].to_list() == [row["ratio"] for row in rows(report)]
-    assert table["ratio_low"].to_list() == [row["ratio_low"] for row in rows(report)]
-    (one,) = {row for panel in api.plot("effects", sweep, on="lr") for row in panel.data}
-    assert api.plot("effects", sweep, on="lr")[0].data[one]["row"].unique().to_list() == [
-        "lr 0.3 vs 0.1"
-    ]
+    rows = report.frame.filter(row="effect")
+    assert table.select("ratio", "ratio_low").equals(rows.select("ratio", "ratio_low"))
+    (of_rate,) = api.plot("effects", sweep, on="lr")[0].data.values()
+    assert of_rate["row"].unique().to_list() == ["lr 0.3 vs 0.1"]
 
 
 def test_only_a_table_that_records_settings_is_drawn_unasked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sweep: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = api.html_report(made.swept())
-    assert "<h2>Effects of settings</h2>" in page.html
-    store.write(made.swept(), tmp_path / "sweep.parquet")
-    drawn = run("plot", "effects", tmp_path / "sweep.parquet", "--on", "lr", "--confidence", ".9",
-                "-o", tmp_path / "lr.svg")  # fmt: skip
+    assert "<h2>Effects of settings</h2>" in api.html_report(made.swept()).html
+    image = sweep.with_suffix(".svg")
+    drawn = run("plot", "effects", sweep, "--on", "lr", "--confidence", ".9", "-o", image)
     assert "lr 0.3 vs 0.1" in drawn.stderr
     assert "90% intervals" in drawn.stderr
-    other = run("plot", "tta", tmp_path / "sweep.parquet", "--on", "lr", "-o", tmp_path / "a.svg")
+    other = run("plot", "tta", sweep, "--on", "lr", "-o", image)
     assert "Supported by: effects." in other.stderr
     monkeypatch.setattr("ttastats.answers.effects.report", None)  # would end in a TypeError
     assert "Effects of settings" not in api.html_report(made.two_entries()).html

@@ -50,14 +50,13 @@ def verdict(found: Report) -> str:
 
 def studies(times: Sequence[Sequence[float]]) -> pl.DataFrame:
     """Return studies of trials that reach the target after these times, or never if infinite."""
-    runs, fields = [], []
+    runs = []
     for study, trials in enumerate(times):
         for time in trials:
-            runs.append(ended(3.27 if math.isfinite(time) else 3.5, min(time, 999.0) + study / 100))
-            fields.append(json.dumps({"study": str(study)}))
-    table = logs(runs).with_columns(target_value=pl.lit(3.28))
-    told = dict(zip(table["source"].unique(maintain_order=True), fields, strict=True))
-    return table.with_columns(extra=pl.col("source").replace_strict(told))
+            end = 3.27 if math.isfinite(time) else 3.5
+            extra = {"study": str(study)}
+            runs.append(ended(end, min(time, 999.0) + study / 100, extra=extra))
+    return logs(runs).with_columns(target_value=pl.lit(3.28))
 
 
 def test_algoperf_takes_the_best_trial_of_a_study_and_the_median_of_studies() -> None:
@@ -88,11 +87,11 @@ def test_studies_of_other_numbers_of_trials_have_no_verdict(a: int, b: int) -> N
 
 def test_studies_that_overlap_or_fail_are_no_record() -> None:
     a = studies([[800.0], [700.0], [850.0]])
-    assert (
-        verdict(tta.judge_record(a, studies([[600.0], [650.0], [720.0]]), rules="algoperf"))
-        == "undecided"
+    overlap, never = (
+        studies([[600.0], [650.0], [720.0]]),
+        studies([[math.inf], [math.inf], [200.0]]),
     )
-    never = studies([[math.inf], [math.inf], [200.0]])
+    assert verdict(tta.judge_record(a, overlap, rules="algoperf")) == "undecided"
     assert verdict(tta.judge_record(a, never, rules="algoperf")) == "no record"
 
 
@@ -111,33 +110,23 @@ def test_rules_are_complete_and_have_a_source() -> None:
     assert all(name in listed.stdout for name in record_checks.known())
 
 
-# ------------------------------------------------------------------------------------ bad input
-
-
-def refused(*tables: pl.DataFrame, **asked: Any) -> str:
-    with pytest.raises(TtastatsError) as error:
-        tta.judge_record(*tables, **asked)
-    return str(error.value)
-
-
 def test_bad_input_is_a_clear_sentence() -> None:
     a, b = logs(side(A, 80.0)), logs(side(B, 70.0))
-    assert "Nearest: nanogpt-track-1" in refused(a, b, rules="nanogpt-track1")
-    assert "do not log the quality that nanochat judges" in refused(a, b, rules="nanochat")
-    assert "They log: val_loss" in refused(a, b, rules="nanochat")
-    assert "B has 1 run with a value" in refused(
-        a, logs(side(B[:1], 70.0)), rules="nanogpt-track-1"
-    )
-    assert "A has 1 run with a value" in refused(
-        logs(side(A[:1], 80.0)), b, rules="nanogpt-track-1"
-    )
-    assert "on both sides" in refused(a, a, rules="nanogpt-track-1")
-    assert "the runs have no target" in refused(a, b, rules="plain")
-    assert "their study" in refused(a.with_columns(target_value=pl.lit(3.28)), rules="algoperf")
-    assert "both a baseline table and --against" in refused(a, b, rules="plain", against=3.0)
-    assert "no common benchmark" in refused(
-        a, logs(side(B, 70.0, benchmark="other")), rules="nanogpt-track-1"
-    )
+    for text, *tables, rules in (
+        ("Nearest: nanogpt-track-1", a, b, "nanogpt-track1"),
+        ("do not log the quality that nanochat judges", a, b, "nanochat"),
+        ("They log: val_loss", a, b, "nanochat"),
+        ("B has 1 run with a value", a, logs(side(B[:1], 70.0)), "nanogpt-track-1"),
+        ("A has 1 run with a value", logs(side(A[:1], 80.0)), b, "nanogpt-track-1"),
+        ("on both sides", a, a, "nanogpt-track-1"),
+        ("the runs have no target", a, b, "plain"),
+        ("their study", a.with_columns(target_value=pl.lit(3.28)), "algoperf"),
+        ("no common benchmark", a, logs(side(B, 70.0, benchmark="x")), "nanogpt-track-1"),
+    ):
+        with pytest.raises(TtastatsError, match=text):
+            tta.judge_record(*tables, rules=rules)
+    with pytest.raises(TtastatsError, match="both a baseline table and --against"):
+        tta.judge_record(a, b, rules="plain", against=3.0)
 
 
 def test_exit_codes(tmp_path: Path) -> None:
@@ -148,9 +137,6 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert run("record", b, a, "--rules", "nanogpt-track-1").returncode == 3
     assert run("record", a, b, "--rules", "nanochat").returncode == 2
     assert run("record").returncode == 2
-
-
-# --------------------------------------------------------------------------- published results
 
 
 def of_files(*words: str | Path) -> dict[str, Any]:
@@ -168,12 +154,11 @@ def test_record_89_of_the_nanogpt_speedrun_as_its_authors_state_it(
     found = of_files(*nanogpt(wild, tmp_path), "--rules", "nanogpt-track-1")
     stated = json.loads((wild / "truth.json").read_text("utf-8"))[1]["stated_by_authors"]
     assert (found["verdict"], found["n_a"], found["n_b"]) == ("record", 13, 13)
-    assert found["quality_a"] == pytest.approx(3.2782461538)
-    assert found["quality_b"] == pytest.approx(stated["mean_val_loss"])
-    assert found["quality_p"] == pytest.approx(stated["p"], rel=1e-6)
-    assert found["seconds_ratio"] == pytest.approx(stated["speedup"], abs=1e-8)
-    assert found["seconds_low"] == pytest.approx(1.01164, abs=1e-5)
-    assert found["seconds_high"] == pytest.approx(1.01456, abs=1e-5)
+    names = ("quality_a", "quality_b", "quality_p", "seconds_ratio")
+    theirs = [3.2782461538, stated["mean_val_loss"], stated["p"], stated["speedup"]]
+    assert [found[name] for name in names] == pytest.approx(theirs)
+    limits = [found["seconds_low"], found["seconds_high"]]
+    assert limits == pytest.approx([1.01164, 1.01456], abs=1e-5)
     assert found["seconds_p"] == pytest.approx(stated["welch_p_time"], rel=0.01)
     assert found["not_known"] == ["seeds", "machines", "order"]
 

@@ -125,9 +125,8 @@ def test_pairs_are_told_apart_where_a_comparison_of_all_of_them_says_so(
 
 
 def test_a_side_may_have_met_its_target_before_a_late_evaluation() -> None:
-    groups = api.summary(made({"a/1": around(12, 0.1), "b/2": around(10, 0.1, seed=1)})).groups
-
-    fast, slow = briefs(groups)
+    table = made({"a/1": around(12, 0.1), "b/2": around(10, 0.1, seed=1)})
+    fast, slow = briefs(api.summary(table).groups)
 
     def shown(fast_share: float, slow_share: float) -> tuple[bool, bool]:
         """Return whether the first is shown to be faster, from either side of the pair."""
@@ -148,11 +147,9 @@ def test_a_league_holds_the_entries_of_one_benchmark_and_size_in_the_order_of_me
     eight, sixteen = found(made(times, sizes))
     assert (eight.size, sixteen.size) == (8, 16)
     assert [one.label for one in eight.entries] == ["b/2", "a/1"]
-    assert eight.has_leader
     assert eight.ranks == (Rank(1, 1, 1), Rank(2, 2, 2))
-    assert league.claim(eight) == (
-        "b/2 is first of 2 on digits: 30.1 s, and shown to be the fastest"
-    )
+    first = "b/2 is first of 2 on digits: 30.1 s, and shown to be the fastest"
+    assert league.claim(eight) == first
     assert league.tied(eight).startswith("All ranks are told apart (95%, as `compare` judges")
     assert league.claim(sixteen) == "c/3 takes 15.0 s on digits"
     assert league.headline((eight, sixteen)) == (
@@ -167,12 +164,10 @@ def test_numbers_are_those_of_the_summary_with_failed_runs_paid_for() -> None:
     for entry in one.entries:
         row = rows_of[entry.label]
         assert (entry.side.n, entry.side.n_reached) == (row["n"], row["reached"])
-        known = row["reached"] > 0
-        assert entry.mean == (row["ert_seconds"] if known else None)
+        mean = row["ert_seconds"] if row["reached"] else None
+        assert (entry.mean, entry.accelerator_seconds) == (mean, mean and 8 * mean)
         if entry.low is not None and entry.mean is not None and entry.high is not None:
             assert entry.low < entry.mean < entry.high
-        hours = entry.accelerator_seconds
-        assert hours == (8 * row["ert_seconds"] if known else None)
     assert [entry.label for entry in one.entries] == ["b/2", "a/1", "c/3"]
     assert rows_of["a/1"]["tta_mean_seconds"] < rows_of["a/1"]["ert_seconds"]
 
@@ -209,8 +204,8 @@ def test_one_run_each_ranks_and_claims_nothing() -> None:
 
 
 def test_entries_without_another_beside_them_are_in_no_order() -> None:
-    found_ = found(made({"a/1": [10.0] * 3, "b/2": [20.0] * 3}, {"b/2": 16}))
-    assert league.headline(found_) == "2 entries of digits, each alone in its size class"
+    leagues = found(made({"a/1": [10.0] * 3, "b/2": [20.0] * 3}, {"b/2": 16}))
+    assert league.headline(leagues) == "2 entries of digits, each alone in its size class"
 
 
 def test_where_nobody_reached_it_is_said() -> None:

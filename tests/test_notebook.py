@@ -115,13 +115,6 @@ class TestDisplay:
         assert "<script" not in html
         assert "&lt;script&gt;alert(1)&lt;/script&gt;\\u202e" in html
 
-    def test_plain_text_is_the_table_of_the_command_line(self, runs: pl.DataFrame) -> None:
-        report = api.summary(runs)
-        text = str(report)
-        assert ["benchmark", "entry", "reached"] in [line.split()[:3] for line in text.splitlines()]
-        assert "\x1b" not in text
-        assert repr(report) == text
-
     def test_without_ipython_nothing_is_imported_for_it(self) -> None:
         code = "import sys, ttastats.api; print('IPython' in sys.modules)"
         done = python("-c", code)

@@ -65,9 +65,7 @@ class TestKept:
         in_rows = pl.read_parquet(account.output)["problems"].drop_nulls().str.join()[0]
         assert "not_a_run" not in in_rows  # its file has no row
 
-    def test_they_stay_when_nothing_or_something_is_read_again(
-        self, logs: Path, tmp_path: Path
-    ) -> None:
+    def test_they_stay_when_logs_are_read_again(self, logs: Path, tmp_path: Path) -> None:
         before = tta.ingest([logs], tmp_path / "x.parquet").problems
         assert tta.ingest([logs], tmp_path / "x.parquet").problems == before
         log = logs / "one_gpu" / "digits" / "result_5.txt"
@@ -146,31 +144,20 @@ class TestReport:
         assert told(one, tmp_path / "three.parquet")["duplicate_run"] == 1 + LOGS + 1
         assert told(one, one) == told(one)
 
-    def test_equal_bytes_in_two_places_are_copies_even_without_a_date(
-        self, real_dawnbench: Callable[[str], Path], tmp_path: Path
-    ) -> None:
+    def test_equal_bytes_in_two_places_are_copies_even_without_a_date(self, tmp_path: Path) -> None:
         for name in ("a", "b"):
-            real_dawnbench(name)
-        found = tta.ingest([tmp_path / "dawn"], tmp_path / "d.parquet").output
-        assert told(found)["duplicate_run"] == 1
-
-    @pytest.fixture
-    def real_dawnbench(self, tmp_path: Path) -> Callable[[str], Path]:
-        def write(folder: str) -> Path:
-            place = tmp_path / "dawn" / folder / "ImageNet"
+            place = tmp_path / "dawn" / name / "ImageNet"
             place.mkdir(parents=True)
             (place / "x.tsv").write_text(
                 "epoch\thours\ttop1Accuracy\ttop5Accuracy\n1\t0.1\t50\t80\n2\t0.2\t75\t93.5\n"
             )
-            return place
-
-        return write
+        found = tta.ingest([tmp_path / "dawn"], tmp_path / "d.parquet").output
+        assert told(found)["duplicate_run"] == 1
 
     def test_a_wrong_number_of_runs_is_told(self, table: Path) -> None:
-        official = (
-            pl.read_parquet(table)
-            .drop("content_digest")
-            .with_columns(benchmark=pl.lit("resnet"), round=pl.lit("v0.7"), suite=pl.lit("mlperf"))
+        kind = {"benchmark": "resnet", "round": "v0.7", "suite": "mlperf"}
+        official = pl.read_parquet(table).with_columns(
+            content_digest=None, **{name: pl.lit(value) for name, value in kind.items()}
         )
         (row,) = (row for row in tta.problems(official).rows if row["code"] == "run_count")
         assert row["message"] == "10 runs; the rules require 5"
@@ -192,19 +179,12 @@ class TestReport:
 
 def until(entries: Mapping[str, Sequence[int]], **pace: float) -> pl.DataFrame:
     """Return runs of entries that reach their target after so many epochs, of a second each."""
-    return judged(
-        [
-            {
-                "id": f"{entry}{run}",
-                "epoch": n,
-                "t": n * pace.get(f"{entry}{run}", 1 + run / 100),
-                "acc": 0.8 * (n == last),
-            }
-            for entry, lasts in entries.items()
-            for run, last in enumerate(lasts)
-            for n in range(1, last + 1)
-        ]
-    ).with_columns(entry=pl.col("source").str.head(1))
+    spans = {
+        f"{entry}{run}": [pace.get(f"{entry}{run}", 1 + run / 100)] * last
+        for entry, lasts in entries.items()
+        for run, last in enumerate(lasts)
+    }
+    return of_spans(spans).with_columns(entry=pl.col("source").str.head(1))
 
 
 def spans(longest: float, at: int = 4, of: int = 8, runs: str = "b") -> Callable[[], Report]:

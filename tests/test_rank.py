@@ -21,8 +21,6 @@ TIMES = {
     "Fast/a": around(10, 0.5), "Mine/b": around(10.1, 0.5, seed=1),
     "Slow/c": around(15, 0.1, seed=2), "Mine/d": around(7, 0.1, seed=3),
 }  # fmt: skip
-
-
 TABLE = made(TIMES, {"Mine/d": 16})
 SAME = pl.col("run_id", "source", "content_digest")
 UNKNOWN = TABLE.with_columns(accelerators=pl.lit(None, pl.Int64))
@@ -75,6 +73,5 @@ def test_the_command_ranks_logs(two_systems: Path) -> None:
 
 
 def test_ranks_that_are_not_separable_are_a_list_in_json() -> None:
-    times = {"a/1": [10.0, 11.0, 12.0], "b/2": [10.5, 11.5, 12.5], "c/3": [50.0, 51.0, 52.0]}
-    rows = json.loads(as_json.render_json(api.rank(made(times))))["rows"]
-    assert [row["not_separable"] for row in rows] == [[2], [1], []]
+    rows = json.loads(as_json.render_json(api.rank(TABLE)))["rows"]
+    assert [row["not_separable"] for row in rows] == [[2], [1], [], []]

@@ -17,14 +17,14 @@ from typer.testing import CliRunner
 
 from tests.accepted import Case, as_json, cases
 from tests.conftest import ROOT, matches_accepted
-from tests.made_curves import frame
+from tests.made_curves import evaluation, frame
 from tests.questions import Questions, accepted_answers
 from tests.test_accepted_judgements import tried
 from tests.test_cli import KEYS
 from ttastats import api
 from ttastats.answers.rcp import convergence_rules
 from ttastats.base.errors import TtastatsError
-from ttastats.base.records import Evaluation, Run
+from ttastats.base.records import Run
 from ttastats.cli import app
 from ttastats.ingestion.ingest import Account
 from ttastats.report.answer import Report
@@ -75,7 +75,7 @@ class TestAgainstTheOfficialChecker:
         failed, size = int(rng.choice([0, 0, 0, 1, 2])), int(rng.integers(1, 70))
         for number, value in enumerate(values):
             ends = "aborted" if number < failed else "success"
-            write_log(tmp_path / f"result_{number}.txt", value, size, ends)
+            write_bert_log(tmp_path / f"result_{number}.txt", value, size, ends)
         bypass = bool(rng.random() < 0.3)
         theirs = official.check_directory(
             str(tmp_path), "training", "5.0.0", False, False,
@@ -108,7 +108,7 @@ class TestAgainstTheOfficialChecker:
         stops = [7, 7, 8, 7, 8, 8, 7, 8, 8, 8]
         for number, stop in enumerate(stops):
             met = stop - (number in (3, 4))  # these trained on after they met the targets
-            diffusion_log(folder, number, batch_size, ruleset, interval, met, stop)
+            write_diffusion_log(folder, number, batch_size, ruleset, interval, met, stop)
         theirs = official.check_directory(
             str(folder), "training", ruleset, False, False, rcp_pass="pruned_rcps"
         )
@@ -170,27 +170,39 @@ def made_records(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def write_log(path: Path, epochs: float, batch_size: int, status: str) -> None:
-    events = [
-        ("submission_benchmark", "bert", {}),
-        ("global_batch_size", batch_size, {}),
-        ("eval_accuracy", 0.73, {"epoch_num": epochs}),
-        ("run_stop", None, {"status": status}),
-    ]
-    lines = (json.dumps({"key": k, "value": v, "metadata": m}) for k, v, m in events)
+def write_log(path: Path, events: Sequence[tuple[str, Any, int, dict[str, Any]]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    names = ("key", "value", "time_ms", "metadata")
+    lines = (json.dumps(dict(zip(names, event, strict=True))) for event in events)
     path.write_text("".join(f":::MLLOG {line}\n" for line in lines))
 
 
-def diffusion_log(
+def write_bert_log(path: Path, epochs: float, batch_size: int, status: str) -> None:
+    events: list[tuple[str, Any, int, dict[str, Any]]] = [
+        ("submission_benchmark", "bert", 0, {}),
+        ("global_batch_size", batch_size, 0, {}),
+        ("eval_accuracy", 0.73, 0, {"epoch_num": epochs}),
+        ("run_stop", None, 0, {"status": status}),
+    ]
+    write_log(path, events)
+
+
+def write_diffusion_log(
     folder: Path, number: int, batch_size: int, ruleset: str, interval: float, met: int, stop: int
 ) -> None:
     """Write the log of a run of stable_diffusion, evaluated after its end, the last one first.
 
     `met` and `stop` number the checkpoints that met the targets and ended the run, from 1.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     count = "step_num" if ruleset == "3.1.0" else "samples_count"
     zero = 1_696_556_568_000
+    end = zero + stop * 20_000 + number
+
+    def evaluated(checkpoint: int, fid: float, time: int) -> list[tuple[str, Any, int, Any]]:
+        at = {count: round(checkpoint * interval)}
+        values = (("FID", fid), ("CLIP", 0.17))
+        return [("eval_accuracy", value, time, at | {"metric": name}) for name, value in values]
+
     events: list[tuple[str, Any, int, dict[str, Any]]] = [
         ("submission_benchmark", "stable_diffusion", zero, {}),
         ("submission_division", "closed", zero, {}),
@@ -198,25 +210,10 @@ def diffusion_log(
         ("run_start", None, zero, {}),
     ]
     for checkpoint in range(10, 0, -1):
-        at = {count: round(checkpoint * interval)}
-        later = zero + 9_000_000 - checkpoint
         fid = (85.0 if checkpoint >= met else 120.0) + number / 10
-        events += [
-            ("eval_accuracy", fid, later, at | {"metric": "FID"}),
-            ("eval_accuracy", 0.17, later, at | {"metric": "CLIP"}),
-        ]
-    at, end = {count: round(stop * interval)}, zero + stop * 20_000 + number
-    events += [
-        ("eval_accuracy", 85.0, end, at | {"metric": "FID"}),
-        ("eval_accuracy", 0.17, end, at | {"metric": "CLIP"}),
-        ("run_stop", None, end, {"status": "success"}),
-    ]
-    lines = [
-        json.dumps({"key": key, "value": value, "time_ms": time, "metadata": metadata})
-        for key, value, time, metadata in events
-    ]
-    text = "".join(f":::MLLOG {line}\n" for line in lines)
-    (folder / f"result_{number}.txt").write_text(text)
+        events += evaluated(checkpoint, fid, zero + 9_000_000 - checkpoint)
+    events += [*evaluated(stop, 85.0, end), ("run_stop", None, end, {"status": "success"})]
+    write_log(folder / f"result_{number}.txt", events)
 
 
 #: What the official checker looks at; the other lines of a log cost it minutes.
@@ -294,82 +291,39 @@ def test_without_the_package_it_is_said_what_to_install(monkeypatch: pytest.Monk
 
 #: Records of llama2_70b_lora: at 8 as published for v5.0, at 16 and 64 made up.
 RECORDS = {
-    "lora_8": {
-        "Benchmark": "llama2_70b_lora",
-        "BS": 8,
-        "samples to converge": [2688] * 3 + [3072] * 9 + [3456] * 7 + [3840],
-    },
-    "lora_16": {
-        "Benchmark": "llama2_70b_lora",
-        "BS": 16,
-        "samples to converge": [3840] * 18 + [4224] * 2,
-    },
-    "lora_64": {
-        "Benchmark": "llama2_70b_lora",
-        "BS": 64,
-        "samples to converge": [7680] * 10 + [8064] * 10,
-    },
+    f"lora_{size}": {"Benchmark": "llama2_70b_lora", "BS": size, "samples to converge": samples}
+    for size, samples in (
+        (8, [2688] * 3 + [3072] * 9 + [3456] * 7 + [3840]),
+        (16, [3840] * 18 + [4224] * 2),
+        (64, [7680] * 10 + [8064] * 10),
+    )
 }
-
-
-@pytest.fixture
-def records(tmp_path: Path) -> Path:
-    folder = tmp_path / "records"
-    folder.mkdir()
-    (folder / "rcps_llama2_70b_lora.json").write_text(json.dumps(RECORDS))
-    return folder
 
 
 def lora(samples: float, batch_size: int | None = 8, **more: Any) -> Run:
     """Return a run that reaches its target after so many samples, evaluated every 384."""
+    aim = {"metric": "eval_loss", "step": None, "epoch": None, "target_value": 0.925}
     evaluations = tuple(
-        Evaluation(
-            index=number,
-            metric="eval_loss",
-            value=value,
-            logged_value=value,
-            seconds=at / 10,
-            samples=int(at),
-            higher_is_better=False,
-            target_value=0.925,
-        )
+        evaluation(number, value, seconds=at / 10, samples=int(at), **aim)
         for number, (at, value) in enumerate(((samples - 384, 0.93), (samples, 0.92)))
     )
-    defaults: dict[str, Any] = {
-        "suite": "mlperf",
-        "round": "v5.0",
-        "benchmark": "llama2_70b_lora",
-        "division": "closed",
-        "submitter": "Example",
-        "system": "box",
-        "entry": "Example/box",
-        "global_batch_size": batch_size,
-        "run_status": "success",
-        "run_seconds": samples / 10,
-        "evaluations": evaluations,
-    }
-    return Run(**(defaults | more))
+    kind = {"suite": "mlperf", "round": "v5.0", "benchmark": "llama2_70b_lora"}
+    names = {"submitter": "Example", "system": "box", "entry": "Example/box"}
+    setup = {"division": "closed", "global_batch_size": batch_size}
+    ends = {"run_status": "success", "run_seconds": samples / 10, "evaluations": evaluations}
+    return Run(**(kind | names | setup | ends | more))
 
 
 #: An entry of v5.0 (eight MI325X).
 EIGHT = [lora(2688)] * 2 + [lora(3072)] * 8
 
 
-def answered(runs: Sequence[Run], records: Path, **options: Any) -> Report:
-    return api.rcp(frame(*runs), records=records, **({"draws": 2000} | options))
-
-
-def row(runs: Sequence[Run], records: Path, **options: Any) -> Mapping[str, Any]:
-    (only,) = answered(runs, records, **options).rows
-    return only
-
-
 def asked(runs: Sequence[Run], content: Mapping[str, Any] = RECORDS, **more: Any) -> Report:
     """Return what is answered of runs with these records, which lie in a folder for as long."""
-    benchmark = runs[0].benchmark
     with TemporaryDirectory() as folder:
-        Path(folder, f"rcps_{more.pop('named', benchmark)}.json").write_text(json.dumps(content))
-        return answered(runs, Path(folder), **more)
+        name = more.pop("named", runs[0].benchmark)
+        Path(folder, f"rcps_{name}.json").write_text(json.dumps(content))
+        return api.rcp(frame(*runs), records=folder, **({"draws": 2000} | more))
 
 
 def reference(values: Sequence[float], size: int = 8, name: str = "samples") -> Mapping[str, Any]:
@@ -479,107 +433,63 @@ def test_entries_are_held_against_references_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 
-class TestAnswers:
-    def test_the_published_factor_of_stable_diffusion_in_v3_1_counts_steps(
-        self, tmp_path: Path
-    ) -> None:
-        """Factor 1.0424242424242425 is that of NVIDIA, eos_n128, batch size 2048."""
-        values = [1750] * 4 + [2000] * 7 + [2250] * 2
-        one = {"Benchmark": "sd", "BS": 2048, "Epochs to converge": values}
-        (tmp_path / "rcps_stable_diffusion.json").write_text(json.dumps({"sd_ref_2048": one}))
-        folder = tmp_path / "v3.1/NVIDIA/results/eos/stable_diffusion"
-        for number, stop in enumerate([7] * 5 + [8] * 5):
-            diffusion_log(folder, number, 2048, "3.1.0", 250, stop - (number == 3), stop)
-        table = tmp_path / "table.parquet"
-        CliRunner().invoke(app, ["ingest", str(tmp_path / "v3.1"), "-o", str(table)])
-        (found,) = api.rcp(table, records=tmp_path, draws=100).rows
-        assert found["official_factor"] == pytest.approx(1.0424242424242425, rel=1e-12)
-        assert found["ratio"] == pytest.approx(1850 / np.mean(values))
+def test_an_entry_is_named_where_submitter_and_system_do_not_tell_it() -> None:
+    def is_named(*entries: tuple[str | None, str, str]) -> bool:
+        names = ("submitter", "system", "entry")
+        runs = [lora(3072, **dict(zip(names, entry, strict=True))) for entry in entries]
+        (table,) = asked(runs, by=names).tables
+        return any("x/1" in str(row.cells) for row in table.rows)
 
-    def test_a_real_entry_is_as_worked_out_by_hand(self, records: Path) -> None:
-        found = row(EIGHT, records)
-        assert found["ratio"] == pytest.approx(0.940, abs=5e-4)
-        assert found["low"] == pytest.approx(0.888, abs=5e-4)
-        assert found["high"] == pytest.approx(0.994, abs=5e-4)
-        assert (found["verdict"], found["batch_size"], found["unit"]) == ("earlier", 8, "samples")
-        assert (found["n"], found["reached"], found["reference_n"]) == (10, 10, 20)
-        assert (found["early"], found["reference_early"], found["interval"]) == (2, 3, 384)
-        assert (found["official_verdict"], found["official_reason"]) == ("passed", "RCP found")
-        assert found["official_factor"] == pytest.approx(1.0511, abs=5e-5)
+    assert not is_named(("x", "one", "x/1"), ("x", "two", "x/2"))
+    assert is_named(("x", "one", "x/1"), ("x", "one", "x/2"))
+    assert is_named((None, "one", "x/1"), (None, "two", "x/2"))
 
-    def test_an_entry_is_named_where_submitter_and_system_do_not_tell_it(
-        self, records: Path
-    ) -> None:
-        def named(*entries: tuple[str | None, str, str]) -> bool:
-            runs = [
-                lora(3072, submitter=submitter, system=system, entry=entry)
-                for submitter, system, entry in entries
-            ]
-            (table,) = answered(runs, records, by=("submitter", "system", "entry")).tables
-            return any("x/1" in str(row.cells) for row in table.rows)
 
-        assert not named(("x", "one", "x/1"), ("x", "two", "x/2"))
-        assert named(("x", "one", "x/1"), ("x", "one", "x/2"))
-        assert named((None, "one", "x/1"), (None, "two", "x/2"))
-
-    def test_the_answer_looks_as_accepted(self, records: Path) -> None:
-        other = [lora(n, 40, entry="Example/mid", system="mid") for n in (5376, 5760, 6144)]
-        big = [lora(9984, 128, entry="Example/big", system="big")] * 2
-        failed = lora(6144, 40, entry="Example/mid", system="mid", run_status="aborted")
-        found = answered([*EIGHT, *other, failed, *big], records)
-        assert matches_accepted(ROOT / "tests/reference/answers/rcp.txt", f"{found}\n")
+def test_the_answer_looks_as_accepted() -> None:
+    failed = named("mid", 6144, size=40, run_status="aborted")
+    mid, big = named("mid", 5376, 5760, 6144, size=40), named("big", 9984, 9984, size=128)
+    answer = asked([*EIGHT, *mid, *failed, *big])
+    assert matches_accepted(ROOT / "tests/reference/answers/rcp.txt", f"{answer}\n")
 
 
 class TestCommand:
     @pytest.fixture
-    def file(self, tmp_path: Path) -> Callable[[Sequence[Run]], str]:
-        def written(runs: Sequence[Run]) -> str:
+    def run(self, tmp_path: Path) -> Callable[..., Any]:
+        """Return a function that asks the command about runs with the records."""
+        (tmp_path / "rcps_llama2_70b_lora.json").write_text(json.dumps(RECORDS))
+
+        def run(runs: Sequence[Run], *words: str) -> Any:
             path = tmp_path / "runs.parquet"
             stored.write(frame(*runs), path)
-            return str(path)
+            records = ["--records", str(tmp_path), "--draws", "100"]
+            return CliRunner().invoke(app, ["rcp", str(path), *records, *words])
 
-        return written
+        return run
 
-    def run(self, *words: str) -> Any:
-        return CliRunner().invoke(app, ["rcp", *words])
-
-    def test_the_keys_of_json_are_there(self, file: Any, records: Path) -> None:
-        done = self.run(file(EIGHT), "--records", str(records), "-f", "json", "--draws", "100")
+    def test_the_keys_of_json_are_there(self, run: Callable[..., Any]) -> None:
+        done = run(EIGHT, "-f", "json")
         assert done.exit_code == 0
         (one,) = json.loads(done.stdout)["rows"]
         for name in (*KEYS["rcp"].split(), "n", "reference_n"):
             assert one[name] is not None
 
-    def test_an_entry_without_a_reference_makes_exit_code_1(self, file: Any, records: Path) -> None:
-        big = lora(9984, 128, entry="Example/big", system="big")
-        done = self.run(file([*EIGHT, big]), "--records", str(records))
+    def test_an_entry_without_a_reference_makes_exit_code_1(self, run: Callable[..., Any]) -> None:
+        done = run([*EIGHT, *named("big", 9984, size=128)])
         assert done.exit_code == 1
         assert "no reference" in done.stdout
 
-    def test_verbose_shows_what_is_behind_each_verdict(self, file: Any, records: Path) -> None:
-        many = [
-            lora(one.evaluations[-1].samples or 0, entry=f"Example/{n}", system=str(n))
-            for n in range(13)
-            for one in EIGHT[:3]
-        ]
-        path = file(many)
-        short = self.run(path, "--records", str(records), "--draws", "100")
-        long = self.run(path, "--records", str(records), "--draws", "100", "-v")
-        assert "error rates  the" not in short.stdout
-        assert long.stdout.count("error rates  the") == 13
-        assert long.stdout.count("   verdict  ") == 13
-        assert "   verdict  " not in short.stdout
+    def test_verbose_shows_what_is_behind_each_verdict(self, run: Callable[..., Any]) -> None:
+        many = [one for n in range(13) for one in named(str(n), 2688, 2688, 3072)]
+        short, long = run(many).stdout, run(many, "-v").stdout
+        for text in ("error rates  the", "   verdict  "):
+            assert text not in short
+            assert long.count(text) == 13
 
     @pytest.mark.parametrize("written", ["5", "new", "5.0.0.0"])
-    def test_a_ruleset_that_is_none_is_refused(self, written: str, file: Any) -> None:
-        done = self.run(file(EIGHT), "--ruleset", written)
-        assert isinstance(done.exception, TtastatsError)
-        assert "is not a ruleset" in str(done.exception)
+    def test_a_ruleset_that_is_none_is_refused(self, written: str) -> None:
+        with pytest.raises(TtastatsError, match="is not a ruleset"):
+            asked(EIGHT, ruleset=written)
 
     @pytest.mark.parametrize("written", ["5.0", "v5.0", "5.0.0"])
-    def test_a_ruleset_may_be_written_as_a_round(
-        self, written: str, file: Any, records: Path
-    ) -> None:
-        words = (file(EIGHT), "--records", str(records), "--ruleset", written, "-f", "json")
-        (one,) = json.loads(self.run(*words).stdout)["rows"]
-        assert one["ruleset"] == "5.0.0"
+    def test_a_ruleset_may_be_written_as_a_round(self, written: str) -> None:
+        assert asked(EIGHT, ruleset=written).rows[0]["ruleset"] == "5.0.0"

@@ -21,36 +21,24 @@ def entry(name: str, accelerators: int, seconds: float, **more: Any) -> pl.DataF
     return made.rows(times, entry=name, **(setup | more))
 
 
-TWO_KINDS = pl.concat(
-    [
-        entry("old_8", 8, 800.0),
-        entry("old_16", 16, 420.0),
-        entry("new_8", 8, 400.0, hardware="new"),
-        entry("new_16", 16, 210.0, hardware="new"),
-    ]
-)
+def two(names: tuple[str, str], seconds: tuple[float, float], **more: Any) -> pl.DataFrame:
+    """Return the runs of a curve of two entries, on 8 and on 16 accelerators."""
+    sizes = zip(names, (8, 16), seconds, strict=True)
+    return pl.concat(entry(*size, **more) for size in sizes)
 
 
+OLD = two(("old_8", "old_16"), (800.0, 420.0))
+TWO_KINDS = pl.concat([OLD, two(("new_8", "new_16"), (400.0, 210.0), hardware="new")])
 FAILED = made.rows([(100.0, None)] * 3, entry="old_32", accelerators=32, hardware="old")
-TWO_SOFTWARES = pl.concat(
-    [
-        entry("old_8", 8, 800.0),
-        entry("old_16", 16, 420.0),
-        entry("x_8", 8, 300.0, framework="two"),
-        entry("x_16", 16, 160.0, framework="two"),
-    ]
-)
+TWO_SOFTWARES = pl.concat([OLD, two(("x_8", "x_16"), (300.0, 160.0), framework="two")])
 ROUNDS = pl.concat(
     [
-        entry("a", 8, 800.0),
-        entry("b", 16, 420.0),
-        entry("c", 8, 90.0, benchmark="bert"),
-        entry("d", 16, 46.0, benchmark="bert"),
-        entry("e", 8, 600.0, round="v5.0"),
-        entry("f", 16, 310.0, round="v5.0"),
+        two(("a", "b"), (800.0, 420.0)),
+        two(("c", "d"), (90.0, 46.0), benchmark="bert"),
+        two(("e", "f"), (600.0, 310.0), round="v5.0"),
     ]
 )
-UNKNOWN = pl.concat([entry("a", 8, 800.0, hardware=None), entry("b", 16, 420.0, hardware=None)])
+UNKNOWN = two(("a", "b"), (800.0, 420.0), hardware=None)
 APART = pl.concat([entry("old_8", 8, 800.0), entry("new_16", 16, 210.0, hardware="new")])
 BASE = entry("old_1", 1, 800.0)
 HALF: Sequence[made.Outcome] = [(100.0, 5), (101.0, 5), (99.0, 5), *[(100.0, None)] * 3]

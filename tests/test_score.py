@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,7 @@ import pytest
 
 from tests.accepted import Case
 from tests.conftest import ROOT
+from tests.made_curves import evaluation
 from tests.questions import Questions, accepted_answers
 from ttastats import api
 from ttastats.answers import score
@@ -27,35 +29,22 @@ FOLDER = "round/Example/results/box/bert"
 def run(minutes: float | None, **more: Any) -> Run:
     """Return a BERT run of v5.0 that reaches its target after so many minutes."""
     seconds = None if minutes is None else minutes * 60
-    defaults: dict[str, Any] = {
-        "suite": "mlperf",
-        "round": "v5.0",
-        "benchmark": "bert",
-        "division": "closed",
-        "submitter": "Example",
-        "system": "box",
-        "entry": "Example/box",
-        "run_status": "success",
-        "run_seconds": seconds,
-        "evaluations": (evaluation(0.73, seconds or 60.0),),
-    }
-    return Run(**(defaults | more))
+    kind = {"suite": "mlperf", "round": "v5.0", "benchmark": "bert", "division": "closed"}
+    names = {"submitter": "Example", "system": "box", "entry": "Example/box"}
+    evaluations = (evaluated(0.73, seconds or 60.0),)
+    ends = {"run_status": "success", "run_seconds": seconds, "evaluations": evaluations}
+    return Run(**(kind | names | ends | more))
 
 
-def evaluation(value: float, seconds: float, target: float | None = 0.72) -> Evaluation:
-    return Evaluation(
-        index=0,
-        metric="masked_lm_accuracy",
-        value=value,
-        logged_value=value,
-        seconds=seconds,
-        higher_is_better=True,
-        target_value=target,
-    )
+def evaluated(
+    value: float, seconds: float, metric: str = "masked_lm_accuracy", target: float = 0.72
+) -> Evaluation:
+    of = {"metric": metric, "higher_is_better": True, "target_value": target}
+    return evaluation(0, value, seconds=seconds, step=None, epoch=None, **of)
 
 
 def missed(minutes: float, **more: Any) -> Run:
-    return run(minutes, evaluations=(evaluation(0.71, minutes * 60),), **more)
+    return run(minutes, evaluations=(evaluated(0.71, minutes * 60),), **more)
 
 
 def slow_init(minutes: float, init_minutes: float, **more: Any) -> Run:
@@ -64,7 +53,7 @@ def slow_init(minutes: float, init_minutes: float, **more: Any) -> Run:
 
 def table(runs: Sequence[Run], names: Sequence[str] = ()) -> pl.DataFrame:
     """Return the run table of some runs, in files named result_0.txt and so on."""
-    files = names or [f"{FOLDER}/result_{number}.txt" for number in range(len(runs))]
+    files = names or RESULTS[: len(runs)]
     sourced = [
         tables.SourcedRun(one, name, f"{number:032x}", 0, "test")
         for number, (one, name) in enumerate(zip(runs, files, strict=True))
@@ -81,27 +70,17 @@ MINUTES = (*(float(n) for n in range(1, 10)), 100.0)
 TEN = [run(minutes) for minutes in MINUTES]
 
 
-def other(metric: str, value: float, target: float) -> Evaluation:
-    """Return the evaluation of another benchmark that meets its target."""
-    return Evaluation(
-        index=0, metric=metric, value=value, logged_value=value, seconds=60.0,
-        higher_is_better=True, target_value=target,
-    )  # fmt: skip
-
-
 def ncf(converge: int) -> list[Run]:
     """Return 100 runs of NCF of 1, 2, ... minutes, in their order; the first ones fail."""
-    more: dict[str, Any] = {
-        "round": "v0.5", "benchmark": "ncf",
-        "evaluations": (other("hit_rate_at_10", 0.64, 0.635),),
-    }  # fmt: skip
+    hits = (evaluated(0.64, 60.0, "hit_rate_at_10", 0.635),)
+    more: dict[str, Any] = {"round": "v0.5", "benchmark": "ncf", "evaluations": hits}
     ends = ["aborted"] * (100 - converge) + ["success"] * converge
     return [run(n + 1.0, **more, run_status=end) for n, end in enumerate(ends)]
 
 
 def unet(*minutes: float, **more: Any) -> list[Run]:
     facts = {"round": "v3.1", "benchmark": "unet3d"}
-    dice = (other("mean_dice", 0.91, 0.908),)
+    dice = (evaluated(0.91, 60.0, "mean_dice", 0.908),)
     return [run(each, evaluations=dice, **facts | more) for each in minutes]
 
 
@@ -135,7 +114,7 @@ RESULTS, WORKERS = (
 QUESTIONS: Questions = {
     "the fastest and the slowest of ten runs are left out": lambda: report(TEN),
     "in any order": lambda: report(TEN[::-1]),
-    "from run_start to run_stop, not to the crossing": every(evaluations=(evaluation(0.73, 6.0),)),
+    "from run_start to run_stop, not to the crossing": every(evaluations=(evaluated(0.73, 6.0),)),
     "too few": lambda: report(TEN[:1]),
     "another number than required": lambda: report(TEN[:5]),
     "two leave nothing to average": lambda: report(TEN[:2]),
@@ -213,22 +192,12 @@ class TestRound50:
     def test_all_201_results_equal_the_official_ones(self, v50: Report) -> None:
         text = (ROOT / "tests" / "reference" / "mlperf_v5.0_scores.csv").read_text("utf-8")
         lines = [line for line in text.splitlines() if not line.startswith("#")]
-        official = {
-            (row["division"], row["system"], row["benchmark"]): float(row["minutes"])
-            for row in csv.DictReader(io.StringIO("\n".join(lines)))
-        }
-        ours = {
-            (row["division"], row["system"], row["benchmark"]): row["score_minutes"]
-            for row in v50.rows
-        }
+        names = itemgetter("division", "system", "benchmark")
+        rows = csv.DictReader(io.StringIO("\n".join(lines)))
+        official = {names(row): float(row["minutes"]) for row in rows}
         assert len(official) == len(v50.rows) == 201
-        assert ours.keys() == official.keys()
-        differing = {
-            key: (ours[key], minutes)
-            for key, minutes in official.items()
-            if ours[key] is None or abs(ours[key] - minutes) > 1e-6
-        }
-        assert differing == {}
+        ours = {names(row): row["score_minutes"] for row in v50.rows}
+        assert ours == pytest.approx(official, rel=0, abs=1e-6)
 
     def test_ten_runs_failed_and_one_of_them_by_its_initialisation(self, v50: Report) -> None:
         failures = {
@@ -236,14 +205,9 @@ class TestRound50:
         }
         assert len(failures) == 10
         assert all(len(named) == 1 for named in failures.values())
-        by_initialisation = {
-            key: named for key, named in failures.items() if "initialisation" in named[0]
-        }
-        assert by_initialisation == {
-            ("tinybox_green", "bert"): [
-                "result_2.txt: initialisation took 32.3 min, under 30 allowed"
-            ]
-        }
+        slow = {key: named for key, named in failures.items() if "initialisation" in named[0]}
+        text = "result_2.txt: initialisation took 32.3 min, under 30 allowed"
+        assert slow == {("tinybox_green", "bert"): [text]}
 
     def test_half_of_the_results_are_scaled_up(self, v50: Report) -> None:
         scaled = [row for row in v50.rows if row["scaling_factor"] != 1.0]

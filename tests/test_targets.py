@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ from typer.testing import CliRunner
 
 from tests import made_logs
 from tests.accepted import Case
-from tests.made_curves import logs
+from tests.made_curves import evaluation, logs, of
 from tests.questions import Questions, accepted_answers
 from ttastats import api, cli
 from ttastats.base.errors import TtastatsError
-from ttastats.base.records import Evaluation, Run
+from ttastats.base.records import Run
 from ttastats.ingestion.ingest import ingest
 from ttastats.report.answer import Report
 
@@ -41,18 +42,16 @@ def diffusion(*fid_and_clip: tuple[float, float], pace: float = 10.0, **more: An
         "clip": {"higher_is_better": True, "target_value": 0.15},
     }
     evaluations = tuple(
-        Evaluation(
-            index=index, metric=name, value=value, logged_value=value, epoch=float(index + 1),
-            seconds=1000.0 + index, weights_seconds=pace * (index + 1), **facts,
+        evaluation(
+            index, value, metric=name, seconds=1000.0 + index, weights_seconds=pace * (index + 1),
+            step=None, **facts,
         )
         for index, pair in enumerate(fid_and_clip)
         for (name, facts), value in zip(metrics.items(), pair, strict=True)
     )  # fmt: skip
-    fields: dict[str, Any] = {
-        "suite": "mlperf", "round": "v5.0", "benchmark": "stable_diffusion", "entry": "x",
-        "run_status": "success", "run_seconds": pace * len(fid_and_clip), "accelerators": 8,
-    }  # fmt: skip
-    return Run(evaluations=evaluations, **(fields | more))
+    names = {"suite": "mlperf", "round": "v5.0", "benchmark": "stable_diffusion", "entry": "x"}
+    ends = {"run_status": "success", "run_seconds": pace * len(fid_and_clip)}
+    return Run(evaluations=evaluations, **(names | ends | {"accelerators": 8} | more))
 
 
 #: CLIP is met at the first checkpoint, FID at the second; both at the third only.
@@ -69,18 +68,18 @@ def curves(seed: int, entry: str, runs: int = 5, evaluations: int = 12) -> list[
         pace = 10.0 * draw.lognormal(0.0, 0.05)
         values = 0.9 * (1 - np.exp(-rise / 6))
         found.append(
-            Run(
-                benchmark="digits", entry=entry, run_status="unknown",
-                run_seconds=pace * evaluations,
-                evaluations=tuple(
-                    Evaluation(index=n, metric="accuracy", value=float(value),
-                               logged_value=float(value), seconds=pace * (n + 1),
-                               epoch=float(n + 1), higher_is_better=True, target_value=0.6)
-                    for n, value in enumerate(values)
-                ),
-            )
-        )  # fmt: skip
+            rising(values.tolist(), pace, "accuracy", 0.6, benchmark="digits", entry=entry)
+        )
     return found
+
+
+def rising(values: Sequence[float], pace: float, metric: str, target: float, **more: Any) -> Run:
+    """Return a run with an evaluation after each epoch, each of which takes so long."""
+    aim = {"metric": metric, "higher_is_better": True, "target_value": target, "step": None}
+    return of(
+        *(evaluation(n, value, seconds=pace * (n + 1), **aim) for n, value in enumerate(values)),
+        **more,
+    )
 
 
 def paced(*paces: float, entry: str = "x") -> pl.DataFrame:
@@ -91,17 +90,8 @@ THREE, FOUR, FAST = paced(10, 11, 12), paced(10, 11, 12, 13), paced(5, 6, 7, 5.5
 
 
 def gnmt(*values: float) -> Run:
-    evaluations = tuple(
-        Evaluation(
-            index=n, metric="bleu", value=value, logged_value=value, seconds=10.0 * (n + 1),
-            higher_is_better=True, target_value=21.799999, epoch=float(n + 1),
-        )
-        for n, value in enumerate(values)
-    )  # fmt: skip
-    return Run(
-        suite="mlperf", round="v0.5", benchmark="gnmt", run_status="success",
-        run_seconds=10.0 * len(values), evaluations=evaluations,
-    )  # fmt: skip
+    names = {"suite": "mlperf", "round": "v0.5", "benchmark": "gnmt", "run_status": "success"}
+    return rising(values, 10.0, "bleu", 21.799999, **names)
 
 
 def differing() -> Report:
@@ -183,17 +173,6 @@ def test_the_command_takes_columns_to_group_by(systems: Path) -> None:
     assert all(f"\n digits · {size}\n" in found.stdout for size in (96, 224))
 
 
-def test_logs_beside_result_files_do_not_count(tmp_path: Path) -> None:
-    box = "v0.7/Example/results/box/minigo"
-    logs = {
-        f"{box}/result_{n}.txt": made_logs.reaching(3 + n, seed=n, benchmark="minigo")
-        for n in range(3)
-    }
-    logs[f"{box}/worker/0.log"] = made_logs.reaching(30, benchmark="minigo")
-    output = ingest([made_logs.write(tmp_path, logs)], tmp_path / "runs.parquet").output
-    assert {row["n_a"] for row in api.targets(output, points=2).rows} == {3}
-
-
 @pytest.mark.parametrize("by", ["source", "run_id", "source,run_id"])
 def test_runs_may_be_grouped_by_what_identifies_them(by: str, systems: Path) -> None:
     answers = api.targets(systems, by=by.split(","), points=2).rows
@@ -209,24 +188,3 @@ def test_what_depends_on_the_target_is_no_group(by: str, systems: Path) -> None:
 def test_a_table_of_runs_has_no_evaluations_to_ask(systems: Path) -> None:
     with pytest.raises(TtastatsError, match="no benchmark has evaluations"):
         api.targets(api.run_table(systems))
-
-
-def test_targets_of_one_group_are_judged_together() -> None:
-    alone, together = 0, 0
-    for seed in range(4):
-        report = api.targets(table(*curves(seed, "a")), table(*curves(seed, "b")))
-        rows = [row for row in report.rows if row["p_value"] is not None]
-        tests = {row["tests"] for row in rows}
-        assert len(tests) == 1
-        distinct = {(row["p_value"], row["speedup"]) for row in rows}
-        assert tests == {len(distinct)}
-        ordered = sorted(p for p, _ in distinct)
-        steps = [p * (len(ordered) - n) for n, p in enumerate(ordered)]
-        adjusted = dict(zip(ordered, np.minimum(np.maximum.accumulate(steps), 1.0), strict=True))
-        for row in rows:
-            assert row["p_adjusted"] == pytest.approx(adjusted[row["p_value"]])
-            decided = row["verdict"] in {"faster", "slower"}
-            assert not decided or row["p_adjusted"] < 0.05
-        alone += any(row["p_value"] < 0.05 for row in rows)
-        together += any(row["verdict"] in {"faster", "slower"} for row in rows)
-    assert alone > together
