@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from string import Formatter
+from typing import TypeVar
 
 import pytest
 
@@ -15,6 +16,10 @@ from tests.conftest import ROOT, matches_accepted
 from ttastats.base import codes
 from ttastats.base.note import note, wording
 
+Node = TypeVar("Node", bound=ast.AST)
+of_sources = pytest.mark.skipif(
+    not (ROOT / "parsers").exists(), reason="an installed copy has no sources"
+)
 #: Lists that are of no problems of logs.
 _OTHERS = {"Flags of rows", "Findings of a gate", "Notes"}
 
@@ -35,40 +40,31 @@ def test_the_page_of_codes_is_that_of_the_table() -> None:
 
 
 @cache
-def _sources() -> Mapping[Path, tuple[ast.AST, ...]]:
-    """Return the calls and the strings of each module of the product."""
+def _trees() -> Mapping[Path, ast.Module]:
+    """Return the syntax tree of each module of the product."""
     paths = [*(ROOT / "ttastats").rglob("*.py"), *(ROOT / "parsers").rglob("*.py")]
-    return {
-        path: tuple(
-            node
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
-            if isinstance(node, ast.Call | ast.Constant)
-        )
-        for path in sorted(paths)
-    }
+    return {path: ast.parse(path.read_text("utf-8")) for path in sorted(paths)}
 
 
-def _calls() -> Iterator[tuple[str, ast.Call]]:
-    """Yield the calls that fill a text, and where they are."""
-    for path, nodes in _sources().items():
-        for node in nodes:
-            if isinstance(node, ast.Call) and getattr(
-                node.func, "id", getattr(node.func, "attr", "")
-            ) in {"note", "wording", "worded", "flag"}:
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", node
+def _nodes(kind: type[Node]) -> Iterator[tuple[Path, Node]]:
+    """Yield the nodes of a kind in the product, and the module of each."""
+    for path, tree in _trees().items():
+        yield from ((path, node) for node in ast.walk(tree) if isinstance(node, kind))
 
 
 def _fields(template: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(template) if name}
 
 
-@pytest.mark.skipif(not (ROOT / "ttastats").exists(), reason="an installed copy has no sources")
+@of_sources
 def test_every_call_gives_the_fields_of_its_text() -> None:
-    for where, call in _calls():
-        if not call.args or not isinstance(call.args[0], ast.Constant):
+    for path, node in _nodes(ast.Call):
+        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        filled = name in {"note", "wording", "worded", "flag"}
+        if not filled or not node.args or not isinstance(node.args[0], ast.Constant):
             continue
-        key = call.args[0].value
-        given = {word.arg for word in call.keywords} - {"mark"}
+        key, where = node.args[0].value, f"{path.relative_to(ROOT)}:{node.lineno}"
+        given = {word.arg for word in node.keywords} - {"mark"}
         assert key in codes.TEXTS, f"{where}: {key}"
         assert None in given or given == _fields(codes.TEXTS[key]), f"{where}: {key}"
 
@@ -117,16 +113,11 @@ def test_every_text_reads_as_accepted() -> None:
 def _strings() -> set[str]:
     """Return the strings of the product but those of the table."""
     table = ROOT / "ttastats" / "base" / "codes.py"
-    return {
-        node.value
-        for path, nodes in _sources().items()
-        if path != table
-        for node in nodes
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    every = (node.value for path, node in _nodes(ast.Constant) if path != table)
+    return {value for value in every if isinstance(value, str)}
 
 
-@pytest.mark.skipif(not (ROOT / "ttastats").exists(), reason="an installed copy has no sources")
+@of_sources
 def test_every_text_is_shown_by_some_code() -> None:
     strings = _strings()
     made = {f"{code}.{of}" for code in strings for of in ("cv", "claim")} | {
@@ -146,21 +137,14 @@ _MAKERS = {
 _MADE = {"epoch_back", "samples_back", "seconds_back", "step_back"}
 
 
-@pytest.mark.skipif(not (ROOT / "parsers").exists(), reason="an installed copy has no sources")
+@of_sources
 def test_the_codes_of_the_table_are_those_of_the_product() -> None:
     table = {code for rows in codes.ROWS.values() for row in rows for code in row.codes.split()}
-    calls = [
-        node
-        for nodes in _sources().values()
-        for node in nodes
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    ]
-    made = {
-        node.args[_MAKERS[node.func.id]].value
-        for node in calls
-        if len(node.args) > _MAKERS.get(node.func.id, 99)
-        and isinstance(node.args[_MAKERS[node.func.id]], ast.Constant)
-    }
+    made = set()
+    for _, node in _nodes(ast.Call):
+        place = _MAKERS.get(getattr(node.func, "id", ""), 99)
+        if len(node.args) > place and isinstance(node.args[place], ast.Constant):
+            made.add(node.args[place].value)
     assert len(made) > 70
     assert sorted(made - table) == []
     assert sorted(table - {text.partition(".")[0] for text in _strings()} - _MADE) == []

@@ -63,16 +63,6 @@ def test_an_entry_ranks_behind_the_faster_and_before_the_slower() -> None:
     assert ranks(apart(1)) == (Rank(1, 1, 1),)
 
 
-def test_ties_are_the_longest_stretches_without_a_pair_told_apart() -> None:
-    assert ties(apart(4)) == ((1, 4),)
-    assert ties(apart(4, (0, 2), (0, 3), (1, 3))) == ((1, 2), (2, 3), (3, 4))
-    assert ties(apart(4, (0, 1), (0, 2), (0, 3))) == ((2, 4),)
-    assert ties(apart(3, (0, 1), (0, 2), (1, 2))) == ()
-    # The first cannot be told from the third, but the second can be told from both.
-    assert ties(apart(3, (0, 1), (1, 2))) == ()
-    assert ties(apart(1)) == ties(apart(0)) == ()
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_every_stretch_is_a_tie_and_none_can_be_longer(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -90,6 +80,7 @@ def test_every_stretch_is_a_tie_and_none_can_be_longer(seed: int) -> None:
         and not (last < count and tied(first, last + 1))
     ]
     assert list(ties(apart(count, *unlike))) == every
+    assert ties(apart(0)) == ()
 
 
 #: Times that vary, failures, runs of no success, single and equal runs.
@@ -148,13 +139,46 @@ def test_a_league_holds_the_entries_of_one_benchmark_and_size_in_the_order_of_me
     assert (eight.size, sixteen.size) == (8, 16)
     assert [one.label for one in eight.entries] == ["b/2", "a/1"]
     assert eight.ranks == (Rank(1, 1, 1), Rank(2, 2, 2))
-    first = "b/2 is first of 2 on digits: 30.1 s, and shown to be the fastest"
-    assert league.claim(eight) == first
-    assert league.tied(eight).startswith("All ranks are told apart (95%, as `compare` judges")
-    assert league.claim(sixteen) == "c/3 takes 15.0 s on digits"
-    assert league.headline((eight, sixteen)) == (
-        "3 entries of digits: one entry is shown to be the fastest in 1 of 1 size class"
-    )
+
+
+SOME_TIED = {
+    "a/1": around(10, 0.5), "b/2": around(10.1, 0.5, seed=1), "c/3": around(15, 0.1, seed=2),
+    "d/4": [*around(12, 3.0, 4, seed=4), -50.0],
+}  # fmt: skip
+_BY_HOLM = "(95%, as `compare` judges, by Holm over"
+
+
+@pytest.mark.parametrize(
+    ("times", "claim", "tied", "headline"),
+    [
+        ({"a/1": around(12, 0.1), "b/2": around(10, 0.1, seed=1)},
+         "b/2 is first of 2 on digits: 30.1 s, and shown to be the fastest",
+         f"All ranks are told apart {_BY_HOLM} 1 pair).",
+         "2 entries with 4 results on digits: one entry is shown to be the fastest in 2 of 2 size "
+         "classes"),
+        (SOME_TIED, "a/1 is first of 4 on digits: 30.1 s, not told apart from ranks 2, 4",
+         f"Ranks that cannot be told apart: 1 and 2; 3 and 4 {_BY_HOLM} 6 pairs).",
+         "4 entries with 8 results on digits: no entry is shown to be the fastest in any of 2 size "
+         "classes"),
+        ({"a/1": [10.0], "b/2": [20.0]},
+         "a/1 is first of 2 on digits: 30.0 s, of too few runs to tell from chance",
+         "Too few runs of each to tell any ranks apart.",
+         "2 entries with 4 results on digits: too few runs of each to tell an order from chance"),
+        ({"a/1": [10.0] * 3}, "a/1 takes 30.0 s on digits", "",
+         "1 entry with 2 results on digits, each alone in its size class"),
+        ({"a/1": [-10.0] * 3, "b/2": [-20.0] * 3}, "None of 6 runs on digits reached the target",
+         f"Ranks that cannot be told apart: 1 and 2 {_BY_HOLM} 1 pair).",
+         "2 entries with 4 results on digits: no run reached the target"),
+    ],
+    ids=["all told apart", "some tied", "one run each", "alone", "nobody reached"],
+)  # fmt: skip
+def test_claims_say_who_leads_and_what_is_not_told_apart(
+    times: dict[str, list[float]], claim: str, tied: str, headline: str
+) -> None:
+    (one,) = found(made(times))
+    assert league.claim(one) == claim
+    assert league.tied(one) == tied
+    assert league.headline((one, one)) == headline
 
 
 def test_numbers_are_those_of_the_summary_with_failed_runs_paid_for() -> None:
@@ -179,42 +203,6 @@ def test_a_mean_has_an_interval_from_three_runs_on_failed_ones_among_them() -> N
     known = {entry.label: (entry.low is not None, entry.high is not None) for entry in one.entries}
     neither, both = (False, False), (True, True)
     assert known == {"a/1": neither, "b/2": neither, "c/3": both, "d/4": both}
-
-
-def test_what_cannot_be_told_from_the_first_is_named() -> None:
-    times = {
-        "a/1": around(10, 0.5), "b/2": around(10.1, 0.5, seed=1), "c/3": around(15, 0.1, seed=2),
-        "d/4": [*around(12, 3.0, 4, seed=4), -50.0],
-    }  # fmt: skip
-    (one,) = found(made(times))
-    assert [entry.label for entry in one.entries] == ["a/1", "b/2", "c/3", "d/4"]
-    assert one.rivals(0) == (2, 4)
-    assert league.claim(one).endswith("not told apart from ranks 2, 4")
-    assert not one.has_leader
-    assert (1, 2) in one.ties
-
-
-def test_one_run_each_ranks_and_claims_nothing() -> None:
-    (one,) = found(made({"a/1": [10.0], "b/2": [20.0]}))
-    assert one.ties == ()
-    assert one.ranks == (Rank(1, 1, 2), Rank(2, 1, 2))
-    assert "of too few runs to tell from chance" in league.claim(one)
-    assert league.tied(one) == "Too few runs of each to tell any ranks apart."
-    assert league.headline((one, one)).endswith("too few runs of each to tell an order from chance")
-
-
-def test_entries_without_another_beside_them_are_in_no_order() -> None:
-    leagues = found(made({"a/1": [10.0] * 3, "b/2": [20.0] * 3}, {"b/2": 16}))
-    assert league.headline(leagues) == "2 entries of digits, each alone in its size class"
-
-
-def test_where_nobody_reached_it_is_said() -> None:
-    (one,) = found(made({"a/1": [-10.0] * 3, "b/2": [-20.0] * 3}))
-    assert league.claim(one) == "None of 6 runs on digits reached the target"
-    assert [entry.mean for entry in one.entries] == [None, None]
-    assert league.headline((one, one)) == (
-        "2 entries with 4 results on digits: no run reached the target"
-    )
 
 
 def test_of_many_entries_the_fastest_are_shown_and_the_others_counted() -> None:

@@ -19,10 +19,11 @@ import pytest
 from msgspec.structs import replace
 
 from tests.accepted import Case, cases, parts
+from tests.made_curves import evaluation, of
 from tests.test_accepted_answers import lines
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.base.records import Evaluation, Run
+from ttastats.base.records import Run
 from ttastats.report.answer import Report
 from ttastats.sides.options import Options, View
 from ttastats.table import tables
@@ -33,12 +34,11 @@ MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 
 def frame(runs: Sequence[tuple[int, Run]]) -> pl.DataFrame:
     """Return runs as the logs of these numbers; equal numbers are copies."""
-    return tables.table_of_runs(
-        [
-            tables.SourcedRun(one, f"log_{place}", f"{number:032x}", 0, "test")
-            for place, (number, one) in enumerate(runs)
-        ]
-    )
+    sourced = [
+        tables.SourcedRun(one, f"log_{place}", f"{number:032x}", 0, "test")
+        for place, (number, one) in enumerate(runs)
+    ]
+    return tables.table_of_runs(sourced)
 
 
 def answered(call: Callable[..., Report], *tables: pl.DataFrame, **asked: Any) -> list[str]:
@@ -47,8 +47,6 @@ def answered(call: Callable[..., Report], *tables: pl.DataFrame, **asked: Any) -
     except TtastatsError as error:
         return [f"refused: {error.what} [{error.where}] {error.remedy}"]
 
-
-# ------------------------------------------------------------------------------------------ records
 
 #: Of each contest its metric, what is asked of it, how far runs lie apart, and the rules.
 CONTESTS: tuple[tuple[str, float, float, str, dict[str, Any]], ...] = (
@@ -64,17 +62,17 @@ CONTESTS: tuple[tuple[str, float, float, str, dict[str, Any]], ...] = (
 def ended(metric: str, ends: Sequence[float | None], length: int, seconds: float | None,
           **more: Any) -> Run:  # fmt: skip
     """Return a run with three evaluations, of which the last is at its end."""
-    up = metric in {"core", "accuracy"}
-    evaluations = tuple(
-        Evaluation(
-            index=place, metric=metric, value=end, logged_value=end, higher_is_better=up,
-            step=length * (place + 1) // len(ends) if length else None, target_value=3.28,
+    aim = {"metric": metric, "higher_is_better": metric in {"core", "accuracy"}}
+    evaluations = (
+        evaluation(
+            place, end, **aim, epoch=None, target_value=3.28,
+            step=length * (place + 1) // len(ends) if length else None,
             seconds=None if seconds is None else seconds * (place + 1) / len(ends),
         )
         for place, end in enumerate(ends)
     )  # fmt: skip
-    facts = {"benchmark": "lm", "run_status": "success", "run_seconds": seconds}
-    return Run(evaluations=evaluations, **(facts | more))
+    facts = {"run_status": "success", "run_seconds": seconds}
+    return of(*evaluations, **(facts | more))
 
 
 def side(draw: random.Random, contest: str, metric: str, middle: float, spread: float,
@@ -141,9 +139,6 @@ def of_studies(seed: int) -> Iterator[str]:
     yield from answered(api.judge_record, *chosen, rules="algoperf")
 
 
-# ------------------------------------------------------------------------------------------- claims
-
-
 def of_claims(seed: int) -> Iterator[str]:
     draw = random.Random(f"claim {seed}")
     metric, middle, spread, _, _ = draw.choice(CONTESTS)
@@ -162,8 +157,6 @@ def of_claims(seed: int) -> Iterator[str]:
     yield f"-- {seed} {json.dumps(asked)}"
     yield from answered(api.claim, table, by=["benchmark", "system"], **asked)
 
-
-# ---------------------------------------------------------------------------------------- qualities
 
 BUDGETS: tuple[dict[str, Any], ...] = (
     {"at_end": True}, {"at_end": True}, {"at_end": True, "best": True}, {"at": "step=280"},
@@ -195,8 +188,6 @@ def of_qualities(seed: int) -> Iterator[str]:
     yield from answered(api.compare, a, b, **asked)
 
 
-# ------------------------------------------------------------------------------------- convergence
-
 #: Samples at which a run of a batch size is evaluated, and about how many evaluations it needs.
 SIZES = {8: (384, 8), 16: (384, 10), 64: (768, 10)}
 
@@ -204,18 +195,11 @@ SIZES = {8: (384, 8), 16: (384, 10), 64: (768, 10)}
 def records(draw: random.Random, folder: Path, benchmark: str) -> None:
     """Write what runs of the reference needed, at one batch size or some."""
     sizes = draw.sample(list(SIZES), draw.choice([1, 2, 3, 3, 3]))
-    content = {
-        f"x_{size}": {
-            "Benchmark": benchmark,
-            "BS": size,
-            "samples to converge": [
-                SIZES[size][0] * (SIZES[size][1] + draw.choice([-1, 0, 0, 0, 1, 2]) * spread)
-                for _ in range(20)
-            ],
-        }
-        for size in sizes
-        for spread in [draw.choice([0, 1, 1, 1])]
-    }
+    content = {}
+    for size in sizes:
+        (each, about), spread = SIZES[size], draw.choice([0, 1, 1, 1])
+        needed = [each * (about + draw.choice([-1, 0, 0, 0, 1, 2]) * spread) for _ in range(20)]
+        content[f"x_{size}"] = {"Benchmark": benchmark, "BS": size, "samples to converge": needed}
     folder.mkdir()
     (folder / f"rcps_{benchmark}.json").write_text(json.dumps(content))
 
