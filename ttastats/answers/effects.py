@@ -27,12 +27,8 @@ from ttastats.sides import blocking
 from ttastats.stats import effects as model
 from ttastats.stats.multiplicity import adjust_p_values
 
-#: The p below which a number is said not to act by doublings.
-_BENT = 0.01
 #: Effects of which the sentence tells the size.
 _SEVERAL = 4
-#: Notes that are not about one group.
-_OF_ALL = ("method", "definitions")
 #: The column that says what session a run is of.
 _BLOCK = "session of the run"
 #: What the parts are called where benchmarks count training in different units.
@@ -106,7 +102,8 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
         effects += fitted[0]
         shares += fitted[1]
         levels += fitted[2]
-        notes += [each if each.code in _OF_ALL else each.prefixed(name) for each in remarks]
+        of_all = {"method", "definitions"}  # of notes that are not about one group
+        notes += [each if each.code in of_all else each.prefixed(name) for each in remarks]
         if text := _effects_sentence(fitted[0], 1 - options.confidence):
             sentences.append(f"{name}: {text}" if name else text)
     names = ", ".join(options.on)
@@ -286,7 +283,7 @@ def _effect_notes(fit: Fit, axis: Axis) -> Iterator[Note]:
         knobs[n].name
         for n in numbers
         if any(
-            p is not None and p < _BENT
+            p is not None and p < 0.01
             for p in [model.nonlinearity_p(values, design, n) for values in fit.logs.values()]
         )
     ]:

@@ -105,13 +105,15 @@ def history(runs: pl.DataFrame, order: str) -> History:
     remedy = f"Order the runs by a column or a recorded name: {OPTION} commit."
     raise_if(undated, "no run records its date", f"{OPTION} {BY_DATE}", remedy)
     label = blocking.labelled(runs, ["day" if order == BY_DATE else order], OPTION)
-    logs = {"whole": pl.col("tta_seconds")}
-    names: dict[str, tuple[str, Amount | str]] = {"whole": (axis.to_target, axis.unit)}
+    whole_name, time = axis.to_target, pl.col("tta_seconds")
+    measures: dict[str, tuple[str, pl.Expr]] = {whole_name: (axis.unit, time)}
     if unit is not None and not axis.progress:
         amount = pl.col(unit).cast(pl.Float64)
-        logs = {"speed": logs["whole"] / amount, "progress": amount, **logs}
-        names["speed"] = f"{axis.noun} per {unit.removesuffix('s')}", axis.unit
-        names["progress"] = unit, unit
+        of_parts = {
+            f"{axis.noun} per {unit[:-1]}": (axis.unit, time / amount),
+            unit: (unit, amount),
+        }
+        measures = of_parts | measures
     commits = label
     if order == BY_DATE:  # else what each run trained is the column of the order
         extras = [parse_extra(extra) for extra in runs["extra"]]
@@ -126,7 +128,7 @@ def history(runs: pl.DataFrame, order: str) -> History:
             pl.col("commit").drop_nulls().unique(maintain_order=True),
             pl.len().alias("n"),
             pl.col("reached").sum(),
-            **{name: value.log().filter("reached").mean() for name, value in logs.items()},
+            **{name: of.log().filter("reached").mean() for name, (_, of) in measures.items()},
         )
     )
     numbers = [[int(digits) for digits in re.findall(r"\d+", name)] for name in points["night"]]
@@ -137,8 +139,8 @@ def history(runs: pl.DataFrame, order: str) -> History:
         for name, commits, n, reached in points["night", "commit", "n", "reached"].iter_rows()
     )
     *parts, whole = (
-        _make_part(points[name], *names[name], search=name != "whole" or len(logs) == 1)
-        for name in logs
+        _make_part(points[name], name, of, search=name != whole_name or len(measures) == 1)
+        for name, (of, _) in measures.items()
     )
     failed, n = [night.n - night.reached for night in nights], [night.n for night in nights]
     places = tuple(range(len(nights)))

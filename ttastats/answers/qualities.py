@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Annotated, Any
 
 import polars as pl
@@ -107,12 +108,9 @@ def short_notes(runs: pl.DataFrame, budget: Budget, side: str = "") -> Iterator[
             source.split("/")
             for source in runs.filter(pl.col("short") == reason).sort("source")["source"]
         ]
-        shared = 0  # folders that all have in common
-        while all(len(path) > shared + 1 for path in paths) and (
-            len({path[shared] for path in paths}) == 1
-        ):
-            shared += 1
         if paths:
+            folders = zip(*(path[:-1] for path in paths), strict=False)
+            shared = len([*takewhile(lambda names: len({*names}) == 1, folders)])
             names = ["/".join(path[shared:]) for path in paths]
             text = wording(
                 "no_value", at=budget.place, lost=len(names), n=runs.height, of=of, why=why,

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 import msgspec
 import polars as pl
-from msgspec import structs
 
 from ttastats.base import benchmarks
 from ttastats.base.benchmarks import Scoring
@@ -31,7 +31,6 @@ from ttastats.stats.means import olympic_mean
 
 #: What decides which rules hold.
 _KIND = ("suite", "round", "benchmark", "division")
-_HAVE = ("have", "has")
 #: Failed runs named below a row of the table; the rows for programs have them all.
 _NAMED = 4
 _SCORED = "scored"
@@ -91,7 +90,8 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     on = f" on {plural(len(named), 'benchmark')}" if len(named) > 1 else ""
     why = join_names([f"{number:,} {reason}" for reason, number in without.most_common()])
     scored = len(rows) - without.total()
-    text = f"{scored:,} of {plural(len(rows), 'entry', 'entries')}{on} {_HAVE[scored == 1]}"
+    has = "has" if scored == 1 else "have"
+    text = f"{scored:,} of {plural(len(rows), 'entry', 'entries')}{on} {has}"
     text += f" an official score{f' ({why})' if why else ''}."
     details = []
     for row in rows:
@@ -105,14 +105,13 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
 
 
 def _score_row(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
-    unscored = ScoreRow(keys=grouping.key_values(keys), n=group.height, status="")
+    row = partial(ScoreRow, keys=grouping.key_values(keys), n=group.height)
     kinds = group.select(_KIND).unique()
     if kinds.height > 1:
-        several = f"not one result: several of {', '.join(_KIND)} in one group"
-        return structs.replace(unscored, status=several)
+        return row(status=f"not one result: several of {', '.join(_KIND)} in one group")
     rules, none_because = _scoring_rules(*kinds.row(0))
     if rules is None:
-        return structs.replace(unscored, status=none_because)
+        return row(status=none_because)
     # By the numbers in the names: result_2 before result_10.
     names = [
         [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", source)]
@@ -123,8 +122,7 @@ def _score_row(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
     raw_minutes, status = _raw_score(judged, rules)
     factor = scaling_factor(group)
     scored = raw_minutes is not None and factor is not None
-    return structs.replace(
-        unscored,
+    return row(
         required_runs=rules.runs,
         dropped=rules.dropped,
         failed=len(why) - why.null_count(),

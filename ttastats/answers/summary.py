@@ -238,20 +238,13 @@ def _benchmark_key(row: SummaryRow) -> tuple[Any, ...]:
     return tuple(row.keys[name] for name in grouping.BENCHMARK)
 
 
-#: Why a CV has no interval: parts of the keys of notes.
-_WITHHELD = ("few_runs", "repeated_times", "unusual_run")
-
-
 def _summary_notes(
     rows: Sequence[SummaryRow], parts: Sequence[pl.DataFrame], by: Sequence[str], ddof: int
 ) -> Iterator[Note]:
     names = grouping.row_names(rows, by)
-    for code in _WITHHELD:
-        without = [
-            name
-            for name, row in zip(names, rows, strict=True)
-            if row.cv_withheld == code and row.reached
-        ]
+    named = list(zip(names, rows, strict=True))
+    for code in ("few_runs", "repeated_times", "unusual_run"):
+        without = [name for name, row in named if row.cv_withheld == code and row.reached]
         if without:
             yield note(f"{code}.cv", names=without)
     if any(row.cv_low is not None and row.reached < RUNS_FOR_MOMENTS for row in rows):

@@ -29,8 +29,6 @@ TITLES = {
     "idle": "idle",
 }
 TOP = 10
-#: Operators below the average that are shown.
-_BELOW = 5
 
 _Calls = Annotated[float, Key("calls of a step", "calls", "calls")]
 _Seconds = Annotated[Number, Key("time of a step", "seconds", "time")]
@@ -127,7 +125,7 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
     several = rows["profile_id"].n_unique() > 1
     for name, profile in answers.profiles(rows):
         title = f"{name}: " if several else ""
-        parts, measured = [*of_step(profile)], profile_measured.rows(profile)
+        parts, measured = [*of_step(profile)], [*profile_measured.rows(profile)]
         kinds = [
             WorkRow(**row) for row in _named_dicts(answers.category_table(profile), "category")
         ]
@@ -141,7 +139,7 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
         every = [*parts, *kinds, *operators, *sharing, *memory, *measured]
         records += [structs.replace(row, keys={"profile": name}) for row in every]
         unit = "kernels" if answers.runs_on_device(profile) else "operators"
-        below = [row for row in operators if 0.0 < (row.of_average or 0.0) < 1.0][:_BELOW]
+        below = [row for row in operators if 0.0 < (row.of_average or 0.0) < 1.0][:5]
         longest, below_average = operators[:top] if top else operators, ""
         if below and (average := below[0].average_flops_per_second) is not None:
             peak = below[0].average_utilization  # (TBD, Tables V and VI)

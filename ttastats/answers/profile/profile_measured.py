@@ -19,8 +19,6 @@ from ttastats.traces import answers
 _CONTENDED = 1.1
 #: Operators that sum to so many steps were not disturbed as the steps were.
 _DISTURBED = 1.2
-#: Parts of a machine whose utilization is measured.
-_PARTS = (("cpu", "the cores"), ("gpu", "the GPU"), ("tensor_core", "its tensor cores"))
 
 _Achieved = Annotated[Number, Key("FLOPs per second", "flop/second", "achieved")]
 _Utilization = Annotated[Number, Key("share of the peak", "fraction", "of peak")]
@@ -74,11 +72,6 @@ class WorkersRow(Row, frozen=True, kw_only=True):
     ]
     pure_share: Annotated[Number, Key("the same bytes without computation", "fraction", "pure")]
     bytes: Annotated[Number, Key("bytes that a step sends", "bytes", "gradients")]
-
-
-def rows(profile: pl.DataFrame) -> list[Row]:
-    """Return the rows of what was measured in one profile."""
-    return [*_step_rows(profile), *_variant_rows(profile)]
 
 
 def tables(rows: Sequence[Row], title: str) -> Iterator[Table]:
@@ -135,6 +128,7 @@ def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
     # FLOPs a byte from which the fastest product, not the memory, is what binds.
     copied = answers.peak(profile, "peak_bandwidth")
     ridge = fastest / copied if fastest and copied else None
+    machine = (("cpu", "the cores"), ("gpu", "the GPU"), ("tensor_core", "its tensor cores"))
     known: list[tuple[str, str, float | None, Unit]] = [
         ("step_seconds", "unprofiled step", step, "seconds"),
         ("wall_step_seconds", "the same, wall-clock", measure("wall_step_seconds"), "seconds"),
@@ -147,7 +141,7 @@ def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
         ("intensity", "FLOPs per byte, at least", intensity, "number"),
         ("ridge", "ridge point", ridge, "number"),
         *((f"{part}_utilization", f"utilization of {title}", measure(f"{part}_utilization"),
-           "fraction") for part, title in _PARTS),
+           "fraction") for part, title in machine),
         ("power_watts", "watts", measure("power"), "number"),
     ]  # fmt: skip
     for name, title, value, unit in known:
@@ -155,8 +149,16 @@ def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
             yield MeasuredRow(name=name, title=title, value=value, unit=unit)
 
 
-def _variant_rows(profile: pl.DataFrame) -> Iterator[Row]:
-    values, fastest = partial(_values_by, profile), answers.peak(profile, "peak_flops")
+def rows(profile: pl.DataFrame) -> Iterator[Row]:
+    """Yield the rows of what was measured in one profile: of whole steps, and of their variants."""
+
+    def values(name: str) -> dict[str, float]:
+        """Return the values of a measure by what they are `of`."""
+        of_measure = answers.measure_rows(profile, name).select("of", "value")
+        return dict(of_measure.drop_nulls().iter_rows())
+
+    yield from _step_rows(profile)
+    fastest = answers.peak(profile, "peak_flops")
     throughput, flops = values("batch_samples_per_second"), values("batch_step_flops")
     busy = values("batch_cpu_utilization")
     gains = answers.doubling_gains({int(size): rate for size, rate in throughput.items()})
@@ -234,8 +236,3 @@ def _measure_value(profile: pl.DataFrame, name: str) -> float | None:
 
 def _measure_text(profile: pl.DataFrame, name: str) -> str:
     return str(answers.measure_rows(profile, name)["text"].drop_nulls().first() or "")
-
-
-def _values_by(profile: pl.DataFrame, name: str) -> dict[str, float]:
-    """Return the values of a measure by what they are `of`."""
-    return dict(answers.measure_rows(profile, name).select("of", "value").drop_nulls().iter_rows())

@@ -28,13 +28,6 @@ from msgspec.structs import replace
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.stats.quantiles import two_sided_t
 
-#: One-sided level of the test behind the limit, as a confidence of a two-sided interval.
-_CONFIDENCE = 0.9
-#: The official limit is found by bisection from zero to the mean, down to this width.
-_WIDTH = 1e-4
-#: How many samples earlier than the limit llama31_405b may converge: one evaluation in v5.0.
-_SLACK = 46_080
-
 Reason = Literal[
     "RCP found",
     "RCP Interpolation",
@@ -46,9 +39,6 @@ Reason = Literal[
     "too few runs",
 ]
 """Why a check ends as it does, in the words of the official checker, but for the last."""
-
-#: What `--rcp_bypass` lets pass all the same.
-_BYPASSED: tuple[Reason, ...] = ("RCP found", "RCP Interpolation", "Missing RCP")
 
 
 class ConvergenceRules(Struct, frozen=True):
@@ -97,7 +87,7 @@ def rules(benchmark: str, ruleset: str | None, runs: int) -> ConvergenceRules:
     dropped = 4 if benchmark == "unet3d" else 1
     major = (ruleset or "").partition(".")[0]
     from_v5 = major.isdecimal() and int(major) >= 5
-    slack = _SLACK if benchmark == "llama31_405b" and from_v5 else 0.0
+    slack = 46_080 if benchmark == "llama31_405b" and from_v5 else 0.0
     return ConvergenceRules(runs, dropped, slack)
 
 
@@ -132,7 +122,7 @@ def points(records: Sequence[Record], rules: ConvergenceRules) -> tuple[Point, .
 
 
 def _lower_limit(mean: float, std: float, n_reference: int, runs: int) -> float:
-    """Return the lowest mean that a one-sided pooled t test accepts as the reference's.
+    """Return the lowest mean that a one-sided pooled t test at 5 % accepts as the reference's.
 
     Both groups are given the standard deviation of the reference. The bisection is repeated since
     where it stops is up to 0.00005 away from the answer, which counts where epochs are fractions.
@@ -140,10 +130,10 @@ def _lower_limit(mean: float, std: float, n_reference: int, runs: int) -> float:
     n_entry = runs - 2
     if std == 0.0 or n_entry < 1:
         return mean
-    t = two_sided_t(n_reference + n_entry - 2, _CONFIDENCE)
+    t = two_sided_t(n_reference + n_entry - 2, 0.9)
     exact = mean - t * std * math.sqrt(1 / n_reference + 1 / n_entry)
     low, high = 0.0, mean
-    while high - low > _WIDTH:
+    while high - low > 1e-4:
         middle = (low + high) / 2
         low, high = (low, middle) if middle > exact else (middle, high)
     return (low + high) / 2
@@ -202,7 +192,7 @@ def check(
     passed = limit is not None and mean >= limit
     if not passed and reason.startswith("RCP not found"):
         reason = "Missing RCP"
-    bypassed = bypass and not passed and reason in _BYPASSED
+    bypassed = bypass and not passed and reason in {"RCP found", "RCP Interpolation", "Missing RCP"}
     factor = 1.0 if point is None else max(1.0, point.mean / mean)
     return ConvergenceVerdict(passed or bypassed, reason, factor, mean, limit, point, bypassed)
 

@@ -19,8 +19,6 @@ _TONES: Mapping[Result, Tone] = {
     "passed": "good", "failed": "bad", "not known": "dim", "told": "plain",
 }  # fmt: skip
 _COLUMNS = (Column("check"), Column("result"), Column("figures", rank=1))
-#: What keeps nothing from being a record where logs do not tell it.
-_SETTLED = ("seeds", "machines", "order", "time", "same stop")
 
 _Quality = Annotated[Number, Key("mean quality of the runs", "metric")]
 _Seconds = Annotated[Number, Key("mean time of the runs, or median of the studies", "seconds")]
@@ -105,7 +103,9 @@ def _record_sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) 
         if check.disproves and check.decides
     )
     text = f"{of}B is a record by the rules of {rules.name} ({grounds})."
-    unsettled = [check for check in record.checks if check.name in _SETTLED]
+    # What keeps nothing from being a record where logs do not tell it.
+    settled = {"seeds", "machines", "order", "time", "same stop"}
+    unsettled = [check for check in record.checks if check.name in settled]
     if silent := [check.name for check in unsettled if check.result == "not known"]:
         text += f" Not in the logs: {units.join_names(silent)}."
     failed = (check for check in unsettled if check.result == "failed")

@@ -23,9 +23,6 @@ from ttastats.sides import pairing, question
 from ttastats.sides.question import Chosen, Question, Source
 from ttastats.table import schema
 
-#: Qualities at a step are as fine as they are.
-_NO_STEP = pl.lit(None, pl.Float64).alias("quality_step")
-
 
 def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list[Chosen], Rules]:
     """Return the runs of each source judged as the rules ask, and the rules for these runs.
@@ -131,17 +128,15 @@ def _judge_at_earliest(
     )
     if values.is_empty():
         return side
-    holding = (
-        step
-        for step, quality in values.iter_rows()
-        if meets_target(
-            compare_with_threshold(
-                pl.DataFrame({"quality": quality}).with_columns(_NO_STEP), rules
-            ),
-            rules,
+    step = values["step"][-1]
+    for early, quality in values.iter_rows():
+        # Qualities at a step are as fine as they are.
+        of_step = pl.DataFrame({"quality": quality}).with_columns(
+            quality_step=pl.lit(None, pl.Float64)
         )
-    )
-    step = next(holding, values["step"][-1])
+        if meets_target(compare_with_threshold(of_step, rules), rules):
+            step = early
+            break
     runs = at_budget.runs(side.rows, Budget("step", step), targets=targets, metric=metric)
     return replace(side, runs=runs)
 
