@@ -19,6 +19,7 @@ _WRITTEN = {
 SPANS = 48
 #: Fewer runs show no spread, and bands over more bands than these cannot be told apart.
 _FEWEST, _MOST_SPREADS = 3, 3
+_SERIES = ("order", "series", "colour")
 
 
 class DrawnMetric(Struct, frozen=True):
@@ -34,13 +35,14 @@ class DrawnMetric(Struct, frozen=True):
         return " ".join(_WRITTEN.get(word, word) for word in self.name.split("_"))
 
 
-def drawn_metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> tuple[DrawnMetric, ...]:
+def drawn_metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> list[DrawnMetric]:
     """Return the metric of that name, or those with a target, or the first."""
+    target = pl.col("target_value")
     logged = (
         rows.group_by("metric")
         .agg(
             pl.col("higher_is_better").first(),
-            targets=pl.col("target_value").filter(pl.col("target_value").is_finite()).unique(),
+            targets=target.filter(target.is_finite()).unique(),
             n=pl.len(),
         )
         .sort("n", "metric", descending=[True, False])
@@ -49,19 +51,19 @@ def drawn_metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> tuple[D
     # The targets by which the runs were judged, those of the user before all.
     judged = panel.runs.select("target_metric", "target_value").drop_nulls().unique()
     targets = dict(judged.iter_rows()) if judged.height == 1 else {}
-    only = next(iter(targets), None)
-    targets |= {target.metric or only: target.value for target in panel.targets}
+    only, by_user = next(iter(targets), None), panel.sides[0].targets
+    targets |= {target.metric or only: target.value for target in by_user}
     targets.pop(None, None)
     known = [
         DrawnMetric(name, higher, targets.get(name) or (values[0] if len(values) == 1 else None))
         for name, higher, values, _ in logged.iter_rows()
     ]
     if metric:
-        return tuple(each for each in known if each.name == metric)
-    if targets and panel.targets:
-        return tuple(each for each in known if each.name in targets)
+        return [drawn for drawn in known if drawn.name == metric]
+    if targets and by_user:
+        return [drawn for drawn in known if drawn.name in targets]
     aimed = zip(known, logged["targets"].list.len(), strict=True)
-    return tuple(each for each, several in aimed if several) or tuple(known[:1])
+    return [drawn for drawn, several in aimed if several] or known[:1]
 
 
 def curve_table(
@@ -81,9 +83,9 @@ def curve_table(
     )
     if values.height <= MOST_POINTS:
         return values, ""
-    each = max(4, MOST_POINTS // max(1, values.get_column("run").n_unique()))
-    best = pl.col("value").min() if metric.higher_is_better is False else pl.col("value").max()
-    drawn = values.filter(evenly_spaced(each, ["run"]) | (pl.col("value") == best.over("run")))
+    most, value = max(4, MOST_POINTS // max(1, values["run"].n_unique())), pl.col("value")
+    best = value.min() if metric.higher_is_better is False else value.max()
+    drawn = values.filter(evenly_spaced(most, ["run"]) | (value == best.over("run")))
     return drawn, f"{drawn.height:,} of {values.height:,} values are drawn, evenly spaced. "
 
 
@@ -96,14 +98,13 @@ def quantiles_over_time(
     `high` (5, 25, 50, 75 and 95 % of the evaluations), `n`.
     """
     x = pl.col(over).log() if log else pl.col(over)
-    known = rows.filter(pl.col("metric") == metric.name, pl.col(over) > 0).with_columns(x=x)
-    low, width = pl.col("x").min().over("series"), pl.col("x").max() - pl.col("x").min()
-    step = (width.over("series") / SPANS).clip(1e-12)
-    number = ((pl.col("x") - low) / step).floor().clip(0, SPANS - 1)
-    middle = low + (number + 0.5) * step
+    known = rows.filter(pl.col("metric") == metric.name, pl.col(over) > 0)
+    low, high = x.min().over("series"), x.max().over("series")
+    step = ((high - low) / SPANS).clip(1e-12)
+    middle = low + (((x - low) / step).floor().clip(0, SPANS - 1) + 0.5) * step
     return (
         known.with_columns(at=middle.exp() if log else middle)
-        .group_by("order", "series", "colour", "at")
+        .group_by(*_SERIES, "at")
         .agg(_quantile_columns(0.05), n=pl.len())
         .sort("order", "at")
         .collect()
@@ -127,9 +128,9 @@ def quantiles_by_epoch(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric) ->
     epochs = (
         rows.filter(pl.col("metric") == metric.name, pl.col("epoch").is_not_null())
         .with_columns(epoch=pl.col("epoch").round(3))
-        .group_by("order", "series", "colour", "epoch", "run")
+        .group_by(*_SERIES, "epoch", "run")
         .agg(value.sort_by("eval_index").last())
-        .group_by("order", "series", "colour", "epoch")
+        .group_by(*_SERIES, "epoch")
         # The last digits of a deviation depend on how the rows were spread over threads.
         .agg(pl.len().alias("n"), *_quantile_columns(0.0), std=value.std().round_sig_figs(6))
         .filter(pl.col("n") >= _FEWEST)

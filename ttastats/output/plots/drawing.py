@@ -53,15 +53,14 @@ _USUAL = Style()
 
 def render_svg(plots: Sequence[Plot], look: Style = _USUAL) -> str:
     """Return plots as one SVG of the true size with embedded glyphs."""
-    stacked = _with_white_background(_stack(plots, look))
-    return fonts.embed_fonts(_with_unit_size(stacked, 1 / _PIXELS, "in"))
+    return fonts.embed_fonts(_with_unit_size(_stack_on_white(plots, look), 1 / _PIXELS, "in"))
 
 
 def render_png(plots: Sequence[Plot], look: Style = _USUAL) -> bytes:
     """Return plots as PNG."""
-    stacked = _with_white_background(_stack(plots, look))
     # ppi is written into the file; the number of dots is the product of both over 72.
-    return renderer.call_renderer("svg_to_png", stacked, scale=_POINTS / _PIXELS, ppi=look.dpi)
+    how = {"scale": _POINTS / _PIXELS, "ppi": look.dpi}
+    return renderer.call_renderer("svg_to_png", _stack_on_white(plots, look), **how)
 
 
 def render_pdf(plots: Sequence[Plot], look: Style = _USUAL) -> bytes:
@@ -71,8 +70,9 @@ def render_pdf(plots: Sequence[Plot], look: Style = _USUAL) -> bytes:
     return renderer.call_renderer("svg_to_pdf", stacked)
 
 
-def _with_white_background(drawn: str) -> str:
-    """Return an SVG with a white background, since the page may have any colour."""
+def _stack_on_white(plots: Sequence[Plot], look: Style) -> str:
+    """Return plots as `_stack` on white, since the page may have any colour."""
+    drawn = _stack(plots, look)
     head = drawn.index(">") + 1
     return f'{drawn[:head]}<rect width="100%" height="100%" fill="white"/>{drawn[head:]}'
 
@@ -113,32 +113,30 @@ def sized_specification(plot: Plot, look: Style) -> dict[str, Any]:
     whole = plot.specification(font_size=size)
     whole["width"] = look.width
     views = [view.get("encoding", {}) for view in (whole, *whole.get("layer", ()))]
-    _fit_legends_and_axes(whole["config"], views, look.width, size)
+    beside = [view["y"] for view in views if view.get("y", {}).get("type") == "nominal"]
+    _fit_legends_and_axes(whole["config"], views, look.width, size, named_rows=bool(beside))
     if narrow:  # in the middle, a long title would be cut
         whole["config"]["axisX"]["titleAnchor"] = "end"
-    _shorten_row_names(whole["datasets"], views, look.width, size)
+    _shorten_row_names(whole["datasets"], beside, look.width, size)
     if look.title:  # a letter is about half as wide as it is high
         whole["title"] = {"text": wrap(plot.title, max(20, int(look.width / 6.2))) or [""]}
     return whole
 
 
-def _row_field(views: Sequence[Mapping[str, Any]]) -> str:
-    """Return the field whose names stand beside the rows, or an empty text."""
-    beside = [view["y"] for view in views if view.get("y", {}).get("type") == "nominal"]
-    return str(beside[0]["field"]) if beside else ""
-
-
 def _fit_legends_and_axes(
-    config: dict[str, Any], views: Sequence[Mapping[str, Any]], width: float, size: float
+    config: dict[str, Any],
+    views: Sequence[Mapping[str, Any]],
+    width: float,
+    size: float,
+    *,
+    named_rows: bool,
 ) -> None:
     """Give legends so few columns that the longest name fits, and titles and labels the width."""
     config["legend"]["labelLimit"] = width - 40
     config["axis"] |= {"labelLimit": width, "titleLimit": width - 10}
-    room = width - _BESIDE_LEGEND
-    if _row_field(views):
-        # Names beside marks push the plot to the right: its legend may begin above them.
+    room = width if named_rows else width - _BESIDE_LEGEND
+    if named_rows:  # they push the plot to the right: its legend may begin above them
         config["legend"]["layout"] = {"top": {"anchor": "end"}}
-        room = width
     for how in (how for view in views for how in view.values() if isinstance(how, dict)):
         legend, domain = how.get("legend"), how.get("scale", {}).get("domain", ())
         names = [name for name in domain if isinstance(name, str)]
@@ -151,21 +149,15 @@ def _fit_legends_and_axes(
 
 def _shorten_row_names(
     tables: Mapping[str, list[dict[str, Any]]],
-    views: Sequence[Mapping[str, Any]],
+    beside: Sequence[Mapping[str, Any]],
     width: float,
     size: float,
 ) -> None:
     """Shorten the names beside rows and lines, and in the order of rows, unless all fit."""
-    rows = _row_field(views)
-    named = [
-        (row, field)
-        for table in tables.values()
-        for field in {rows, NAME}
-        for row in table
-        if isinstance(row.get(field), str)
-    ]
-    names = dict.fromkeys(row[field] for row, field in named)
-    limit = _NAMES * width
+    columns, limit = {NAME, *(how["field"] for how in beside[:1])}, _NAMES * width
+    rows = [row for table in tables.values() for row in table]
+    named = [(row, name) for row in rows for name in columns if isinstance(row.get(name), str)]
+    names = dict.fromkeys(row[name] for row, name in named)
 
     def fits(line: str) -> bool:
         return fonts.text_width(line, size) <= limit
@@ -173,9 +165,9 @@ def _shorten_row_names(
     if all(fits(line) for name in names for line in name.split(LINE)):
         return
     short = wrapped_names(names, fits, int(limit / (size * 0.4)))
-    for row, field in named:
-        row[field] = short[row[field]]
-    for scale in (view["y"].get("scale", {}) for view in views if _row_field([view])):
+    for row, name in named:
+        row[name] = short[row[name]]
+    for scale in (how.get("scale", {}) for how in beside):
         if "domain" in scale:
             scale["domain"] = [short.get(name, name) for name in scale["domain"]]
 
@@ -210,25 +202,19 @@ def expect_drawable(output: Path, inputs: Sequence[Place] = ()) -> None:
 def write_plots(output: Path, plots: Sequence[Plot], look: Style) -> None:
     """Write plots in the format of the output's extension, atomically.
 
-    Raises
-    ------
-    TtastatsError
-        As `expect_drawable`; or these are more than a file of this format shows.
+    All but .html hold the plots of one benchmark, and few.
     """
     expect_drawable(output)
     suffix = output.suffix.lower()
     names = list(dict.fromkeys(plot.benchmark or "" for plot in plots))
-    if suffix != ".html" and len(names) > 1:
+    several, titles = len(names) > 1, "; ".join(plot.title for plot in plots)
+    if suffix != ".html" and (several or len(plots) > _MOST_STACKED):
+        which, other = f" ({', '.join(names)}) for one file", f" for one file: {titles}"
+        choice = f"benchmark={names[0]}" if several else "round=..."
         raise TtastatsError(
-            f"{len(plots)} plots ({', '.join(names)}) for one file",
+            f"{len(plots)} plots{which if several else other}",
             where=plots[0].kind,
-            remedy=f"Select one with --where benchmark={names[0]}, or write all to an .html file.",
-        )
-    if suffix != ".html" and len(plots) > _MOST_STACKED:
-        raise TtastatsError(
-            f"{len(plots)} plots for one file: {'; '.join(plot.title for plot in plots)}",
-            where=plots[0].kind,
-            remedy="Select one with --where round=..., or write all to an .html file.",
+            remedy=f"Select one with --where {choice}, or write all to an .html file.",
         )
     drawn = _FORMATS[suffix](plots, look)
     with atomic.replacing(output) as temporary:

@@ -39,7 +39,7 @@ def embed_fonts(svg: str) -> str:
     faces = ""
     for weight, name in _FACES.items():
         if weight == 400 or 'font-weight="600"' in svg:
-            font = base64.b64encode(font_subset(name, letters)).decode()
+            font = base64.b64encode(_font_subset(name, letters)).decode()
             faces += (
                 f'@font-face{{font-family:"{theme.FAMILY}";font-weight:{weight};'
                 f'src:url("data:font/woff;base64,{font}") format("woff")}}'
@@ -66,7 +66,7 @@ def _glyph_widths() -> dict[int, float]:
 
 
 @cache
-def font_subset(name: str, letters: str) -> bytes:
+def _font_subset(name: str, letters: str) -> bytes:
     """Return the font reduced to some letters, as WOFF."""
     from fontTools import subset as tools  # costs start-up time
 

@@ -25,22 +25,22 @@ def text_plot(material: Material, *, width: int = 100) -> Iterator[str]:
 
 
 def _panel_lines(panel: Panel, timed: pl.DataFrame, width: int) -> Iterator[str]:
-    times = timed.get_column("observed_seconds")
+    times = timed["observed_seconds"]
     low, high = float(times.min() or 0.0), float(times.max() or 1.0)  # type: ignore[arg-type]
-    margin = min(34, max(len(one.label) for one in panel.series))
-    room = max(20, width - margin - 24)
-    unit = panel.axis.unit
+    margin = min(34, max(len(series.label) for series in panel.series))
+    room, unit = max(20, width - margin - 24), panel.axis.unit
     yield f"{charts.sentence_case(panel.axis.to_target)}: {panel.title}"
-    by_label = dict(timed.partition_by("series", as_dict=True, maintain_order=True).items())
-    for one in panel.series:
-        runs = by_label.get((one.label,))
-        if runs is None:
+    for series in panel.series:
+        runs = timed.filter(series=series.label)
+        if runs.is_empty():
             continue
-        done = runs.filter("reached").get_column("observed_seconds").to_list()
-        failed = runs.filter(~pl.col("reached")).get_column("observed_seconds").to_list()
-        mean = "–" if one.tta_mean_seconds is None else units.amount(one.tta_mean_seconds, unit)
+        done, failed = (
+            runs.filter(reached=reached)["observed_seconds"].to_list() for reached in (True, False)
+        )
+        mean = "–" if series.mean is None else units.amount(series.mean, unit)
         dots = strips.draw_strip(done, failed, low, high, room)
-        yield f"{one.label[:margin]:<{margin}}  {dots}  {one.reached}/{one.n}  mean {mean}"
+        label = f"{series.label[:margin]:<{margin}}"
+        yield f"{label}  {dots}  {series.reached}/{series.n}  mean {mean}"
     left, right = units.amount(low, unit), units.amount(high, unit)
     yield f"{'':<{margin}}  {left}{right.rjust(room - len(left))}"
     yield panel.counts_text

@@ -25,39 +25,39 @@ from ttastats.output.plots.profiled import kinds as profiled
 
 Draw = Callable[[Material], tuple[Plot, ...]]
 
-#: Of each kind the function that gives its plots, or raises `NothingToDrawError` and says why there
-#: are none, and the question that it alone answers. Those of one benchmark stand first, and stand
-#: together on a page.
-_KINDS: Mapping[str, tuple[Draw, str]] = {
-    quality.TIME: (
-        quality.over_time,
-        "How does quality grow with time, and which run stalls or diverges?",
-    ),
-    quality.EPOCHS: (quality.over_epochs, "How far apart are runs after the same epoch?"),
-    tta.KIND: (tta.tta_plots, "How long did each run take, and how sure is the mean?"),
-    solved.KIND: (solved.solved_plots, "What fraction of the runs is at the target over time?"),
-    leaderboard.KIND: (
-        leaderboard.leaderboard_plots,
-        "Which entry of one run leads, by time and by cost?",
-    ),
-    leaderboard.RECORD: (leaderboard.record_plots, "How did the fastest time fall over the years?"),
-    targets.KIND: (targets.target_plots, "Does the answer depend on the quality target?"),
-    scaling.KIND: (scaling.scaling_plots, "What do more accelerators buy?"),
-    variance.KIND: (
-        variance.variance_plots,
-        "Do runs of one setup differ by epochs or by time per epoch?",
-    ),
-    effects.KIND: (effects.effects_plots, "Which setting changes the time, and through what?"),
-    history.KIND: (history.history_plots, "On which night did training change, and in which part?"),
-    speedups.KIND: (speedups.speedup_plots, "By how much is B faster, and why?"),
-    profile.KIND: (
-        profile.performance_profile_plots,
-        "Which system of a size is fast on many benchmarks?",
-    ),
+#: The function that gives the plots of a kind, or raises `NothingToDrawError` and says why there
+#: are none. Those of one benchmark stand first, and stand together on a page.
+KINDS: Mapping[str, Draw] = {
+    quality.TIME: quality.over_time,
+    quality.EPOCHS: quality.over_epochs,
+    tta.KIND: tta.tta_plots,
+    solved.KIND: solved.solved_plots,
+    leaderboard.KIND: leaderboard.leaderboard_plots,
+    leaderboard.RECORD: leaderboard.record_plots,
+    targets.KIND: targets.target_plots,
+    scaling.KIND: scaling.scaling_plots,
+    variance.KIND: variance.variance_plots,
+    effects.KIND: effects.effects_plots,
+    history.KIND: history.history_plots,
+    speedups.KIND: speedups.speedup_plots,
+    profile.KIND: profile.performance_profile_plots,
 }
-KINDS: Mapping[str, Draw] = {kind: draw for kind, (draw, _) in _KINDS.items()}
-QUESTIONS = {kind: question for kind, (_, question) in _KINDS.items()}
-
+#: The question that a kind alone answers.
+QUESTIONS: Mapping[str, str] = {
+    quality.TIME: "How does quality grow with time, and which run stalls or diverges?",
+    quality.EPOCHS: "How far apart are runs after the same epoch?",
+    tta.KIND: "How long did each run take, and how sure is the mean?",
+    solved.KIND: "What fraction of the runs is at the target over time?",
+    leaderboard.KIND: "Which entry of one run leads, by time and by cost?",
+    leaderboard.RECORD: "How did the fastest time fall over the years?",
+    targets.KIND: "Does the answer depend on the quality target?",
+    scaling.KIND: "What do more accelerators buy?",
+    variance.KIND: "Do runs of one setup differ by epochs or by time per epoch?",
+    effects.KIND: "Which setting changes the time, and through what?",
+    history.KIND: "On which night did training change, and in which part?",
+    speedups.KIND: "By how much is B faster, and why?",
+    profile.KIND: "Which system of a size is fast on many benchmarks?",
+}
 #: Kinds whose statistics take long, with the runs up to which a page waits for them.
 _SLOW = {variance.KIND: 30_000}
 
@@ -80,9 +80,8 @@ def all_plots(
         if on_progress is not None:
             on_progress(number, len(kinds))
         plots += plots_or_none(KINDS[kind], material)
-    names = {panel.benchmark: number for number, panel in enumerate(material.panels)}
-    last = len(names)
-    return tuple(sorted(plots, key=lambda plot: names.get(plot.benchmark, last)))
+    places = {panel.benchmark: number for number, panel in enumerate(material.panels)}
+    return tuple(sorted(plots, key=lambda plot: places.get(plot.benchmark, len(places))))
 
 
 def slow_kind_notes(material: Material) -> Iterator[Note]:

@@ -14,7 +14,6 @@ from ttastats.base import units
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.counted import counted, standing
-from ttastats.outcomes.target import UserTarget
 from ttastats.outcomes.time_to_target import evaluated_at
 from ttastats.output.plots import names, theme
 from ttastats.report.grouping import BENCHMARK, ENTRY
@@ -37,16 +36,16 @@ MOST_POINTS = 20_000
 class Series(Struct, frozen=True):
     """Runs that are drawn alike: an entry, or a side of a comparison.
 
-    `tta_mean_seconds` is that of the runs that reached, with its t interval, by setup where
-    several are pooled; None where there are none, or too few.
+    `mean` is that of the time of the runs that reached, with its t interval, by setup where several
+    are pooled; None where there are none, or too few.
     """
 
     label: str
     n: int
     reached: int
-    tta_mean_seconds: float | None
-    tta_low: float | None
-    tta_high: float | None
+    mean: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +79,6 @@ class Panel:
         return self.sides[0].at_budget
 
     @property
-    def targets(self) -> tuple[UserTarget, ...]:
-        """Return the targets that the user set."""
-        return self.sides[0].targets
-
-    @property
     def benchmark(self) -> str | None:
         """Return the benchmark's name, None for several."""
         value = self.keys.get("benchmark")
@@ -98,7 +92,7 @@ class Panel:
         """
         if 1 < len(self.sides) <= theme.HIGHLIGHTS:
             return tuple(side_labels(self.sides))
-        labels = tuple(one.label for one in self.series)
+        labels = tuple(series.label for series in self.series)
         if len(labels) <= theme.HIGHLIGHTS:
             return labels
         return (*labels[: theme.HIGHLIGHTS], OTHERS)
@@ -108,8 +102,8 @@ class Panel:
 
         These are `system` and `entry`, null if the series has several, and `benchmark`.
         """
-        each = pl.col("system", "entry")
-        only = pl.when(each.n_unique() == 1).then(each.first())
+        names = pl.col("system", "entry")
+        only = pl.when(names.n_unique() == 1).then(names.first())
         owners = self.runs.group_by("order", maintain_order=True).agg(only)
         owned = table.join(owners, on="order", how="left", maintain_order="left")
         return owned.with_columns(benchmark=pl.lit(self.benchmark, pl.String))
@@ -117,15 +111,15 @@ class Panel:
     @property
     def counts_text(self) -> str:
         """Return n in words: `70 runs of 14 entries: 68 reached the target, 2 failed.`"""
-        n, reached = self.runs.height, int(self.runs.get_column("reached").sum())
+        n, reached = self.runs.height, int(self.runs["reached"].sum())
         budget = ("with a value", "without")
         does, does_not = budget if self.at_budget else ("reached the target", "failed")
         failed = f", {n - reached:,} {does_not}" if n > reached else ""
-        one, several = self._nouns
         runs = units.plural(self.hidden_runs, "run")
-        left = f" {self.hidden:,} slower {several} ({runs}) are not shown." if self.hidden else ""
-        of = units.plural(len(self.series), one, several)
-        return f"{units.plural(n, 'run')} of {of}: {reached:,} {does}{failed}.{left}"
+        left = f" {self.hidden:,} slower {self._several} ({runs}) are not shown."
+        of = units.plural(len(self.series), self.what, self._several)
+        text = f"{units.plural(n, 'run')} of {of}: {reached:,} {does}{failed}."
+        return text + (left if self.hidden else "")
 
     @property
     def highlighted_text(self) -> str:
@@ -133,7 +127,11 @@ class Panel:
         if len(self.series) <= theme.HIGHLIGHTS:
             return ""
         which = "first" if len(self.sides) > 1 else "fastest"
-        return f"The {theme.HIGHLIGHTS} {which} {self._nouns[1]} are coloured, the others grey."
+        return f"The {theme.HIGHLIGHTS} {which} {self._several} are coloured, the others grey."
+
+    @property
+    def _several(self) -> str:
+        return "entries" if self.what == "entry" else f"{self.what}s"
 
     @property
     def too_many(self) -> bool:
@@ -154,25 +152,15 @@ class Panel:
         weights existed if the evaluation was logged after the run, as the time to accuracy counts.
         """
         chosen = self.runs.lazy().select(*RUN, "side", "run", "series", "order", "colour")
-        measured = (
-            "metric", "value", "higher_is_better", "target_value", "epoch", "step", "samples",
-            "eval_index",
-        )  # fmt: skip
         parts = [
-            side.evaluations.filter(wanted, pl.col("value").is_finite())
-            .with_columns(
-                seconds=evaluated_at(),
-                side=pl.lit(number, pl.Int32),
+            side.evaluations.filter(wanted, pl.col("value").is_finite()).select(
+                *RUN, "metric", "value", "higher_is_better", "target_value", "epoch", "step",
+                "samples", "eval_index", side=pl.lit(number, pl.Int32), seconds=evaluated_at(),
                 evaluation=pl.col("eval_index") + 1,
             )
-            .select(*RUN, "side", *measured, "seconds", "evaluation")
             for number, side in enumerate(self.sides)
-        ]
+        ]  # fmt: skip
         return pl.concat(parts).join(chosen, on=[*RUN, "side"], how="inner").drop(*RUN, "side")
-
-    @property
-    def _nouns(self) -> tuple[str, str]:
-        return self.what, {"entry": "entries"}.get(self.what, f"{self.what}s")
 
 
 class Material(Struct, frozen=True, eq=False):
@@ -224,9 +212,9 @@ def make_material(
         ordered = numbered.sort(BENCHMARK, nulls_last=True, maintain_order=True)
         parts = ordered.partition_by(BENCHMARK, maintain_order=True)
         groups = [(part.select(BENCHMARK).row(0, named=True), part) for part in parts]
-    series_keys = ("side",) if several else tuple(key for key in by if key not in BENCHMARK)
+    series_by = ["side"] if several else [key for key in by if key not in BENCHMARK]
     panels = [
-        _make_panel(keys, runs, series_keys, sides, options.confidence) for keys, runs in groups
+        _make_panel(keys, runs, series_by, sides, options.confidence) for keys, runs in groups
     ]
     if several:  # what only one side has cannot be compared
         panels = [panel for panel in panels if len(panel.series) > 1] or panels
@@ -239,68 +227,65 @@ def _runs_by_panel(
     sides: Sequence[Side], by: Sequence[str], *, pool: bool
 ) -> list[tuple[dict[str, Any], pl.DataFrame]]:
     """Return the compared runs of all sides, by benchmark."""
-    found: dict[tuple[Any, ...], tuple[dict[str, Any], list[pl.DataFrame]]] = {}
+    panels: dict[tuple[Any, ...], tuple[dict[str, Any], list[pl.DataFrame]]] = {}
     for number, pairing in enumerate(pairings(sides[0], sides[1:], by, pool=pool), 1):
-        for pair in pairing.pairs:
-            if pair.unavailable == SAME_RUNS:
-                continue
+        for pair in (pair for pair in pairing.pairs if pair.unavailable != SAME_RUNS):
             for side, runs in ((0, pair.a), (number, pair.b)):
                 for (benchmark,), part in runs.group_by("benchmark", maintain_order=True):
                     keys = {**pair.keys, "benchmark": benchmark}
-                    _, parts = found.setdefault(tuple(keys.values()), (keys, []))
+                    _, parts = panels.setdefault(tuple(keys.values()), (keys, []))
                     parts.append(part.with_columns(side=pl.lit(side, pl.Int32)))
     # The baseline's runs stand in the pairs with each of the others.
     once = ("side", *RUN)
     return [
         (keys, pl.concat(parts, how="diagonal_relaxed").unique(once, maintain_order=True))
-        for keys, parts in found.values()
+        for keys, parts in panels.values()
     ]
 
 
-def _panel_titles(keys: Sequence[Mapping[str, Any]]) -> list[str]:
+def _panel_titles(panels: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return panel titles: the benchmark and differing keys, `resnet (mlperf v0.5)`."""
-    varying = [key for key in (keys[0] if keys else ()) if len({each[key] for each in keys}) > 1]
+    varying = [
+        key
+        for key in (panels[0] if panels else ())
+        if key != "benchmark" and len({keys[key] for keys in panels}) > 1
+    ]
     titles = []
-    for each in keys:
-        name = names.key_label([each["benchmark"] or "these runs"])
-        others = [each[key] for key in varying if key != "benchmark" and each[key] is not None]
-        words = " ".join(names.key_label([value]) for value in others)
-        titles.append(f"{name} ({words})" if others else name)
+    for keys in panels:
+        words = [names.key_label([keys[key]]) for key in varying if keys[key] is not None]
+        name = names.key_label([keys["benchmark"] or "these runs"])
+        titles.append(f"{name} ({' '.join(words)})" if words else name)
     return titles
 
 
 def _make_panel(
-    keys: Mapping[str, Any],
-    group: pl.DataFrame,
-    series_keys: Sequence[str],
-    sides: Sequence[Side],
-    level: float,
+    keys: Mapping[str, Any], group: pl.DataFrame, by: list[str], sides: Sequence[Side], level: float
 ) -> Panel:
-    runs = counted(group, series_keys)
-    ranked = _ranked_series(runs, series_keys)
+    runs = counted(group, by)
+    # The series by speed; sides keep their order.
+    mean = pl.col("tta_seconds").filter("reached").mean().alias("mean")
+    ranked = runs.group_by(by or pl.lit(0).alias("all"), maintain_order=True).agg(mean)
+    ranked = ranked.sort(by if by == ["side"] else ["mean", *by], nulls_last=True)
     shown = ranked.head(MOST_SERIES)
-    if tuple(series_keys) == ("side",):
+    if by == ["side"]:
         of_sides = side_labels(sides)
-        named = [of_sides[number] for number in shown.get_column("side")]
+        named = [of_sides[number] for number in shown["side"]]
     else:
-        named = names.short_labels(shown.select(series_keys).iter_rows() if series_keys else [()])
-    labels = pl.Series(named, dtype=pl.String)
-    shown = shown.with_columns(series=labels, order=pl.int_range(pl.len(), dtype=pl.Int32))
-    series = shown.select(*series_keys, "series", "order")
-    if series_keys:
-        drawn = runs.join(
-            series, on=series_keys, how="inner", nulls_equal=True, maintain_order="left"
-        ).sort("order", maintain_order=True)
+        named = names.short_labels([row[key] for key in by] for row in shown.to_dicts())
+    labels, order = pl.Series(named, dtype=pl.String), pl.int_range(pl.len(), dtype=pl.Int32)
+    series = shown.select(*by, series=labels, order=order)
+    if by:
+        drawn = runs.join(series, on=by, how="inner", nulls_equal=True, maintain_order="left").sort(
+            "order", maintain_order=True
+        )
     else:
         drawn = runs.join(series, how="cross")
     # All stand out where they are few.
-    stands_out = pl.col("order") < theme.HIGHLIGHTS
-    colour = pl.when(stands_out).then("series").otherwise(pl.lit(OTHERS))
+    colour = pl.when(pl.col("order") < theme.HIGHLIGHTS).then("series").otherwise(pl.lit(OTHERS))
     drawn = drawn.with_columns(run=pl.int_range(pl.len(), dtype=pl.Int32), colour=colour)
     parts = drawn.partition_by("order", maintain_order=True)
     mixed = mixed_setups(drawn, [part.height for part in parts])
-    plain = len(series_keys) == 1 and not series_keys[0].endswith("s")
-    what = series_keys[0] if plain else "group"
+    plain = len(by) == 1 and not by[0].endswith("s")
     return Panel(
         keys=keys,
         name=" ".join(str(value) for value in keys.values() if value is not None),
@@ -313,19 +298,8 @@ def _make_panel(
         hidden=ranked.height - shown.height,
         hidden_runs=runs.height - drawn.height,
         sides=tuple(sides),
-        what="side" if len(sides) > 1 else what,
+        what=by[0] if plain else "group",
     )
-
-
-def _ranked_series(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the series by speed; sides keep their order."""
-    mean = pl.col("tta_seconds").filter("reached").mean().alias("mean")
-    if not by:
-        return runs.select(mean)
-    series = runs.group_by(by, maintain_order=True).agg(mean)
-    if tuple(by) == ("side",):
-        return series.sort("side")
-    return series.sort("mean", *by, nulls_last=True)
 
 
 def side_labels(sides: Sequence[Side]) -> list[str]:
@@ -337,12 +311,8 @@ def side_labels(sides: Sequence[Side]) -> list[str]:
 
 def _make_series(runs: pl.DataFrame, level: float, *, mixed: bool) -> Series:
     """Return a series of runs; `mixed` if they may be of several setups."""
-    reached = runs.get_column("reached")
-    timed = reached & (runs.get_column("tta_seconds") > 0)
-    mean = mean_interval(
-        runs.get_column("tta_seconds").filter(timed).to_numpy(),
-        confidence=level,
-        setups=setup_names(runs.filter(timed)).to_numpy() if mixed else None,
-    )
-    label = str(runs.get_column("series")[0])
-    return Series(label, runs.height, int(reached.sum()), mean.estimate, mean.low, mean.high)
+    timed = runs.filter("reached", pl.col("tta_seconds") > 0)
+    setups = setup_names(timed).to_numpy() if mixed else None
+    mean = mean_interval(timed["tta_seconds"].to_numpy(), confidence=level, setups=setups)
+    reached = int(runs["reached"].sum())
+    return Series(runs["series"][0], runs.height, reached, mean.estimate, mean.low, mean.high)

@@ -73,12 +73,11 @@ def wrapped_names(names: Iterable[str], fits: Callable[[str], bool], most: int) 
 
 def number_duplicates(names: Iterable[str]) -> list[str]:
     """Return names with a number behind later ones of equal names."""
-    seen: Counter[str] = Counter()
-    different = []
+    seen, numbered = Counter[str](), []
     for name in names:
         seen[name] += 1
-        different.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return different
+        numbered.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return numbered
 
 
 def short_path(source: str) -> str:

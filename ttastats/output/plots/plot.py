@@ -55,10 +55,7 @@ class Plot(Struct, frozen=True, eq=False):
         return [json_value(row) for row in self.data[name].iter_rows(named=True)]
 
     def specification(self, **config: Any) -> dict[str, Any]:
-        """Return the Vega-Lite specification with its data in it.
-
-        `config` is what `theme.theme_config` takes.
-        """
+        """Return the Vega-Lite specification with its data; `config` is for `theme_config`."""
         from ttastats.output.plots import theme
 
         return {
@@ -83,13 +80,7 @@ class Plot(Struct, frozen=True, eq=False):
         return drawing.render_svg([self], drawing.Style(width, title))
 
     def save(self, path: str | Path, *, width: float = 640.0, title: bool = True) -> None:
-        """Write the plot, whole or not at all; `width` in CSS pixels (96 an inch).
-
-        Raises
-        ------
-        TtastatsError
-            The path ends in none of .svg, .pdf, .png and .html, or nothing can be written there.
-        """
+        """Write the plot as .svg, .pdf, .png or .html; `width` in CSS pixels (96 an inch)."""
         Plots([self]).save(path, width=width, title=title)
 
     def __repr__(self) -> str:
@@ -106,13 +97,7 @@ class Plots(tuple[Plot, ...]):
     __slots__ = ()
 
     def save(self, path: str | Path, *, width: float = 640.0, title: bool = True) -> None:
-        """Write all of them to one file, whole or not at all; `width` in CSS pixels.
-
-        Raises
-        ------
-        TtastatsError
-            As `Plot.save`; or they are of several benchmarks, which only .html holds.
-        """
+        """Write all to one file as `Plot.save`; those of several benchmarks only to .html."""
         from ttastats.output.plots import drawing  # costs start-up time
 
         drawing.write_plots(Path(path), self, drawing.Style(width, title))

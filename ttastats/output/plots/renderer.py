@@ -38,10 +38,7 @@ if hasattr(os, "register_at_fork"):
 def call_renderer(function: str, *values: Any, **named: Any) -> bytes:
     """Return the result of a function of vl-convert, called in its own process.
 
-    Raises
-    ------
-    TtastatsError
-        The renderer refused the plot, or its process ended.
+    An error if it refuses the plot, or if the process ends.
     """
     question = json.dumps([function, values, named]).encode() + b"\n"
     with _lock:
@@ -84,23 +81,17 @@ def vega_script() -> str:
     """Return the script of Vega, Vega-Lite and vega-embed, which defines `vegaEmbed`.
 
     It is kept in a file, since bundling takes two seconds.
-
-    Raises
-    ------
-    ValueError
-        The script could end the element of a page it stands in.
     """
     path = None
     with suppress(RuntimeError):  # there is no home folder
         path = user_folder() / f"vega-{version('vl-convert-python')}.js"
-    known = path is not None and path.is_file()
-    if path and known:
-        text = path.read_text("utf-8")
+    if path and path.is_file():
+        text, path = path.read_text("utf-8"), None
     else:
         text = call_renderer("javascript_bundle", "window.vegaEmbed = vegaEmbed;").decode()
     if "</script" in text.lower() or "<!--" in text:
         raise ValueError("the script of Vega cannot stand in a page")
-    if path and not known:
+    if path:
         with suppress(OSError, TtastatsError):  # it cannot be written to
             path.parent.mkdir(parents=True, exist_ok=True)
             for old in path.parent.glob("vega-*.js"):
