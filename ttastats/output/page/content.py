@@ -25,21 +25,16 @@ from ttastats.output.page.figure_rows import FigureRow
 from ttastats.output.page.second_look import Look
 from ttastats.output.plots.plot import FILTERS, Plot
 from ttastats.report.answer import Report
-from ttastats.report.cells import Conclusion, Table
+from ttastats.report.cells import Conclusion
 
 #: Columns by which the rows of leagues may be chosen.
-LEAGUE_FILTERS = ("benchmark", "accelerators", "submitter", "hardware", "system", "entry")
-#: Rows of numbers in a page; of more, the fastest of each benchmark.
-MOST_ROWS = 600
+_LEAGUE_FILTERS = ("benchmark", "accelerators", "submitter", "hardware", "system", "entry")
 
 Sides = Sequence[tuple[str, pl.DataFrame]]
 
 
 class Answer(Struct, frozen=True, eq=False):
-    """What the first screen of a comparison shows: of each side, what to distrust, and the figure.
-
-    `above` is a title that was given, where the answer is itself the title; `sides` are labels.
-    """
+    """What the first screen of a comparison shows; `above` is a title that was given."""
 
     above: str
     sides: tuple[str, ...]
@@ -89,10 +84,10 @@ def page_content(
     was told.
     """
     sides = [(label, standing(runs)) for label, runs in sides]
-    found = leagues(report, confidence) if report.groups else ()
-    combinations = available_choices(sides, LEAGUE_FILTERS if found else FILTERS)
+    ranked = leagues(report, confidence) if report.groups else ()
+    choices = available_choices(sides, _LEAGUE_FILTERS if ranked else FILTERS)
     labels, axis = tuple(label for label, _ in sides), axes.of(sides[0][1])
-    head = f"{headline(found)}." if found else ""
+    head = f"{headline(ranked)}." if ranked else ""
     answer, name = None, head or _page_title(labels, axis, report)
     if report.against:
         sentences = headlines(report, confidence)
@@ -106,18 +101,17 @@ def page_content(
             caveats=caveats(report),
             rows=figure_rows.figure_rows(report),
         )
+    compared = report.command == "compare"
     return Content(
         title=title or name,
-        counted=units.plural(int(combinations.get_column("runs").sum()), "run"),
+        counted=units.plural(int(choices["runs"].sum()), "run"),
         facts=page_facts(sides, conditions),
-        verdicts=conclusions(report, confidence=confidence)
-        if report.command == "compare"
-        else verdicts(report),
+        verdicts=conclusions(report, confidence=confidence) if compared else verdicts(report),
         report=limit_rows(report),
         plots=tuple(plots),
-        choices=combinations,
+        choices=choices,
         answer=answer,
-        leagues=found,
+        leagues=ranked,
         headline=head,
         command=command,
         looks=tuple(looks),
@@ -130,8 +124,8 @@ def _page_title(labels: Sequence[str], axis: Axis, report: Report) -> str:
     if rows:  # of qualities at a budget, `val_loss at step 3325`
         metrics = {row.metric for row in rows}
         metric = (metrics.pop() if len(metrics) == 1 else None) or "Quality"
-        each = f"{units.join_names(others, 3)} against {first}" if others else first
-        return f"{metric} {rows[0].at}: {each}"
+        against = f"{units.join_names(others, 3)} against {first}" if others else first
+        return f"{metric} {rows[0].at}: {against}"
     what = f"{axis.to_target[:1].upper()}{axis.to_target[1:]}"
     if not others:
         return f"{what} of {first}"
@@ -141,32 +135,26 @@ def _page_title(labels: Sequence[str], axis: Axis, report: Report) -> str:
     )
 
 
-def limit_rows(report: Report, most: int = MOST_ROWS) -> Report:
+def limit_rows(report: Report, most: int = 600) -> Report:
     """Return a report with at most so many rows per table, and a note on those left out.
 
-    The rows for programs stay as they are.
+    Of a summary the fastest of each benchmark stay. The rows for programs stay as they are.
     """
-    shown = tuple(_limit_table(table, report, most) for table in report.tables)
-    left_out = sum(
-        len(whole.rows) - len(part.rows) for whole, part in zip(report.tables, shown, strict=True)
-    )
-    if not left_out:
+    summary, total = report.command == "summary", sum(len(table.rows) for table in report.tables)
+    tables = []
+    for table in report.tables:
+        rows = table.rows
+        if len(rows) > most and not summary:
+            rows = rows[:most]
+        elif len(rows) > most:  # it is one table, row by row that for programs
+            names = [row.get("benchmark") for row in report.records]
+            share, place = max(1, most // len(set(names))), pl.int_range(pl.len()).over("name")
+            places = pl.DataFrame({"name": names}, {"name": pl.String}).select(place).to_series()
+            rows = tuple(row for row, n in zip(rows, places, strict=True) if n < share)
+        tables.append(replace(table, rows=rows))
+    shown = sum(len(table.rows) for table in tables)
+    if shown == total:
         return report
-    total = sum(len(table.rows) for table in report.tables)
-    which = "the fastest of each benchmark" if report.command == "summary" else "the first"
-    left = note("capped", shown=total - left_out, n=total, which=which, command=report.command)
-    return dataclasses.replace(report, tables=shown, notes=(left, *report.notes))
-
-
-def _limit_table(table: Table, report: Report, most: int) -> Table:
-    if len(table.rows) <= most:
-        return table
-    if report.command != "summary":
-        return replace(table, rows=table.rows[:most])
-    # A summary is one table, row by row that for programs.
-    names = [row.get("benchmark") for row in report.records]
-    share = max(1, most // len(set(names)))
-    place = pl.int_range(pl.len()).over("name")
-    places = pl.DataFrame({"name": names}, {"name": pl.String}).select(place).to_series()
-    kept = (row for row, place in zip(table.rows, places, strict=True) if place < share)
-    return replace(table, rows=tuple(kept))
+    which = "the fastest of each benchmark" if summary else "the first"
+    left = note("capped", shown=shown, n=total, which=which, command=report.command)
+    return dataclasses.replace(report, tables=tuple(tables), notes=(left, *report.notes))

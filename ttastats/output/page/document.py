@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from json import dumps
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -33,7 +32,7 @@ _APART = {"effects": "Effects of settings", "history": "History"}
 
 
 class Page(Struct, frozen=True):
-    """A page and what it is of (`20 runs`), its plots, bytes, and the verdict of a gate."""
+    """A page and what it is of (`20 runs`), the number of its plots, and the verdict of a gate."""
 
     html: str
     counted: str
@@ -59,14 +58,12 @@ class Page(Struct, frozen=True):
 def make_page(content: Content) -> Page:
     """Return the page with some content."""
     style, program = embedded.package_file("page.css"), embedded.page_script()
-    drawing = renderer.vega_script()
-    sections = _benchmark_sections(content)
-    answer, drawn = content.answer, ""
-    rows = answer.rows if answer else ()
+    vega, sections, drawn = renderer.vega_script(), _benchmark_sections(content), ""
+    answer, rows = content.answer, content.answer.rows if content.answer else ()
     if answer:
         a, *others = answer.sides
         b = others[0] if len(others) == 1 else f"each of {len(others)} others"
-        links = {one.benchmark: f"#{one.name}" for one in sections}
+        links = {section.benchmark: f"#{section.name}" for section in sections}
         drawn = figure.figure_svg(rows, (a, b), answer.axis, answer.confidence, links)
     html = as_html.fill_html(
         "output/page/parts/page.html",
@@ -80,11 +77,11 @@ def make_page(content: Content) -> Page:
         counted=figure_rows.verdict_counts(rows) if len(rows) >= figure_rows.THIN_FROM else "",
         csv=f"data:text/csv;charset=utf-8,{quote(as_csv.render_csv(content.report))}",
         version=__version__,
-        policy=_security_policy(style, (drawing, program)),
+        policy=_security_policy(style, (vega, program)),
         style=style,
         data=_page_data(content),
-        plots=embedded.compress(_plots_data(content.plots)),
-        vega=embedded.compress(drawing),
+        plots=embedded.compress(embedded.plots_json(content.plots)),
+        vega=embedded.compress(vega),
         script=program,
     )
     return Page(html, content.counted, len(content.plots), content.report.gate)
@@ -120,7 +117,7 @@ class Section(Struct, frozen=True):
 
 
 def _benchmark_sections(content: Content) -> list[Section]:
-    """Return a section for each benchmark, those of several first."""
+    """Return a section for each benchmark, those of several first, and those of `_APART`."""
     verdicts = content.verdicts if content.answer or content.leagues else ()
     numbered = [*enumerate(content.plots)]
     among = [(n, plot) for n, plot in numbered if plot.kind not in _APART]
@@ -131,7 +128,7 @@ def _benchmark_sections(content: Content) -> list[Section]:
         (
             name or across,
             name,
-            tuple(one for one in verdicts if one.benchmark == name),
+            tuple(verdict for verdict in verdicts if verdict.benchmark == name),
             [(n, plot) for n, plot in among if plot.benchmark == name],
         )
         for name in sorted(names, key=lambda name: name is not None)
@@ -141,7 +138,7 @@ def _benchmark_sections(content: Content) -> list[Section]:
             headed.append((heading, None, (), plots))
     sections = []
     for place, (heading, name, of, plots) in enumerate(headed):
-        plots.sort(key=lambda one: _RANKS.get(one[1].kind, len(_RANKS)))
+        plots.sort(key=lambda item: _RANKS.get(item[1].kind, len(_RANKS)))
         first, more = tuple(plots[:_FIRST]), tuple(plots[_FIRST:])
         sections.append(Section(f"section-{place}", heading, name, of, first, more))
     return sections
@@ -168,12 +165,3 @@ def _page_data(content: Content) -> str:
         for name in ("light", "dark")
     }
     return script_json({"filters": shown.columns[:-1], "choices": choices, "themes": themes})
-
-
-def _plots_data(plots: Sequence[Plot]) -> str:
-    """Return the charts and shared tables that the script reads when a section opens, as JSON."""
-    tables, places = embedded.share_tables([plot.data for plot in plots])
-    charts = [
-        {"chart": plot.chart, "tables": mine} for plot, mine in zip(plots, places, strict=True)
-    ]
-    return f'{{"plots":{dumps(charts, allow_nan=False)},"tables":{embedded.tables_json(tables)}}}'

@@ -7,8 +7,11 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
+from json import dumps
 
 import polars as pl
+
+from ttastats.output.plots.plot import Plot
 
 #: In the order they need each other.
 _PROGRAM = (
@@ -26,9 +29,13 @@ def tables_json(frames: Sequence[pl.DataFrame]) -> str:
     return f"[{','.join(each)}]"
 
 
-def compress(text: str) -> str:
-    """Return a text compressed as `unpacked` of data.js reads it."""
-    return b64encode(zlib.compress(text.encode())).decode()
+def plots_json(plots: Sequence[Plot]) -> str:
+    """Return the charts and shared tables that the script reads when a section opens, as JSON."""
+    tables, places = share_tables([plot.data for plot in plots])
+    charts = [
+        {"chart": plot.chart, "tables": mine} for plot, mine in zip(plots, places, strict=True)
+    ]
+    return f'{{"plots":{dumps(charts, allow_nan=False)},"tables":{tables_json(tables)}}}'
 
 
 def share_tables(
@@ -39,20 +46,24 @@ def share_tables(
     A table that plots share under one name is there once.
     """
     different: list[pl.DataFrame] = []
-    places: dict[str, list[int]] = {}
-    tables = []
+    by_name: dict[str, list[int]] = {}
+    places = []
     for data in plots:
         mine = {}
         for name, frame in data.items():
-            known = places.setdefault(name, [])
-            same = next((place for place in known if different[place].equals(frame)), None)
-            if same is None:
-                same = len(different)
+            known = by_name.setdefault(name, [])
+            same = (place for place in known if different[place].equals(frame))
+            mine[name] = next(same, len(different))
+            if mine[name] == len(different):
                 different.append(frame)
-                known.append(same)
-            mine[name] = same
-        tables.append(mine)
-    return different, tables
+                known.append(mine[name])
+        places.append(mine)
+    return different, places
+
+
+def compress(text: str) -> str:
+    """Return a text compressed as `unpacked` of data.js reads it."""
+    return b64encode(zlib.compress(text.encode())).decode()
 
 
 def package_file(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 from msgspec import Struct
@@ -25,36 +25,34 @@ def page_facts(
     sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]
 ) -> tuple[Fact, ...]:
     """Return the facts at the head of a page: runs, benchmarks and conditions."""
-    runs, several = all_runs(sides), len(sides) > 1
+    runs, several = _all_runs(sides), len(sides) > 1
     names = ["A", *("B" if len(sides) == 2 else f"B{n}" for n in range(1, len(sides)))]
     suites = runs.select("suite", "round").unique().sort("suite", "round", nulls_last=True)
     words = [" ".join(filter(None, pair)) for pair in suites.iter_rows() if any(pair)]
-    counts = {name: runs.get_column(name).drop_nulls().n_unique() for name in FILTERS}
+    counts = {name: runs[name].drop_nulls().n_unique() for name in FILTERS}
     breadth = [units.plural(n, name, _PLURALS[name]) for name, n in counts.items() if n]
-    days = runs.get_column("started_at").drop_nulls().dt.date().unique().sort()
-    known = [
-        *(
-            Fact(name, f"{label}: {_reached_text(own)}" if several else "")
-            for name, (label, own) in zip(names, sides, strict=True)
-        ),
-        Fact("Runs", "" if several else _reached_text(sides[0][1])),
-        Fact("Suite", ", ".join(words)),
-        Fact("Covers", "; ".join(filter(None, (", ".join(breadth), _uncompared_text(sides))))),
-        Fact("Started", " to ".join(dict.fromkeys(map(str, (*days[:1], *days[-1:]))))),
-        Fact("Filtered by", ", ".join(conditions)),
-        Fact("Note", _problems_text(runs)),
+    days = runs["started_at"].drop_nulls().dt.date().unique().sort()
+    counted = [f"{label}: {_reached_text(own)}" if several else _reached_text(own)
+               for label, own in sides]  # fmt: skip
+    texts = [
+        *zip(names if several else ["Runs"], counted, strict=True),
+        ("Suite", ", ".join(words)),
+        ("Covers", "; ".join(filter(None, (", ".join(breadth), _uncompared_text(sides))))),
+        ("Started", " to ".join(dict.fromkeys(map(str, (*days[:1], *days[-1:]))))),
+        ("Filtered by", ", ".join(conditions)),
+        ("Note", "; ".join(_problem_texts(runs))),
     ]
-    return tuple(fact for fact in known if fact.text)
+    return tuple(Fact(name, text) for name, text in texts if text)
 
 
 def available_choices(
     sides: Sequence[tuple[str, pl.DataFrame]], by: Sequence[str] = FILTERS
 ) -> pl.DataFrame:
     """Return the combinations of benchmark, system and entry, with their numbers of runs."""
-    return all_runs(sides).group_by(by).len(name="runs").sort(by, nulls_last=True)
+    return _all_runs(sides).group_by(by).len(name="runs").sort(by, nulls_last=True)
 
 
-def all_runs(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
+def _all_runs(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
     """Return the runs of all sides; a run that several of them hold counts once."""
     columns = [*schema.RUN, "content_digest", "reached", "suite", "round", *FILTERS]
     columns += ["started_at", "problems", "submitter", "hardware", "accelerators"]
@@ -63,7 +61,7 @@ def all_runs(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
 
 
 def _reached_text(runs: pl.DataFrame) -> str:
-    reached = int(runs.get_column("reached").sum())
+    reached = int(runs["reached"].sum())
     at_budget = "quality" in runs.columns
     does, does_not = ("with a value", "without") if at_budget else ("reached the target", "did not")
     text = f"{units.plural(runs.height, 'run')}, {reached:,} {does}"
@@ -72,20 +70,16 @@ def _reached_text(runs: pl.DataFrame) -> str:
 
 def _uncompared_text(sides: Sequence[tuple[str, pl.DataFrame]]) -> str:
     """Return how many benchmarks only one side has."""
-    held = [set(runs.get_column("benchmark")) for _, runs in sides]
-    if len(held) < 2:
-        return ""
-    compared = set().union(*(held[0] & other for other in held[1:]))
-    alone = len(set().union(*held) - compared)
+    first, *others = [set(runs["benchmark"]) for _, runs in sides]
+    every, compared = first.union(*others), first & set().union(*others)
+    alone = len(every - compared) if others else 0
     return f"{units.plural(alone, 'benchmark')} on one side only" if alone else ""
 
 
-def _problems_text(runs: pl.DataFrame) -> str:
-    """Return how many runs have problems, and how many are copies."""
-    texts = []
-    if troubled := int(runs.get_column("problems").is_not_null().sum()):
-        texts.append(f"{units.plural(troubled, 'run')} with problems, see `ttastats problems`")
-    digests = runs.get_column("content_digest").drop_nulls()
+def _problem_texts(runs: pl.DataFrame) -> Iterator[str]:
+    """Yield how many runs have problems, and how many are copies."""
+    if troubled := int(runs["problems"].is_not_null().sum()):
+        yield f"{units.plural(troubled, 'run')} with problems, see `ttastats problems`"
+    digests = runs["content_digest"].drop_nulls()
     if copies := len(digests) - digests.n_unique():
-        texts.append(f"{units.plural(copies, 'duplicate run')}")
-    return "; ".join(texts)
+        yield units.plural(copies, "duplicate run")

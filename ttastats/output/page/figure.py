@@ -20,11 +20,15 @@ from ttastats.report.render.shortening import cut_middle, shorten_names
 
 
 class Place(Struct, frozen=True):
-    """Where something stands in a row: from `x` to `end`, at `y`; in a row of its own ticks too."""
+    """Where something stands in a row: from `x` to `end`, at `y`."""
 
     x: float
     y: float
     end: float = 0.0
+
+    def along(self, scale: Scale, value: float) -> float:
+        """Return where a value of a scale stands between the ends."""
+        return self.x + scale.position(value) * (self.end - self.x)
 
 
 class RowLayout(Struct, frozen=True):
@@ -82,12 +86,17 @@ def figure_svg(
 
     `links` are the addresses of what else there is of a benchmark.
     """
-    thin = len(rows) >= figure_rows.THIN_FROM
-    layouts = (_WIDE_THIN, _NARROW_THIN) if thin else (_WIDE, _NARROW)
     both = [runs for row in rows for runs in (row.a, row.b)]
     times = [time for runs in both for time in (*runs.reached, *runs.failed)]
+    ratios = [row.ratio for row in rows if row.ratio]
+    ratios += [row.parts[0][1] for row in rows if row.parts]
+    limits = axes.ratio_axis(ratios, [end for row in rows for end in (row.low, row.high)])
+    ticks = tuple((value, f"{value:g}×") for value in limits["axis"]["values"])
+    low, high = limits["scale"]["domain"]
+    scales = axes.tick_scale(times, axis.unit), Scale(low, high, ticks)
     level = percentages.percent_text(confidence)
-    scales = axes.tick_scale(times, axis.unit), _ratio_scale(rows)
+    thin = len(rows) >= figure_rows.THIN_FROM
+    layouts = (_WIDE_THIN, _NARROW_THIN) if thin else (_WIDE, _NARROW)
     frames = (_Frame(layout, *scales, axis.unit, links) for layout in layouts)
     return "\n".join(_draw_layout(rows, sides, axis, level, frame) for frame in frames)
 
@@ -108,7 +117,7 @@ def _draw_layout(
     layout, wide = frame.layout, frame.layout.name == "wide"
     parts = "; bars: its parts" if any(row.parts for row in rows) else ""
     titles = f"{axis.to_target} of every run (log)", f"{axis.ratio}, {level} interval (log){parts}"
-    head = [*_legend_marks(sides, rows, layout), *_column_titles(titles, layout)]
+    head = "".join(_head_marks(rows, sides, titles, layout))
     top = layout.line * (3 if wide else 5)
     if not layout.row_ticks:
         apart = 0 if wide else 14
@@ -124,67 +133,47 @@ def _draw_layout(
     label = f"{axis.to_target} of every run, {axis.ratio} and verdict of each benchmark"
     return (
         f'<svg class="figure {layout.name}" viewBox="0 0 {layout.width:g} {height:g}" '
-        f'role="group" aria-label="{_escaped(label)}">{"".join(head)}{body}</svg>'
+        f'role="group" aria-label="{_escaped(label)}">{head}{body}</svg>'
     )
 
 
-def _ratio_scale(rows: Sequence[FigureRow]) -> Scale:
-    ends = [end for row in rows for end in (row.low, row.high)]
-    ratios = [row.ratio for row in rows if row.ratio]
-    ratios += [row.parts[0][1] for row in rows if row.parts]
-    axis = axes.ratio_axis(ratios, ends)
-    low, high = axis["scale"]["domain"]
-    return Scale(low, high, tuple((value, f"{value:g}×") for value in axis["axis"]["values"]))
-
-
-def _x_position(on: Scale, value: float, place: Place) -> float:
-    return place.x + on.position(value) * (place.end - place.x)
-
-
-#: What a tick needs beside it, in pixels.
-_ROOM = 52.0
-
-
-def _tick_labels(on: Scale, place: Place, y: float) -> Iterator[str]:
-    """Yield the tick labels that do not overlap; that of 1 takes precedence."""
-    taken: list[float] = []
-    for value, words in sorted(on.ticks, key=lambda tick: tick[0] != 1.0):
-        x = _x_position(on, value, place)
-        if all(abs(x - other) >= _ROOM for other in taken):
-            taken.append(x)
-            anchor = "start" if x < place.x + 14 else "end" if x > place.end - 14 else "middle"
-            yield _svg_text(Place(x, y), words, "t", anchor)
-
-
-def _grid_lines(on: Scale, place: Place, top: float, height: float) -> str:
-    at = (_x_position(on, value, place) for value, _ in on.ticks)
-    lines = "".join(f"M{x:.1f} {top:g}v{height:g}" for x in at)
-    return f'<path class="g" d="{lines}"/>'
-
-
-def _legend_marks(
-    sides: tuple[str, str], rows: Sequence[FigureRow], layout: RowLayout
+def _head_marks(
+    rows: Sequence[FigureRow], sides: tuple[str, str], titles: tuple[str, str], layout: RowLayout
 ) -> Iterator[str]:
-    x, y = layout.a.x, 13.0
+    """Yield the legend and the titles of the columns."""
+    x, y, wide = layout.a.x, 13.0, layout.name == "wide"
     for kind, name in zip("ab", sides, strict=True):
         words = f"{kind.upper()} {cut_middle(escape_invisible(name), layout.letters[2])}"
         yield f'<path class="{kind}" d="M{x + 4:g} {y - 4:g}h.01"/>'
         yield _svg_text(Place(x + 14, y), words, "l")
-        x, y = (x + 40 + 7.8 * len(words), y) if layout.name == "wide" else (x, y + layout.line)
+        x, y = (x + 40 + 7.8 * len(words), y) if wide else (x, y + layout.line)
     if any(row.a.failed or row.b.failed for row in rows):
-        x, y = (x, y) if layout.name == "wide" else (layout.width - 100, 13.0)
+        x, y = (x, y) if wide else (layout.width - 100, 13.0)
         yield f'<path class="x" d="{_cross(x + 4, y - 4)}"/>'
         yield _svg_text(Place(x + 14, y), "did not reach", "l")
-
-
-def _column_titles(titles: tuple[str, str], layout: RowLayout) -> Iterator[str]:
-    if layout.name == "wide":
+    if wide:
         columns = zip((layout.a, layout.ratio, layout.verdict), (*titles, "verdict"), strict=True)
         for place, title in columns:
             yield _svg_text(Place(place.x, 2 * layout.line - 6), title, "t")
     else:
         yield _svg_text(Place(0, 3 * layout.line - 3), titles[0], "t")
         yield _svg_text(Place(0, 4 * layout.line - 4), titles[1], "t")
+
+
+#: What a tick needs beside it, in pixels.
+_ROOM = 52.0
+
+
+def _tick_labels(scale: Scale, place: Place, y: float) -> str:
+    """Return the tick labels that do not overlap; that of 1 takes precedence."""
+    taken, labels = list[float](), ""
+    for value, words in sorted(scale.ticks, key=lambda tick: tick[0] != 1.0):
+        x = place.along(scale, value)
+        if all(abs(x - other) >= _ROOM for other in taken):
+            taken.append(x)
+            anchor = "start" if x < place.x + 14 else "end" if x > place.end - 14 else "middle"
+            labels += _svg_text(Place(x, y), words, "t", anchor)
+    return labels
 
 
 def _short_names(rows: Sequence[FigureRow], layout: RowLayout) -> list[tuple[str, str]]:
@@ -201,7 +190,7 @@ def _short_names(rows: Sequence[FigureRow], layout: RowLayout) -> list[tuple[str
 
 
 def _row_marks(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator[str]:
-    layout, times, ratios = frame.layout, frame.times, frame.ratios
+    layout, ratios = frame.layout, frame.ratios
     # The tops and the heights of the lines behind times and behind speedups.
     top, height = low, span = 0.0, layout.height
     if layout.name == "narrow":
@@ -214,11 +203,13 @@ def _row_marks(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator
     yield f'<a href="{escape(link)}">{whole}</a>' if link else f"<g>{whole}</g>"
     if layout.setup and name[1]:
         yield _svg_text(layout.setup, name[1], "t")
-    yield _grid_lines(times, layout.a, top, height)
-    yield _grid_lines(ratios, layout.ratio, low, span)
+    columns = ((frame.times, layout.a, top, height), (ratios, layout.ratio, low, span))
+    for scale, place, start, long in columns:
+        at = (place.along(scale, value) for value, _ in scale.ticks)
+        yield f'<path class="g" d="{"".join(f"M{x:.1f} {start:g}v{long:g}" for x in at)}"/>'
     if layout.row_ticks:
-        yield from _tick_labels(times, layout.a, layout.b.y + 18)
-    yield f'<path class="one" d="M{_x_position(ratios, 1.0, layout.ratio):.1f} {low:g}v{span:g}"/>'
+        yield _tick_labels(frame.times, layout.a, layout.b.y + 18)
+    yield f'<path class="one" d="M{layout.ratio.along(ratios, 1.0):.1f} {low:g}v{span:g}"/>'
     for kind, runs, y in (("a", row.a, layout.a.y), ("b", row.b, layout.b.y)):
         yield from _run_marks(runs, kind, replace(layout.a, y=y), frame)
     yield from _speedup_marks(row, ratios, layout)
@@ -231,17 +222,17 @@ _LANES = (-4.0, 0.0, 4.0)
 
 def _run_marks(runs: Runs, kind: str, place: Place, frame: _Frame) -> Iterator[str]:
     """Yield every run as a dot, or a cross if it failed, and the mean as text."""
-    thin, times = frame.layout.setup is None, frame.times
+    thin = frame.layout.setup is None
     lanes = _LANES[1:2] if thin else _LANES
     marks = []
-    for some, path in ((runs.reached, "M{:.4g} {:g}h.01"), (runs.failed, "")):
+    for times, look in ((runs.reached, kind), (runs.failed, f"{kind} x")):
         at = dict.fromkeys(
-            (round(2 * _x_position(times, time, place)) / 2, place.y + lanes[n % len(lanes)])
-            for n, time in enumerate(some)
+            (round(2 * place.along(frame.times, time)) / 2, place.y + lanes[n % len(lanes)])
+            for n, time in enumerate(times)
         )
-        drawn = "".join(path.format(x, y) if path else _cross(x, y) for x, y in at)
-        if drawn:
-            yield f'<path class="{kind if path else kind + " x"}" d="{drawn}"/>'
+        dots = (f"M{x:.4g} {y:g}h.01" if times is runs.reached else _cross(x, y) for x, y in at)
+        if at:
+            yield f'<path class="{look}" d="{"".join(dots)}"/>'
         marks += [x for x, _ in at]
     if marks and runs.mean is not None and not thin:
         words = units.amount(runs.mean, frame.unit)
@@ -261,12 +252,11 @@ def _speedup_marks(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator
     place, tone = layout.ratio, "dim" if row.carried else row.tone
     words = units.factor(row.ratio)
     if row.low and row.high:
-        x, end = _x_position(ratios, row.low, place), _x_position(ratios, row.high, place)
+        x, end = place.along(ratios, row.low), place.along(ratios, row.high)
         yield f'<path class="ci {tone}" d="M{x:.1f} {place.y:g}H{end:.1f}"/>'
         words += units.interval_suffix(row.low, row.high)
     if row.ratio > 0:
-        x = _x_position(ratios, row.ratio, place)
-        yield f'<path class="pt {tone}" d="M{x:.1f} {place.y:g}h.01"/>'
+        yield f'<path class="pt {tone}" d="M{place.along(ratios, row.ratio):.1f} {place.y:g}h.01"/>'
     beside = f'<tspan class="t">  {_escaped(row.p)}</tspan>' if layout.name == "wide" else ""
     yield _svg_text(layout.words, words, "v", more=beside)
     if layout.p:
@@ -282,18 +272,16 @@ def _part_bars(row: FigureRow, ratios: Scale, place: Place, thin: bool) -> Itera
     """Yield the parts of a speedup as bars, the second from the end of the first."""
     start, height = 1.0, 3.0 if thin else 5.0
     for n, (_, ratio) in enumerate(row.parts):
-        ends = sorted(_x_position(ratios, value, place) for value in (start, start * ratio))
-        y = place.y + n * (height + 1)
+        left, right = sorted(place.along(ratios, value) for value in (start, start * ratio))
         yield (
-            f'<rect class="part{n}" x="{ends[0]:.1f}" y="{y:g}" '
-            f'width="{max(ends[1] - ends[0], 0.8):.1f}" height="{height:g}"/>'
+            f'<rect class="part{n}" x="{left:.1f}" y="{place.y + n * (height + 1):g}" '
+            f'width="{max(right - left, 0.8):.1f}" height="{height:g}"/>'
         )
         start *= ratio
 
 
 def _verdict_marks(row: FigureRow, layout: RowLayout) -> Iterator[str]:
-    anchor = "end" if layout.name == "narrow" else "start"
-    place = layout.verdict
+    place, anchor = layout.verdict, "end" if layout.name == "narrow" else "start"
     if row.carried:
         width = 8.0 * len(row.carried) + 14
         left = place.x - width if anchor == "end" else place.x

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -51,37 +52,43 @@ class FigureRow(Struct, frozen=True):
 
 def figure_rows(report: Report) -> tuple[FigureRow, ...]:
     """Return the rows of the figure in order; of many, those with a verdict come first."""
-    found = [row for one in report.against for row in _rows_of_report(one, report)]
-    if len(found) < THIN_FROM:
-        return tuple(found)
-    order = ("good", "bad", "plain", "dim")
-    return tuple(sorted(found, key=lambda row: (order.index(row.tone), -(row.ratio or 0.0))))
+    rows = [row for against in report.against for row in _rows_against(against, report)]
+    if len(rows) >= THIN_FROM:
+        order = ("good", "bad", "plain", "dim")
+        rows.sort(key=lambda row: (order.index(row.tone), -(row.ratio or 0.0)))
+    return tuple(rows)
 
 
-def verdict_counts(found: tuple[FigureRow, ...]) -> str:
+def verdict_counts(rows: tuple[FigureRow, ...]) -> str:
     """Return the number of rows by verdict: `8 faster, 32 undecided`."""
-    words = [row.verdict.split(" ", 1)[1] for row in found]
-    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    words = Counter(row.verdict.split(" ", 1)[1] for row in rows)
+    return ", ".join(f"{n} {word}" for word, n in words.items())
 
 
-def _rows_of_report(one: Against, report: Report) -> Iterator[FigureRow]:
+def _rows_against(against: Against, report: Report) -> Iterator[FigureRow]:
     several = len(report.against) > 1
     keys = [key for key in shown_keys(report.records, report.by) if key != "benchmark"]
-    for row, (a, b) in zip(expect_kind(one.rows, TimesRow), one.runs, strict=True):
+    for row, (a, b) in zip(expect_kind(against.rows, TimesRow), against.runs, strict=True):
         ert = row.estimand == "ert"
         throughput, epochs = _known_number(row.throughput_speedup), _known_number(row.epochs_ratio)
-        per_epoch = "throughput" if row.on.is_time else "per epoch"
+        counts = f"{row.n_a:,} and {row.n_b:,} runs"
+        if row.reached_a < row.n_a or row.reached_b < row.n_b:
+            counts = f"{row.reached_a:,}/{row.n_a:,}, {row.reached_b:,}/{row.n_b:,}"
+            counts = f"reached {counts}" if len(counts) < 14 else counts
         yield FigureRow(
             benchmark=row.benchmark,
             name=row.benchmark or "these runs",
             setup=" · ".join(filter(None, (row.b if several else "", _setup_text(row, keys)))),
-            count=_counts_text(row),
+            count=counts,
             a=_runs_of_side(a, row.ert_a_seconds if ert else row.tta_a_seconds),
             b=_runs_of_side(b, row.ert_b_seconds if ert else row.tta_b_seconds),
             ratio=_known_number(row.speedup),
             low=_known_number(row.speedup_low),
             high=_known_number(row.speedup_high),
-            parts=((per_epoch, throughput), (row.progress_unit or "epochs", epochs))
+            parts=(
+                ("throughput" if row.on.is_time else "per epoch", throughput),
+                (row.progress_unit or "epochs", epochs),
+            )
             if throughput and epochs
             else (),
             verdict=row.on.claim(row.word.signed),
@@ -99,14 +106,6 @@ def _setup_text(row: TimesRow, keys: list[str]) -> str:
     if not accelerators:
         return words
     return f"{accelerators}× {words}" if words else f"{accelerators} accelerators"
-
-
-def _counts_text(row: TimesRow) -> str:
-    """Return n of both sides, with the number that reached if not all did."""
-    if row.reached_a == row.n_a and row.reached_b == row.n_b:
-        return f"{row.n_a:,} and {row.n_b:,} runs"
-    text = f"{row.reached_a:,}/{row.n_a:,}, {row.reached_b:,}/{row.n_b:,}"
-    return f"reached {text}" if len(text) < 14 else text
 
 
 def _runs_of_side(outcomes: Outcomes, mean: float | None) -> Runs:

@@ -82,74 +82,70 @@ def league_tables(found: Sequence[League], choices: pl.DataFrame) -> list[Table]
     """Return the table of each league, with the largest of the newest round selected."""
     if not found:
         return []
-    by = choices.columns[:-1]
     places = {keys[:-1]: place for place, keys in enumerate(choices.iter_rows())}
     newest = max(map(_round_numbers, found))
-    latest = [one for one in found if _round_numbers(one) == newest]
-    first = max((one for one in latest if one.name == latest[0].name), key=lambda x: len(x.entries))
-    return [_league_table(one, places, by, is_first=one is first) for one in found]
+    latest = [ranked for ranked in found if _round_numbers(ranked) == newest]
+    first = max((x for x in latest if x.name == latest[0].name), key=lambda x: len(x.entries))
+    by = choices.columns[:-1]
+    return [_league_table(ranked, places, by, is_first=ranked is first) for ranked in found]
 
 
-def _round_numbers(one: League) -> list[int]:
+def _round_numbers(ranked: League) -> list[int]:
     """Return the numbers in the round of a league: 5 and 1 of `v5.1`."""
-    name = one.entries[0].row.keys.get("round") or ""
-    return [int(number) for number in re.findall(r"\d+", name)]
+    return [int(n) for n in re.findall(r"\d+", ranked.entries[0].row.keys.get("round") or "")]
 
 
 def _league_table(
-    one: League, places: Mapping[tuple[Any, ...], int], by: Sequence[str], *, is_first: bool
+    ranked: League, places: Mapping[tuple[Any, ...], int], by: Sequence[str], *, is_first: bool
 ) -> Table:
-    axis = AXES[one.entries[0].row.axis]
-    ticks = _entry_scale(one.entries, axis)
-    lanes = one.lanes()
-    whole = [names.key_label([entry.label]) for entry in one.entries]
-    short = shorten_names(whole, _LONGEST) or {}
-    sides = [entry.side for entry in one.entries]
-    counts = [*map(_count_text, sides)]
+    axis, lanes = AXES[ranked.entries[0].row.axis], ranked.lanes()
+    scale = _entry_scale(ranked.entries, axis)
+    sides = [entry.side for entry in ranked.entries]
     complete = Counter(_count_text(side) for side in sides if side.all_reached)
     # How many runs most entries have, all of which reached.
     usual = complete.most_common(1)[0][0] if complete else ""
-    each = "" if set(counts) == {usual} else " unless stated otherwise"
-    runs = f"{usual} each{each}" if usual and len(counts) > 1 else usual
+    unless = "" if {*map(_count_text, sides)} == {usual} else " unless stated otherwise"
+    runs = f"{usual} each{unless}" if usual and len(sides) > 1 else usual
+    whole = [names.key_label([entry.label]) for entry in ranked.entries]
+    short = shorten_names(whole, _LONGEST) or {}
     rows = []
-    for entry, rank, brackets, name in zip(one.entries, one.ranks, lanes, whole, strict=True):
+    for entry, rank, brackets, name in zip(ranked.entries, ranked.ranks, lanes, whole, strict=True):
         keys = set(zip(*(entry.runs[column].to_list() for column in by), strict=True))
         count, hours = _count_text(entry.side), entry.accelerator_seconds
         mean, interval = _mean_texts(entry, axis)
-        rows.append(
-            Row(
-                rank=rank.rank,
-                open_to="" if rank.first == rank.last else f"may be {rank.first} to {rank.last}",
-                brackets=brackets,
-                name=short.get(name, name),
-                whole=entry.label,
-                hardware=league.hardware(entry),
-                count="" if count == usual else count,
-                strip=_strip_svg(entry, ticks),
-                mean=mean,
-                interval=interval,
-                hours="" if hours is None else units.significant(hours / 3600),
-                of=" ".join(map(str, sorted(places[key] for key in keys))),
-            )
+        row = Row(
+            rank=rank.rank,
+            open_to="" if rank.first == rank.last else f"may be {rank.first} to {rank.last}",
+            brackets=brackets,
+            name=short.get(name, name),
+            whole=entry.label,
+            hardware=league.hardware(entry),
+            count="" if count == usual else count,
+            strip=_strip_svg(entry, scale),
+            mean=mean,
+            interval=interval,
+            hours="" if hours is None else units.significant(hours / 3600),
+            of=" ".join(map(str, sorted(places[key] for key in keys))),
         )
+        rows.append(row)
     return Table(
-        name=one.name,
-        size="" if one.size is None else str(one.size),
-        title=one.title,
-        entries=units.plural(len(one.entries) + one.left_out, "entry", "entries"),
-        claim=" ".join(f"{each}." for each in (league.claim(one), runs) if each),
+        name=ranked.name,
+        size="" if ranked.size is None else str(ranked.size),
+        title=ranked.title,
+        entries=units.plural(len(ranked.entries) + ranked.left_out, "entry", "entries"),
+        claim=" ".join(f"{text}." for text in (league.claim(ranked), runs) if text),
         axis_title=f"{axis.to_target} of every run (log)",
-        axis=_axis_svg(ticks),
+        axis=_axis_svg(scale),
         # The lines of the ticks as a background of CSS.
         grid=",".join(
-            f"linear-gradient(var(--line) 0 0) {100 * ticks.position(at):.1f}% 0/1px 100% no-repeat"
-            for at, _ in ticks.ticks
+            f"linear-gradient(var(--line) 0 0) {100 * scale.position(at):.1f}% 0/1px 100% no-repeat"
+            for at, _ in scale.ticks
         ),
-        level=percentages.percent_text(one.confidence),
+        level=percentages.percent_text(ranked.confidence),
         rows=tuple(rows),
-        lanes=max((len(brackets) for brackets in lanes), default=0),
-        tied=league.tied(one),
-        left_out=f"{one.left_out:,} slower are left out." if one.left_out else "",
+        lanes=max(map(len, lanes), default=0),
+        tied=league.tied(ranked),
+        left_out=f"{ranked.left_out:,} slower are left out." if ranked.left_out else "",
         is_first=is_first,
         has_hours=any(row.hours for row in rows),
     )
@@ -176,34 +172,32 @@ def _entry_scale(entries: Sequence[Entry], axis: Axis) -> Scale:
 
 def _mean_texts(entry: Entry, axis: Axis) -> tuple[str, str]:
     """Return the mean of an entry and its interval, without the unit if the ends share it."""
-    if entry.mean is None:
-        return "–", ""
-    mean = units.amount(entry.mean, axis.unit)
-    if entry.low is None or entry.high is None:
+    mean = "–" if entry.mean is None else units.amount(entry.mean, axis.unit)
+    if entry.mean is None or entry.low is None or entry.high is None:
         return mean, ""
     ends = [units.amount(max(end, 0.0), axis.unit) for end in (entry.low, entry.high)]
     return mean, "[{}, {}]".format(*units.without_unit(ends, mean))
 
 
-def _strip_svg(entry: Entry, ticks: Scale) -> str:
+def _strip_svg(entry: Entry, scale: Scale) -> str:
     """Return every run as a dot, or a cross if it failed, with mean and interval, as SVG."""
     outcomes, parts = entry.side.outcomes, ""
-    reached, failed = (outcomes.times[o].tolist() for o in (outcomes.reached, ~outcomes.reached))
-    if entry.mean is not None and entry.mean <= ticks.high:
+    reached, failed = (outcomes.times[x].tolist() for x in (outcomes.reached, ~outcomes.reached))
+    if entry.mean is not None and entry.mean <= scale.high:
         if entry.low is not None and entry.high is not None:
-            low, high = (_WIDTH * ticks.position(end) for end in (entry.low, entry.high))
+            low, high = (_WIDTH * scale.position(end) for end in (entry.low, entry.high))
             parts += f'<path class="ci" d="M{low:.0f} {_MIDDLE}H{high:.0f}"/>'
-        at = _WIDTH * ticks.position(entry.mean)
+        at = _WIDTH * scale.position(entry.mean)
         parts += f'<path class="mean" d="M{at:.0f} 2v{_HEIGHT - 4}"/>'
     dots = dict.fromkeys(
-        f"M{round(_WIDTH * ticks.position(time))} {_MIDDLE + _STAND[n % len(_STAND)]}h.1"
+        f"M{round(_WIDTH * scale.position(time))} {_MIDDLE + _STAND[n % len(_STAND)]}h.1"
         for n, time in enumerate(reached)
-        if time <= ticks.high
+        if time <= scale.high
     )
     parts += f'<path class="dot" d="{"".join(dots)}"/>' if dots else ""
     stretched = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none">{parts}</svg>'
-    signs = [(ticks.position(time), _CROSS) for time in failed]
-    signs += [(1.0, _BEYOND) for time in (*reached, *failed) if time > ticks.high]
+    signs = [(scale.position(time), _CROSS) for time in failed]
+    signs += [(1.0, _BEYOND) for time in (*reached, *failed) if time > scale.high]
     placed = dict.fromkeys((round(100 * share, 1), sign) for share, sign in signs)
     more = "".join(f'<svg x="{x:.1f}%">{sign}</svg>' for x, sign in placed)
     if not more:
@@ -211,13 +205,13 @@ def _strip_svg(entry: Entry, ticks: Scale) -> str:
     return f'<svg class="strip"><svg {stretched}{more}</svg>'
 
 
-def _axis_svg(ticks: Scale) -> str:
+def _axis_svg(scale: Scale) -> str:
     """Return the tick labels that are far enough apart, as SVG."""
-    words, last = [], -1.0
-    for value, text in ticks.ticks:
-        x = ticks.position(value)
+    words, last = "", -1.0
+    for value, text in scale.ticks:
+        x = scale.position(value)
         if x - last >= _APART:
             anchor = "start" if x < 0.06 else "end" if x > 0.94 else "middle"
-            words.append(f'<text x="{100 * x:.1f}%" y="12" text-anchor="{anchor}">{text}</text>')
+            words += f'<text x="{100 * x:.1f}%" y="12" text-anchor="{anchor}">{text}</text>'
             last = x
-    return f'<svg class="axis" aria-hidden="true">{"".join(words)}</svg>'
+    return f'<svg class="axis" aria-hidden="true">{words}</svg>'

@@ -40,8 +40,6 @@ _REMEDIES = {
     "host": "launch fewer kernels (`torch.compile`, CUDA graphs), and do not wait for results",
     "idle": "see which call the accelerator waits for",
 }
-#: Names of two sides, and the report of how their steps differ.
-Change = tuple[str, str, Report]
 #: The name of a file, and the rows of its profiles.
 Side = tuple[str, pl.DataFrame]
 
@@ -68,16 +66,22 @@ def profiles_content(
     if len(drawn) < len(profiles):
         notes.append(note("not_drawn.profiles", drawn=len(drawn), n=len(profiles)))
     names, compared = units.join_names(list(profiles)), units.join_names([b for _, b, _ in changes])
-    asks = f"Is a step of {compared} shorter than one of {a}?"
+    question = f"Is a step of {compared} shorter than one of {a}?"
+    # One report of all profiles, the comparisons first.
+    named = (rows.with_columns(profile=pl.lit(name)) for name, rows in profiles.items())
+    whole = profile_report.report(pl.concat(named))
+    reports = [*(change for *_, change in changes), whole]
+    every = dict.fromkeys((*(note for report in reports for note in report.notes), *notes))
+    tables = tuple(table for report in reports for table in report.tables)
     return Content(
-        title=title or (asks if changes else f"Time of a step of {names}"),
+        title=title or (question if changes else f"Time of a step of {names}"),
         counted=units.plural(len(profiles), "profile"),
         facts=_profile_facts(profiles),
         verdicts=(
             *(_change_conclusion(*change) for change in changes),
             *(_advice(name, rows) for name, rows in profiles.items()),
         ),
-        report=limit_rows(_joint_report(profiles, changes, notes)),
+        report=limit_rows(replace(whole, tables=tables, notes=tuple(every))),
         plots=kinds.all_plots(drawn),
         choices=pl.DataFrame(schema=dict.fromkeys(FILTERS, pl.String) | {"runs": pl.Int64}),
     )
@@ -104,16 +108,6 @@ def _profile_name(side: Side, profiles: Profiles) -> str:
     ids = rows["profile_id"].unique()
     names = [name for name, profile in profiles.items() if profile["profile_id"][0] in ids]
     return names[0] if len(names) == 1 else label
-
-
-def _joint_report(profiles: Profiles, changes: Sequence[Change], told: Sequence[Note]) -> Report:
-    """Return one report of all profiles, the comparisons first."""
-    named = (rows.with_columns(profile=pl.lit(name)) for name, rows in profiles.items())
-    whole = profile_report.report(pl.concat(named))
-    tables = [table for *_, change in changes for table in change.tables]
-    notes = [note for *_, change in changes for note in change.notes]
-    every = dict.fromkeys((*notes, *whole.notes, *told))
-    return replace(whole, tables=(*tables, *whole.tables), notes=tuple(every))
 
 
 def _profile_facts(profiles: Profiles) -> tuple[Fact, ...]:

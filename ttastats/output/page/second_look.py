@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 from msgspec import Struct
 
 from ttastats.answers import problems
-from ttastats.answers.problems import ProblemRow
 from ttastats.base import units
 from ttastats.output.plots import names, quality, tta
 from ttastats.sides.pairing import Side
@@ -63,7 +62,7 @@ _CODES = {
     ),
 }
 #: Those that are told one by one.
-_EACH = ("stall", "epoch_time_outlier")
+_SINGLY = ("stall", "epoch_time_outlier")
 
 
 def find_looks(sides: Sequence[Side]) -> tuple[Look, ...]:
@@ -73,19 +72,17 @@ def find_looks(sides: Sequence[Side]) -> tuple[Look, ...]:
     labelled = (side.runs.with_columns(table=pl.lit("these runs")) for side in sides)
     runs = pl.concat(labelled, how="diagonal_relaxed").unique(schema.RUN, maintain_order=True)
     rows = pl.concat([side.evaluations for side in sides], how="diagonal_relaxed")
-    return tuple(_looks_of(list(problems.findings(runs, rows))))
-
-
-def _looks_of(findings: Sequence[ProblemRow]) -> Iterator[Look]:
-    for code, (plot, one, several) in _CODES.items():
-        mine = [problem for problem in findings if problem.code == code]
-        named = mine[:_NAMED] if code in _EACH else []
-        for problem in named:
-            log = names.short_path(problem.source or "")
-            message, _, _ = problem.message.partition(" (modified")
-            yield Look(f"{log}: {message}.", problem.benchmark, plot, log)
+    findings, looks = list(problems.findings(runs, rows)), []
+    for code, (plot, singular, plural) in _CODES.items():
+        of_code = [finding for finding in findings if finding.code == code]
+        named = of_code[:_NAMED] if code in _SINGLY else []
+        for finding in named:
+            log = names.short_path(finding.source or "")
+            message, _, _ = finding.message.partition(" (modified")
+            looks.append(Look(f"{log}: {message}.", finding.benchmark, plot, log))
         more = " more" if named else ""
-        others = Counter(problem.benchmark for problem in mine[len(named) :])
+        others = Counter(finding.benchmark for finding in of_code[len(named) :])
         for benchmark, number in others.items():
-            text = f"{units.count(number)}{more} {one if number == 1 else several}"
-            yield Look(text, benchmark, plot)
+            text = f"{units.count(number)}{more} {singular if number == 1 else plural}"
+            looks.append(Look(text, benchmark, plot))
+    return tuple(looks)
