@@ -73,8 +73,6 @@ def _run_files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosix
         return {}
     files, number = dawnbench.entry_files(rows), 2
     while taken & files.keys():
-        files = dawnbench.entry_files(
-            [{**row, "entry": f"{run['entry']}_{number}"} for row in rows]
-        )
-        number += 1
+        entry = f"{run['entry']}_{number}"
+        files, number = dawnbench.entry_files([{**row, "entry": entry} for row in rows]), number + 1
     return files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -69,12 +69,7 @@ def log_text(rows: Sequence[Row]) -> str:
     setup = extra.get("init_seconds")
     init = float(setup) if isinstance(setup, int | float) and math.isfinite(setup) else None
     zero = run["started_at"].timestamp() if run["started_at"] else init or 0.0
-    events = [
-        *_head_events(run, extra, init),
-        *_target_events(rows),
-        *_score_events(rows),
-        *_end_events(run),
-    ]
+    events = (*_head_events(run, extra, init), *_score_events(rows), *_end_events(run))
     return "".join(
         mllog.event_line(
             kind, None if at is None else mllog.milliseconds(zero + at), key, value, metadata
@@ -92,7 +87,7 @@ def _point_event(seconds: float | None, key: str, value: Any, **metadata: Any) -
 
 
 def _head_events(run: Row, extra: Mapping[str, Any], init: float | None) -> Iterator[_Event]:
-    """Yield the events before the first evaluation."""
+    """Yield the events before the first target and evaluation."""
     if init is not None:
         yield -init, "INTERVAL_START", "init_start", None, {}
     facts = {
@@ -119,26 +114,24 @@ def _unless_unknown(name: str | None) -> str | None:
     return None if name is None or safe_file_name(name) == name else name
 
 
-def _target_events(rows: Iterable[Row]) -> Iterator[_Event]:
-    """Yield the events of targets in the log itself; those of the rules are known by the round."""
-    named = {row["metric"]: row for row in rows if row["target_source"] == "log"}
-    for metric, row in named.items():
+def _score_events(rows: Sequence[Row]) -> Iterator[_Event]:
+    """Yield the events of targets in the log itself (the round tells others), and of scores."""
+    targets = {row["metric"]: row for row in rows if row["target_source"] == "log"}
+    for metric, row in targets.items():
         higher = row["higher_is_better"]
         about = {"metric": metric} | ({} if higher is None else {"higher_is_better": higher})
         yield _point_event(0.0, "eval_target", row["target_value"], **about)
-
-
-def _score_events(rows: Sequence[Row]) -> Iterator[_Event]:
-    clocks = parse_extra(rows[0]["extra"]).get("clocks") if was_recorded(rows[0]) else None
+    recorded = was_recorded(rows[0])
+    clocks = (parse_extra(rows[0]["extra"]).get("clocks") if recorded else None) or {}
     for row in rows:
-        if row["metric"] is None or (row["eval_index"] or 0) < 0:  # a training metric
+        at = row["eval_index"] or 0
+        if row["metric"] is None or at < 0:  # a training metric
             continue
         labels = {word: row[name] for word, name in _LABELS if row[name] is not None}
         if row["weights_seconds"] is not None:
             labels = labels or {"epoch_num": row["eval_index"]}  # a label that tells no progress
             yield row["weights_seconds"], "INTERVAL_END", "block_stop", None, labels
-        at = row["eval_index"] or 0
-        spent = {name: told[at] for name, told in (clocks or {}).items() if at < len(told)}
+        spent = {name: amounts[at] for name, amounts in clocks.items() if at < len(amounts)}
         about = {"metric": row["metric"], **labels, **spent}
         yield _point_event(row["seconds"], "eval_accuracy", row["logged_value"], **about)
 

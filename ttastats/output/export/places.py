@@ -40,13 +40,7 @@ def is_row_format(output: Path) -> bool:
 
 
 def export(table: pl.LazyFrame, output: Path) -> Exported:
-    """Write a table as rows (`NAME.csv`, `NAME.jsonl`) or as a folder of logs (any other name).
-
-    Raises
-    ------
-    TtastatsError
-        There is no run, the place cannot be written to, or what is there must stay.
-    """
+    """Write a table as rows (`NAME.csv`, `NAME.jsonl`) or as a folder of logs (any other name)."""
     ending = output.suffix.lower()
     if ending in _OTHER_TABLES:
         raise TtastatsError(
