@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
@@ -71,31 +71,29 @@ def sides(folder: Path) -> list[Path]:
     return found
 
 
+def page_of(name: str, sources: Callable[[], Sequence[api.Source]], **more: Any) -> Any:
+    """Return a fixture: the path of the page that compares or summarises some sources."""
+
+    @pytest.fixture(scope="package", name=name)
+    def built(folder: Path) -> Path:
+        api.html_report(*sources(), output=folder / f"{name}.html", **more)
+        return folder / f"{name}.html"
+
+    return built
+
+
 @pytest.fixture(scope="package")
 def compared(folder: Path, sides: list[Path]) -> Path:
     """Return the page that compares the two systems of the example."""
-    return _page(folder / "compared.html", *sides)
+    api.html_report(*sides, output=folder / "compared.html")
+    return folder / "compared.html"
 
 
 @pytest.fixture(scope="package")
 def summarised(folder: Path, sides: list[Path]) -> Path:
     """Return the page that summarises both systems as entries of one table."""
-    return _page(folder / "summarised.html", sides)
-
-
-@pytest.fixture(scope="package")
-def many(folder: Path) -> Path:
-    """Return a page of 30 entries on two benchmarks."""
-    entries = [f"org/machine_{number:02}" for number in range(30)]
-    return _page(folder / "many.html", rows(entries, benchmarks=("digits", "letters")))
-
-
-@pytest.fixture(scope="package")
-def hostile(folder: Path) -> Path:
-    """Return a page whose every name is an attempt."""
-    metric = pl.lit("".join(HOSTILE))
-    table = rows(HOSTILE, benchmarks=[f"{HOSTILE[0]}a\x07\n"]).with_columns(metric=metric)
-    return _page(folder / "hostile.html", table, title=HOSTILE[1], labels=(HOSTILE[0],))
+    api.html_report(sides, output=folder / "summarised.html")
+    return folder / "summarised.html"
 
 
 @pytest.fixture(scope="package")
@@ -109,60 +107,51 @@ def profiled(folder: Path) -> Path:
     return folder / "profiled.html"
 
 
-@pytest.fixture(scope="package")
-def crowded(folder: Path) -> Path:
-    """Return a page of more entries than a plot shows."""
-    entries = [f"org/machine_{number:02}" for number in range(45)]
-    return _page(folder / "crowded.html", rows(entries, runs=2))
+def hostile_runs() -> list[pl.DataFrame]:
+    """Return runs whose every name is an attempt."""
+    table = rows(HOSTILE, benchmarks=[f"{HOSTILE[0]}a\x07\n"])
+    return [table.with_columns(metric=pl.lit("".join(HOSTILE)))]
 
 
-@pytest.fixture(scope="package")
-def long_names(folder: Path) -> Path:
-    """Return a page of two entries whose names are longer than a line."""
-    entries = [f"{'a_submitter_of_long_names/' * 6}machine_{number}" for number in range(2)]
-    return _page(folder / "long.html", rows(entries))
-
-
-@pytest.fixture(scope="package")
-def sixteen(folder: Path) -> Path:
-    """Return a comparison of as many benchmarks as have more than a line each."""
-    names = [f"benchmark_{number}" for number in range(16)]
-    a, b = (rows([one], runs=3, benchmarks=names, seed=ord(one)) for one in "ab")
-    return _page(folder / "sixteen.html", a, b)
-
-
-@pytest.fixture(scope="package")
-def long_compared(folder: Path) -> Path:
-    """Return a comparison whose sides, benchmarks and hardware have names longer than a line."""
+def of_long_names() -> list[pl.DataFrame]:
+    """Return sides whose benchmarks and hardware have names longer than a line."""
     names = [f"{'a_benchmark_of_long_names/' * 3}number_{number}" for number in range(2)]
     a, b = (rows(["machine " * 20], runs=5, benchmarks=names, seed=seed) for seed in range(2))
-    b = b.with_columns(seconds=pl.col("seconds") / 2, content_digest=pl.col("run_id") + "b")
-    labels = [f"{'a side of a long name ' * 5}{letter}" for letter in "ab"]
-    return _page(folder / "long_compared.html", a, b, labels=labels)
+    return [a, b.with_columns(seconds=pl.col("seconds") / 2, content_digest=pl.col("run_id") + "b")]
 
 
-@pytest.fixture(scope="package")
-def dated(folder: Path) -> Path:
-    """Return a page of entries over two years."""
-    return _page(folder / "dated.html", leaders())
+def of_sixteen() -> list[pl.DataFrame]:
+    """Return sides of as many benchmarks as have more than a line each."""
+    names = [f"benchmark_{number}" for number in range(16)]
+    return [rows([side], runs=3, benchmarks=names, seed=ord(side)) for side in "ab"]
 
 
-@pytest.fixture(scope="package")
-def several(folder: Path) -> Path:
-    """Return a page that compares two benchmarks, and holds a third of one side alone."""
+def of_several() -> list[pl.DataFrame]:
+    """Return sides of two benchmarks, and a third of one side alone."""
     a = rows(["one"], runs=4, benchmarks=("digits", "letters"))
     b = rows(["two"], runs=4, benchmarks=("digits", "letters", "words"), seed=1)
-    return _page(folder / "several.html", a, b.with_columns(seconds=pl.col("seconds") / 2))
+    return [a, b.with_columns(seconds=pl.col("seconds") / 2)]
 
 
-@pytest.fixture(scope="package")
-def anomalous(folder: Path) -> Path:
-    """Return a page of runs of which one stood still."""
+def with_anomaly() -> list[pl.DataFrame]:
+    """Return runs of which one stood still."""
     spans = {run: [10.0 + place / 100] * 8 for place, run in enumerate("abcdef")}
-    spans["b"] = [10.0] * 4 + [100.0] + [10.0] * 3
-    return _page(folder / "anomalous.html", of_spans(spans))
+    return [of_spans(spans | {"b": [10.0] * 4 + [100.0] + [10.0] * 3})]
 
 
-def _page(path: Path, *sources: api.Source, **more: object) -> Path:
-    api.html_report(*sources, output=path, **more)  # type: ignore[arg-type]
-    return path
+MACHINES = [f"org/machine_{number:02}" for number in range(45)]
+LONG = [f"{'a_submitter_of_long_names/' * 6}machine_{number}" for number in range(2)]
+LABELS = [f"{'a side of a long name ' * 5}{letter}" for letter in "ab"]
+
+many = page_of("many", lambda: [rows(MACHINES[:30], benchmarks=("digits", "letters"))])
+thirty = page_of("thirty", lambda: [rows(MACHINES[:30], runs=2)])
+#: More entries than a plot shows.
+crowded = page_of("crowded", lambda: [rows(MACHINES, runs=2)])
+hostile = page_of("hostile", hostile_runs, title=HOSTILE[1], labels=(HOSTILE[0],))
+long_names = page_of("long_names", lambda: [rows(LONG)])
+long_compared = page_of("long_compared", of_long_names, labels=LABELS)
+sixteen = page_of("sixteen", of_sixteen)
+#: Entries over two years.
+dated = page_of("dated", lambda: [leaders()])
+several = page_of("several", of_several)
+anomalous = page_of("anomalous", with_anomaly)

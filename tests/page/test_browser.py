@@ -26,45 +26,39 @@ pytestmark = pytest.mark.browser
 PAGES = ("compared_page", "many_page", "hostile_page", "profiled_page")
 
 
-@pytest.fixture(scope="module")
-def compared_page(browser: Browser, compared: Path) -> Iterator[Page]:
-    """Yield the comparison, drawn in a wide window; each test leaves it as it was."""
-    with opened(browser, compared, width=1600) as page:
-        draw_all(page)
+def kept_open(name: str, of: str, *, drawn: bool = False, **more: Any) -> Any:
+    """Return a fixture: a page that is opened once, for tests that leave it as it was."""
+
+    @pytest.fixture(scope="module", name=name)
+    def build(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+        with opened(browser, request.getfixturevalue(of), **more) as page:
+            if drawn:
+                draw_all(page)
+            yield page
+
+    return build
+
+
+def unchosen(name: str, of: str) -> Any:
+    """Return a fixture: a page that is kept open, with nothing chosen before and after."""
+
+    @pytest.fixture(name=name)
+    def build(request: pytest.FixtureRequest) -> Iterator[Page]:
+        page = request.getfixturevalue(of)
         yield page
+        show_all(page)
+
+    return build
 
 
-@pytest.fixture(scope="module")
-def _hostile_page(browser: Browser, hostile: Path) -> Iterator[Page]:
-    with opened(browser, hostile, width=1600) as page:
-        yield page
-
-
-@pytest.fixture
-def hostile_page(_hostile_page: Page) -> Iterator[Page]:
-    """Yield the page of attempts, in a wide window, with nothing chosen before and after."""
-    yield _hostile_page
-    show_all(_hostile_page)
-
-
-@pytest.fixture(scope="module")
-def _many_page(browser: Browser, many: Path) -> Iterator[Page]:
-    with opened(browser, many) as page:
-        yield page
-
-
-@pytest.fixture
-def many_page(_many_page: Page) -> Iterator[Page]:
-    """Yield the page of many entries, with nothing chosen before and after."""
-    yield _many_page
-    show_all(_many_page)
-
-
-@pytest.fixture
-def profiled_page(browser: Browser, profiled: Path) -> Iterator[Page]:
-    """Yield the page of two profiles."""
-    with opened(browser, profiled) as page:
-        yield page
+compared_page = kept_open("compared_page", "compared", drawn=True, width=1600)
+profiled_page = kept_open("profiled_page", "profiled")
+open_hostile = kept_open("open_hostile", "hostile", width=1600)
+open_many = kept_open("open_many", "many")
+hostile_page, many_page = (
+    unchosen("hostile_page", "open_hostile"),
+    unchosen("many_page", "open_many"),
+)
 
 
 def figures(page: Page) -> list[Any]:

@@ -193,10 +193,8 @@ def test_the_league_that_is_shown_is_printed_on_one_page(browser: Browser, ranke
         assert pages_of(page.pdf(prefer_css_page_size=True)) == 1
 
 
-def test_a_league_of_thirty_is_printed_on_one_page(browser: Browser, folder: Path) -> None:
-    path = folder / "thirty.html"
-    api.html_report(made([f"org/machine_{n:02}" for n in range(30)], runs=2), output=path)
-    with opened(browser, path) as page:
+def test_a_league_of_thirty_is_printed_on_one_page(browser: Browser, thirty: Path) -> None:
+    with opened(browser, thirty) as page:
         assert page.locator(".league[open] tbody tr").count() == 30
         assert pages_of(page.pdf(prefer_css_page_size=True)) == 1
 

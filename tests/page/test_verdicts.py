@@ -41,23 +41,6 @@ def test_a_claim_about_pooled_setups_has_a_word_and_a_tone_of_its_own() -> None:
     assert shown == [("faster", "good"), ("faster, setups pooled", "bad"), ("undecided", "dim")]
 
 
-def test_parts_plans_conditions_and_failures_stand_behind_the_sentence() -> None:
-    assert said().more == (
-        "Its throughput is 4.00× [3.90, 4.10] that of old, and it needs 2.00× [1.60, 2.50] as many "
-        "epochs."
-    )
-    assert said(**UNDECIDED).more.startswith(
-        "12 runs per side would be needed to detect a difference of this size."
-    )
-    assert said(conditions=["constant_epochs", "no_stragglers"]).sentence.endswith(
-        " if the number of epochs to the target is constant and no further run fails or straggles."
-    )
-    assert said(reached_b=3, estimand="ert").more.endswith(
-        "The target was reached by 3 of 5 runs of new and 5 of 5 runs of old (the time of the "
-        "failed ones is counted)."
-    )
-
-
 def test_names_do_not_depend_on_the_order_of_keys() -> None:
     turned = dict(reversed((COMPARED | {"entry": "x", "round": "v0.6"}).items()))
     two = (COMPARED | {"entry": None}, turned)

@@ -31,13 +31,9 @@ def entry_files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
         "timestamp": None if started is None else f"{started:%Y-%m-%d}",
     }  # fmt: skip
     texts = {place / f"{stem}.json": dawnbench.description_json(fields | parse_extra(run["extra"]))}
-    if run["metric"] is not None:
-        texts[place / f"{stem}.tsv"] = _curve_table(rows)
-    return texts
-
-
-def _curve_table(rows: Sequence[Row]) -> str:
-    """Return the text of a table with a line for each evaluated checkpoint."""
+    if run["metric"] is None:
+        return texts
+    # A line for each evaluated checkpoint.
     metrics = [name for name in dawnbench.COLUMNS if any(row["metric"] == name for row in rows)]
     lines = []
     for _, group in groupby(rows, key=itemgetter("eval_index")):
@@ -45,4 +41,4 @@ def _curve_table(rows: Sequence[Row]) -> str:
         first = next(iter(scores.values()))
         logged = (scores[name]["logged_value"] if name in scores else None for name in metrics)
         lines.append([first["epoch"], first["seconds"], *logged])
-    return dawnbench.curve_table(metrics, lines)
+    return texts | {place / f"{stem}.tsv": dawnbench.curve_table(metrics, lines)}

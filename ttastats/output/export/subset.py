@@ -46,12 +46,7 @@ def write_subset(
     """Write the chosen runs of a table with all their evaluations to a new table.
 
     Copies are marked anew, since the first of them may be another now. Of the problems stay those
-    of the runs that stay, and of files without any run.
-
-    Raises
-    ------
-    TtastatsError
-        No run is left, or the place cannot be written to.
+    of the runs that stay, and of files without any run. An error if no run is left.
     """
     rows = every.with_columns(duplicate_of=pl.lit(None, pl.String))
     if chosen is not every:

@@ -65,6 +65,13 @@ def make_page(content: Content) -> Page:
         b = others[0] if len(others) == 1 else f"each of {len(others)} others"
         links = {section.benchmark: f"#{section.name}" for section in sections}
         drawn = figure.figure_svg(rows, (a, b), answer.axis, answer.confidence, links)
+    # The choices and themes that the script reads at the start.
+    shown = escape_frame(content.choices)
+    choices = {"height": shown.height, "columns": shown.to_dict(as_series=False)}
+    themes = {
+        name: theme.theme_config(dark=name == "dark", font_size=12.0) | {"font": _FONT}
+        for name in ("light", "dark")
+    }
     html = as_html.fill_html(
         "output/page/parts/page.html",
         content=content,
@@ -79,7 +86,7 @@ def make_page(content: Content) -> Page:
         version=__version__,
         policy=_security_policy(style, (vega, program)),
         style=style,
-        data=_page_data(content),
+        data=script_json({"filters": shown.columns[:-1], "choices": choices, "themes": themes}),
         plots=embedded.compress(embedded.plots_json(content.plots)),
         vega=embedded.compress(vega),
         script=program,
@@ -154,14 +161,3 @@ def _linked_looks(looks: Sequence[Look], sections: Sequence[Section]) -> Iterato
         number = numbers.get(look.plot, numbers.get(quality.TIME))
         place = section.name if section and number is None else f"plot-{number}"
         yield look, place if section else ""
-
-
-def _page_data(content: Content) -> str:
-    """Return the choices and themes that the page's script reads at the start, as JSON."""
-    shown = escape_frame(content.choices)
-    choices = {"height": shown.height, "columns": shown.to_dict(as_series=False)}
-    themes = {
-        name: theme.theme_config(dark=name == "dark", font_size=12.0) | {"font": _FONT}
-        for name in ("light", "dark")
-    }
-    return script_json({"filters": shown.columns[:-1], "choices": choices, "themes": themes})

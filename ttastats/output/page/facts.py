@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 from msgspec import Struct
@@ -27,20 +27,29 @@ def page_facts(
     """Return the facts at the head of a page: runs, benchmarks and conditions."""
     runs, several = _all_runs(sides), len(sides) > 1
     names = ["A", *("B" if len(sides) == 2 else f"B{n}" for n in range(1, len(sides)))]
+    counted = [f"{label}: {_reached_text(own)}" if several else _reached_text(own)
+               for label, own in sides]  # fmt: skip
     suites = runs.select("suite", "round").unique().sort("suite", "round", nulls_last=True)
     words = [" ".join(filter(None, pair)) for pair in suites.iter_rows() if any(pair)]
     counts = {name: runs[name].drop_nulls().n_unique() for name in FILTERS}
-    breadth = [units.plural(n, name, _PLURALS[name]) for name, n in counts.items() if n]
-    days = runs["started_at"].drop_nulls().dt.date().unique().sort()
-    counted = [f"{label}: {_reached_text(own)}" if several else _reached_text(own)
-               for label, own in sides]  # fmt: skip
+    covers = [", ".join(units.plural(n, x, _PLURALS[x]) for x, n in counts.items() if n)]
+    first, *others = [set(own["benchmark"]) for _, own in sides]
+    alone = first.union(*others) - (first & set().union(*others))
+    if others and alone:
+        covers.append(f"{units.plural(len(alone), 'benchmark')} on one side only")
+    days, notes = runs["started_at"].drop_nulls().dt.date().unique().sort(), []
+    if troubled := int(runs["problems"].is_not_null().sum()):
+        notes.append(f"{units.plural(troubled, 'run')} with problems, see `ttastats problems`")
+    digests = runs["content_digest"].drop_nulls()
+    if copies := len(digests) - digests.n_unique():
+        notes.append(units.plural(copies, "duplicate run"))
     texts = [
         *zip(names if several else ["Runs"], counted, strict=True),
         ("Suite", ", ".join(words)),
-        ("Covers", "; ".join(filter(None, (", ".join(breadth), _uncompared_text(sides))))),
+        ("Covers", "; ".join(filter(None, covers))),
         ("Started", " to ".join(dict.fromkeys(map(str, (*days[:1], *days[-1:]))))),
         ("Filtered by", ", ".join(conditions)),
-        ("Note", "; ".join(_problem_texts(runs))),
+        ("Note", "; ".join(notes)),
     ]
     return tuple(Fact(name, text) for name, text in texts if text)
 
@@ -66,20 +75,3 @@ def _reached_text(runs: pl.DataFrame) -> str:
     does, does_not = ("with a value", "without") if at_budget else ("reached the target", "did not")
     text = f"{units.plural(runs.height, 'run')}, {reached:,} {does}"
     return f"{text}, {runs.height - reached:,} {does_not}" if reached < runs.height else text
-
-
-def _uncompared_text(sides: Sequence[tuple[str, pl.DataFrame]]) -> str:
-    """Return how many benchmarks only one side has."""
-    first, *others = [set(runs["benchmark"]) for _, runs in sides]
-    every, compared = first.union(*others), first & set().union(*others)
-    alone = len(every - compared) if others else 0
-    return f"{units.plural(alone, 'benchmark')} on one side only" if alone else ""
-
-
-def _problem_texts(runs: pl.DataFrame) -> Iterator[str]:
-    """Yield how many runs have problems, and how many are copies."""
-    if troubled := int(runs["problems"].is_not_null().sum()):
-        yield f"{units.plural(troubled, 'run')} with problems, see `ttastats problems`"
-    digests = runs["content_digest"].drop_nulls()
-    if copies := len(digests) - digests.n_unique():
-        yield units.plural(copies, "duplicate run")

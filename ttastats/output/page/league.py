@@ -112,7 +112,9 @@ def _league_table(
     for entry, rank, brackets, name in zip(ranked.entries, ranked.ranks, lanes, whole, strict=True):
         keys = set(zip(*(entry.runs[column].to_list() for column in by), strict=True))
         count, hours = _count_text(entry.side), entry.accelerator_seconds
-        mean, interval = _mean_texts(entry, axis)
+        mean, ends = "–" if entry.mean is None else units.amount(entry.mean, axis.unit), None
+        if entry.mean is not None and entry.low is not None and entry.high is not None:
+            ends = [units.amount(max(end, 0.0), axis.unit) for end in (entry.low, entry.high)]
         row = Row(
             rank=rank.rank,
             open_to="" if rank.first == rank.last else f"may be {rank.first} to {rank.last}",
@@ -123,7 +125,7 @@ def _league_table(
             count="" if count == usual else count,
             strip=_strip_svg(entry, scale),
             mean=mean,
-            interval=interval,
+            interval="[{}, {}]".format(*units.without_unit(ends, mean)) if ends else "",
             hours="" if hours is None else units.significant(hours / 3600),
             of=" ".join(map(str, sorted(places[key] for key in keys))),
         )
@@ -168,15 +170,6 @@ def _entry_scale(entries: Sequence[Entry], axis: Axis) -> Scale:
             ends = (end for end in (entry.low, entry.high) if end and end > min(times) / 4)
             amounts += [*times, *ends]
     return axes.tick_scale(amounts, axis.unit)
-
-
-def _mean_texts(entry: Entry, axis: Axis) -> tuple[str, str]:
-    """Return the mean of an entry and its interval, without the unit if the ends share it."""
-    mean = "–" if entry.mean is None else units.amount(entry.mean, axis.unit)
-    if entry.mean is None or entry.low is None or entry.high is None:
-        return mean, ""
-    ends = [units.amount(max(end, 0.0), axis.unit) for end in (entry.low, entry.high)]
-    return mean, "[{}, {}]".format(*units.without_unit(ends, mean))
 
 
 def _strip_svg(entry: Entry, scale: Scale) -> str:
