@@ -7,27 +7,27 @@ from collections.abc import Callable, Mapping
 from ttastats.base.errors import raise_if
 from ttastats.output.plots import theme
 from ttastats.output.plots.plot import Plot, plots_or_none, refuse_if
-from ttastats.output.plots.profiled import bars, batch_sizes, roofline, work
+from ttastats.output.plots.profiled import bars, work
 from ttastats.output.plots.profiled.shared import Profiles
 
 #: The function that gives the plots of a kind.
 KINDS: Mapping[str, Callable[[Profiles], tuple[Plot, ...]]] = {
     bars.STEP: bars.step_plots,
-    roofline.KIND: roofline.roofline_plots,
-    work.KIND: work.work_plots,
+    work.ROOFLINE: work.roofline_plots,
+    work.WORK: work.work_plots,
     bars.MEMORY: bars.memory_plots,
-    batch_sizes.KIND: batch_sizes.batch_size_plots,
+    work.BATCH_SIZES: work.batch_size_plots,
     bars.WORKERS: bars.worker_plots,
 }
 #: The question that a kind answers.
 QUESTIONS = {
     bars.STEP: "Where does a step go: computing, communication, copies, input, the host, nothing?",
-    roofline.KIND: "What binds each operator, arithmetic or memory? The roofline (Coleman et al., "
+    work.ROOFLINE: "What binds each operator, arithmetic or memory? The roofline (Coleman et al., "
     "Figures 7, 8)",
-    work.KIND: "How fast is the machine used for how much of the time? (Coleman et al., Figures 9 "
+    work.WORK: "How fast is the machine used for how much of the time? (Coleman et al., Figures 9 "
     "to 11)",
     bars.MEMORY: "What is the memory of a step for, at its peak? (Zhu et al., Figure 8)",
-    batch_sizes.KIND: "Up to which batch size does a larger one train more samples a second? (TBD, "
+    work.BATCH_SIZES: "Up to which batch size does a larger one train more samples a second? (TBD, "
     "Figures 4 to 7)",
     bars.WORKERS: "How much of a step do workers communicate? (Coleman et al., Figures 5, 6, "
     "Tables 8, 9)",

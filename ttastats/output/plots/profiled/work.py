@@ -1,4 +1,8 @@
-"""How fast is the machine used for how much of the time? (Coleman et al., Figures 9 to 11)"""
+"""How fast is the machine used: what binds operators, for how long, at which batch size?
+
+Rooflines (Coleman et al., Figures 7, 8), time over achieved FLOP/s (Figures 9 to 11), and
+throughput over batch size (TBD, Figures 4 to 7).
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,118 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from ttastats.base import units
-from ttastats.output.plots import charts
-from ttastats.output.plots.plot import Plot, plots_or_none
+from ttastats.output.plots import axes, charts
+from ttastats.output.plots.plot import Plot, plots_or_none, refuse_if
 from ttastats.output.plots.profiled import shared
 from ttastats.output.plots.profiled.shared import Profiles
 from ttastats.traces import answers, categories
 
-KIND = "work"
+ROOFLINE, WORK, BATCH_SIZES = "roofline", "work", "batch-sizes"
+#: Room around the outermost marks of a roofline.
+_ROOM = 1.5
 #: Kinds of work that move bytes and compute little: what would be left without them?
 _LEFT_OUT = (categories.BATCH_NORM, categories.NORM, categories.ACTIVATION)
 _REMOVED = (
     "A kind of work is removed by subtracting the time of its operators, not by a new measurement."
 )
+#: Of each plot: the column, its title, what its axis says and how, and what the column is.
+_DRAWN = (
+    ("samples_per_second", "Throughput", "samples per second", "~s", ""),
+    ("utilization", "Share of the peak", "share of peak FLOP/s", ".0%",
+     "FLOP/s of a step divided by the measured peak of a matrix multiplication."),
+    ("cpu_utilization", "Utilization of the cores", "utilization of the cores", ".0%",
+     "CPU time of a step divided by its wall-clock time and the number of cores."),
+)  # fmt: skip
+
+
+def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
+    """Return one roofline plot of all profiles."""
+    every = shared.operators_with_flops(profiles, "intensity", "bytes", "flops")
+    known = every.filter(pl.col("intensity").is_not_null())
+    # An operator that took no time has no place.
+    points = pl.concat([known, _whole_steps(profiles, every)]).filter(
+        pl.col("intensity").is_finite(), pl.col("flops_per_second").is_finite()
+    )
+    refuse_if(points.is_empty(), "bytes of operators are not known")
+    roofs = _roof_lines(profiles, points)
+    without = float(every.filter(pl.col("intensity").is_null())["seconds"].sum())
+    without /= float(every["seconds"].sum())
+    caption = (
+        "Each mark is an operator; its area is its share of the time. Hollow marks are whole "
+        "steps, including waits.",
+        "Lines are the measured peaks of copying and of matrix multiplication."
+        if roofs.height
+        else "Peaks are not known for these traces.",
+        "Bytes are those of inputs and outputs, ignoring caches, so the true intensity may lie "
+        "further left.",
+        f"Operators without FLOPs ({units.percent(without)} of the time) are included in the "
+        "steps only.",
+    )
+    both = pl.concat([points.select(roofs.columns), roofs])
+    across, up = ((low / _ROOM, high * _ROOM) for low, high in _axis_ranges(both))
+    color, shape, _ = charts.series_channels(list(profiles), "profile")
+    scale = {"type": "log", "nice": False}
+    intensities = {"grid": False, "format": "~g", "values": axes.round_ticks(*across)}
+    label = shared.rate_expression("datum.value", "")
+    rates = {"labelExpr": label, "values": axes.round_ticks(*up)}
+    titles = "FLOPs per byte, at least (log scale)", "achieved FLOP/s (log scale)"
+    places = {
+        "x": charts.position("intensity", titles[0], scale | {"domain": across}, intensities),
+        "y": charts.position("flops_per_second", titles[1], scale | {"domain": up}, rates),
+        "color": color,
+    }
+    tooltip = [
+        "profile:N", "operator:N", ("category:N", "kind of work"), ("share:Q", "share", ".1%"),
+        ("flops_per_second:Q", "FLOP/s", ".3s"), ("intensity:Q", "FLOPs per byte", ".3~r"),
+    ]  # fmt: skip
+    areas = {"domain": [0, 1], "range": [12, 500]}
+    size = charts.field("share:Q", scale=areas, legend=None)
+    base = charts.table_view("operators").encode(**places, tooltip=tooltip)
+    whole = "datum.operator == 'the whole step'"
+    marks = base.where(f"!({whole})").encode(shape=shape, size=size)
+    steps = base.where(whole).mark("point", shape="diamond", size=90, strokeWidth=2, filled=False)
+    roof = charts.table_view("roof").mark("line", strokeWidth=1.2).encode(**places)
+    chart = (roof, marks.mark("point", filled=True, opacity=0.75), steps)
+    title, data = (
+        "Roofline of operators",
+        {"operators": points.drop("bytes", "flops"), "roof": roofs},
+    )
+    return (shared.make_plot(ROOFLINE, profiles, title, caption, chart, data, height=260.0),)
+
+
+def _axis_ranges(points: pl.DataFrame) -> list[tuple[float, float]]:
+    """Return the lowest and the highest value of both axes."""
+    columns = (points[name] for name in ("intensity", "flops_per_second"))
+    return [(float(x.min()), float(x.max())) for x in columns]  # type: ignore[arg-type]
+
+
+def _whole_steps(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
+    """Return each step as a single operator, with all its waiting."""
+    steps = {name: answers.mean_of_known(answers.step_table(rows)["step_seconds"])
+             for name, rows in profiles.items()}  # fmt: skip
+    known = pl.col("profile").replace_strict(steps, return_dtype=pl.Float64)
+    sums = (
+        every.group_by("profile", maintain_order=True)
+        .agg(pl.col("calls", "seconds", "flops", "bytes").sum())
+        .with_columns(seconds=pl.coalesce(known, "seconds"))
+    )
+    whole = {"operator": pl.lit("the whole step"), "category": pl.lit(""), "share": pl.lit(1.0)}
+    flops = pl.col("flops")
+    rates = {"intensity": flops / pl.col("bytes"), "flops_per_second": flops / pl.col("seconds")}
+    return sums.with_columns(**whole, **rates).select(every.columns).cast(every.schema)
+
+
+def _roof_lines(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
+    """Return the corners of the roof of each profile."""
+    (low, high), _ = _axis_ranges(points)
+    rows = []
+    for name, (flops, copied) in shared.measured_peaks(profiles).items():
+        if flops and copied:
+            ridge = flops / copied
+            corners = (min(low, ridge / 2), ridge, max(high, ridge * 2))
+            rows += [(name, x, min(flops, copied * x)) for x in corners]
+    schema = {"profile": pl.String, "intensity": pl.Float64, "flops_per_second": pl.Float64}
+    return pl.DataFrame(rows, schema, orient="row")
 
 
 def work_plots(profiles: Profiles) -> tuple[Plot, ...]:
@@ -120,4 +224,53 @@ def _work_plot(
         if peaks.height:
             caption = (*caption, "Dotted: the measured peak of a matrix multiplication.")
     title = f"Share of time over {title}"
-    return shared.make_plot(KIND, profiles, title, caption, layers, data, height=220.0)
+    return shared.make_plot(WORK, profiles, title, caption, layers, data, height=220.0)
+
+
+def batch_size_plots(profiles: Profiles) -> tuple[Plot, ...]:
+    """Return plots of throughput, FLOP/s share and core utilization by batch size."""
+    table = _batch_size_table(profiles)
+    large = []
+    for (name,), sizes in table.group_by("profile", maintain_order=True):
+        size = answers.saturation_point(dict(sizes["batch_size", "samples_per_second"].rows()))
+        large.append(f"{name} {'none' if size is None else f'{size:,}'}")
+    rule = f"doubling the batch gives less than {units.percent(answers.GAIN)} more throughput"
+    saturated = f"Large enough (where {rule}): {units.join_names(large)}."
+    color, shape, _ = charts.series_channels(list(profiles), "profile")
+    tooltip = [
+        "profile:N", "batch_size:Q", ("samples_per_second:Q", "samples per second", ",.0f"),
+        ("utilization:Q", "of peak", ".1%"), ("cpu_utilization:Q", "of the cores", ".1%"),
+    ]  # fmt: skip
+    scale, ticks = {"type": "log", "base": 2, "nice": False}, {"grid": False, "format": "~d"}
+    x = charts.position("batch_size", "samples per step (log scale)", scale, ticks)
+    plots = []
+    for column, title, on_axis, form, text in _DRAWN:
+        if table[column].count():
+            y = charts.field(f"{column}:Q", title=on_axis, axis={"format": form, "tickCount": 5})
+            base = charts.table_view("batch sizes").encode(x=x, y=y, color=color)
+            points = base.encode(shape=shape, tooltip=tooltip).points(40)
+            plot = shared.make_plot(
+                BATCH_SIZES, profiles, f"{title} over batch size", (text or saturated,),
+                (base.mark("line", strokeWidth=1.5), points), {"batch sizes": table}, height=200.0,
+            )  # fmt: skip
+            plots.append(plot)
+    return tuple(plots)
+
+
+def _batch_size_table(profiles: Profiles) -> pl.DataFrame:
+    """Return one row for each profile and batch size."""
+    how = "Measure it with `ttastats profile digits --batch-sizes auto -o prof.parquet`."
+    rates = shared.measure_values(profiles, "batch_samples_per_second", how)
+    for measure in ("batch_step_flops", "batch_cpu_utilization"):
+        more = shared.measure_values(profiles, measure)
+        rates = rates.join(more, on=["profile", "of"], how="left")
+    peaks = {name: top for name, (top, _) in shared.measured_peaks(profiles).items()}
+    peak = pl.col("profile").replace_strict(peaks, return_dtype=pl.Float64)
+    size, rate = pl.col("of").cast(pl.Int64), pl.col("batch_samples_per_second")
+    return rates.select(
+        "profile",
+        batch_size=size,
+        samples_per_second=rate,
+        utilization=pl.col("batch_step_flops") / size * rate / peak,
+        cpu_utilization="batch_cpu_utilization",
+    ).sort("profile", "batch_size")
