@@ -50,17 +50,14 @@ def test_a_comparison_names_its_estimand_in_title_verdict_and_table() -> None:
 
 
 def test_a_summary_names_the_best_mean_and_who_has_no_value() -> None:
-    entries = pl.concat([side(A, entry="one"), side(LOWER, entry="two"), short()])
+    short = logs([curve(5.0, 4.0, entry="one")])
+    entries = pl.concat([side(A, entry="one"), side(LOWER, entry="two"), short])
     text = page(entries, at="step=300")
     assert "<title>val_loss at step 300: " in text
     said = words(text)
     assert "two has the best mean val_loss at step 300 3.2610 (SD 0.0016, 5 runs)." in said
     assert "The next, one: 3.2810 (SD 0.0016, 5 runs, 1 without a value)." in said
     assert "11 runs, 10 with a value, 1 without" in said
-
-
-def short() -> pl.DataFrame:
-    return logs([curve(5.0, 4.0, entry="one")])
 
 
 def test_the_options_of_the_command(tmp_path: Any) -> None:

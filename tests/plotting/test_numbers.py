@@ -1,8 +1,8 @@
-"""The numbers behind the marks are those that the commands print."""
+"""What is drawn of odd runs, what is refused, and which systems are compared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -12,34 +12,11 @@ import vl_convert
 from tests.plotting import made
 from ttastats import api
 from ttastats.output.plots.plot import NothingToDrawError, Plot
-from ttastats.stats.means import mean_interval
 
 
 def the(kind: str, *sources: pl.DataFrame, **how: Any) -> Plot:
     (plot,) = api.plot(kind, *sources, **how)
     return plot
-
-
-def table(plot: Plot, starts: str) -> pl.DataFrame:
-    return next(frame for name, frame in plot.data.items() if name.startswith(starts))
-
-
-def by_entry(rows: tuple[Mapping[str, Any], ...]) -> dict[str, Mapping[str, Any]]:
-    return {row["entry"]: row for row in rows}
-
-
-def test_means_are_those_of_the_summary_and_intervals_are_t_intervals() -> None:
-    source = made.two_entries()
-    means = table(the("tta", source), "mean TTA")
-    summary = by_entry(api.summary(source).rows)
-    assert means["entry"].to_list() == ["lab/fast", "lab/slow"]  # fastest first
-    for row in means.iter_rows(named=True):
-        told = summary[row["entry"]]
-        assert row["mean"] == told["tta_mean_seconds"]
-        assert (row["reached_runs"], row["n"]) == (told["reached"], told["n"])
-    mean = mean_interval([seconds for seconds, _ in made.FAST])
-    assert means.row(0, named=True)["low"] == mean.low
-    assert means.row(0, named=True)["high"] == mean.high
 
 
 def test_a_run_against_one_like_it_is_a_plot_of_finite_size() -> None:
