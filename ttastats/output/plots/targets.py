@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ttastats.answers import targets as targets_report
 from ttastats.base.errors import TtastatsError
+from ttastats.outcomes.axis import Axis
 from ttastats.output.plots import axes, charts, theme
 from ttastats.output.plots.material import MOST_RUNS, Material, Panel, side_labels
 from ttastats.output.plots.plot import NothingToDrawError, Plot, refuse_if
@@ -41,12 +42,35 @@ def target_plots(material: Material) -> tuple[Plot, ...]:
     wide = [part for part in parts if part["target"].n_unique() > 1]
     refuse_if(not wide, "no benchmark has two targets to evaluate")
     labels = side_labels(material.sides)
-    draw = _speedup_plot if material.compares else _time_plot
-    return tuple(draw(part, suited[part["benchmark"][0]], labels) for part in wide)
+    return tuple(_target_plot(part, suited[part["benchmark"][0]], labels) for part in wide)
 
 
-def _speedup_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
-    of = panel.axis
+def _target_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
+    metric = rows["metric"][0].replace("_", " ")
+    # As in `quality.Curves.y`, the name of a metric is the title of an axis, not of a field.
+    axis = {"title": f"quality target ({metric})", "grid": False, "tickCount": 8}
+    x = charts.position("target", "quality target", {"zero": False, "padding": 12}, axis)
+    name, of = f"targets: {panel.name}", panel.axis
+    draw = _speedup_chart if len(labels) > 1 else _time_chart
+    what, text, shown, layers = draw(rows, of, labels, name, x)
+    ends = "TTA here is" if of.is_time else f"{charts.sentence_case(of.to_target)} here end at"
+    official = rows.filter("official")["target"].to_list()
+    caption = (
+        panel.counts_text,
+        f"{text} {ends} the first evaluation that meets the target.",
+        f"The dotted line is the official target, {official[0]:g}." if official else "",
+    )
+    title = f"{charts.sentence_case(what)} other quality targets: {panel.title}"
+    return charts.make_plot(KIND, panel, title, caption, layers, {name: shown}, height=190.0)
+
+
+#: What begins the title, the caption, the table, and the layers.
+_Chart = tuple[str, str, pl.DataFrame, charts.Drawn]
+
+
+def _speedup_chart(
+    rows: pl.DataFrame, of: Axis, labels: Sequence[str], name: str, x: charts.Channel
+) -> _Chart:
     ratio = "speedup A/B" if of.is_time else of.ratio
     looks = {
         f"B {of.less}": (theme.COLOURS[2], "triangle-up"),
@@ -78,12 +102,12 @@ def _speedup_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Pl
     ends = ("speedup_low", "speedup_high")
     limits = [end for name in ends for end in shown[name]]
     y = charts.ratio_position("speedup", ratio, shown["speedup"].drop_nulls(), limits)
-    data = charts.table_view(_name(panel), "datum.speedup != null")
-    base = data.encode(x=_target_channel(rows), y=y)
+    data = charts.table_view(name, "datum.speedup != null")
+    base = data.encode(x=x, y=y)
     marks = base.encode(color=color, tooltip=tooltip)
     layers = (
         data.reference("y", ratio),
-        _official_target_layer(data, rows),
+        data.where("datum.official").mark("rule", style="target").encode(x=x),
         base.mark("line", strokeWidth=1, strokeOpacity=0.8).encode(color={"value": theme.GREY}),
         marks.interval("y", ends, ratio, strokeWidth=1.5),
         marks.encode(shape=shape).points(55),
@@ -92,11 +116,12 @@ def _speedup_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Pl
         f"{labels[0]}, {labels[1]}. {charts.sentence_case(ratio)} in {of.expected} to each target, "
         f"with a 95% interval per target; above 1, B {of.does(of.better)}."
     )
-    return _target_plot(rows, panel, f"{of.ratio} at", text, shown, layers)
+    return f"{of.ratio} at", text, shown, layers
 
 
-def _time_plot(rows: pl.DataFrame, panel: Panel, _: Sequence[str]) -> Plot:
-    of = panel.axis
+def _time_chart(
+    rows: pl.DataFrame, of: Axis, _: Sequence[str], name: str, x: charts.Channel
+) -> _Chart:
     shown = rows.select(
         "benchmark", "target", "official", ert_seconds="ert_a_seconds", n="n_a",
         reached="reached_a", fraction=pl.format("{}/{}", "reached_a", "n_a"),
@@ -104,16 +129,16 @@ def _time_plot(rows: pl.DataFrame, panel: Panel, _: Sequence[str]) -> Plot:
     times = shown["ert_seconds"].drop_nulls()
     axis = axes.amount_axis(times.filter(times.is_finite()), of, of.expected)
     data = charts.table_view(
-        _name(panel),
+        name,
         "datum.ert_seconds != null",
         at=axis.field_expression("ert_seconds"),
         said=axes.amount_expression("datum.ert_seconds", of),
     )
-    base = data.encode(x=_target_channel(rows), y=axis.y())
+    base = data.encode(x=x, y=axis.y())
     blue = base.encode(color=charts.BLUE)
     tooltip = [("target:Q", "", ".5~g"), ("said:N", of.expected), ("fraction:N", "reached")]
     layers = (
-        _official_target_layer(data, rows),
+        data.where("datum.official").mark("rule", style="target").encode(x=x),
         blue.mark("line", strokeWidth=1.5),
         blue.encode(tooltip=tooltip).points(45),
         base.where("datum.reached < datum.n").labels("fraction", dy=-10),
@@ -123,37 +148,4 @@ def _time_plot(rows: pl.DataFrame, panel: Panel, _: Sequence[str]) -> Plot:
         f"counts with all its {of.noun}. Numbers are the runs that reached the target, where some "
         "did not."
     )
-    return _target_plot(rows, panel, f"{of.expected} to", text, shown, layers)
-
-
-def _name(panel: Panel) -> str:
-    return f"targets: {panel.name}"
-
-
-def _target_channel(rows: pl.DataFrame) -> charts.Channel:
-    metric = rows["metric"][0].replace("_", " ")
-    # As in `quality.Curves.y`, the name of a metric is the title of an axis, not of a field.
-    axis = {"title": f"quality target ({metric})", "grid": False, "tickCount": 8}
-    return charts.position("target", "quality target", {"zero": False, "padding": 12}, axis)
-
-
-def _official_target_layer(data: charts.View, rows: pl.DataFrame) -> charts.View:
-    rule = data.where("datum.official").mark("rule", style="target")
-    return rule.encode(x=_target_channel(rows))
-
-
-def _target_plot(
-    rows: pl.DataFrame, panel: Panel, what: str, text: str, shown: pl.DataFrame,
-    layers: charts.Drawn,
-) -> Plot:  # fmt: skip
-    """Return a plot of what is shown at other quality targets, with the official one."""
-    of, official = panel.axis, rows.filter("official")["target"].to_list()
-    ends = "TTA here is" if of.is_time else f"{charts.sentence_case(of.to_target)} here end at"
-    caption = (
-        panel.counts_text,
-        f"{text} {ends} the first evaluation that meets the target.",
-        f"The dotted line is the official target, {official[0]:g}." if official else "",
-    )
-    title = f"{charts.sentence_case(what)} other quality targets: {panel.title}"
-    data = {_name(panel): shown}
-    return charts.make_plot(KIND, panel, title, caption, layers, data, height=190.0)
+    return f"{of.expected} to", text, shown, layers

@@ -52,7 +52,12 @@ def _tta_plot(panel: Panel, level: str) -> Plot | None:
     timed = every.filter(pl.col("observed_seconds") > 0)
     if timed.is_empty():
         return None
-    dots, thinned = _thin_runs(timed)
+    dots, thinned = timed, ""
+    if timed.height > MOST_RUNS:
+        most = max(5, MOST_RUNS // timed["order"].n_unique())
+        ordered = timed.sort("order", "reached", "observed_seconds")
+        dots = ordered.filter(evenly_spaced(most, ["order", "reached"]))
+        thinned = f"{dots.height:,} of {timed.height:,} dots are drawn, evenly spaced by rank."
     dots = dots.with_columns(offset=_dot_offsets(dots))
     rows = [(order, *structs.astuple(series)) for order, series in enumerate(panel.series)]
     means = panel.with_owners(pl.DataFrame(rows, _MEANS, orient="row").drop_nulls("mean")).select(
@@ -115,16 +120,6 @@ def _size_headings(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
     place, named = pl.col("place").min().over("size") - 0.5, pl.Series(names, dtype=pl.String)
     headings = panel.with_owners(ordered.select("order", place=place, series=named))
     return headings.select("order", "place", "benchmark", "series", "system", "entry"), places
-
-
-def _thin_runs(timed: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Return evenly spaced runs of each series if there are too many, and a text on that."""
-    if timed.height <= MOST_RUNS:
-        return timed, ""
-    most = max(5, MOST_RUNS // timed["order"].n_unique())
-    ordered = timed.sort("order", "reached", "observed_seconds")
-    drawn = ordered.filter(evenly_spaced(most, ["order", "reached"]))
-    return drawn, f"{drawn.height:,} of {timed.height:,} dots are drawn, evenly spaced by rank."
 
 
 def _dot_offsets(dots: pl.DataFrame) -> pl.Series:
