@@ -252,7 +252,8 @@ def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
     try:
         number = float(str(price).removeprefix("$"))
     except ValueError:
-        columns.check([str(price)], schema.RUN_NAMES, option="--price")
+        if price not in schema.RUN_NAMES:
+            raise columns.unknown(str(price), schema.RUN_NAMES, "--price") from None
         text = not runs.schema[str(price)].is_numeric()
         raise_if(text, f"column {price} is not numeric", "--price", "Use a numeric column.")
         return pl.col(str(price)).cast(pl.Float64).alias(PRICE)

@@ -72,10 +72,3 @@ def unknown(name: str, known: Iterable[str], where: str) -> TtastatsError:
     return TtastatsError(
         f"unknown column {name!r}", where=where, remedy=suggestion(name, known, "Columns")
     )
-
-
-def check(names: Sequence[str], known: Sequence[str], *, option: str) -> None:
-    """Raise an error for names that are no columns."""
-    for name in names:
-        if name not in known:
-            raise unknown(name, known, option)

@@ -10,6 +10,7 @@ judged in the order of its evaluations: such a run reaches its target at no know
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -387,10 +388,8 @@ def _run_results(checkpoints: pl.DataFrame) -> pl.DataFrame:
     for unit, interval in PROGRESS:
         logged = rows[_LOGGED[unit]]
         if not logged.count():
-            nothing = pl.lit(None, logged.dtype)
-            columns |= {
-                f"{end}_{name}": nothing for end in ("met", "end") for name in (unit, interval)
-            }
+            names = product(("met", "end"), (unit, interval))
+            columns |= {f"{end}_{name}": pl.lit(None, logged.dtype) for end, name in names}
             continue
         amounts = logged.cast(pl.Float64).to_numpy()  # unknown: NaN
         at_target = logged.gather(met).cast(pl.Float64).to_numpy()
@@ -398,8 +397,9 @@ def _run_results(checkpoints: pl.DataFrame) -> pl.DataFrame:
         until_end = np.fmax.reduceat(np.where(trained, amounts, np.nan), starts)
         ends = {"met": at_target, "end": np.fmax(until_end, at_target)}
         for end, reached in ends.items():
-            # Of the evaluations before and after a place. The smallest gap anywhere would promise
-            # too much: an extra one at the start makes the epochs to target no better known.
+            # The larger of the gaps to the evaluations before and after a place. The smallest gap
+            # anywhere would promise too much: an extra one at the start makes the epochs to target
+            # no better known.
             gaps = amounts - reached[of_run]
             before, after = np.where(gaps < 0, -gaps, np.nan), np.where(gaps > 0, gaps, np.nan)
             gaps = np.fmax(np.fmin.reduceat(before, starts), np.fmin.reduceat(after, starts))

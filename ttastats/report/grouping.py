@@ -213,7 +213,7 @@ def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[Note]:
         for name in ("waiting_seconds", "cpu_seconds_all_workers")
     )
     waited, cpu = (float(total.cast(pl.Float64, strict=False).sum()) for total in totals)
-    if waited > 0.1 * cpu:  # from that on, runs of one's own are called contended
+    if waited > 0.1 * cpu:  # a tenth of the CPU time
         yield note("contended", waited=waited, cpu=cpu)
 
 
