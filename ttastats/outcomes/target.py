@@ -230,20 +230,20 @@ def expect_metric(
     logged = _logged_metrics(rows, pl.col("metric").is_not_null() if of_training else None)
     if any(metric == known.name for known in logged):
         return
-    error = _unknown_metric_error(metric, logged, option)
+    more = ""
     if of_training and rows.filter(pl.col("eval_index") < 0).head(1).collect().is_empty():
-        more = "To keep training metrics, use `ttastats ingest --metrics all`."
-        raise TtastatsError(error.what, where=error.where, remedy=f"{error.remedy}\n  {more}")
-    raise error
+        more = "\n  To keep training metrics, use `ttastats ingest --metrics all`."
+    raise _unknown_metric_error(metric, logged, option, more)
 
 
-def _unknown_metric_error(metric: str, logged: Sequence[_Metric], where: str) -> TtastatsError:
+def _unknown_metric_error(
+    metric: str, logged: Sequence[_Metric], where: str, more: str = ""
+) -> TtastatsError:
     close = nearest_names(metric, dict.fromkeys(known.name for known in logged))
     first = f"Nearest: {', '.join(close)}. " if close else ""
     known = f"Metrics: {_metrics_text(logged)}." if logged else "No run was evaluated."
-    return TtastatsError(
-        f"no benchmark logs the metric {metric!r}", where=where, remedy=first + known
-    )
+    what = f"no benchmark logs the metric {metric!r}"
+    return TtastatsError(what, where=where, remedy=f"{first}{known}{more}")
 
 
 def _metrics_text(logged: Sequence[_Metric]) -> str:

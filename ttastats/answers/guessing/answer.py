@@ -100,18 +100,17 @@ class Guessed(Struct, frozen=True):
         yield f"ttastats ingest {path}{named}"
         table = shlex.quote(escape_invisible(str(default_output([self.path]))))
         kind = max(self.kinds, key=lambda kind: (len(kind.entries) > 1, len(kind.files)))
+        target = _common_target(kind)
+        # Several benchmarks have no target in common; runs without a time answer for their ends.
+        question = target if kind.heads["benchmark"].n_unique() <= 1 else ""
+        if not kind.timed or not (question or kind.heads["judged"].any()):
+            question = " --at-end"
         if len(entries := kind.entries) > 1:
             a, b = (shlex.quote(f"entry={escape_invisible(name)}") for name in entries[:2])
-            yield f"ttastats compare {table} --a {a} --b {b}{_question_for(kind)}"
+            yield f"ttastats compare {table} --a {a} --b {b}{question}"
         else:
-            yield f"ttastats summary {table}{_common_target(kind)}"
-            yield f"ttastats compare {table} OTHER.parquet{_question_for(kind)}  # of another setup"
-
-
-def _question_for(kind: Kind) -> str:
-    """Return the option for the question that the runs can answer, by target or at the end."""
-    target = _common_target(kind) if kind.heads["benchmark"].n_unique() <= 1 else ""
-    return target if kind.timed and (target or kind.heads["judged"].any()) else " --at-end"
+            yield f"ttastats summary {table}{target}"
+            yield f"ttastats compare {table} OTHER.parquet{question}  # of another setup"
 
 
 def _common_target(kind: Kind) -> str:

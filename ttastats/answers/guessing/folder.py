@@ -124,7 +124,7 @@ def _sort_files(
 ) -> tuple[dict[tuple[str, ...], list[File]], dict[str, list[str]]]:
     """Return the files by kind, and the names of those that are left out, by reason."""
     classified, left = list[File](), defaultdict[str, list[str]](list)
-    seen = kinds.Seen()
+    seen = kinds.Seen(list)
     for file in files:
         try:
             classified.append(_classify(file, reading, seen))
@@ -187,7 +187,7 @@ def _classify(file: File, reading: Reading, seen: kinds.Seen) -> File:
     else:
         # The name of the folder that is looked at may say what is in it, such as losses.
         above = file.place.parts[: -len(PurePosixPath(file.below).parts)]
-        sketch = seen.sketch(head, f"{above[-1] if above else ''}/{file.below}")
+        sketch = kinds.sketch_like(seen, head, f"{above[-1] if above else ''}/{file.below}")
     return replace(file, kind=sketch.same, sketch=sketch)
 
 

@@ -38,28 +38,26 @@ class Sketch(Struct, frozen=True):
     is_summary: bool = False
 
 
-class Seen:
-    """What files were like so far, so that the next ones are not looked at closely."""
+#: The sketches of files so far, by their extension, depth and header.
+Seen = defaultdict[tuple[str, int, bytes], list[Sketch]]
 
-    def __init__(self) -> None:
-        self._alike: dict[tuple[str, int, bytes], list[Sketch]] = defaultdict(list)
 
-    def sketch(self, head: bytes, path: str) -> Sketch:
-        """Return what a file seems to be."""
-        _expect_text(head, path)
-        place = (path.rpartition(".")[2], path.count("/"))
-        alike = self._alike[(*place, head.partition(b"\n")[0])], self._alike[(*place, b"")]
-        text = _whole_lines(head).decode("utf-8", "replace")
-        for known in alike:
-            # A text has the lines of those before, and a table their header.
-            patterns = known[-1].proposal.keys.get("line", ()) if known else ()
-            like = all(re.search(pattern, text, re.MULTILINE) for pattern in patterns)
-            if len(known) >= _CLOSELY and like:
-                return max(known[-_CLOSELY:], key=lambda sketch: sketch.rows)
-        sketch = sketched(head, path)
-        if not _is_json(head):
-            alike[sketch.title == "text"].append(sketch)
-        return sketch
+def sketch_like(seen: Seen, head: bytes, path: str) -> Sketch:
+    """Return what a file seems to be; where many like it were seen, it is not looked at closely."""
+    _expect_text(head, path)
+    place = (path.rpartition(".")[2], path.count("/"))
+    alike = seen[(*place, head.partition(b"\n")[0])], seen[(*place, b"")]
+    text = _whole_lines(head).decode("utf-8", "replace")
+    for known in alike:
+        # A text has the lines of those before, and a table their header.
+        patterns = known[-1].proposal.keys.get("line", ()) if known else ()
+        like = all(re.search(pattern, text, re.MULTILINE) for pattern in patterns)
+        if len(known) >= _CLOSELY and like:
+            return max(known[-_CLOSELY:], key=lambda sketch: sketch.rows)
+    sketch = sketched(head, path)
+    if not _is_json(head):
+        alike[sketch.title == "text"].append(sketch)
+    return sketch
 
 
 def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
