@@ -9,7 +9,7 @@ import shutil
 import tarfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -25,7 +25,7 @@ from tests.accepted import Case, cases
 from tests.conftest import ROOT
 from tests.made_stores import scalar
 from tests.test_cli import run as cli_run
-from tests.test_wild import KINDS, differences, order_of, read_runs, seen, told
+from tests.test_wild import TARGET, compared, read_runs, without_target
 from ttastats.answers.guessing import kinds, layout, lines
 from ttastats.answers.guessing.proposal import NoLogError
 from ttastats.base.errors import TtastatsError
@@ -400,15 +400,31 @@ def test_lines_that_an_attacker_wrote_take_no_time() -> None:
 # ------------------------------------------------------------------------------- real logs
 
 
+#: Runs of each kind of public logs, and none twice, as by a summary beside logs.
+RUNS = {
+    "algoperf": 41, "autoresearch": 13, "deepspeed": 6, "deit-jsonl": 2, "detectron2": 1,
+    "keras-csv": 2, "lightning-csv": 22, "llmc": 1, "megatron": 2, "mmdet-json": 1,
+    "modded-nanogpt": 46, "nanochat": 20, "nanogpt-stdout": 3, "parameter-golf": 3,
+    "rl-seeds": 72, "torchtitan": 5, "wandb-export": 64, "yolo-csv": 4,
+}  # fmt: skip
+
+
+def without_named_target(truth: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a truth without the target itself, which a proposed block does not name."""
+    judged = TARGET & (truth.keys() - {"target"})
+    return without_target(truth) | {name: truth[name] for name in judged}
+
+
 @pytest.mark.real
 def test_blocks_that_are_guessed_read_real_logs_as_an_independent_reader_does(
     wild: Path, tmp_path: Path
 ) -> None:
-    setups = [one for one in json.loads((wild / "truth.json").read_text()) if one["kind"] in KINDS]
+    truth = json.loads((wild / "truth.json").read_text())
+    setups = [setup for setup in truth if setup["kind"] in RUNS]
     wrong: list[str] = []
     numbers: dict[str, int] = {}
     logs, table = tmp_path / "wild", tmp_path / "x.parquet"
-    for kind in KINDS:  # of AlgoPerf's three studies, which are alike, one
+    for kind in RUNS:  # of AlgoPerf's three studies, which are alike, one
         shutil.copytree(wild / kind, logs / kind, ignore=shutil.ignore_patterns("study_[12]"))
         config = tta.guess(logs / kind).config
         # Time of a step back, a person says that an epoch begins there.
@@ -418,22 +434,14 @@ def test_blocks_that_are_guessed_read_real_logs_as_an_independent_reader_does(
         numbers[kind] = account.runs
         runs = read_runs(pl.read_parquet(table), logs)
         table.unlink()
-        taken: dict[tuple[str, str], int] = {}
-        truths = (run for one in setups if one["kind"] == kind for run in one["runs"])
-        for truth in (run for run in truths if (logs / run["file"]).exists()):
-            key = (truth["file"], truth["metric"])
-            position = order_of(truth, key, runs, taken)
-            if position is None:
-                wrong.append(f"{kind} {truth['run']}: not read")
-                continue
-            known = {name: value for name, value in seen(truth).items() if name != "target"}
-            read = {**told(runs[key][position], truth), "target": None}
-            wrong += [f"{kind} {truth['run']}: {one}" for one in differences(read, known)]
+        of_kind = [
+            {"runs": [run for run in setup["runs"] if (logs / run["file"]).exists()]}
+            for setup in setups
+            if setup["kind"] == kind
+        ]
+        number, differing = compared(of_kind, runs, without_named_target)
+        wrong += differing
+        assert number == sum(len(setup["runs"]) for setup in of_kind)
     assert wrong == []
-    assert numbers == {  # and none twice, as by a summary beside logs
-        "algoperf": 41, "autoresearch": 13, "deepspeed": 6, "deit-jsonl": 2, "detectron2": 1,
-        "keras-csv": 2, "lightning-csv": 22, "llmc": 1, "megatron": 2, "mmdet-json": 1,
-        "modded-nanogpt": 46, "nanochat": 20, "nanogpt-stdout": 3, "parameter-golf": 3,
-        "rl-seeds": 72, "torchtitan": 5, "wandb-export": 64, "yolo-csv": 4,
-    }  # fmt: skip
+    assert numbers == RUNS
     assert len(setups) == 81
