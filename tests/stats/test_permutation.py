@@ -117,3 +117,16 @@ def test_the_number_of_splits_is_known_however_many_they_are() -> None:
     assert permutation.number_of_splits(100_000, 100_000) == 1e300
     assert permutation.number_of_splits(1, 2000) == pytest.approx(2001)
     assert 0 < permutation.smallest_p(10**6, 10**6) < 1e-299
+
+
+def welch(a: list[float], b: list[float]) -> float:
+    scores = np.log([*a, *b])
+    features = np.stack([scores - scores.mean(), (scores - scores.mean()) ** 2])
+    sums, totals = (part.sum(axis=1, keepdims=True) for part in (features[:, : len(a)], features))
+    return float(permutation._difference(sums, totals, len(a), len(b))[0])
+
+
+def test_a_studentised_split_is_welchs_t_and_infinite_without_spread() -> None:
+    a, b = [3.0, 4.0, 3.5], [5.0, 9.0, 4.0, 7.0, 5.5]
+    assert welch(a, b) == pytest.approx(stats.ttest_ind(*map(np.log, (a, b)), equal_var=False)[0])
+    assert [welch([low] * 3, [0.7] * 5) for low in (0.1, 0.2, 0.6)] == [-math.inf] * 3
