@@ -27,7 +27,6 @@ def compare(
     comparing: Comparing,
     profile_a: Sequence[Path] = (),
     profile_b: Sequence[Path] = (),
-    also: Sequence[str] = (),
     block: Sequence[str] = (),
     same: bool = False,
     baseline: str = "",
@@ -60,7 +59,7 @@ def compare(
     raise_if(bool(profile_a) != bool(profile_b), one_side, None, remedy)
     profiles = (profile_a, profile_b) if profile_a else None
     if (of_steps := _profiles_alone(files, profiles)) is not None:
-        refuse_of_runs(parts, comparing, but=("--confidence", "--by"))
+        refuse_of_runs(parts, comparing, but=("--confidence", "--by", "--also"))
         by = ",".join(comparing.get("by", ())) or "work"
         raise_if(
             by not in {"work", "operator"},
@@ -85,7 +84,6 @@ def compare(
     return tta.compare(
         *sides_of,
         view=View(wide, verbose, margin_claims="margin" in comparing, named="labels" in comparing),
-        also=also,
         profiles=profiles,
         block=block,
         same=same,

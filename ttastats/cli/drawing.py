@@ -23,7 +23,6 @@ from ttastats.sides.options import Judged, Options, Sided
 if TYPE_CHECKING:
     from ttastats.output.plots.drawing import Style
     from ttastats.output.plots.plot import Plot
-    from ttastats.sides.question import Source
 
 #: Kinds that draw intervals of the confidence comparing for; others keep to 95 %, and say so.
 _OF_ANY_CONFIDENCE = ("tta", "speedups", "effects")
@@ -39,7 +38,6 @@ def report(
     *,
     parts: Parts,
     comparing: Comparing,
-    also: Sequence[str] = (),
 ) -> None:
     """Write one self-contained HTML page with verdict, numbers and plots.
 
@@ -61,19 +59,16 @@ def report(
         place.expect_page_path(path, map(stores.parse_place, files))
     options, keywords = options_and_keywords(comparing)
     if all(is_profile(stores.parse_place(file)) for file in files):
-        refuse_of_runs(parts, comparing, {"also": also} if also else {})
+        refuse_of_runs(parts, comparing)
         paths = [files] if together else files
         page = tta.profile_page(*paths, output=path, title=title, confidence=options.confidence)
     else:
-        tables: list[Source] = (
-            [list(files)] if together else sources(files, parts, one_will_do=True)
-        )
+        tables = [list(files)] if together else sources(files, parts, one_will_do=True)
         with progress("drawing plots") as on_progress:
             page = tta.html_report(
                 *tables,
                 output=path,
                 title=title,
-                also=also,
                 on_progress=on_progress,
                 command=shlex.join(["ttastats", *sys.argv[1:]]),
                 options=options,

@@ -211,6 +211,7 @@ class Comparing(Sided, Judged, AtBudget, Judging, total=False):
 
     fail_on: str
     require: str
+    also: Sequence[str]
 
 
 SHARED = entries(_SHARED)
