@@ -23,6 +23,7 @@ from ttastats.trainer import BUILT_IN
 
 if TYPE_CHECKING:
     from ttastats.ingestion.given import Read
+    from ttastats.report.answer import Report
 
 #: The commands in the order of the help, each with the module of this folder that has it.
 GROUPS = {
@@ -242,50 +243,52 @@ def _with_flat_options(command_name: str, command: Any) -> Callable[..., None]:
     Options that were not given are left to the defaults of the function that answers.
     """
     if is_typeddict(command):
-        from ttastats.cli.tables import answer
+        from ttastats.cli import tables
 
-        function: Callable[..., Any] = partial(answer, command_name)
+        function: Callable[..., Any] = partial(tables.answer, command_name)
         hints: dict[str, Any] = {"options": command, "output": Output}
     else:
         function = command
         hints = get_type_hints(command, localns={"Report": Any})  # polars costs start-up time
         if hints.pop("return") is not type(None):
             hints["output"] = Output
-    parameters = signature(function).parameters
+    parameters, texts = signature(function).parameters, entries(command.__doc__)
+    groups = {name: get_type_hints(hint) for name, hint in hints.items() if is_typeddict(hint)}
     declared: dict[str, Parameter] = {}
     for name, hint in hints.items():
-        if is_typeddict(hint):
-            of_group = _declare_group(hint)
-            declared |= {n: parameter for n, parameter in of_group.items() if n not in declared}
-        else:
-            declared[name] = declare(name, hint, parameters[name].default, entries(command.__doc__))
+        if name not in groups:
+            declared[name] = declare(name, hint, parameters[name].default, texts)
+            continue
+        for field, parameter in _declare_group(hint).items():
+            declared.setdefault(field, parameter)
     takes_logs = "files" in declared
     if takes_logs:
         declared |= {n: declare(n, bool, False, {}) for n in _OF_LOGS if n not in declared}
 
     def called(**words: Any) -> None:
         given = {n: read(n, word) for n, word in words.items() if word != declared[n].default}
-        arguments = {
-            name: {field: given[field] for field in get_type_hints(hint) if field in given}
-            if is_typeddict(hint)
-            else given[name]
-            for name, hint in hints.items()
-            if is_typeddict(hint) or name in given
-        }
+        arguments = {name: given[name] for name in hints if name in given}
+        for name, fields in groups.items():
+            arguments[name] = {field: given[field] for field in fields if field in given}
         output = arguments.pop("output") if hints.get("output") is Output else None
         reading = {name: given[name] for name in _OF_LOGS if name in given.keys() - hints.keys()}
         with _reading_logs(**reading) if takes_logs else nullcontext():
-            answered = function(**arguments)
+            answer = function(**arguments)
             if output is not None:
-                report, code = answered if isinstance(answered, tuple) else (answered, 0)
-                show(report, **output)
-                if report.gate is not None and not report.gate.passed:
-                    code = 3
-                if code:
-                    raise typer.Exit(code)
+                _print_answer(answer, output)
 
     called.__signature__ = Signature(list(declared.values()))  # type: ignore[attr-defined]
     return called
+
+
+def _print_answer(answer: Report | tuple[Report, int], output: Output) -> None:
+    """Print a report, which may stand before an exit code, and exit with that if it is not 0."""
+    report, code = answer if isinstance(answer, tuple) else (answer, 0)
+    show(report, **output)
+    if report.gate is not None and not report.gate.passed:
+        code = 3
+    if code:
+        raise typer.Exit(code)
 
 
 def _declare_group(group: Any) -> dict[str, Parameter]:
