@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
+import numpy as np
+
 
 def varint(value: int) -> bytes:
     value &= 2**64 - 1
@@ -156,40 +158,31 @@ def mlflow_database(
     params: Sequence[tuple[str, ...]],
 ) -> bytes:
     """Return a database with the columns that are read, and small pages."""
+    columns = ("run_uuid", "name", "status", "start_time", "end_time", "lifecycle_stage")
+    rows = [[run.get(column) for column in columns] for run in runs]
+    tags = [("mlflow.runName", run["name"], run["run_uuid"]) for run in runs]
     with closing(sqlite3.connect(":memory:")) as connection:
-        _fill(connection, runs, metrics, params)
+        connection.executescript(_TABLES)
+        connection.executemany("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, 1)", rows)
+        connection.executemany("INSERT INTO tags VALUES (?, ?, ?)", tags)
+        connection.executemany("INSERT INTO metrics VALUES (?, ?, ?, ?, ?, ?)", metrics)
+        connection.executemany("INSERT INTO params VALUES (?, ?, ?)", params)
+        connection.commit()
         return connection.serialize()
 
 
-def _fill(
-    connection: sqlite3.Connection,
-    runs: Sequence[Mapping[str, Any]],
-    metrics: Sequence[tuple[Any, ...]],
-    params: Sequence[tuple[str, ...]],
-) -> None:
-    connection.executescript(
-        """
-        PRAGMA page_size = 512;
-        CREATE TABLE experiments (experiment_id INTEGER, name TEXT, lifecycle_stage TEXT);
-        CREATE TABLE runs (run_uuid TEXT, name TEXT, status TEXT, start_time BIGINT,
-            end_time BIGINT, lifecycle_stage TEXT, experiment_id INTEGER);
-        CREATE TABLE metrics (key TEXT, value FLOAT, timestamp BIGINT, step BIGINT,
-            is_nan BOOLEAN, run_uuid TEXT);
-        CREATE TABLE latest_metrics (key TEXT);
-        CREATE TABLE params (key TEXT, value TEXT, run_uuid TEXT);
-        CREATE TABLE tags (key TEXT, value TEXT, run_uuid TEXT);
-        INSERT INTO experiments VALUES (0, 'Default', 'active'), (1, 'digits', 'active');
-        """
-    )
-    columns = ("run_uuid", "name", "status", "start_time", "end_time", "lifecycle_stage")
-    for run in runs:
-        row = [run.get(column) for column in columns]
-        connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, 1)", row)
-        tag = ("mlflow.runName", run["name"], run["run_uuid"])
-        connection.execute("INSERT INTO tags VALUES (?, ?, ?)", tag)
-    connection.executemany("INSERT INTO metrics VALUES (?, ?, ?, ?, ?, ?)", metrics)
-    connection.executemany("INSERT INTO params VALUES (?, ?, ?)", params)
-    connection.commit()
+_TABLES = """
+PRAGMA page_size = 512;
+CREATE TABLE experiments (experiment_id INTEGER, name TEXT, lifecycle_stage TEXT);
+CREATE TABLE runs (run_uuid TEXT, name TEXT, status TEXT, start_time BIGINT,
+    end_time BIGINT, lifecycle_stage TEXT, experiment_id INTEGER);
+CREATE TABLE metrics (key TEXT, value FLOAT, timestamp BIGINT, step BIGINT,
+    is_nan BOOLEAN, run_uuid TEXT);
+CREATE TABLE latest_metrics (key TEXT);
+CREATE TABLE params (key TEXT, value TEXT, run_uuid TEXT);
+CREATE TABLE tags (key TEXT, value TEXT, run_uuid TEXT);
+INSERT INTO experiments VALUES (0, 'Default', 'active'), (1, 'digits', 'active');
+"""
 
 
 # --------------------------------------------------------------------------- arrays of episodes
@@ -200,17 +193,6 @@ def npz(**arrays: Sequence[Any]) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         for name, values in arrays.items():
-            rows = [row if isinstance(row, Sequence) else [row] for row in values]
-            numbers = [number for row in rows for number in row]
-            whole = all(isinstance(number, int) for number in numbers)
-            flat = not isinstance(values[0], Sequence)
-            shape = f"({len(rows)},)" if flat else f"({len(rows)}, {len(rows[0])})"
-            kind = "<i8" if whole else "<f8"
-            header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
-            header += " " * (-(len(header) + 11) % 64) + "\n"
-            packed = struct.pack(f"<{len(numbers)}{'q' if whole else 'd'}", *numbers)
-            content = (
-                b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + packed
-            )
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content)
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as member:
+                np.save(member, np.array(values))
     return data.getvalue()

@@ -6,7 +6,7 @@ import glob
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path, PurePath
 
@@ -84,14 +84,15 @@ def replacing(path: Place, expected: Sequence[str | None] = ()) -> Iterator[Path
 
     With `expected`, only if what is there is still in that state (`stores.state_of`).
     """
-    if isinstance(path, Url):
-        with write_errors_named(path), temporary_folder(path) as folder:
+    with write_errors_named(path):
+        if isinstance(path, Path):
+            with _replacing_local(path, expected) as temporary:
+                yield temporary
+            return
+        with temporary_folder(path) as folder:
             yield (new := folder / path.name)
             with path.aborting_old_uploads(new.stat().st_size):
-                path.upload(new, *expected)
-        return
-    with write_errors_named(path), _replacing_local(path, expected) as temporary:
-        yield temporary
+                _put(new, path, expected)
 
 
 @contextmanager
@@ -103,13 +104,16 @@ def _replacing_local(path: Path, expected: Sequence[str | None] = ()) -> Iterato
         with _file_lock(temporary):
             yield temporary
             _sync(temporary)
-            _move_over(temporary, path, expected)
+            _put(temporary, path, expected)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _move_over(new: Path, place: Path, expected: Sequence[str | None]) -> None:
-    """Move a file over another under a lock, if that is still in the expected state."""
+def _put(new: Path, place: Place, expected: Sequence[str | None]) -> None:
+    """Upload or move a file to a place, if what is there is still in the expected state."""
+    if isinstance(place, Url):
+        place.upload(new, *expected)
+        return
     with _file_lock(place.resolve().parent, wait=True):
         if expected and stores.state_of(place) != expected[0]:
             raise stores.ReplacedError(place)
@@ -177,32 +181,22 @@ def replacing_folder(
                     temporary.rename(path)
                     return
         files.sort(key=lambda part: (part.name == last, part))
-        names = {part.relative_to(temporary).as_posix(): part for part in files}
         largest = max(part.stat().st_size for part in files)
-        with path.aborting_old_uploads(largest) if isinstance(path, Url) else nullcontext():
-            _move_files(path, names, last, expected)
+        moved: list[str] = []
+        try:
+            with path.aborting_old_uploads(largest) if isinstance(path, Url) else nullcontext():
+                for part in files:
+                    name = part.relative_to(temporary).as_posix()
+                    if isinstance(path, Path):
+                        (path / name).parent.mkdir(parents=True, exist_ok=True)
+                    _put(part, path / name, expected if name == last else ())
+                    moved.append(name)
+        except BaseException:
+            with suppress(Exception):
+                _remove_files(path, moved)
+            raise
         with suppress(Exception):  # the new table is there; who writes next may remove them
             _remove_files(path, sorted(old))
-
-
-def _move_files(
-    folder: Place, new: Mapping[str, Path], last: str, expected: Sequence[str | None]
-) -> None:
-    """Move files into a folder, in order; if one fails, those moved before are removed."""
-    moved: list[str] = []
-    try:
-        for name, file in new.items():
-            state = expected if name == last else ()
-            if isinstance(folder, Url):
-                (folder / name).upload(file, *state)
-            else:
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                _move_over(file, folder / name, state)
-            moved.append(name)
-    except BaseException:
-        with suppress(Exception):
-            _remove_files(folder, moved)
-        raise
 
 
 def _remove_files(folder: Place, names: Sequence[str]) -> None:
