@@ -293,42 +293,36 @@ assert ended(started(half)) == 0
 NUMBER = 20 if os.environ.get("TTASTATS_LONG") else 3
 
 
-def kills(output: str, logs: Path) -> list[str]:
-    done = python("-c", KILLS, str(NUMBER), output, logs, logs.parent / "one_gpu")
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
-
-
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
+@pytest.mark.parametrize("root", ["", "s3://bucket/"])
 @pytest.mark.parametrize("name", TABLES)
 def test_writers_killed_at_random_leave_the_old_or_the_new_table(
-    name: str, two_systems: Path, tmp_path: Path
+    name: str,
+    root: str,
+    two_systems: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    heights = kills(f"{tmp_path}/out/{name}", _halves(two_systems, tmp_path))
+    place = tmp_path / "out"
+    place.mkdir()
+    if root:
+        bucket = request.getfixturevalue("s3")
+        monkeypatch.setenv("TMPDIR", str(place))
+    logs = two_systems / "eight_gpus"
+    output = f"{root or f'{place}/'}{name}"
+    done = python("-c", KILLS, str(NUMBER), output, logs, logs.parent / "one_gpu")
+    assert done.returncode == 0, done.stderr
+    heights = done.stdout.split()
     assert len(heights) == NUMBER
     assert set(heights) <= {"10", "20"}
-    left = [path.name for path in (tmp_path / "out").rglob("*")]
+    left = [path.name for path in place.rglob("*")]
+    if root:
+        assert left == []
+        bucket.invalidate_cache()
+        left = bucket.find("bucket")
     assert not [name for name in left if name.endswith(".tmp")]
-    assert len(left) == (3 if name.endswith("/") else 1)
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_writers_to_a_bucket_killed_at_random_leave_the_old_or_the_new_table(
-    name: str, s3: Any, two_systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "local").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "local"))
-    heights = kills(f"s3://bucket/{name}", _halves(two_systems, tmp_path))
-    assert len(heights) == NUMBER
-    assert set(heights) <= {"10", "20"}
-    s3.invalidate_cache()
-    assert len(s3.find("bucket")) == (2 if name.endswith("/") else 1)
-    assert not [*(tmp_path / "local").iterdir()]
-
-
-def _halves(two_systems: Path, tmp_path: Path) -> Path:
-    (tmp_path / "out").mkdir()
-    return two_systems / "eight_gpus"
+    assert len(left) == (1 if name.endswith("parquet") else 2 if root else 3)
 
 
 @pytest.mark.parametrize("name", TABLES)

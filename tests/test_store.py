@@ -174,8 +174,7 @@ def test_a_killed_writer_leaves_the_old_file(frame: pl.DataFrame, tmp_path: Path
 class TestFolders:
     @pytest.fixture
     def many(self, frame: pl.DataFrame) -> pl.DataFrame:
-        numbered = pl.concat([frame] * 50).with_row_index("_number")
-        return numbered.with_columns(seed=pl.col("_number").cast(pl.Int64)).select(schema.NAMES)
+        return pl.concat([frame] * 50).with_columns(seed=pl.int_range(50, dtype=pl.Int64))
 
     @pytest.fixture(autouse=True)
     def _small_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:

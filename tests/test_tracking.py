@@ -6,7 +6,9 @@ ends, is asked by MLflow's own client where both are installed: `dev.py writers`
 
 from __future__ import annotations
 
+import json
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -25,6 +27,7 @@ from typer.testing import CliRunner
 
 from tests.programs import until
 from tests.test_real_writers import TRAININGS, command, has
+from ttastats.base import users
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
 from ttastats.ingestion import tracking
@@ -176,10 +179,6 @@ def test_what_the_server_did_not_give_is_fetched_the_next_time(
 
 
 def test_other_processes_read_runs_of_a_server_too() -> None:
-    import pickle
-
-    from ttastats.base import users
-
     users.without_user("mlflow+http://ada:secret@elsewhere:1#x")
     packed = pickle.dumps(Tracking("mlflow+http://elsewhere:1#x"))
     users._known.clear()
@@ -306,8 +305,6 @@ def _fill(uri: str) -> None:
 def test_a_real_server_comes_to_a_verdict(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import json
-
     from mlflow import MlflowClient
 
     url, table = f"mlflow+http://{server}#digits", tmp_path / "x.parquet"

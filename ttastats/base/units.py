@@ -11,8 +11,12 @@ from msgspec import Struct
 #: What an amount of an axis is written in.
 Amount = Literal["seconds", "dollars", "epochs", "steps", "samples", "evaluations", "joules"]
 
-_TIME_UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
-_UP_TO = {"d": math.inf, "h": 48 * 3_600.0, "min": 120 * 60.0, "s": 120.0}
+#: Units of time: up to which duration each is used, its seconds and its name.
+_TIME_UNITS = (
+    (120.0, 1.0, "s"), (120 * 60.0, 60.0, "min"), (48 * 3_600.0, 3_600.0, "h"),
+    (math.inf, 86_400.0, "d"),
+)  # fmt: skip
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -33,19 +37,14 @@ def seconds(value: float, digits: int = 3) -> str:
         return significant(value)
     if 0 < size < 1:
         return f"{significant(value * 1e3, digits)} ms"
-    for scale, unit in reversed(_TIME_UNITS):
-        if size < _UP_TO[unit]:
-            return f"{significant(value / scale, digits)} {unit}"
-    return f"{significant(value / 86_400.0, digits)} d"
+    scale, unit = next((scale, unit) for most, scale, unit in _TIME_UNITS if size < most)
+    return f"{significant(value / scale, digits)} {unit}"
 
 
 def with_prefix(number: float, unit: str, digits: int = 3) -> str:
     """Return a number with an SI prefix: `312 TFLOP/s`, `16.2 GB`; 1 kB is 1,000 B."""
     scale, prefix = next((s, p) for s, p in _PREFIXES if abs(number) >= s or s == 1.0)
     return f"{significant(number / scale, digits)} {prefix}{unit}"
-
-
-_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
 def mean_count(number: float, what: str) -> str:
@@ -219,8 +218,7 @@ def digits_for(
 ) -> Digits:
     """Return decimals that show two digits of the spread, and all those of exact numbers."""
     size = abs(mean or 0.0)
-    usual = _USUAL - 1 - (math.floor(math.log10(size)) if 0 < size < math.inf else 0)
-    decimals = usual
+    decimals = _USUAL - 1 - (math.floor(math.log10(size)) if 0 < size < math.inf else 0)
     if spread is not None and 0 < spread < math.inf:
         decimals = 1 - math.floor(math.log10(spread))
     given = [len(f"{value:.9f}".rstrip("0").partition(".")[2]) for value in exact]

@@ -402,11 +402,11 @@ class Remote(_Standalone):
             return _visible(listed.folders.get(path, ()))
         for name in (str(folder), path):
             with suppress(OSError, ValueError):
-                names = []
-                for entry in self._store().ls(name, detail=True):
-                    last = str(entry["name"]).rstrip("/").rpartition("/")[2]
-                    names.append(f"{last}/" if entry.get("type") == "directory" else last)
-                return _visible(filter(None, names))
+                entries = [
+                    (str(entry["name"]).rstrip("/").rpartition("/")[2], entry.get("type"))
+                    for entry in self._store().ls(name, detail=True)
+                ]
+                return _visible(f"{n}/" if kind == "directory" else n for n, kind in entries if n)
         return ()
 
     def listed(self) -> Listed:

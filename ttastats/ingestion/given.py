@@ -110,9 +110,7 @@ def each(source: Source) -> list[Source]:
     if is_frame(source):
         return [source]
     files, logs = _tables_and_logs(source)
-    if logs:
-        return [*files, logs[0] if len(logs) == 1 else logs]
-    return [*files]
+    return [*files, *([logs[0] if len(logs) == 1 else logs] if logs else [])]
 
 
 def problems(source: Source) -> list[Problem]:
@@ -144,10 +142,7 @@ def _tables_and_logs(source: Source) -> tuple[list[Place], list[str]]:
 def judged(source: Source) -> pl.DataFrame | None:
     """Return a table of runs that is given as such, or None for any other source.
 
-    Raises
-    ------
-    TtastatsError
-        It is the rows of a report, which do not tell enough.
+    The rows of a report, which do not tell enough, are an error.
     """
     if not isinstance(source, pl.DataFrame) or "reached" not in source.columns:
         return None

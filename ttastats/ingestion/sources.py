@@ -126,20 +126,14 @@ def _local_sources(path: str) -> Iterator[Source]:
     if path.endswith(ARCHIVES) and os.path.isfile(path):
         yield from _archive_sources(path)
         return
-    if not os.path.isdir(path):
-        folder, name = os.path.split(path)
-        root = os.path.realpath(folder or ".")
-        own_name = printable(os.path.basename(root))
-        yield Source(
-            Disk(root),
-            _file_with_stat(name, lambda: os.stat(path)),
-            printable(path),
-            own_name,
-            named=True,
-        )
-        return
-    disk = Disk(os.path.realpath(path))
+    is_folder = os.path.isdir(path)
+    folder, name = (path, "") if is_folder else os.path.split(path)
+    disk = Disk(os.path.realpath(folder or "."))
     own_name = printable(os.path.basename(disk.root))
+    if not is_folder:
+        file = _file_with_stat(name, lambda: os.stat(path))
+        yield Source(disk, file, printable(path), own_name, named=True)
+        return
     for below, entry in walk(path):
         shown = printable(f"{path.rstrip('/')}/{below}")
         if isinstance(entry, OSError):
@@ -206,18 +200,13 @@ def _archive_sources(path: str) -> Iterator[Source]:
         yield _refused_source(f"cannot be read as an archive: {reason_of(error)}", shown, stem)
         return
     if content.damage:
-        number = len(content.files)
-        reason = f"is corrupt ({content.damage}); only {number:,} of its files could be found"
-        yield _refused_source(reason, shown, stem)
+        reason = f"is corrupt ({content.damage}); only {len(content.files):,} of its files could "
+        yield _refused_source(f"{reason}be found", shown, stem)
     if content.twice:
-        first, more = min(content.twice), len(content.twice) - 1
+        first, more = printable(min(content.twice)), len(content.twice) - 1
         others = f" and {more:,} other(s)" if more else ""
-        yield _refused_source(
-            f"contains several files named {printable(first)}{others}; the last of each is read, "
-            "as unpacking leaves it",
-            f"{shown}/{printable(first)} (earlier)",
-            stem,
-        )
+        reason = f"contains several files named {first}{others}; the last of each is read, as "
+        yield _refused_source(f"{reason}unpacking leaves it", f"{shown}/{first} (earlier)", stem)
     for file in content.files:
         folder = printable(os.path.dirname(file.name)) or stem
         yield Source(archive, file, f"{shown}/{printable(file.name)}", folder)

@@ -68,10 +68,7 @@ def _read_one(path: Place) -> pl.LazyFrame:
 
 def read_manifest(path: Place) -> str:
     """Return the manifest that an ingest stored in a table, or an empty text."""
-    try:
-        return RUNS.read_metadata(path).get(footer.MANIFEST_KEY, "")
-    except TtastatsError:
-        return ""
+    return _metadata(path).get(footer.MANIFEST_KEY, "")
 
 
 def read_problems(path: Place) -> list[Problem]:
@@ -113,7 +110,11 @@ def is_parquet(path: Place) -> bool:
 
 def is_ttastats_table(path: Place) -> bool:
     """Return whether a file or folder was written by any version of ttastats."""
+    return bool(footer.ttastats_fields(_metadata(path)))
+
+
+def _metadata(path: Place) -> dict[str, str]:
     try:
-        return bool(footer.ttastats_fields(RUNS.read_metadata(path)))
+        return RUNS.read_metadata(path)
     except TtastatsError:
-        return False
+        return {}
