@@ -132,7 +132,8 @@ class Url:
         A ReplacedError says that they are others than those that were listed.
         """
         entries = [self.list_folder().get(name) for name in names] if names else [self.metadata()]
-        known = [(each["size"], _state_in(each)) for each in entries if each and each.get("size")]
+        sized = [entry for entry in entries if entry and entry.get("size")]
+        known = [(entry["size"], _state_in(entry)) for entry in sized]
         if len(known) < len(entries) or sum(size for size, _ in known) > _WHOLE:
             return None
         with store_errors_named(self):
@@ -193,13 +194,13 @@ class Url:
             bucket, key, _ = store.split_path(name)
             listed = store.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=key)
             left = [
-                {"Bucket": bucket, "Key": each["Key"], "UploadId": each["UploadId"]}
-                for each in listed.get("Uploads", ())
+                {"Bucket": bucket, "Key": upload["Key"], "UploadId": upload["UploadId"]}
+                for upload in listed.get("Uploads", ())
             ]
         yield
         with suppress(Exception):  # what was to be put is there
-            for each in left:
-                store.call_s3("abort_multipart_upload", **each)
+            for upload in left:
+                store.call_s3("abort_multipart_upload", **upload)
 
     def store_and_path(self) -> tuple[Any, str]:
         """Return the fsspec file system of the URL and the path in it."""

@@ -52,9 +52,9 @@ def rows(
     may say which run it holds.
     """
     names = runs.get_column("source").to_list()
-    reasons = {each.source: each for each in problems if each.severity == "error"}
-    read = set(names)
-    rejected = [each for each in sources if each.name in reasons and each.name not in read]
+    reasons = {problem.source: problem for problem in problems if problem.severity == "error"}
+    lost = reasons.keys() - set(names)
+    rejected = [source for source in sources if source.name in lost]
     runs = runs.with_columns(pl.Series("folder", map(posixpath.dirname, names), pl.String))
     absent = [
         (source.name, _rejected_run(source, reasons[source.name], runs, blocks))
@@ -114,8 +114,8 @@ def _rejected_run(
 
 def _shared_values(runs: pl.DataFrame) -> dict[str, Any]:
     """Return the values that all of some runs share, without unknown ones."""
-    shared = [each for each in runs.select(_SHARED) if each.n_unique() == 1 and each[0] is not None]
-    return {each.name: each[0] for each in shared}
+    shared = [column for column in runs.select(_SHARED) if column.n_unique() == 1]
+    return {column.name: column[0] for column in shared if column[0] is not None}
 
 
 def _missing_runs(

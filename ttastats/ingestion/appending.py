@@ -48,7 +48,7 @@ def append(
     )
     stay = [old[name].filter(~is_read) for name in again]
     every = pl.concat([*stay, marked]).sort(schema.ORDER, maintain_order=True)
-    problems = [each for each in store.read_problems(path) if each.source not in read]
+    problems = [problem for problem in store.read_problems(path) if problem.source not in read]
     store.write(
         every,
         path,

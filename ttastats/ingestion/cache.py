@@ -59,8 +59,8 @@ def table(
     for place in places:
         if (path := _find_cached(place, state)) is not None:
             return path, None
-    *kept, temporary = places
-    for place in kept:
+    *lasting, temporary = places
+    for place in lasting:
         try:
             return _ingest_to_cache(paths, place, state, watched, guess)
         except OSError:

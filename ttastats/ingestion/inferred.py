@@ -88,11 +88,11 @@ def recorded(
 ) -> tuple[Found, Mapping[str, Any]]:
     """Return the settings recorded beside a log and in folders above it, and those at its head."""
     folders = (log.folder, *log.folder.parents[: min(source.depth(), _ABOVE)])
-    found = [] if dialect.name in _RECORDING else [in_folder(folder) for folder in folders]
+    in_folders = [] if dialect.name in _RECORDING else [in_folder(folder) for folder in folders]
     beside: Found = (
-        {key: value for settings, _, _ in reversed(found) for key, value in settings.items()},
-        tuple(name for _, names, _ in found for name in names),
-        tuple(problem for _, _, problems in found for problem in problems),
+        {key: value for settings, _, _ in reversed(in_folders) for key, value in settings.items()},
+        tuple(name for _, names, _ in in_folders for name in names),
+        tuple(problem for _, _, problems in in_folders for problem in problems),
     )
     return beside, settings_files.of_head(head) if dialect.name == "lines" else {}
 

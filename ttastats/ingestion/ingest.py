@@ -266,7 +266,7 @@ def _ingest_logs(
         raise _nothing_found_error(paths, plan.sources, problems, plan.files["parts"])
     if not partition and in_parts and plan.state is not None:
         partition = RUNS.partition_columns(target) or ()
-    lost = {each.source for each in problems if each.code == "unreadable_file"}
+    lost = {problem.source for problem in problems if problem.code == "unreadable_file"}
     # What a store or a server did not give is asked for again.
     given = [
         source
@@ -378,9 +378,9 @@ def _read_all(
     if files:
         rows = pl.concat([rows, pl.scan_ipc(files)])
     if plan.unchanged:
-        kept = store.rows_of_sources(plan.target, plan.unchanged).filter(schema.is_run())
-        marked += inferred.of_runs(kept.select(inferred.COLUMNS).unique(schema.RUN).collect())
-        rows = tables.merge_sorted(rows, kept)
+        unchanged = store.rows_of_sources(plan.target, plan.unchanged).filter(schema.is_run())
+        marked += inferred.of_runs(unchanged.select(inferred.COLUMNS).unique(schema.RUN).collect())
+        rows = tables.merge_sorted(rows, unchanged)
     return rows, marked
 
 

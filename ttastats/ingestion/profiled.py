@@ -28,15 +28,15 @@ def rows(paths: Sequence[Place]) -> Traces:
     for path in dict.fromkeys(paths):
         stored_here: list[Place] = [path] if _is_parquet(path) else []
         if isinstance(path, Path) and path.is_dir():
-            stored_here = [each for each in sorted(path.glob("*.parquet")) if is_profile(each)]
+            stored_here = [file for file in sorted(path.glob("*.parquet")) if is_profile(file)]
         profiles += stored_here
         read += [] if stored_here else [_read_traces(path)]
     stored = store.read_profiles(profiles) if profiles or not paths else table.concatenated([])
     return Traces(
-        table.concatenated([stored, *(each.rows for each in read)]),
+        table.concatenated([stored, *(traces.rows for traces in read)]),
         (
             *(problem for path in profiles for problem in store.profile_problems(path)),
-            *(problem for each in read for problem in each.problems),
+            *(problem for traces in read for problem in traces.problems),
         ),
     )
 

@@ -121,16 +121,16 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
             elif all(problem.severity == "info" for problem in contents[1]):
                 others.append(source.name)
         around = surroundings.values()
-        problems += (problem for each in around for problem in each.problems.values())
+        problems += (problem for beside in around for problem in beside.problems.values())
         rows, unfit = _rows_of_runs(runs)
     return Result(
         rows if spool is None else spool.write(rows),
         (*problems, *unfit),
         tuple(others),
         tuple(parts),
-        tuple(name for each in around for name in each.listed_for),
+        tuple(name for beside in around for name in beside.listed_for),
         # Of most units, no entry is inferred.
-        tuple(inferred.of_runs(rows)) if any(MARK in each.run.extra for each in runs) else (),
+        tuple(inferred.of_runs(rows)) if any(MARK in sourced.run.extra for sourced in runs) else (),
     )
 
 
@@ -224,7 +224,7 @@ def _read_readable(
             run = inferred.with_settings(run, log, source, dialect, recorded)
             run = run if run.entry else structs.replace(run, entry=source.entry)
             runs.append(tables.SourcedRun(run, source.name, "", len(runs), dialect.name))
-            problems += (structs.replace(each, source=source.name) for each in run.problems)
+            problems += (structs.replace(problem, source=source.name) for problem in run.problems)
         digest = content.digest()
     except (UnreadableError, limits.TooLargeError, MemoryError, TtastatsError):
         raise
@@ -308,7 +308,7 @@ def _flag_open_end(run: Run, tail: bytes) -> Run:
     match = _OPEN_END.search(tail)
     if match is None or not run.evaluations:
         return run
-    last = max(run.evaluations, key=lambda each: (each.line or 0, each.index))
+    last = max(run.evaluations, key=lambda evaluation: (evaluation.line or 0, evaluation.index))
     if last.logged_value is None or as_float(match[0].decode()) != last.logged_value:
         return run
     text = f"the last line has no end: {last.metric} {match[0].decode()} may lack digits"

@@ -129,20 +129,20 @@ def _local_sources(path: str) -> Iterator[Source]:
     is_folder = os.path.isdir(path)
     folder, name = (path, "") if is_folder else os.path.split(path)
     disk = Disk(os.path.realpath(folder or "."))
-    own_name = printable(os.path.basename(disk.root))
+    folder_name = printable(os.path.basename(disk.root))
     if not is_folder:
         file = _file_with_stat(name, lambda: os.stat(path))
-        yield Source(disk, file, printable(path), own_name, named=True)
+        yield Source(disk, file, printable(path), folder_name, named=True)
         return
     for below, entry in walk(path):
         shown = printable(f"{path.rstrip('/')}/{below}")
         if isinstance(entry, OSError):
-            yield _refused_source(reason_of(entry), shown, own_name)
+            yield _refused_source(reason_of(entry), shown, folder_name)
             continue
         if below.endswith(ARCHIVES):
             yield from _archive_sources(os.path.join(path, below))
             continue
-        entry_name = printable(below.rpartition("/")[0]) or own_name
+        entry_name = printable(below.rpartition("/")[0]) or folder_name
         yield Source(disk, _file_with_stat(below, entry.stat), shown, entry_name)
 
 

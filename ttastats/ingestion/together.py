@@ -60,7 +60,7 @@ def with_times(
     Where no event files lie, `log.listing` is not asked: other files do not change the run.
     """
     runs = [item for item in items if isinstance(item, Run)]
-    if len(runs) != 1 or any(each.seconds is not None for each in runs[0].evaluations):
+    if len(runs) != 1 or any(evaluation.seconds is not None for evaluation in runs[0].evaluations):
         return items
     folders = [log.folder]
     if log.name == STATE:  # some trainers write their event files below
@@ -80,11 +80,8 @@ def with_times(
 
 
 def _scalars_by_key(files: Iterable[EventFile]) -> dict[_Key, Scalar]:
-    return {
-        _scalar_key(each.tag, each.step): each
-        for file in files
-        for each in tfevents.scalars_of(file)
-    }
+    scalars = (scalar for file in files for scalar in tfevents.scalars_of(file))
+    return {_scalar_key(scalar.tag, scalar.step): scalar for scalar in scalars}
 
 
 def _scalar_key(metric: str, step: int | None) -> _Key:
@@ -112,13 +109,14 @@ def _with_event_times(run: Run, files: Sequence[EventFile]) -> Run:
     begun, clock = tfevents.clock_of(files)
     scalars = _scalars_by_key(sorted(files, key=lambda file: file.begun or 0.0))
 
-    def timed(each: Evaluation) -> Evaluation:
-        scalar = scalars.get(_scalar_key(each.metric, each.step))
-        return structs.replace(each, seconds=since(scalar.time, begun)) if scalar else each
+    def timed(evaluation: Evaluation) -> Evaluation:
+        scalar = scalars.get(_scalar_key(evaluation.metric, evaluation.step))
+        seconds = since(scalar.time, begun) if scalar else evaluation.seconds
+        return structs.replace(evaluation, seconds=seconds)
 
-    own = run.extra.get("settings")
+    recorded = run.extra.get("settings")
     settings = {key: value for file in files for key, value in file.settings.items()}
-    settings |= own if isinstance(own, Mapping) else {}
+    settings |= recorded if isinstance(recorded, Mapping) else {}
     extra = {**run.extra, "event_files": len(files)}
     return structs.replace(
         run,

@@ -110,13 +110,13 @@ def _group_ranks(ranks: Sequence[_Read]) -> Iterator[tuple[str, list[_Read]]]:
         alike = _RANK.sub(r"\1\2*", name) if _RANK.search(name) else ""
         groups.setdefault((folder, alike), []).append(rank)
     for (_, alike), group in groups.items():
-        numbers = {each.trace.rank for each in group}
+        numbers = {rank.trace.rank for rank in group}
         if len(group) > 1 and None not in numbers and len(numbers) == len(group):
-            ordered = sorted(group, key=lambda each: each.trace.rank or 0)
+            ordered = sorted(group, key=lambda rank: rank.trace.rank or 0)
             yield _without_endings(alike) or group[0].source.entry, ordered
             continue
-        for each in group:
-            yield _without_endings(posixpath.basename(each.source.file.name)), [each]
+        for rank in group:
+            yield _without_endings(posixpath.basename(rank.source.file.name)), [rank]
 
 
 def _without_endings(name: str) -> str:

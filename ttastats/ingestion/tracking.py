@@ -107,7 +107,7 @@ def content(url: str, name: str) -> bytes:
         lines: list[dict[str, Any]] = [described]
         for metric in metrics:
             values = client.get_metric_history(number, metric)  # by pages
-            logged = [[each.timestamp, each.value, each.step] for each in values]
+            logged = [[point.timestamp, point.value, point.step] for point in values]
             lines.append({"metric": metric, "logged": logged})
     return msgspec.json.Encoder().encode_lines(lines)
 

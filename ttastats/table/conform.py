@@ -214,7 +214,7 @@ def _with_run_ids(frame: pl.DataFrame) -> pl.DataFrame:
     digests, start = list[str](), 0
     for size in (numbers // _RUNS_AT_ONCE).rle().struct.field("len"):
         runs = frame.slice(start, size).group_by(schema.RUN, maintain_order=True).agg(text)
-        digests += [xxhash.xxh3_128_hexdigest(each.encode()) for each in runs["source_digest"]]
+        digests += [xxhash.xxh3_128_hexdigest(text.encode()) for text in runs["source_digest"]]
         start += size
     digest = pl.Series("source_digest", digests, pl.String)
     return frame.with_columns(

@@ -42,7 +42,7 @@ def table_metadata(table: str, version: int) -> dict[str, str]:
 
 def ingest_metadata(manifest: str, problems: Iterable[Problem]) -> dict[str, str]:
     """Return the Parquet metadata with the manifest of an ingest, and its problems."""
-    rows = [[each.source, each.code, each.message, each.severity, each.line] for each in problems]
+    rows = [[p.source, p.code, p.message, p.severity, p.line] for p in problems]
     return {_PROBLEMS_KEY: pack_json(rows)} | ({MANIFEST_KEY: manifest} if manifest else {})
 
 

@@ -185,7 +185,8 @@ class Kind(Struct, frozen=True):
         are, so that its rows are in order within a part only.
         """
         about = footer.table_metadata(self.name, self.version)
-        about[_COLUMNS_KEY] = json.dumps({each.name: each.description for each in self.columns})
+        descriptions = {column.name: column.description for column in self.columns}
+        about[_COLUMNS_KEY] = json.dumps(descriptions)
         left = footer.ingest_metadata(manifest, problems)
         rows = rows.lazy()
         if not in_parts:
@@ -252,7 +253,7 @@ def parquet_files(path: Place) -> list[str]:
     """Return the names of the Parquet files in a folder, also in subfolders; none without one."""
     if isinstance(path, Url):
         return [name for name in path.list_folder() if name.endswith(".parquet")]
-    return [each.relative_to(path).as_posix() for each in path.rglob("*.parquet")]
+    return [file.relative_to(path).as_posix() for file in path.rglob("*.parquet")]
 
 
 def _scan_remote(
@@ -299,7 +300,7 @@ def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType
         head = url / HEAD if url.is_dir() else url
         of_all = footer.object_footer(head, stores.state_of(head)).schema.to_arrow_schema()
         store = fs.PyFileSystem(Ranges(url.store_and_path()[0]))
-        names = [each.store_and_path()[1] for each in objects]
+        names = [place.store_and_path()[1] for place in objects]
         hive = dataset.partitioning(schema([of_all.field(column) for column in cut]), flavor="hive")
         rows = dataset.dataset(
             names, schema=of_all, filesystem=store, format="parquet", partitioning=hive

@@ -62,7 +62,7 @@ def _run_values(sourced: SourcedRun) -> tuple[Any, ...]:
         None,
         sourced.dialect,
         *_plain_run_fields(run),
-        _to_json([{name: getattr(each, name) for name in _OF_A_PROBLEM} for each in run.problems]),
+        _to_json([dict(zip(_OF_A_PROBLEM, _problem_fields(p), strict=True)) for p in run.problems]),
         _to_json(dict(run.extra)),
     )
 
@@ -70,6 +70,7 @@ def _run_values(sourced: SourcedRun) -> tuple[Any, ...]:
 #: So many different numbers, each of so many digits, are those of one run.
 _NUMBERS, _DIGITS = 4, 4
 _OF_A_PROBLEM = ("code", "severity", "message", "line")
+_problem_fields = attrgetter(*_OF_A_PROBLEM)
 _IDENTITY = ("run_id", "source", "source_digest", "content_digest", "duplicate_of", "dialect")
 _plain_run_fields = attrgetter(
     *(name for name in schema.RUN_NAMES if name not in {*_IDENTITY, "problems", "extra"})
@@ -88,8 +89,11 @@ def _content_digest(run: Run) -> str | None:
     made_of = run.extra.get("settings")
     if isinstance(made_of, Mapping) and "sha256" in made_of and run.seed is not None:
         settings = {name: made_of[name] for name in made_of if name not in {"workload", "data"}}
-        evaluations = [each for each in run.evaluations if each.index >= 0]
-        curve = [(each.metric, each.epoch, round(each.value or 0.0, 6)) for each in evaluations]
+        curve = [
+            (evaluation.metric, evaluation.epoch, round(evaluation.value or 0.0, 6))
+            for evaluation in run.evaluations
+            if evaluation.index >= 0
+        ]
         return xxhash.xxh3_64_hexdigest(_encode((run.entry, settings, curve)))
     dated = run.run_seconds is not None and run.started_at is not None
     if not dated and run.suite is not None:
