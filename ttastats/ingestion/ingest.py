@@ -72,17 +72,15 @@ class Account(Struct, frozen=True, kw_only=True):
 
     def counts(self) -> str:
         """Return the numbers of files, runs and evaluations, or profiles, in words."""
-        logs = self.files - self.other_files - self.parts
         others = f", {self.parts:,} more with parts of their runs" if self.parts else ""
         others += f", {self.other_files:,} other files" if self.other_files else ""
         if self.unchanged:
             others += f", {self.unchanged:,} unchanged since the last ingest"
-        if self.traces:
-            return (
-                f"{plural(self.traces, 'trace')} read{others}: {plural(self.profiles, 'profile')}"
-            )
-        runs = f"{plural(self.runs, 'run')}, {plural(self.evaluations, 'evaluation')}"
-        return f"{plural(logs, 'log')} read{others}: {runs}"
+        files, made = plural(self.traces, "trace"), plural(self.profiles, "profile")
+        if not self.traces:
+            files = plural(self.files - self.other_files - self.parts, "log")
+            made = f"{plural(self.runs, 'run')}, {plural(self.evaluations, 'evaluation')}"
+        return f"{files} read{others}: {made}"
 
     def problem_counts(self) -> dict[str, int]:
         """Return the number of problems by code, most frequent first."""
@@ -195,12 +193,8 @@ def ingest(
 def _expect_parts(target: Place, partition: Sequence[str], *, append: bool, in_parts: bool) -> None:
     """Raise an error if options for parts do not fit the output, or name no column of runs."""
     option = "--append" if append else "--partition"
-    raise_if(
-        (append or partition) and not in_parts,
-        "needs a folder of parts",
-        option,
-        f"Write to a folder: -o {target}/",
-    )
+    is_file = (append or partition) and not in_parts
+    raise_if(is_file, "needs a folder of parts", option, f"Write to a folder: -o {target}/")
     columns = [name for name in schema.RUN_NAMES if schema.POLARS[name] in {pl.String, pl.Int64}]
     for name in partition:
         remedy = nearest.suggestion(name, columns, "Columns")
@@ -477,11 +471,8 @@ def _nothing_found_error(
         what = f"no run could be read: {first.message}"
         return TtastatsError(what, where=first.source, remedy=remedy)
     if parts:
-        return TtastatsError(
-            "no run could be read: the file is part of a run in another file",
-            where=parts[0],
-            remedy="Give the folder of the run.",
-        )
+        what = "no run could be read: the file is part of a run in another file"
+        return TtastatsError(what, where=parts[0], remedy="Give the folder of the run.")
     seen = f"none of {len(sources)} file(s) is a log" if sources else "the folder is empty"
     known = f"Known formats: {', '.join(sorted(registry.dialects()))}."
     return TtastatsError(f"no logs found: {seen}", where=where, remedy=f"{known}\n  {guess}")

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple, cast
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Dialect, Log
 from ttastats.formats.own_logs import presets
@@ -69,10 +69,8 @@ def _recognisers() -> tuple[list[tuple[Dialect, Any]], list[tuple[Dialect, Any]]
 def named(name: str) -> Dialect:
     """Return a dialect by its name; a TtastatsError lists those that exist."""
     known = dialects()
-    if name not in known:
-        raise TtastatsError(
-            f"unknown dialect {name!r}", remedy=f"Known dialects: {', '.join(sorted(known))}."
-        )
+    remedy = f"Known dialects: {', '.join(sorted(known))}."
+    raise_if(name not in known, f"unknown dialect {name!r}", remedy=remedy)
     return known[name]
 
 
@@ -81,20 +79,15 @@ def recognise(head: bytes, path: str = "/") -> Dialect | None:
     by_head, by_path = _recognisers()
     claimants = [dialect for dialect, recognises in by_head if recognises(head)]
     claimants += [dialect for dialect, recognises in by_path if recognises(head, path)]
-    if len(claimants) > 1:
-        names = ", ".join(dialect.name for dialect in claimants)
-        raise TtastatsError(
-            f"recognised by several dialects: {names}", remedy="Select one with --dialect."
-        )
+    what = f"recognised by several dialects: {', '.join(dialect.name for dialect in claimants)}"
+    raise_if(len(claimants) > 1, what, remedy="Select one with --dialect.")
     return claimants[0] if claimants else None
 
 
 def recognised_preset(head: bytes, path: str) -> tuple[Block, Mapping[str, str]] | None:
     """Return the block of the one preset that matches a file, and the groups in its path."""
     matches = presets.matching_presets(head, path)
-    if len(matches) > 1:
-        raise TtastatsError(
-            f"matches several presets: {', '.join(matches)}",
-            remedy="Select one with --preset, or in ttastats.toml.",
-        )
+    what = f"matches several presets: {', '.join(matches)}"
+    remedy = "Select one with --preset, or in ttastats.toml."
+    raise_if(len(matches) > 1, what, remedy=remedy)
     return next(((presets.preset_block(name), named) for name, named in matches.items()), None)

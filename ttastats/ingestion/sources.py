@@ -19,7 +19,7 @@ from typing import IO
 import msgspec
 
 from ttastats.base import limits, stores, users
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.streams import UnreadableError, decompressed, line_blocks
 from ttastats.ingestion.containers import (
     ARCHIVES,
@@ -111,8 +111,7 @@ def find(paths: Sequence[str]) -> Iterator[Source]:
             yield from _remote_sources(path)
         else:
             meant = matches(path)
-            if not meant:
-                raise TtastatsError("no such file or folder", where=path, remedy="Check the path.")
+            raise_if(not meant, "no such file or folder", path, "Check the path.")
             for match in meant:
                 yield from _local_sources(match)
 
@@ -225,10 +224,8 @@ def reason_of(error: Exception) -> str:
 
 
 def _standard_input_source() -> Source:
-    if sys.stdin is None:
-        raise TtastatsError(
-            "standard input is closed", where="-", remedy="Pipe a log into it, or name a file."
-        )
+    remedy = "Pipe a log into it, or name a file."
+    raise_if(sys.stdin is None, "standard input is closed", "-", remedy)
     try:
         data = limits.read_bounded(sys.stdin.buffer, limits.whole_file_limit())
     except limits.TooLargeError as error:
@@ -261,8 +258,7 @@ def _tracking_sources(url: str) -> Iterator[Source]:
     place = url.partition("#")[0].rstrip("/")
     server = Tracking(url)
     listed = tracking.runs(url)
-    if not listed:
-        raise TtastatsError("no runs", where=url, remedy="Check the experiment.")
+    raise_if(not listed, "no runs", url, "Check the experiment.")
     for name, size, changed in listed:
         file = File(name, size, changed)
         experiment = printable(name.rpartition("/")[0])
@@ -273,10 +269,7 @@ def _remote_sources(url: str) -> Iterator[Source]:
     remote = Remote(url, time.time_ns())
     with stores.store_errors_named(stores.Url(url)):
         listed = remote.listed()
-    if not listed.files:
-        raise TtastatsError(
-            "no files found", where=stores.without_secrets(url), remedy="Check the URL."
-        )
+    raise_if(not listed.files, "no files found", stores.without_secrets(url), "Check the URL.")
     for name, file in listed.files.items():
         below = os.path.relpath(name, listed.root)
         if any(part[0] == "." for part in below.split("/") if part != "."):

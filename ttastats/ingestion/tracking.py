@@ -72,11 +72,9 @@ def runs(url: str) -> list[ListedRun]:
                 )
             ]
     except ImportError as error:
-        raise TtastatsError(
-            "is read through MLflow's client, which is not installed",
-            where=url,
-            remedy="Install it: pip install mlflow-skinny",
-        ) from error
+        what = "is read through MLflow's client, which is not installed"
+        remedy = "Install it: pip install mlflow-skinny"
+        raise TtastatsError(what, where=url, remedy=remedy) from error
     except OSError as error:
         raise TtastatsError(
             f"cannot be read: {error}",

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.version import __version__
 from ttastats.ingestion.containers import File, Memory
 from ttastats.ingestion.reading import Reading, Result, Spool, read_unit
@@ -111,10 +111,8 @@ def processes(number: int) -> Iterator[Executor]:
     try:
         yield pool
     except BrokenProcessPool as error:
-        raise TtastatsError(
-            "a worker process was killed; nothing was written",
-            remedy="If memory ran out, use fewer: --workers 1.",
-        ) from error
+        what = "a worker process was killed; nothing was written"
+        raise TtastatsError(what, remedy="If memory ran out, use fewer: --workers 1.") from error
     except BaseException:
         pool.shutdown(cancel_futures=True)  # nothing writes any more when this returns
         raise
@@ -156,18 +154,13 @@ def dask(address: str) -> Iterator[Executor]:
         ) from error
     with client:
         _expect_same_program(client, address)
+        failures = (distributed.KilledWorker, distributed.comm.CommClosedError, CancelledError)
         try:
             yield client.get_executor(pure=False)
-        except (
-            distributed.KilledWorker,
-            distributed.comm.CommClosedError,
-            CancelledError,
-        ) as error:
-            raise TtastatsError(
-                f"the Dask cluster failed: {_first_line(error)}; nothing was written",
-                where=address,
-                remedy="Check the logs of its workers; they probably ran out of memory.",
-            ) from error
+        except failures as error:
+            what = f"the Dask cluster failed: {_first_line(error)}; nothing was written"
+            remedy = "Check the logs of its workers; they probably ran out of memory."
+            raise TtastatsError(what, where=address, remedy=remedy) from error
 
 
 def _expect_same_program(client: Any, address: str) -> None:
@@ -177,13 +170,9 @@ def _expect_same_program(client: Any, address: str) -> None:
     except PackageNotFoundError:
         versions = {"none"}
     others = versions - {__version__}
-    if others:
-        raise TtastatsError(
-            f"the Dask cluster has ttastats {', '.join(sorted(others))}, "
-            f"this machine {__version__}",
-            where=address,
-            remedy="Install the same version on its scheduler and on every worker.",
-        )
+    what = f"the Dask cluster has ttastats {', '.join(sorted(others))}, this machine {__version__}"
+    remedy = "Install the same version on its scheduler and on every worker."
+    raise_if(others, what, address, remedy)
 
 
 def _first_line(error: BaseException) -> str:
