@@ -62,14 +62,14 @@ def write_subset(
             remedy="`ttastats runs FILE` lists the runs.",
         )
     gone = {*known.join(runs, on="source", how="anti")["source"]}
-    kept = [problem for problem in dict.fromkeys(problems) if problem.source not in gone]
+    remaining = [problem for problem in dict.fromkeys(problems) if problem.source not in gone]
     done = Subset(
         output=output,
         runs=runs.height,
         all_runs=known.height,
         evaluations=int(runs.get_column("evaluations").sum()),
         copies=runs.height - runs.get_column("duplicate_of").null_count(),
-        problems=len(kept),
+        problems=len(remaining),
     )
     ordered = _sorted_rows(tables.mark_copies(rows, runs), runs)
     del runs, known  # a million of them take more memory than the rows being written
@@ -77,7 +77,7 @@ def write_subset(
         ordered,
         output,
         manifest=manifest,
-        problems=kept,
+        problems=remaining,
         in_parts=in_parts,
         expected=expected,
         partition=partition,

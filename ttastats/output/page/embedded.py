@@ -22,11 +22,11 @@ _PROGRAM = (
 
 def tables_json(frames: Sequence[pl.DataFrame]) -> str:
     """Return tables as a JSON list, each by columns; NaN and infinity are null."""
-    each = (
+    written = (
         f'{{"height":{frame.height},"columns":{frame.select(pl.all().implode()).write_json()[1:-1]}}}'
         for frame in frames
     )
-    return f"[{','.join(each)}]"
+    return f"[{','.join(written)}]"
 
 
 def plots_json(plots: Sequence[Plot]) -> str:

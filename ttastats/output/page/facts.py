@@ -27,13 +27,13 @@ def page_facts(
     """Return the facts at the head of a page: runs, benchmarks and conditions."""
     runs, several = _all_runs(sides), len(sides) > 1
     names = ["A", *("B" if len(sides) == 2 else f"B{n}" for n in range(1, len(sides)))]
-    counted = [f"{label}: {_reached_text(own)}" if several else _reached_text(own)
-               for label, own in sides]  # fmt: skip
+    counted = [f"{label}: {_reached_text(rows)}" if several else _reached_text(rows)
+               for label, rows in sides]  # fmt: skip
     suites = runs.select("suite", "round").unique().sort("suite", "round", nulls_last=True)
     words = [" ".join(filter(None, pair)) for pair in suites.iter_rows() if any(pair)]
     counts = {name: runs[name].drop_nulls().n_unique() for name in FILTERS}
     covers = [", ".join(units.plural(n, x, _PLURALS[x]) for x, n in counts.items() if n)]
-    first, *others = [set(own["benchmark"]) for _, own in sides]
+    first, *others = [set(rows["benchmark"]) for _, rows in sides]
     alone = first.union(*others) - (first & set().union(*others))
     if others and alone:
         covers.append(f"{units.plural(len(alone), 'benchmark')} on one side only")

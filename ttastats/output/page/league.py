@@ -78,16 +78,16 @@ class Table(Struct, frozen=True):
     has_hours: bool
 
 
-def league_tables(found: Sequence[League], choices: pl.DataFrame) -> list[Table]:
+def league_tables(leagues: Sequence[League], choices: pl.DataFrame) -> list[Table]:
     """Return the table of each league, with the largest of the newest round selected."""
-    if not found:
+    if not leagues:
         return []
     places = {keys[:-1]: place for place, keys in enumerate(choices.iter_rows())}
-    newest = max(map(_round_numbers, found))
-    latest = [ranked for ranked in found if _round_numbers(ranked) == newest]
+    newest = max(map(_round_numbers, leagues))
+    latest = [ranked for ranked in leagues if _round_numbers(ranked) == newest]
     first = max((x for x in latest if x.name == latest[0].name), key=lambda x: len(x.entries))
     by = choices.columns[:-1]
-    return [_league_table(ranked, places, by, is_first=ranked is first) for ranked in found]
+    return [_league_table(ranked, places, by, is_first=ranked is first) for ranked in leagues]
 
 
 def _round_numbers(ranked: League) -> list[int]:

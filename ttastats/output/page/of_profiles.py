@@ -45,11 +45,11 @@ Side = tuple[str, pl.DataFrame]
 
 
 def profiles_content(
-    sides: Sequence[Side], told: Sequence[Note], *, title: str = "", confidence: float = 0.95
+    sides: Sequence[Side], more_notes: Sequence[Note], *, title: str = "", confidence: float = 0.95
 ) -> Content:
     """Return the content of a page of profiles; others are compared with the first.
 
-    `told` is what else is to be noted, `confidence` that of the intervals of changes.
+    `confidence` is that of the intervals of changes.
     """
     for label, rows in sides[1:]:
         profile_change.expect_others(sides[0][1], rows, label)
@@ -59,7 +59,7 @@ def profiles_content(
         (a, b, profile_change.report(before, rows, (a, b), confidence=confidence))
         for b, rows in others
     ]
-    drawn, notes = profiles, list(told)
+    drawn, notes = profiles, list(more_notes)
     if len(profiles) > kinds.MOST:  # then one of each side
         first = ((label, next(answers.profiles(rows))[1]) for label, rows in sides[: kinds.MOST])
         drawn = shared.profiles_by_name(first)
@@ -115,7 +115,7 @@ def _profile_facts(profiles: Profiles) -> tuple[Fact, ...]:
     facts = [Fact("Steps", units.join_names(steps, between="; "))]
     for name, measure in _FACTS.items():
         measured = (answers.measure_rows(rows, measure) for rows in profiles.values())
-        values = pl.concat([each.select("text", "value") for each in measured]).iter_rows()
+        values = pl.concat([rows.select("text", "value") for rows in measured]).iter_rows()
         texts = (text if value is None else units.count(value) for text, value in values)
         facts.append(Fact(name, units.join_names([text for text in dict.fromkeys(texts) if text])))
     return tuple(fact for fact in facts if fact.text)

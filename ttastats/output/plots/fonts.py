@@ -24,10 +24,10 @@ _FACES = {400: "Regular", 600: "Semibold"}
 def font_folder() -> Path:
     """Return the folder of the font's files."""
     # Its module opens every font when imported; the folder is all that is needed.
-    found = find_spec("font_source_sans_pro")
-    if found is None or found.origin is None:
+    spec = find_spec("font_source_sans_pro")
+    if spec is None or spec.origin is None:
         raise ModuleNotFoundError("font-source-sans-pro is not installed: reinstall ttastats")
-    return Path(found.origin).with_name("files")
+    return Path(spec.origin).with_name("files")
 
 
 def embed_fonts(svg: str) -> str:

@@ -35,10 +35,10 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     A name is rather wider than without another part of it.
     """
     parts = [name.split("/") for name in names]
-    parts = [[part for part in each if part not in _NOISE] or each for each in parts]
-    folders = zip(*(each[:-1] for each in parts), strict=False)
+    parts = [[part for part in path if part not in _NOISE] or path for path in parts]
+    folders = zip(*(path[:-1] for path in parts), strict=False)
     shared = [*takewhile(lambda some: len(set(some)) == 1, folders)] if len(parts) > 1 else []
-    bare = ["/".join(each[len(shared) :]) for each in parts]
+    bare = ["/".join(path[len(shared) :]) for path in parts]
     for width in (_LONGEST, _LONGEST + 8, _LONGEST + 16):
         cut = {name: cut_middle(name, width) for name in bare}
         if len(set(cut.values())) == len(cut):
@@ -59,7 +59,7 @@ def short_labels(rows: Iterable[Sequence[Any]]) -> list[str]:
 def wrapped_names(names: Iterable[str], fits: Callable[[str], bool], most: int) -> dict[str, str]:
     """Return each name wrapped to lines that fit; names stay distinct."""
     pieces = {name: name.split(LINE) for name in names}
-    long = dict.fromkeys(piece for each in pieces.values() for piece in each)
+    long = dict.fromkeys(piece for line in pieces.values() for piece in line)
     cut: dict[str, str] = {}
     for letters in range(most, 3, -1):
         short = shorten_names(long, letters) or {}
@@ -67,7 +67,7 @@ def wrapped_names(names: Iterable[str], fits: Callable[[str], bool], most: int) 
         if len(cut) == len(long):
             break
     cut = {piece: cut_middle(piece, 3) for piece in long} | cut
-    shown = number_duplicates(LINE.join(cut[piece] for piece in each) for each in pieces.values())
+    shown = number_duplicates(LINE.join(cut[piece] for piece in line) for line in pieces.values())
     return dict(zip(pieces, shown, strict=True))
 
 

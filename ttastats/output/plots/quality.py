@@ -223,7 +223,7 @@ def _run_lines(of: Curves, lines: str, runs: str, *, thin: bool) -> tuple[charts
     ends = (("min", "value", "lowest"), ("max", "value", "highest"), ("min", "at", "first"))
     joined = [{"op": op, "field": name, "as": end} for op, name, end in ends]
     dashes = {"domain": [True, False], "range": [[1, 0], theme.FAILED_DASH]}
-    each = (
+    view = (
         charts.table_view(lines, f"datum['{of.over}'] != null && datum['{of.over}'] > 0")
         .transform({"lookup": "run", "from": known})
         .computing(at=of.axis.field_expression(of.over), **charts.run_descriptions(of.panel))
@@ -242,8 +242,8 @@ def _run_lines(of: Curves, lines: str, runs: str, *, thin: bool) -> tuple[charts
     look = {"strokeWidth": 0.8 if thin else 1.2, "strokeOpacity": 0.45 if thin else 0.7}
     # To clip a line costs as much as ten to draw: only those that leave the frame are.
     within = of.visible("lowest", "highest", "first")
-    clipped = each.where(f"!({within})").mark("line", clip=True, **look)
-    return clipped, each.where(within).mark("line", **look)
+    clipped = view.where(f"!({within})").mark("line", clip=True, **look)
+    return clipped, view.where(within).mark("line", **look)
 
 
 def _median_layers(of: Curves, name: str) -> tuple[charts.View, ...]:
