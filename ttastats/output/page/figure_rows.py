@@ -75,10 +75,16 @@ def _rows_against(against: Against, report: Report) -> Iterator[FigureRow]:
         if row.reached_a < row.n_a or row.reached_b < row.n_b:
             counts = f"{row.reached_a:,}/{row.n_a:,}, {row.reached_b:,}/{row.n_b:,}"
             counts = f"reached {counts}" if len(counts) < 14 else counts
+        # The keys but the benchmark, such as `8× NVIDIA H200`.
+        known = {key: str(row.get(key)) for key in keys if row.get(key) is not None}
+        accelerators = known.pop("accelerators", "")
+        words = " ".join(known.values())
+        if accelerators:
+            words = f"{accelerators}× {words}" if words else f"{accelerators} accelerators"
         yield FigureRow(
             benchmark=row.benchmark,
             name=row.benchmark or "these runs",
-            setup=" · ".join(filter(None, (row.b if several else "", _setup_text(row, keys)))),
+            setup=" · ".join(filter(None, (row.b if several else "", words))),
             count=counts,
             a=_runs_of_side(a, row.ert_a_seconds if ert else row.tta_a_seconds),
             b=_runs_of_side(b, row.ert_b_seconds if ert else row.tta_b_seconds),
@@ -96,16 +102,6 @@ def _rows_against(against: Against, report: Report) -> Iterator[FigureRow]:
             p=p_text(row, "{}"),
             carried=row.carried,
         )
-
-
-def _setup_text(row: TimesRow, keys: list[str]) -> str:
-    """Return the keys of a row but the benchmark, such as `8× NVIDIA H200`."""
-    known = {key: str(row.get(key)) for key in keys if row.get(key) is not None}
-    accelerators = known.pop("accelerators", "")
-    words = " ".join(known.values())
-    if not accelerators:
-        return words
-    return f"{accelerators}× {words}" if words else f"{accelerators} accelerators"
 
 
 def _runs_of_side(outcomes: Outcomes, mean: float | None) -> Runs:

@@ -16,7 +16,6 @@ from ttastats.output.page.facts import Fact
 from ttastats.output.plots.plot import FILTERS
 from ttastats.output.plots.profiled import kinds, shared
 from ttastats.output.plots.profiled.shared import Profiles
-from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
 from ttastats.report.row import expect_kind
 from ttastats.stats.decision import side_of
@@ -55,33 +54,35 @@ def profiles_content(
         profile_change.expect_others(sides[0][1], rows, label)
     profiles = shared.profiles_by_name(sides)
     (a, before), *others = [(_profile_name(side, profiles), side[1]) for side in sides]
-    changes = [
-        (a, b, profile_change.report(before, rows, (a, b), confidence=confidence))
-        for b, rows in others
-    ]
+    reports, verdicts = [], []
+    for b, rows in others:
+        report = profile_change.report(before, rows, (a, b), confidence=confidence)
+        whole = expect_kind(report.records, profile_change.ChangeRow)[0]
+        low, high = whole.change_low, whole.change_high
+        word = (Verdict.UNDECIDED, Verdict.SLOWER, Verdict.FASTER)[side_of(0.0, low, high)]
+        label = "not tested" if low is None else word.label
+        verdicts.append(Conclusion(f"{b} against {a}", label, report.sentence, tone=word.tone))
+        reports.append(report)
     drawn, notes = profiles, list(more_notes)
     if len(profiles) > kinds.MOST:  # then one of each side
         first = ((label, next(answers.profiles(rows))[1]) for label, rows in sides[: kinds.MOST])
         drawn = shared.profiles_by_name(first)
     if len(drawn) < len(profiles):
         notes.append(note("not_drawn.profiles", drawn=len(drawn), n=len(profiles)))
-    names, compared = units.join_names(list(profiles)), units.join_names([b for _, b, _ in changes])
+    names, compared = units.join_names(list(profiles)), units.join_names([b for b, _ in others])
     question = f"Is a step of {compared} shorter than one of {a}?"
     # One report of all profiles, the comparisons first.
     named = (rows.with_columns(profile=pl.lit(name)) for name, rows in profiles.items())
-    whole = profile_report.report(pl.concat(named))
-    reports = [*(change for *_, change in changes), whole]
+    joint = profile_report.report(pl.concat(named))
+    reports.append(joint)
     every = dict.fromkeys((*(note for report in reports for note in report.notes), *notes))
     tables = tuple(table for report in reports for table in report.tables)
     return Content(
-        title=title or (question if changes else f"Time of a step of {names}"),
+        title=title or (question if others else f"Time of a step of {names}"),
         counted=units.plural(len(profiles), "profile"),
         facts=_profile_facts(profiles),
-        verdicts=(
-            *(_change_conclusion(*change) for change in changes),
-            *(_advice(name, rows) for name, rows in profiles.items()),
-        ),
-        report=limit_rows(replace(whole, tables=tables, notes=tuple(every))),
+        verdicts=(*verdicts, *(_advice(name, rows) for name, rows in profiles.items())),
+        report=limit_rows(replace(joint, tables=tables, notes=tuple(every))),
         plots=kinds.all_plots(drawn),
         choices=pl.DataFrame(schema=dict.fromkeys(FILTERS, pl.String) | {"runs": pl.Int64}),
     )
@@ -119,12 +120,3 @@ def _profile_facts(profiles: Profiles) -> tuple[Fact, ...]:
         texts = (text if value is None else units.count(value) for text, value in values)
         facts.append(Fact(name, units.join_names([text for text in dict.fromkeys(texts) if text])))
     return tuple(fact for fact in facts if fact.text)
-
-
-def _change_conclusion(a: str, b: str, change: Report) -> Conclusion:
-    """Return a conclusion on how the steps of B differ from those of A."""
-    whole = expect_kind(change.records, profile_change.ChangeRow)[0]
-    low, high = whole.change_low, whole.change_high
-    word = (Verdict.UNDECIDED, Verdict.SLOWER, Verdict.FASTER)[side_of(0.0, low, high)]
-    label = "not tested" if low is None else word.label
-    return Conclusion(f"{b} against {a}", label, change.sentence, tone=word.tone)

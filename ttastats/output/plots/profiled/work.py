@@ -135,7 +135,18 @@ def work_plots(profiles: Profiles) -> tuple[Plot, ...]:
     if not on_device["tensor_core_share"].sum():
         return (_rate_plot(profiles, lines),)
     rates = plots_or_none(lambda lines: (_rate_plot(profiles, lines),), lines)
-    return (*rates, _tensor_core_plot(profiles, lines, on_device))
+    known = on_device["profile"].unique(maintain_order=True).to_list()
+    used = on_device.with_columns(share=pl.col("share") * pl.col("tensor_core_share"))
+    caption = (
+        "Each operator adds its share of the time at the fraction of its time spent in tensor "
+        "core kernels. These are identified by name; their utilization is not measured.",
+        f"In such kernels, of the time: {_share_text(known, used)}.",
+    )
+    title = "time of an operator in kernels of tensor cores"
+    words = ("use of tensor cores", "on tensor cores", ".1%")
+    axis = {"grid": False, "tickCount": 5, "format": ".0%"}
+    x = charts.position("tensor_core_share", title, {"domain": [0, 1]}, axis)
+    return (*rates, _work_plot(profiles, lines, on_device, x, words, caption))
 
 
 def _with_compute_only(profiles: Profiles) -> Profiles:
@@ -169,21 +180,6 @@ def _rate_plot(profiles: Profiles, lines: Profiles) -> Plot:
     axis = {"labelExpr": shared.rate_expression("datum.value", "")}
     x = charts.position("flops_per_second", words[0], {}, {"grid": False, "tickCount": 5} | axis)
     return _work_plot(profiles, lines, operators, x, words, caption, peaks)
-
-
-def _tensor_core_plot(profiles: Profiles, lines: Profiles, operators: pl.DataFrame) -> Plot:
-    known = operators["profile"].unique(maintain_order=True).to_list()
-    used = operators.with_columns(share=pl.col("share") * pl.col("tensor_core_share"))
-    caption = (
-        "Each operator adds its share of the time at the fraction of its time spent in tensor "
-        "core kernels. These are identified by name; their utilization is not measured.",
-        f"In such kernels, of the time: {_share_text(known, used)}.",
-    )
-    title = "time of an operator in kernels of tensor cores"
-    words = ("use of tensor cores", "on tensor cores", ".1%")
-    axis = {"grid": False, "tickCount": 5, "format": ".0%"}
-    x = charts.position("tensor_core_share", title, {"domain": [0, 1]}, axis)
-    return _work_plot(profiles, lines, operators, x, words, caption)
 
 
 def _share_text(lines: Iterable[str], some: pl.DataFrame) -> str:
