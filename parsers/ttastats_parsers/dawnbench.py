@@ -208,6 +208,7 @@ def _parse_description(content: bytes | None) -> tuple[dict[str, Any], list[Prob
 def _with_description(fields: dict[str, Any], log: Log) -> Run:
     """Return a run without evaluations, with what its JSON says."""
     known = {"author", "hardware", "framework", "costPerHour"}
+    others = {_clean_text(word) or "": fields[word] for word in fields if word not in known}
     return Run(
         suite=_SUITE,
         round=log.round,
@@ -220,11 +221,7 @@ def _with_description(fields: dict[str, Any], log: Log) -> Run:
         started_at=_parse_date(fields.get("timestamp")),
         clock="wall",
         clock_zero="start of training",
-        extra={
-            _clean_text(word) or "": storable(value)
-            for word, value in fields.items()
-            if word not in known
-        },
+        extra={word: storable(value) for word, value in others.items()},
     )
 
 

@@ -105,7 +105,7 @@ def _from_monitors(log: Log) -> tuple[str | None, dict[str, Any]]:
         return None, {}
     begun = min(monitor.begun for monitor in monitors)
     ends = [episode.ended - begun for monitor in monitors for episode in monitor.episodes]
-    environment = next((each.environment for each in monitors if each.environment), None)
+    environment = next((monitor.environment for monitor in monitors if monitor.environment), None)
     return environment, {
         "environments": len(monitors),
         "training_episodes": len(ends),

@@ -102,7 +102,7 @@ def _longer_history(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | 
         if other[: len(history)] != history or not history:
             continue
         # Of equal ones the file that stands first tells the run.
-        first = min(path, log.path, key=lambda each: (len(each.parts), str(each)))
+        first = min(path, log.path, key=lambda place: (len(place.parts), str(place)))
         if len(other) > len(history) or first == path:
             return path
     return None

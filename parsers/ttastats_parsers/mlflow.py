@@ -117,9 +117,9 @@ def _served_run(log: Log) -> Iterator[Run | Problem]:
     try:
         about, *metrics = msgspec.json.Decoder(dict[str, Any]).decode_lines(log.read())
         logged = [
-            Logged(str(each["metric"]), as_float(time), as_float(value), as_int(step))
-            for each in metrics
-            for time, value, step in each["logged"]
+            Logged(str(line["metric"]), as_float(time), as_float(value), as_int(step))
+            for line in metrics
+            for time, value, step in line["logged"]
         ]
         stored = StoredRun(
             as_mapping(about[SERVED]),

@@ -298,8 +298,7 @@ class _Objects:
             self.is_stale |= before > 0 and chosen != self._chosen
         if self._chosen is not None and not self.is_stale and objects:
             cells = pl.DataFrame(
-                own_cells.series(name, [each.get(name) for each in objects])
-                for name in self._wanted
+                own_cells.series(name, [row.get(name) for row in objects]) for name in self._wanted
             )
             self._hold(cells, lines, objects)
 
@@ -364,5 +363,5 @@ def _parse_objects(
         text = data.decode("utf-8", "replace")
         objects, lines, bad = own_cells.json_objects(text, lines[0] - 1)
     if b"[" in data or data.count(b"{") != len(objects):
-        objects = [own_cells.flattened(each) for each in objects]
+        objects = [own_cells.flattened(row) for row in objects]
     return objects, lines, bad

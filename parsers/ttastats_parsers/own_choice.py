@@ -62,7 +62,7 @@ def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
         problems.append(Problem("guessed_column", f"read as {'; '.join(guessed)}", "info"))
     for column in block.run:
         _expect_column(column, columns, "run")
-    others = (each for each in block.seconds or () if each.column in columns and each != clock)
+    others = (time for time in block.seconds or () if time.column in columns and time != clock)
     return ChosenColumns(metrics, clock, tuple(others), counts, problems)
 
 
@@ -70,9 +70,9 @@ def _first_listed(
     listed: Sequence[_Column], columns: Sequence[str], key: str, block: Block
 ) -> _Column | None:
     """Return the first listed column that the file has; an error if it must have one."""
-    for each in listed:
-        if each.column in columns:
-            return each
+    for choice in listed:
+        if choice.column in columns:
+            return choice
     if listed and key not in block.may_lack:
         _expect_column(listed[0].column, columns, key)
     return None

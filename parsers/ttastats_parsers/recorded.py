@@ -77,10 +77,10 @@ def evaluations_of(
 def _checkpoints(events: Sequence[Event]) -> Iterator[int]:
     """Number the checkpoints: the metrics of one are logged together."""
     index, moment = -1, None
-    seen: set[str] = set()
+    metrics: set[str] = set()
     for event in events:
-        here, metric = (event.time, labels_of(event.metadata)), shown(event.metadata.metric)
-        if here != moment or metric in seen:
-            index, moment, seen = index + 1, here, set()
-        seen.add(metric)
+        place, metric = (event.time, labels_of(event.metadata)), shown(event.metadata.metric)
+        if place != moment or metric in metrics:
+            index, moment, metrics = index + 1, place, set()
+        metrics.add(metric)
         yield index

@@ -121,10 +121,10 @@ def _run(monitors: list[Monitor], log: Log) -> Run:
         clock_zero="start of the first environment",
         run_seconds=measured[-1].seconds if measured else None,
         evaluations=tuple(
-            structs.replace(each, higher_is_better=True)
-            if each.metric == "r" and each.higher_is_better is None
-            else each
-            for each in evaluations
+            structs.replace(evaluation, higher_is_better=True)
+            if evaluation.metric == "r" and evaluation.higher_is_better is None
+            else evaluation
+            for evaluation in evaluations
         ),
         problems=problems if evaluations else (*problems, _NO_EPISODE),
         extra={"environments": len(monitors), "reward": "of training"},

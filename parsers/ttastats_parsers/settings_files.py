@@ -79,7 +79,7 @@ def of_head(head: bytes) -> dict[str, Any]:
         return settings
     objects = list(filter(None, map(_json_line, lines[:200])))
     # What comes again is what the log tells, no setting.
-    alike = [each for each in objects if each.keys() == objects[0].keys()]
+    alike = [settings for settings in objects if settings.keys() == objects[0].keys()]
     return alike[0] if len(alike) == 1 else {}
 
 
@@ -146,7 +146,7 @@ def _read_yaml(content: bytes) -> dict[str, Any]:
     if isinstance(value, list):  # overrides of Hydra: lines of `key=value`
         value = {
             key.lstrip("+~"): _plain_scalar(text)
-            for key, sign, text in (str(each).partition("=") for each in value)
+            for key, sign, text in (str(override).partition("=") for override in value)
             if sign
         }
     settings = of_mapping(value) if isinstance(value, dict) else {}
@@ -178,7 +178,7 @@ class _Yaml:
         loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
         self._events = yaml.parse(self._content, Loader=loader)
         try:
-            first = next((each for each in self._events if hasattr(each, "anchor")), None)
+            first = next((event for event in self._events if hasattr(event, "anchor")), None)
             self.root = None if first is None else self._value(first, "", 0)
         except (yaml.YAMLError, ValueError) as error:
             where = getattr(error, "problem", None) or error
@@ -198,8 +198,8 @@ class _Yaml:
             value = event.value if is_text else _plain_scalar(event.value)
         elif kind == "SequenceStartEvent":
             value = [
-                self._value(each, f"{key}[{at}]", depth + 1)
-                for at, each in enumerate(self._until("SequenceEndEvent"))
+                self._value(event, f"{key}[{at}]", depth + 1)
+                for at, event in enumerate(self._until("SequenceEndEvent"))
             ]
         else:
             value = {}

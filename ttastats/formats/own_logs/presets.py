@@ -100,7 +100,7 @@ def _match_signs(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | No
     if not _begins(head, starts):
         return None
     fitting = (patterns.match_path(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
-    named = next((each for each in fitting if each is not None), None if signs.path else {})
+    named = next((names for names in fitting if names is not None), None if signs.path else {})
     return named if all(_compiled(pattern).search(head) for pattern in others) else None
 
 

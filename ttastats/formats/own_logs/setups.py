@@ -128,9 +128,9 @@ def setup_settings(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def varying_names(several: Iterable[Mapping[str, str]]) -> list[str]:
     """Return the names of settings in which runs that record any differ."""
-    known = [each for each in several if each]
-    names = dict.fromkeys(name for each in known for name in each)
-    return sorted(name for name in names if len({each.get(name) for each in known}) > 1)
+    known = [run for run in several if run]
+    names = dict.fromkeys(name for run in known for name in run)
+    return sorted(name for name in names if len({run.get(name) for run in known}) > 1)
 
 
 def entry_name(settings: Mapping[str, Any]) -> str | None:
@@ -183,12 +183,11 @@ def infer_setups(runs: Sequence[Seen]) -> list[Setup]:
     for (scope, path), numbers in groups.items():
         names = varying_names(shares[number] for number in numbers)
         for number in numbers:
-            own = {name: shares[number][name] for name in names if name in shares[number]}
-            words = [path] if path and (not own or len(stems[scope]) > 1) else []
-            words += [text] if (text := _name_setting(own)) else []
-            entries[number] = (
-                " ".join(words) or _name_setting(shares[number]) or runs[number].fallback
-            )
+            share = shares[number]
+            varying = _name_setting({name: share[name] for name in names if name in share})
+            named = path if path and (not varying or len(stems[scope]) > 1) else ""
+            entry = " ".join(filter(None, (named, varying)))
+            entries[number] = entry or _name_setting(share) or runs[number].fallback
     return [Setup(entry, seed) for entry, seed in zip(entries, seeds, strict=True)]
 
 
@@ -204,8 +203,8 @@ def _from_paths(runs: Sequence[Seen]) -> tuple[list[str], list[int | None]]:
         of_file = len(files[run.scope, run.place]) > 1
         halves = [split_run_number(part) for part in (*run.place, run.file)]
         every.append(_distinctive_parts(stem for stem, _ in (halves if of_file else halves[:-1])))
-        told = [seed for _, seed in reversed(halves) if seed is not None]
-        seeds.append(run.seed if run.seed is not None else next(iter(told), None))
+        named = [seed for _, seed in halves if seed is not None]
+        seeds.append(run.seed if run.seed is not None or not named else named[-1])
     _strip_run_numbers(runs, every, seeds)
     return ["/".join(_distinctive_parts(parts)) for parts in every], seeds
 
