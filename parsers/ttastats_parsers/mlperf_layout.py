@@ -117,12 +117,12 @@ def benchmark_name(logged: str | None, place: LogPlace) -> tuple[str | None, lis
 
     from_log, from_folder = canonical(logged), canonical(place.benchmark)
     known = benchmarks.benchmarks_by_name(place.suite)
-    if from_log is None:
-        return (from_folder if from_folder in known else None), []
-    if from_folder in known and from_folder != from_log:
+    from_folder = from_folder if from_folder in known else None
+    problems = []
+    if from_log and from_folder and from_folder != from_log:
         text = f"the log says {logged}, its folder {place.benchmark}: the log is used"
-        return from_log, [Problem("benchmark_mismatch", text)]
-    return from_log, []
+        problems.append(Problem("benchmark_mismatch", text))
+    return from_log or from_folder, problems
 
 
 #: Bytes of the description of a system; what was read of many of them is kept.

@@ -8,6 +8,7 @@ copied while it was written is complemented by the summary beside it, which is w
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
@@ -129,15 +130,11 @@ def _add_session(files: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
 
     W&B goes on with the time of the session before, except where that never reached its server.
     """
-    content = log.companion(folder / log.name) or b""
-    later = _read_store(
-        msgspec.structs.replace(log, folder=folder, blocks=lambda: iter((content,)))
-    )
+    blocks = partial(iter, (log.companion(folder / log.name) or b"",))
+    later = _read_store(msgspec.structs.replace(log, folder=folder, blocks=blocks))
     steps = [as_int(row.get("_step")) for row in later.history]
-    first = min((step for step in steps if step is not None), default=None)
-    earlier = [
-        row for row in files.history if first is None or (as_int(row.get("_step")) or 0) < first
-    ]
+    first = min((step for step in steps if step is not None), default=math.inf)
+    earlier = [row for row in files.history if (as_int(row.get("_step")) or 0) < first]
     ended = max((as_float(row.get("_runtime")) or 0.0 for row in earlier), default=0.0)
     begins = min((as_float(row.get("_runtime")) or 0.0 for row in later.history), default=ended)
     lost = ended if begins < ended else 0.0
@@ -147,15 +144,9 @@ def _add_session(files: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
     text += f"; {again:,} earlier rows are logged again" if again else ""
     text += "; the seconds are added up" if lost else ""
     problems = [problem for problem in files.problems if problem.code != "no_exit_record"]
-    about = (
-        files.about
-        | later.about
-        | {
-            "started": files.about.get("started"),
-            "runtime": (as_float(later.about.get("runtime")) or 0.0) + lost,
-            "exit_code": later.about.get("exit_code"),
-        }
-    )
+    about = files.about | later.about
+    about |= {"started": files.about.get("started"), "exit_code": later.about.get("exit_code")}
+    about["runtime"] = (as_float(later.about.get("runtime")) or 0.0) + lost
     return RunFiles(
         earlier + rows,
         files.summary | _shift_row(later.summary, lost),
@@ -176,7 +167,7 @@ def _read_store(log: Log) -> RunFiles:
     """Return a store's content, with what is missing at its end from the summary."""
     content = log.read()
     logged = _logged_names(content)
-    wanted = wanted_of(logged, log)
+    wanted = wanted_of(logged, log) | _PLACE
     records = LevelDBRecords(content, _HEADER)
     run = RunFiles(logged=logged)
     strange = 0
@@ -214,13 +205,9 @@ def _add_record(run: RunFiles, record: bytes, wanted: Set[str]) -> None:
     """Add what one record tells, of its numbers those that are wanted; ValueError if unreadable."""
     for number, value in protobuf.fields(record):
         if number == _HISTORY:
-            run.history.append(
-                {
-                    key: _parse_json(part)
-                    for key, part in _raw_items(protobuf.block(value)).items()
-                    if key in wanted or key in _PLACE or _is_object(part)
-                }
-            )
+            items = _raw_items(protobuf.block(value)).items()
+            row = {k: _parse_json(part) for k, part in items if k in wanted or _is_object(part)}
+            run.history.append(row)
         elif number == _SUMMARY:
             run.summary.update(_decode_items(protobuf.block(value)))
         elif number == _RUN:
@@ -266,7 +253,7 @@ def _is_object(content: bytes) -> bool:
 
 def _about(message: bytes) -> Row:
     """Return identity and start of a run from its record."""
-    words = {1: "run_id", 2: "entity", 3: "project", 6: "group", 8: "run_name", 13: "host"}
+    words = {1: "run_id", 3: "project", 6: "group", 8: "run_name"}
     about: Row = {}
     for number, value in protobuf.fields(message):
         if number in words:
