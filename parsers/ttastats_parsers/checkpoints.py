@@ -43,12 +43,10 @@ def evaluations_of(
 ) -> tuple[tuple[Evaluation, ...], tuple[Problem, ...]]:
     """Return the evaluations of a run from its logged values, and their problems.
 
-    `others` are metrics that were logged too, of which no value is wanted.
-
-    Those of the metrics that the log's block names; without one, of those whose names say so.
-    Values of one step share a checkpoint; a metric that is measured again at a step belongs to
-    another one. Checkpoints are numbered in the order of time, or of steps where there is none.
-    Training metrics come only if wanted, with numbers below 0, since they evaluate nothing.
+    They are of the metrics that the log's block names, else of those whose names say so; `others`
+    are metrics of which no value is wanted. Values of one step share a checkpoint, unless a metric
+    comes again. Checkpoints are numbered in the order of time, or of steps where there is none;
+    training metrics, if wanted, below 0.
     """
     logged = {item.metric for item in measured} | others
     wanted, names = _evaluation_metrics(logged, log)
@@ -113,15 +111,14 @@ def _evaluation_rows(
     times = Counter[tuple[str, int | None]]()
     for item in measured:
         times[item.metric, item.step] += 1
-        again = times[item.metric, item.step]
-        checkpoints.setdefault((item.step, again), []).append(item)
+        checkpoints.setdefault((item.step, times[item.metric, item.step]), []).append(item)
 
-    def place(key: tuple[int | None, int]) -> tuple[float, int, int]:
+    def begins(key: tuple[int | None, int]) -> tuple[float, int, int]:
         seconds = (item.seconds for item in checkpoints[key] if item.seconds is not None)
         step, again = key
         return min(seconds, default=0.0), -1 if step is None else step, again
 
-    ordered = sorted(checkpoints, key=place)
+    ordered = sorted(checkpoints, key=begins)
     for number, key in enumerate(ordered, start=-len(ordered) if start is None else start):
         for item in checkpoints[key]:
             yield Evaluation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -207,7 +207,7 @@ def _json(text: str) -> Rows:
         records, numbers, bad = json_objects(text, 0)
         reason = "no line is a JSON object"
     else:
-        records = list(_rows_in_value(value))
+        records = _rows_in_value(value)
         numbers = [None] * len(records)
         reason = "JSON without a table: no list of objects, no columns"
     if not records:
@@ -245,30 +245,24 @@ def _holds_table(value: Mapping[str, Any]) -> bool:
     return any(isinstance(member, list | dict) for member in value.values())
 
 
-def _rows_in_value(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of a list of objects, of an object of columns, or one that holds a list.
+def _rows_in_value(value: Any) -> list[Mapping[str, Any]]:
+    """Return the rows of a list of objects, of an object of columns, or one that holds a list.
 
     Columns are lists, or objects by index, which may stand one level deeper, under `values`. The
     index, as pandas writes it, becomes the column `index`.
     """
-    if isinstance(value, list):
-        yield from (row for row in value if isinstance(row, dict))
-        return
     if not isinstance(value, dict):
-        return
-    members = {name: _column(member) for name, member in value.items()}
-    columns = {name: cells for name, cells in members.items() if cells is not None}
-    indices = dict.fromkeys(index for cells in columns.values() for index in cells)
-    if indices:
-        for index in indices:
-            yield {"index": index, **{name: cells.get(index) for name, cells in columns.items()}}
-        return
-    lists = [
-        member
-        for member in value.values()
-        if isinstance(member, list) and member and all(isinstance(row, dict) for row in member)
-    ]
-    yield from max(lists, key=len, default=[value] if not _holds_table(value) else [])
+        return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+    members = ((name, _column(member)) for name, member in value.items())
+    columns = {name: cells for name, cells in members if cells is not None}
+    if indices := dict.fromkeys(index for cells in columns.values() for index in cells):
+        return [
+            {"index": index, **{name: cells.get(index) for name, cells in columns.items()}}
+            for index in indices
+        ]
+    lists = [member for member in value.values() if isinstance(member, list) and member]
+    tables = [member for member in lists if all(isinstance(row, dict) for row in member)]
+    return max(tables, key=len, default=[] if _holds_table(value) else [value])
 
 
 def _column(value: Any) -> dict[str, Any] | None:
