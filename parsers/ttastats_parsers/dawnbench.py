@@ -52,7 +52,15 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         columns = _column_positions(text)
         yield _training_run(text, columns, log) if columns else _NO_HEADER
     elif log.companion(log.path.with_suffix(".tsv")) is None:
-        yield _inference_run(text, log)
+        description, problems = _parse_description(text.encode())
+        task, task_problems = _task_of(log.path, {word.lower() for word in description})
+        if "latency" in description or "inference" in log.path.parts:
+            task += "_inference"
+        else:
+            text = f"no {log.path.stem}.tsv beside the description"
+            task_problems.append(Problem("no_curve", text, "warning"))
+        run = _with_description(description, log)
+        yield replace(run, benchmark=task, problems=(*problems, *task_problems))
 
 
 def _training_run(text: str, columns: dict[str, int], log: Log) -> Run:
@@ -120,19 +128,6 @@ def _as_trainer_run(run: Run, fields: dict[str, Any]) -> Run:
         problems=tuple(problem for problem in run.problems if problem.code != "task_guessed"),
         extra={"settings": settings},
     )
-
-
-def _inference_run(text: str, log: Log) -> Run:
-    """Return the run of an inference entry, which has no curve."""
-    description, problems = _parse_description(text.encode())
-    task, task_problems = _task_of(log.path, {word.lower() for word in description})
-    if "latency" in description or "inference" in log.path.parts:
-        task += "_inference"
-    else:
-        text = f"no {log.path.stem}.tsv beside the description"
-        task_problems.append(Problem("no_curve", text, "warning"))
-    run = _with_description(description, log)
-    return replace(run, benchmark=task, problems=(*problems, *task_problems))
 
 
 def _column_positions(text: str) -> dict[str, int] | None:

@@ -78,6 +78,7 @@ def _stored_runs(connection: sqlite3.Connection) -> Iterator[StoredRun]:
     def pairs(query: str, run: str) -> dict[str, Any]:
         return {row["key"]: row["value"] for row in connection.execute(query, (run,))}
 
+    logged = "SELECT * FROM metrics WHERE run_uuid = ? ORDER BY key, timestamp, step"
     runs = connection.execute("SELECT * FROM runs ORDER BY start_time, run_uuid").fetchall()
     for run in runs:
         number = run["run_uuid"]
@@ -86,7 +87,16 @@ def _stored_runs(connection: sqlite3.Connection) -> Iterator[StoredRun]:
             names.get(run.get("experiment_id")),
             pairs("SELECT key, value FROM params WHERE run_uuid = ?", number),
             pairs("SELECT key, value FROM tags WHERE run_uuid = ?", number),
-            _logged_values(connection, number),
+            [
+                # Those stored as 0 and marked were not numbers.
+                Logged(
+                    str(row["key"]),
+                    as_float(row["timestamp"]),
+                    None if row.get("is_nan") else as_float(row["value"]),
+                    as_int(row.get("step")),
+                )
+                for row in connection.execute(logged, (number,))
+            ],
         )
 
 
@@ -99,17 +109,3 @@ def _table_size(connection: sqlite3.Connection, table: str) -> int:
     )
     query = f"SELECT total({lengths} + {_OBJECT * len(columns)}) AS size FROM {table}"  # noqa: S608
     return int(connection.execute(query).fetchone()["size"])
-
-
-def _logged_values(connection: sqlite3.Connection, run: str) -> list[Logged]:
-    """Return the values of a run; those stored as 0 and marked were not numbers."""
-    query = "SELECT * FROM metrics WHERE run_uuid = ? ORDER BY key, timestamp, step"
-    return [
-        Logged(
-            str(row["key"]),
-            as_float(row["timestamp"]),
-            None if row.get("is_nan") else as_float(row["value"]),
-            as_int(row.get("step")),
-        )
-        for row in connection.execute(query, (run,))
-    ]

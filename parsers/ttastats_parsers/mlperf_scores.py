@@ -113,7 +113,8 @@ def _scores(event: Event, known: Collection[str], targets: Collection[str]) -> l
     else:
         number = value[0] if isinstance(value, list) and value else value
         numbers = {named if isinstance(named, str) else None: number}
-    label = _epoch_label(event)
+    labels = map(as_float, labels_of(event.metadata))
+    label = next((label for label in labels if label is not None), None)
     return [
         _Score(event, _metric_name(name, known, targets), as_float(number), label, is_pair)
         for name, number in numbers.items()
@@ -127,13 +128,6 @@ def _metric_name(label: Any, known: Collection[str], targets: Collection[str]) -
     text = _DEFAULT_METRIC if label is None else str(label)
     name = _METRIC_NAMES.get(text.upper(), text.lower())
     return next(iter(known)) if name == _DEFAULT_METRIC and len(known) == 1 else name
-
-
-def _epoch_label(event: Event) -> float | None:
-    for value in labels_of(event.metadata):
-        if value is not None and (label := as_float(value)) is not None:
-            return label
-    return None
 
 
 def _without_copies(scores: Iterable[_Score]) -> list[_Score]:
