@@ -173,6 +173,17 @@ def test_the_command_takes_columns_to_group_by(systems: Path) -> None:
     assert all(f"\n digits · {size}\n" in found.stdout for size in (96, 224))
 
 
+def test_logs_beside_result_files_do_not_count(tmp_path: Path) -> None:
+    box = "v0.7/Example/results/box/minigo"
+    logs = {
+        f"{box}/result_{n}.txt": made_logs.reaching(3 + n, seed=n, benchmark="minigo")
+        for n in range(3)
+    }
+    logs[f"{box}/worker/0.log"] = made_logs.reaching(30, benchmark="minigo")
+    output = ingest([made_logs.write(tmp_path, logs)], tmp_path / "runs.parquet").output
+    assert {row["n_a"] for row in api.targets(output, points=2).rows} == {3}
+
+
 @pytest.mark.parametrize("by", ["source", "run_id", "source,run_id"])
 def test_runs_may_be_grouped_by_what_identifies_them(by: str, systems: Path) -> None:
     answers = api.targets(systems, by=by.split(","), points=2).rows

@@ -103,7 +103,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
         shares += fitted[1]
         levels += fitted[2]
         of_all = {"method", "definitions"}  # of notes that are not about one group
-        notes += [each if each.code in of_all else each.prefixed(name) for each in remarks]
+        notes += [text if text.code in of_all else text.prefixed(name) for text in remarks]
         if text := _effects_sentence(fitted[0], 1 - options.confidence):
             sentences.append(f"{name}: {text}" if name else text)
     names = ", ".join(options.on)
@@ -185,7 +185,7 @@ def _fit_group(
     if gone:
         notes.append(note("level_left_out", names=gone, n=len(gone)))
     varied = knobs.merge_aliased(
-        [knob for each in every if len((knob := each.of(solved)).levels) > 1]
+        [knob for known in every if len((knob := known.of(solved)).levels) > 1]
     )
     if not varied:
         return ([], [], []), notes
@@ -220,7 +220,7 @@ def _fit_group(
 
 def _effect_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[EffectRow]:
     p_values = {
-        name: iter(adjust_p_values([each.ratio.p_value for term in part.effects for each in term]))
+        name: iter(adjust_p_values([x.ratio.p_value for term in part.effects for x in term]))
         for name, part in fit.parts.items()
     }
     for number, of_term in enumerate(fit.labels):
@@ -246,7 +246,7 @@ def _share_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow
     for number, name in enumerate((*names, "residual")):
         of_parts = [part.shares[number] for part in fit.parts.values()]
         yield make("share", name, *(x for s in of_parts for x in (s.share, s.omega2)), *none)
-    total, *of = (float(np.var(each)) for each in fit.logs.values())
+    total, *of = (float(np.var(values)) for values in fit.logs.values())
     if of and total > 0:
         adds = {
             part_title(part, axis): each / total

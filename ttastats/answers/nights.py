@@ -118,7 +118,7 @@ def history(runs: pl.DataFrame, order: str) -> History:
     if order == BY_DATE:  # else what each run trained is the column of the order
         extras = [parse_extra(extra) for extra in runs["extra"]]
         known = [extra.get(next(filter(_COMMIT.search, extra), "")) for extra in extras]
-        commits = pl.Series([str(each) if each else None for each in known], dtype=pl.String)
+        commits = pl.Series([str(commit) if commit else None for commit in known], dtype=pl.String)
     points = (
         runs.with_columns(night=label.cast(pl.String), commit=commits)
         .filter(pl.col("night").is_not_null())
@@ -184,25 +184,25 @@ def _borders(places: Sequence[int], every: Sequence[Change]) -> tuple[Change, ..
 def _sum_of_parts(whole: Part, of_parts: Sequence[Change]) -> Part:
     """Return the time to the target with the changes of its parts, coinciding ones together."""
     merged: list[list[Change]] = []
-    for border in sorted(of_parts, key=lambda each: each.split):
-        if merged and border.first <= max(each.last for each in merged[-1]):
+    for border in sorted(of_parts, key=lambda border: border.split):
+        if merged and border.first <= max(other.last for other in merged[-1]):
             merged[-1].append(border)
         else:
             merged.append([border])
     borders = [
         Change(
-            split=min(each, key=lambda border: border.last - border.first).split,
-            first=min(border.first for border in each),
-            last=max(border.last for border in each),
+            split=min(group, key=lambda border: border.last - border.first).split,
+            first=min(border.first for border in group),
+            last=max(border.last for border in group),
             median=None,
-            size=sum(border.size for border in each),
-            low=sum(border.low for border in each),
-            high=sum(border.high for border in each),
-            drift=any(border.drift for border in each),
+            size=sum(border.size for border in group),
+            low=sum(border.low for border in group),
+            high=sum(border.high for border in group),
+            drift=any(border.drift for border in group),
             autocorrelation=None,
-            independent=all(border.independent for border in each),
-            nights=max(border.nights for border in each),
+            independent=all(border.independent for border in group),
+            nights=max(border.nights for border in group),
         )
-        for each in merged
+        for group in merged
     ]
     return replace(whole, borders=tuple(borders))

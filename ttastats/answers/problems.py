@@ -76,9 +76,9 @@ def report(
     heads = {row["source"]: row for row in first.iter_rows(named=True)}
     shown = [
         ProblemRow(
-            each.code, each.severity, each.source, each.line, each.message,
-            *map(heads.get(each.source or "", {}).get, ENTRY),
-        ) for each in of_logs
+            problem.code, problem.severity, problem.source, problem.line, problem.message,
+            *map(heads.get(problem.source or "", {}).get, ENTRY),
+        ) for problem in of_logs
     ]  # fmt: skip
     shown += findings(runs, rows, silent)
     shown.sort(

@@ -77,7 +77,7 @@ def report(summary: Report, *, mine: str, top: int, confidence: float) -> Report
     details = details_of(summary)
     shown = named or [(one, rows) for one, rows in every if len(rows) > 1] or every
     hidden = len(every) - len(shown)
-    below = [each for each in summary.notes if each.code not in _OF_CV]
+    below = [remark for remark in summary.notes if remark.code not in _OF_CV]
     if hidden:
         below.append(note("other_sizes.mine" if named else "other_sizes.alone", n=hidden))
     below += tie_notes([one for one, _ in shown])

@@ -160,7 +160,7 @@ def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
                 axis.name,
                 grouping.mean_of(solved(part, "tta_seconds")),
                 expected_seconds(part),
-                not all(each.runs["reached"].all() for each in (base, point)),
+                not all(side.runs["reached"].all() for side in (base, point)),
                 **interval_keys("speedup", speedup),
                 **interval_keys("efficiency", speedup if axis.is_time else None, factor=fair),
                 **interval_keys("throughput_speedup", throughput),

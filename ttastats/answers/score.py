@@ -210,7 +210,7 @@ def _raw_score(judged: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]
 
 def scaling_factor(group: pl.DataFrame) -> float | None:
     """Return the factor in the runs' `scaling.json`, 1 without one, None if they differ."""
-    factors = {1.0 if each is None else each for each in group.get_column("scaling_factor")}
+    factors = {1.0 if factor is None else factor for factor in group["scaling_factor"]}
     return float(factors.pop()) if len(factors) == 1 else None
 
 

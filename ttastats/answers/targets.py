@@ -139,13 +139,13 @@ def _runs_at_targets(
     """Return the runs of each side at each target of each grid, in one pass for all groups."""
     runs_of: list[list[list[pl.DataFrame]]] = [[] for _ in grids]
     for number in range(max((len(grid.targets) for grid in grids), default=0)):
-        asked = [
+        current = [
             (grid, runs)
             for grid, runs in zip(grids, runs_of, strict=True)
             if number < len(grid.targets)
         ]
-        targets = [grid.targets[number] for grid, _ in asked]
-        now = goals([grid for grid, _ in asked], targets, sides[0].runs)
+        targets = [grid.targets[number] for grid, _ in current]
+        now = goals([grid for grid, _ in current], targets, sides[0].runs)
         judged = [
             {
                 tuple(keys.values()): group
@@ -155,7 +155,7 @@ def _runs_at_targets(
             }
             for side in sides
         ]
-        for grid, runs in asked:
+        for grid, runs in current:
             place, none = tuple(grid.keys.values()), sides[0].runs.head(0)
             # A run that reached this target nobody knows where does not count at it.
             runs.append([groups.get(place, none) for groups in judged])
@@ -182,9 +182,9 @@ def _answer_grid(
             pairs.setdefault(test, Pair(grid.keys, sides[0], sides[1]))
         tests.append(test)
     judged = dict(zip(pairs, comparison.compare([*pairs.values()]), strict=True))
-    compared = [None if test is None else judged[test] for test in tests]
+    results = [None if test is None else judged[test] for test in tests]
     keys, rows = {name: grid.keys.get(name) for name in grouping.row_keys(by)}, []
-    for target, sides, one in zip(grid.targets, at_targets, compared, strict=True):
+    for target, sides, result in zip(grid.targets, at_targets, results, strict=True):
         against: AgainstKeys | UnsetType = UNSET
         if len(sides) > 1:
             n, reached, expected = _count_reached(sides[1])
@@ -192,11 +192,13 @@ def _answer_grid(
                 n,
                 reached,
                 expected,
-                **interval_keys("speedup", one.speedup.ratio if one and one.speedup else None),
-                p_value=one.p_value if one else None,
-                p_adjusted=one.p_adjusted if one else None,
+                **interval_keys(
+                    "speedup", result.speedup.ratio if result and result.speedup else None
+                ),
+                p_value=result.p_value if result else None,
+                p_adjusted=result.p_adjusted if result else None,
                 tests=len(judged),
-                **verdict_numbers(one.verdict if one else NOT_JUDGED),
+                **verdict_numbers(result.verdict if result else NOT_JUDGED),
             )
         rows.append(TargetRow(
             grid.metric,
@@ -209,7 +211,7 @@ def _answer_grid(
             key.LeftOutOfB(*gone[1].counts) if len(gone) > 1 else UNSET,
             keys=keys,
         ))  # fmt: skip
-    return rows, [None if one is None else one.verdict for one in compared]
+    return rows, [result and result.verdict for result in results]
 
 
 #: What a verdict on runs is based on, and what tells them apart.
@@ -234,7 +236,7 @@ def _targets_notes(
 ) -> Iterator[Note]:
     letters = "AB" if len(sides) > 1 else ("",)
     for letter, side in zip(letters, sides, strict=True):
-        yield from (each.prefixed(letter) for each in grouping.group_notes(side.runs, by))
+        yield from (remark.prefixed(letter) for remark in grouping.group_notes(side.runs, by))
     for grid, of_sides in zip(grids, absent, strict=True):  # each has many rows
         for letter, gone in zip(letters, of_sides, strict=True):
             if text := str(gone):
@@ -251,7 +253,7 @@ def _targets_notes(
         for grid in grids
         if grid.others
     }
-    yield from sorted(together, key=lambda each: each.text)
+    yield from sorted(together, key=lambda remark: remark.text)
     names = {str(grid.keys.get("benchmark")) for grid in grids if grid.official is None}
     if names:
         yield note("no_official_target", names=", ".join(sorted(names)))
@@ -374,7 +376,7 @@ def grids(
         targets = set(target_grid(of_group, points, higher_is_better=higher))
         if (official := grid.official) is not None:
             slack = abs(official) * quality.TOLERANCE
-            targets = {official, *(each for each in targets if abs(each - official) > slack)}
+            targets = {official, *(target for target in targets if abs(target - official) > slack)}
         common = len(of_group) == numbers[place]
         hardest = hardest_common_target(of_group, higher_is_better=higher) if common else None
         easiest_first = tuple(sorted(targets, reverse=not higher))

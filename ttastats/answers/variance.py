@@ -133,14 +133,20 @@ def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
     for places, of_runs in groups_by_size(with_epochs):
         both = epochs[of_runs], per_epoch[of_runs]
         alone = of_runs.shape[1] == 1 and ddof == 0  # a single run does not deviate
-        found = []
+        numbers = []
         for values in both:
-            found += [means(values), np.zeros(len(values)) if alone else deviations(values, ddof)]
+            numbers += [means(values), np.zeros(len(values)) if alone else deviations(values, ddof)]
         if not axis.progress and of_runs.shape[1] > 1:
             parts = variance_shares(times[of_runs], both[0])
-            found += [parts.cv_ratio, parts.shares[0], parts.low[0], parts.high[0], parts.shares[1]]
+            numbers += [
+                parts.cv_ratio,
+                parts.shares[0],
+                parts.low[0],
+                parts.high[0],
+                parts.shares[1],
+            ]
             withheld[places] = parts.withheld
-        of_epochs[: len(found), places] = found
+        of_epochs[: len(numbers), places] = numbers
     columns: dict[str, Any] = {
         **dict(zip(_OF_TIMES, map(none_for_nan, of_times), strict=True)),
         **dict(zip(_OF_EPOCHS, map(none_for_nan, of_epochs), strict=True)),
@@ -207,13 +213,15 @@ def report_sources(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]
     }
     groups = grouping.named_groups(runs.with_columns(**values), by)
     several = f"a group has more than {_MOST} runs"
-    raise_if(any(each.height > _MOST for *_, each in groups), several, "--sources", "Add --where.")
+    raise_if(
+        any(group.height > _MOST for *_, group in groups), several, "--sources", "Add --where."
+    )
     rows: list[SourceRow] = []
     notes, sentences = [*grouping.group_notes(runs, by)], []
     for name, keys, group in groups:
         of_group, more = _group_rows(keys, group, sources)
         rows += of_group
-        notes += [each.prefixed(name) for each in more]
+        notes += [remark.prefixed(name) for remark in more]
         if of_time := [row for row in of_group if row.part == "tta" and row.share is not None]:
             shares = units.join_names([f"{row.source} {row.share:.0%}" for row in of_time])
             text = f"Variance of {part_of(of_time[0])}: {shares}."
@@ -251,11 +259,11 @@ def _group_rows(
     of_entry = entries.to_numpy().astype(object)
     fixed = np.equal.outer(of_entry, np.unique(of_entry)).astype(np.float64)
     apart = model.separable(labels, fixed)
-    if missing := [name for name, each in zip(sources, apart, strict=True) if not each]:
+    if missing := [name for name, alone in zip(sources, apart, strict=True) if not alone]:
         notes.append(note("no_variance", names=missing, n=len(missing)))
     named = [(n, each) for n, each, ok in zip(sources, labels, apart, strict=True) if ok]
-    names, used = [*(name for name, _ in named), "run"], [each for _, each in named]
-    counts = [*(int(np.unique(each).size) for each in used), runs.height]
+    names, used = [*(name for name, _ in named), "run"], [values for _, values in named]
+    counts = [*(int(np.unique(values).size) for values in used), runs.height]
     axis, reached = axes.of(group), int(group["reached"].sum())
     logs = logs_of(runs, axis) if runs.height else {}
     rows = [

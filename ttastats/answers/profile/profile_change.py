@@ -55,9 +55,9 @@ def report(
 ) -> Report:
     """Return how the parts of a step change from A to B, the largest change first."""
     first, second = answers.sample_table(a, by), answers.sample_table(b, by)
-    for label, one in zip(labels, (first, second), strict=True):
+    for label, side in zip(labels, (first, second), strict=True):
         remedy = "Record some with `profile --steps`."
-        raise_if(one.is_empty(), "contains no training step", label, remedy)
+        raise_if(side.is_empty(), "contains no training step", label, remedy)
     changes = {}
     for name in dict.fromkeys([*first.columns, *second.columns]):
         of_a, of_b = (
@@ -73,8 +73,8 @@ def report(
     step, *rest = (contrast for _, contrast in changes.values())
     contrasts = judged(rest, Options(confidence=confidence))
     whole = _change_row(step, length, length)
-    parts = [_change_row(one, gap, length) for one, gap in zip(contrasts, gaps, strict=True)]
-    decided = {one.keys["name"] for one in contrasts if one.verdict.word.directed}
+    parts = [_change_row(part, gap, length) for part, gap in zip(contrasts, gaps, strict=True)]
+    decided = {part.keys["name"] for part in contrasts if part.verdict.word.directed}
     sentence = _change_sentence(whole, parts, decided)
     parts.sort(key=lambda row: -abs(row.change))
     title = f"A = {labels[0]}   B = {labels[1]}   time of a step"
@@ -110,19 +110,19 @@ def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
 
 
 def _change_row(
-    one: ValuesContrast[float], gap: MeanDifference, whole: MeanDifference
+    contrast: ValuesContrast[float], gap: MeanDifference, whole: MeanDifference
 ) -> ChangeRow:
     return ChangeRow(
-        name=one.keys["name"],
+        name=contrast.keys["name"],
         n_a=gap.n_a,
         n_b=gap.n_b,
-        a_seconds=one.a,
-        b_seconds=one.b,
+        a_seconds=contrast.a,
+        b_seconds=contrast.b,
         change=gap.estimate,
         change_low=gap.low,
         change_high=gap.high,
         p_value=gap.p_value,
-        p_adjusted=one.p_adjusted,
+        p_adjusted=contrast.p_adjusted,
         share=gap.estimate / whole.estimate if whole.estimate else None,
     )
 

@@ -109,15 +109,15 @@ def points(records: Sequence[Record], rules: ConvergenceRules) -> tuple[Point, .
     # Without those slower than a smaller batch or their neighbours. The official pass never steps
     # back: it need not end in a convex curve.
     fastest = min(measured, key=lambda point: point.mean)
-    kept = [point for point in measured if point.batch_size >= fastest.batch_size]
+    left = [point for point in measured if point.batch_size >= fastest.batch_size]
     place = 1
-    while place < len(kept) - 1:
-        low, here, high = kept[place - 1 : place + 2]
+    while place < len(left) - 1:
+        low, here, high = left[place - 1 : place + 2]
         if here.mean > _interpolate(here.batch_size, low, high, rules).mean:
-            del kept[place]
+            del left[place]
         else:
             place += 1
-    sizes = {point.batch_size for point in kept}
+    sizes = {point.batch_size for point in left}
     return tuple(point for point in measured if point.batch_size in sizes)
 
 
@@ -183,11 +183,11 @@ def check(
     if failed > rules.dropped:
         return ConvergenceVerdict(passed=False, reason="Insufficient convergence")
     every = np.array(sorted([*values, *[math.inf] * failed]))
-    kept = every[rules.dropped : len(every) - rules.dropped]
-    if not kept.size:
+    counted = every[rules.dropped : len(every) - rules.dropped]
+    if not counted.size:
         return ConvergenceVerdict(passed=False, reason="too few runs")
     point, reason = reference(batch_size, pruned, rules)
-    mean = float(np.mean(kept))
+    mean = float(np.mean(counted))
     limit = None if point is None else point.limit - rules.slack
     passed = limit is not None and mean >= limit
     if not passed and reason.startswith("RCP not found"):

@@ -29,7 +29,7 @@ from ttastats.stats.results import Verdict
 #: Answers of more entries show the numbers behind each verdict only if asked.
 _FEW = 12
 #: Keys that say less of an entry than others.
-_SAID = ("suite", "round", "division", "entry")
+_LESS = ("suite", "round", "division", "entry")
 #: Grids that differ by more than this factor shift a mean visibly.
 _COARSER = 1.5
 
@@ -88,8 +88,8 @@ def report(
 
 def _rcp_sentence(rows: Sequence[RcpRow], by: Sequence[str], confidence: float) -> str:
     one_benchmark = len({row.keys.get("benchmark") for row in rows}) == 1
-    said = (*_SAID, "benchmark") if one_benchmark else _SAID
-    names = grouping.row_names(rows, [name for name in by if name not in said] or by)
+    hidden = (*_LESS, "benchmark") if one_benchmark else _LESS
+    names = grouping.row_names(rows, [name for name in by if name not in hidden] or by)
     judged = [(name, row) for name, row in zip(names, rows, strict=True) if row.low is not None]
     unlike: dict[str, list[str]] = {}
     for name, row in judged:

@@ -101,7 +101,7 @@ def row_maker(
     """Return a function that makes the row of an entry from its keys and runs."""
     known = cache(lambda *kind: convergence_sides.benchmark_of(library, *kind))
     rates = cache(lambda *point: _pass_rates(options, *point))
-    at = cache(convergence_sides.reference_at)
+    reference_at = cache(convergence_sides.reference_at)
 
     def row_of(keys: dict[str, Any], group: pl.DataFrame) -> RcpRow:
         row = RcpRow(
@@ -115,9 +115,9 @@ def row_maker(
             published_factor=scaling_factor(group),
         )
         kinds = [group.get_column(name) for name in ("suite", "round", "benchmark")]
-        if any(each.n_unique() > 1 for each in kinds):
+        if any(kind.n_unique() > 1 for kind in kinds):
             return structs.replace(row, status="several benchmarks or rounds in one group")
-        suite, round_, benchmark = (each[0] for each in kinds)
+        suite, round_, benchmark = (kind[0] for kind in kinds)
         ruleset = options.ruleset or ruleset_of(round_)
         held = known(suite, ruleset, benchmark)
         if isinstance(held, str):
@@ -127,11 +127,11 @@ def row_maker(
         row = structs.replace(row, ruleset=ruleset, unit=held.unit, **official)
         if entry.batch_size is None:
             return structs.replace(row, status="batch size unknown, or several batch sizes")
-        found = at(held, entry.batch_size, entry.interval)
-        if isinstance(found, str):
-            return structs.replace(row, status=found)
-        error_rates = rates(held, entry.batch_size, found)
-        return structs.replace(row, **_compared_numbers(row, entry, found), **error_rates)
+        match = reference_at(held, entry.batch_size, entry.interval)
+        if isinstance(match, str):
+            return structs.replace(row, status=match)
+        error_rates = rates(held, entry.batch_size, match)
+        return structs.replace(row, **_compared_numbers(row, entry, match), **error_rates)
 
     return row_of
 
@@ -160,12 +160,12 @@ def _official_numbers(entry: Entry, held: BenchmarkReference, *, bypass: bool) -
     }
 
 
-def _compared_numbers(row: RcpRow, entry: Entry, found: FoundReference) -> dict[str, Any]:
+def _compared_numbers(row: RcpRow, entry: Entry, match: FoundReference) -> dict[str, Any]:
     """Return the ratio of an entry over the reference at its batch size."""
-    reference, of = found.reference, found.reference.pool()[0]
+    reference, of = match.reference, match.reference.pool()[0]
     numbers: dict[str, Any] = {
-        "reference": found.how,
-        "reference_records": found.records,
+        "reference": match.how,
+        "reference_records": match.records,
         "reference_n": reference.n,
         "reference_mean": reference.mean,
         "reference_cv": coefficient_of_variation(of),
@@ -201,7 +201,7 @@ def _compared_numbers(row: RcpRow, entry: Entry, found: FoundReference) -> dict[
 
 
 def _pass_rates(
-    options: RcpOptions, held: BenchmarkReference, batch_size: int, found: FoundReference
+    options: RcpOptions, held: BenchmarkReference, batch_size: int, match: FoundReference
 ) -> dict[str, float | None]:
     """Return how often the reference itself and truly faster setups pass the official check."""
     rules = held.rules
@@ -210,7 +210,7 @@ def _pass_rates(
         return {}
     same, faster_5, faster_10 = (
         pass_rate(
-            found.reference,
+            match.reference,
             point.limit - rules.slack,
             rules.runs,
             dropped=rules.dropped,

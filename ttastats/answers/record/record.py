@@ -114,7 +114,7 @@ def _record_sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) 
 
 def of_rules() -> Report:
     """Return the report of all contest rules, with their sources."""
-    rows = [RulesRow(each.name, each.title, each.read, each.source) for each in known().values()]
+    rows = [RulesRow(x.name, x.title, x.read, x.source) for x in known().values()]
     columns = (
         Column("rules"), Column("definition of a record"),
         Column("rules as of", rank=2, names=True), Column("source", rank=1, names=True),
