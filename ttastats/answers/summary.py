@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ttastats.base import percentages, units
 from ttastats.base.lazy import lazy_subset
-from ttastats.base.note import Note, note
+from ttastats.base.note import note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import settings
 from ttastats.outcomes.counted import counted
@@ -92,7 +92,20 @@ def report(
         *more_fields(axis, confidence),
         *fields.expected_time_field(rows, axis),
     ]
-    notes = (*grouping.failed_notes(counted(runs, by)), *_summary_notes(rows, parts, by, ddof))
+    notes = [*grouping.failed_notes(counted(runs, by))]
+    named = list(zip(grouping.row_names(rows, by), rows, strict=True))
+    for code in ("few_runs", "repeated_times", "unusual_run"):
+        without = [name for name, row in named if row.cv_withheld == code and row.reached]
+        if without:
+            notes.append(note(f"{code}.cv", names=without))
+    if any(row.cv_low is not None and row.reached < RUNS_FOR_MOMENTS for row in rows):
+        notes.append(note("like_those_seen"))
+    if ddof == 0:
+        notes.append(note("ddof"))
+    for place, (name, row) in enumerate(named):
+        if "mixed_speeds" in row.flags:
+            speeds = two_speeds(parts[place])
+            notes.append(note("mixed_speeds.summary", name=name, speeds=speeds))
     details = [*_dot_lines(list(zip(rows, parts, strict=True)))] if dots else ()
     answer = grouping.group_report("summary", rows, shown, runs, by, notes, details=details)
     return replace(answer, groups=parts)
@@ -236,22 +249,3 @@ def _positive_values(group: pl.DataFrame, name: str) -> list[float]:
 
 def _benchmark_key(row: SummaryRow) -> tuple[Any, ...]:
     return tuple(row.keys[name] for name in grouping.BENCHMARK)
-
-
-def _summary_notes(
-    rows: Sequence[SummaryRow], parts: Sequence[pl.DataFrame], by: Sequence[str], ddof: int
-) -> Iterator[Note]:
-    names = grouping.row_names(rows, by)
-    named = list(zip(names, rows, strict=True))
-    for code in ("few_runs", "repeated_times", "unusual_run"):
-        without = [name for name, row in named if row.cv_withheld == code and row.reached]
-        if without:
-            yield note(f"{code}.cv", names=without)
-    if any(row.cv_low is not None and row.reached < RUNS_FOR_MOMENTS for row in rows):
-        yield note("like_those_seen")
-    if ddof == 0:
-        yield note("ddof")
-    for place, row in enumerate(rows):
-        if "mixed_speeds" in row.flags:
-            speeds = two_speeds(parts[place])
-            yield note("mixed_speeds.summary", name=names[place], speeds=speeds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from ttastats.base import units
 from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
-from ttastats.outcomes.axis import Axis
 from ttastats.report import fields, grouping
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
@@ -93,7 +92,21 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
             *fields.number_fields(VarianceRow, "share_epochs", rank=1),
             fields.number_field(f"share of {per_epoch}", "share_epoch_time", "fraction", rank=2),
         ]
-    notes = _variance_notes(rows, by, ddof, axis, per_epoch)
+    of_ddof, notes = " (ddof 0)" if ddof == 0 else "", list[Note]()
+    if axis.progress:
+        notes.append(note("no_throughput.variance", ddof=of_ddof, to_target=axis.to_target))
+        return grouping.group_report("variance", rows, shown, runs, by, notes)
+    whole = "TTA" if axis.is_time else axis.noun
+    notes.append(note("definitions.variance", ddof=of_ddof, per_epoch=per_epoch, whole=whole))
+    if any(row.epochs_std == 0 for row in rows):
+        notes.append(note("constant_epochs.variance"))
+    without: dict[str, list[str]] = {}
+    for name, row in zip(grouping.row_names(rows, by), rows, strict=True):
+        missing = "share" if row.share_epochs is None else "interval"
+        without.setdefault(f"{row.share_withheld}.{missing}", []).append(name)
+    notes += [note(code, names=without[code]) for code in _WITHHELD if code in without]
+    if any(row.reached > row.with_epochs for row in rows):
+        notes.append(note("unknown_epochs"))
     return grouping.group_report("variance", rows, shown, runs, by, notes)
 
 
@@ -163,26 +176,6 @@ def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
         )
         for place, keys in enumerate(groups.keys.rows(named=True))
     ]
-
-
-def _variance_notes(
-    rows: Sequence[VarianceRow], by: Sequence[str], ddof: int, axis: Axis, per_epoch: str
-) -> Iterator[Note]:
-    of_ddof = " (ddof 0)" if ddof == 0 else ""
-    if axis.progress:
-        yield note("no_throughput.variance", ddof=of_ddof, to_target=axis.to_target)
-        return
-    whole = "TTA" if axis.is_time else axis.noun
-    yield note("definitions.variance", ddof=of_ddof, per_epoch=per_epoch, whole=whole)
-    if any(row.epochs_std == 0 for row in rows):
-        yield note("constant_epochs.variance")
-    groups: dict[str, list[str]] = {}
-    for name, row in zip(grouping.row_names(rows, by), rows, strict=True):
-        missing = "share" if row.share_epochs is None else "interval"
-        groups.setdefault(f"{row.share_withheld}.{missing}", []).append(name)
-    yield from (note(key, names=groups[key]) for key in _WITHHELD if key in groups)
-    if any(row.reached > row.with_epochs for row in rows):
-        yield note("unknown_epochs")
 
 
 #: Runs of a group: the time of a fit grows with the square of their number, 5 s at this one.

@@ -126,13 +126,11 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
     for name, profile in answers.profiles(rows):
         title = f"{name}: " if several else ""
         parts, measured = [*of_step(profile)], [*profile_measured.rows(profile)]
-        kinds = [
-            WorkRow(**row) for row in _named_dicts(answers.category_table(profile), "category")
-        ]
+        work = answers.category_table(profile).rename({"category": "name"})
+        kinds = [WorkRow(**row) for row in work.iter_rows(named=True)]
         operators, ranks = [*_operator_rows(profile)], answers.rank_table(profile)
-        sharing = (
-            [RankRow(**row) for row in _named_dicts(ranks, "rank")] if ranks.height > 1 else []
-        )
+        shared = ranks.rename({"rank": "name"}).rows(named=True) if ranks.height > 1 else []
+        sharing = [RankRow(**row) for row in shared]
         held = answers.measure_rows(profile, "memory_bytes").group_by("of", maintain_order=True)
         most = held.agg(pl.col("value").max()).rows()
         memory = [MemoryRow(name=of, bytes=value) for of, value in most]
@@ -189,17 +187,13 @@ def of_step(profile: pl.DataFrame) -> Iterator[PartRow]:
         )
 
 
-def _named_dicts(frame: pl.DataFrame, column: str) -> Iterator[dict[str, Any]]:
-    return frame.rename({column: "name"}).iter_rows(named=True)
-
-
 def _operator_rows(profile: pl.DataFrame) -> Iterator[OperatorRow]:
     """Yield the operators with their utilization relative to the average, the longest first."""
     operators = answers.operator_table(profile)
     seconds, flops = float(operators["seconds"].sum()), float(operators["flops"].sum())
     average = flops / seconds if seconds and flops else None
     fastest = answers.peak(profile, "peak_flops")
-    for row in _named_dicts(operators, "operator"):
+    for row in operators.rename({"operator": "name"}).iter_rows(named=True):
         rate = row["flops_per_second"]  # None of an operator without FLOPs, which is not slow
         yield OperatorRow(
             **row,

@@ -257,7 +257,7 @@ def library(place: Path | None = None) -> Library:
     """
 
     def records(suite: str | None, ruleset: str | None) -> Records:
-        folder = _package_folder() if place is None else place
+        folder = place or _package_folder()
         remedy = f"It must contain {_FILES} or subfolders of it."
         raise_if(not folder.exists(), "no such folder", str(folder), remedy)
         # A folder may have a part for each ruleset, as the package has.

@@ -60,7 +60,13 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     if up is None:
         up = is_upwards(*(side.runs for side in chosen))
     if value is None and rules.counts != "quality":
-        value = _common_target(chosen, rules)
+        values = pl.concat([side.runs["target_value"] for side in chosen])
+        common = values.drop_nulls().unique().sort()
+        known = units.join_names([f"{target:g}" for target in common])
+        several = f"runs of several targets: {known}" if known else "the runs have no target"
+        remedy = "Select one: --target 'val_loss<=3.28'."
+        raise_if(common.len() != 1, several, f"--rules {rules.name}", remedy)
+        value = float(common[0])
     rules = msgspec.structs.replace(rules, target=value, meets=">=" if up else "<=")
     if rules.value == "earliest":
         chosen = [_judge_at_earliest(side, metric, rules, targets) for side in chosen]
@@ -96,15 +102,6 @@ def _choose_metric(
         where="--metric" if named else f"--rules {rules.name}",
         remedy=f"{there} Select one: --metric NAME. {rules.told}".rstrip(),
     )
-
-
-def _common_target(sides: Sequence[Chosen], rules: Rules) -> float:
-    targets = pl.concat([side.runs["target_value"] for side in sides]).drop_nulls().unique().sort()
-    known = units.join_names([f"{value:g}" for value in targets])
-    what = f"runs of several targets: {known}" if known else "the runs have no target"
-    remedy = "Select one: --target 'val_loss<=3.28'."
-    raise_if(targets.len() != 1, what, f"--rules {rules.name}", remedy)
-    return float(targets[0])
 
 
 def _judge_at_earliest(
