@@ -249,8 +249,8 @@ def _share_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow
     total, *of = (float(np.var(values)) for values in fit.logs.values())
     if of and total > 0:
         adds = {
-            part_title(part, axis): each / total
-            for part, each in zip([*fit.logs][1:], of, strict=True)
+            part_title(part, axis): variance / total
+            for part, variance in zip([*fit.logs][1:], of, strict=True)
         }
         adds["2 × covariance"] = 1 - sum(adds.values())
         yield from (make("part", name, share, *(None,) * 5) for name, share in adds.items())

@@ -203,17 +203,17 @@ class _Plan(Struct, frozen=True):
             decided = row.looks.sequential_decided[name] if row.looks else None
             return "–" if runs is None else f"{runs:.1f} ({decided:.0%})"
 
-        titles = {name: f"{100 * (ratio - 1):.3g}%" for name, ratio in self.ratios.items()}
-        looks = titles if self.max_runs is not None else {}
+        titles = [(f"{1 + effect:g}", f"{100 * effect:.3g}%") for effect in self.effects]
+        looks = titles if self.max_runs is not None else []
         return [
             *fields.key_fields(keys, heads=False),
             *fields.number_fields(PowerRow, "cv", "n"),
             fields.text_field("can detect", lambda row: f"{row.detectable_ratio:.3f}×"
                          if row.detectable_ratio is not None else "–"),
             *(Field(Column(f"runs for {title}", "right"), partial(needed, name))
-              for name, title in titles.items()),
+              for name, title in titles),
             *(fields.text_field(f"looks for {title}", partial(taken, name))
-              for name, title in looks.items()),
+              for name, title in looks),
         ]  # fmt: skip
 
     def notes(self, rows: Sequence[PowerRow], axis: Axis) -> Iterator[Note]:
