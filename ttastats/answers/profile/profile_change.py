@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 
 from ttastats.base import percentages, units
 from ttastats.base.errors import raise_if
@@ -20,7 +21,7 @@ from ttastats.report.row import Key, Number, Row
 from ttastats.sides.contrast import ValuesContrast, judged
 from ttastats.sides.options import Options
 from ttastats.stats.decision import side_of
-from ttastats.stats.means import MeanDifference, mean_difference
+from ttastats.stats.means import mean_difference
 from ttastats.traces import answers
 from ttastats.traces.answers import By
 
@@ -58,8 +59,8 @@ def report(
     for label, side in zip(labels, (first, second), strict=True):
         remedy = "Record some with `profile --steps`."
         raise_if(side.is_empty(), "contains no training step", label, remedy)
-    changes = {}
-    for name in dict.fromkeys([*first.columns, *second.columns]):
+    rows, contrasts = list[ChangeRow](), list[ValuesContrast[float]]()
+    for name in dict.fromkeys([*first.columns, *second.columns]):  # the whole step first
         of_a, of_b = (
             side[name].to_numpy() if name in side.columns else np.zeros(side.height)
             for side in (first, second)
@@ -67,13 +68,19 @@ def report(
         gap = mean_difference(of_a, of_b, confidence=confidence)
         means = float(of_a.mean()), float(of_b.mean())
         if any(means):
+            length = rows[0].change if rows else gap.estimate
+            rows.append(ChangeRow(
+                name, gap.n_a, gap.n_b, *means, gap.estimate, gap.low, gap.high, gap.p_value, None,
+                gap.estimate / length if length else None,
+            ))  # fmt: skip
             contrast = ValuesContrast({"name": name}, *means, difference=gap, p_value=gap.p_value)
-            changes[name] = gap, contrast
-    length, *gaps = (gap for gap, _ in changes.values())
-    step, *rest = (contrast for _, contrast in changes.values())
-    contrasts = judged(rest, Options(confidence=confidence))
-    whole = _change_row(step, length, length)
-    parts = [_change_row(part, gap, length) for part, gap in zip(contrasts, gaps, strict=True)]
+            contrasts.append(contrast)
+    contrasts = [*judged(contrasts[1:], Options(confidence=confidence))]
+    whole, *parts = rows
+    parts = [
+        structs.replace(row, p_adjusted=contrast.p_adjusted)
+        for row, contrast in zip(parts, contrasts, strict=True)
+    ]
     decided = {part.keys["name"] for part in contrasts if part.verdict.word.directed}
     sentence = _change_sentence(whole, parts, decided)
     parts.sort(key=lambda row: -abs(row.change))
@@ -107,24 +114,6 @@ def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
     """Raise an error if side B holds a profile of A."""
     shared = not set(a["profile_id"]).isdisjoint(b["profile_id"])
     raise_if(shared, "contains a profile that is also in A", label, "Give two different profiles.")
-
-
-def _change_row(
-    contrast: ValuesContrast[float], gap: MeanDifference, whole: MeanDifference
-) -> ChangeRow:
-    return ChangeRow(
-        name=contrast.keys["name"],
-        n_a=gap.n_a,
-        n_b=gap.n_b,
-        a_seconds=contrast.a,
-        b_seconds=contrast.b,
-        change=gap.estimate,
-        change_low=gap.low,
-        change_high=gap.high,
-        p_value=gap.p_value,
-        p_adjusted=contrast.p_adjusted,
-        share=gap.estimate / whole.estimate if whole.estimate else None,
-    )
 
 
 def _change_sentence(whole: ChangeRow, parts: Sequence[ChangeRow], decided: Collection[str]) -> str:
