@@ -176,6 +176,24 @@ class TestCommand:
         kinds = {row["name"] for row in tta.profiled(path).rows if row["section"] == "category"}
         assert {"compiled", "matrix product"} <= kinds
 
+    @pytest.mark.usefixtures("workers_say")  # else later tests could not read what workers say
+    def test_two_workers_tell_how_long_they_communicate(self, tmp_path: Path) -> None:
+        path = tmp_path / "p.parquet"
+        words = ["--width", "4", "--batch-size", "16", "--workers", "2", "--steps", "2"]
+        result = run("profile", "digits", *words, "-o", path, "-v")
+        assert result.returncode == 0, result.stderr
+        rows = tta.profiled(path).rows
+        (workers,) = (row for row in rows if row["section"] == "workers")
+        assert workers["name"] == "2"
+        # An all-reduce lies within the step; how long it is, nobody can say here.
+        assert 0 < workers["under_way_share"] < 1
+        assert workers["pure_share"] > 0
+        weights = next(row["bytes"] for row in rows if row["name"] == "optimizer state")
+        assert workers["bytes"] == weights  # SGD keeps one number for each gradient
+        samples = next(row["value"] for row in rows if row["name"] == "samples")
+        assert samples == 8  # of each worker
+        assert "the share of each of 2 workers in 16" in result.stdout
+
     def test_layers_are_left_out_of_the_whole_profile(self, tmp_path: Path) -> None:
         path = tmp_path / "p.parquet"
         words = ("--width", "4", "--steps", "1", "--without", "batch norm,relu")

@@ -105,7 +105,7 @@ def test_a_sweep_ends_with_what_each_option_does_and_goes_on_where_it_was(tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("train", "imagenet"), "unknown workload 'imagenet'"),
+        (("train", "imagenet"), "'imagenet'\n  Choose digits, digits-lm, gpt, cifar10"),
         (("train", "--dawnbench"), "Add --emit-log."),
         (("train", "cifar10"), "--data DIR"),
         (("train", "cifar10", "--data", "/nowhere"), "contains neither"),
