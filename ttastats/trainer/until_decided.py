@@ -53,15 +53,13 @@ def run_until_decided(made: Made, setups: Mapping[str, str], seed: int, max_runs
         sides = [table.filter(pl.col("system") == system) for system in setups.values()]
         report = api.compare(*sides, labels=list(setups), options=Options(max_runs=max_runs))
         (row,) = expect_kind(report.records, TimesRow)
-        undecided = row.verdict == Verdict.UNDECIDED or row.dagger
         if not isinstance(row.look, LookKeys) or row.look.look is None:
             remark = f"stopped after {n} runs per side: the plan does not cover these runs"
             return Decided(report, remark)
+        undecided = row.verdict == Verdict.UNDECIDED or row.dagger
         if n == max_runs or not undecided:
-            outcome = "undecided" if undecided else "decided"
-            remark = (
-                f"{outcome} after {n} runs per side, of at most {max_runs}; {_fixed_plan_runs(row)}"
-            )
+            outcome = f"{'undecided' if undecided else 'decided'} after {n} runs per side"
+            remark = f"{outcome}, of at most {max_runs}; {_fixed_plan_runs(row)}"
             return Decided(report, remark)
         n += 1
 

@@ -47,11 +47,6 @@ def profile(
         That of matrix products, whose measured peak the step is compared with.
     steps
         Steps that are watched; as many as seem enough by default.
-
-    Raises
-    ------
-    TtastatsError
-        The file cannot be written, or too few steps were taken.
     """
     place = Path(path)
     atomic.expect_file_place(place)

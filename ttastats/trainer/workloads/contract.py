@@ -57,21 +57,14 @@ class LearningRate(Struct, frozen=True):
     weight_decay: float
 
 
-#: What a recipe that does not say otherwise has; a hook in a file ends what is asked for its part.
-_DEFAULTS: Mapping[str, Value] = {
-    "evaluate_every": 1.0,
-    "drop_last": False,
-    "precision": "fp32",
-    "compile": False,
-    "channels_last": False,
-    "threads": 0,
-    "workers": 1,
-}
-_DEFAULTS_OF: Mapping[str, Mapping[str, Value]] = {
+#: What a recipe that does not say otherwise has, in parts that a hook of that name replaces.
+_DEFAULTS: Mapping[str, Mapping[str, Value]] = {
+    "": {"evaluate_every": 1.0, "drop_last": False, "precision": "fp32", "compile": False,
+         "channels_last": False, "threads": 0, "workers": 1},
     "optimizer": {"optimizer": "sgd", "momentum": 0.9, "nesterov": True, "weight_decay": 0.0},
     "schedule": {"warmup_epochs": 0.0},
     "evaluate": {"eval_batch_size": 1024},
-}
+}  # fmt: skip
 
 
 class Recipe:
@@ -118,9 +111,9 @@ class Recipe:
 
     def with_defaults(self, hooks: Container[str]) -> Recipe:
         """Return the recipe completed by default values; `hooks` are those its file defines."""
-        defaults = {**_DEFAULTS}
-        for part, of_part in _DEFAULTS_OF.items():
-            defaults |= {} if part in hooks else of_part
+        defaults: dict[str, Value] = {}
+        for part, values in _DEFAULTS.items():
+            defaults |= {} if part in hooks else values
         if "schedule" not in hooks:
             defaults["schedule_epochs"] = self.values["epochs"]
         if "optimizer" in hooks:
