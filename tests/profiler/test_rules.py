@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ttastats.traces import answers
 from ttastats.trainer.profiler import memory, timing
 from ttastats.trainer.profiler.workload import fitting_batch_size
 
@@ -32,43 +31,19 @@ def test_steps_that_never_settle_cost_half_of_them_and_it_is_said() -> None:
         timing.warm_up_steps([1.0, 1.0, 1.0])
 
 
-@pytest.mark.parametrize(
-    ("throughputs", "enough"),
-    [
-        ({8: 100.0, 16: 190.0, 32: 199.0, 64: 400.0}, 16),  # the first that doubling hardly helps
-        ({8: 100.0, 16: 106.0, 32: 110.0}, 16),  # six percent are not less than five
-        ({8: 100.0, 128: 121.0}, 8),  # per doubling
-        ({8: 100.0, 16: 150.0}, None),
-        ({8: 100.0}, None),
-        ({64: 104.0, 32: 100.0, 16: 50.0}, 32),
-    ],
-)
-def test_a_batch_saturates_where_doubling_gains_less_than_five_percent(
-    throughputs: dict[int, float], enough: int | None
-) -> None:
-    assert answers.saturation_point(throughputs) == enough
+def test_storages_at_the_peak_are_those_that_lived_when_most_bytes_did() -> None:
+    log = [(0, 100), (1, 50), (0, -100), (2, 80), (1, -50)]
+    assert memory.live_at_peak(log) == {0: 100, 1: 50}
+    assert memory.live_at_peak([(0, 5), (0, -5), (1, 4), (2, 4)]) == {1: 4, 2: 4}
+    assert memory.live_at_peak([]) == {}
 
 
-def test_gains_are_per_doubling() -> None:
-    assert answers.doubling_gains({8: 100.0, 32: 121.0}) == {32: pytest.approx(0.1)}
+def test_the_allocator_s_peak_is_of_the_cpu_and_in_the_order_of_time() -> None:
+    def event(moment: int, size: int, kind: int = 0) -> dict[str, object]:
+        return {"name": "[memory]", "ts": moment, "args": {"Bytes": size, "Device Type": kind}}
 
-
-class TestLivingStorages:
-    def test_what_lived_when_most_bytes_did(self) -> None:
-        log = [(0, 100), (1, 50), (0, -100), (2, 80), (1, -50)]
-        assert memory.live_at_peak(log) == {0: 100, 1: 50}
-
-    def test_the_end_may_be_the_peak(self) -> None:
-        assert memory.live_at_peak([(0, 5), (0, -5), (1, 4), (2, 4)]) == {1: 4, 2: 4}
-        assert memory.live_at_peak([]) == {}
-
-    def test_the_allocator_s_peak_is_of_the_cpu_and_in_the_order_of_time(self) -> None:
-        def event(moment: int, size: int, kind: int = 0) -> dict[str, object]:
-            about = {"Bytes": size, "Device Type": kind}
-            return {"name": "[memory]", "ts": moment, "args": about}
-
-        trace = [event(3, -10), event(1, 10), event(4, 15), event(2, 10), event(5, 99, kind=1)]
-        assert memory.peak_bytes([*trace, {"name": "aten::add", "ts": 0}]) == 25
+    trace = [event(3, -10), event(1, 10), event(4, 15), event(2, 10), event(5, 99, kind=1)]
+    assert memory.peak_bytes([*trace, {"name": "aten::add", "ts": 0}]) == 25
 
 
 def test_a_batch_is_halved_until_its_step_is_short() -> None:

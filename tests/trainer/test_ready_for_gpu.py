@@ -44,15 +44,14 @@ def test_fp32_is_not_tf32(precision: str, tf32: bool) -> None:
         cudnn.allow_tf32, matmul.allow_tf32, cudnn.benchmark = before
 
 
-def test_graphs_are_compiled_for_known_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_are_compiled_for_known_shapes_and_on_a_cpu_by_a_compiler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     compiled: list[dict[str, Any]] = []
     monkeypatch.setattr(torch, "compile", lambda model, **how: compiled.append(how))
     monkeypatch.setenv("CXX", sys.executable)  # any program: nothing is compiled here
     build_network(asked(compile=True), CPU)
     assert compiled == [{"dynamic": False}, {"dynamic": False}]
-
-
-def test_without_a_compiler_nothing_is_compiled_for_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(TtastatsError, match="no-such-compiler was not found") as refused:
         build_network(asked(compile=True), CPU)

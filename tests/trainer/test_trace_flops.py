@@ -56,14 +56,17 @@ def test_of_a_network_forward_and_backward(name: str, tmp_path: Path) -> None:
     assert flops(traced(work, tmp_path / "t.json")) == counted(work) > 0
 
 
-def test_of_products_of_batches(tmp_path: Path) -> None:
+def test_of_products_of_batches_and_of_attention_by_its_formula(tmp_path: Path) -> None:
     a, b, c = torch.randn(3, 4, 5), torch.randn(3, 5, 6), torch.randn(3, 4, 6)
+    query = torch.randn(2, 3, 40, 8, requires_grad=True)
 
     def work() -> None:
         torch.bmm(a, b)
         torch.baddbmm(c, a, b)
         torch.einsum("bij,bjk->bik", a, b)
         torch.matmul(a, b[0])
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+            F.scaled_dot_product_attention(query, query, query).sum().backward()
 
     assert flops(traced(work, tmp_path / "t.json")) == counted(work) > 0
 
@@ -83,13 +86,3 @@ def test_of_attention_on_a_cpu_are_those_on_a_gpu(causal: bool, tmp_path: Path) 
     expected = flop_counter.sdpa_flop_count(*shapes)
     expected += flop_counter.sdpa_backward_flop_count(query.shape, *shapes)
     assert flops(rows) == expected
-
-
-def test_of_attention_by_its_formula_are_those_of_its_products(tmp_path: Path) -> None:
-    query = torch.randn(2, 3, 40, 8, requires_grad=True)
-
-    def work() -> None:
-        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-            F.scaled_dot_product_attention(query, query, query).sum().backward()
-
-    assert flops(traced(work, tmp_path / "t.json")) == counted(work) > 0
