@@ -45,16 +45,67 @@ class Made(Struct, frozen=True):
 
 
 class Watcher:
-    """Is called as the runs go on; this one does nothing."""
+    """Draws one line that follows the run, and one that stays for each run made."""
+
+    def __init__(self, bar: Progress | None = None) -> None:
+        self._bar = bar or Progress(console=Console(quiet=True), disable=True)
+        self._task = self._bar.add_task("setting up", total=None, state="")
+        self._place: ResultFolder | None = None
 
     def on_begin(self, planned: Planned, number: int, count: int) -> None:
-        """Handle the start of a run; `number` counts from 1."""
+        """Draw an empty progress line for a run; `number` counts from 1."""
+        if self._place != planned.place:
+            self._bar.console.print(planned.place.system, highlight=False, style="bold")
+        self._place, self._settings = planned.place, planned.settings
+        self._run = f"run {number}/{count} seed {planned.settings.seed}"
+        epochs = planned.settings.epochs
+        self._bar.reset(self._task, total=epochs, description=self._run, state="warming up")
 
     def on_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Handle an evaluation."""
+        """Draw the progress of the run and its latest quality."""
+        settings, quality = self._settings, checkpoint.quality
+        recipe = workloads.load_workload(settings.workload).recipe
+        missing = (settings.target - quality) * (1 if recipe.higher_is_better else -1)
+        distance = "target reached" if missing <= 0 else f"{missing:.4f} to go"
+        state = (
+            f"epoch {checkpoint.epoch:g}/{settings.epochs:g} {recipe.metric} {quality:.4f} "
+            f"{checkpoint.known_at.wall:.1f} s, {distance}"
+        )
+        self._bar.update(self._task, completed=checkpoint.epoch, state=state)
 
     def on_end(self, made: Made) -> None:
-        """Handle the end of a run."""
+        """Replace the progress line by one with the result."""
+        outcome, last = made.outcome, made.outcome.checkpoints[-1]
+        how = "reached" if outcome.reached else "NOT reached"
+        line = (
+            f"{self._run}: {made.settings.target:g} {how}, {last.epoch:g} epochs, "
+            f"{last.quality:.4f}, {outcome.run.wall:.2f} s ({outcome.run.cpu:.2f} s CPU)"
+        )
+        self._bar.console.print(line, highlight=False)
+
+
+@contextmanager
+def progress_watcher() -> Iterator[Watcher]:
+    """Yield a watcher that draws progress if this is a terminal; print warnings at the end."""
+    console = Console(stderr=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SystemDiffers)
+        if console.is_terminal:
+            line = TextColumn("{task.description}  {task.fields[state]}")
+            with Progress(line, console=console, transient=True) as bar:
+                yield Watcher(bar)
+        else:
+            yield Watcher()
+    messages = (
+        f"warning: {caution.message}"
+        if issubclass(caution.category, SystemDiffers)
+        else warnings.formatwarning(
+            caution.message, caution.category, caution.filename, caution.lineno
+        ).rstrip()
+        for caution in caught
+    )
+    for message in dict.fromkeys(messages):
+        sys.stderr.write(f"{message}\n")
 
 
 def make_all(planned: Sequence[Planned], watcher: Watcher) -> list[Made]:
@@ -130,63 +181,3 @@ def _expected_failure(error: Exception, workers: Team) -> tuple[str, str] | None
             "delete the log if the loss says nothing about the setup.",
         )
     return None
-
-
-@contextmanager
-def progress_watcher() -> Iterator[Watcher]:
-    """Yield a watcher that draws progress on a terminal, or one that does nothing."""
-    console = Console(stderr=True)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", SystemDiffers)
-        if console.is_terminal:
-            line = TextColumn("{task.description}  {task.fields[state]}")
-            with Progress(line, console=console, transient=True) as bar:
-                yield _Terminal(bar)
-        else:
-            yield Watcher()
-    messages = (
-        f"warning: {each.message}"
-        if issubclass(each.category, SystemDiffers)
-        else warnings.formatwarning(
-            each.message, each.category, each.filename, each.lineno
-        ).rstrip()
-        for each in caught
-    )
-    for message in dict.fromkeys(messages):
-        sys.stderr.write(f"{message}\n")
-
-
-class _Terminal(Watcher):
-    """One line that follows the run, and one that stays for each run made."""
-
-    def __init__(self, bar: Progress) -> None:
-        self._bar, self._task = bar, bar.add_task("setting up", total=None, state="")
-        self._place: ResultFolder | None = None
-
-    def on_begin(self, planned: Planned, number: int, count: int) -> None:
-        if self._place != planned.place:
-            self._bar.console.print(planned.place.system, highlight=False, style="bold")
-        self._place, self._settings = planned.place, planned.settings
-        self._run = f"run {number}/{count} seed {planned.settings.seed}"
-        epochs = planned.settings.epochs
-        self._bar.reset(self._task, total=epochs, description=self._run, state="warming up")
-
-    def on_checkpoint(self, checkpoint: Checkpoint) -> None:
-        settings, quality = self._settings, checkpoint.quality
-        recipe = workloads.load_workload(settings.workload).recipe
-        missing = (settings.target - quality) * (1 if recipe.higher_is_better else -1)
-        distance = "target reached" if missing <= 0 else f"{missing:.4f} to go"
-        state = (
-            f"epoch {checkpoint.epoch:g}/{settings.epochs:g} {recipe.metric} {quality:.4f} "
-            f"{checkpoint.known_at.wall:.1f} s, {distance}"
-        )
-        self._bar.update(self._task, completed=checkpoint.epoch, state=state)
-
-    def on_end(self, made: Made) -> None:
-        outcome, last = made.outcome, made.outcome.checkpoints[-1]
-        how = "reached" if outcome.reached else "NOT reached"
-        line = (
-            f"{self._run}: {made.settings.target:g} {how}, {last.epoch:g} epochs, "
-            f"{last.quality:.4f}, {outcome.run.wall:.2f} s ({outcome.run.cpu:.2f} s CPU)"
-        )
-        self._bar.console.print(line, highlight=False)
