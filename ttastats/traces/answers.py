@@ -46,7 +46,7 @@ def profiles(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
 
 def measure_rows(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """Return the rows of a measure."""
-    return rows.filter((pl.col("kind") == "measure") & (pl.col("name") == name))
+    return rows.filter(kind="measure", name=name)
 
 
 def step_table(rows: pl.DataFrame) -> pl.DataFrame:
@@ -61,10 +61,8 @@ def step_table(rows: pl.DataFrame) -> pl.DataFrame:
 
 def compute_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of kernels, or of operators if the profile has no kernels."""
-    kernels = rows.filter(pl.col("kind") == "kernel")
-    if kernels.get_column("seconds").count():
-        return kernels
-    return rows.filter(pl.col("kind") == "operator")
+    kernels = rows.filter(kind="kernel")
+    return kernels if kernels["seconds"].count() else rows.filter(kind="operator")
 
 
 def runs_on_device(rows: pl.DataFrame) -> bool:
@@ -111,10 +109,8 @@ def operator_table(rows: pl.DataFrame) -> pl.DataFrame:
     stands for itself.
     """
     keyed = compute_rows(rows).with_columns(operator=pl.coalesce("operator", "name"))
-    on_host = rows.filter(pl.col("kind") == "operator")
-    moved = on_host.group_by(pl.col("name").alias("operator")).agg(
-        pl.col("bytes").sum() / step_count(rows)
-    )
+    by_name = rows.filter(kind="operator").group_by(operator="name")
+    moved = by_name.agg(pl.col("bytes").sum() / step_count(rows))
     category = pl.col("category").sort_by("seconds").last()
     known = (pl.col("flops") > 0) & (pl.col("bytes") > 0)
     grouped = _work_by("operator", keyed, step_count(rows), category)
@@ -135,17 +131,12 @@ def _work_by(key: str, work: pl.DataFrame, steps: int, *more: pl.Expr) -> pl.Dat
     """
     tensor = pl.col("seconds").filter(pl.col("tensor_core")).sum()
     is_tensor_known = (pl.col("tensor_core").count() > 0) & (pl.col("seconds").sum() > 0)
-    grouped = (
-        work.group_by(key)
-        .agg(
-            *more,
-            *(pl.col(name).sum() / steps for name in ("calls", "seconds", "flops")),
-            pl.when(is_tensor_known)
-            .then(tensor / pl.col("seconds").sum())
-            .alias("tensor_core_share"),
-        )
-        .sort("seconds", key, descending=[True, False])
+    grouped = work.group_by(key).agg(
+        *more,
+        *(pl.col(name).sum() / steps for name in ("calls", "seconds", "flops")),
+        tensor_core_share=pl.when(is_tensor_known).then(tensor / pl.col("seconds").sum()),
     )
+    grouped = grouped.sort("seconds", key, descending=[True, False])
     total = grouped["seconds"].sum()
     has_rate = (pl.col("flops") > 0) & (pl.col("seconds") > 0)
     return grouped.with_columns(
@@ -167,19 +158,13 @@ def rank_table(rows: pl.DataFrame) -> pl.DataFrame:
             pl.col("step_seconds").mean(),
             pl.col("step_seconds").std().alias("step_std"),
             (pl.col("step_seconds") - pl.col("exposed_seconds")).mean().alias("work_seconds"),
-            *(pl.col(name).mean() for name in ("compute_seconds", "communication_seconds")),
-            pl.col("exposed_seconds").mean(),
-            pl.sum_horizontal("idle_seconds", "host_seconds", "input_seconds")
-            .mean()
-            .alias("waiting"),
+            pl.col("compute_seconds", "communication_seconds", "exposed_seconds").mean(),
+            waiting=pl.sum_horizontal("idle_seconds", "host_seconds", "input_seconds").mean(),
         )
-        .sort("rank")
     )
-    mean = pl.col("work_seconds").mean()
-    return by_rank.with_columns(
-        skew=pl.col("work_seconds") / mean - 1,
-        slowest=pl.col("work_seconds") == pl.col("work_seconds").max(),
-    )
+    work = pl.col("work_seconds")
+    compared = {"skew": work / work.mean() - 1, "slowest": work == work.max()}
+    return by_rank.sort("rank").with_columns(**compared)
 
 
 #: A batch size is large enough when twice as many samples a step give less than so much more.
@@ -241,15 +226,9 @@ def _time_by_step(rows: pl.DataFrame, by: By) -> pl.DataFrame:
     if not runs_on_device(rows):
         work = work.filter(~pl.col("category").is_in(_BESIDES))
     kinds = work.group_by(*_KEYS, _NAMES[by].alias("name")).agg(pl.col("seconds").sum())
-    kinds = (
-        kinds.join(of_steps, on=_KEYS, nulls_equal=True)
-        .sort(*_KEYS, "name")
-        .with_columns(
-            seconds=pl.col("seconds")
-            / pl.col("seconds").sum().over(_KEYS)
-            * pl.col("compute_seconds")
-        )
-    )
+    share = pl.col("seconds") / pl.col("seconds").sum().over(_KEYS)
+    kinds = kinds.join(of_steps, on=_KEYS, nulls_equal=True).sort(*_KEYS, "name")
+    kinds = kinds.with_columns(seconds=share * pl.col("compute_seconds"))
     wide = kinds.pivot("name", index=_KEYS, values="seconds", aggregate_function="sum")
     others = {WHOLE: "step_seconds"} | {name: PARTS[name] for name in PARTS if name != "compute"}
     parts = of_steps.select(*_KEYS, *(pl.col(of).alias(name) for name, of in others.items()))
