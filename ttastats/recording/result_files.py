@@ -37,11 +37,6 @@ class ResultFolder:
         return self.root / self.org / "results" / self.system / self.benchmark
 
     @property
-    def system_file(self) -> Path:
-        """Return the path of the system description."""
-        return self.root / self.org / "systems" / f"{self.system}.json"
-
-    @property
     def dawnbench(self) -> Path:
         """Return the folder of DAWNBench entries."""
         return self.root / self.org / "dawnbench" / self.benchmark
@@ -76,13 +71,6 @@ def create_log(place: ResultFolder) -> tuple[Path, TextIO]:
     raise AssertionError("numbers do not end")
 
 
-def existing_logs(place: ResultFolder) -> list[Path]:
-    """Return the logs that exist, by number."""
-    numbers = {path: log_number(path) for path in place.results.glob("result_*.txt")}
-    numbered = [(number, path) for path, number in numbers.items() if number is not None]
-    return [path for _, path in sorted(numbered)]
-
-
 def log_names() -> Iterator[str]:
     """Yield the names of logs: `result_0.txt`, `result_1.txt`, ..."""
     return (f"result_{number}.txt" for number in itertools.count())
@@ -100,7 +88,7 @@ class SystemDiffers(UserWarning):
 
 def write_description(place: ResultFolder, described: Mapping[str, Any]) -> None:
     """Write the system description; one that exists and differs is kept, with a warning."""
-    path = place.system_file
+    path = place.root / place.org / "systems" / f"{place.system}.json"
     with log_errors_named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():

@@ -154,8 +154,9 @@ def _is_complete(run: Planned) -> bool:
 
 def _read_logs(place: ResultFolder) -> Iterator[tuple[Settings | None, str | None]]:
     """Yield the settings and the end reason of each log in a folder whose run has begun."""
-    for path in result_files.existing_logs(place):
-        if read := _read_log(path, path.stat().st_size):
+    for path in place.results.glob("result_*.txt"):
+        is_log = result_files.log_number(path) is not None
+        if is_log and (read := _read_log(path, path.stat().st_size)):
             yield read
 
 

@@ -146,7 +146,9 @@ class _Run:
             higher = net.workload.recipe.higher_is_better
             reached = team.broadcast_decision(quality >= target if higher else quality <= target)
         self.log_end(*(("success", "target") if reached else ("aborted", "epochs")))
-        if team.is_leader and (tested := whole.test_data(team.device)) is not None:
+        if team.is_leader and whole.test is not None:
+            inputs, targets = (tensor.to(team.device) for tensor in whole.test)
+            tested = replace(data, eval_inputs=inputs, eval_targets=targets)
             metric, quality = f"test_{net.workload.recipe.metric}", net.evaluate_quality(tested)
             log.point("eval_accuracy", quality, metric=metric, **self._checkpoints[-1].progress)
         dataset = whole.digest() if team.is_leader else ""

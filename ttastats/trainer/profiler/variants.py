@@ -62,8 +62,13 @@ def batch_size_measures(
     throughputs: dict[int, float] = {}
     enough = None
     for size in chosen or list(doubled) or [largest]:
-        subject_of_size = make(size)
-        samples, (watch, flops) = subject_of_size.samples, _measure_steps(subject_of_size)
+        of_size = make(size)
+        with FlopCounter() as counter:  # the first two steps warm up
+            of_size.step()
+        first, watch = Stopwatch(of_size.device).time(of_size.step), Stopwatch(of_size.device)
+        for _ in range(max(_FEWEST, min(_MOST, round(_SECONDS / first)))):
+            watch.time(of_size.step)
+        samples, flops = of_size.samples, counter.get_total_flops()
         throughputs[samples] = samples / watch.median
         yield measure_row("batch_samples_per_second", throughputs[samples], of=str(samples))
         yield measure_row("batch_step_flops", flops, of=str(samples))
@@ -73,17 +78,6 @@ def batch_size_measures(
             break
     rule = f"the smallest at which doubling the batch gains less than {answers.GAIN:.0%}"
     yield measure_row("saturation_batch_size", enough, text=rule if enough else f"none is {rule}")
-
-
-def _measure_steps(subject: Subject) -> tuple[Stopwatch, int]:
-    """Return the times of a few steps after two that warm up, and the FLOPs of one."""
-    with FlopCounter() as counter:
-        subject.step()
-    first = Stopwatch(subject.device).time(subject.step)
-    watch = Stopwatch(subject.device)
-    for _ in range(max(_FEWEST, min(_MOST, round(_SECONDS / first)))):
-        watch.time(subject.step)
-    return watch, counter.get_total_flops()
 
 
 class Without(TorchFunctionMode):

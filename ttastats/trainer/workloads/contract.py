@@ -14,7 +14,6 @@ from typing import Any, Literal, TypeAlias
 
 import torch
 from msgspec import Struct
-from msgspec.structs import replace
 from torch import Tensor
 from torch.nn import functional
 
@@ -197,13 +196,6 @@ class Data(Struct, frozen=True, eq=False):
         inputs, targets, eval_inputs, eval_targets = (tensor.to(device) for tensor in self.tensors)
         raw = self.raw or self.tensors
         return Data(inputs, targets, eval_inputs, eval_targets, self.notes, raw, self.test)
-
-    def test_data(self, device: torch.device) -> Data | None:
-        """Return the data with the test part as evaluation samples, on the device, or None."""
-        if self.test is None:
-            return None
-        inputs, targets = (tensor.to(device) for tensor in self.test)
-        return replace(self, eval_inputs=inputs, eval_targets=targets, test=None)
 
     def digest(self) -> str:
         """Return the SHA-256 of the samples as they were before they came to a device."""
