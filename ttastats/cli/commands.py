@@ -242,6 +242,7 @@ def _with_flat_options(command_name: str, command: Any) -> Callable[..., None]:
 
     Options that were not given are left to the defaults of the function that answers.
     """
+    answers = True
     if is_typeddict(command):
         from ttastats.cli import tables
 
@@ -250,7 +251,8 @@ def _with_flat_options(command_name: str, command: Any) -> Callable[..., None]:
     else:
         function = command
         hints = get_type_hints(command, localns={"Report": Any})  # polars costs start-up time
-        if hints.pop("return") is not type(None):
+        answers = hints.pop("return") is not type(None)
+        if answers:
             hints["output"] = Output
     parameters, texts = signature(function).parameters, entries(command.__doc__)
     groups = {name: get_type_hints(hint) for name, hint in hints.items() if is_typeddict(hint)}
@@ -270,7 +272,7 @@ def _with_flat_options(command_name: str, command: Any) -> Callable[..., None]:
         arguments = {name: given[name] for name in hints if name in given}
         for name, fields in groups.items():
             arguments[name] = {field: given[field] for field in fields if field in given}
-        output = arguments.pop("output") if hints.get("output") is Output else None
+        output = arguments.pop("output") if answers else None
         reading = {name: given[name] for name in _OF_LOGS if name in given.keys() - hints.keys()}
         with _reading_logs(**reading) if takes_logs else nullcontext():
             answer = function(**arguments)
