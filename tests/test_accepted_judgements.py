@@ -36,6 +36,7 @@ from ttastats.sides import comparison, pairing
 from ttastats.sides import numbers as sides
 from ttastats.sides.options import Options, View, refuse_excluded
 from ttastats.sides.pairing import Pair, Side
+from ttastats.sides.question import Question
 from ttastats.table import tables
 
 pytestmark = pytest.mark.usefixtures("in_codes")
@@ -222,12 +223,17 @@ def ending(runs: pl.DataFrame, ends: Sequence[float], **more: Any) -> pl.DataFra
     return runs.with_columns(quality=pl.Series(ends), **changed)
 
 
-def compared(a: pl.DataFrame, *others: pl.DataFrame, gate: tuple[str, str] = ("", ""),
-             budget: Budget = END, **asked: Any) -> list[Any]:  # fmt: skip
+def compared(
+    *tables: pl.DataFrame,
+    gate: tuple[str, str] = ("", ""),
+    budget: Budget = END,
+    view: View | None = None,
+    **asked: Any,
+) -> list[Any]:
     first, *rest = (
-        Side(name, runs, at_budget=True) for name, runs in zip("ABC", (a, *others), strict=False)
+        Side(name, runs, at_budget=True) for name, runs in zip("ABC", tables, strict=False)
     )
-    found = compare.of_qualities(first, rest, budget, **asked)
+    found = compare.of_qualities(first, rest, Question(**asked), budget, view)
     return told(gates.judged(found, gates.conditions(*gate, gates.QUALITIES)))
 
 

@@ -13,7 +13,6 @@ from ttastats.api.profiling import Profiles
 from ttastats.api.tables import answered
 from ttastats.base.errors import raise_if
 from ttastats.ingestion import given
-from ttastats.outcomes import axis
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
 from ttastats.sides import question
@@ -123,21 +122,17 @@ def judged_sides(
     from ttastats.answers.compare import compare as compare_report
     from ttastats.answers.compare import gate  # scipy costs start-up time
 
-    options, (baseline, *others) = what.options or Options(), sides
+    baseline, *others = sides
     if (budget := what.budget) is not None:
-        unit = axis.by_clock(what.unit, what.clock)
-        report = compare_report.of_qualities(
-            baseline, others, budget, what.by, options, view, pool=what.pool, unit=unit, block=block
-        )
+        report = compare_report.of_qualities(baseline, others, what, budget, view, block)
     else:
         for side, metric in product(sides, also):
             expect_metric(side.evaluations, metric, "--also")
         rows = _profile_rows(*profiles) if profiles else ()
         report = compare_report.of_times(
-            baseline, others, what.by, options, view,
-            pool=what.pool, also=also, block=block, prior=prior, profiles=rows,
-        )  # fmt: skip
-    return gate.judged(report, conditions, options.confidence)
+            baseline, others, what, view, also=also, block=block, prior=prior, profiles=rows
+        )
+    return gate.judged(report, conditions, (what.options or Options()).confidence)
 
 
 def compare_profiles(

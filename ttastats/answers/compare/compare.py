@@ -34,6 +34,7 @@ from ttastats.sides import blocking, comparison, priors, quality_comparison, set
 from ttastats.sides.options import Options, View
 from ttastats.sides.pairing import SAME_RUNS, Pairing, Side, pairings
 from ttastats.sides.quality_comparison import Also
+from ttastats.sides.question import Question
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.results import Verdict
 from ttastats.table import schema
@@ -57,11 +58,9 @@ class _Side(Struct, frozen=True):
 def of_times(
     baseline: Side,
     others: Sequence[Side],
-    by: Sequence[str] = (),
-    options: Options | None = None,
+    what: Question,
     view: View | None = None,
     *,
-    pool: bool = False,
     also: Sequence[str] = (),
     profiles: Sequence[pl.DataFrame] = (),
     block: Sequence[str] = (),
@@ -69,15 +68,14 @@ def of_times(
 ) -> Report:
     """Return the report that compares the times of one or more tables with a baseline.
 
-    All p-values of a report are adjusted together. `by` and `pool` are those of
-    `pairing.pairings`. `also` names metrics to compare where the times of runs ended, `block`
-    what tells the blocks within which runs are compared (`blocking`). `profiles` are rows of the
-    two systems, where one comparison is made, and say why it came out so. `prior` are earlier runs,
-    whose noise is added to that of the parts (`priors`).
+    All p-values of a report are adjusted together. `also` names metrics to compare where the times
+    of runs ended, `block` what tells the blocks within which runs are compared (`blocking`).
+    `profiles` are rows of the two systems, where one comparison is made, and say why it came out
+    so. `prior` are earlier runs, whose noise is added to that of the parts (`priors`).
     """
-    options, view = options or Options(), view or View()
+    options, view = what.options or Options(), view or View()
     axis = axes.of(baseline.runs)
-    paired = blocking.within(pairings(baseline, others, by, pool=pool), block)
+    paired = blocking.within(pairings(baseline, others, what.by, pool=what.pool), block)
     if axis.is_time:
         paired = [_flag_stalls(each, baseline, side)
                   for side, each in zip(others, paired, strict=True)]  # fmt: skip
@@ -159,19 +157,16 @@ def of_times(
 def of_qualities(
     baseline: Side,
     others: Sequence[Side],
+    what: Question,
     budget: Budget,
-    by: Sequence[str] = (),
-    options: Options | None = None,
     view: View | None = None,
-    *,
-    pool: bool = False,
-    unit: str = "",
     block: Sequence[str] = (),
 ) -> Report:
-    """Return the report at a budget; `unit` says in what it is counted what was spent."""
-    options, view = options or Options(), view or View()
+    """Return the report at a budget; what was spent is counted in the unit of the question."""
+    options, view = what.options or Options(), view or View()
     margin = options.margin if view.margin_claims else None
-    paired = blocking.within(pairings(baseline, others, by, pool=pool), block)
+    unit = axes.by_clock(what.unit, what.clock)
+    paired = blocking.within(pairings(baseline, others, what.by, pool=what.pool), block)
     pairs = [pair for each in paired for pair in each.pairs]
     compared = quality_comparison.compare(pairs, budget, options, unit=unit, margin=margin)
     row_of = partial(rows.of_qualities, budget=budget)
@@ -189,8 +184,8 @@ def of_qualities(
         way = "" if len(ways) > 1 else f", {'higher' if ways == {True} else 'lower'} is better"
         metric = metrics.pop() if len(metrics) == 1 else None
         names = f"A = {baseline.label}   B = {each.side.label}"
-        what = f"{metric or 'quality'} {budget}{way}"
-        title = "   ".join(filter(None, (*each.about, each.pairing.apart, what, names)))
+        quality = f"{metric or 'quality'} {budget}{way}"
+        title = "   ".join(filter(None, (*each.about, each.pairing.apart, quality, names)))
         keys = ("metric",) if len(metrics) > 1 else ()
         tables.append(_side_table(each, columns, cells.cost_lines, title, keys))
     records = tuple(s.row for s in shown)

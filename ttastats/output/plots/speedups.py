@@ -18,6 +18,7 @@ from ttastats.output.plots.plot import Plot, refuse_if
 from ttastats.report.grouping import shown_keys
 from ttastats.report.render import shortening
 from ttastats.report.row import expect_kind
+from ttastats.sides.question import Question
 from ttastats.stats.decision import MARKS
 from ttastats.stats.results import Verdict
 
@@ -43,9 +44,8 @@ def speedup_plots(material: Material) -> tuple[Plot, ...]:
         not material.compares, "only one file to compare", "Give two files, the baseline first."
     )
     baseline, *others = material.sides
-    report = compare_report.of_times(
-        baseline, others, material.by, material.options, pool=material.pool
-    )
+    what = Question(by=material.by, options=material.options, pool=material.pool)
+    report = compare_report.of_times(baseline, others, what)
     rows = expect_kind(report.records, TimesRow)
     table = _speedup_table(rows, report.by, material)
     reason = "`ttastats compare` shows the reason for each."
