@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from tests.accepted import Case, cases
@@ -55,12 +55,14 @@ V05 = b""":::MLPv0.5.0 resnet 100.0 (a.py:1) run_clear_caches
 :::MLPv0.5.0 resnet 111.0 (a.py:1) eval_accuracy: {"epoch": 60, "value": 0.75}
 :::MLPv0.5.0 resnet 112.0 (a.py:1) run_stop: {"success": true}
 """
-
-
 BIG = "/x/v4.0/Org/results/big/resnet/result_0.txt"
 DESCRIBED = json.dumps(SYSTEM).encode()
 OF_V05 = "/x/v0.5.0/org/submission/results/big/resnet/result_0.txt"
 COSMOFLOW = mllog("cosmoflow").replace(b"eval_accuracy", b"eval_error").replace(b"0.76", b"0.12")
+
+
+def beside(description: bytes) -> dict[str, bytes]:
+    return {"/x/v4.0/Org/systems/big.json": description}
 
 
 def described(number: int) -> dict[str, bytes]:
@@ -68,59 +70,53 @@ def described(number: int) -> dict[str, bytes]:
     return {"/x/v0.5.0/org/submission/results/big/entry.json": json.dumps(entry).encode()}
 
 
-#: Where a log lies, what it holds and what lies beside it.
-LAYOUTS: dict[str, Callable[[], Run]] = {
-    "the official tree": lambda: read(BIG, beside={"/x/v4.0/Org/systems/big.json": DESCRIBED}),
+#: Where a log lies, what it holds, what lies beside it, and the round that the user names.
+LAYOUTS: dict[str, tuple[Any, ...]] = {
+    "the official tree": (BIG, None, beside(DESCRIBED)),
     **{
-        f"a round named {folder}": lambda folder=folder: read(BIG.replace("v4.0", folder))
+        f"a round named {folder}": (BIG.replace("v4.0", folder),)
         for folder in ("v4.0", "4.0", "training_results_v4.0", "v4.0.0")
     },
-    "a person's own results": lambda: read("/home/me/results/bs64/result_0.txt"),
-    "a system without a round": lambda: read(
+    "a person's own results": ("/home/me/results/bs64/result_0.txt",),
+    "a system without a round": (
         "/x/Org/results/big/digits/result_0.txt",
         mllog("digits"),
         {"/x/Org/systems/big.json": DESCRIBED},
     ),
-    "the round of the user": lambda: read(BIG, round_="v3.1"),
-    "a folder of another benchmark": lambda: read(
+    "the round of the user": (BIG, None, None, "v3.1"),
+    "a folder of another benchmark": (
         "/x/v1.0/Org/results/big/resnet/bert/result_0.txt", mllog("bert")
     ),
-    "a folder of an alias": lambda: read(
-        "/x/v0.6/Google/results/tpu/mask/result_0.txt", mllog("maskrcnn")
-    ),
-    "a log that names no benchmark": lambda: read(
+    "a folder of an alias": ("/x/v0.6/Google/results/tpu/mask/result_0.txt", mllog("maskrcnn")),
+    "a log that names no benchmark": (
         BIG, b"".join(line + b"\n" for line in mllog().splitlines() if b"submission" not in line)
     ),
-    "a placeholder": lambda: read(
+    "a placeholder": (
         "/home/me/result_0.txt",
         mllog(submission_org="SUBMISSION_ORG_PLACEHOLDER", submission_platform="1xBig"),
     ),
-    "a broken description": lambda: read(
-        BIG, beside={"/x/v4.0/Org/systems/big.json": b"org: {...python repr...}"}
-    ),
-    "a comma too many": lambda: read(
-        BIG, beside={"/x/v4.0/Org/systems/big.json": DESCRIBED[:-1] + b",}"}
-    ),
-    "a scaling factor": lambda: read(
+    "a broken description": (BIG, None, beside(b"org: {...python repr...}")),
+    "a comma too many": (BIG, None, beside(DESCRIBED[:-1] + b",}")),
+    "a scaling factor": (
         "/x/v5.0/Org/results/big/bert/result_0.txt",
         mllog("bert"),
         {"/x/v5.0/Org/results/big/bert/scaling.json": b'{"scaling_factor": 1.05}'},
     ),
-    "more nodes than took part": lambda: read(OF_V05, V05, described(128)),
-    "one node": lambda: read(OF_V05, V05, described(1)),
-    "lines of another round": lambda: read("/x/v4.0/org/results/big/resnet/result_0.txt", V05),
-    "an error of MLPerf HPC": lambda: read(
+    "more nodes than took part": (OF_V05, V05, described(128)),
+    "one node": (OF_V05, V05, described(1)),
+    "lines of another round": ("/x/v4.0/org/results/big/resnet/result_0.txt", V05),
+    "an error of MLPerf HPC": (
         "/x/hpc_results_v1.0/Org/results/big/cosmoflow/result_0.txt", COSMOFLOW
     ),
-    "a name of MLPerf training in it": lambda: read(
-        "/x/hpc_results_v1.0/Org/results/big/resnet/result_0.txt"
+    "a name of MLPerf training in it": (
+        "/x/hpc_results_v1.0/Org/results/big/resnet/result_0.txt",
     ),
-}
+}  # fmt: skip
 
 
 def of_layouts() -> Iterator[Any]:
-    for name, make in LAYOUTS.items():
-        yield name, make()
+    for name, layout in LAYOUTS.items():
+        yield name, read(*layout)
 
 
 @cases("pieces", of_layouts=of_layouts)
