@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
+import ttastats as tta
 from tests.conftest import ROOT, matches_accepted
 from tests.programs import ended, python, started
 from ttastats import api, cli
@@ -196,6 +197,16 @@ class TestAnswers:
         assert max(len(line) for line in text.splitlines()) <= 80
         for word in ("2.02 min ±10.1%", "10/10 9/10", "1.741 [1.202, 2.523]", "B faster", ".008"):
             assert word in text
+
+    def test_a_long_table_is_cut_unless_all_rows_are_asked_for(self, tmp_path: Path) -> None:
+        n = 201
+        seconds = pl.Series(range(1, n + 1), dtype=pl.Float64)
+        frame = pl.DataFrame({"run": range(n), "accuracy": [0.9] * n, "seconds": seconds})
+        runs = tta.from_frame(frame, run="run", metric="accuracy", seconds="seconds")
+        tta.filter(runs, output=tmp_path / "long.parquet")
+        cut, whole = (run("runs", tmp_path / "long.parquet", *top) for top in ((), ("--top", "0")))
+        assert "1 more rows not shown: --top 0 shows all" in cut.stdout
+        assert "not shown" not in whole.stdout
 
     @pytest.mark.parametrize("words", ["targets", "power", "runs"])
     def test_csv_has_a_header_and_one_line_per_row(self, words: str, one: Path) -> None:
