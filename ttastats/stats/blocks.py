@@ -24,13 +24,13 @@ from ttastats.stats.quantiles import bisect_root, t_tail
 from ttastats.stats.results import Floats
 
 Labels = NDArray[np.intp]
-"""The number of the block of each run, from 0; both sides number the same blocks."""
+"""The number of the block, or of the level, of each run, from 0; alike on both sides."""
 
-_NOTHING = 1e-9
+_NOTHING = 1e-6
 
 
 class BlockedSide(Struct, frozen=True, eq=False):
-    """The runs of one side, shape (n,): residuals, and weights in the difference."""
+    """The runs of one side or level, shape (n,): residuals, and weights in the difference."""
 
     residuals: Floats
     weights: Floats

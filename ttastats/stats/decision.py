@@ -138,8 +138,10 @@ def margin_bounds(
 
     def shown(direction: int, stragglers: bool) -> list[bool]:
         def within(speedup: Speedup | None, level: float) -> bool:
+            if speedup is None:
+                return False
             confidence = equivalence_confidence(1 - level)
-            limits = speedup and speedup.limits(confidence, epochs=True, stragglers=stragglers)
+            limits = speedup.limits(confidence, epochs=True, stragglers=stragglers)
             if limits is None:
                 return False
             return limits[0] > 1 / (1 + margin) if direction < 0 else limits[1] < 1 + margin

@@ -17,15 +17,12 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 from scipy import special
 
+from ttastats.stats.blocks import BlockedSide, Labels
 from ttastats.stats.logratio import LogTerm, ratio_of_log
 from ttastats.stats.moments import is_constant
 from ttastats.stats.results import Bools, Floats, Ratio
-
-Labels = NDArray[np.intp]
-"""The number of the level, or of the session, of each run, from 0."""
 
 #: Residual degrees of freedom below which nothing has an interval.
 FEWEST_DF = 4
@@ -235,16 +232,10 @@ def _level_variances(
     residuals: Floats, weights: Floats, left: Floats, levels: Labels
 ) -> list[LogTerm]:
     """Return the variance and df that each level's runs contribute to a contrast."""
-    terms = []
-    for level in np.unique(levels):
-        runs = levels == level
-        squares, df = float((weights[runs] ** 2).sum()), float(left[runs].sum())
-        if squares < _NOTHING**2:
-            continue
-        known = df > 1e-6
-        variance = float((residuals[runs] ** 2).sum()) / df * squares if known else None
-        terms.append(LogTerm(1.0, variance, df))
-    return terms
+    of_levels = (levels == level for level in np.unique(levels))
+    sides = (BlockedSide(residuals[runs], weights[runs], left[runs]) for runs in of_levels)
+    used = (side for side in sides if np.abs(side.weights).max() > _NOTHING)
+    return [LogTerm(1.0, *side.variance()) for side in used]
 
 
 def _unequal_spread(residuals: Floats, left: Floats, levels: Labels) -> bool:

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from ttastats.stats.effects import FEWEST_DF, Labels
+from ttastats.stats.blocks import Labels
+from ttastats.stats.effects import FEWEST_DF
 from ttastats.stats.results import Floats
 
 #: Values of a source below which its variance says nothing.
