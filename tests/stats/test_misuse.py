@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.stats.made import compared
-from ttastats.stats import moments, multiplicity, outcomes, power, quantiles, speedup
+from ttastats.stats import multiplicity, outcomes, power, quantiles, speedup
 from ttastats.stats.decision import decide
 from ttastats.stats.means import mean_interval
 from ttastats.stats.outcomes import Epochs, make_outcomes
@@ -24,8 +24,8 @@ MISUSE: dict[str, list[Callable[[], Any]]] = {
     "times and epochs must be finite and positive": [
         *(lambda bad=bad: mean_interval([1.0, bad]) for bad in (math.nan, 0.0, -2.0, math.inf)),
         *(lambda bad=bad: make_outcomes([1.0], progress=progress(bad)) for bad in (0.0, math.nan)),
-        lambda: moments.as_outcomes([0.0], [True]),
-        lambda: moments.as_outcomes([-1.0], [False]),
+        lambda: make_outcomes([0.0], [True]),
+        lambda: make_outcomes([-1.0], [False]),
     ],
     "confidence must lie between 0 and 1": [
         lambda: quantiles.two_sided_t(3, 0.0),
@@ -52,4 +52,4 @@ def test_misuse_is_refused(message: str) -> None:
 def test_what_lies_at_an_edge_is_allowed() -> None:
     assert multiplicity.adjust_p_values([0.0, 1.0]) == (0.0, 1.0)
     assert power.runs_needed(1.1, 0.0) == 3
-    assert moments.as_outcomes([0.0], [False])[0].tolist() == [0.0]
+    assert make_outcomes([0.0], [False]).times.tolist() == [0.0]

@@ -22,26 +22,12 @@ def as_sample(values: ArrayLike) -> Floats:
     return sample
 
 
-def as_outcomes(times: ArrayLike, reached: ArrayLike) -> tuple[Floats, Bools]:
-    """Return the times of all runs and whether each succeeded, as checked arrays.
-
-    A run that reached has a positive time; one that failed may have stopped at 0 seconds.
-    """
-    sample, success = np.asarray(times, dtype=np.float64), np.asarray(reached, dtype=np.bool_)
-    as_sample(sample[success | (sample != 0)])
-    return sample, success
-
-
-ROUNDING = 1e-14
-"""Relative differences this small come from arithmetic: no clock resolves them."""
-
-
 def constant_groups(values: Floats) -> Bools:
-    """Return which groups of values, shape (..., n), are constant up to rounding."""
+    """Return which groups of values, shape (..., n), are constant: no clock resolves less."""
     if values.shape[-1] == 0:
         return np.zeros(values.shape[:-1], dtype=np.bool_)
     low, high = values.min(axis=-1), values.max(axis=-1)
-    same: Bools = high - low <= ROUNDING * np.maximum(np.abs(low), np.abs(high))
+    same: Bools = high - low <= 1e-14 * np.maximum(np.abs(low), np.abs(high))
     return same
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ttastats.stats.logratio import LogTerm
-from ttastats.stats.moments import as_outcomes, as_sample, geometric_mean, is_constant, mean, means
+from ttastats.stats.moments import as_sample, geometric_mean, is_constant, mean, means
 from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Bools, Difference, Floats
 
@@ -73,8 +73,9 @@ def make_outcomes(
     ``clusters``: a label per run, shape (n,). ValueError for times (but 0 of a run that failed) and
     progress that are not positive.
     """
-    success = np.full(np.shape(times), True) if reached is None else reached
-    sample, success = as_outcomes(times, success)
+    sample = np.asarray(times, dtype=np.float64)
+    success = np.full(sample.shape, True) if reached is None else np.asarray(reached, np.bool_)
+    as_sample(sample[success | (sample != 0)])
     if progress is not None:
         as_sample(progress.epochs)
     return Outcomes(sample, success, progress, number_clusters(clusters, sample.size), blocks)

@@ -17,7 +17,8 @@ from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from ttastats.stats.logratio import safe_exp
-from ttastats.stats.moments import as_outcomes, as_sample, mean
+from ttastats.stats.moments import as_sample, mean
+from ttastats.stats.outcomes import make_outcomes
 from ttastats.stats.results import Floats
 
 ENUMERATED_SPLITS = 200_000
@@ -208,12 +209,9 @@ def _pooled_ranks(
     times_a: ArrayLike, times_b: ArrayLike, reached_a: ArrayLike | None, reached_b: ArrayLike | None
 ) -> tuple[Floats, int]:
     """Return the ranks of the runs of A and, behind them, of B, and the number of runs of A."""
-    values = []
-    for times, reached in ((times_a, reached_a), (times_b, reached_b)):
-        success = np.full(np.shape(times), True) if reached is None else reached
-        sample, success = as_outcomes(times, success)
-        values.append(np.where(success, sample, math.inf))
-    return midranks(np.concatenate(values)), values[0].size
+    sides = make_outcomes(times_a, reached_a), make_outcomes(times_b, reached_b)
+    times = [np.where(side.reached, side.times, math.inf) for side in sides]
+    return midranks(np.concatenate(times)), sides[0].n
 
 
 def mann_whitney_p(
