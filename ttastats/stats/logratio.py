@@ -120,6 +120,12 @@ def ratio_of_log(
     )
 
 
+def term_of(ratio: Ratio, weight: float = 1.0) -> LogTerm:
+    """Return a ratio as a term of a sum in which its log has a weight."""
+    variance = None if ratio.se_log is None else (weight * ratio.se_log) ** 2
+    return LogTerm(1.0, variance, math.inf if ratio.df is None else ratio.df)
+
+
 def too_few_runs(n_a: int, n_b: int) -> str:
     """Return the reason why there is no interval if a side has a single run."""
     if n_a == n_b == 1:
@@ -165,11 +171,7 @@ def remaining_factor(whole: Ratio, part: Ratio) -> Ratio:
     """Return the part of a ratio that another factor, measured separately, does not explain."""
     if not whole.estimate or not part.estimate:
         return Ratio(None, None, None, whole.confidence, None, None, None, whole.n_a, whole.n_b)
-    terms = [
-        LogTerm(1.0, None if ratio.se_log is None else ratio.se_log**2, ratio.df or math.inf)
-        for ratio in (whole, part)
-    ]
-    log = math.log(whole.estimate / part.estimate)
+    log, terms = math.log(whole.estimate / part.estimate), (term_of(whole), term_of(part))
     return ratio_of_log(log, terms, whole.confidence, whole.n_a, whole.n_b)
 
 

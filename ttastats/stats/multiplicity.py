@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
-from ttastats.stats.logratio import LogTerm, combine_terms, interval_around, safe_exp
+from ttastats.stats.logratio import combine_terms, interval_around, safe_exp, term_of
 from ttastats.stats.results import Floats, Ratio
 
 PValues = Sequence[float | None]
@@ -71,14 +71,7 @@ def geometric_mean_speedup(ratios: Sequence[Ratio], *, confidence: float = 0.95)
     known = [s for s in speedups if s is not None and 0 < s < math.inf]
     if not known or len(known) < len(ratios):
         return MeanSpeedup(None, None, None, len(ratios))
-    terms = [
-        LogTerm(
-            1.0,
-            None if ratio.se_log is None else (ratio.se_log / len(ratios)) ** 2,
-            math.inf if ratio.df is None else ratio.df,
-        )
-        for ratio in ratios
-    ]
+    terms = [term_of(ratio, 1 / len(ratios)) for ratio in ratios]
     scale = combine_terms(float(np.mean(np.log(known))), terms, confidence)
     estimate = safe_exp(scale.value)
     low, high = interval_around(estimate, scale)
