@@ -127,9 +127,8 @@ class TestOrder:
             sort_rows(report(), sort="-speed")
         assert "benchmark, entry, n, tta, epoch_seconds." in str(refused.value)
 
-    @pytest.mark.parametrize("top", [0, ENTRIES, 100])
-    def test_nothing_is_said_where_nothing_is_left_out(self, top: int) -> None:
-        assert sort_rows(report(), top=top) == report()
+    def test_nothing_is_said_where_nothing_is_left_out(self) -> None:
+        assert all(sort_rows(report(), top=top) == report() for top in (0, ENTRIES, 100))
 
     @pytest.mark.parametrize(
         "render", [as_csv.render_csv, as_json.render_json, as_markdown.render_markdown]

@@ -239,7 +239,7 @@ def expect_metric(
 def _unknown_metric_error(
     metric: str, logged: Sequence[_Metric], where: str, more: str = ""
 ) -> TtastatsError:
-    close = nearest_names(metric, dict.fromkeys(known.name for known in logged))
+    close = nearest_names(metric, dict.fromkeys(candidate.name for candidate in logged))
     first = f"Nearest: {', '.join(close)}. " if close else ""
     known = f"Metrics: {_metrics_text(logged)}." if logged else "No run was evaluated."
     what = f"no benchmark logs the metric {metric!r}"

@@ -90,11 +90,11 @@ class Guessed(Struct, frozen=True):
         config = self.output or escape_invisible(str(Path(self.folder) / FILE))
         if self.config and self.output is None:
             yield f"ttastats guess {path} -o {shlex.quote(config)}"
-        # `ingest` looks for it in the folder, in those above and in those below.
-        folder, place = Path(config).resolve().parent, Path(self.folder).resolve()
-        is_around = folder == place or folder in place.parents or place in folder.parents
         if all(kind.heads.is_empty() for kind in self.kinds):
             return  # a question must be answered in the file first
+        # `ingest` looks for it in the folder, in those above and in those below.
+        folder, place = Path(config).resolve().parent, Path(self.folder).resolve()
+        is_around = place.is_relative_to(folder) or folder.is_relative_to(place)
         is_met = is_around and Path(config).name == FILE
         named = "" if is_met or not self.config else f" --config {shlex.quote(config)}"
         yield f"ttastats ingest {path}{named}"

@@ -41,8 +41,6 @@ def render_json(report: Report) -> str:
     )  # fmt: skip
     if lines:  # every row on one
         text = text.replace('"rows": []', f'"rows": [\n  {lines}\n ]', 1)
-    if text.replace("\n", "").isprintable():
-        return text
     # JSON may hold characters as they are that would steer a terminal.
     return "\n".join(
         line if line.isprintable()

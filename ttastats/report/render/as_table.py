@@ -41,9 +41,8 @@ def print_report(
     """Print a report: its sentence, the tables, the worst cautions, then the rest.
 
     `verbose` shows all notes in full. `width` None leaves lines as long as they are. Otherwise,
-    what many rows share stands once above them and long names are shortened. Where that is not
-    enough, columns give way by their rank: they stand below their row or, in a long table, are
-    named at its end.
+    what many rows share stands once above them, long names are shortened, and columns give way by
+    their rank: they stand below their row or, in a long table, are named at its end.
     """
     lines = list(_report_lines(report, width, verbose=verbose))
     if not console.is_terminal and console.color_system is None:

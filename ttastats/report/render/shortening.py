@@ -16,8 +16,7 @@ def shorten_names(names: Iterable[str], width: int) -> dict[str, str] | None:
     """Return each name cut in its middle to a width, all still different; None if impossible.
 
     Which part is chosen for each name so that no other name can be meant: of `tyche_ngpu512_ngc`
-    and `tyche_ngpu64_ngc` the numbers stay, and stay whole where that is possible. None if the
-    width is not enough to tell all names apart.
+    and `tyche_ngpu64_ngc` the numbers stay, and stay whole where that is possible.
     """
     distinct = dict.fromkeys(names)
     short = {name: name for name in distinct if cell_len(name) <= width}
