@@ -150,21 +150,17 @@ def list_means(columns: Sequence[str]) -> str:
 
 
 def _metric_columns(table: _Table) -> tuple[str, ...]:
-    numeric = table.numeric
+    """Return the metrics, the likeliest first, and give the reasons for them."""
+    numeric, reasons, doubt = table.numeric, table.reasons, ""
     metrics = [name for name in names.guess_metrics(table.frame.columns) if name in numeric]
-    says = "the name says it is an evaluation metric"
-    doubt = ""
-    # Beside a name that says so, one that does not is none of an evaluation.
-    named = [name for name in metrics if name in evaluation_metrics([name, "val_loss"])]
-    if metrics and not any("train" not in plain(name) for name in named):
-        says = "the name does not say that it is an evaluation metric; is it?"
-        doubt = says
     if not metrics:
         metrics, doubt = _training_metrics(table)
+    # Beside a name that says so, one that does not is none of an evaluation.
+    elif not any(name in evaluation_metrics([name, "val_loss"]) for name in metrics):
+        doubt = "the name does not say that it is an evaluation metric; is it?"
     if not metrics:
         columns = join_names(table.frame.columns, 12)
         raise NoLogError(f"no column with numbers looks like a metric: {columns}")
-    metrics.sort(key=rank)
     # A quality by its name, unless it is one of training that has its partner among the others.
     partners = [plain(name) for name in metrics]
     more = [
@@ -175,10 +171,10 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
         and "train" not in plain(name)
         and not any(partner.endswith(plain(name)) for partner in partners)
     ]
-    left_out = [*metrics, *more][_MOST_METRICS:]
-    metrics = [*metrics, *more][:_MOST_METRICS]
-    reasons = table.reasons
-    reasons.append(Reason("metric", f"{metrics[0]}: {doubt or says}", not doubt))
+    every = [*sorted(metrics, key=rank), *more]
+    metrics, left_out = every[:_MOST_METRICS], every[_MOST_METRICS:]
+    why = doubt or "the name says it is an evaluation metric"
+    reasons.append(Reason("metric", f"{metrics[0]}: {why}", not doubt))
     if len(metrics) > 1:
         text = f"also {join_names(metrics[1:], 8)}; each can be used with --target"
         reasons.append(Reason("metric", text))
