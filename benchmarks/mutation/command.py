@@ -35,14 +35,15 @@ GROUPS = {
 }
 
 NAMES = """
-accepted_answers accepted_judgements accepted_pieces also answers at_budget axis bad_files blocks
-cache choice claim compare conditions conform contrast counted described design dialects effects
-filter fixtures gate headline history judged_record judging layout league left_out odd_traces
-own_logs own_rows pairing power_logs prior problems profile_changes profile_measured
-qualities_compared quality question quirks random_claims random_folders random_logs
-random_questions random_rounds random_tables random_traces rank rcp recording refined rows same
-scaling scan score select sequential sessions setups several_files standings step_factors
-target targets time_to_target traces trained_logs training_metrics varying
+accepted_answers accepted_judgements accepted_pieces also answers axis bad_files blocks cache
+choice claim compare conditions conform contrast counted described design dialects effects
+exporting filter fixtures gate guess harmless headline history judged_record judging layout
+league left_out long_answers odd_traces own_logs own_rows pairing power_logs prior problems
+profile_changes profile_measured qualities_compared quality question quirks random_claims
+random_folders random_logs random_questions random_rounds random_tables random_traces rank rcp
+recording refined render rows same scaling scan score screen_length select sequential sessions
+setups several_files standings step_factors target targets time_to_target traces trained_logs
+training_metrics varying
 """
 
 #: The tests that are asked: those of numbers, of reading, and of what is shown without a browser.

@@ -138,10 +138,10 @@ def lengths(at_end: pl.DataFrame) -> Lengths:
     The first of steps, samples and epochs that all tell counts, unless they differ in it and are
     as long in seconds: those were stopped by the clock. Without any of these, evaluations count.
     """
-    trained = [unit for unit, name in SPENT.items() if not at_end[name].null_count()]
-    amounts: list[tuple[Unit | None, pl.Series]] = [
-        (unit, at_end[SPENT[unit]]) for unit in trained[:1]
+    trained: list[tuple[Unit | None, pl.Series]] = [
+        (unit, at_end[name]) for unit, name in SPENT.items() if not at_end[name].null_count()
     ]
+    amounts = trained[:1]
     if not (seconds := at_end["observed_seconds"]).null_count():
         amounts.append(("seconds", seconds))
     amounts = amounts or [(None, at_end["evaluations"].fill_null(0))]
