@@ -71,11 +71,8 @@ def write_errors_named(path: Place) -> Iterator[None]:
         if isinstance(path, Path) and not isinstance(error, known):
             raise  # the package for a store may raise anything
         reason = getattr(error, "strerror", None) or str(error)
-        raise TtastatsError(
-            f"cannot write: {reason}",
-            where=str(path),
-            remedy="Nothing was changed. Choose a writable path with -o.",
-        ) from error
+        remedy = "Nothing was changed. Choose a writable path with -o."
+        raise TtastatsError(f"cannot write: {reason}", where=str(path), remedy=remedy) from error
 
 
 @contextmanager

@@ -35,11 +35,9 @@ def parse_fraction(written: str, option: str, *, above: float = 0.0, below: floa
     value = number / 100 if sign else number
     if value >= 1 and not sign:  # it can hardly be a fraction: say what was probably meant
         is_meant = above < number / 100 < min(below, 1)
-        raise TtastatsError(
-            f"{written!r} is neither a fraction nor a percentage",
-            where=option,
-            remedy=f"Write {number:g}% or {number / 100:g}." if is_meant else _EXAMPLE,
-        )
+        what = f"{written!r} is neither a fraction nor a percentage"
+        remedy = f"Write {number:g}% or {number / 100:g}." if is_meant else _EXAMPLE
+        raise TtastatsError(what, where=option, remedy=remedy)
     if not above < value < below:
         what = f"{written!r} is not above {percent_text(above)} and below {percent_text(below)}"
         raise TtastatsError(what, where=option, remedy=_EXAMPLE if above == 0 else None)

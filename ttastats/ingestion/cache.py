@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import xxhash
 
 from ttastats.base import atomic
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.user_folder import user_folder
 from ttastats.base.version import __version__
 from ttastats.formats.own_logs import FILE
@@ -172,13 +172,8 @@ def _ingest_to_cache(
             shutil.copyfile(last, new)
         with watched() as on_progress:
             account = ingest(paths, new, guess=guess, on_progress=on_progress)
-        if account.traces:
-            where = ", ".join(paths)
-            raise TtastatsError(
-                "contains traces of a profiler, not logs of runs",
-                where=where,
-                remedy=f"Use `ttastats profile {where}`.",
-            )
+        where, what = ", ".join(paths), "contains traces of a profiler, not logs of runs"
+        raise_if(account.traces, what, where, f"Use `ttastats profile {where}`.")
         made = place / f"{state}.{_content_digest(new)}.parquet"
         new.replace(made)
     finally:

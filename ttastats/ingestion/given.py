@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from msgspec import Struct
 
-from ttastats.base import units, users
-from ttastats.base.errors import TtastatsError
+from ttastats.base import users
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.records import Problem, Severity
 from ttastats.base.stores import Place, Url, parse_place
+from ttastats.base.units import join_names, plural
 from ttastats.formats.own_logs import GUESSED
 from ttastats.table import store, tables
 from ttastats.table.conform import conform
@@ -58,10 +59,10 @@ class Read(Struct, frozen=True):
         parts = [] if self.account is None else [self.account.counts()]
         if number := Counter(problem.severity for problem in self.problems):
             counts = ", ".join(
-                units.plural(number[level], _CALLED[level]) for level in _CALLED if number[level]
+                plural(number[level], _CALLED[level]) for level in _CALLED if number[level]
             )
             parts.append(f"{counts} ({listing})")
-        lines = [f"{units.join_names(self.logs, _NAMED)}: {'; '.join(parts)}"]
+        lines = [f"{join_names(self.logs, _NAMED)}: {'; '.join(parts)}"]
         lines += [f"  {problem.place}: {problem.message}" for problem in self.rejected[:_NAMED]]
         if (rest := len(self.rejected) - _NAMED) > 0:
             lines.append(f"  and {rest:,} more: {listing}")
@@ -150,12 +151,9 @@ def judged(source: Source) -> pl.DataFrame | None:
         return None
     from ttastats.outcomes import columns  # which logs do not need
 
-    if missing := [name for name in columns.of_runs() if name not in source.columns]:
-        raise TtastatsError(
-            "the rows of a report are not a table of runs: missing columns "
-            f"{units.join_names(missing, 5)}",
-            remedy="Give the file or the frame from which the report was made.",
-        )
+    missing = [name for name in columns.of_runs() if name not in source.columns]
+    what = f"the rows of a report are not a table of runs: missing columns {join_names(missing, 5)}"
+    raise_if(missing, what, remedy="Give the file or the frame from which the report was made.")
     return source
 
 
@@ -171,10 +169,9 @@ def _expanded_names(source: Source) -> list[str]:
     try:
         return [_path_text(path) for path in given]
     except TypeError:
-        raise TtastatsError(
-            f"neither files nor a table: {type(source).__name__}",
-            remedy="Give names of Parquet files, or a frame made by `from_frame`.",
-        ) from None
+        what = f"neither files nor a table: {type(source).__name__}"
+        remedy = "Give names of Parquet files, or a frame made by `from_frame`."
+        raise TtastatsError(what, remedy=remedy) from None
 
 
 def _path_text(path: Any) -> str:

@@ -37,6 +37,10 @@ _UNIT_BYTES = 32 * 1024 * 1024
 _UNIT_FILES = 1_000
 #: Bytes of rows that wait in memory until all logs are read; more wait in files.
 _HELD_BYTES = 32 * 1024 * 1024
+_TO_SHOW_A_TABLE = (
+    "Use `ttastats runs` to show it and `ttastats filter` to select from it or merge it. To read "
+    "logs again, give the logs."
+)
 #: How often an ingest begins anew where others write the same table at the same time.
 _TRIES = 5
 
@@ -149,13 +153,8 @@ def ingest(
     limits.whole_file_limit()  # a wrong setting is no fault of a file
     paths = [users.without_user(path) if isinstance(path, str) else path for path in paths]
     for path in map(Path, paths):
-        if path.exists() and store.is_ttastats_table(path):
-            raise TtastatsError(
-                "is already a table, not logs",
-                where=str(path),
-                remedy="Use `ttastats runs` to show it and `ttastats filter` to select from it or "
-                "merge it. To read logs again, give the logs.",
-            )
+        is_table = path.exists() and store.is_ttastats_table(path)
+        raise_if(is_table, "is already a table, not logs", str(path), _TO_SHOW_A_TABLE)
     target = stores.parse_place(output or default_output(paths))
     in_parts = str(output or "").endswith(("/", os.sep)) or target.is_dir()
     store.expect_output(target, in_parts=in_parts)

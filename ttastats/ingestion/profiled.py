@@ -68,8 +68,5 @@ def _read_traces(path: Place) -> Traces:
     if not read.rows.is_empty():
         return read
     reason = next((problem.message for problem in read.problems), "contains no profiler trace")
-    raise TtastatsError(
-        reason,
-        where=str(path),
-        remedy="Give a profile (Parquet), or traces that torch.profiler exported as JSON.",
-    )
+    remedy = "Give a profile (Parquet), or traces that torch.profiler exported as JSON."
+    raise TtastatsError(reason, where=str(path), remedy=remedy)

@@ -229,9 +229,8 @@ def _standard_input_source() -> Source:
     try:
         data = limits.read_bounded(sys.stdin.buffer, limits.whole_file_limit())
     except limits.TooLargeError as error:
-        raise TtastatsError(
-            str(error), where="standard input", remedy="Write it to a file, and name that."
-        ) from error
+        remedy = "Write it to a file, and name that."
+        raise TtastatsError(str(error), where="standard input", remedy=remedy) from error
     return Source(Memory(data), File("-", len(data)), "-", "stdin", named=True)
 
 

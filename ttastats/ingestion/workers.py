@@ -140,18 +140,15 @@ def dask(address: str) -> Iterator[Executor]:
     try:
         distributed: Any = import_module("distributed")  # an extra
     except ImportError as error:
-        raise TtastatsError(
-            "--dask needs the package distributed", remedy="pip install 'ttastats[cluster]'"
-        ) from error
+        what = "--dask needs the package distributed"
+        raise TtastatsError(what, remedy="pip install 'ttastats[cluster]'") from error
     try:
         distributed.comm.resolve_address(address)  # a client that cannot would end badly
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:  # a timeout is an OSError
-        raise TtastatsError(
-            f"cannot connect to the Dask cluster: {_first_line(error)}",
-            where=address,
-            remedy="Give the address of its scheduler, such as tcp://10.0.0.1:8786.",
-        ) from error
+        what = f"cannot connect to the Dask cluster: {_first_line(error)}"
+        remedy = "Give the address of its scheduler, such as tcp://10.0.0.1:8786."
+        raise TtastatsError(what, where=address, remedy=remedy) from error
     with client:
         _expect_same_program(client, address)
         failures = (distributed.KilledWorker, distributed.comm.CommClosedError, CancelledError)

@@ -194,13 +194,10 @@ def _expect_unique_values(frame: pl.DataFrame, where: str) -> None:
     for name in of_run:
         if (several[name] > 1).any():
             run = several.filter(pl.col(name) > 1)["source"][0]
-            examples = frame.filter(pl.col("source") == run)[name].unique().sort()[:2]
-            raise TtastatsError(
-                f"run {run} has several values of {name}, such as "
-                f"{' and '.join(examples.cast(pl.String).fill_null('unknown'))}",
-                where=where,
-                remedy=remedy,
-            )
+            values = frame.filter(pl.col("source") == run)[name].unique().sort()[:2]
+            examples = " and ".join(values.cast(pl.String).fill_null("unknown"))
+            what = f"run {run} has several values of {name}, such as {examples}"
+            raise TtastatsError(what, where=where, remedy=remedy)
 
 
 def _with_run_ids(frame: pl.DataFrame) -> pl.DataFrame:

@@ -74,9 +74,8 @@ def object_footer(url: Url, state: str | None) -> Any:
             with url.open() as file:
                 return parquet.read_metadata(file)
         except ArrowInvalid as error:
-            raise TtastatsError(
-                "not a Parquet file", where=str(url), remedy="Check the URL."
-            ) from error
+            what = "not a Parquet file"
+            raise TtastatsError(what, where=str(url), remedy="Check the URL.") from error
 
 
 def ttastats_fields(metadata: Mapping[str, str]) -> dict[str, Any]:
@@ -110,11 +109,8 @@ def stored_problems(metadata: Mapping[str, str], where: str) -> list[Problem] | 
             return None
         packed = msgspec.convert(rows, list[tuple[str | None, str, str, Severity, int | None]])
     except (limits.TooLargeError, msgspec.ValidationError) as error:
-        raise TtastatsError(
-            f"the problems in its footer cannot be read: {error}",
-            where=where,
-            remedy="Ingest the logs again.",
-        ) from error
+        what = f"the problems in its footer cannot be read: {error}"
+        raise TtastatsError(what, where=where, remedy="Ingest the logs again.") from error
     return [
         Problem(code, message, severity, line, source)
         for source, code, message, severity, line in packed

@@ -39,12 +39,9 @@ def to_polars(frame: Any) -> pl.DataFrame | pl.LazyFrame:
             return pl.DataFrame(frame)
         return pl.from_dataframe(frame)
     except (TypeError, ValueError, ArithmeticError, pl.exceptions.PolarsError) as error:
-        reason = f"{error}".partition("\n")[0]
-        raise TtastatsError(
-            f"cannot be read as a table: {reason}",
-            where=f"a frame of {type(frame).__module__.partition('.')[0]}",
-            remedy="Give every column one type.",
-        ) from error
+        what = f"cannot be read as a table: {error}".partition("\n")[0]
+        where = f"a frame of {type(frame).__module__.partition('.')[0]}"
+        raise TtastatsError(what, where=where, remedy="Give every column one type.") from error
 
 
 def from_frame(
@@ -160,11 +157,9 @@ def _by_metric(metrics: pl.Series, name: str, what: Any) -> pl.Series:
         wanted = metrics.cast(pl.String).replace_strict(dict(what), default=None)
         return wanted.cast(schema.POLARS[name]).alias(name)
     if name == "target_value" and len(known) > 1:
-        raise TtastatsError(
-            f"one target for {len(known)} metrics: {units.join_names(known, 5)}",
-            where=_HERE,
-            remedy=f"Assign it to a metric: target={{{known[0]!r}: {what}}}.",
-        )
+        error = f"one target for {len(known)} metrics: {units.join_names(known, 5)}"
+        remedy = f"Assign it to a metric: target={{{known[0]!r}: {what}}}."
+        raise TtastatsError(error, where=_HERE, remedy=remedy)
     return pl.Series(name, [what]).new_from_index(0, len(metrics))
 
 

@@ -120,12 +120,10 @@ class Kind(Struct, frozen=True):
         damaged = "It was edited or damaged. Ingest the logs again."
         raise_if(type(version) is int and version < 1, unknown, where, damaged)
         if type(version) is not int or version > self.version:
-            raise TtastatsError(
-                f"written by {fields.get('writer', 'a newer ttastats')} with schema {version}; "
-                f"this one reads up to {self.version}",
-                where=where,
-                remedy=f"Upgrade ttastats, or {self.again} with this one.",
-            )
+            writer = fields.get("writer", "a newer ttastats")
+            what = f"written by {writer} with schema {version}; this one reads up to {self.version}"
+            remedy = f"Upgrade ttastats, or {self.again} with this one."
+            raise TtastatsError(what, where=where, remedy=remedy)
         return version
 
     def is_table(self, path: Place) -> bool:
