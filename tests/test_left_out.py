@@ -303,6 +303,7 @@ def test_a_worker_beside_does_not_hide_a_file_that_is_named(tmp_path: Path) -> N
     assert found == []
     (problem,) = absent.unlike([f"x/rank_{n}.log" for n in (0, 1)], ["x/rank_2.log"])
     assert problem.source == "x/rank_2.log"
+    assert absent.unlike([f"x/rank_0{n}.log" for n in (0, 1)], ["x/rank_02.log"]) == []
 
 
 def test_p_values_are_adjusted_for_the_benchmarks() -> None:

@@ -264,8 +264,12 @@ class TestFolders:
         store.write(many, folder, in_parts=True)
         before = sorted(path.name for path in folder.iterdir())
 
-        def full(_one: Path, _other: Path) -> None:
-            raise OSError(28, "No space left on device")
+        replace = Path.replace
+
+        def full(part: Path, place: Path) -> Path:
+            if place.name == kind.HEAD:
+                raise OSError(28, "No space left on device")
+            return replace(part, place)
 
         monkeypatch.setattr(Path, "replace", full)
         with pytest.raises(TtastatsError, match="No space left"):

@@ -65,6 +65,21 @@ def _visible(names: Iterable[str]) -> Names:
     return tuple(sorted(name for name in names if name[0] != "."))
 
 
+def _names_by_folder(paths: Iterable[str]) -> dict[str, set[str]]:
+    """Return the names directly in each folder of some paths, by folders without a last slash."""
+    folders: dict[str, set[str]] = {}
+    for path in paths:
+        ending = ""
+        while path:
+            folder, _, name = path.rpartition("/")
+            names = folders.setdefault(folder, set())
+            if name + ending in names:
+                break
+            names.add(name + ending)
+            path, ending = folder, "/"
+    return folders
+
+
 class Disk(Struct, frozen=True):
     """The local disk. `root` is the absolute folder that relative names start from."""
 
@@ -189,7 +204,7 @@ class Archive(Struct, frozen=True):
     def listing(self, folder: PurePosixPath) -> Names:
         """Return the names of members that would be unpacked directly to a folder."""
         try:
-            return _visible(opened(self.path).folders.get(folder, ()))
+            return _visible(opened(self.path).folders.get(str(folder).rstrip("/"), ()))
         except UNUSABLE:
             return ()
 
@@ -292,17 +307,8 @@ class _Opened:
         return {self._place.place(file.name): file for file in self.files}
 
     @cached_property
-    def folders(self) -> dict[PurePosixPath, set[str]]:
-        folders: dict[PurePosixPath, set[str]] = {}
-        for place in self._by_place:
-            name = place.name
-            for folder in place.parents:
-                names = folders.setdefault(folder, set())
-                if name in names:
-                    break
-                names.add(name)
-                name = f"{folder.name}/"
-        return folders
+    def folders(self) -> dict[str, set[str]]:
+        return _names_by_folder(map(str, self._by_place))
 
 
 class _BoundedReader(io.RawIOBase):
@@ -430,18 +436,13 @@ class Listed:
         store.invalidate_cache()
         self.root = root.strip("/")
         self.files: dict[str, File] = {}
-        self.folders: dict[str, set[str]] = {}
         for name, entry in sorted(store.find(root, detail=True).items()):
             path = name.lstrip("/")
             if entry.get("size") is None:  # a web server lists names
                 with suppress(OSError):  # gone since: named where it is read
                     entry = store.info(name)
             self.files[path] = File(name, int(entry.get("size") or 0), stores.state_digest(entry))
-            folder, _, last = path.rpartition("/")
-            while last not in (beside := self.folders.setdefault(folder, set())):
-                beside.add(last)
-                folder, _, last = folder.rpartition("/")
-                last += "/"
+        self.folders = _names_by_folder(self.files)
 
     def covers(self, path: str) -> bool:
         """Return whether the listing includes everything at a path."""

@@ -197,8 +197,7 @@ def _read_readable(
     dialect, block, named = choose_dialect(head, folder, name, chosen, reading)
     if dialect is None:
         return _unrecognised(source, head)
-    driving = block if dialect.name in _DRIVEN else None
-    if driving is not None and head.startswith(_UTF_16):
+    if block is not None and dialect.name in _DRIVEN and head.startswith(_UTF_16):
         return _rejected(source, "unreadable_file", _CONVERT)
     log = Log(
         folder,
@@ -211,12 +210,25 @@ def _read_readable(
         block,
         named,
     )
+    return _read_log(log, dialect, source, content, reading, around)
+
+
+def _read_log(
+    log: Log,
+    dialect: Dialect,
+    source: Source,
+    content: _Bytes,
+    reading: Reading,
+    around: _Surroundings,
+) -> Contents | None:
+    """Return the runs and problems of a log, or None if its block may not mean it."""
+    driving = log.block if dialect.name in _DRIVEN else None
+    in_folder, head = around.settings, content.head
+    recorded = cache(partial(inferred.recorded, log, source, dialect, in_folder, head))
     runs: list[tables.SourcedRun] = []
     problems: list[Problem] = []
     try:
-        items = _parse_log(dialect, log, source, reading, around)
-        recorded = cache(partial(inferred.recorded, log, source, dialect, around.settings, head))
-        for item in items:
+        for item in _parse_log(dialect, log, source, reading, around):
             if isinstance(item, Problem):
                 problems.append(structs.replace(item, source=source.name))
                 continue
