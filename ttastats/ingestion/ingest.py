@@ -269,7 +269,7 @@ def _ingest_logs(
     problems += absent.unlike(runs.get_column("source"), plan.files["others"])
     left_out = absent.rows(runs, plan.sources, problems, plan.reading.blocks)
     if left_out.height:
-        rows = tables.merge_sorted(rows, left_out.lazy())
+        rows = rows.merge_sorted(left_out.lazy(), key="source", maintain_order=True)
         problems += tables.run_problems(left_out.lazy().filter(pl.col("run_status") == "missing"))
     store.write(
         tables.mark_copies(rows, runs),
@@ -373,7 +373,7 @@ def _read_all(
     if plan.unchanged:
         unchanged = store.rows_of_sources(plan.target, plan.unchanged).filter(schema.is_run())
         marked += inferred.of_runs(unchanged.select(inferred.COLUMNS).unique(schema.RUN).collect())
-        rows = tables.merge_sorted(rows, unchanged)
+        rows = rows.merge_sorted(unchanged, key="source", maintain_order=True)
     return rows, marked
 
 

@@ -107,11 +107,6 @@ def _content_digest(run: Run) -> str | None:
     return xxhash.xxh3_64_hexdigest(_encode((run.started_at, run.run_seconds, measured)))
 
 
-def merge_sorted(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:
-    """Return two ordered tables without a common source as one."""
-    return rows.merge_sorted(others, key="source", maintain_order=True)
-
-
 def run_heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
     """Return one row per run that was read, with the run that it is a copy of, if any.
 
