@@ -59,6 +59,9 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
             cost_per_hour=pl.when(pl.col("entry") != "entry_1").then("cost_per_hour")
         ),
     ),
+    "of_many_runs": lambda: api.plot(
+        quality.TIME, made.rows([(50.0 + n % 90, 5 + n % 4) for n in range(601)])
+    ),
     "of_nights": lambda: api.plot("history", made.nightly()),
     "of_settings": lambda: api.plot("effects", made.swept()),
     "of_profiles": lambda: of_profiles("made"),
