@@ -29,6 +29,11 @@ _RANKS = {kind: rank for rank, kind in enumerate(_FIRST_KINDS)}
 _FIRST = 3
 #: Kinds that are no plots among others: each has a section, after those of benchmarks.
 _APART = {"effects": "Effects of settings", "history": "History"}
+#: These scripts and this style, and no network; Vega places and colours by style attributes.
+_POLICY = (
+    "default-src 'none'; script-src {scripts}; style-src-elem {style}; style-src-attr "
+    "'unsafe-inline'; img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'"
+)
 
 
 class Page(Struct, frozen=True):
@@ -84,7 +89,10 @@ def make_page(content: Content) -> Page:
         counted=figure_rows.verdict_counts(rows) if len(rows) >= figure_rows.THIN_FROM else "",
         csv=f"data:text/csv;charset=utf-8,{quote(as_csv.render_csv(content.report))}",
         version=__version__,
-        policy=_security_policy(style, (vega, program)),
+        policy=_POLICY.format(
+            scripts=" ".join(map(embedded.policy_digest, (vega, program))),
+            style=embedded.policy_digest(style),
+        ),
         style=style,
         data=script_json({"filters": shown.columns[:-1], "choices": choices, "themes": themes}),
         plots=embedded.compress(embedded.plots_json(content.plots)),
@@ -92,21 +100,6 @@ def make_page(content: Content) -> Page:
         script=program,
     )
     return Page(html, content.counted, len(content.plots), content.report.gate)
-
-
-def _security_policy(style: str, scripts: Sequence[str]) -> str:
-    """Return the content security policy: these scripts and this style, and no network."""
-    rules = {
-        "default-src": "'none'",
-        "script-src": " ".join(map(embedded.policy_digest, scripts)),
-        "style-src-elem": embedded.policy_digest(style),
-        "style-src-attr": "'unsafe-inline'",  # Vega places and colours by style attributes
-        "img-src": "data:",
-        "connect-src": "'none'",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
 class Section(Struct, frozen=True):

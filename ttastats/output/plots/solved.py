@@ -44,33 +44,30 @@ def _solved_table(panel: Panel) -> pl.DataFrame:
     budget, for one that would have reached as the others did, and end at 1 where the slowest run
     is a success although a fifth of the runs failed.
     """
-    series = [
-        _reached_steps(runs).select(
+    series = []
+    types = {"seconds": pl.Float64, "done": pl.Int64}
+    for runs in panel.runs.partition_by("order", maintain_order=True):
+        if runs.height < _FEWEST:
+            continue
+        times = np.sort(runs["tta_seconds"].filter(runs["reached"]).to_numpy())
+        places = np.arange(1, times.size + 1)
+        if times.size > _STEPS:
+            thinned = np.unique(np.linspace(0, times.size - 1, _STEPS).round().astype(int))
+            times, places = times[thinned], places[thinned]
+        longest = runs["observed_seconds"].max()
+        last = float(times[-1]) if times.size else 0.0
+        end = float(longest) if isinstance(longest, float) else last
+        seconds, done = [end / 100, end], [0, 0]
+        if times.size:
+            seconds, done = [times[0], *times, end], [0, *places, places[-1]]
+        steps = pl.DataFrame({"seconds": seconds, "done": done}, types).select(
             "seconds", "done", (pl.col("done") / runs.height).alias("share"),
             *(pl.lit(runs[name][0]).alias(name) for name in ("order", "series", "colour")),
             pl.lit(runs.height).alias("n"),
-        )
-        for runs in panel.runs.partition_by("order", maintain_order=True)
-        if runs.height >= _FEWEST
-    ]  # fmt: skip
+        )  # fmt: skip
+        series.append(steps)
     # What is drawn later lies above: the fastest, which have a colour, last.
     return panel.with_owners(pl.concat(series[::-1]))
-
-
-def _reached_steps(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return when runs of a series reached their target, and how many had by then."""
-    times = np.sort(runs["tta_seconds"].filter(runs["reached"]).to_numpy())
-    places = np.arange(1, times.size + 1)
-    if times.size > _STEPS:
-        thinned = np.unique(np.linspace(0, times.size - 1, _STEPS).round().astype(int))
-        times, places = times[thinned], places[thinned]
-    longest = runs["observed_seconds"].max()
-    end = float(longest) if isinstance(longest, float) else float(times[-1]) if times.size else 0.0
-    seconds, done = [end / 100, end], [0, 0]
-    if times.size:
-        seconds, done = [times[0], *times, end], [0, *places, places[-1]]
-    types = {"seconds": pl.Float64, "done": pl.Int64}
-    return pl.DataFrame({"seconds": seconds, "done": done}, types)
 
 
 def _line_ends(steps: pl.DataFrame, axis: axes.AmountAxis) -> pl.DataFrame:
