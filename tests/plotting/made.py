@@ -103,3 +103,13 @@ def swept() -> pl.DataFrame:
              extra={"settings": {"values": {"batch_size": size, "lr": lr, "seed": 1}}})
         for size, seconds in ((32, 20.0), (64, 12.0)) for lr, epochs in ((0.1, 5), (0.3, 7))
     )  # fmt: skip
+
+
+def sources(kind: str) -> list[pl.DataFrame]:
+    """Return tables of which there are plots of a kind."""
+    if kind in {"speedups", "targets"}:
+        return [rows(SLOW, entry="lab/slow"), rows(FAST, entry="lab/fast")]
+    if kind == "profile":
+        return [many_kinds().with_columns(accelerators=pl.lit(8, pl.Int64))]
+    of_kind = {"history": nightly, "effects": swept, "leaderboard": leaders, "record": leaders}
+    return [of_kind.get(kind, many_kinds)()]

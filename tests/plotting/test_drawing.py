@@ -23,16 +23,11 @@ from ttastats.output.plots.plot import Plot
 @pytest.fixture(scope="module")
 def plots() -> tuple[Plot, ...]:
     """Return plots of every kind."""
-    a, b = made.rows(made.SLOW, entry="lab/slow"), made.rows(made.FAST, entry="lab/fast")
-    return (
-        *api.plots(made.many_kinds()),
-        *api.plots(a, b, labels=["before", "after"]),
-        *api.plots(made.leaders()),
-        *api.plot("history", made.nightly()),
-        *api.plot("effects", made.swept()),
-        *api.plot("profile", made.many_kinds().with_columns(accelerators=pl.lit(8, pl.Int64))),
-        *api.plot("targets", made.rows(made.SLOW)),
-    )
+    sides = made.sources("speedups")
+    every = [*api.plots(*sides, labels=["before", "after"]), *api.plots(made.many_kinds())]
+    for kind in ("leaderboard", "record", "history", "effects", "profile"):
+        every += api.plot(kind, *made.sources(kind))
+    return (*every, *api.plot("targets", made.rows(made.SLOW)))
 
 
 def test_every_plot_compiles_without_a_warning_and_finds_its_fields(

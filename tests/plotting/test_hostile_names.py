@@ -52,20 +52,12 @@ def named(rows: pl.DataFrame, name: str = ALL, entries: Sequence[str] = NAMES) -
 
 
 def sources(kind: str, name: str = ALL) -> tuple[list[pl.DataFrame], dict[str, Any]]:
-    if kind in {"speedups", "targets"}:
-        sides = [made.rows(made.SLOW, entry="lab/slow"), made.rows(made.FAST, entry="lab/fast")]
-        return [named(one, name) for one in sides], {"labels": [f"{name}1", f"{name}2"]}
-    if kind == "history":
-        return [named(made.nightly(), name)], {}
-    if kind == "effects":
-        return [named(made.swept(), name)], {}
-    if kind in {"leaderboard", "record"}:
-        return [named(made.leaders(), name)], {}
-    if kind in {"profile", "scaling"}:
-        size = pl.lit(8, pl.Int64) if kind == "profile" else pl.col("accelerators")
-        return [named(made.many_kinds().with_columns(accelerators=size), name)], {}
-    every = [made.rows(made.FAST, entry=f"lab/{n:02}") for n in range(len(NAMES))]
-    return [named(pl.concat(every), name)], {}
+    tables = made.sources(kind)
+    if kind in {"tta", "solved", "variance", quality.TIME, quality.EPOCHS}:
+        every = [made.rows(made.FAST, entry=f"lab/{n:02}") for n in range(len(NAMES))]
+        tables = [pl.concat(every)]
+    labels = {"labels": [f"{name}1", f"{name}2"]} if len(tables) > 1 else {}
+    return [named(table, name) for table in tables], labels
 
 
 @functools.cache
