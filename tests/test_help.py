@@ -84,6 +84,7 @@ def test_the_help_of_a_long_command_is_read_without_scrolling() -> None:
         ("export runs.parquet", "export: --output is missing"),
         ("filter", "filter: FILE... and --output are missing"),
         ("profile", "profile: WHAT... is missing"),
+        ("runs --top 3", "runs: FILE... is missing"),
         ("plot -o speedups.svg", "plot: KIND is missing"),
     ],
 )
