@@ -117,13 +117,8 @@ def permute_within_blocks(
 
 def number_of_splits_within(blocks: NDArray[np.intp], n_a: int) -> float:
     """Return how many ways there are to split the runs of every block, at most 1e300."""
-    splits = 1.0
-    for block in np.unique(blocks):
-        inside = blocks == block
-        n = int(inside[:n_a].sum())
-        if 0 < n < inside.sum():
-            splits = min(1e300, splits * number_of_splits(n, int(inside.sum()) - n))
-    return splits
+    of_a, of_b = (np.bincount(part, minlength=blocks.max() + 1) for part in np.split(blocks, [n_a]))
+    return min(1e300, math.prod(map(number_of_splits, of_a.tolist(), of_b.tolist())))
 
 
 def _difference(sums: Floats, totals: Floats, n: int, rest: int) -> Floats:
