@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import msgspec
 
@@ -39,18 +40,14 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     left_out = LEFT_OUT if log.metrics == "evaluations" else WITHOUT_TRAINING
     following = 1
     for block in log.blocks():
-        line, with_init = following, "init_start" not in trace.events
-        payloads, lines, following = payloads_in(
-            block, line, with_init=with_init, left_out=left_out
-        )
+        with_init = "init_start" not in trace.events
+        search = partial(payloads_in, block, following, with_init=with_init, left_out=left_out)
+        payloads, lines, following = search()
         events = decoded_at_once(_decode_lines, payloads, len(lines))
         if events is not None:
             trace.add(events, lines)
-            continue
-        whole, _, _ = payloads_in(
-            block, line, with_init=with_init, left_out=left_out, is_whole=True
-        )
-        _add_one_by_one(trace, whole, lines)
+        else:
+            _add_one_by_one(trace, search(is_whole=True)[0], lines)
     yield from runs_of(trace, log, _STYLE)
 
 

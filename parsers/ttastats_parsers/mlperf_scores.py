@@ -148,11 +148,10 @@ def _copy_problems(scores: Sequence[_Score], unique: Sequence[_Score]) -> Iterab
     if len(unique) < len(scores):
         text = f"{len(scores) - len(unique)} evaluation(s) repeated by other ranks: one kept"
         yield Problem("rank_copies", text, "info")
-    unread = [score for score in unique if score.number is None]
-    if unread:
-        first = shown(unread[0].event.value)[:60]
+    if unread := [score.event for score in unique if score.number is None]:
+        first = shown(unread[0].value)[:60]
         text = f"{len(unread)} score(s) are not finite numbers, first: {first}"
-        yield Problem("unreadable_score", text, "warning", unread[0].event.line)
+        yield Problem("unreadable_score", text, "warning", unread[0].line)
 
 
 def _label_shift(scores: Sequence[_Score], style: Style) -> float:

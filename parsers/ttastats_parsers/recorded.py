@@ -67,8 +67,7 @@ def evaluations_of(
                 **shared_fields(metric, {}, targets.get(metric)),
             )
         )
-    unread = [evaluation for evaluation in evaluations if evaluation.value is None]
-    if unread:
+    if unread := [evaluation for evaluation in evaluations if evaluation.value is None]:
         text = f"{len(unread)} score(s) are not finite numbers"
         problems.append(Problem("unreadable_score", text, "warning", unread[0].line))
     return tuple(evaluations), problems

@@ -228,7 +228,7 @@ class _Reader:
 
     def read_text(self, key: str) -> str | None:
         value = self.keys.get(key)
-        if value is None or isinstance(value, str):
+        if isinstance(value, str | None):
             return value
         raise self.type_error(key, "not a string")
 
