@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any
 
 from ttastats.formats.own_logs.setups import flatten
@@ -198,8 +199,8 @@ class _Yaml:
             value = event.value if is_text else _plain_scalar(event.value)
         elif kind == "SequenceStartEvent":
             value = [
-                self._value(event, f"{key}[{at}]", depth + 1)
-                for at, event in enumerate(self._until("SequenceEndEvent"))
+                self._value(item, f"{key}[{at}]", depth + 1)
+                for at, item in enumerate(self._until("SequenceEndEvent"))
             ]
         else:
             value = {}
@@ -218,10 +219,7 @@ class _Yaml:
         return value
 
     def _until(self, end: str) -> Iterator[Any]:
-        for event in self._events:
-            if type(event).__name__ == end:
-                return
-            yield event
+        return takewhile(lambda event: type(event).__name__ != end, self._events)
 
     def _use(self, size: int, depth: int) -> None:
         self._room -= size
