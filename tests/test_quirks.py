@@ -93,3 +93,10 @@ def test_a_long_line_takes_no_more_than_its_length(line: bytes) -> None:
             dialect = registry.named(name)
             dialect.recognises(data)
             list(dialect.parse(log_from_bytes(data)))
+
+
+def test_numbers_may_name_scores() -> None:
+    scores = b':::MLLOG {"time_ms": 1767225650000, "key": "eval_accuracy", "value": {1: 0.5}}\n'
+    (run,) = registry.named("mlperf-mllog").parse(log_from_bytes(log(scores, GOOD), PLACE))
+    assert isinstance(run, Run)
+    assert [evaluation.metric for evaluation in run.evaluations] == ["1", "top1_accuracy"]
