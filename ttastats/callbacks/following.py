@@ -38,12 +38,11 @@ class Following:
         self._also = tuple(also)
         self._run: Recording | None = None
         self._logged: set[str] = set()
-        self._is_there = False
         record(logs, **self._settings)  # says before the training what is wrong; writes nothing
 
     def begin(self, *, enabled: bool = True, **known: Any) -> None:
         """Start the recording and its clock."""
-        self._logged, self._is_there = set(), False
+        self._logged = set()
         self._run = record(self._logs, **{**known, "enabled": enabled, **self._settings}).start()
 
     def record_evaluation(self, metrics: Mapping[str, Any], **progress: Any) -> bool:
@@ -57,7 +56,6 @@ class Following:
         metric = self._settings["metric"]
         if metric not in metrics:
             return False
-        self._is_there = True
         more = {name: metrics[name] for name in self._also if name in metrics}
         return self._run.evaluation(metrics[metric], **progress, **more)
 
@@ -67,7 +65,7 @@ class Following:
             return
         self._run.finish(reason)
         self._run = None
-        if not self._is_there and reason is None:
-            there = ", ".join(sorted(self._logged)) or "no metric"
-            text = f"no evaluation logged {self._settings['metric']!r}; logged: {there}"
+        if self._settings["metric"] not in self._logged and reason is None:
+            logged = ", ".join(sorted(self._logged)) or "no metric"
+            text = f"no evaluation logged {self._settings['metric']!r}; logged: {logged}"
             warnings.warn(text, RuntimeWarning, stacklevel=3)

@@ -21,11 +21,11 @@ class Record(Following, TrainerCallback):  # type: ignore[misc]  # the package m
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Start recording."""
-        each = args.train_batch_size * args.gradient_accumulation_steps
+        per_worker = args.train_batch_size * args.gradient_accumulation_steps
         self.begin(
             enabled=state.is_world_process_zero,
             seed=args.seed,
-            global_batch_size=each * args.world_size,
+            global_batch_size=per_worker * args.world_size,
             learning_rate=args.learning_rate,
         )
 

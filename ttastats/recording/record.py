@@ -92,11 +92,11 @@ def record(
     taken = sorted(TAKEN & settings.keys())
     reserved = f"{', '.join(taken)} is a reserved name in a log"
     raise_if(taken, reserved, "record", "Rename the setting.")
-    here = safe_file_name(platform.node())
+    computer = safe_file_name(platform.node())
     place = ResultFolder(
         Path(logs),
         checked_folder_name(org, "org"),
-        here if system is None else checked_folder_name(system, "system"),
+        computer if system is None else checked_folder_name(system, "system"),
         safe_file_name(benchmark),
     )
     uneven = f"{accelerators} accelerators cannot be divided evenly over {nodes} nodes"

@@ -94,10 +94,10 @@ def write_description(place: ResultFolder, described: Mapping[str, Any]) -> None
         if not path.exists():
             atomic.write_text(path, json.dumps(described, indent=2) + "\n")
             return
-        there = path.read_bytes()
+        content = path.read_bytes()
     fields = None
     with suppress(ValueError):
-        fields = json.loads(there)
+        fields = json.loads(content)
     if not isinstance(fields, dict) or not described.items() <= fields.items():
         warnings.warn(
             f"{path} describes another machine or was edited; it is kept. If this is another "

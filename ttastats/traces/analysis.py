@@ -53,7 +53,7 @@ def _with_names(trace: SteppedTrace, rows: pl.DataFrame) -> pl.DataFrame:
     texts = pl.Series(trace.names, dtype=pl.String)
     names, operators = texts.gather(rows["name"]), texts.gather(rows["operator"])
     about = zip(rows["kind"], names, operators, rows["optimizes"], strict=True)
-    category = pl.Series([_category(*each) for each in about], dtype=pl.String)
+    category = pl.Series([_category(*work) for work in about], dtype=pl.String)
     tensor = pl.Series([categories.is_tensor_core(name) for name in names], dtype=pl.Boolean)
     kind = pl.col("kind")
     is_collective = (kind == "kernel") & (category == categories.COMMUNICATION)

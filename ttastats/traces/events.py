@@ -223,13 +223,15 @@ class Events:
 _VALUES: dict[str, Callable[[Events, list[Event]], list[Any]]] = {
     "start": lambda _, events: [event.ts for event in events],
     "length": lambda _, events: [event.dur for event in events],
-    "name": lambda own, events: [*map(own.names.__getitem__, [event.name for event in events])],
-    "thread": lambda own, events: [*map(own.threads.__getitem__, [event.tid for event in events])],
+    "name": lambda trace, events: [*map(trace.names.__getitem__, [event.name for event in events])],
+    "thread": lambda trace, events: [
+        *map(trace.threads.__getitem__, [event.tid for event in events])
+    ],
     "external": lambda _, events: [_external_id(event.args) for event in events],
     "correlation": lambda _, events: [event.args.correlation for event in events],
     "call": Events.call_numbers,
-    "index": lambda own, events: [
-        event.tid if own.is_before_kineto else event.args.device for event in events
+    "index": lambda trace, events: [
+        event.tid if trace.is_before_kineto else event.args.device for event in events
     ],
     "stream": lambda _, events: [event.args.stream for event in events],
     "bytes": lambda _, events: [_bytes_moved(event.args) for event in events],

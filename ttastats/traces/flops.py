@@ -48,7 +48,7 @@ class Inputs(Struct, frozen=True):
         """Return a non-tensor input with one number for each dimension; a single one is of all."""
         value = self.value(number)
         values = value if isinstance(value, list) else [value]
-        return [int(each) for each in values] * (rank if len(values) == 1 else 1)
+        return [int(size) for size in values] * (rank if len(values) == 1 else 1)
 
 
 class Cost(Struct, frozen=True):
@@ -237,5 +237,5 @@ def bytes_moved(name: str, inputs: Inputs, output: int | None = None) -> int | N
     if not sized:
         return None
     largest, size = max(sized)
-    read: int = sum(number * each for number, each in sized)
+    read: int = sum(number * size for number, size in sized)
     return read + (output or largest) * size

@@ -56,9 +56,9 @@ def read_trace(chunks: Iterable[bytes]) -> ReadTrace:
     problems = tuple(_problems(info, events))
     rows = analysis.profile_rows(events, info.head)
     distributed = info.head.get("distributedInfo")
-    told = distributed if isinstance(distributed, dict) else {}
+    team = distributed if isinstance(distributed, dict) else {}
     rank, size = (
-        number if isinstance(number := told.get(name), int) and number >= least else None
+        number if isinstance(number := team.get(name), int) and number >= least else None
         for name, least in (("rank", 0), ("world_size", 1))
     )
     origin = "autograd" if events.is_before_kineto else "kineto"

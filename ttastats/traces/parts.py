@@ -81,15 +81,15 @@ def _device_activity(trace: SteppedTrace) -> dict[str, Floats]:
     device, host = trace.device, trace.host
     # The device of a process that worked longest; few processes have several.
     _, place = np.unique(device["index"], return_inverse=True)
-    here = place == np.argmax(np.bincount(place, weights=device["length"]))
+    on_device = place == np.argmax(np.bincount(place, weights=device["length"]))
     is_kernel = device["kind"] == DEVICE_KINDS.index("kernel")
     communicates = (trace.category == categories.COMMUNICATION)[device["name"]] & is_kernel
     waiting = np.array([any(word in name for word in _WAITING) for name in trace.names], bool)
     waits = waiting[host["name"]]
     return {
-        "compute": _time_of(device, here & is_kernel & ~communicates),
-        "communication": _time_of(device, here & communicates),
-        "copies": _time_of(device, here & ~is_kernel),
+        "compute": _time_of(device, on_device & is_kernel & ~communicates),
+        "communication": _time_of(device, on_device & communicates),
+        "copies": _time_of(device, on_device & ~is_kernel),
         "operators": trace.totals.busy,
         "calls": _time_of(host, ~waits),
         "waits": _time_of(host, waits),

@@ -37,7 +37,7 @@ def read_profiles(paths: Sequence[Place]) -> pl.DataFrame:
     if not paths:
         raise TtastatsError("no file given", remedy=PROFILES.remedy)
     frames: list[pl.DataFrame] = []
-    seen: set[str] = set()
+    read_ids: set[str] = set()
     for path in paths:
         scanned = PROFILES.scan(path)
         missing = [name for name in _REQUIRED if name not in scanned.collect_schema()]
@@ -45,8 +45,8 @@ def read_profiles(paths: Sequence[Place]) -> pl.DataFrame:
             what = f"is not a profile: missing columns {', '.join(missing)}"
             raise TtastatsError(what, where=str(path), remedy=PROFILES.remedy)
         frame = table.concatenated([scanned.collect()])
-        frames.append(frame.filter(~pl.col("profile_id").is_in(seen)))
-        seen |= set(frame.get_column("profile_id").unique())
+        frames.append(frame.filter(~pl.col("profile_id").is_in(read_ids)))
+        read_ids |= set(frame.get_column("profile_id").unique())
     return table.concatenated(frames)
 
 

@@ -39,8 +39,12 @@ def write_entry(place: ResultFolder, settings: Settings, log: Path, outcome: Out
     }
     # DAWNBench counts all but validation: reading and preparing the data are on its clock.
     rows = (
-        (each.epoch, round(each.known_at.wall - each.evaluated, 6), 100 * each.quality)
-        for each in outcome.checkpoints
+        (
+            checkpoint.epoch,
+            round(checkpoint.known_at.wall - checkpoint.evaluated, 6),
+            100 * checkpoint.quality,
+        )
+        for checkpoint in outcome.checkpoints
     )
     with log_errors_named(table):
         table.parent.mkdir(parents=True, exist_ok=True)

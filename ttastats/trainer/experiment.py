@@ -123,10 +123,12 @@ def _runs_of_setup(
     workload = workloads.load_workload(request.workload)
     values = {**options.values, **chosen}
     if parallel.is_worker():
-        workers, there = values.get("workers", 1), parallel.world_size()
-        other = f"torchrun started {there} workers, not {workers}"
-        raise_if(workers not in {1, there}, other, "--workers", "Remove the option under torchrun.")
-        values["workers"] = there
+        workers, started = values.get("workers", 1), parallel.world_size()
+        other = f"torchrun started {started} workers, not {workers}"
+        raise_if(
+            workers not in {1, started}, other, "--workers", "Remove the option under torchrun."
+        )
+        values["workers"] = started
     options = replace(options, values=values)
     settings = [complete_settings(options, request.workload, seed) for seed in seeds]
     suffix = setup_suffix(options, settings[0])
@@ -141,7 +143,7 @@ def _runs_of_setup(
     # Where runs of another setup lie, such as those of a file before a change, a name of its own.
     if any(logged is None or logged.setup_digest() != setup for logged, _ in _read_logs(place)):
         place = dataclasses.replace(place, system=f"{place.system}-{setup[:7]}")
-    return [Planned(each, place, request.dawnbench) for each in settings]
+    return [Planned(of_seed, place, request.dawnbench) for of_seed in settings]
 
 
 def _is_complete(run: Planned) -> bool:

@@ -44,14 +44,14 @@ FIELDS = (
 
 def system_description(place: ResultFolder, settings: Settings) -> dict[str, Any]:
     """Return the official fields of a system description, all as text, and some of our own."""
-    here = int(os.environ.get("LOCAL_WORLD_SIZE") or settings.workers)
+    local_workers = int(os.environ.get("LOCAL_WORLD_SIZE") or settings.workers)
     system = re.search(r'^PRETTY_NAME="?([^"\n]*)', _read_text(_RELEASE), re.MULTILINE)
     detected = {
         "submitter": place.org,
         "division": "open",
         "status": "Research, Development, or Internal (RDI)",
         "system_name": place.system,
-        "number_of_nodes": str(settings.workers // here),
+        "number_of_nodes": str(settings.workers // local_workers),
         "framework": f"PyTorch {torch.__version__}",
         "other_software_stack": f"Python {platform.python_version()}",
         "operating_system": system[1] if system else f"{platform.system()} {platform.release()}",
@@ -61,7 +61,7 @@ def system_description(place: ResultFolder, settings: Settings) -> dict[str, Any
     if settings.device == "cuda":
         facts = torch.cuda.get_device_properties(0)
         detected |= {
-            "accelerators_per_node": str(here),
+            "accelerators_per_node": str(local_workers),
             "accelerator_model_name": facts.name,
             "accelerator_memory_capacity": f"{facts.total_memory / _GIB:.0f} GiB",
         }

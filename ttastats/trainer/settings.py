@@ -108,7 +108,7 @@ def _check_settings(settings: Settings, workload: Workload) -> None:
     small = f"a batch of {size} cannot be split over {workers} workers"
     raise_if(size < workers, small, "--batch-size", "Give every worker at least one sample.")
     # torchrun may have started workers on other machines as well.
-    here = int(os.environ.get("LOCAL_WORLD_SIZE") or workers)
+    local_workers = int(os.environ.get("LOCAL_WORLD_SIZE") or workers)
     gpus = torch.cuda.device_count()
-    few = f"{here} workers need as many GPUs; there are {gpus}"
-    raise_if(settings.device == "cuda" and here > gpus, few, "--workers")
+    few = f"{local_workers} workers need as many GPUs; there are {gpus}"
+    raise_if(settings.device == "cuda" and local_workers > gpus, few, "--workers")

@@ -96,7 +96,7 @@ def sweep_report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
     if any(row.reached < row.n for row in rows):
         notes.append(note("failed_runs.table"))
     # Of the wall, of all runs together.
-    notes += [each for each in api.summary(table).notes if each.code == "contended"]
+    notes += [remark for remark in api.summary(table).notes if remark.code == "contended"]
     return Report("sweep", tuple(rows), tuple(tables), tuple(notes), _throughput_sentence(rows))
 
 

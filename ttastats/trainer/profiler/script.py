@@ -55,7 +55,7 @@ def profile(
     else:
         device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
         optimizers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
-        state = TrainingState(model, tuple(each for each in optimizers if each is not None))
+        state = TrainingState(model, tuple(part for part in optimizers if part is not None))
     compiled = type(model).__name__ == "OptimizedModule"
     recording = Recording(device, state, steps=steps, compiled=compiled)
     source = Path(sys.argv[0]).as_posix()

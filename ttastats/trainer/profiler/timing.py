@@ -57,7 +57,7 @@ class Stopwatch:
     @property
     def seconds(self) -> list[float]:
         """Return all lengths on the clock that counts."""
-        return [each.thread if self.by_cpu_time else each.wall for each in self.lengths]
+        return [length.thread if self.by_cpu_time else length.wall for length in self.lengths]
 
     @property
     def median(self) -> float:
@@ -66,8 +66,8 @@ class Stopwatch:
 
     def utilization(self, cores: int) -> float:
         """Return this process's share of the cores' time (Zhu et al., equation 3)."""
-        wall = sum(each.wall for each in self.lengths)
-        return sum(each.process for each in self.lengths) / (wall * cores)
+        wall = sum(length.wall for length in self.lengths)
+        return sum(length.process for length in self.lengths) / (wall * cores)
 
 
 def synchronize(device: torch.device) -> None:

@@ -85,7 +85,10 @@ class TimedOperators(TorchDispatchMode):
             seconds, about = 0.0, {"note": args[0]}
         else:  # as `record_shapes` does, in the order of the operator's signature
             rest = func._schema.arguments[len(args) :]
-            values = [*args, *(by_name.get(each.name, each.default_value) for each in rest)]
+            values = [
+                *args,
+                *(by_name.get(parameter.name, parameter.default_value) for parameter in rest),
+            ]
             parts = [_describe_argument(value) for value in values]
             names = ("Input Dims", "Input type", "Concrete Inputs")
             about = {name: [part[place] for part in parts] for place, name in enumerate(names)}
