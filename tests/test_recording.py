@@ -132,6 +132,8 @@ class TestEnds:
         recorded(logs, [0.5, 0.89])
         row = the_run(logs)
         assert (row["run_status"], row["reached"], row["epochs"]) == ("aborted", False, 2)
+        late = recorded(logs, [0.95], RuntimeError("after the target"))
+        assert '"status": "aborted"' in late.read_text().splitlines()[-1]
 
     @pytest.mark.parametrize(
         ("error", "reason", "status"),
