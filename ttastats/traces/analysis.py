@@ -42,9 +42,7 @@ def profile_rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
         of_steps = pl.DataFrame({"step": trace.steps.numbers, "value": values * MICRO})
         alike = {key: pl.lit(measure_row(name)[key]) for key in ("kind", "name", "unit")}
         frames.append(of_steps.with_columns(**alike))
-    frames.append(
-        table.frame_of([*_whole_measures(trace), *_machine_measures(head, trace, events)])
-    )
+    frames.append(table.frame_of(_measures(trace, events, head)))
     return pl.concat([table.concatenated([frame]) for frame in frames])
 
 
@@ -153,8 +151,8 @@ def _sums_of_steps(
     return pl.concat(frames).group_by(keys).sum().sort(keys)
 
 
-def _whole_measures(trace: SteppedTrace) -> Iterator[table.Row]:
-    """Yield the measures of the whole trace: steps, warm-up, window."""
+def _measures(trace: SteppedTrace, events: Events, head: Mapping[str, Any]) -> Iterator[table.Row]:
+    """Yield the measures of the whole trace: steps, warm-up, window; devices and their memory."""
     windows = trace.steps.device
     if not trace.steps.marked:
         rule = "the trace does not mark steps; it is treated as one step"
@@ -166,11 +164,6 @@ def _whole_measures(trace: SteppedTrace) -> Iterator[table.Row]:
     yield measure_row("warmup_steps", trace.steps.warmup, text=steps.WARM_UP_RULE)
     yield measure_row("window_seconds", float(windows[-1, 1] - windows[0, 0]) * MICRO)
     yield measure_row("flops_unknown", int(trace.totals.unknown[trace.steps.warmup :].sum()))
-
-
-def _machine_measures(
-    head: Mapping[str, Any], trace: SteppedTrace, events: Events
-) -> Iterator[table.Row]:
     devices = head.get("deviceProperties")
     used = set(np.unique(trace.device["index"]).tolist())
     for device in devices if isinstance(devices, list) else ():

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import polars as pl
 from msgspec import Struct
 
 from ttastats.base.records import Problem, without_garbage_collection
 from ttastats.traces.pieces import NoTraceError, TraceInfo, event_pieces
-
-if TYPE_CHECKING:
-    from ttastats.traces.events import Events
 
 _HEAD_BYTES = 65536
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s*[\[{]")
@@ -53,7 +49,22 @@ def read_trace(chunks: Iterable[bytes]) -> ReadTrace:
             events.add(events_of_piece)
     if not (len(events.operators) or len(events.device) or len(events.ranges)):
         raise NoTraceError
-    problems = tuple(_problems(info, events))
+    problems = []
+    if info.ending:
+        message = (
+            f"the trace is truncated ({info.ending}); everything before that is read, but "
+            "device activity may be missing"
+        )
+        problems.append(Problem("truncated_trace", message))
+    if info.damaged:
+        message = f"{info.damaged:,} unreadable events are ignored"
+        problems.append(Problem("damaged_events", message))
+    if len(events.ranges):
+        message = (
+            "CUPTI counted instructions of its kernels, which slowed them down many times; their "
+            "times are ignored"
+        )
+        problems.append(Problem("counted_instructions", message, "info"))
     rows = analysis.profile_rows(events, info.head)
     distributed = info.head.get("distributedInfo")
     team = distributed if isinstance(distributed, dict) else {}
@@ -62,22 +73,4 @@ def read_trace(chunks: Iterable[bytes]) -> ReadTrace:
         for name, least in (("rank", 0), ("world_size", 1))
     )
     origin = "autograd" if events.is_before_kineto else "kineto"
-    return ReadTrace(rows, rank, size, problems, origin)
-
-
-def _problems(info: TraceInfo, events: Events) -> Iterator[Problem]:
-    if info.ending:
-        yield Problem(
-            "truncated_trace",
-            f"the trace is truncated ({info.ending}); everything before that is read, but "
-            "device activity may be missing",
-        )
-    if info.damaged:
-        yield Problem("damaged_events", f"{info.damaged:,} unreadable events are ignored")
-    if len(events.ranges):
-        yield Problem(
-            "counted_instructions",
-            "CUPTI counted instructions of its kernels, which slowed them down many times; their "
-            "times are ignored",
-            "info",
-        )
+    return ReadTrace(rows, rank, size, tuple(problems), origin)
