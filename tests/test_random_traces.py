@@ -26,6 +26,7 @@ from ttastats.answers.profile import profile, profile_change
 from ttastats.outcomes import time_to_target
 from ttastats.report.row import Row
 from ttastats.sides.pairing import Side
+from ttastats.sides.question import Question
 from ttastats.traces import flops, kineto, table
 from ttastats.traces.table import measure_row
 
@@ -280,7 +281,7 @@ def explained(seed: int) -> Iterator[str]:
              .with_columns(benchmark=pl.lit(benchmark))))
         for side in "AB"
     ]  # fmt: skip
-    found = compare.of_times(sides[0], sides[1:], ["benchmark"], profiles=profiles)
+    found = compare.of_times(sides[0], sides[1:], Question(by=["benchmark"]), profiles=profiles)
     own = tuple(
         Row(keys={key: value for key, value in row.items() if key.endswith(OF_FACTORS)})
         for row in found.rows
