@@ -207,14 +207,15 @@ def write_plots(output: Path, plots: Sequence[Plot], look: Style) -> None:
     expect_drawable(output)
     suffix = output.suffix.lower()
     names = list(dict.fromkeys(plot.benchmark or "" for plot in plots))
-    several, titles = len(names) > 1, "; ".join(plot.title for plot in plots)
+    several = len(names) > 1
     if suffix != ".html" and (several or len(plots) > _MOST_STACKED):
-        which, other = f" ({', '.join(names)}) for one file", f" for one file: {titles}"
-        choice = f"benchmark={names[0]}" if several else "round=..."
+        titles = "; ".join(plot.title for plot in plots)
+        listed = f" ({', '.join(names)}) for one file" if several else f" for one file: {titles}"
+        condition = f"benchmark={names[0]}" if several else "round=..."
         raise TtastatsError(
-            f"{len(plots)} plots{which if several else other}",
+            f"{len(plots)} plots{listed}",
             where=plots[0].kind,
-            remedy=f"Select one with --where {choice}, or write all to an .html file.",
+            remedy=f"Select one with --where {condition}, or write all to an .html file.",
         )
     drawn = _FORMATS[suffix](plots, look)
     with atomic.replacing(output) as temporary:
