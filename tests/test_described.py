@@ -17,6 +17,7 @@ import ttastats as tta
 from tests import made_logs
 from tests.accepted import Case, cases
 from tests.test_cli import run
+from ttastats.base import streams
 from ttastats.base.errors import TtastatsError
 from ttastats.formats.own_logs import config, presets
 
@@ -185,3 +186,15 @@ def test_what_is_said_in_python_is_what_the_options_say(logs: Path, tmp_path: Pa
     assert account.runs == 4
     with pytest.raises(TtastatsError, match="Nearest: metric"):
         tta.ingest([logs], output, block={"metrics": "val_loss"})
+
+
+@pytest.mark.parametrize("size", [streams.BLOCK, 16])
+def test_a_value_at_an_open_end_may_lack_digits(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "BLOCK", size)
+    for name, text in (("a.csv", CSV.rstrip()), ("b.csv", CSV)):
+        (tmp_path / name).write_text(text)
+    block = {"metric": "val_loss", "seconds": "time s"}
+    problems = tta.ingest([tmp_path], tmp_path / "x.parquet", block=block).problems
+    assert [each.source for each in problems if each.code == "open_end"] == [f"{tmp_path}/a.csv"]
