@@ -20,6 +20,7 @@ from tests.test_cli import run
 from ttastats.base import streams
 from ttastats.base.errors import TtastatsError
 from ttastats.formats.own_logs import config, presets
+from ttastats.ingestion import described
 
 CSV = "step,time,val_loss\n10,1.0,3.5\n20,2.0,3.2\n"
 TOML = """[[logs]]
@@ -198,3 +199,11 @@ def test_a_value_at_an_open_end_may_lack_digits(
     block = {"metric": "val_loss", "seconds": "time s"}
     problems = tta.ingest([tmp_path], tmp_path / "x.parquet", block=block).problems
     assert [each.source for each in problems if each.code == "open_end"] == [f"{tmp_path}/a.csv"]
+
+
+def test_a_block_with_a_pattern_goes_before_a_nearer_one_without() -> None:
+    (near,) = config.blocks('[[logs]]\nmetric = "acc"\n', "a", "/logs/a")
+    (far,) = config.blocks('[[logs]]\nfiles = "{entry}/log"\nmetric = "acc"\n', "b", "/logs")
+    assert described.block_for("/logs/a/log", [near, far]) == (far, {"entry": "a"})
+    assert described.block_for("/logs/a/x", [near, far]) == (near, {})
+    assert described.block_for("/logs/a/x", [near, far], with_pattern=True) is None
