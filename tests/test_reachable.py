@@ -41,6 +41,7 @@ READ_WHOLE = (
     "Evaluation",
     "Run",
     "Checkpoint",
+    "Args",
 )
 
 #: Functions with parameters for people who call them, and for tests alone.
