@@ -112,10 +112,7 @@ def measured(base: Comparison, options: Options, *, brief: bool = False) -> Comp
 
 
 def _compare_at_look(base: Comparison, most: int, options: Options) -> Comparison:
-    """Return the comparison at a look of a plan, without what the look cannot answer for.
-
-    It is undecided if the plan has no such look.
-    """
+    """Return the comparison at a look of a plan; undecided if the plan has no such look."""
     look = plan_look(base.a, base.b, most)
     if isinstance(look, str):
         base = _add_flags(base, flag("no_look", look=look))
@@ -201,10 +198,7 @@ def _add_flags(base: Comparison, *flags: Flag) -> Comparison:
 
 
 def _permutation_p(a: Outcomes, b: Outcomes, seed: int) -> float:
-    """Return the p of a permutation test; failed runs rank behind all others.
-
-    Where there are blocks, runs change sides within theirs, and ranks are those in it.
-    """
+    """Return the p of a permutation test, within blocks if any; failed runs rank last."""
     rng, blocks = np.random.default_rng(seed), _joined_blocks(a, b)
     all_reached = a.all_reached and b.all_reached
     if blocks is None and all_reached:

@@ -262,10 +262,7 @@ def _cluster_note(
     verdict: Decision,
     options: Options,
 ) -> Finding:
-    """Return a finding as a mere note if two or more clusters of each side agree with the verdict.
-
-    The spread between sessions or seeds then enters the interval.
-    """
+    """Return a finding as a note if its clusters, two or more a side, agree with the verdict."""
     clusters, ratio = finding.clusters, contrast.speedup.ratio if contrast.speedup else None
     if finding.effect != "condition" or clusters is None or ratio is None or ratio.p_value is None:
         return finding

@@ -230,8 +230,7 @@ def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) ->
 def _runs_to_pass(row: TimesRow, rule: Requirement, alpha: float) -> tuple[int | None, str]:
     """Return the runs per side at which a B as fast as A would pass with 80 % power.
 
-    Planned one-sided, with epochs not seen on either side included. The other side of a two-sided
-    test at 2 alpha adds less than a thousandth to the power.
+    Planned one-sided; the other side of a test at 2 alpha adds less than a thousandth to the power.
     """
     if "grids_differ" in row.flags:
         return None, "; evaluation intervals differ, which the bound allows for"

@@ -468,10 +468,7 @@ R_co = TypeVar("R_co", bound=CompareRow, covariant=True)
 
 
 class Shown(Struct, Generic[C_co, R_co], frozen=True, eq=False):
-    """A comparison with its runs, its row, and the name that its group has in the report.
-
-    `marked`: its claim is shown, with the marks of its conditions.
-    """
+    """A comparison with its runs, row and name; `marked`: its claim and conditions are shown."""
 
     contrast: C_co
     pair: Pair
