@@ -62,9 +62,11 @@ def runs(
     rows = frame.lazy()
     values = _evaluations_of_metric(rows, targets, metric)
     length = time_to_target.run_length()
-    furthest = pl.max_horizontal(length.first(), time_to_target.evaluated_at().max())
-    if (place := _PLACES[budget.unit]) in SPENT:
-        furthest = time_to_target.finite(place).max().cast(pl.Float64)
+    furthest: pl.Expr = pl.lit(None, pl.Float64)
+    if budget.unit in SPENT:
+        furthest = time_to_target.finite(_PLACES[budget.unit]).max().cast(pl.Float64)
+    elif budget.unit == "seconds":
+        furthest = pl.max_horizontal(length.first(), time_to_target.evaluated_at().max())
     heads = rows.group_by(schema.RUN, maintain_order=True).agg(
         *(pl.col(name).first() for name in schema.RUN_NAMES if name not in schema.RUN),
         furthest=furthest,
