@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ttastats.traces import flops
 from ttastats.traces.pieces import (
-    COUNTERS,
     MISSING,
     NOTHING,
     Args,
@@ -248,7 +247,10 @@ def _external_id(args: Args) -> Number:
 
 def _counted_flops(args: Args) -> int:
     """Return the FLOPs of the counted instructions; a fused one counts twice."""
-    counts = {name: getattr(args, name, MISSING) for name in COUNTERS}
-    if all(count == MISSING for count in counts.values()):
+    if not isinstance(args, MoreArgs):
         return MISSING
-    return sum(COUNTERS[name] * max(parse_number(count), 0) for name, count in counts.items())
+    fused = (args.dfma, args.ffma, args.hfma)
+    counts = (args.dadd, args.dmul, args.fadd, args.fmul, args.hadd, args.hmul, *fused, *fused)
+    if all(count == MISSING for count in counts):
+        return MISSING
+    return sum(max(parse_number(count), 0) for count in counts)

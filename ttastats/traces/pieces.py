@@ -30,12 +30,8 @@ MISSING = -1
 NOTHING = msgspec.Raw(b"")
 
 
-#: FLOPs of the instructions that CUPTI counts.
-COUNTERS = {
-    "dadd": 1, "dmul": 1, "dfma": 2, "fadd": 1, "fmul": 1, "ffma": 2, "hadd": 1, "hmul": 1,
-    "hfma": 2,
-}  # fmt: skip
-_COUNTED = {name: f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum" for name in COUNTERS}
+#: How CUPTI calls the number of executed instructions of a kind.
+_COUNTED = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 
 
 class Args(msgspec.Struct, gc=False, frozen=True):
@@ -54,7 +50,7 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     dtype: Number = None
 
 
-class MoreArgs(Args, gc=False, frozen=True, rename=_COUNTED):
+class MoreArgs(Args, gc=False, frozen=True, rename=_COUNTED.format):
     """Further arguments: of memory, of counted instructions and of old events.
 
     Every field costs time at every event, so that these are looked for where there may be some.
