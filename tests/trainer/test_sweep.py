@@ -55,9 +55,6 @@ def test_every_combination_is_a_setup(tmp_path: Path) -> None:
         "batch_size 512, precision bf16",
     ]
     assert len({place.system for place in made.setups.values()}) == 4
-
-
-def test_the_same_setup_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TtastatsError, match="are identical"):
         experiment.plan_runs(request(tmp_path), small(), range(1), {"batch_size": [64, 64]})
 
