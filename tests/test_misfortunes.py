@@ -80,7 +80,7 @@ def twice(content: bytes) -> bytes:
 
 def read(folder: Path) -> tuple[pl.DataFrame | None, Counter[str]]:
     """Return the rows of a folder, or none, and how many problems of which code, or the error."""
-    table = folder.parent / f"{folder.name}.parquet"
+    table = folder.with_suffix(".parquet")
     try:
         account = ingest([folder], table, workers=1)
     except TtastatsError as error:

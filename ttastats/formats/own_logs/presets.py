@@ -92,16 +92,16 @@ def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
 def _match_signs(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
     """Return what a path names if all signs hold, which are looked for the cheapest first."""
     starts, texts, others = _in_order(signs)
-    if len(head) > _LARGE and not _begins(head, starts):
-        return None
-    for text in texts:
-        if text not in head:
-            return None
-    if not _begins(head, starts):
+    is_fitting = (
+        (len(head) <= _LARGE or _begins(head, starts))
+        and all(text in head for text in texts)
+        and _begins(head, starts)
+        and all(_compiled(pattern).search(head) for pattern in others)
+    )
+    if not is_fitting:
         return None
     fitting = (patterns.match_path(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
-    named = next((names for names in fitting if names is not None), None if signs.path else {})
-    return named if all(_compiled(pattern).search(head) for pattern in others) else None
+    return next((names for names in fitting if names is not None), None if signs.path else {})
 
 
 def _begins(head: bytes, starts: Sequence[str]) -> bool:
