@@ -121,9 +121,7 @@ def _run(monitors: list[Monitor], log: Log) -> Run:
         clock_zero="start of the first environment",
         run_seconds=measured[-1].seconds if measured else None,
         evaluations=tuple(
-            structs.replace(evaluation, higher_is_better=True)
-            if evaluation.metric == "r" and evaluation.higher_is_better is None
-            else evaluation
+            structs.replace(evaluation, higher_is_better=evaluation.higher_is_better is not False)
             for evaluation in evaluations
         ),
         problems=problems if evaluations else (*problems, _NO_EPISODE),
