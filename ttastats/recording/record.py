@@ -119,8 +119,8 @@ def _parse_target(metric: str, target: float | str, higher_is_better: bool | Non
     sign, number = match.groups() if match else (None, "")
     value = percentages.parse_number(number)
     if value is None:
-        what, remedy = f"{target!r} is not a quality target", "'94%', '>=0.94' or '<=3.28'"
-        raise TtastatsError(what, where="target", remedy=f"Write 0.94, {remedy}.")
+        remedy = "Write 0.94, '94%', '>=0.94' or '<=3.28'."
+        raise TtastatsError(f"{target!r} is not a quality target", where="target", remedy=remedy)
     direction = {">=": True, "<=": False, None: higher_is_better}[sign]
     contradicts = f"{target!r} contradicts higher_is_better={higher_is_better}"
     is_other = sign and higher_is_better not in {None, direction}

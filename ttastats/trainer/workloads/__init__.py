@@ -28,9 +28,9 @@ def load_workload(name: str) -> Workload:
         try:
             names = vars(importlib.import_module(BUILT_IN[name]))
         except ModuleNotFoundError as error:
-            what, remedy = f"needs the package {error.name}", 'pip install "ttastats[train]"'
-            where = f"workload {name}"
-            raise TtastatsError(what, where=where, remedy=f"Install it: {remedy}") from error
+            what = f"needs the package {error.name}"
+            remedy = 'Install it: pip install "ttastats[train]"'
+            raise TtastatsError(what, where=f"workload {name}", remedy=remedy) from error
     else:
         remedy = f"Choose {', '.join(BUILT_IN)}, or give a Python file such as mine.py."
         raise_if(Path(name).suffix != ".py", f"unknown workload {name!r}", remedy=remedy)
@@ -58,10 +58,9 @@ def _run_file(path: Path) -> dict[str, Any]:
         # Not by its loader: of a file changed within a second that might run the kept bytecode.
         exec(compile(path.read_bytes(), path, "exec"), vars(module))  # noqa: S102 - as a script
     except Exception as error:  # the file is the user's own and may do anything
-        what, remedy = f"{type(error).__name__}: {error}", "fix it and retry."
-        raise TtastatsError(
-            f"cannot be run: {what}", where=str(path), remedy=f"The file is run as Python; {remedy}"
-        ) from error
+        what = f"cannot be run: {type(error).__name__}: {error}"
+        remedy = "The file is run as Python; fix it and retry."
+        raise TtastatsError(what, where=str(path), remedy=remedy) from error
     return vars(module)
 
 

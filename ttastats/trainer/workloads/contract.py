@@ -132,8 +132,11 @@ class Recipe:
         A schedule that would end before the run may is stretched, unless it is set itself.
         """
         for name in changes.keys() - set(self.names):
-            nearest = suggestion(name, self.names, "Values")
-            raise_if(True, f"the recipe has no value {name!r}", f"--set {name}", nearest)
+            what, nearest = (
+                f"the recipe has no value {name!r}",
+                suggestion(name, self.names, "Values"),
+            )
+            raise TtastatsError(what, where=f"--set {name}", remedy=nearest)
         values: dict[str, Any] = {**self.values, **changes}
         for name in self.values.keys() & changes.keys():
             kind: Callable[[Any], Value] = type(self.values[name])
