@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -56,7 +55,19 @@ def profile_workload(request: Request) -> pl.DataFrame:
     alone = _request_settings(request, workers=1, batch_size=fitted.batch_size // workers)
     recording, samples = _record_steps(alone, team, request)
     steps = request.steps or steps_to_profile(recording.plain.median)
-    further = list(_variant_measures(request, alone, steps, team))
+    further: list[Row] = []
+    if request.batch_sizes is not None:
+        make = partial(_step_of_batch, request, team)
+        largest = int(alone.values.get("train_samples", alone.batch_size))
+        cores = hardware.available_cpus()
+        further += variants.batch_size_measures(make, request.batch_sizes, largest, cores)
+    if request.ablation:
+        raise_if(alone.compile, _COMPILED, "--ablation")
+        step_of = partial(subject.prepare_step, alone, team)
+        ablated = list(variants.ablation_measures(step_of, steps))
+        absent = "the network has no batch norm and no ReLU to remove"
+        raise_if(not ablated, absent, "--ablation")
+        further += ablated
     if workers > 1:
         with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
             further += variants.communication_measures(fitted, steps, Path(folder))
@@ -96,24 +107,6 @@ def _record_steps(settings: Settings, team: Team, request: Request) -> tuple[Rec
     for kind in request.without:
         raise_if(mode and not mode.met[kind], f"the network has no {kind}", where)
     return recording, step_of.samples
-
-
-def _variant_measures(
-    request: Request, settings: Settings, steps: int, team: Team
-) -> Iterator[Row]:
-    """Yield the measures of other batch sizes and of fewer layers."""
-    if request.batch_sizes is not None:
-        make = partial(_step_of_batch, request, team)
-        largest = int(settings.values.get("train_samples", settings.batch_size))
-        cores = hardware.available_cpus()
-        yield from variants.batch_size_measures(make, request.batch_sizes, largest, cores)
-    if request.ablation:
-        raise_if(settings.compile, _COMPILED, "--ablation")
-        step_of = partial(subject.prepare_step, settings, team)
-        measures = list(variants.ablation_measures(step_of, steps))
-        absent = "the network has no batch norm and no ReLU to remove"
-        raise_if(not measures, absent, "--ablation")
-        yield from measures
 
 
 def _step_of_batch(request: Request, team: Team, size: int) -> subject.Subject:
