@@ -34,27 +34,24 @@ GROUPS = {
     "parsers": ("parsers/ttastats_parsers/*.py",),
 }
 
-NAMES = """
-accepted_answers accepted_judgements accepted_pieces also answers axis bad_files blocks cache
-choice claim compare conditions conform contrast counted described design dialects effects
-exporting filter fixtures gate guess harmless headline history judged_record judging layout
-league left_out long_answers odd_traces own_logs own_rows pairing power_logs prior problems
-profile_changes profile_measured qualities_compared quality question quirks random_claims
-random_folders random_logs random_questions random_rounds random_tables random_traces rank rcp
-recording refined render rows same scaling scan score screen_length select sequential sessions
-setups several_files standings step_factors target targets time_to_target traces trained_logs
-training_metrics varying
+#: Tests of the command line, of processes, stores and other programs: they take far longer and
+#: would kill few more.
+NOT_ASKED = """
+appended_tables bucket_tables buckets callbacks ci_gate_example cli codes coverage_benchmark
+dependencies documentation every_command folders fuzz help ingestion json_safe large
+last_defence limits long_tables misfortunes mllog notebook object_stores official_parser
+paper_example percentages progress reachable real real_traces real_writers records
+reference_reading site sources store together tracking typed wild wild_code wild_stated workers
 """
 
 #: The tests that are asked: those of numbers, of reading, and of what is shown without a browser.
-#: What the command line shows is pinned by others, which take far longer and would kill few more.
 TESTS = (
     "-m=not real and not browser",
     "--ignore=tests/stats/test_library_traps.py",
-    "tests/stats",
-    "tests/page",
-    "tests/plotting",
-    *(f"tests/test_{name}.py" for name in NAMES.split()),
+    "tests",
+    "--ignore=tests/profiler",
+    "--ignore=tests/trainer",
+    *(f"--ignore=tests/test_{name}.py" for name in NOT_ASKED.split()),
 )
 
 #: Imported once, before a process is made for each mutant.
