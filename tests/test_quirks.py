@@ -38,12 +38,14 @@ ODD_VALUES = [
     b"(" * 5_000,
     b"9" * 5_000,
     b"0x" + b"f" * 5_000,
+    b"-0x" + b"f" * 5_000,
     b"1e999",
     b'"\\ud800"',
     b'"\xff"',
     b"1+2j",
     b"{1, 2}",
     b"{(1, 2): 3}",
+    b"{1: {2.5: 3}, 1.0: [{4: 5}]}",
     b"{None: 3}",
     b"...",
     b"b'x'",
@@ -67,6 +69,15 @@ def test_an_odd_value_is_never_more_than_a_problem(key: str, value: bytes) -> No
         (run,) = dialect.parse(log_from_bytes(data, PLACE))
         assert isinstance(run, Run)
         assert row(run)["value_final"] == 0.7591
+
+
+@pytest.mark.parametrize("number", [b"9" * 5_000, b"-0x" + b"f" * 5_000, b"-0x" + b"f" * 3_000])
+def test_a_description_of_a_system_may_hold_any_number(number: bytes) -> None:
+    """Python makes no text of a whole number of more than 4,300 digits."""
+    beside = {"/x/v4.0/Org/systems/big.json": b'framework: {"value": %b}' % number}
+    (run,) = registry.named("mlperf-mllog").parse(log_from_bytes(log(GOOD), PLACE, beside))
+    assert isinstance(run, Run)
+    assert len(run.framework or "") < 4_300
 
 
 @pytest.mark.parametrize(

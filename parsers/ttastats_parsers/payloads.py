@@ -79,7 +79,7 @@ _MOST = 2**63
 
 
 def storable(value: Any) -> Any:
-    """Return a value that a table can keep as JSON: itself, or its text where it is none."""
+    """Return a value that a table can keep as JSON: with texts for keys, or as a text itself."""
     kind = type(value)
     if (
         kind in _PLAIN
@@ -89,10 +89,17 @@ def storable(value: Any) -> Any:
         return value
     try:
         _encode_json(value)
+        return _with_text_keys(value)
     except (ValueError, TypeError, RecursionError, OverflowError):
         text = shown(value)[:200].encode("utf-8", "replace").decode()
         return None if isinstance(value, dict | list) else text
-    return value
+
+
+def _with_text_keys(value: Any) -> Any:
+    """Return a value whose mappings have texts for keys, as the JSON of tables must."""
+    if isinstance(value, dict):
+        return {str(key): _with_text_keys(item) for key, item in value.items()}
+    return [_with_text_keys(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _json_prefix(text: str) -> Any:
