@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import msgspec
 
@@ -38,16 +37,19 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the one run of a log."""
     trace = Trace(log.metrics)
     left_out = LEFT_OUT if log.metrics == "evaluations" else WITHOUT_TRAINING
-    following = 1
+    line = 1
     for block in log.blocks():
         with_init = "init_start" not in trace.events
-        search = partial(payloads_in, block, following, with_init=with_init, left_out=left_out)
-        payloads, lines, following = search()
+        payloads, lines, following = payloads_in(
+            block, line, with_init=with_init, left_out=left_out
+        )
         events = decoded_at_once(_decode_lines, payloads, len(lines))
         if events is not None:
             trace.add(events, lines)
         else:
-            _add_one_by_one(trace, search(is_whole=True)[0], lines)
+            whole = payloads_in(block, line, with_init=with_init, left_out=left_out, is_whole=True)
+            _add_one_by_one(trace, whole[0], lines)
+        line = following
     yield from runs_of(trace, log, _STYLE)
 
 
