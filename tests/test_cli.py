@@ -205,7 +205,7 @@ class TestAnswers:
         runs = tta.from_frame(frame, run="run", metric="accuracy", seconds="seconds")
         tta.filter(runs, output=tmp_path / "long.parquet")
         cut, whole = (run("runs", tmp_path / "long.parquet", *top) for top in ((), ("--top", "0")))
-        assert "1 more rows not shown: --top 0 shows all" in cut.stdout
+        assert "1 more row not shown: --top 0 shows all" in cut.stdout
         assert "not shown" not in whole.stdout
 
     @pytest.mark.parametrize("words", ["targets", "power", "runs"])

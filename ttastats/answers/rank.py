@@ -299,7 +299,9 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
     ]
     hidden = len(sizes) - len(rows)
     below = [()] * (len(rows) - 1) + [
-        (f"{hidden:,} sizes of fewer entries not shown: --top 0 shows all rows",) if hidden else ()
+        (f"{units.plural(hidden, 'size')} of fewer entries not shown: --top 0 shows all rows",)
+        if hidden
+        else ()
     ]
     about = benchmarks[0] if len(set(benchmarks)) == 1 else ""
     title = f"{' '.join(filter(None, (title, about)))}   {len(sizes)} sizes, the first of each"

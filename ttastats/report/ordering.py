@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ttastats.base import units
 from ttastats.base.lazy import lazy_subset
 from ttastats.base.note import note
 from ttastats.outcomes import columns, select
@@ -99,7 +100,7 @@ def default_rows(report: Report) -> Report:
         if (hidden := len(table.rows) - _MOST) <= 0:
             return table
         *first, last = table.rows[:_MOST]
-        more = f"{hidden:,} more rows not shown: --top 0 shows all"
+        more = f"{units.plural(hidden, 'more row')} not shown: --top 0 shows all"
         return replace(table, rows=(*first, replace(last, details=(*last.details, more))))
 
     tables = tuple(map(cut_table, report.tables))
