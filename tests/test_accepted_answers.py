@@ -59,8 +59,8 @@ def told(report: Report) -> Iterator[tuple[str, Any]]:
 
 def in_words(report: Report) -> Iterator[tuple[str, Any]]:
     """Yield what a page says of an answer: its verdicts, and what they come to."""
-    key = {"compare": "claim", "summary": "tta_mean_seconds"}.get(report.command)
-    if key and all(key in row for row in report.rows):
+    keys = {"compare": {"claim"}, "summary": {"tta_mean_seconds", "quality_mean"}}
+    if all(keys.get(report.command, set()) & row.keys() for row in report.rows):
         told = conclusions if report.command == "compare" else league.verdicts
         for verdict in told(report):
             yield "verdict", verdict
@@ -456,6 +456,8 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "power": lambda: api.power(both()),
     "power_of_few": lambda: api.power(before(), n=4, effects=(0.03,), power=0.9, **EPOCHS),
     "power_of_looks": lambda: api.power(before(), effects=(0.1, 0.5), max_runs=12),
+    "power_of_successes": lambda: api.power(alike_claims()[0], n=4, effects=(0.1125,)),
+    "power_of_failures": lambda: api.power(before(), n=4, where=[RESNET]),
     "power_of_a_cv": lambda: api.power(cv=0.1, n=8),
     "summary_at_the_end": lambda: api.summary(both(), at_end=True),
     "summary_at_epoch_4": lambda: api.summary(odd(), at="epoch=4", confidence=0.9),

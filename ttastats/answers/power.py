@@ -89,13 +89,14 @@ def from_runs(
     """
     plan = _Plan(effects, power, max_runs)
     rows, few, details = list[PowerRow](), list[Note](), list[tuple[str, ...]]()
-    entries = None if prior is None else priors.earlier(prior)
+    failed, entries = False, None if prior is None else priors.earlier(prior)
     for keys, group in grouping.group_runs(runs, by):
         reached = int(group["reached"].sum())
         # Two runs show a CV. Where others failed it takes three, as for an interval of it: from
         # fewer, the CV shows little more than how many failed.
         needed = 2 if reached == group.height else 3
         cv, low, high = _planning_cv(group) if reached >= needed else (None, None, None)
+        failed = failed or reached < group.height
         if reached < needed:
             known = {of: value for of, value in keys.items() if value is not None}
             names = (str(known[of]) for of in known if of not in {"suite", "round"})
@@ -117,7 +118,7 @@ def from_runs(
     if len(few) > 6:
         few = [note("few_successes.groups", n=len(few))]
     shown = plan.shown(grouping.shown_keys(rows, by))
-    notes = [*few, *plan.notes(rows, axes.of(runs))]
+    notes = [*few, *plan.notes(rows, axes.of(runs), failed=failed)]
     return grouping.group_report("power", rows, shown, runs, by, notes, names=(), details=details)
 
 
@@ -143,7 +144,7 @@ def from_cv(
     plan = _Plan(effects, power, max_runs)
     rows = (plan.row(cv, None, None, n),)
     table = fields.make_table(rows, plan.shown(()), "")
-    return Report("power", rows, (table,), tuple(plan.notes(rows, SECONDS)))
+    return Report("power", rows, (table,), tuple(plan.notes(rows, SECONDS, failed=False)))
 
 
 class _Plan(Struct, frozen=True):
@@ -216,7 +217,7 @@ class _Plan(Struct, frozen=True):
               for name, title in looks),
         ]  # fmt: skip
 
-    def notes(self, rows: Sequence[PowerRow], axis: Axis) -> Iterator[Note]:
+    def notes(self, rows: Sequence[PowerRow], axis: Axis, *, failed: bool) -> Iterator[Note]:
         """Yield notes on how the plan was made, and how uncertain the CV of few runs is."""
         yield note("method.power", mean=axis.mean, power=self.power, least=LEAST_RUNS)
         planned = [row for row in rows if row.cv is not None and row.keys]
@@ -226,7 +227,7 @@ class _Plan(Struct, frozen=True):
             yield note("plan_guess")
         if self.max_runs is not None:
             yield note("sequential.power", max_runs=self.max_runs, first=FIRST_LOOK)
-        if any(row.reached != row.n for row in rows if row.keys):
+        if failed:
             yield note("failed_runs.power", expected=axis.expected)
         if any(row.cv == 0 for row in rows):
             yield note("zero_variance.power")
