@@ -412,6 +412,7 @@ def of_records() -> Found:
         "nor times": {"hardware": None, "run_seconds": None},
         "of two lengths": {"steps": [300.0, 300.0, 300.0, 310.0, 310.0]},
         "steps not told": {"steps": [300.0, None, 300.0, 300.0, 300.0]},
+        "by samples": {"steps": None, "samples": [60, 60, 60, 62, 62], "observed_seconds": None},
         "broken off": {"set_aside": [None, "stopped", "stopped", "side_log", None]},
         "copies": {"source_digest": "1", "run_id": ["1", "1", "2", "2", "3"]},
         "copies by bytes": {"source_digest": None, "content_digest": "x"},
@@ -455,6 +456,9 @@ def of_records() -> Found:
         new = ending(b, [one - less for one in ENDS], tta_seconds=[seconds - n for n in range(5)])
         yield ("golf", less, seconds), contest(a, new, "parameter-golf", **golf)
         yield ("golf, stated", less), contest(None, new, "parameter-golf", 3.278, **golf)
+    for ends, rule in (([3.25] * 5, golf), (ENDS, {"meets": ">="})):
+        found = contest(None, ending(b, ends), "parameter-golf", 3.25, margin=0.0, **rule)
+        yield ("golf, no margin", *rule.values()), found
     untimed = ending(b, ENDS, tta_seconds=[1.0, None, 2.0, 3.0, 4.0])
     yield "golf, not told", contest(a, untimed, "parameter-golf", **golf)
 

@@ -150,6 +150,8 @@ def _target_check(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rul
 def _judge_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
     """Return whether B beats the quality of A, or a stated one, by the rules' margin."""
     up, p_value = 1 if rules.meets == ">=" else -1, None
+    runs, values = sides["B"], sides["B"]["quality"].to_numpy()
+    mean, sd = moments.mean(values), moments.standard_deviation(values)
     if "A" in sides:
         gap = _compare_sides(sides).difference
         if gap is None:
@@ -160,11 +162,10 @@ def _judge_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedRe
             p_value = t_tail(gap.df, (gain - rules.margin) / gap.se)
     elif stated is not None:
         test = compare_with_threshold(sides["B"], rules, stated + up * rules.margin)
-        gain, p_value = (test.margin or 0.0) + rules.margin, test.p_value
+        gain = mean - stated if up > 0 else stated - mean
+        p_value = test.p_value
     else:
         return JudgedRecord((_make_check("quality", "no baseline", passed=False),))
-    runs, values = sides["B"], sides["B"]["quality"].to_numpy()
-    mean, sd = moments.mean(values), moments.standard_deviation(values)
     digits = digits_for([], sd, mean)
     figures = (
         f"{_metric(runs)}: mean {digits.mean(mean, sd)} of {runs.height}, better by "
