@@ -106,6 +106,11 @@ class League(Struct, frozen=True, eq=False):
         return sum(entry.side.n > 1 for entry in self.entries) > 1
 
     @property
+    def n_reached(self) -> int:
+        """Return the runs of all entries that reached the target."""
+        return sum(entry.side.n_reached for entry in self.entries)
+
+    @property
     def has_leader(self) -> bool:
         """Return whether one entry is shown to be faster than each of the others."""
         return len(self.entries) > 1 and not self.rivals(0)
@@ -176,7 +181,7 @@ def _make_league(
     entries = []
     for (row, runs, label), side in zip(listed, sides, strict=False):  # of the fastest
         mean, low, high = _row_mean(row), row.tta_mean_seconds_low, row.tta_mean_seconds_high
-        if mean is None or not side.all_reached:
+        if not side.all_reached:
             low = high = None
         if mean is not None and not side.all_reached and side.n >= RUNS_FOR_INTERVAL:
             term = time_term(side.outcomes)
@@ -197,7 +202,7 @@ def _make_league(
         confidence=confidence,
         labels=frozenset(label for _, _, label in listed),
     )
-    return league if league.testable else replace(league, ties=())
+    return league if league.testable and league.n_reached else replace(league, ties=())
 
 
 def _row_mean(row: SummaryRow) -> float | None:
@@ -247,7 +252,7 @@ def headline(leagues: Sequence[League]) -> str:
     text = f"{entries} of {of}"
     if results > len(names):
         text = f"{entries} with {results:,} results on {of}"
-    if not any(entry.side.n_reached for league in leagues for entry in league.entries):
+    if not any(league.n_reached for league in leagues):
         return f"{text}: no run reached the target"
     if all(len(league.entries) == 1 for league in leagues):
         return f"{text}, each alone in its size class"
@@ -266,9 +271,8 @@ def claim(league: League) -> str:
     first, *others = league.entries
     on = f" on {league.name}" if league.benchmark else ""
     if first.mean is None:
-        reached = sum(entry.side.n_reached for entry in league.entries)
         n = units.plural(sum(entry.side.n for entry in league.entries), "run")
-        return f"{reached or 'None'} of {n}{on} reached the target"
+        return f"{league.n_reached or 'None'} of {n}{on} reached the target"
     time = units.amount(first.mean, AXES[first.row.axis].unit)
     if not others:
         return f"{first.label} takes {time}{on}"
@@ -298,8 +302,10 @@ def not_separable(league: League, place: int) -> str:
 def tied(league: League) -> str:
     """Return which ranks cannot be told apart, and by which statistics."""
     count = len(league.entries)
+    if count == 1 or not league.n_reached:
+        return ""
     if not league.testable:
-        return "Too few runs of each to tell any ranks apart." if count > 1 else ""
+        return "Too few runs of each to tell any ranks apart."
     pairs = units.plural(count * (count - 1) // 2, "pair")
     how = (
         f"{percentages.percent_text(league.confidence)}, as `compare` judges, by Holm over {pairs}"

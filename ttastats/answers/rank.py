@@ -173,7 +173,7 @@ def short(rows: Iterable[StandingRow]) -> dict[str, str]:
 
 def tie_notes(leagues: Iterable[League]) -> Iterator[Note]:
     """Yield notes on the statistics that separate ranks, if any two can be tested."""
-    testable = [one for one in leagues if one.testable]
+    testable = [one for one in leagues if one.testable and one.n_reached]
     if testable:
         pairs = sum(math.comb(len(one.entries), 2) for one in testable)
         yield note("ties", pairs=pairs, level=percentages.percent_text(testable[0].confidence))
