@@ -22,10 +22,11 @@ from tests import made_traces
 from tests.accepted import Case, as_json, cases
 from tests.plotting import test_profiled
 from ttastats import api
-from ttastats.answers import league
+from ttastats.answers import league, variance
 from ttastats.answers.compare.headline import caveats, headlines
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.answers.profile import profile, profile_change
+from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
@@ -450,6 +451,9 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "variance": lambda: api.variance(both()),
     "variance_odd": lambda: api.variance(odd(), ddof=0, by=["benchmark"]),
     "variance_of_sources": lambda: api.variance(both(), sources=["seed"], by=["benchmark"]),
+    "variance_of_sources_of_few": lambda: api.variance(
+        before(), sources=["seed"], by=["benchmark"], where=["benchmark=rgat,ssd"]
+    ),
     "variance_in_epochs": lambda: api.variance(both(), ddof=0, **EPOCHS),
     "variance_in_dollars": lambda: api.variance(both(), unit="cost"),
     "effects": lambda: api.effects(both(), on=["system"], by=["benchmark"]),
@@ -650,6 +654,12 @@ def known(row: Mapping[str, Any]) -> dict[str, Any]:
 @pytest.mark.usefixtures("in_codes")
 def test_an_answer_is_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
+
+
+def test_sources_of_variance_are_refused_of_more_than_a_thousand_runs() -> None:
+    runs = time_to_target.runs(before())[[0] * 1001]
+    with pytest.raises(TtastatsError, match="more than 1000 runs"):
+        variance.report_sources(runs, ["benchmark"], ["seed"])
 
 
 @cases("screens", **{name: lambda name=name: [screen(ANSWERS[name]())] for name in SCREENS})

@@ -402,6 +402,9 @@ QUESTIONS: Questions = {
             (2688, 3072, 3456) * 3, (3456, 3840, 3840) * 3,
         )
     },
+    "a little earlier": lambda: asked(
+        [lora(n) for n in (3000, 3005, 3010, 3020)], reference([3090, 3100, 3102] * 6)
+    ),
     "of another grid": lambda: asked(EIGHT, reference([3000, 3048, 3096] * 5)),
     "in tokens": lambda: asked(GPT3, reference([1.2e9, 1.25e9] * 3, 1536, "Epochs")),
     "by the name of its round": lambda: asked(
@@ -484,6 +487,7 @@ class TestCommand:
         for text in ("error rates  the", "   verdict  "):
             assert text not in short
             assert long.count(text) == 13
+        assert run(many[3:]).stdout.count("   verdict  ") == 12
 
     @pytest.mark.parametrize("written", ["5", "new", "5.0.0.0"])
     def test_a_ruleset_that_is_none_is_refused(self, written: str) -> None:
