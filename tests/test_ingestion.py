@@ -214,11 +214,7 @@ class TestHarm:
 
     @pytest.mark.parametrize("change", [b"one more line\n", b"", None])
     def test_a_log_that_changes_or_goes_while_it_is_read_is_named(
-        self,
-        change: bytes | None,
-        logs: Path,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
+        self, change: bytes | None, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         log = logs / "digits" / "result_3.txt"
         recognise = registry.recognise

@@ -88,10 +88,7 @@ def end_with(error: BaseException, patch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_nobody_caught_is_one_sentence(
-    error: Exception,
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     end_with(error, monkeypatch)
     first, *rest = capsys.readouterr().err.splitlines()
