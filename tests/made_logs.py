@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
-from collections.abc import Mapping, Sequence
+import lzma
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+#: How a file with each ending is compressed.
+COMPRESSED: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress, "zst": zstd.compress,
+}  # fmt: skip
 START_MS = 1_767_225_600_000  # 1 January 2026, UTC
 TARGET = 0.9
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
 import os
 import re
 import shutil
@@ -31,11 +28,6 @@ from ttastats.base.records import Run
 from ttastats.ingestion import registry
 from ttastats.ingestion.ingest import Account, ingest
 from ttastats.table import store
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 LOGS = 10
 
@@ -114,11 +106,6 @@ def a_zip(log: bytes, *, encrypted: bool = False, method: int = 0) -> bytes:
     return bytes(data)
 
 
-COMPRESSED: dict[str, Callable[[bytes], bytes]] = {
-    "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress, "zst": zstd.compress,
-}  # fmt: skip
-
-
 #: Files beside ten good logs, made of one of them.
 BAD: dict[str, Callable[[bytes], dict[str, bytes]]] = {
     "a number in a pax header": lambda log: {"all.tar": with_a_pax_header(log, b"00 mtime=1.5\n")},
@@ -171,9 +158,10 @@ def test_bad_files_are_named_and_the_others_read_as_accepted(case: Case) -> None
     assert case.is_as_accepted()
 
 
-@pytest.mark.parametrize("ending", COMPRESSED)
-def test_what_was_cut_is_named(ending: str, tree: Path, log: bytes) -> None:
-    compress = COMPRESSED[ending]
+@pytest.mark.parametrize(("ending", "compress"), made_logs.COMPRESSED.items())
+def test_what_was_cut_is_named(
+    ending: str, compress: Callable[[bytes], bytes], tree: Path, log: bytes
+) -> None:
     alone = compress(log)
     (tree / f"cut.txt.{ending}").write_bytes(alone[: len(alone) // 2])
     archive = compress(bytes(a_tar(log, ("a/result_0.txt", "a/result_1.txt"))))
@@ -193,7 +181,8 @@ def test_a_named_file_of_nothing_is_an_error(tmp_path: Path) -> None:
             ingest([tmp_path / f"{name}.txt"], tmp_path / "x.parquet")
 
 
-def test_a_link_that_leads_nowhere_is_named(tree: Path) -> None:
+def test_a_link_that_leads_nowhere_is_named_and_a_loop_ends(tree: Path) -> None:
+    (tree / "loop").symlink_to(tree, target_is_directory=True)
     (tree / "gone.txt").symlink_to("nowhere.txt")
     (tree / "self.txt").symlink_to("self.txt")
     account = read(tree)

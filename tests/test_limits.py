@@ -376,12 +376,6 @@ class TestTablesMadeByHand:
     def table(self, two_systems: Path, tmp_path: Path) -> Path:
         return ingest([two_systems], tmp_path / "x.parquet", workers=1).output
 
-    @pytest.mark.parametrize("version", [0, -3, True, None, "2", 2.5])
-    def test_a_schema_that_never_was_is_an_error(self, version: Any, table: Path) -> None:
-        edited(table, {"ttastats": json.dumps({"schema": version, "table": "runs"})})
-        with pytest.raises(TtastatsError, match=f"(states|with) schema {version}"):
-            store.read_tables([table])
-
     @pytest.mark.parametrize(
         "problems", [[None], {"a": 1}, 7, [[1, 2]], [["a", "b", "c", "odd", None]]]
     )
