@@ -17,7 +17,7 @@ from tests.programs import ended, started
 from tests.test_cli import run
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError
-from ttastats.base.stores import ReplacedError, parse_place
+from ttastats.base.stores import parse_place
 from ttastats.ingestion import appending
 from ttastats.ingestion.ingest import ingest
 from ttastats.table import schema, store
@@ -76,9 +76,7 @@ def test_a_log_that_changed_takes_the_place_of_its_rows(
 ) -> None:
     logs, folder = tmp_path / "logs", tmp_path / "runs"
     for name in SYSTEMS:
-        (logs / name).mkdir(parents=True)
-        for path in (two_systems / name).rglob("*.txt"):
-            (logs / name / path.name).write_bytes(path.read_bytes())
+        shutil.copytree(two_systems / name / "digits", logs / name)
         ingest([logs / name], f"{folder}/", append=True, partition=cut)
     untouched = parts_of(folder)[0]
     changed, other = sorted((logs / SYSTEMS[1]).iterdir())[:2]
@@ -104,9 +102,7 @@ def test_a_table_among_the_logs_is_no_log(two_systems: Path, tmp_path: Path) -> 
 def test_a_copy_of_a_run_in_an_earlier_part_is_marked(two_systems: Path, tmp_path: Path) -> None:
     folder, copies = tmp_path / "runs", tmp_path / "copies" / SYSTEMS[0]
     ingest([two_systems / SYSTEMS[0]], f"{folder}/", append=True)
-    copies.mkdir(parents=True)
-    for path in (two_systems / SYSTEMS[0]).rglob("*.txt"):
-        (copies / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(two_systems / SYSTEMS[0] / "digits", copies)
     ingest([copies], f"{folder}/", append=True)
     runs = tta.read(folder).unique(schema.RUN).collect()
     of = runs.filter(pl.col("duplicate_of").is_not_null())
@@ -231,19 +227,3 @@ def test_a_writer_that_another_overtook_begins_anew(
     assert ingest([second], folder, append=True).written
     assert overtaken
     assert rows_of(folder).drop("duplicate_of").equals(rows_of(alone).drop("duplicate_of"))
-
-
-def test_a_table_that_others_replace_all_the_time_is_left(
-    alone: Path, two_systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, append = f"{tmp_path}/runs/", appending.append
-    tta.filter(alone, output=folder, where=["seed=1000"])
-
-    def late(*words: Any) -> None:
-        store.write(tta.read(alone).head(1), parse_place(folder), in_parts=True)
-        append(*words)
-
-    monkeypatch.setattr(appending, "append", late)
-    with pytest.raises(ReplacedError, match="Run the command again"):
-        ingest([two_systems / SYSTEMS[0]], folder, append=True)
-    assert rows_of(folder).height == 1

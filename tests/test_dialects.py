@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.programs import python
+import ttastats as tta
 from ttastats.base.errors import TtastatsError
 from ttastats.ingestion import registry
 
@@ -83,44 +80,32 @@ def parse(log):
 '''
 
 
-def installed(folder: Path, module: str, source: str, entry_point: str) -> Path:
+def installed(folder: Path, module: str, source: str, name: str) -> Path:
     """Lay out a package as an installer would, with its entry point."""
     (folder / f"{module}.py").write_text(source)
     about = folder / f"{module}-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{entry_point}\n")
+    (about / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{name} = {module}\n")
     return folder
 
 
-def run_with(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the program in a process that sees the packages of a folder."""
-    code = textwrap.dedent(
-        f"""
-        import sys
-        sys.path[:0] = [{str(folder)!r}, *{sys.path!r}]
-        from ttastats.cli import main
-        main()
-        """
-    )
-    return python("-c", code, *arguments, cwd=folder)
+@pytest.mark.usefixtures("fresh_registry")
+def test_a_dialect_of_another_package_is_picked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(installed(tmp_path, "scores_plugin", PLUGIN, "scores"))
+    (tmp_path / "a.txt").write_text("score 5.0 0.5\nscore 9.5 0.71\n")
+    table = tta.ingest([tmp_path / "a.txt"], tmp_path / "x.parquet", workers=1).output
+    (row,) = tta.runs(table).rows
+    assert (row["dialect"], row["reached"], row["tta_seconds"]) == ("scores", True, 9.5)
 
 
-def test_a_dialect_of_another_package_is_picked_up(tmp_path: Path) -> None:
-    folder = installed(tmp_path, "scores_plugin", PLUGIN, "scores = scores_plugin")
-    (folder / "logs").mkdir()
-    (folder / "logs" / "a.txt").write_text("score 5.0 0.5\nscore 9.5 0.71\n")
-    done = run_with(folder, "ingest", "logs")
-    assert (done.returncode, "1 run, 2 evaluations" in done.stderr) == (0, True), done.stderr
-    done = run_with(folder, "runs", "logs.parquet", "--format", "csv")
-    assert "scores" in done.stdout
-    assert ",true,9.5," in done.stdout
-
-
-def test_a_broken_plugin_is_named_and_the_others_work(tmp_path: Path) -> None:
-    folder = installed(tmp_path, "broken_plugin", "1 / 0\n", "broken = broken_plugin")
-    (folder / "a.tsv").write_text("epoch\thours\tf1Score\n1\t0.5\t0.8\n")
-    done = run_with(folder, "ingest", "a.tsv")
-    assert done.returncode == 0
+@pytest.mark.usefixtures("fresh_registry")
+def test_a_broken_plugin_is_named_and_the_others_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(installed(tmp_path, "broken_plugin", "1 / 0\n", "broken"))
     said = "the dialect 'broken' of 'broken_plugin' cannot be loaded: division by zero"
-    assert said in done.stderr
+    with pytest.warns(RuntimeWarning, match=said):
+        assert "dawnbench" in registry.dialects()

@@ -17,7 +17,6 @@ from scipy import stats
 import ttastats as tta
 from tests.accepted import Case
 from tests.questions import Questions, accepted_answers
-from tests.test_cli import run
 from tests.test_recording import recorded
 from ttastats.ingestion import absent
 from ttastats.recording import mllog
@@ -155,21 +154,6 @@ def test_what_was_left_out_is_told_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 
-def test_eight_of_ten_runs_out_of_memory_fail_the_job_and_the_line_says_why(tmp_path: Path) -> None:
-    for name, crashes in (("a", 0), ("b", 8)):
-        for seed in range(crashes):
-            recorded(tmp_path / name, [], RuntimeError("CUDA out of memory"), seed=seed)
-        for seed in range(crashes, 10):
-            recorded(tmp_path / name, [0.5, 0.95], seed=seed)
-        tta.ingest([tmp_path / name], tmp_path / f"{name}.parquet")
-    words = ("compare", tmp_path / "a.parquet", tmp_path / "b.parquet")
-    done = run(*words, "--fail-on", "slower:5%")
-    said = done.stdout
-    assert done.returncode == 3
-    assert f"failed runs: A 0 of 10, B 8 of 10 (8 {OOM})" in " ".join(said.split())
-    assert "B faster" not in said
-
-
 def test_an_interruption_is_counted_in_the_row_until_its_seed_is_made_again(tmp_path: Path) -> None:
     table = side(tmp_path, crashed=(1,), end="KeyboardInterrupt")
     (row,) = tta.summary(table).rows
@@ -263,7 +247,7 @@ def test_only_small_numbers_in_a_row_count_runs(numbers: set[int], missing: list
     assert absent._gaps(numbers)[0] == missing
 
 
-def test_a_gap_in_the_seeds_is_a_missing_run(tmp_path: Path) -> None:
+def test_a_gap_in_the_seeds_is_a_missing_run_unless_another_table_has_it(tmp_path: Path) -> None:
     for seed in (0, 1, 3):
         recorded(tmp_path / "logs", [0.5, 0.95], seed=seed)
     table = tta.ingest([tmp_path / "logs"], tmp_path / "runs.parquet").output
@@ -271,6 +255,10 @@ def test_a_gap_in_the_seeds_is_a_missing_run(tmp_path: Path) -> None:
     assert report.rows[0]["missing_runs"] == 1
     assert "the run of seed 2 is missing (0 to 3)" in str(report)
     assert tta.summary(table, where=["seed!=2"]).rows[0]["missing_runs"] == 0
+    recorded(tmp_path / "more", [0.5, 0.95], seed=2)
+    more = tta.ingest([tmp_path / "more"], tmp_path / "more.parquet").output
+    (row,) = tta.summary(pl.concat([tta.read(table).collect(), tta.read(more).collect()])).rows
+    assert (row["n"], row["missing_runs"]) == (4, 0)
 
 
 def test_a_file_that_is_there_and_no_log_is_no_missing_run(tmp_path: Path) -> None:
@@ -283,19 +271,6 @@ def test_a_file_that_is_there_and_no_log_is_no_missing_run(tmp_path: Path) -> No
     (tmp_path / "rank_2.log").unlink()
     (row,) = tta.summary(tta.ingest([tmp_path], account.output).output).rows
     assert (row["n"], row["missing_runs"]) == (3, 1)
-
-
-def test_a_run_in_another_table_fills_the_gap(tmp_path: Path) -> None:
-    for seed in (0, 1, 3):
-        recorded(tmp_path / "logs", [0.5, 0.95], seed=seed)
-    tta.ingest([tmp_path / "logs"], tmp_path / "some.parquet")
-    recorded(tmp_path / "more", [0.5, 0.95], seed=2)
-    tta.ingest([tmp_path / "more"], tmp_path / "rest.parquet")
-    both = pl.concat(
-        [tta.read(tmp_path / f"{name}.parquet").collect() for name in ("some", "rest")]
-    )
-    (row,) = tta.summary(both).rows
-    assert (row["n"], row["missing_runs"]) == (4, 0)
 
 
 def test_a_worker_beside_does_not_hide_a_file_that_is_named(tmp_path: Path) -> None:

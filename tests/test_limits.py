@@ -22,7 +22,7 @@ import polars as pl
 import pytest
 
 from tests import made_stores as stores
-from tests.programs import done, environment, python
+from tests.programs import python
 from ttastats.base import limits
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Run
@@ -234,11 +234,14 @@ def test_a_description_that_is_too_large_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_a_standard_input_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    words = ("-m", "ttastats", "ingest", "-", "-o", tmp_path / "x.parquet")
-    ended = python(*words, input="a" * (2 * MB))
-    assert ended.returncode == 2
-    assert "standard input: larger than 1 MB" in ended.stderr
+@pytest.mark.parametrize(("length", "why"), [(2 * MB, ": larger than 1 MB"), (None, " is closed")])
+def test_a_standard_input_that_is_too_large_or_closed_is_refused(
+    length: int | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = None if length is None else io.TextIOWrapper(io.BytesIO(bytes(length)))
+    monkeypatch.setattr(sys, "stdin", stream)  # None where a shell has closed it
+    with pytest.raises(TtastatsError, match=f"standard input{why}"):
+        ingest(["-"], tmp_path / "x.parquet")
 
 
 @pytest.mark.parametrize("name", ["a.csv", "0.monitor.csv"])
@@ -315,37 +318,23 @@ def test_two_members_of_one_name_are_a_problem(ending: str, log: bytes, tmp_path
     assert "contains several files named a/result_0.txt; the last of each is read" in said.message
 
 
-class TestKilledBeforeTheFirstRow:
-    """A W&B run whose store has no history, with what may stand in the summary beside it."""
-
-    def run(self, summary: dict[str, Any]) -> tuple[Run, list[Problem]]:
-        records = [stores.run_record("abc", "proj", {"lr": 0.1}, 1_700_000_000, 0)]
-        store = stores.wandb_store(records)
-        log = log_from_bytes(
-            store, "/w/run-abc.wandb", {"/w/files/wandb-summary.json": json.dumps(summary).encode()}
-        )
-        (run,) = named("wandb").parse(log)
-        assert isinstance(run, Run)
-        return run, list(run.problems)
-
-    def test_is_a_run_without_evaluations_of_known_length(self) -> None:
-        run, problems = self.run({"_wandb": {"runtime": 3}})
-        assert (run.run_status, run.run_seconds, run.evaluations) == ("truncated", 3.0, ())
-        assert [one.code for one in problems] == ["no_exit_record", "no_evaluation"]
-
-    def test_has_the_values_of_a_summary_without_a_step(self) -> None:
-        run, problems = self.run({"val/acc": 0.5, "_runtime": 2.0})
-        assert [one.value for one in run.evaluations] == [0.5]
-        assert "its last values come from wandb-summary.json" in [one.message for one in problems]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no shell closes standard input there")
-def test_standard_input_that_is_closed_is_an_error(tmp_path: Path) -> None:
-    words = f"exec {sys.executable} -m ttastats ingest - -o {tmp_path}/x.parquet <&-"
-    ended = done("sh", "-c", words, env=environment())
-    assert ended.returncode == 2
-    assert "standard input is closed" in ended.stderr
-    assert "Traceback" not in ended.stderr
+@pytest.mark.parametrize(
+    ("summary", "values", "problem"),
+    [
+        ({"_wandb": {"runtime": 3}}, [], "no_evaluation"),
+        ({"val/acc": 0.5, "_runtime": 3.0}, [0.5], "summary_is_later"),  # it tells no step
+    ],
+)
+def test_a_wandb_run_killed_before_its_first_row_has_what_its_summary_says(
+    summary: dict[str, Any], values: list[float], problem: str
+) -> None:
+    store = stores.wandb_store([stores.run_record("abc", "proj", {"lr": 0.1}, 1_700_000_000, 0)])
+    beside = {"/w/files/wandb-summary.json": json.dumps(summary).encode()}
+    (run,) = named("wandb").parse(log_from_bytes(store, "/w/run-abc.wandb", beside))
+    assert isinstance(run, Run)
+    assert (run.run_status, run.run_seconds) == ("truncated", 3.0)
+    assert [evaluation.value for evaluation in run.evaluations] == values
+    assert [problem.code for problem in run.problems] == ["no_exit_record", problem]
 
 
 def test_too_little_memory_is_a_reason(

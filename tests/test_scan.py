@@ -13,9 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import FIXTURES
-from ttastats.ingestion.ingest import ingest
-from ttastats.table import store
 from ttastats_parsers import mlperf_scan
 from ttastats_parsers.mlperf_events import Event
 from ttastats_parsers.mlperf_scan import (
@@ -169,17 +166,6 @@ class TestCompiled:
     def test_what_is_no_bytes_is_refused(self, block: object) -> None:
         with pytest.raises(TypeError):
             payloads_in(block, 1, with_init=True)  # type: ignore[arg-type]
-
-    def test_a_table_is_the_same_without_it(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        tables = []
-        for name in ("compiled", "python"):
-            ingest([FIXTURES / "mlperf-mllog"], tmp_path / f"{name}.parquet")
-            tables.append(store.read_tables([tmp_path / f"{name}.parquet"]).collect())
-            monkeypatch.setattr(mlperf_scan, "_compiled", None)
-        assert tables[0].equals(tables[1])
-        assert tables[0].height > 50
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler is at hand")

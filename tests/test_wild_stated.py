@@ -63,22 +63,6 @@ def test_means_and_deviations_of_all_setups_of_an_export(
         assert ours == pytest.approx(tuple(theirs[name] for name in names), rel=1e-8)
 
 
-@pytest.mark.parametrize("epochs", [300, 450])
-def test_best_and_last_accuracy_of_repvit(
-    epochs: int, table: Path, stated: dict[str, dict[str, Any]]
-) -> None:
-    setup = stated[f"repvit_m0_9_distill_{epochs}e"]
-    (truth,) = setup["runs"]
-    which = ["--where", f"source=*{epochs}e.txt"]
-    (last,) = rows("runs", table, *which, "--target", "test_acc1>=99")
-    assert last["value_final"] == pytest.approx(truth["final"])
-    (best,) = rows("runs", table, *which, "--target", f"test_acc1>={truth['best']:.3f}")
-    (missed,) = rows("runs", table, *which, "--target", f"test_acc1>={truth['best'] + 0.01:.3f}")
-    assert (best["reached"], missed["reached"]) == (True, False)
-    # The published accuracy is that of the best epoch.
-    assert round(best["value_final"], 1) == setup["stated_by_authors"]["top1"]
-
-
 def test_medians_of_three_studies_of_algoperf(
     table: Path, stated: dict[str, dict[str, Any]]
 ) -> None:

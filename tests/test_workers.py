@@ -18,7 +18,7 @@ from unittest.mock import Mock
 import polars as pl
 import pytest
 
-from tests.programs import PATIENCE, python
+from tests.programs import PATIENCE
 from ttastats.base.errors import TtastatsError
 from ttastats.base.stores import parse_place
 from ttastats.ingestion import ingest as ingestion
@@ -133,16 +133,6 @@ class TestDask:
         with pytest.raises(TtastatsError, match=f"the Dask cluster has ttastats {there}, this"):
             workers._expect_same_program(client, "tcp://x")
 
-    def test_the_command_ends_with_one_message_and_code_2(self, logs: Path, tmp_path: Path) -> None:
-        pytest.importorskip("distributed")
-        words = ("ingest", logs, "--dask", "nonsense://x")
-        done = python("-m", "ttastats", *words, cwd=tmp_path)
-        assert done.returncode == 2
-        assert done.stderr.startswith(
-            "ttastats: nonsense://x: cannot connect to the Dask cluster: unknown"
-        )
-        assert "Traceback" not in done.stderr
-
     def test_a_dead_address_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("distributed")
         monkeypatch.setattr(workers, "_PATIENCE", "1s")
@@ -150,7 +140,7 @@ class TestDask:
             taken.bind(("127.0.0.1", 0))
             address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
             for place in (address, "nonsense://x"):
-                said = pytest.raises(TtastatsError, match="cannot connect to the Dask cluster")
+                said = pytest.raises(TtastatsError, match="cannot connect to the Dask cluster: ")
                 with said as caught, workers.dask(place):
                     pass
                 assert str(caught.value).startswith(f"{place}: ")
