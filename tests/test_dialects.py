@@ -22,26 +22,6 @@ def fresh_registry() -> Iterator[None]:
     registry._recognisers.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("head", "name"),
-    [
-        (b"noise\n:::MLPv0.5.0 resnet 1.0 (a:1) run_start\n", "mlperf-v0.5"),
-        (b"noise\n 0: :::MLL 1.0 run_start: {}\n", "mlperf-mll"),
-        (b'noise\n[1,0]<stdout>::::MLLOG {"key": "x"}\n', "mlperf-mllog"),
-        (b"epoch\thours\ttop1Accuracy\n", "dawnbench"),
-        (b"\xef\xbb\xbfepoch\tf1Score\thours\n", "dawnbench"),
-        (b"epoch\thours\tloss\n", None),
-        (b"nothing of the kind\n", None),
-        (b"", None),
-        (b'{"number": 1}', None),
-        (bytes(range(256)) * 4, None),
-    ],
-)
-def test_a_file_is_recognised_by_its_content(head: bytes, name: str | None) -> None:
-    found = registry.recognise(head)
-    assert (found.name if found else None) == name
-
-
 def test_an_unknown_dialect_is_refused_with_the_known_ones() -> None:
     with pytest.raises(TtastatsError, match=r"Known dialects: dawnbench, .*, mlperf-mll"):
         registry.named("neptune")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from tests.programs import python
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Problem, Run
@@ -121,33 +118,6 @@ def test_a_name_that_no_file_can_have_is_a_clear_error(tmp_path: Path) -> None:
             pass
 
 
-KILLED_AT_A_STEP = """
-import os, signal, sys
-from pathlib import Path
-import polars as pl
-from ttastats.table import kind, store
-kind._PART_ROWS, kind._GROUP_ROWS = 20, 10
-base, steps = Path(sys.argv[1]), int(sys.argv[2])
-def counted(method):
-    def call(path, *words, **more):
-        global left
-        if folder in (path.parent, *(Path(word).parent for word in words)):
-            if not left:
-                os.kill(os.getpid(), signal.SIGKILL)
-            left -= 1
-        return method(path, *words, **more)
-    return call
-for name in ("rename", "replace", "unlink"):
-    setattr(Path, name, counted(getattr(Path, name)))
-for left in range(steps):
-    folder, child = base / f"d{left}", os.fork()
-    if not child:
-        store.write(pl.read_parquet(base / "rows.parquet"), folder, in_parts=True)
-        os._exit(0)
-    print(os.waitpid(child, 0)[1])
-"""
-
-
 class TestFolders:
     @pytest.fixture
     def many(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -200,26 +170,6 @@ class TestFolders:
             assert store.read_tables([folder]).collect().equals(rows)
             assert {name: (folder / name).read_bytes() for name in beside} == beside
         assert len(list(folder.iterdir())) == len(beside) + 3 + 1
-
-    @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
-    def test_a_writer_killed_at_any_step_leaves_the_old_or_the_new_table(
-        self, many: pl.DataFrame, tmp_path: Path
-    ) -> None:
-        many.write_parquet(tmp_path / "rows.parquet")
-        folders = [tmp_path / f"d{step}" for step in range(7)]
-        for folder in folders:
-            store.write(many.head(30), folder, in_parts=True)
-            (folder / "notes.txt").write_text("mine")
-        done = python("-c", KILLED_AT_A_STEP, tmp_path, str(len(folders)))
-        assert done.returncode == 0, done.stderr
-        seen = set()
-        for folder, status in zip(folders, done.stdout.split(), strict=True):
-            assert (folder / "notes.txt").read_text() == "mine"
-            height = store.read_tables([folder]).collect().height
-            seen.add((status == str(int(signal.SIGKILL)), height))
-            store.write(many.head(5), folder, in_parts=True)
-            assert store.read_tables([folder]).collect().equals(many.head(5))
-        assert seen == {(True, 30), (True, 50), (False, 50)}
 
     def test_what_a_killed_writer_had_replaced_is_removed_by_the_next(
         self, many: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -11,19 +11,28 @@ import polars as pl
 import pytest
 
 import ttastats as tta
-from tests.test_wild_code import KINDS
 
 pytestmark = pytest.mark.real
 
 BLOCKS = Path(__file__).parent / "wild.toml"
+#: What programs write, which no table and no pattern of lines describes.
+KINDS = ("hf-trainer", "tfevents", "wandb-local", "mlflow", "sb3")
+#: How the truth calls a metric that its files do not name.
+NAMES = {"mean evaluation reward": "eval/mean_reward"}
+TORN = "aorvieto r8mtbfdx: truncated store"
 #: What the truth says of a target.
 TARGET = {"target", "reached", "tta_seconds", "step_to_target", "epoch_to_target"}
 
 
 @pytest.fixture(scope="module")
-def setups(wild: Path) -> list[dict[str, Any]]:
-    found = json.loads((wild / "truth.json").read_text("utf-8"))
-    return [setup for setup in found if setup["kind"] not in KINDS]  # which need code
+def truth(wild: Path) -> list[dict[str, Any]]:
+    setups: list[dict[str, Any]] = json.loads((wild / "truth.json").read_text("utf-8"))
+    return setups
+
+
+@pytest.fixture(scope="module")
+def setups(truth: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [setup for setup in truth if setup["kind"] not in KINDS]
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +45,7 @@ def rows(wild: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def guessed(wild: Path, ingested_round: Callable[[str], tta.Account]) -> pl.DataFrame:
     """Return what is read of the wild files without a word of configuration."""
-    table = ingested_round("wild").output
-    return pl.read_parquet(table).filter(pl.col("dialect").is_in(["table", "lines"]))
+    return pl.read_parquet(ingested_round("wild").output).filter(pl.col("dialect").is_not_null())
 
 
 def read_runs(rows: pl.DataFrame, wild: Path) -> dict[tuple[str, str], list[pl.DataFrame]]:
@@ -117,21 +125,25 @@ def test_every_file_is_read_as_what_it_looks_like_or_not_at_all(
 ) -> None:
     found = guessed.select(
         kind=pl.col("source").str.strip_prefix(f"{wild}/").str.split("/").list.first(),
-        preset=pl.col("extra").str.json_path_match("$.preset"),
+        preset=pl.coalesce(pl.col("extra").str.json_path_match("$.preset"), "dialect"),
     )
     expected = {
         "algoperf": "algoperf",
         "autoresearch": "autoresearch",
         "deepspeed": "deepspeed",
         "deit-jsonl": "deit",
+        "hf-trainer": "hf-trainer",
         "keras-csv": "keras",
         "lightning-csv": "lightning",
         "llmc": "llmc",
+        "mlflow": "mlflow",
         "mmdet-json": "mmcv",
         "modded-nanogpt": "nanogpt-speedrun",
         "nanogpt-stdout": "nanogpt-speedrun",
         "parameter-golf": "parameter-golf",
+        "sb3": "evaluations-npz",
         "wandb-export": "wandb-table",
+        "wandb-local": "wandb",
         "yolo-csv": "ultralytics",
     }
     assert set(found.iter_rows()) == {*expected.items(), ("deepspeed", "deepspeed-random-ltd")}
@@ -159,3 +171,44 @@ def order_of(
     position = taken.get(key, 0)
     taken[key] = position + 1
     return position if position < len(found) else None
+
+
+def store_of(run: Mapping[str, Any], wild: Path) -> str:
+    """Return the file that tells a run: the description of an MLflow run, the store of W&B."""
+    file: str = run["file"]
+    if "/metrics/" in file:
+        return f"{file.partition('/metrics/')[0]}/meta.yaml"
+    stores = list((wild / file).parent.parent.glob("*.wandb"))
+    return str(stores[0].relative_to(wild)) if file.endswith("summary.json") and stores else file
+
+
+def test_what_programs_write_is_read_as_an_independent_reader_reads_it(
+    truth: list[dict[str, Any]], wild: Path, guessed: pl.DataFrame, tmp_path: Path
+) -> None:
+    """Checkpoints are parts of a later one, and event files beside a table parts of its run."""
+    events = tta.ingest([wild / "algoperf"], tmp_path / "x.parquet", dialect="tfevents").output
+    rows = pl.concat([guessed, pl.read_parquet(events)]).filter(pl.col("metric").is_not_null())
+    runs = [
+        run | {"file": store_of(run, wild), "metric": NAMES.get(run["metric"], run["metric"])}
+        for setup in truth
+        if setup["kind"] in KINDS
+        for run in setup["runs"]
+        if "history_rows" not in run
+    ]
+    found = compared([{"runs": runs}], read_runs(rows, wild), lambda run: {**run, "target": None})
+    assert found == (38, [])  # the targets are those of the truth
+
+
+def test_a_store_that_was_copied_while_it_was_written_tells_where_it_ends(
+    truth: list[dict[str, Any]], wild: Path, guessed: pl.DataFrame
+) -> None:
+    (expected,) = next(setup["runs"] for setup in truth if setup["setup"] == TORN)
+    # Its evaluation is that of the summary: the history has none of this metric.
+    (row,) = guessed.filter(source=str(wild / expected["file"])).iter_rows(named=True)
+    extra = json.loads(row["extra"])
+    for name in ("history_rows", "last_history_step"):
+        assert extra[name] == expected[name]
+    codes = [problem["code"] for problem in json.loads(row["problems"])]
+    assert codes == ["torn_tail", "no_exit_record", "summary_is_later"]
+    assert (row["value"], row["step"]) == (expected["summary_test_acc"], expected["summary_step"])
+    assert same(row["seconds"], expected["summary_runtime"])
