@@ -13,6 +13,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
@@ -190,18 +191,24 @@ def test_a_link_that_leads_nowhere_is_named_and_a_loop_ends(tree: Path) -> None:
     assert rejected(account) == {"gone.txt": "broken link", "self.txt": "broken link"}
 
 
-def test_a_file_that_may_not_be_read_is_named(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = open
+@pytest.mark.parametrize(
+    ("call", "name", "lost"), [("builtins.open", "result_3.txt", 1), ("os.scandir", "locked", 0)]
+)
+def test_a_file_or_folder_that_may_not_be_read_is_named(
+    call: str, name: str, lost: int, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = resolve_name(call)
 
     def refuse(path: str, *words: Any, **more: Any) -> Any:
-        if str(path).endswith("result_3.txt"):
+        if str(path).endswith(name):
             raise PermissionError(13, "Permission denied")
         return whole(path, *words, **more)
 
-    monkeypatch.setattr("builtins.open", refuse)
+    (tree / "locked").mkdir()
+    monkeypatch.setattr(call, refuse)
     account = read(tree)
-    assert account.runs == LOGS - 1
-    assert rejected(account) == {"result_3.txt": "Permission denied"}
+    assert account.runs == LOGS - lost
+    assert rejected(account) == {name: "Permission denied"}
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")

@@ -41,26 +41,6 @@ def local(tables: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_in_a_store_answers_what_the_local_one_does(
-    name: str, local: Path, two_systems: Path, tmp_path: Path
-) -> None:
-    url = f"memory://bucket/{name}"
-    made = run("ingest", two_systems.parent, "-o", url, cwd=tmp_path)
-    assert (made.returncode, f"wrote {url}" in made.stderr) == (0, True)
-    assert tta.read(url).collect().equals(tta.read(local).collect())
-    for words in (
-        ("summary", "--where", "entry=Example/one_gpu"),
-        ("runs", "--where", "reached=yes", "--format", "csv"),
-        ("problems",),
-    ):
-        here, there = (run(words[0], at, *words[1:], cwd=tmp_path) for at in (local, url))
-        assert there.stdout.replace(url, "T") == here.stdout.replace(str(local), "T")
-        assert there.returncode == here.returncode
-    again = run("ingest", two_systems.parent, "-o", url, cwd=tmp_path)
-    assert f"{url} is up to date" in again.stderr
-
-
-@pytest.mark.parametrize("name", TABLES)
 def test_filter_reads_and_writes_tables_in_a_store(name: str, local: Path, memory: Any) -> None:
     done = tta.filter(local, output=f"memory://bucket/{name}", where=["entry=Example/one_gpu"])
     assert 0 < done.runs < done.all_runs

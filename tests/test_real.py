@@ -11,11 +11,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.accepted import Case, in_full
 from tests.conftest import ROOT
 from ttastats import api
 from ttastats.ingestion.ingest import Account
-from ttastats.report.cells import Table
-from ttastats.report.render import words
+from ttastats.report.answer import Report
 from ttastats.table import store
 
 pytestmark = pytest.mark.real
@@ -87,40 +87,17 @@ def test_the_time_of_every_v5_success_is_run_stop_minus_run_start(
     assert len(times) == 1708
 
 
-def test_the_papers_tables_are_reproduced(runs: dict[str, pl.DataFrame]) -> None:
-    example = runpy.run_path(str(ROOT / "examples" / "reproduce_paper" / "__main__.py"))
-    printed = example["tables"](runs["v0.5"]).tables
-    table_3b, table_4, _, _, table_7 = (_texts(table) for table in printed)
-    matches = {row[0]: row[-1].split(":")[0] for row in (*table_3b, *table_4, *table_7)}
-    same = [row for row, match in matches.items() if match.startswith("yes")]
-    assert "; ".join(same) == (
-        "SSD, 1xDGX-1; SSD, 8xDGX-1; GNMT, 1xDGX-1; Transformer, 1xDGX-1; ResNet, 80xDGX-1; "
-        "ResNet, 1 to 80 DGX-1; SSD, 1 to 8 DGX-1"
-    )
-    others = [row for row, match in matches.items() if match == "no"]
-    assert others == ["ResNet, 1xDGX-1", "SSD, 8xDGX-2"]
-    assert table_3b[0][2].startswith("0.41%")
-    assert table_4[1][4:7] == ["53.6 ± 4.2", "6.3 ± 0.03", "15.0"]
-    assert table_7[2][4:6] == ["28.169x", "21.642x"]
-    assert table_7[2][6].startswith("28.04 [")
-    assert table_7[3][4:6] == ["4.638x", "4.132x"]
-    assert [cell.split(" ")[0] for cell in table_7[3][6:8]] == ["4.629", "4.138"]
+EXAMPLES = {"reproduce_paper": "v0.5", "dawnbench_leaderboard": "dawnbench"}
 
 
-def test_the_blogs_figures_follow_or_are_shown_not_to(runs: dict[str, pl.DataFrame]) -> None:
-    example = runpy.run_path(str(ROOT / "examples" / "dawnbench_leaderboard" / "__main__.py"))
-    *boards, claims = (_texts(table) for table in example["tables"](runs["dawnbench"]))
-    assert [len(board) for board in boards] == [27, 31, 11]
-    assert boards[1][0][1] == "apple_resnet9_8v100_pytorch"
-    assert {row[0] for row in claims if row[2] == "no"} == {
-        "seed ImageNet training: 10 d 10 h 42 min",
-        "fast.ai on 8 V100: $72.50",
-    }
-    assert len(claims) == 19
-
-
-def _texts(table: Table) -> list[list[str]]:
-    return [[words.cell_text(cell) for cell in row.cells] for row in table.rows]
+@pytest.mark.parametrize(("name", "logs"), EXAMPLES.items())
+def test_published_figures_follow_or_are_shown_not_to(
+    name: str, logs: str, runs: dict[str, pl.DataFrame]
+) -> None:
+    example = runpy.run_path(str(ROOT / "examples" / name / "__main__.py"))
+    printed = example["tables"](runs[logs])
+    report = printed if isinstance(printed, Report) else Report(name, (), tuple(printed))
+    assert Case("answers", name, lambda: [in_full(report)]).is_as_accepted()
 
 
 #: Speedup of DGX-2H over DGX-2 in the v0.5 round, with its interval, as a separate study found.

@@ -11,6 +11,7 @@ import pytest
 from msgspec import structs
 
 from tests import made_stores as stores
+from tests.made_stores import field
 from ttastats.base import limits
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Metrics, log_from_bytes
@@ -25,44 +26,26 @@ def events(draw: random.Random) -> bytes:
     for step in range(60):
         time = draw.choice([100.0 + step, float("nan"), -1.0])
         value = draw.choice([step / 60, float("inf"), 0.0])
-        double = (
-            stores.field(1, 2) + stores.field(2, b"") + stores.field(4, struct.pack("<d", value))
+        double = field(1, 2) + field(2, b"") + field(4, struct.pack("<d", value))
+        wide = field(1, 1) + field(2, field(2, b"\x08\x02")) + bytes([0x22, 0])
+        item = field(1, "val/odd") + field(8, draw.choice([double, wide]))
+        several = field(1, time) + field(2, -step) + field(5, field(1, item))
+        kinds = (
+            stores.scalar(time, step, val__acc=value, loss=0.5),
+            stores.tensor(time, step, "val/acc", value, packed=step % 2 == 0),
+            stores.tensor(time, step, "val/odd", value),
+            stores.text(time, step, "config", "lr: 1"),
+            stores.hparams(time),
+            *map(stores.tfrecord, (several, several[:-3], b"\xff" * 30)),
         )
-        wide = stores.field(1, 1) + stores.field(2, stores.field(2, b"\x08\x02")) + bytes([0x22, 0])
-        item = stores.field(1, "val/odd") + stores.field(8, draw.choice([double, wide]))
-        several = (
-            stores.field(1, time) + stores.field(2, -step) + stores.field(5, stores.field(1, item))
-        )
-        records.append(
-            draw.choice(
-                [
-                    stores.scalar(time, step, val__acc=value, loss=0.5),
-                    stores.tensor(time, step, "val/acc", value, packed=step % 2 == 0),
-                    stores.tensor(time, step, "val/odd", value),
-                    stores.text(time, step, "config", "lr: 1"),
-                    stores.hparams(time),
-                    stores.tfrecord(several),
-                    stores.tfrecord(several[:-3]),
-                    stores.tfrecord(b"\xff" * 30),
-                ]
-            )
-        )
+        records.append(draw.choice(kinds))
     return b"".join(records)
 
 
 def store(draw: random.Random) -> bytes:
     """Return a W&B store with numbers, texts, objects and what is no JSON."""
-    values = [
-        1,
-        0.5,
-        float("nan"),
-        "text",
-        "NaN",
-        None,
-        [1],
-        {"a": 1, "b": {"c": 2}},
-        {"_type": "x"},
-    ]
+    values = [1, 0.5, float("nan"), "text", "NaN", None, [1], {"a": 1, "b": {"c": 2}}]
+    values.append({"_type": "x"})
     rows = [
         {"_step": step, "_runtime": step * 2.0, "val/acc": step / 50, "loss": draw.choice(values)}
         | {f"own{draw.randrange(4)}": draw.choice(values), "é": 10**30}
@@ -113,7 +96,7 @@ def test_c_gives_what_python_gives(
 def test_fields_are_those_of_python() -> None:
     draw = random.Random(1)
     for _ in range(3_000):
-        message = stores.field(draw.randrange(1, 30), draw.choice([5, -1, 2**63, 0.5, b"ab", ""]))
+        message = field(draw.randrange(1, 30), draw.choice([5, -1, 2**63, 0.5, b"ab", ""]))
         message = damaged(draw, bytes(7) + message)[7:] + draw.randbytes(draw.randrange(3))
         try:
             expected = list(protobuf.fields_in_python(message))

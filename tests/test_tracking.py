@@ -6,7 +6,6 @@ ends, is asked by MLflow's own client where both are installed: `dev.py writers`
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import socket
@@ -24,7 +23,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.programs import until
-from tests.test_real_writers import TRAININGS, command, has
+from tests.test_real_writers import has
 from ttastats.base import users
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
@@ -264,7 +263,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process = subprocess.Popen(words, cwd=folder, stdout=log, stderr=log, env=quiet)
     try:
         until(lambda: _answers(place), process)
-        _fill(f"http://{place}")
         yield place
     finally:
         process.terminate()
@@ -278,44 +276,22 @@ def _answers(place: str) -> bool:
     return False
 
 
-def _fill(uri: str) -> None:
-    """Write two setups of three seeds: one run was restarted, and one crashed."""
-    from mlflow import MlflowClient
-    from mlflow.entities import Metric, Param
-
-    names: dict[str, Any] = {}
-    exec("\n".join(line[4:] for line in TRAININGS.splitlines()), names)
-    client = MlflowClient(tracking_uri=uri)
-    experiment = client.create_experiment("digits")
-    for optimizer, seed, sessions, crashed in names["trainings"]():
-        run = client.create_run(experiment, start_time=1_000_000).info.run_id
-        params = [Param("optimizer", optimizer), Param("seed", str(seed)), Param("width", "8")]
-        for first, values in sessions:
-            start = 7 if first else 0
-            metrics = [
-                Metric("val/acc", value, 1_000_000 + 1_000 * step, step)
-                for step, value in enumerate(values[start - first :], start)
-            ]
-            client.log_batch(run, metrics, params)
-            params = []
-        client.set_terminated(run, "FAILED" if crashed else "FINISHED", end_time=1_100_000)
-
-
-def test_a_real_server_comes_to_a_verdict(
+def test_a_real_server_is_asked_for_what_is_new(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from mlflow import MlflowClient
 
     url, table = f"mlflow+http://{server}#digits", tmp_path / "x.parquet"
+    client = MlflowClient(tracking_uri=f"http://{server}")
+    experiment = client.create_experiment("digits")
+    for optimizer, seed in SETUPS:
+        run = client.create_run(experiment, start_time=1_000_000).info.run_id
+        client.log_param(run, "optimizer", optimizer)
+        client.log_param(run, "seed", seed)
+        for step in range(3):
+            client.log_metric(run, "val/acc", step / 4, 1_000_000 + 1_000 * step, step)
+        client.set_terminated(run, "FINISHED", end_time=1_100_000)
     monkeypatch.setattr(tracking, "_PAGE", 2)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    answer = command(
-        "compare", url, "--a", "optimizer=adam", "--b", "optimizer=sgd", "--target",
-        "val/acc>=0.79", "--in", "steps", "-f", "json",
-    )  # fmt: skip
-    assert answer.exit_code == 0
-    (row,) = json.loads(answer.stdout)["rows"]
-    assert (row["n_a"], row["reached_a"], row["n_b"], row["reached_b"]) == (3, 3, 3, 2)
     asked: list[str] = []
     get_run = MlflowClient.get_run
 
@@ -325,14 +301,14 @@ def test_a_real_server_comes_to_a_verdict(
 
     monkeypatch.setattr(MlflowClient, "get_run", counted)
     assert ingest([url], table).runs == len(asked) == 6
+    rows = store.read_tables([table]).collect()
+    assert set(rows["entry"]) == {"optimizer=adam", "optimizer=sgd"}
+    assert rows["seconds"].to_list() == [0.0, 1.0, 2.0] * 6
     asked.clear()
     assert not ingest([url], table).written
     assert asked == []
-    client = MlflowClient(tracking_uri=f"http://{server}")
-    (experiment,) = client.search_experiments(filter_string="name = 'digits'")
-    run = client.search_runs([experiment.experiment_id])[0].info.run_id
     client.log_metric(run, "val/acc", 0.99, step=20)
-    new = client.create_run(experiment.experiment_id).info.run_id
+    new = client.create_run(experiment).info.run_id
     client.log_metric(new, "val/acc", 0.5)
     assert ingest([url], table).runs == 7
     assert set(asked) == {run, new}
