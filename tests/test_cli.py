@@ -177,12 +177,6 @@ class TestAnswers:
             said += [f"$ ttastats {words}\n", done.stderr, done.stdout]
         assert matches_accepted(ROOT / "tests" / "reference" / "answered.txt", "".join(said))
 
-    def test_the_embedded_example_shows_the_papers_point(self, one: Path, eight: Path) -> None:
-        (row,) = rows("compare", one, eight)
-        assert row["verdict"] == "faster"
-        assert row["throughput_speedup"] == pytest.approx(4.0, rel=0.02)
-        assert row["speedup"] == pytest.approx(1.74, abs=0.01)
-
     def test_one_file_is_compared_with_itself_by_conditions(self, tables: Path) -> None:
         (split,) = rows("compare", tables / ONE, tables / EIGHT)
         sides = ("--a", "system=one*", "--b", "system=eight*")

@@ -47,7 +47,6 @@ reference_reading site sources store together tracking typed wild wild_code wild
 #: The tests that are asked: those of numbers, of reading, and of what is shown without a browser.
 TESTS = (
     "-m=not real and not browser",
-    "--ignore=tests/stats/test_library_traps.py",
     "tests",
     "--ignore=tests/profiler",
     "--ignore=tests/trainer",
