@@ -77,3 +77,14 @@ def test_the_command_tells_work_apart_by_operators(a: Path, tmp_path: Path) -> N
     assert "aten::native_batch_norm" in shown.output
     refused = CliRunner().invoke(app, ["compare", str(a), str(b), "--by", "kernel"])
     assert "Choose work" in str(getattr(refused.exception, "remedy", ""))
+
+
+@pytest.mark.parametrize(
+    "words", ["--also loss", "--block day", "--same", "--baseline x", "--prior x", "--target 0.9"]
+)
+def test_options_about_runs_are_refused_for_profiles(words: str, a: Path) -> None:
+    for files in ([str(a), str(a)], ["--profile-a", str(a), "--profile-b", str(a)]):
+        refused = CliRunner().invoke(app, ["compare", *files, *words.split()]).exception
+        assert isinstance(refused, TtastatsError)
+        assert refused.where == words.split()[0]
+        assert refused.what == "applies to runs, but the files are profiles"

@@ -59,7 +59,9 @@ def compare(
     raise_if(bool(profile_a) != bool(profile_b), one_side, None, remedy)
     profiles = (profile_a, profile_b) if profile_a else None
     if (of_steps := _profiles_alone(files, profiles)) is not None:
-        refuse_of_runs(parts, comparing, but=("--confidence", "--by", "--also"))
+        others = {"block": block, "same": same, "baseline": baseline, "prior": prior}
+        given = {name: value for name, value in others.items() if value}
+        refuse_of_runs(parts, comparing, given, but=("--confidence", "--by"))
         by = ",".join(comparing.get("by", ())) or "work"
         raise_if(
             by not in {"work", "operator"},
