@@ -431,6 +431,28 @@ def lengths(side: int, middle: int) -> pl.DataFrame:
     return table(speedrun(side, [middle + 4 * n for n in range(6)], ends))
 
 
+@cache
+def setups(side: int) -> pl.DataFrame:
+    """Return runs of several setups, of which some have a partner; two of A suit one of B."""
+
+    def group(name: str, hardware: str, accelerators: int) -> list[Run]:
+        made: dict[str, Any] = {"hardware": hardware, "accelerators": accelerators}
+        made |= {"entry": f"{side}/{hardware}/{accelerators}", "benchmark": name}
+        failed = 4 if name == "aimless" else 0
+        return several(hash_of(name) + side, 10.0 - 2 * side, STEADY, failed=failed, **made)
+
+    two = ("h100", "h100 sxm", "a100") if not side else ("nvidia h100 sxm", "a100")
+    rows = table(
+        *(group("scales", "a100", count) for count in ((8, 16), (16, 8, 4))[side]),
+        group("apart", ("a100", "h100")[side], (8, 16)[side]),
+        *(group("alike", name, 8) for name in two),
+        group("aimless", "a100", 8),
+        group("aimed", "a100", 8),
+    )
+    target = pl.when(benchmark="aimless").then(None).when(pl.lit(side == 1), benchmark="aimed")
+    return rows.with_columns(target_value=target.then(0.7495).otherwise("target_value"))
+
+
 EPOCHS = {"unit": "epochs"}
 CLOSE = Options(margin=0.2)
 CLOSE_GEOMEAN = Options(margin=0.2, estimand="geomean", confidence=0.9)
@@ -557,6 +579,7 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "compare_one_decided_of_two": lambda: api.compare(
         *(side.filter(pl.col("benchmark").is_in(["faster", "wide"])) for side in claims())
     ),
+    "compare_setups": lambda: api.compare(setups(0), setups(1)),
     "compare_several_means": lambda: api.compare(
         *(side.filter(pl.col("benchmark").is_in(["slower", "few"])) for side in claims()),
         claims()[1].filter(benchmark="slower"),

@@ -266,6 +266,8 @@ def of_qualities() -> Found:
         "of two targets": ([ending(a, A, target_value=[3.3, 3.3, 3.4, None, None]), b], {}),
         "lost": ([a, lost], {"gate": ("worse:0.1", "")}),
         "lost before": ([lost, a], {"gate": ("", "not-worse:0.3"), **margin}),
+        "lost before, by more": ([lost, a], {"gate": ("worse:0", "not-worse:0.05")}),
+        "near, pooled": ([ending(a, A, entry=["x", "x", "y", "y", "y"]), near], wide),
         "near, lost": ([a, ending(lost, [*A[:4], None])], margin),  # type: ignore[list-item]
         "all lost": ([a, lost[4:]], {"gate": ("worse:0.1", "")}),
         "shorter": ([a, shorter], {}),
@@ -682,6 +684,10 @@ def of_comparisons() -> Found:
     yield "fdr", [[one.p_adjusted, one.verdict and one.verdict.claim] for one in found]
     alone = [*comparison.compare(several[1:2]), *comparison.compare(several[4:5])]
     yield "alone", [compared_times(one) for one in alone]
+    pooled = Pair({}, a.with_columns(setups), same.with_columns(setups))
+    for options in (Options(margin=0.9), Options(margin=0.9, epochs_fixed=True)):
+        (one,) = comparison.compare([pooled], options)
+        yield ("pooled, same", options.epochs_fixed), compared_times(one)
 
 
 def compared_times(one: comparison.Comparison) -> list[Any]:
@@ -822,6 +828,8 @@ def of_gates() -> Found:
         "in epochs": {"axis": "epochs", **slower}, "undecided epochs": {"axis": "epochs"},
         "no cv": no_cv, "many": many, "one few": {"n_a": 400},
         "epochs shift": {"epoch_shift_b": 0.05},
+        "straggler": {"flags": ["straggler"]},
+        "straggler in epochs": {"axis": "epochs", "flags": ["straggler"]},
     }  # fmt: skip
     usual = ((more, 1.2), (at, 1.2), (less, 1.2), (less, more), (less, at), (0.7, less))
     far = ((0.0, 0.0), (0.0, more), (0.0, math.inf), (-1.0, math.inf), (0.1, math.inf))

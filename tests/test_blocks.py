@@ -60,6 +60,11 @@ def losses(start: float, gain: float, runs: Sequence[int], hour: int) -> pl.Data
     return logs(made)
 
 
+def short_on(table: pl.DataFrame, day: int) -> pl.DataFrame:
+    """Return runs of which those of a day end early."""
+    return table.filter((pl.col("started_at").dt.day() != day) | (pl.col("eval_index") < 2))
+
+
 def on_hosts(speed: float) -> pl.DataFrame:
     """Return runs of a host on the first day, and of another on the second."""
     runs = (((2,), "x"), ((0, 2), "y"))
@@ -148,6 +153,10 @@ QUESTIONS: Questions = {
     ),
     "losses within days": lambda: within(
         losses(3.0, 0.0, (2, 2, 2), 0), losses(3.0, 0.02, (2, 1, 3), 1), at_end=True
+    ),
+    "losses that share no day": lambda: within(
+        short_on(losses(3.0, 0.0, (2, 2), 0), 1), short_on(losses(3.0, 0.02, (2, 2), 1), 2),
+        at="step=300",
     ),
     "days hide what was spent": lambda: api.compare(paced(1.0, 0), paced(0.97, 1), **SPENT),
     "what was spent within days": lambda: within(paced(1.0, 0), paced(0.97, 1), **SPENT),
