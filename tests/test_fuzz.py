@@ -24,7 +24,7 @@ from ttastats.table import tables
 # An installed copy is tested without the benchmarks.
 pytest.importorskip("benchmarks.fuzz.command")
 
-from benchmarks.fuzz import around, asking, questions
+from benchmarks.fuzz import around, asking, mutations, questions
 
 #: Formats that are not text. A number of theirs stands nowhere in letters.
 BINARY = {"evaluations-npz", "mlflow-db", "tfevents", "wandb"}
@@ -45,37 +45,10 @@ LINES = sorted({line for log in LOGS for line in log.split(b"\n")})
 DIALECTS = sorted(registry.dialects())
 NUMBER = re.compile(rb"(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?")
 
-positions = st.integers(0, 3_000)
-odd_values = st.sampled_from(
-    [
-        *(b"NaN", b"-Infinity", b"1e999", b"-1e308", b"null", b"None", b'""', b"[]", b"{}", b"..."),
-        *(b"9" * 400, b"9" * 5_000, b"[" * 5_000, b"[" * 400 + b"]" * 400, b'{"a":' * 2_000),
-        *(b" " * 20_000, b"(" * 20_000, b":" * 20_000, b"\\" * 999, b"\r", b"\xff\xfe", b"\x00"),
-        *(b":::MLLOG ", b":::MLL ", b":::MLPv0.5.0 a 1 (b) ", b":::ML"),
-    ]
-)
 
-
-@st.composite
-def mutilated(draw: st.DrawFn, logs: list[bytes]) -> bytes:
-    """Return a fixture after a few misfortunes."""
-    log = draw(st.sampled_from(logs))
-    for _ in range(draw(st.integers(1, 4))):
-        start, length = draw(positions) % (len(log) + 1), draw(st.integers(0, 200))
-        before, piece, behind = log[:start], log[start : start + length], log[start + length :]
-        at = log.find(b": ", start) + 2
-        end = next((i for i in range(at, len(log)) if log[i] in b",}\n"), len(log))
-        log = draw(st.sampled_from([
-            before,
-            before + behind,
-            before + piece * draw(st.integers(2, 20)) + behind,
-            before + bytes(255 - byte for byte in piece[:3]) + piece[3:] + behind,
-            before + draw(odd_values) + piece + behind,
-            before + draw(st.sampled_from(logs))[start:],
-            behind + piece + before,
-            log[:at] + draw(odd_values) + log[end:],
-        ]))  # fmt: skip
-    return log
+def mutilated(logs: list[bytes]) -> st.SearchStrategy[bytes]:
+    """Return fixtures after a few misfortunes."""
+    return st.builds(lambda rng: mutations.mutilate(rng, logs)[1], st.randoms(use_true_random=True))
 
 
 def read(name: str, content: bytes) -> list[Run | Problem]:
