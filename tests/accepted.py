@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -74,20 +73,6 @@ def parts(
         return chain.from_iterable(map(of_seed, range(part, seeds, count)))
 
     return {f"{name}_{part}" if count > 1 else name: partial(lines, part) for part in range(count)}
-
-
-def at_random(
-    makers: Iterable[tuple[Callable[[random.Random], Any], int]],
-    read: Callable[[Any, int], Iterable[Any]],
-) -> dict[str, Callable[[], Iterator[str]]]:
-    """Return cases of what each maker makes of so many seeds, each line behind its seed."""
-
-    def lines(make: Callable[[random.Random], Any], seeds: int) -> Iterator[str]:
-        for seed in range(seeds):
-            for line in read(make(random.Random(f"{make.__name__} {seed}")), seed):
-                yield f"{seed} {line}"
-
-    return {make.__name__: partial(lines, make, seeds) for make, seeds in makers}
 
 
 def in_codes() -> dict[str, str]:

@@ -18,9 +18,10 @@ import pytest
 import xxhash
 
 from tests import accepted
-from tests.accepted import Case, at_random, cases
+from tests.accepted import Case, cases
 from tests.conftest import plain
 from tests.made_traces import BACKWARD, HEAD, Event, collective, event, kernel, operator
+from tests.random_cases import at_random
 from tests.test_random_traces import events, told
 from ttastats.base.streams import UnreadableError
 from ttastats.traces import (

@@ -7,12 +7,11 @@ a time, in Python's notation or in nobody's; what lies beside the log may be bro
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from tests.accepted import Case, at_random, cases
-from tests.test_random_logs import Made, odd, read
+from tests.accepted import Case, cases
+from tests.random_cases import Draw, Files, at_random, read_files
 
 
 class Event(NamedTuple):
@@ -34,14 +33,14 @@ ENDS: tuple[Any, ...] = ("success", "succuss", "aborted", "'abort' ", "x", "true
 EPOCH_0 = 1_600_000_000_000
 
 
-def story(draw: random.Random, benchmark: str) -> Iterator[Event]:
+def story(draw: Draw, benchmark: str) -> Iterator[Event]:
     """Yield the events of a run in the order of the file, which need not be that of time."""
     clock = draw.choice([EPOCH_0, EPOCH_0, EPOCH_0, 5_000])
 
     def event(key: str, value: Any = None, chance: float = 0.95, **about: Any) -> Iterator[Event]:
-        if draw.random() < chance:
-            time = odd(draw, clock, 0.01)
-            yield Event(time, key, odd(draw, value, 0.03), {k: odd(draw, v, 0.02)
+        if draw.chance(chance):
+            time = draw.odd(clock, 0.01)
+            yield Event(time, key, draw.odd(value, 0.03), {k: draw.odd(v, 0.02)
                                                             for k, v in about.items()})  # fmt: skip
 
     yield from event("submission_benchmark", benchmark)
@@ -77,7 +76,9 @@ def story(draw: random.Random, benchmark: str) -> Iterator[Event]:
         for again in range(draw.choice([1, 1, 1, 2, 3])):
             yield from scored(draw, event, key, benchmark, told)
             clock += draw.choice([0, 5, 1_100]) if again else 0
-    yield from event("eval_result", 0.5, 0.8 * (benchmark == "minigo"), timestamp=2_500)
+    yield from event(
+        "eval_result", 0.5, 0.8 * (benchmark == "minigo"), timestamp=draw.choice([2_500, None])
+    )
     yield from event("train_samples", 30_000, 0.3)
     clock += draw.choice([0, 5, 100_000, -100_000])
     end = draw.choice(ENDS)
@@ -87,7 +88,7 @@ def story(draw: random.Random, benchmark: str) -> Iterator[Event]:
 
 
 def scored(
-    draw: random.Random,
+    draw: Draw,
     event: Callable[..., Iterator[Event]],
     key: str,
     benchmark: str,
@@ -111,7 +112,7 @@ def scored(
 # -------------------------------------------------------------------------------------- the formats
 
 
-def payload(draw: random.Random, value: Any) -> str:
+def payload(draw: Draw, value: Any) -> str:
     """Return a value as JSON, in Python's notation, without quotes, torn, or with a rest behind."""
     text = json.dumps(value)
     form = draw.randrange(24)
@@ -124,22 +125,22 @@ def payload(draw: random.Random, value: Any) -> str:
     return text + " and more" if form == 3 else text
 
 
-def end(draw: random.Random) -> str:
+def end(draw: Draw) -> str:
     return draw.choice(["\n"] * 20 + ["\r\n", "", "\nepoch 3: 40%|###   |\r", "\n:::ML\n"])
 
 
-def mllog(draw: random.Random, events: list[Event]) -> str:
+def mllog(draw: Draw, events: list[Event]) -> str:
     text = ""
     for time, key, value, about in events:
         official = {"namespace": "", "time_ms": time, "event_type": "POINT_IN_TIME", "key": key}
-        if draw.random() < 0.05:
-            official = {"key": key, "time_s": odd(draw, 1_600_000_100.5, 0.5)}
-        told = official | {"value": value, "metadata": odd(draw, about, 0.02)}
+        if draw.chance(0.05):
+            official = {"key": key, "time_s": draw.odd(1_600_000_100.5, 0.5)}
+        told = official | {"value": value, "metadata": draw.odd(about, 0.02)}
         text += f":::MLLOG {payload(draw, told)}{end(draw)}"
     return text
 
 
-def mll(draw: random.Random, events: list[Event]) -> str:
+def mll(draw: Draw, events: list[Event]) -> str:
     text = ""
     for time, key, value, about in events:
         body = payload(draw, {"value": value, "metadata": about})
@@ -147,13 +148,13 @@ def mll(draw: random.Random, events: list[Event]) -> str:
     return text
 
 
-def v05(draw: random.Random, events: list[Event], benchmark: str) -> str:
+def v05(draw: Draw, events: list[Event], benchmark: str) -> str:
     text = ""
     for time, key, value, about in events:
         told: Any = value
-        if key == "eval_accuracy" and draw.random() < 0.8:
+        if key == "eval_accuracy" and draw.chance(0.8):
             told = {"epoch": about.get("epoch_num", 3), "value": value}
-        elif key == "run_stop" and draw.random() < 0.8:
+        elif key == "run_stop" and draw.chance(0.8):
             told = {"success": draw.choice([True, False, "x"])}
         elif key == "eval_start":
             told = about.get("epoch_num")
@@ -177,78 +178,86 @@ SYSTEMS = (
 )  # fmt: skip
 
 
-def round_of(draw: random.Random) -> Made:
+#: Folders above the results of a round, among them some that have but the name of one.
+TOPS = ("training_results_v0.6", "training_results_v5.0", "hpc_results_v1.0", "results", "v0.5.0",
+        "training_results_v9.9", "mine", "x/training_results_v4.1/closed",
+        "v0.7/results/y")  # fmt: skip
+
+
+def round_of(draw: Draw) -> Files:
     """Return a log in one of the formats, where a round has it or elsewhere."""
     benchmark = draw.choice(list(METRICS))
     events = list(story(draw, benchmark))
-    while draw.random() < 0.2 and events:
+    while draw.chance(0.2) and events:
         events.insert(draw.randrange(len(events)), draw.choice(events))
     version = draw.choice(["v0.5", "v0.6", "v0.7", "v4.0", "v5.0", "hpc"])
     text = {"v0.5": lambda: v05(draw, events, benchmark), "v0.6": lambda: mll(draw, events)}.get(
         version, lambda: mllog(draw, events)
     )()
-    top = draw.choice([version, version, version, "v0.6", "x"])
-    top = "/r/hpc_results_v1.0" if version == "hpc" else f"/r/training_results_{top}"
-    folder = f"{top}/Lab/results/sys8/{draw.choice([benchmark, benchmark, 'bert', 'x'])}"
+    usual = "hpc_results_v1.0" if version == "hpc" else f"training_results_{version}"
+    top = f"/r/{draw.choice([usual, usual, usual, draw.choice(TOPS)])}"
+    owner = f"{top}{draw.choice(['/Lab', '/Lab', '/Lab', '/Lab', '/Lab/entry', ''])}"
+    system = f"{owner}{draw.choice(['/results/sys8'] * 6 + ['/results', ''])}"
+    folder = f"{system}{draw.choice([f'/{benchmark}'] * 3 + ['/bert', '/x', ''])}"
     beside = {
-        f"{top}/Lab/systems/sys8.json": draw.choice(SYSTEMS),
-        f"{top}/Lab/results/sys8/entry.json": draw.choice(SYSTEMS),
+        f"{owner}/systems/sys8.json": draw.choice(SYSTEMS),
+        f"{owner}/results/sys8/entry.json": draw.choice(SYSTEMS),
         f"{folder}/scaling.json": draw.choice([b'{"scaling_factor": 1.04}', b"{", b"[]"]),
         f"{folder}/power/result_0/node_0.txt": watts(draw),
         f"{folder}/power/result_0/sw_1.txt": watts(draw),
         f"{folder}/power/result_0/notes.txt": b"none",
     }  # fmt: skip
-    kept = {name: data for name, data in beside.items() if draw.random() < 0.6}
-    return text.encode(), f"{folder}/result_0.txt", kept
+    return {f"{folder}/result_0.txt": text.encode()} | draw.some(beside, 0.6)
 
 
-def watts(draw: random.Random) -> bytes:
+def watts(draw: Draw) -> bytes:
     """Return the log of a meter, which may begin late, end early, or tell a constant alone."""
     first = draw.choice([-5_000, 0, 0, 4_000, 300_000])
     times = [EPOCH_0 + first + 15_000 * n for n in range(draw.choice([0, 1, 9, 30]))]
     draw.shuffle(times)
     told: list[tuple[str, int | None, Any]] = [
-        ("power_reading", time, odd(draw, draw.choice([100.0, 250.5]), 0.01)) for time in times
+        ("power_reading", time, draw.odd(draw.choice([100.0, 250.5]), 0.01)) for time in times
     ]
     told += [("conversion_eff", EPOCH_0, draw.choice([None, 1.1, 0.9]))] * draw.randrange(3)
-    if draw.random() < 0.1:
+    if draw.chance(0.1):
         told.append(("power_reading", None, 99.0))
-    if draw.random() < 0.2:
+    if draw.chance(0.2):
         told += [("interconnect_power_est", EPOCH_0, one) for one in draw.sample([50.0, 80.0], 2)]
     lines = [json.dumps({"key": key, "time_ms": time, "value": value}) for key, time, value in told]
     return "".join(f":::MLLOG {line}\n" for line in lines).encode()
 
 
-def recorded(draw: random.Random) -> Made:
+def recorded(draw: Draw) -> Files:
     """Return a log of somebody's own run, which tells clocks and any metrics."""
-    events = [Event(EPOCH_0, "recorder", odd(draw, "ttastats", 0.1), {})]
+    events = [Event(EPOCH_0, "recorder", draw.odd("ttastats", 0.1), {})]
     for event in story(draw, draw.choice(["own", "own", "resnet"])):
         about = dict(event.about)
         if event.key == "eval_accuracy":
-            about |= {"cpu_seconds": odd(draw, 3.5, 0.1), "training_seconds": 2.0}
-            about["samples_count"] = odd(draw, 128, 0.3)
+            about |= {"cpu_seconds": draw.odd(3.5, 0.1), "training_seconds": 2.0}
+            about["samples_count"] = draw.odd(128, 0.3)
         elif event.key == "run_stop":
             about["reason"] = draw.choice([None, "epochs", "seconds", "SIGTERM", "ValueError", ""])
         elif event.key == "eval_target":
             about["metric"] = draw.choice([None, "acc"])
-            about["higher_is_better"] = odd(draw, value=True, chance=0.3)
+            about["higher_is_better"] = draw.odd(value=True, probability=0.3)
         events.append(event._replace(about=about))
-    return mllog(draw, events).encode(), "/own/digits/run_1.log", {}
+    return {"/own/digits/run_1.log": mllog(draw, events).encode()}
 
 
-def dawnbench(draw: random.Random) -> Made:
+def dawnbench(draw: Draw) -> Files:
     """Return a table with its description, or a description alone."""
     described = json.dumps({
-        "author": odd(draw, " Ann "), "hardware": odd(draw, "8 x V100"), "framework": "torch",
-        "costPerHour": odd(draw, 24.48), "timestamp": draw.choice(["2018-4-20", "2018-13-1", 5]),
+        "author": draw.odd(" Ann "), "hardware": draw.odd("8 x V100"), "framework": "torch",
+        "costPerHour": draw.odd(24.48), "timestamp": draw.choice(["2018-4-20", "2018-13-1", 5]),
         "version": "v1", **draw.choice([{}, {"latency": 3}]),
-        **draw.choice([{}, {}, {"ttastats": {"target": odd(draw, 0.9), "benchmark": "digits",
-                                             "entry": "sgd", "settings": {"seed": odd(draw, 3)}}}]),
+        **draw.choice([{}, {}, {"ttastats": {"target": draw.odd(0.9), "benchmark": "digits",
+                                             "entry": "sgd", "settings": {"seed": draw.odd(3)}}}]),
     })  # fmt: skip
     described = payload(draw, json.loads(described))
     folder = draw.choice(["/d/ImageNet/train", "/d/CIFAR10/train", "/d/x", "/d/squad/inference"])
-    if draw.random() < 0.2:
-        return described.encode(), f"{folder}/entry.json", {}
+    entry = {f"{folder}/entry.json": described.encode()}
+    if draw.chance(0.2):
+        return entry
     header = ["epoch", "hours", *draw.choice([["top1Accuracy", "top5Accuracy"], ["f1Score"],
                                               ["top1Accuracy"]])]  # fmt: skip
     draw.shuffle(header)
@@ -256,16 +265,16 @@ def dawnbench(draw: random.Random) -> Made:
     rows = ["\t".join(header)]
     for epoch in range(first, first + draw.randrange(6)):
         told: dict[str, Any] = {"epoch": epoch, "hours": pace + 0.5 * (epoch - first)}
-        cells = [str(odd(draw, told.get(name, 10.0 * epoch + 40), 0.03)) for name in header]
+        cells = [str(draw.odd(told.get(name, 10.0 * epoch + 40), 0.03)) for name in header]
         rows.append("\t".join(cells[: draw.choice([1, *[len(cells)] * 20])]))
         rows += [""] * draw.choice([0, 0, 0, 1])
-    beside = {f"{folder}/entry.json": described.encode()} if draw.random() < 0.8 else {}
-    return draw.choice(["\n", "\r\n"]).join(rows).encode(), f"{folder}/entry.tsv", beside
+    table = draw.choice(["\n", "\r\n"]).join(rows).encode()
+    return {f"{folder}/entry.tsv": table} | draw.some(entry, 0.8)
 
 
-MAKERS = ((round_of, 150), (recorded, 40), (dawnbench, 50))
+MAKERS = ((round_of, 214), (recorded, 40), (dawnbench, 50))
 
 
-@cases("random_logs", **at_random(MAKERS, read))
+@cases("random_logs", **at_random(MAKERS, read_files))
 def test_random_rounds_are_read_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import random
 import re
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -16,8 +15,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from tests.accepted import Case, at_random, cases
-from tests.test_random_logs import told
+from tests.accepted import Case, cases
+from tests.random_cases import Draw, at_random, in_short
 from ttastats.formats.dialect import Metrics, log_from_bytes
 from ttastats.formats.own_logs import config
 from ttastats.ingestion import registry
@@ -47,7 +46,7 @@ COLUMNS = frozenset(
 NOWHERE = {"none", "nothing"}
 
 
-def said(draw: random.Random, columns: Collection[str]) -> dict[str, Any]:
+def said(draw: Draw, columns: Collection[str]) -> dict[str, Any]:
     """Return what a block says: any of its keys, few at once, of columns that mostly are there."""
     every: dict[str, tuple[Any, ...]] = {
         "metric": METRICS, "seconds": CLOCKS,
@@ -63,8 +62,8 @@ def said(draw: random.Random, columns: Collection[str]) -> dict[str, Any]:
     chosen = {}
     for name, values in every.items():
         fitting = [one for one in values
-                   if draw.random() < 0.04 or not words(one) & lacking]  # fmt: skip
-        if fitting and draw.random() < likely.get(name, 0.12):
+                   if draw.chance(0.04) or not words(one) & lacking]  # fmt: skip
+        if fitting and draw.chance(likely.get(name, 0.12)):
             chosen[name] = draw.choice(fitting)
     if "resume" in chosen or "new_epoch" in chosen:
         chosen.pop("new_run", None)
@@ -75,7 +74,7 @@ def words(value: Any) -> set[str]:
     return set(re.findall(r"\w+", json.dumps(value)))
 
 
-def rows_of(draw: random.Random) -> list[Row]:
+def rows_of(draw: Draw) -> list[Row]:
     """Return the rows of some runs, one behind the other, whose steps may go back."""
     rows = []
     for number in range(draw.choice([1, 1, 2, 3])):
@@ -92,14 +91,14 @@ def rows_of(draw: random.Random) -> list[Row]:
                 "acc": round(scale * (0.3 + 0.1 * place), 3), "loss": round(2 - 0.2 * place, 3),
                 "odd": place, "state": draw.choice(["ok", "ok", "crashed"]),
             }  # fmt: skip
-            rows.append({name: draw.choice(BAD) if draw.random() < 0.02 else one
-                         for name, one in row.items() if draw.random() < 0.97})  # fmt: skip
+            rows.append({name: draw.choice(BAD) if draw.chance(0.02) else one
+                         for name, one in row.items() if draw.chance(0.97)})  # fmt: skip
     left_out = draw.sample(["name", "seed", "lr", "step", "epoch", "seconds", "ms", "unix", "loss",
                             "stamp", "time", "n", "state", "odd"], draw.randrange(8))  # fmt: skip
     return [{name: one for name, one in row.items() if name not in left_out} for row in rows]
 
 
-def delimited(draw: random.Random) -> Made:
+def delimited(draw: Draw) -> Made:
     rows = rows_of(draw)
     names = list(dict.fromkeys(name for row in rows for name in row))
     renamed = {name: draw.choice([name] * 60 + ["acc", "", '"a b"']) for name in names}
@@ -108,8 +107,8 @@ def delimited(draw: random.Random) -> Made:
     lines.append(mark.join(renamed[name] for name in names))
     for row in rows:
         cells = ["" if row.get(name) is None else str(row[name]) for name in names]
-        lines.append(mark.join(cells) + mark * (draw.random() < 0.02))
-        while draw.random() < 0.04:
+        lines.append(mark.join(cells) + mark * (draw.chance(0.02)))
+        while draw.chance(0.04):
             lines.append(draw.choice([lines[-1] + mark + "5", "", lines[0], mark.join(cells[1:]),
                                       '"' + mark.join(cells), f'"a\nb"{mark}{mark.join(cells[1:])}',
                                       "1", mark * 3]))  # fmt: skip
@@ -117,11 +116,11 @@ def delimited(draw: random.Random) -> Made:
     return text.encode(), said(draw, names)
 
 
-def nested(draw: random.Random) -> Made:
+def nested(draw: Draw) -> Made:
     """Return JSON: a value a line, a list of objects, or columns, perhaps in an object."""
     rows = rows_of(draw)
     for row in rows:
-        if draw.random() < 0.2:
+        if draw.chance(0.2):
             row |= {"eval": {"acc": 0.3, "deep": {"er": 1}}, "list": [1, 2]}
     form = draw.randrange(7)
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -140,10 +139,10 @@ def nested(draw: random.Random) -> Made:
     else:
         indexed = {name: dict(enumerate(cells)) for name, cells in columns.items()}
         text = json.dumps({"acc": {"values": indexed.pop("acc", {})}, **indexed, "title": "x"})
-    return text.encode()[: -1 if draw.random() < 0.05 else None], said(draw, names)
+    return text.encode()[: -1 if draw.chance(0.05) else None], said(draw, names)
 
 
-def parquet(draw: random.Random) -> Made:
+def parquet(draw: Draw) -> Made:
     buffer = io.BytesIO()
     rows = [{name: None if isinstance(one, bool) else one for name, one in row.items()}
             for row in rows_of(draw)]  # fmt: skip
@@ -151,7 +150,7 @@ def parquet(draw: random.Random) -> Made:
     return buffer.getvalue(), said(draw, {name for row in rows for name in row})
 
 
-def panel(draw: random.Random) -> Made:
+def panel(draw: Draw) -> Made:
     """Return a column for each run, as a panel of Weights & Biases is exported."""
     axis = draw.choice(["Step", "epoch", "trainer/global_step", "Relative Time (Process)",
                         "train/epochs", "my iterations", "axis"])  # fmt: skip
@@ -163,14 +162,14 @@ def panel(draw: random.Random) -> Made:
     rows = [
         [str(10 * n)]
         + [
-            "" if draw.random() < 0.2 else f"{0.1 * n + shift * name.endswith('X'):g}"
+            "" if draw.chance(0.2) else f"{0.1 * n + shift * name.endswith('X'):g}"
             for name in names[1:]
         ]
         for n in range(1, 5)
     ]
-    if draw.random() < 0.2:
+    if draw.chance(0.2):
         names[-1] = "other"
-    about = {"metric": draw.choice(["acc", "acc >= 0.3", "c - acc"])} if draw.random() < 0.7 else {}
+    about = {"metric": draw.choice(["acc", "acc >= 0.3", "c - acc"])} if draw.chance(0.7) else {}
     return "\n".join(",".join(cells) for cells in [names, *rows]).encode(), about
 
 
@@ -181,9 +180,9 @@ PATTERNS = (
 )  # fmt: skip
 
 
-def lines(draw: random.Random) -> Made:
+def lines(draw: Draw) -> Made:
     """Return a log whose lines tell one thing or several, in colours, or of ranks."""
-    text = ["preamble acc 0.01"] if draw.random() < 0.3 else []
+    text = ["preamble acc 0.01"] if draw.chance(0.3) else []
     before = None
     for row in rows_of(draw):
         if row.get("name") != before:
@@ -199,7 +198,7 @@ def lines(draw: random.Random) -> Made:
     patterns = draw.sample(PATTERNS, draw.choice([1, 3, 4, 5, 6, 7]))
     about = said(draw, {name for one in patterns for name in re.findall(r"<(\w+)>", one)})
     about["line"] = patterns
-    if draw.random() < 0.3:
+    if draw.chance(0.3):
         about["new_run"] = "^=== run"
         about.pop("resume", None)
         about.pop("new_epoch", None)
@@ -215,7 +214,7 @@ def read(made: Made, seed: int) -> Iterator[str]:
     metrics: Metrics = "evaluations" if seed % 3 else "all"
     log = log_from_bytes(data, "/logs/a.log", block=own, metrics=metrics)
     for item in registry.named(own.dialect).parse(log):
-        yield told(item)
+        yield in_short(item)
 
 
 #: What is rare at random: clocks of iterations, sessions that go on, lines that tell a thing twice.
@@ -238,10 +237,8 @@ RARE: tuple[Made, ...] = (
 
 
 def rare() -> Iterator[str]:
-    for seed, (data, about) in enumerate(RARE, start=1):
-        own = config.complete_block(about, lambda key: key, "/logs")
-        log = log_from_bytes(data, "/logs/a.log", block=own)
-        yield from (f"{seed} {told(item)}" for item in registry.named(own.dialect).parse(log))
+    for number, made in enumerate(RARE, start=1):
+        yield from (f"{number} {line}" for line in read(made, seed=1))
 
 
 MAKERS = ((delimited, 70), (nested, 60), (parquet, 8), (panel, 24), (lines, 70))

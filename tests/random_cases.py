@@ -1,0 +1,105 @@
+"""Random cases: one source of chance, what it does to values and bytes, and how logs are read."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from tests.test_fixtures import plain
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import log_from_bytes
+from ttastats.formats.own_logs import config
+from ttastats.ingestion import registry
+
+#: The content of files by their paths.
+Files = dict[str, bytes]
+
+ODD: tuple[Any, ...] = (None, "", "x", "0.5", -1, 0, 20_000, 1e400, True, [1], {"a": 1}, "nan")
+
+
+class Draw(random.Random):
+    """A source of chance that also makes values odd, and loses or damages some of what there is."""
+
+    def chance(self, probability: float) -> bool:
+        return self.random() < probability
+
+    def odd(self, value: Any, probability: float = 0.06) -> Any:
+        """Return the value or, rarely, one of another type or size."""
+        return self.choice(ODD) if self.chance(probability) else value
+
+    def some(self, values: Mapping[str, Any], probability: float) -> dict[str, Any]:
+        """Return the items that are left when each is kept with this probability."""
+        return {name: value for name, value in values.items() if self.chance(probability)}
+
+    def flipped(self, data: bytes, probability: float, start: int = 0) -> bytes:
+        """Return bytes of which one, from `start` on, may be another."""
+        changed = bytearray(data)
+        if self.chance(probability):
+            changed[self.randrange(start, len(data))] ^= 255
+        return bytes(changed)
+
+
+def at_random(
+    makers: Iterable[tuple[Callable[[Draw], Any], int]], read: Callable[[Any, int], Iterable[Any]]
+) -> dict[str, Callable[[], Iterator[str]]]:
+    """Return cases of what each maker makes of so many seeds, each line behind its seed."""
+
+    def lines(make: Callable[[Draw], Any], seeds: int) -> Iterator[str]:
+        for seed in range(seeds):
+            for line in read(make(Draw(f"{make.__name__} {seed}")), seed):
+                yield f"{seed} {line}"
+
+    return {make.__name__: partial(lines, make, seeds) for make, seeds in makers}
+
+
+#: What a user may state of any of the logs.
+BLOCK = config.complete_block(
+    {
+        "metric": [
+            "eval/accuracy >= 30 %", "val_acc >= 0.5", "val/acc higher", "eval_accuracy <= 3",
+            "r >= 40", "eval/mean_reward >= 20", "validation/eval/accuracy >= 40",
+        ]
+    },
+    lambda key: key,
+    "/",
+)  # fmt: skip
+
+
+def read_files(files: Files, seed: int) -> Iterator[str]:
+    """Yield what each file states beside the others; some seeds give metrics, a block, a round."""
+    stated: dict[str, Any] = {
+        "metrics": "evaluations" if seed % 3 else "all",
+        "block": None if seed % 5 else BLOCK,
+        "round": None if seed % 8 else "v4.1",
+    }
+    for path, data in files.items():
+        dialect = registry.recognise(data, path)
+        if dialect is not None:
+            for item in dialect.parse(log_from_bytes(data, path, files, **stated)):
+                yield f"{path} {in_short(item)}"
+
+
+def in_short(item: Run | Problem) -> str:
+    """Return all of a run but what is unknown; its evaluations as rows, without names."""
+    found = without_unknown(plain(item))
+    if isinstance(item, Run):
+        rows = [without_unknown(msgspec.structs.astuple(one)) for one in item.evaluations]
+        for row in rows:
+            while row and row[-1] is None:
+                row.pop()
+        found |= {"evaluations": rows}
+    return json.dumps(found, default=str, separators=(",", ":"))
+
+
+def without_unknown(value: Any) -> Any:
+    """Leave out what is unknown, and messages of Python or SQLite, which vary."""
+    if isinstance(value, dict):
+        foreign = value.get("code") in {"bad_description", "unreadable_file"}
+        kept = {k: without_unknown(v) for k, v in value.items() if k != "message" or not foreign}
+        return {name: one for name, one in kept.items() if one not in (None, (), {})}
+    return [without_unknown(one) for one in value] if isinstance(value, list | tuple) else value
