@@ -102,7 +102,7 @@ def _solved_plot(panel: Panel) -> Plot:
         else "Failed runs are included, so their lines stay below 100%.",
         f"Not drawn: {few} with fewer than {_FEWEST} runs." if few else "",
         f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps."
-        if panel.runs.height / len(panel.series) > _STEPS
+        if any(series.reached > _STEPS for series in panel.series)
         else "",
     )
     color, _, dash = charts.series_channels(panel.coloured_labels, key=False)
