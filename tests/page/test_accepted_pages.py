@@ -12,15 +12,19 @@ from typing import Any
 
 import polars as pl
 import pytest
+from msgspec import structs
 
 from tests import test_accepted_answers as answers
 from tests.accepted import Case, by_name, cases
 from tests.plotting.test_profiled import profile
 from ttastats import api
+from ttastats.answers.league import leagues
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import axis
-from ttastats.output.page import content, figure, figure_rows, league, of_profiles
+from ttastats.output.page import content, document, facts, figure, figure_rows, league, of_profiles
 from ttastats.output.page.figure_rows import FigureRow, Runs
+from ttastats.output.page.second_look import Look
+from ttastats.output.plots.plot import Plot
 from ttastats.report.answer import Report
 
 Found = Iterator[Any]
@@ -128,6 +132,15 @@ def of_summaries() -> Found:
     report = api.runs(answers.before())
     shown = content.limit_rows(report, 5)
     yield [[row.cells[0] for row in shown.tables[0].rows], shown.notes[:1]]
+    (table,) = report.tables
+    for count in (600, 601):
+        many = structs.replace(table, rows=tuple(table.rows)[:1] * count)
+        yield content.limit_rows(replace(report, tables=(many,))).notes[:1]
+    long = answers.before().with_columns(entry=pl.lit("a_system_of_a_very_long_name_" * 3))
+    tables = league.league_tables(
+        leagues(api.summary(long), 0.95), facts.available_choices([("", api.run_table(long))])
+    )
+    yield [[row.name, row.whole] for row in tables[0].rows]
 
 
 def of_profiled() -> Found:
@@ -141,7 +154,8 @@ def of_profiled() -> Found:
     third = profile("third", measured=False).with_columns(
         seconds=0.011, kind=pl.lit("measure"), name=pl.lit("step_seconds"), value=0.011
     )
-    for sides in ([("a", one), ("b", slower)], [("a", several), ("b", third)]):
+    a, single = ("a", one), ("b", third.head(1))
+    for sides in ([a, ("b", slower)], [("a", several), ("b", third)], [a, single]):
         found = of_profiles.profiles_content(sides, [])
         yield [found.title, found.counted, len(found.plots)]
         yield from found.facts
@@ -152,7 +166,35 @@ def of_profiled() -> Found:
     yield str(caught.value)
 
 
-PAGES = (of_figures, of_comparisons, of_summaries, of_profiled)
+def of_sections() -> Found:
+    """Yield the sections of a page of plots of many kinds, with what to look at twice."""
+    a, b = answers.speedruns()[:2]
+    kinds = ("history", "variance", "scaling", "quality-epochs", "tta", "effects", "solved",
+             "quality-time", "targets")  # fmt: skip
+    among = [Plot(kind, kind, "", {}, {}, "speedrun") for kind in kinds]
+    among += [Plot("tta", "tta", "", {}, {}, "bert"), Plot("speedups", "speedups", "", {}, {})]
+    looks = [
+        Look(f"{kind} of {name}", name, kind)
+        for kind in ("quality-epochs", "leaderboard")
+        for name in ("speedrun", "bert", "gnn", None)
+    ]
+    for tables, plots in (((a, b), among), ((a,), among[3:4]), ((a,), [])):
+        report = api.compare(*tables) if len(tables) > 1 else api.summary(*tables)
+        sides = [(f"side {n}", api.run_table(one)) for n, one in enumerate(tables)]
+        shown = content.page_content(sides, report, plots)
+        sections = document._benchmark_sections(shown)
+        for section in sections:
+            numbered = [
+                [[n, plot.kind] for n, plot in some] for some in (section.first, section.more)
+            ]
+            yield [section.name, section.heading, section.benchmark, *numbered]
+            yield from section.verdicts
+        yield from (
+            [look.sentence, place] for look, place in document._linked_looks(looks, sections)
+        )
+
+
+PAGES = (of_figures, of_comparisons, of_summaries, of_profiled, of_sections)
 
 
 @cases("pages", **by_name(*PAGES))

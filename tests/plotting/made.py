@@ -70,12 +70,12 @@ def many_kinds() -> pl.DataFrame:
     )  # fmt: skip
 
 
-def nightly() -> pl.DataFrame:
+def nightly(slower: float = 9.0) -> pl.DataFrame:
     """Return runs of twenty nights, slower from the eleventh on, some of which failed."""
     from datetime import UTC, datetime
 
     outcomes = [
-        (100.0 + night % 3 + 9 * (night > 9), None if night in {4, 15} else 4 + night % 2)
+        (100.0 + night % 3 + slower * (night > 9), None if night in {4, 15} else 4 + night % 2)
         for night in range(20)
     ]
     night = pl.lit(datetime(2026, 3, 1, tzinfo=UTC)) + pl.duration(days="seed")
@@ -102,6 +102,66 @@ def swept() -> pl.DataFrame:
         rows([(seconds * epochs + n, epochs + n % 2) for n in range(4)], entry=f"lab/{size}-{lr}",
              extra={"settings": {"values": {"batch_size": size, "lr": lr, "seed": 1}}})
         for size, seconds in ((32, 20.0), (64, 12.0)) for lr, epochs in ((0.1, 5), (0.3, 7))
+    )  # fmt: skip
+
+
+def sizes() -> pl.DataFrame:
+    """Return curves over accelerators: eight on one benchmark, and one on another in two rounds."""
+    of = [("resnet", "v4.0", f"lab_{n}", (8, 16, 16 * (n % 3 + 2))) for n in range(8)]
+    of += [("bert", round_, "lab", (8, 32)) for round_ in ("v4.0", "v4.1")]
+    return pl.concat(
+        rows([(4000.0 / size ** (0.9 - 0.02 * n) + 3 * run + place,
+               None if (n, place, run) == (3, 2, 1) else 5 + (run + place) % 3)
+              for run in range(3)],
+             entry=f"{lab}/{round_}-{place}-{size}", benchmark=benchmark, round=round_,
+             submitter=lab, accelerators=size, hardware="h100")
+        for n, (benchmark, round_, lab, several) in enumerate(of)
+        for place, size in enumerate(several)
+    )  # fmt: skip
+
+
+def league() -> pl.DataFrame:
+    """Return 43 entries of a run each, of which some are alike, failed, undated or unpriced."""
+    from datetime import UTC, datetime
+
+    return pl.concat(
+        rows([(500.0 - 8 * (n - n % 9 // 8), 5 + n % 3 if n % 11 else None)], entry=f"entry_{n}",
+             suite="dawnbench", round=None, benchmark="cifar10",
+             cost_per_hour=None if n % 7 == 3 else 1.0 + n % 5,
+             started_at=datetime(2018, 1 + n // 4, 1, tzinfo=UTC) if n % 5 else None)
+        for n in range(43)
+    )  # fmt: skip
+
+
+def crowd() -> pl.DataFrame:
+    """Return 640 runs of seven entries, two of them with more runs than a line has steps."""
+    return pl.concat(
+        rows([(20.0 + 30 * n + (37 * run) % 89 + run / 512, 4 + run % 3 if run % 40 else None)
+              for run in range(count)], entry=f"lab/{n}")
+        for n, count in enumerate((230, 260, 100, 30, 17, 2, 1))
+    )  # fmt: skip
+
+
+def losses() -> pl.DataFrame:
+    """Return runs of losses: some below zero, one that exploded, and of an unknown direction."""
+    falling = [rows(SLOW, entry="lab/slow"), rows(FAST, entry="lab/fast")]
+    loss = pl.concat(falling).with_columns(
+        metric=pl.lit("val_loss"), value=0.7 - pl.col("value"), higher_is_better=False,
+        target_value=-0.04, epoch=pl.col("epoch") + 0.0001 * pl.col("seed"),
+    )  # fmt: skip
+    last = (pl.col("entry") == "lab/slow") & (pl.col("seed") == 4) & (pl.col("eval_index") > 5)
+    exploded = pl.when(last).then(1.7e308).otherwise("value")
+    odd = loss.with_columns(metric=pl.lit("train_lr"), higher_is_better=None, target_value=None)
+    return pl.concat([loss.with_columns(value=exploded), odd.with_columns(pl.col("value") ** 2)])
+
+
+def systems() -> pl.DataFrame:
+    """Return eight systems of one size, of which some did not run or reach every benchmark."""
+    return pl.concat(
+        rows([(100.0 * (1 + n * place % 7 / 2) + run, 5 if (n + run) % 4 else None)
+              for run in range(2)], entry=f"lab/s{n}", benchmark=benchmark, accelerators=size)
+        for place, benchmark in enumerate(("resnet", "bert", "dlrm", "gnn"))
+        for n, size in enumerate((*[8] * 8, 16, 16)) if (n + place) % 6
     )  # fmt: skip
 
 

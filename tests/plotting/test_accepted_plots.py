@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import polars as pl
+import polars.selectors as cs
 
 from tests import test_accepted_answers as answers
 from tests.accepted import Case, cases
@@ -62,7 +63,28 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_many_runs": lambda: api.plot(
         quality.TIME, made.rows([(50.0 + n % 90, 5 + n % 4) for n in range(601)])
     ),
+    "of_sizes": lambda: api.plot("scaling", made.sizes()),
+    "of_a_league": lambda: (
+        *api.plot("leaderboard", made.league()),
+        *api.plot("record", made.league()),
+        *api.plot("tta", made.league()),
+    ),
+    "of_a_crowd": lambda: tuple(
+        plot for kind in ("tta", "solved", quality.EPOCHS) for plot in api.plot(kind, made.crowd())
+    ),
+    "of_losses": lambda: (
+        *api.plot(quality.TIME, made.losses()),
+        *api.plot(quality.EPOCHS, made.losses(), metric="train_lr"),
+    ),
+    "of_systems": lambda: api.plot("profile", made.systems()),
+    "of_keys": lambda: (
+        *api.plot("tta", made.many_kinds(), by=["system"]),
+        *api.plot("solved", made.many_kinds(), by=["accelerators"]),
+        *api.plot("variance", made.many_kinds(), by=["system", "accelerators"]),
+    ),
+    "of_odd": lambda: api.plot("tta", answers.odd()),
     "of_nights": lambda: api.plot("history", made.nightly()),
+    "of_a_change": lambda: api.plot("history", made.nightly(slower=200.0))[:1],
     "of_settings": lambda: api.plot("effects", made.swept()),
     "of_profiles": lambda: of_profiles("made"),
     "of_two_profiles": lambda: of_profiles("one", "two"),
@@ -76,14 +98,19 @@ def of_profiles(*names: str) -> tuple[Plot, ...]:
 
 
 def told(plot: Plot) -> Iterator[object]:
-    """Yield what makes a plot; of long tables some rows."""
+    """Yield what makes a plot; of long tables some rows, and what all come to in their order."""
     yield [plot.kind, plot.benchmark, plot.title]
     yield plot.caption
     for name in plot.data:
         rows = plot.rows(name)
         yield [name, len(rows), list(rows[0]) if rows else []]
-        for row in rows[:: max(1, len(rows) // 6)]:
+        step = max(1, len(rows) // 6)
+        changes = [row for row in rows if row.get("what") == "change"]
+        for row in rows[: len(rows) - 1 : step] + rows[-1:] + changes:
             yield [plain(value) for value in row.values()]
+        if step > 1:
+            numbers = (cs.numeric() | cs.boolean()).cast(pl.Float64).fill_null(0.0)
+            yield plot.data[name].select(numbers * pl.int_range(1, 1 + pl.len())).sum().row(0)
     layers = plot.chart.get("layer", ())
     yield {**plot.chart, "layer": len(layers)}
     yield from layers
