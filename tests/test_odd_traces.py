@@ -8,7 +8,6 @@ few. Each is a line with a digest of all that was read.
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +20,7 @@ from tests import accepted
 from tests.accepted import Case, cases
 from tests.conftest import plain
 from tests.made_traces import BACKWARD, HEAD, Event, collective, event, kernel, operator
-from tests.random_cases import at_random
+from tests.random_cases import Draw, at_random
 from tests.test_random_traces import events, told
 from ttastats.base.streams import UnreadableError
 from ttastats.traces import (
@@ -77,7 +76,7 @@ def before_kineto(found: list[Event]) -> list[Event]:
 YEARS = (list, list, list, of_2021, of_2021, of_2022, before_kineto)
 
 
-def more(draw: random.Random) -> Iterator[Event]:
+def more(draw: Draw) -> Iterator[Event]:
     """Yield notes, copies, collectives, memory and counted instructions as odd as they come."""
     for words in draw.sample(["ProfilerStep#x", "7", "ProfilerStep", "Optimizer.zero", "DataLoader",
                               "enumerate(DataLoader)"], 2):  # fmt: skip
@@ -89,14 +88,14 @@ def more(draw: random.Random) -> Iterator[Event]:
     for number in range(draw.randrange(3)):
         one = collective(draw.choice([20, 140]) + 9 * number, 8, 900 + number)
         for name in ("In msg nelems", "Out msg nelems", "dtype"):
-            if draw.random() < 0.4:
+            if draw.chance(0.4):
                 one["args"][name] = draw.choice([0, 1, 50, "2000", "Half", "Byte", "Odd"])
         yield one
     for number in range(draw.choice([0, 0, 3])):
         names = ("Device Type", "Device Id", "Total Allocated", "Total Allocated Bytes")
         args = dict(zip(names, draw.choices([0, 1, "2", 5000, -1, "0x10", "x"], k=4), strict=True))
-        kept = {name: one for name, one in args.items() if draw.random() < 0.8}
-        yield event("cpu_instant_event", "[memory]", 5.0 + number, 0, **kept) | {"ph": "i"}
+        some = draw.some(args, 0.8)
+        yield event("cpu_instant_event", "[memory]", 5.0 + number, 0, **some) | {"ph": "i"}
     for number in range(draw.choice([0, 0, 0, 2])):
         kinds = draw.sample(["dadd", "dmul", "dfma", "fadd", "fmul", "ffma", "hadd", "hmul",
                              "hfma"], draw.randrange(4))  # fmt: skip
@@ -106,48 +105,48 @@ def more(draw: random.Random) -> Iterator[Event]:
                     **args)  # fmt: skip
 
 
-def spoiled(draw: random.Random, one: Event) -> None:
+def spoiled(draw: Draw, one: Event) -> None:
     """Spoil an event: most are left as they are."""
-    if draw.random() < 0.04:
+    if draw.chance(0.04):
         one[draw.choice(["dur", "ts", "tid"])] = draw.choice([0, -5, "12", 0.25])
-    if draw.random() < 0.02:
+    if draw.chance(0.02):
         one.pop(draw.choice(["dur", "ts", "tid", "cat"]), None)
         one.setdefault("cat", "")
-    if one["args"] and draw.random() < 0.08:
+    if one["args"] and draw.chance(0.08):
         one["args"][draw.choice(list(one["args"]))] = draw.choice(ODD)
     for name in ("Input Dims", "Input type", "Concrete Inputs"):
-        if isinstance(was := one["args"].get(name), list) and draw.random() < 0.05:
+        if isinstance(was := one["args"].get(name), list) and draw.chance(0.05):
             one["args"][name] = draw.choice([[*ODD], was[::-1], [ODD, [2**61]]])
 
 
-def disturbed(draw: random.Random, found: list[Event]) -> list[Event]:
+def disturbed(draw: Draw, found: list[Event]) -> list[Event]:
     """Return events of which some are of other threads, late, spoiled, or not there at all."""
-    other = {one["args"].get("External id") for one in found if draw.random() < 0.2}
+    other = {one["args"].get("External id") for one in found if draw.chance(0.2)}
     for one in found:
         if one["cat"] != "kernel" and one["args"].get("External id") in other:
             one["tid"] = draw.choice([BACKWARD, "thread 9"])
-        if one["cat"] == "kernel" and draw.random() < 0.2:
+        if one["cat"] == "kernel" and draw.chance(0.2):
             one["ts"] += draw.choice([60, 150, -20])
         spoiled(draw, one)
-    if draw.random() < 0.1:  # no step has any work
+    if draw.chance(0.1):  # no step has any work
         found = [one for one in found if one["cat"] != "user_annotation"]
         found += [event("user_annotation", f"ProfilerStep#{n}", 9e6 + n, 1) for n in range(3)]
-    if draw.random() < 0.1:
+    if draw.chance(0.1):
         found = [one for one in found if one["cat"] != "cpu_op"]
     counted = [one for one in found if one["cat"] == "cuda_profiler_range"]
-    if counted and draw.random() < 0.3:
+    if counted and draw.chance(0.3):
         return counted
-    if draw.random() < 0.3:  # notes of the host alone
+    if draw.chance(0.3):  # notes of the host alone
         found = [one for one in found if one["cat"] in {"cpu_op", "user_annotation"}]
         found.append(operator("c10d::allreduce_", 30, 40, 999))
     return found
 
 
-def head(draw: random.Random) -> dict[str, Any]:
+def head(draw: Draw) -> dict[str, Any]:
     """Return what stands before the events; any of it may be odd."""
     device = {"id": draw.choice([0, 1, 2, None]), "name": draw.choice(["Example GPU", 3]),
               "totalGlobalMem": draw.choice([1000, 2.5, "x"])}  # fmt: skip
-    known = {name: one for name, one in device.items() if draw.random() < 0.9}
+    known = draw.some(device, 0.9)
     odd = draw.choice([-1, 0, 1, "2", None, 4])
     return {
         "deviceProperties": draw.choice([HEAD["deviceProperties"], [known, "x", known], {}, 5]),
@@ -155,7 +154,7 @@ def head(draw: random.Random) -> dict[str, Any]:
     }
 
 
-def written(draw: random.Random, found: list[Event]) -> bytes:
+def written(draw: Draw, found: list[Event]) -> bytes:
     """Return a trace, compact or not, whose bytes may be damaged anywhere."""
     indent, between = draw.choice([(None, (",", ":")), (2, (",", ": ")), (None, (" , ", ": "))])
     before = head(draw) | draw.choice([{}, {}, {"told": "x" * 2000}])
@@ -165,13 +164,13 @@ def written(draw: random.Random, found: list[Event]) -> bytes:
     changed = bytearray(data.encode())
     for _ in range(draw.choice([0, 0, 0, 1, 3])):
         changed[draw.randrange(len(changed))] = draw.choice(b'"}]{,:\xffx')
-    if draw.random() < 0.1:  # within the first key of its last event
+    if draw.chance(0.1):  # within the first key of its last event
         return bytes(changed[: changed.rfind(b'"ph"') + 3])
     kept = draw.choice([1, 1, 1, 1, 1, 0.99, 0.6])
     return bytes(changed[: int(kept * len(changed))])
 
 
-def streamed(draw: random.Random, data: bytes) -> Iterator[bytes]:
+def streamed(draw: Draw, data: bytes) -> Iterator[bytes]:
     """Yield bytes in parts of any size, which may end with an error."""
     size, fails = draw.choice([9_999_999, 97, 4000]), draw.choice([0.0, 0.5, 0.5, *[1.0] * 27])
     for begin in range(0, len(data), size):
@@ -180,7 +179,7 @@ def streamed(draw: random.Random, data: bytes) -> Iterator[bytes]:
         yield data[begin : begin + size]
 
 
-def read(draw: random.Random) -> str:
+def read(draw: Draw) -> str:
     found = [*events(draw), *more(draw)]
     found = draw.choice(YEARS)(disturbed(draw, found))
     try:
@@ -204,7 +203,7 @@ def odd(number: int) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         for module, name, few in FEW if seed % 3 else ():
             patch.setattr(module, name, few)
-        yield f"{seed} {read(random.Random(f'odd trace {part} {seed}'))}"
+        yield f"{seed} {read(Draw(f'odd trace {part} {seed}'))}"
 
 
 # ------------------------------------------------------------------------------- the arrays below
@@ -217,7 +216,7 @@ def listed(value: Any) -> Any:
     return [listed(one) for one in value] if isinstance(value, list | tuple) else plain(value)
 
 
-def of_numbers(draw: random.Random) -> Iterator[Any]:
+def of_numbers(draw: Draw) -> Iterator[Any]:
     """Yield what a column holds of any number, and what a name or a size says."""
     whole = [one for one in ODD if not isinstance(one, float)]
     values = draw.choices([*whole, 2**31 - 1, -(2**31), 2**63 - 1, 2**63, 2**15], k=5)
@@ -239,7 +238,7 @@ def of_numbers(draw: random.Random) -> Iterator[Any]:
     ]
 
 
-def of_calls(draw: random.Random) -> Iterator[Any]:
+def of_calls(draw: Draw) -> Iterator[Any]:
     """Yield what calls come to whose inputs are told in part, or cannot be."""
     known = ["aten::mm", "aten::add_", "aten::view", "aten::cudnn_convolution"]
     shapes = [[4, 16], [16, 8], [], [1], [2, 3, 9, 9], [10**9, 10**9], [10**9, 10**10], [-1], "x"]

@@ -7,7 +7,6 @@ time or steps, or be of another machine, seed or length.
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +19,7 @@ from msgspec.structs import replace
 
 from tests.accepted import Case, cases, parts
 from tests.made_curves import evaluation, of
+from tests.random_cases import Draw
 from tests.test_accepted_answers import lines
 from ttastats import api
 from ttastats.base.errors import TtastatsError
@@ -75,20 +75,20 @@ def ended(metric: str, ends: Sequence[float | None], length: int, seconds: float
     return of(*evaluations, **(facts | more))
 
 
-def side(draw: random.Random, contest: str, metric: str, middle: float, spread: float,
+def side(draw: Draw, contest: str, metric: str, middle: float, spread: float,
          letter: str) -> pl.DataFrame:  # fmt: skip
     """Return the runs of a side: most are alike, and few of them lack or repeat something."""
     pace = draw.choice([0.2, 0.21]) if letter == "A" else draw.choice([0.19, 0.2, 0.199])
     length = 300 if letter == "A" else draw.choice([280, 300])
     better = (1 if metric in {"core", "accuracy"} else -1) * draw.choice([-1, 0.5, 1, 1.5, 8])
-    machine, seeded, timed = draw.random() < 0.7, draw.random() < 0.5, draw.random() < 0.9
-    odd = draw.random() < 0.5
+    machine, seeded, timed = draw.chance(0.7), draw.chance(0.5), draw.chance(0.9)
+    odd = draw.chance(0.5)
     found = []
     for number in range(draw.choice([1, 2, 4, 5, 9])):
         end: float | None = middle + spread * (better + draw.uniform(-1, 1))
-        long = draw.choice([length, 310]) if odd and draw.random() < 0.2 else length
+        long = draw.choice([length, 310]) if odd and draw.chance(0.2) else length
         seconds = pace * long + draw.uniform(0, 1) if timed else None
-        if odd and draw.random() < 0.1:
+        if odd and draw.chance(0.1):
             end = None
         before = [middle - 30 * better * spread, (end or middle) - draw.choice([0, 2]) * spread]
         hardware = draw.choice(["H100"] * 9 + ["A100" if odd else "H100"])
@@ -102,17 +102,17 @@ def side(draw: random.Random, contest: str, metric: str, middle: float, spread: 
             "run_status": draw.choice(["success"] * 9 + ["exception"]) if odd else "success",
             "extra": {"study": number // 2} if contest == "algoperf" else {},
         }  # fmt: skip
-        long = 0 if odd and draw.random() < 0.05 else long
+        long = 0 if odd and draw.chance(0.05) else long
         one = ended(metric, [*before, end], long, seconds, **facts)
-        found += [(number + 100 * (letter == "B"), one)] * (2 if odd and draw.random() < 0.1 else 1)
+        found += [(number + 100 * (letter == "B"), one)] * (2 if odd and draw.chance(0.1) else 1)
     return frame(found)
 
 
 def of_records(seed: int) -> Iterator[str]:
-    draw = random.Random(f"record {seed}")
+    draw = Draw(f"record {seed}")
     metric, middle, spread, rules, asked = draw.choice(CONTESTS)
     sides = [side(draw, rules, metric, middle, spread, letter) for letter in "AB"]
-    if draw.random() < 0.3:
+    if draw.chance(0.3):
         counted = 60.0 if rules != "nanogpt-track-3" else 300.0
         against = middle if rules == "parameter-golf" else counted
         asked = {**draw.choice([{}, {"against": against}, {"against": against}]), **asked}
@@ -122,7 +122,7 @@ def of_records(seed: int) -> Iterator[str]:
 
 
 def of_studies(seed: int) -> Iterator[str]:
-    draw = random.Random(f"studies {seed}")
+    draw = Draw(f"studies {seed}")
     sides = []
     for letter in "AB":
         runs: list[tuple[int, Run]] = []
@@ -130,7 +130,7 @@ def of_studies(seed: int) -> Iterator[str]:
             for _ in range(draw.choice([2, 2, 3])):
                 last = draw.choice([3.27, 3.27, 3.4])
                 pace = draw.uniform(40, 80) * (1 if letter == "A" else 0.6)
-                extra = {"study": study} if draw.random() < 0.98 else {}
+                extra = {"study": study} if draw.chance(0.98) else {}
                 one = ended("val_loss", [4.0, last], 300, pace, extra=extra)
                 runs.append((len(runs) + 100 * (letter == "B"), one))
         sides.append(frame(runs))
@@ -140,18 +140,18 @@ def of_studies(seed: int) -> Iterator[str]:
 
 
 def of_claims(seed: int) -> Iterator[str]:
-    draw = random.Random(f"claim {seed}")
+    draw = Draw(f"claim {seed}")
     metric, middle, spread, _, _ = draw.choice(CONTESTS)
     table = side(draw, "", metric, middle, spread, "B")
-    if draw.random() < 0.3:
+    if draw.chance(0.3):
         other = side(draw, "", metric, middle, spread, "A").with_columns(system=pl.lit("x"))
         table = pl.concat([table, other])
     sign = ">=" if metric in {"core", "accuracy"} else "<="
     asked: dict[str, Any] = {"quality": f"{metric} {sign} {middle}", "at_end": True}
-    if draw.random() < 0.3:
+    if draw.chance(0.3):
         asked = {draw.choice(["seconds", "steps"]): draw.choice(["<= 57", "300", "<57.4", "290"])}
         asked |= draw.choice([{"at_end": True, "metric": metric}, {}])
-    if draw.random() < 0.3:
+    if draw.chance(0.3):
         asked["sigma"] = spread
     asked["level"] = draw.choice([0.05, 0.01])
     yield f"-- {seed} {json.dumps(asked)}"
@@ -165,7 +165,7 @@ BUDGETS: tuple[dict[str, Any], ...] = (
 
 
 def of_qualities(seed: int) -> Iterator[str]:
-    draw = random.Random(f"qualities {seed}")
+    draw = Draw(f"qualities {seed}")
     sides: list[list[pl.DataFrame]] = [[], []]
     for benchmark in ["lm", "other"][: draw.choice([1, 1, 2])]:
         metric, middle, spread, _, _ = draw.choice(CONTESTS)
@@ -179,10 +179,10 @@ def of_qualities(seed: int) -> Iterator[str]:
         yield from answered(api.summary, both, by=["benchmark", "system"], **asked)
         yield from answered(api.runs, b, **asked)
     asked["options"] = Options(
-        margin=draw.choice([0.01, 0.002, 0.5]), fdr=draw.random() < 0.3,
+        margin=draw.choice([0.01, 0.002, 0.5]), fdr=draw.chance(0.3),
         estimand=draw.choice(["mean", "mean", "geomean"]),
     )  # fmt: skip
-    asked["view"] = View(margin_claims=draw.random() < 0.5)
+    asked["view"] = View(margin_claims=draw.chance(0.5))
     asked["require"] = draw.choice(["", "", "not-worse:0.001"])
     yield f"-- {seed}"
     yield from answered(api.compare, a, b, **asked)
@@ -192,7 +192,7 @@ def of_qualities(seed: int) -> Iterator[str]:
 SIZES = {8: (384, 8), 16: (384, 10), 64: (768, 10)}
 
 
-def records(draw: random.Random, folder: Path, benchmark: str) -> None:
+def records(draw: Draw, folder: Path, benchmark: str) -> None:
     """Write what runs of the reference needed, at one batch size or some."""
     sizes = draw.sample(list(SIZES), draw.choice([1, 2, 3, 3, 3]))
     content = {}
@@ -204,7 +204,7 @@ def records(draw: random.Random, folder: Path, benchmark: str) -> None:
     (folder / f"rcps_{benchmark}.json").write_text(json.dumps(content))
 
 
-def entries(draw: random.Random, benchmark: str, number: int) -> pl.DataFrame:
+def entries(draw: Draw, benchmark: str, number: int) -> pl.DataFrame:
     """Return entries of which some train more, some on another grid, and some in unknown ways."""
     found: list[tuple[int, Run]] = []
     for name in range(number):
@@ -214,7 +214,7 @@ def entries(draw: random.Random, benchmark: str, number: int) -> pl.DataFrame:
         about = round(about * SIZES.get(size or 0, (384, 10))[0] / each)
         published = draw.choice([None, None, 1.0511, 1.02])
         owner = draw.choice(["Lab"] * 9 + [None])
-        shift, told = draw.choice([-2, -1, 0, 0, 1, 2]), draw.random() < 0.95
+        shift, told = draw.choice([-2, -1, 0, 0, 1, 2]), draw.chance(0.95)
         for _ in range(draw.choice([1, 3, 10, 10, 10])):
             needed = each * max(1, about + shift + draw.choice([-1, 0, 0, 1]))
             facts: dict[str, Any] = {
@@ -235,13 +235,13 @@ def entries(draw: random.Random, benchmark: str, number: int) -> pl.DataFrame:
 
 def of_entries(seed: int) -> Iterator[str]:
     """Yield how random entries are held against random references."""
-    draw = random.Random(f"entries {seed}")
+    draw = Draw(f"entries {seed}")
     benchmark = draw.choice(["llama2_70b_lora", "llama2_70b_lora", "llama31_405b"])
     with TemporaryDirectory() as folder:
         place = Path(folder, "records")
         records(draw, place, benchmark)
         asked = {
-            "draws": 200, "confidence": draw.choice([0.95, 0.9]), "bypass": draw.random() < 0.4,
+            "draws": 200, "confidence": draw.choice([0.95, 0.9]), "bypass": draw.chance(0.4),
             "ruleset": draw.choice(["", "", "6.0.0"]), "records": place, "verbose": seed == 4,
         }  # fmt: skip
         runs = entries(draw, benchmark, 13 if seed in {2, 4} else 5)

@@ -7,7 +7,6 @@ answer was before is seen by asking the same question of the code before.
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ import xxhash
 
 from tests import test_accepted_answers as made
 from tests.accepted import Case, cases, parts
+from tests.random_cases import Draw
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
@@ -51,35 +51,35 @@ BUDGETS: tuple[Asked, ...] = (
 )  # fmt: skip
 
 
-def asked(draw: random.Random, *more: str) -> Asked:
+def asked(draw: Draw, *more: str) -> Asked:
     """Return some keywords that all questions share, and some of those that few have."""
     found: Asked = {}
-    if draw.random() < 0.5:
+    if draw.chance(0.5):
         found["by"] = draw.sample(KEYS, draw.randrange(1, 4))
-    if draw.random() < 0.2:
+    if draw.chance(0.2):
         found["where"] = [draw.choice(WHERE)]
-    if draw.random() < 0.3:
+    if draw.chance(0.3):
         found["unit"] = draw.choice(UNITS)
         if found["unit"] == "cost":
             found["price"] = draw.choice([12.0, "cost_per_hour"])
-    if "target" in more and draw.random() < 0.4:
+    if "target" in more and draw.chance(0.4):
         found["target"] = [draw.choice(TARGETS)]
-    if "budget" in more and draw.random() < 0.4:
+    if "budget" in more and draw.chance(0.4):
         found |= draw.choice(BUDGETS)
         found.pop("unit", None)
         found["metric"] = draw.choice(["top1_accuracy", "masked_lm_accuracy", "loss"])
     return found
 
 
-def options(draw: random.Random) -> Asked:
+def options(draw: Draw) -> Asked:
     return {
         "options": Options(
             estimand=draw.choice(["mean", "geomean"]), margin=draw.choice([0.01, 0.3]),
-            confidence=draw.choice([0.9, 0.95]), fdr=draw.random() < 0.3, ddof=draw.choice([0, 1]),
-            epochs_fixed=draw.random() < 0.3, same_convergence=draw.random() < 0.2,
+            confidence=draw.choice([0.9, 0.95]), fdr=draw.chance(0.3), ddof=draw.choice([0, 1]),
+            epochs_fixed=draw.chance(0.3), same_convergence=draw.chance(0.2),
         ),
-        "view": View(*(draw.random() < 0.5 for _ in range(4))),
-        "pool": draw.random() < 0.3,
+        "view": View(*(draw.chance(0.5) for _ in range(4))),
+        "pool": draw.chance(0.3),
         "fail_on": draw.choice(["", "slower:3%"]), "require": draw.choice(["", "not-slower:9%"]),
     }  # fmt: skip
 
@@ -89,8 +89,8 @@ CLAIMS: tuple[Asked, ...] = (
     {"seconds": "<= 90", "level": 0.01}, {"quality": "top1_accuracy >= 0.6", "at": "epoch=3"},
     {"seconds": "<= 90", "quality": "top1_accuracy >= 0.7", "sigma": 0.01},
 )  # fmt: skip
-COMMANDS: dict[str, Callable[[random.Random], Asked]] = {
-    "summary": lambda draw: asked(draw, "target") | {"dots": draw.random() < 0.5},
+COMMANDS: dict[str, Callable[[Draw], Asked]] = {
+    "summary": lambda draw: asked(draw, "target") | {"dots": draw.chance(0.5)},
     "variance": lambda draw: asked(draw, "target") | {"ddof": draw.choice([0, 1])},
     "history": lambda draw: asked(draw, "target") | {"order": draw.choice(["date", "seed"])},
     "power": lambda draw: asked(draw, "target") | {"n": draw.choice([None, 3])},
@@ -104,15 +104,15 @@ COMMANDS: dict[str, Callable[[random.Random], Asked]] = {
 }
 
 
-def question(draw: random.Random) -> tuple[str, Asked, Callable[[], Report]]:
+def question(draw: Draw) -> tuple[str, Asked, Callable[[], Report]]:
     """Return the name of a command, its keywords, and the call."""
     name = draw.choice([*COMMANDS, *["compare"] * 3])
     keywords = COMMANDS[name](draw)
-    sided = name == "compare" or (name == "targets" and draw.random() < 0.5)
+    sided = name == "compare" or (name == "targets" and draw.chance(0.5))
     number = draw.randrange(len(SIDES if sided else TABLES))
     if {"at", "at_end"} & keywords.keys():
         keywords |= {"fail_on": "", "require": ""} if sided else {}
-    if sided == (number == 0) and draw.random() < 0.9:  # no run logs what these are about
+    if sided == (number == 0) and draw.chance(0.9):  # no run logs what these are about
         keywords = {key: one for key, one in keywords.items() if key not in {"target", "metric"}}
 
     def call() -> Report:
@@ -127,7 +127,7 @@ def question(draw: random.Random) -> tuple[str, Asked, Callable[[], Report]]:
 
 
 def answer(seed: int) -> Iterator[str]:
-    name, keywords, call = question(random.Random(f"question {seed}"))
+    name, keywords, call = question(Draw(f"question {seed}"))
     try:
         report = call()
         whole = "\n".join(made.lines(report))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 from tests.accepted import Case, cases, parts
 from tests.conftest import plain
 from tests.made_traces import Event, collective, event, kernel, launch, operator, step, trace
+from tests.random_cases import Draw
 from tests.test_accepted_answers import lines, several
 from tests.test_accepted_answers import table as runs_of
 from ttastats.answers.compare import compare
@@ -58,12 +58,12 @@ WORK: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
-def work_of(draw: random.Random, start: float, number: int) -> Iterator[Event]:
+def work_of(draw: Draw, start: float, number: int) -> Iterator[Event]:
     """Yield an operator, perhaps with one that it calls, and what it launches."""
     name, told, kernels = draw.choice(WORK)
     length = draw.choice([4, 8, 10])
     yield operator(name, start, length, number, **told)
-    if draw.random() < 0.4:
+    if draw.chance(0.4):
         inner, told, _ = draw.choice(WORK)
         within = draw.choice([1, 2, length - 1])
         yield operator(inner, start + 1, within, number + 50, **told)
@@ -75,85 +75,85 @@ def work_of(draw: random.Random, start: float, number: int) -> Iterator[Event]:
     for place, kind in enumerate(kernels):
         begin = start + draw.choice([2, 5, 30])
         own = number + 1000 * place
-        if draw.random() < 0.9:
+        if draw.chance(0.9):
             yield launch(start + 1 + place, own)
-        more = {} if draw.random() < 0.8 else {"device": 1, "stream": "0x9"}
+        more = {} if draw.chance(0.8) else {"device": 1, "stream": "0x9"}
         yield kernel(kind, begin, draw.choice([5, 12, 20]), number, correlation=own + 100_000,
                      **more)  # fmt: skip
 
 
-def step_of(draw: random.Random, zero: float, first: int, *, on_device: bool) -> Iterator[Event]:
+def step_of(draw: Draw, zero: float, first: int, *, on_device: bool) -> Iterator[Event]:
     """Yield what happens in a step of 100 microseconds."""
     for place in range(draw.randrange(2, 5)):
         for one in work_of(draw, zero + 2 + 12 * place, first + place):
             if on_device or one["cat"] == "cpu_op":
                 yield one
-    if on_device and draw.random() < 0.6:
+    if on_device and draw.chance(0.6):
         yield operator("c10d::allreduce_", zero + 50, 5, first + 20)
         yield launch(zero + 51, first + 20)
         yield collective(zero + draw.choice([40, 70]), 20, first + 20)
-    if on_device and draw.random() < 0.5:
+    if on_device and draw.chance(0.5):
         copy = kernel("Memcpy HtoD (Pageable -> Device)", zero + draw.choice([55, 80]), 6, -1,
                       bytes=4096, correlation=first + 7, device=draw.choice([0, 0, 1]))  # fmt: skip
         yield copy | {"cat": draw.choice(["gpu_memcpy", "Memcpy", "gpu_memset"])}
-    if draw.random() < 0.4:
+    if draw.chance(0.4):
         yield event("cuda_runtime", "cudaDeviceSynchronize", zero + 60, 30)
-    if draw.random() < 0.5:
+    if draw.chance(0.5):
         words = draw.choice(["enumerate(DataLoader)#_Iter.__next__", "DataLoader", "my note"])
         yield event("user_annotation", words, zero + draw.choice([0, 85]), 12)
-    if draw.random() < 0.5:
+    if draw.chance(0.5):
         yield event("user_annotation", "Optimizer.step#SGD.step", zero + 70, 20)
         yield operator("aten::add_", zero + 72, 6, first + 30)
         if on_device:
             yield kernel("multi_tensor_apply_kernel", zero + 74, 9, first + 30)
 
 
-def events(draw: random.Random) -> list[Event]:
+def events(draw: Draw) -> list[Event]:
     """Return the events of some steps, the first of which may be long; a host may run ahead."""
-    on_device, ahead = draw.random() < 0.7, draw.choice([0, 0, 0, 150])
+    on_device, ahead = draw.chance(0.7), draw.choice([0, 0, 0, 150])
     found: list[Event] = []
     zero = draw.choice([0.0, 1e6])
     count = draw.choice([1, 3, 4, 5])
     for number in range(count):
         length = draw.choice([160.0, 140.0]) if number == 0 else 100.0
-        if draw.random() < 0.95:
+        if draw.chance(0.95):
             found.append(step(number + 3, zero, length))
         for one in step_of(draw, zero, 100 * number + 1, on_device=on_device):
             late = ahead if one["cat"] == "kernel" else 0
             found.append(one | {"ts": one["ts"] + late})
         zero += length
-    if draw.random() < 0.3:
+    if draw.chance(0.3):
         found = [one for one in found if not one["name"].startswith("ProfilerStep")]
-    if draw.random() < 0.3:
+    if draw.chance(0.3):
         some = {"Device Type": draw.choice([0, 1]), "Device Id": 2, "Total Allocated": 5000}
         moment = event("cpu_instant_event", "[memory]", 5.0, 0, **some)
         found += [{key: one for key, one in moment.items() if key != "dur"} | {"ph": "i"}]
-    if draw.random() < 0.2:
+    if draw.chance(0.2):
         more = {f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum": number
                 for name, number in (("fadd", 5), ("ffma", 100))}  # fmt: skip
         found.append(event("cuda_profiler_range", "sgemm", 0.0, 99.0, **draw.choice([more, {}])))
     return disturbed(draw, found)
 
 
-def disturbed(draw: random.Random, found: list[Event]) -> list[Event]:
+def disturbed(draw: Draw, found: list[Event]) -> list[Event]:
     """Leave out some of what events tell; a recorder sorts them as it likes."""
     for one in found:
         for words, chance in (("External id", 0.03), ("correlation", 0.03), ("Input Dims", 0.03)):
-            if draw.random() < chance:
+            if draw.chance(chance):
                 one["args"].pop(words, None)
-    if draw.random() < 0.3:
+    if draw.chance(0.3):
         draw.shuffle(found)
     return found
 
 
-def read(draw: random.Random) -> kineto.ReadTrace:
+def read(draw: Draw) -> kineto.ReadTrace:
     rank = draw.choice([None, None, 0, 3])
     found = events(draw)
-    data = json.dumps(found).encode() if draw.random() < 0.1 else trace(found, rank)
+    data = json.dumps(found).encode() if draw.chance(0.1) else trace(found, rank)
     data = draw.choice([b"", b"", b"", b"\xef\xbb\xbf"]) + data
-    if draw.random() < 0.2:
+    if draw.chance(0.2):
         data = data.replace(b'"dur": 20', b'"dur": inf', 1)
-    if draw.random() < 0.2:
+    if draw.chance(0.2):
         data = data[: draw.randrange(len(data) // 2, len(data))]
     return kineto.read_trace([data])
 
@@ -174,13 +174,13 @@ SAME = ("device", "unit")
 
 
 def of_rows(seed: int) -> Iterator[str]:
-    return (f"{seed} {json.dumps(one)}" for one in told(read(random.Random(f"trace {seed}"))))
+    return (f"{seed} {json.dumps(one)}" for one in told(read(Draw(f"trace {seed}"))))
 
 
 # ------------------------------------------------------------------------------------ their answers
 
 
-def measured(draw: random.Random) -> Iterator[Mapping[str, Any]]:
+def measured(draw: Draw) -> Iterator[Mapping[str, Any]]:
     """Yield what a profiler may have measured beside a trace."""
     said = "by CPU time of the thread"
     every = [
@@ -206,27 +206,27 @@ def measured(draw: random.Random) -> Iterator[Mapping[str, Any]]:
         measure_row("workers_under_way_seconds", 0.01, of="2"),
         measure_row("workers_exposed_seconds", 0.0, of="2"),
     ]  # fmt: skip
-    yield from (one for one in every if draw.random() < 0.6)
+    yield from (one for one in every if draw.chance(0.6))
     whole = draw.choice(["all layers", "everything"])
-    if draw.random() < 0.5:
+    if draw.chance(0.5):
         for kind, seconds in ((whole, 0.011), ("all but batch norm", 0.008)):
             yield measure_row("ablated_step_seconds", seconds, of=kind)
             yield measure_row("ablated_step_flops", 4e8, of=kind)
 
 
-def profiled(draw: random.Random, name: str) -> pl.DataFrame:
+def profiled(draw: Draw, name: str) -> pl.DataFrame:
     """Return a profile of one rank or some, with what was measured beside."""
     count = draw.choice([0, 0, 2, 3])
-    none = [None] if draw.random() < 0.9 else []
+    none = [None] if draw.chance(0.9) else []
     numbers = pl.Series("rank", range(count) if count else none, dtype=pl.Int64)
     ranks = [read(draw).rows.with_columns(rank=pl.lit(number, pl.Int64)) for number in numbers]
-    more = table.frame_of(list(measured(draw)) if draw.random() < 0.6 else [])
+    more = table.frame_of(list(measured(draw)) if draw.chance(0.6) else [])
     rows = pl.concat([table.concatenated(ranks), table.concatenated([more])])
     return rows.with_columns(profile=pl.lit(name), profile_id=pl.lit(name))
 
 
 def of_profiles(seed: int) -> Iterator[str]:
-    draw = random.Random(f"profile {seed}")
+    draw = Draw(f"profile {seed}")
     a, b = (
         pl.concat([profiled(draw, f"{side} {n}") for n in range(draw.choice([1, 1, 2, 3]))])
         for side in "ab"
@@ -235,7 +235,7 @@ def of_profiles(seed: int) -> Iterator[str]:
     yield from lines(profile_change.report(a, b, ("a", "b"), confidence=0.9))
 
 
-def pace(draw: random.Random, side: str) -> pl.DataFrame:
+def pace(draw: Draw, side: str) -> pl.DataFrame:
     """Return runs that tell any of epochs, samples and steps, of the profiled work or of other."""
     told = draw.choice([True, True, None, False])
     facts: dict[str, Any] = {
@@ -246,7 +246,7 @@ def pace(draw: random.Random, side: str) -> pl.DataFrame:
     }  # fmt: skip
     seconds = 20.0 if side == "A" else draw.choice([14.0, 20.0, 26.0])
     some = several(draw.randrange(99), seconds, (5, 6, 5, 6), noise=0.01, told=told, **facts)
-    if draw.random() < 0.3:
+    if draw.chance(0.3):
         some = [
             replace(one, evaluations=tuple(
                 replace(each, samples=None, step=10 * each.index + 10) for each in one.evaluations))
@@ -260,7 +260,7 @@ OF_FACTORS = ("_factor", "_factor_low", "_factor_high", "_share", "_seconds")
 
 def explained(seed: int) -> Iterator[str]:
     """Yield how random profiles explain random runs."""
-    draw = random.Random(f"explained {seed}")
+    draw = Draw(f"explained {seed}")
     profiles = [
         pl.concat([profiled(draw, f"{side} {n}") for n in range(draw.choice([1, 2, 2]))])
         .with_columns(
