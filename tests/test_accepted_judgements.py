@@ -267,7 +267,10 @@ def of_qualities() -> Found:
         "lost": ([a, lost], {"gate": ("worse:0.1", "")}),
         "lost before": ([lost, a], {"gate": ("", "not-worse:0.3"), **margin}),
         "lost before, by more": ([lost, a], {"gate": ("worse:0", "not-worse:0.05")}),
-        "near, pooled": ([ending(a, A, entry=["x", "x", "y", "y", "y"]), near], wide),
+        "near, pooled": (
+            [ending(a, A, entry=["x", "x", "y", "y", "y"]), near],
+            {**margin, "options": Options(margin=0.02)},
+        ),
         "near, lost": ([a, ending(lost, [*A[:4], None])], margin),  # type: ignore[list-item]
         "all lost": ([a, lost[4:]], {"gate": ("worse:0.1", "")}),
         "shorter": ([a, shorter], {}),
