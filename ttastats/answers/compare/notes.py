@@ -172,7 +172,7 @@ def _failed_runs(some: Sequence[Times], shown: Sequence[Times], _: Options) -> F
     number, what = ("speedup", "times") if axis.is_time else ("number shown", axis.noun)
     each = []
     for s in some:
-        a, b = (units.amount(s.get(f"ert_{side}_seconds") or 0.0, axis.unit) for side in "ab")
+        a, b = (units.amount(s.get(f"ert_{side}_seconds"), axis.unit) for side in "ab")
         each.append(f"{s.name} {a} vs {b}")
     return {"number": number, "what": what, "each": each}
 
