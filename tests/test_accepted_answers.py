@@ -553,6 +553,12 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "problems": lambda: api.problems(faulty()),
     "problems_of_some": lambda: api.problems(faulty(), where=[RESNET], codes=["duplicate_run"]),
     "problems_of_two": lambda: api.problems(faulty(), faulty(), codes=["no_value", "odd"]),
+    "problems_of_alike": lambda: api.problems(
+        table(
+            several(61, 20.0, (5, 6, 5, 6, 5, 6, 5, 30), noise=0.01),
+            several(62, 40.0, (9, 8, 9, 8, 9, 8, 9, 60), noise=0.01, benchmark="bert"),
+        )
+    ),
     "summary_of_faulty": lambda: api.summary(faulty(), dots=True),
     "summary_of_random": lambda: api.summary(random_runs(), by=["benchmark"], dots=True),
     "variance_of_random": lambda: api.variance(random_runs(), target=[BERT_07]),
