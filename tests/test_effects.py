@@ -100,6 +100,7 @@ PRECISIONS = [
 QUESTIONS: Questions = {
     "each setting is found in the part that it changes": asked(of_a()),
     "of many effects the sentence tells four": asked(HOSTS, "host"),
+    "and counts the one that is left": asked(HOSTS[:18], "host"),
     "progress of several units stands in one table": lambda: api.effects(
         pl.concat([table(of_a()), of_bert()]), on=["batch", "lr"]
     ),

@@ -328,8 +328,9 @@ def _effects_sentence(rows: Sequence[EffectRow], alpha: float) -> str:
             texts.append(f"{name}: {through}; {part_of(whole)} undecided.")
         else:
             without.append(name)
-    if len(texts) > _SEVERAL:
-        texts[_SEVERAL:] = [f"{len(texts) - _SEVERAL} more effects are shown."]
+    if (more := len(texts) - _SEVERAL) > 0:
+        are = "is" if more == 1 else "are"
+        texts[_SEVERAL:] = [f"{units.plural(more, 'more effect')} {are} shown."]
     if without:
         texts.append(f"No effect shown of {units.join_names(without)}.")
     return " ".join(texts)
