@@ -454,6 +454,8 @@ def of_records() -> Found:
     for worse, rules in product((-0.0015, 0.0009, 0.002), ("nanogpt-track-1", "nanogpt-track-3")):
         found = contest(a, ending(b, [one + worse for one in ENDS]), rules)
         yield ("worse", worse, rules), found
+    even = ending(b[:4], [3.278] * 4)  # 0.002 times the root of 4 is 0.004
+    yield "at the least score", contest(None, even, "nanogpt-track-3", 301.0)
     for least in (5, 6):
         yield ("least runs", least), contest(a, b, track, least_runs=least)
     golf = {"meets": "<="}

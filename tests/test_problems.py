@@ -216,6 +216,9 @@ QUESTIONS: Questions = {
     "but one": lambda: tta.problems(until({"a": [4, 4, 4, 4, 5]})),
     "a run that stood still": spans(100.0),
     "what is slow in all runs": spans(100.0, runs="abcd"),
+    "slow in all of three runs": lambda: tta.problems(
+        of_spans(dict.fromkeys("abc", [10.0] * 4 + [100.0] + [10.0] * 3))
+    ),
     "slow from its start": lambda: tta.problems(of_spans({**USUAL, "d": [100.0] * 8})),
     "a schedule, for all one knows": lambda: tta.problems(
         of_spans({"a": [10.0] * 5 + [50.0, 60.0, 70.0]})

@@ -137,7 +137,7 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
         every = [*parts, *kinds, *operators, *sharing, *memory, *measured]
         records += [structs.replace(row, keys={"profile": name}) for row in every]
         unit = "kernels" if answers.runs_on_device(profile) else "operators"
-        below = [row for row in operators if 0.0 < (row.of_average or 0.0) < 1.0][:5]
+        below = [row for row in operators if row.of_average and row.of_average < 1.0][:5]
         longest, below_average = operators[:top] if top else operators, ""
         if below and (average := below[0].average_flops_per_second) is not None:
             peak = below[0].average_utilization  # (TBD, Tables V and VI)
