@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
+from unittest.mock import Mock
 
 import fsspec
 import polars as pl
@@ -199,23 +200,16 @@ def test_no_cache_leaves_nothing_and_reads_all(
 def test_a_cache_that_cannot_be_written_is_no_error(
     fault: str, logs: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replace = Path.replace
-
-    def full(path: Path, target: Path) -> Path:
-        if path.is_relative_to(own_cache):
-            raise OSError(28, "No space left on device")
-        return replace(path, target)
-
-    def homeless() -> Path:
-        raise RuntimeError
-
     if fault == "it is a file":
         own_cache.parent.write_text("")
     elif fault == "it is full":
-        monkeypatch.setattr(Path, "replace", full)
+        replace, full = Path.replace, Mock(side_effect=OSError(28, "No space left on device"))
+        monkeypatch.setattr(
+            Path, "replace", lambda *of: (full if own_cache in of[0].parents else replace)(*of)
+        )
     else:
         monkeypatch.delenv("XDG_CACHE_HOME")
-        monkeypatch.setattr(Path, "home", homeless)
+        monkeypatch.setattr(Path, "home", Mock(side_effect=RuntimeError))
     done = run("summary", "a", cwd=logs)
     assert done.returncode == 0
     assert "10/10" in done.stdout

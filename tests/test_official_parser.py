@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from functools import cache, partial
-from pathlib import Path, PurePosixPath
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from ttastats.base.records import Run
-from ttastats.formats.dialect import Log
+from ttastats.formats.dialect import log_from_bytes
 from ttastats.ingestion import registry
 
 pytest.importorskip("mlperf_logging", reason="the official parser is not installed")
@@ -60,7 +60,7 @@ def official_seconds(path: Path, ruleset: str, unit: float) -> float | None:
 
 def our_seconds(path: Path, content: bytes) -> float | None:
     dialect = registry.recognise(content)
-    log = Log(PurePosixPath(path.parent), path.name, partial(iter, (content,)))
+    log = log_from_bytes(content, str(path))
     runs: list[Any] = [r for r in (dialect.parse(log) if dialect else ()) if isinstance(r, Run)]
     return runs[0].run_seconds if runs and runs[0].run_status != "truncated" else None
 

@@ -25,7 +25,6 @@ from ttastats.cli import app
 from ttastats.table.store import read_tables
 
 PYTHON = os.environ.get("TTASTATS_WRITERS", sys.executable)
-COLUMNS = ("metric", "value", "step", "epoch")
 
 
 @cache
@@ -43,13 +42,6 @@ def written(folder: Path, module: str, code: str, **environment: str) -> None:
     environment = {**os.environ, "PYTHONPATH": "", **environment}
     ended = done(PYTHON, "-c", program, env=environment, cwd=folder)
     assert ended.returncode == 0, ended.stderr[-2000:]
-
-
-def rows(folder: Path, expected_runs: int = 1) -> pl.DataFrame:
-    account = ingest([folder], folder.with_suffix(".parquet"), workers=1)
-    assert account.runs == expected_runs
-    assert not account.rejected
-    return read_tables([folder.with_suffix(".parquet")]).collect()
 
 
 LIGHTNING = """
@@ -81,34 +73,11 @@ LIGHTNING = """
 
 def test_the_csv_logger_of_lightning(tmp_path: Path) -> None:
     written(tmp_path / "pl", "lightning", LIGHTNING)
-    found = rows(tmp_path / "pl")
-    scores = [("val_acc", (n + 1) / 4, 2 * n + 1, float(n)) for n in range(3)]
-    assert found.select(COLUMNS).rows() == scores
-    assert found["seconds"].null_count() == 3
-
-
-KERAS = """
-    import csv, keras, numpy
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse", metrics=["mae"])
-    ones = numpy.ones((8, 1))
-    model.fit(
-        ones, ones, epochs=3, verbose=0, validation_data=(ones, ones),
-        callbacks=[keras.callbacks.CSVLogger(folder + "/training.csv")],
-    )
-"""
-
-
-def test_the_csv_logger_of_keras(tmp_path: Path) -> None:
-    home = str(tmp_path / "home")
-    written(tmp_path / "k", "keras", KERAS, KERAS_BACKEND="torch", KERAS_HOME=home)
-    found = rows(tmp_path / "k")
-    table = pl.read_csv(tmp_path / "k" / "training.csv")
-    for metric in ("val_loss", "val_mae"):
-        of_one = found.filter(metric=metric)
-        assert of_one["value"].to_list() == table[metric].to_list()
-        assert of_one["epoch"].to_list() == [1.0, 2.0, 3.0]
-    assert set(found["metric"]) == {"val_loss", "val_mae"}
+    account = ingest([tmp_path / "pl"], tmp_path / "x.parquet", workers=1)
+    assert (account.runs, account.rejected) == (1, ())
+    rows = read_tables([account.output]).select("metric", "value", "step", "epoch", "seconds")
+    scores = [("val_acc", (n + 1) / 4, 2 * n + 1, float(n), None) for n in range(3)]
+    assert rows.collect().rows() == scores
 
 
 #: Six trainings, two setups with three seeds each: one was restarted, and one crashed.
