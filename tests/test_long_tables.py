@@ -135,3 +135,11 @@ def test_only_rows_that_count_are_held(make: Any, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv(limits.VARIABLE, "1")
     (run,) = (item for item in parsed(log) if isinstance(item, Run))
     assert len(run.evaluations) == 2_000 // 7
+
+
+def test_more_evaluations_than_the_limit_end_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = as_cells(random.Random(1), 2_000, "")
+    log = in_pieces(log_from_bytes(data, block=BLOCKS["one run"]), data, 20_000)
+    monkeypatch.setattr(limits, "EVALUATIONS", 100)
+    with pytest.raises(limits.TooLargeError, match="evaluations"):
+        parsed(log)
