@@ -56,6 +56,9 @@ QUESTIONS: Questions = {
     "nor do four": compared(a=runs(4, 1), b=runs(4, 2)),
     "two values of epochs": compared(a=runs(2, 1, noise=0.0), b=runs(2, 2, epochs=8.5, noise=0.0)),
     "a plan": lambda: api.power(A, prior=EARLIER),
+    "a plan of unknown progress": lambda: api.power(
+        A.with_columns(epoch=None, step=None, samples=None), prior=EARLIER
+    ),
     "of two runs": lambda: api.power(runs(2, 1), prior=EARLIER),
     "a claim": lambda: api.claim(A, seconds="<= 700", prior=EARLIER),
     "a claim without": lambda: api.claim(A, seconds="<= 700"),
