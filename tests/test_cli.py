@@ -30,7 +30,12 @@ KEYS = {
     "rcp": "benchmark entry batch_size ratio low high official_verdict official_factor",
 }
 
-TSV = "epoch\thours\tf1Score\n1\t0.5\t0.8\n"
+CONTENTS = {
+    "a.tsv": b"epoch\thours\tf1Score\n1\t0.5\t0.8\n",
+    "notes.md": b"nothing",
+    "junk.bin": bytes(range(256)) * 50,
+    "bad.txt": b':::MLLOG {"time_ms": 1, "key": "eval_accuracy", "value": 1, "metadata": {}}\n',
+}
 ONE, EIGHT = "one_gpu.parquet", "eight_gpus.parquet"
 #: Commands of which each option changes the answer.
 ANSWERED = f"""
@@ -217,21 +222,28 @@ class TestIngest:
         assert "10 logs read: 10 runs, 101 evaluations" in done.stderr
         assert (tmp_path / "one_gpu.parquet").exists()
 
-    def test_files_that_are_no_logs_are_counted(self, tmp_path: Path) -> None:
-        (tmp_path / "a.tsv").write_text(TSV)
-        (tmp_path / "notes.md").write_text("nothing")
-        (tmp_path / "junk.bin").write_bytes(bytes(range(256)) * 50)
-        done = run("ingest", ".", "-o", "x.parquet", cwd=tmp_path)
-        assert done.returncode == 0
-        assert "1 log read, 2 other files: 1 run, 1 evaluation" in done.stderr
-
-    def test_strict_makes_any_problem_an_exit_of_one(self, tmp_path: Path) -> None:
-        (tmp_path / "a.tsv").write_text(TSV)
-        assert run("ingest", "a.tsv", cwd=tmp_path).returncode == 0
-        done = run("ingest", "a.tsv", "--strict", cwd=tmp_path)
-        assert done.returncode == 1
-        assert "warning: no_description (1)" in done.stderr
-        assert "a.tsv: no JSON of the same name" in done.stderr
+    @pytest.mark.parametrize(
+        ("files", "words", "code", "lines"),
+        [
+            (("a.tsv", "notes.md", "junk.bin"), ". -o x.parquet", 0,
+             ["1 log read, 2 other files: 1 run, 1 evaluation"]),
+            (("a.tsv",), "a.tsv", 0, []),
+            (("a.tsv",), "a.tsv --strict", 1,
+             ["warning: no_description (1)", "a.tsv: no JSON of the same name"]),
+            (("a.tsv", "bad.txt"), ". -o x.parquet", 1,
+             ["error: no_run_start (1)",
+              "bad.txt: has evaluations or an end but no readable run_start"]),
+        ],
+    )  # fmt: skip
+    def test_files_are_counted_and_their_problems_named(
+        self, files: tuple[str, ...], words: str, code: int, lines: list[str], tmp_path: Path
+    ) -> None:
+        for name in files:
+            (tmp_path / name).write_bytes(CONTENTS[name])
+        done = run("ingest", *words.split(), cwd=tmp_path)
+        assert done.returncode == code
+        assert [line for line in lines if line not in done.stderr] == []
+        assert len(list(tmp_path.glob("*.parquet"))) == 1
 
     def test_a_truncated_log_is_a_run_and_said(self, two_systems: Path, tmp_path: Path) -> None:
         whole = (two_systems / "one_gpu" / "digits" / "result_0.txt").read_bytes()
@@ -241,16 +253,6 @@ class TestIngest:
         assert "cut.txt: the log ends before run_stop: truncated" in done.stderr
         (row,) = rows("runs", tmp_path / "cut.parquet")
         assert (row["run_status"], row["reached"]) == ("truncated", False)
-
-    def test_a_log_without_a_start_is_named_and_exits_one(self, tmp_path: Path) -> None:
-        (tmp_path / "good.tsv").write_text(TSV)
-        line = ':::MLLOG {"time_ms": 1, "key": "eval_accuracy", "value": 1, "metadata": {}}\n'
-        (tmp_path / "bad.txt").write_text(line)
-        done = run("ingest", ".", "-o", "x.parquet", cwd=tmp_path)
-        assert done.returncode == 1
-        assert "error: no_run_start (1)" in done.stderr
-        assert "bad.txt: has evaluations or an end but no readable run_start" in done.stderr
-        assert (tmp_path / "x.parquet").exists()
 
 
 @pytest.fixture(scope="module")

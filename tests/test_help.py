@@ -101,11 +101,6 @@ def test_what_stands_for_a_value_is_named(command: str) -> None:
     assert re.findall(r"<(?:str|path|int|float|text)>", shown) == []
 
 
-def test_columns_are_proposed_behind_those_that_stand() -> None:
-    assert complete.columns("benchmark,submi") == ["benchmark,submitter"]
-    assert complete.columns("nothing_like_it") == []
-
-
 def test_values_of_the_named_tables_are_proposed(
     two_systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,5 +113,7 @@ def test_values_of_the_named_tables_are_proposed(
     assert complete.conditions("benchmark=d") == []
 
 
-def test_units_are_proposed() -> None:
+def test_names_are_proposed_behind_those_that_stand() -> None:
+    assert complete.columns("benchmark,submi") == ["benchmark,submitter"]
+    assert complete.columns("nothing_like_it") == []
     assert complete.units("sam") == ["samples"]

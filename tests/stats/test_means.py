@@ -115,13 +115,8 @@ def test_the_interval_of_pooled_setups_is_that_of_their_means() -> None:
     times = 100 + 10 * np.repeat(rng.standard_normal(4), 5) + 0.1 * rng.standard_normal(20)
     pooled = mean_interval(times, setups=setups)
     of_means = mean_interval([times[setups == n].mean() for n in range(4)])
-    assert pooled.low == pytest.approx(of_means.low)
-    assert pooled.high == pytest.approx(of_means.high)
+    assert (pooled.low, pooled.high) == pytest.approx((of_means.low, of_means.high))
     assert mean_interval(times, setups=np.arange(20)) == mean_interval(times)
-    alone = mean_interval(times)
-    assert alone.low is not None
-    assert pooled.low is not None
-    assert pooled.low < alone.low
 
 
 def test_means_that_are_known_exactly_give_their_own_deviation() -> None:
