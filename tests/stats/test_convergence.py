@@ -12,7 +12,6 @@ from ttastats.stats.convergence import (
     WeightedRuns,
     convergence_ratio,
     interpolate_reference,
-    interpolation_errors,
     pass_rate,
     smallest_step,
     stopped_early,
@@ -54,31 +53,11 @@ def test_without_a_grid_runs_that_never_varied_bound_nothing() -> None:
     assert math.isinf(limits[1])
 
 
-class TestInterpolation:
-    LOW, HIGH = np.array([90.0, 100, 110]), np.array([180.0, 200, 220])
-
-    def test_the_variance_is_that_of_both_and_of_the_misfit(self) -> None:
-        reference = interpolate_reference(self.LOW, self.HIGH, 0.5, np.array([0.1, -0.1]))
-        found = convergence_ratio(side(np.array([150.0, 150.0, 150.001]), 10), reference)
-        of_means = (0.25 * 100 / 3 + 0.25 * 400 / 3) / 150**2
-        assert found.ratio.se_log == pytest.approx(math.sqrt(of_means + 0.01), rel=1e-3)
-
-    def test_between_the_only_two_records_there_is_no_interval(self) -> None:
-        reference = interpolate_reference(
-            self.LOW, self.HIGH, 0.5, interpolation_errors([1, 2], [100, 200])
-        )
-        found = convergence_ratio(side(np.array([140.0, 150, 160]), 10), reference)
-        assert found.ratio.estimate == pytest.approx(1)
-        assert found.limits(0.95, epochs=True) is None
-
-    def test_the_misfit_is_that_of_leaving_a_record_out(self) -> None:
-        found = interpolation_errors([1, 2, 4, 8], [100, 110, 110, 150])
-        assert found == pytest.approx(np.log([110 / (100 + 10 / 3), 110 / (110 + 40 / 3)]))
-
-    def test_its_runs_are_those_of_both_brought_to_its_mean(self) -> None:
-        values, chances = interpolate_reference(self.LOW, self.HIGH, 0.25, np.array([0.1])).pool()
-        assert float(values @ chances) == pytest.approx(125)
-        assert chances == pytest.approx([0.25] * 3 + [0.25 / 3] * 3)
+def test_runs_of_an_interpolated_reference_are_those_of_both_brought_to_its_mean() -> None:
+    low, high = np.array([90.0, 100, 110]), np.array([180.0, 200, 220])
+    values, chances = interpolate_reference(low, high, 0.25, np.array([0.1])).pool()
+    assert float(values @ chances) == pytest.approx(125)
+    assert chances == pytest.approx([0.25] * 3 + [0.25 / 3] * 3)
 
 
 @pytest.mark.parametrize(
