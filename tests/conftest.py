@@ -183,9 +183,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def in_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Show keys and fields in place of the words of notes, flags and problems."""
     from tests import accepted
-    from ttastats.base import note
+    from ttastats.base import codes
 
-    monkeypatch.setattr(note, "TEXTS", accepted.in_codes())
+    monkeypatch.setattr(codes, "TEXTS", accepted.in_codes())
 
 
 def matches_accepted(path: Path, text: str) -> bool:

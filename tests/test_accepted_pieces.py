@@ -29,9 +29,8 @@ from ttastats_parsers import (
     mlperf_layout,
     mlperf_power,
     own_cells,
-    own_numbers,
+    own_choice,
     payloads,
-    protobuf,
     record_files,
     settings_files,
 )
@@ -174,7 +173,7 @@ def fields(message: bytes) -> list[Any]:
     """Return the fields up to the first that cannot be read, and why."""
     found: list[Any] = []
     try:
-        for number, value in protobuf.fields(message):
+        for number, value in record_files.fields(message):
             found.append([number, shortened(value)])
     except ValueError as error:
         found.append(str(error))
@@ -187,14 +186,14 @@ def of_bytes() -> Pieces:
         size = draw.randrange(14)
         yield of(fields, bytes(draw.choices(b"\x08\x09\x0d\x12\x13\x01\x02\x80\xff", k=size)))
     for size in (8, 9, 10, 11):
-        yield of(protobuf.varint, b"\xff" * size + b"\x01", 0)
+        yield of(record_files.varint, b"\xff" * size + b"\x01", 0)
     for value in (0, 2**63 - 1, 2**63, 2**64 - 1, 2**70, b"x"):
-        yield of(protobuf.signed, value)
+        yield of(record_files.signed, value)
     for value in (b"abcd", b"abcdefgh", b"abc", 5):
-        for call in (protobuf.single, protobuf.double, protobuf.text):
+        for call in (record_files.single, record_files.double, record_files.text):
             yield of(call, value)
         for size in (None, 4):
-            yield of(protobuf.block, value, size)
+            yield of(record_files.block, value, size)
 
 
 def of_records() -> Pieces:
@@ -273,16 +272,16 @@ def of_columns() -> Pieces:
     """Yield what columns of stamps and of any type tell, and problems of cells."""
     for form in FORMS:
         clock = TimeColumn("t", 60.0, form)
-        read = own_numbers.times(pl.Series(STAMPS), clock).to_list()
-        yield [form, own_numbers.is_dated(clock)], [one and round(one, 6) for one in read]
+        read = own_choice.times(pl.Series(STAMPS), clock).to_list()
+        yield [form, own_choice.is_dated(clock)], [one and round(one, 6) for one in read]
     for cells in ([True, None], [1, 2**62], [1.5, float("nan")], [[1], []], [" 7 %", "1e3", "N/A"],
                   ["--", "", "x"] * 4, [{"a": 1}]):  # fmt: skip
         column = pl.Series("c", cells)
-        found = own_numbers.numbers(column)
+        found = own_choice.numbers(column)
         lines = pl.Series(range(5, 5 + len(cells)))
-        said = [[one.message, one.line] for one in own_numbers.not_numbers(column, found, lines)]
-        wholes = [own_numbers.whole(one) for one in found if one is None or one == one]
-        yield shortened(str(cells)), [own_numbers.texts(column).to_list(), wholes, said]
+        said = [[one.message, one.line] for one in own_choice.not_numbers(column, found, lines)]
+        wholes = [own_choice.whole(one) for one in found if one is None or one == one]
+        yield shortened(str(cells)), [own_choice.texts(column).to_list(), wholes, said]
 
 
 SYSTEMS: tuple[Any, ...] = (

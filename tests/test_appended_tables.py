@@ -18,7 +18,7 @@ from tests.test_cli import run
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError
 from ttastats.base.stores import parse_place
-from ttastats.ingestion import appending
+from ttastats.ingestion import manifest
 from ttastats.ingestion.ingest import ingest
 from ttastats.table import schema, store
 
@@ -211,7 +211,7 @@ def test_two_writers_at_once_lose_nothing(
 def test_a_writer_that_another_overtook_begins_anew(
     alone: Path, two_systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, append, overtaken = f"{tmp_path}/runs/", appending.append, []
+    folder, append, overtaken = f"{tmp_path}/runs/", manifest.append, []
     first, second = (two_systems / name for name in SYSTEMS)
     tta.filter(alone, output=folder, where=["seed=1000"])
 
@@ -223,7 +223,7 @@ def test_a_writer_that_another_overtook_begins_anew(
             other.join()
         append(*words)
 
-    monkeypatch.setattr(appending, "append", late)
+    monkeypatch.setattr(manifest, "append", late)
     assert ingest([second], folder, append=True).written
     assert overtaken
     assert rows_of(folder).drop("duplicate_of").equals(rows_of(alone).drop("duplicate_of"))

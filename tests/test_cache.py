@@ -24,7 +24,7 @@ from tests.programs import python
 from tests.test_cli import Done, failed, run
 from tests.test_every_command import COMMANDS, ENDINGS
 from ttastats.base.errors import TtastatsError
-from ttastats.base.user_folder import user_folder
+from ttastats.base.file_names import user_folder
 from ttastats.ingestion import cache, given, ingest
 
 #: Kinds of logs that no ttastats.toml needs to describe.

@@ -12,7 +12,7 @@ import pytest
 
 import ttastats as tta
 from ttastats.base.errors import TtastatsError
-from ttastats.callbacks.following import Following
+from ttastats.recording.record import Following
 
 ASKED: dict[str, Any] = {"benchmark": "digits", "target": 1e-9, "system": "here", "seed": 5}
 #: What a framework warns of is not ours to mend.

@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import ROOT, matches_accepted
 from ttastats.base import codes
-from ttastats.base.note import note, wording
+from ttastats.base.codes import note, wording
 
 Node = TypeVar("Node", bound=ast.AST)
 of_sources = pytest.mark.skipif(

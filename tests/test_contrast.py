@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ttastats.sides.contrast import ValuesContrast, judged
-from ttastats.sides.design.findings import Finding
+from ttastats.sides.design.checks import Finding
 from ttastats.sides.options import Options
 from ttastats.stats.means import mean_difference
 from ttastats.stats.results import Verdict

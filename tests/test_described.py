@@ -19,7 +19,7 @@ from tests.accepted import Case, cases
 from tests.test_cli import run
 from ttastats.base import streams
 from ttastats.base.errors import TtastatsError
-from ttastats.formats.own_logs import config, presets
+from ttastats.formats.own_logs import config
 from ttastats.ingestion import described
 
 CSV = "step,time,val_loss\n10,1.0,3.5\n20,2.0,3.2\n"
@@ -170,14 +170,14 @@ def test_start_at_the_folders_that_a_pattern_of_paths_means(
 def test_of_several_presets_that_a_file_looks_like_none_is_chosen(
     monkeypatch: pytest.MonkeyPatch, logs: Path
 ) -> None:
-    monkeypatch.setattr(presets, "matching_presets", lambda *_: {"keras": {}, "lightning": {}})
+    monkeypatch.setattr(config, "matching_presets", lambda *_: {"keras": {}, "lightning": {}})
     assert "matches several presets: keras, lightning" in ingested(logs)[1]
 
 
 def test_every_preset_says_what_it_is_and_can_be_read() -> None:
-    for name, preset in presets.load_presets().items():
+    for name, preset in config.load_presets().items():
         config.complete_block({"preset": name}, lambda key: key, "/")
-        assert presets.preset_block(name).preset == name
+        assert config.preset_block(name).preset == name
         assert len(preset.title) > 10
 
 

@@ -38,7 +38,8 @@ from ttastats.answers.variance import SourceRow, VarianceRow
 from ttastats.ingestion.ingest import Account
 from ttastats.output.plots import kinds
 from ttastats.report.row import Key, Row, key_descriptions
-from ttastats.table import footer, schema
+from ttastats.table import schema
+from ttastats.table.kind import KEY
 from ttastats.traces import table as profile_table
 from ttastats.traces.table import MEASURES
 from ttastats.trainer.tables import SweepRow
@@ -230,7 +231,7 @@ def ends_with(page: Path, lines: Iterable[str]) -> bool:
 def test_the_page_of_columns_is_that_of_the_schema() -> None:
     page = ROOT / "docs" / "columns.md"
     assert f"\nSchema version {schema.RUNS.version}. " in page.read_text("utf-8")
-    assert f"`{footer.KEY}`" in page.read_text("utf-8")
+    assert f"`{KEY}`" in page.read_text("utf-8")
     assert ends_with(page, (
         f"- `{column.name}` ({column.dtype}, {'run' if column.of_run else 'evaluation'}): "
         f"{column.description}"
@@ -241,7 +242,7 @@ def test_the_page_of_columns_is_that_of_the_schema() -> None:
 def test_the_page_of_a_profile_s_columns_is_that_of_the_schema() -> None:
     page = ROOT / "docs" / "profile_columns.md"
     assert f"\nSchema version {profile_table.PROFILES.version}. " in page.read_text("utf-8")
-    assert f"`{footer.KEY}`" in page.read_text("utf-8")
+    assert f"`{KEY}`" in page.read_text("utf-8")
     rows = [f"- `{one.name}` ({one.dtype}): {one.description}" for one in profile_table.COLUMNS]
     measures = [
         f"- `{name}` ({unit or 'text'}): {meaning}" for name, (unit, meaning) in MEASURES.items()

@@ -20,7 +20,7 @@ from ttastats.answers.compare import gate
 from ttastats.report.answer import Report
 from ttastats.report.cells import Gate
 from ttastats.report.grouping import BENCHMARK
-from ttastats.report.render import as_csv, as_html, as_json, as_markdown, words
+from ttastats.report.render import as_csv, as_html, as_json, as_markdown, harmless
 from ttastats.stats.unseen import unseen_share
 
 FAIL_ON, REQUIRE = "slower:2%", "not-slower:2%"
@@ -86,7 +86,7 @@ def test_a_name_cannot_say_that_the_gate_passed() -> None:
         side(VARIED_B, name), side(VARIED_A, name), fail_on=FAIL_ON, labels=["A", name]
     )
     assert report.gate is not None
-    headline, *said = words.gate_lines(report.gate)
+    headline, *said = harmless.gate_lines(report.gate)
     assert headline == "gate --fail-on slower:2%: failed"
     assert all(line.isprintable() for line in said)
     assert "\ngate" not in as_markdown.render_markdown(report).split("**gate")[1]

@@ -27,7 +27,7 @@ from tests.made_stores import scalar
 from tests.test_cli import run as cli_run
 from tests.test_wild import TARGET, compared, read_runs, without_target
 from ttastats.answers.guessing import kinds, layout, lines
-from ttastats.answers.guessing.proposal import NoLogError
+from ttastats.answers.guessing.answer import NoLogError
 from ttastats.base.errors import TtastatsError
 
 Files = dict[str, str | bytes]

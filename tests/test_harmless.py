@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from ttastats.base.note import Note
+from ttastats.base.codes import Note
 from ttastats.cli.output import say
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text

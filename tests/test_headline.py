@@ -12,7 +12,7 @@ from tests.compare_rows import typed
 from tests.page.test_verdicts import COMPARED
 from ttastats.answers.compare.headline import Headline, caveats, headlines
 from ttastats.answers.compare.rows import TimesRow
-from ttastats.base.note import Note
+from ttastats.base.codes import Note
 from ttastats.report.answer import Against, Report
 from ttastats.sides.pairing import SAME_RUNS
 from ttastats.stats.multiplicity import MeanSpeedup

@@ -23,7 +23,7 @@ import pytest
 from tests import made_logs
 from tests.programs import ended, environment, python, started, until
 from ttastats import api
-from ttastats.base import limits, streams
+from ttastats.base import streams
 from ttastats.base.errors import TtastatsError
 from ttastats.ingestion import containers, reading, registry, sources
 from ttastats.ingestion import ingest as ingestion
@@ -133,7 +133,7 @@ class TestHarm:
     def test_a_bomb_is_stopped_at_a_stated_limit(
         self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(limits, "HARMLESS", 1_000_000)
+        monkeypatch.setattr(streams, "HARMLESS", 1_000_000)
         bomb = lzma.compress(b"\0" * 50_000_000)
         (logs / "bomb.txt.xz").write_bytes(bomb)
         account = ingest([logs], tmp_path / "x.parquet")
@@ -452,7 +452,6 @@ cli.main()
 KILLED_AT_EVERY_MOMENT = """
 import os, shutil, signal, sys
 from pathlib import Path
-from ttastats.base import limits
 from ttastats.ingestion.ingest import ingest
 from ttastats.table import kind, store
 

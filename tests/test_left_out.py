@@ -19,7 +19,7 @@ from tests.accepted import Case
 from tests.questions import Questions, accepted_answers
 from tests.test_recording import recorded
 from ttastats.ingestion import absent
-from ttastats.recording import mllog
+from ttastats.recording import run_log
 from ttastats.report.answer import Report
 from ttastats.stats.outcomes import fails_more_p
 
@@ -30,21 +30,21 @@ def log(seed: int, seconds: float, *, end: str = "target") -> str:
     """Return the log of a recorded run that takes so long to its target, or ends before."""
     time = 1.7e12 + seed * 1e6
     lines = [
-        mllog.event_line("POINT_IN_TIME", time, mllog.RECORDER, "ttastats 0.2", {}),
-        mllog.event_line("POINT_IN_TIME", time, "submission_benchmark", "digits", {}),
-        mllog.event_line("POINT_IN_TIME", time, "seed", seed, {}),
-        mllog.event_line("POINT_IN_TIME", time, "eval_target", 0.9, {"metric": "acc"}),
-        mllog.event_line("INTERVAL_START", time, "run_start", None, {}),
+        run_log.event_line("POINT_IN_TIME", time, run_log.RECORDER, "ttastats 0.2", {}),
+        run_log.event_line("POINT_IN_TIME", time, "submission_benchmark", "digits", {}),
+        run_log.event_line("POINT_IN_TIME", time, "seed", seed, {}),
+        run_log.event_line("POINT_IN_TIME", time, "eval_target", 0.9, {"metric": "acc"}),
+        run_log.event_line("INTERVAL_START", time, "run_start", None, {}),
     ]
     for epoch in range(1, 4):
         time += 1e3 * seconds / 3
         value = 0.3 * epoch + (0.05 if end == "target" else -0.1)
         about = {"metric": "acc", "epoch_num": epoch}
-        lines.append(mllog.event_line("POINT_IN_TIME", time, "eval_accuracy", value, about))
+        lines.append(run_log.event_line("POINT_IN_TIME", time, "eval_accuracy", value, about))
     status = "success" if end == "target" else "aborted"
     if end != "killed":
         about = {"status": status, "reason": end}
-        lines.append(mllog.event_line("INTERVAL_END", time, "run_stop", None, about))
+        lines.append(run_log.event_line("INTERVAL_END", time, "run_stop", None, about))
     return "".join(lines)
 
 

@@ -23,7 +23,7 @@ import pytest
 
 from tests import made_stores as stores
 from tests.programs import python
-from ttastats.base import limits
+from ttastats.base import streams
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import log_from_bytes
@@ -32,7 +32,7 @@ from ttastats.ingestion.ingest import Account, ingest
 from ttastats.ingestion.registry import named
 from ttastats.table import schema, store
 
-MB = limits.MEGABYTE
+MB = streams.MEGABYTE
 #: Runs a command line under a limit on its address space and prints its peak in MB at the end.
 LIMITED = """
 import resource, sys
@@ -62,7 +62,7 @@ def log(two_systems: Path) -> bytes:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the limit to 1 MB of a file, so a quarter of a document."""
-    monkeypatch.setenv(limits.VARIABLE, "1")
+    monkeypatch.setenv(streams.VARIABLE, "1")
 
 
 def pieces(piece: bytes, megabytes: int) -> Iterator[bytes]:
@@ -164,7 +164,7 @@ def test_an_archive_grows_no_more_than_a_compressed_log(
     log: bytes,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits, "HARMLESS", MB)
+    monkeypatch.setattr(streams, "HARMLESS", MB)
     (tmp_path / name).write_bytes(content(log))
     with pytest.raises(TtastatsError, match="more than 1,000 times when decompressed"):
         ingest([tmp_path / name], tmp_path / "x.parquet", workers=1)
@@ -248,7 +248,7 @@ def test_a_standard_input_that_is_too_large_or_closed_is_refused(
 def test_more_evaluations_than_the_limit_are_an_error(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "EVALUATIONS", 9)
+    monkeypatch.setattr(streams, "EVALUATIONS", 9)
     head = '#{"t_start": 1.5}\nr,l,t\n' if "monitor" in name else "acc,step,x\n"
     block = None if "monitor" in name else {"metric": "acc", "step": "step"}
 
@@ -266,17 +266,17 @@ def test_more_evaluations_than_the_limit_are_an_error(
 def test_a_limit_that_is_no_number_is_an_error(
     setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(limits.VARIABLE, setting)
+    monkeypatch.setenv(streams.VARIABLE, setting)
     with pytest.raises(TtastatsError, match="is not a positive whole number"):
         ingest([tmp_path], tmp_path / "x.parquet")
 
 
 def test_security_states_the_limits() -> None:
     text = (Path(__file__).parents[1] / "SECURITY.md").read_text("utf-8")
-    sizes = (limits.whole_file_limit(), limits.document_limit(), limits.HARMLESS)
+    sizes = (streams.whole_file_limit(), streams.document_limit(), streams.HARMLESS)
     stated = [f"{size // MB:,} MB" for size in sizes]
-    stated += [f"{limits.MOST_GROWTH:,} times", f"{limits.EVALUATIONS:,} in a file"]
-    for words in (*stated, limits.VARIABLE):
+    stated += [f"{streams.MOST_GROWTH:,} times", f"{streams.EVALUATIONS:,} in a file"]
+    for words in (*stated, streams.VARIABLE):
         assert words in text
 
 

@@ -29,7 +29,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
 from ttastats.report.ordering import sort_rows
 from ttastats.report.render import as_csv, as_json, as_markdown, as_table
-from ttastats.report.render.shortening import shorten_names
+from ttastats.report.render.fitting import shorten_names
 from ttastats.report.row import Row
 
 ENTRIES = 6

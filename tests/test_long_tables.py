@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from ttastats.base import limits
+from ttastats.base import streams
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log, log_from_bytes
 from ttastats.formats.own_logs.block import Block, CellCondition, CountColumn, Metric, TimeColumn
@@ -132,7 +132,7 @@ def test_only_rows_that_count_are_held(make: Any, monkeypatch: pytest.MonkeyPatc
     data = make(random.Random(1), 2_000, "")
     log = in_pieces(log_from_bytes(data, block=BLOCKS["one run"]), data, 20_000)
     monkeypatch.setattr(own_cells, "rows_of", pytest.fail)  # which reads it whole
-    monkeypatch.setenv(limits.VARIABLE, "1")
+    monkeypatch.setenv(streams.VARIABLE, "1")
     (run,) = (item for item in parsed(log) if isinstance(item, Run))
     assert len(run.evaluations) == 2_000 // 7
 
@@ -140,6 +140,6 @@ def test_only_rows_that_count_are_held(make: Any, monkeypatch: pytest.MonkeyPatc
 def test_more_evaluations_than_the_limit_end_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     data = as_cells(random.Random(1), 2_000, "")
     log = in_pieces(log_from_bytes(data, block=BLOCKS["one run"]), data, 20_000)
-    monkeypatch.setattr(limits, "EVALUATIONS", 100)
-    with pytest.raises(limits.TooLargeError, match="evaluations"):
+    monkeypatch.setattr(streams, "EVALUATIONS", 100)
+    with pytest.raises(streams.TooLargeError, match="evaluations"):
         parsed(log)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT
-from ttastats.recording import mllog
+from ttastats.recording import run_log
 
 
 def told(value: Any, **metadata: Any) -> dict[str, Any]:
-    line = mllog.event_line("POINT_IN_TIME", 1_000, "key", value, metadata)
+    line = run_log.event_line("POINT_IN_TIME", 1_000, "key", value, metadata)
     assert line.endswith("\n")
     assert line.startswith(":::MLLOG ")
     event: dict[str, Any] = json.loads(line.removeprefix(":::MLLOG "))
@@ -39,15 +39,15 @@ def test_numbers_of_other_libraries_are_numbers_and_anything_else_is_its_text() 
 
 def test_a_text_that_holds_the_token_is_no_second_event() -> None:
     text = ':::MLLOG {"key": "run_stop"}'
-    line = mllog.event_line("POINT_IN_TIME", None, "note", text, {text: text})
+    line = run_log.event_line("POINT_IN_TIME", None, "note", text, {text: text})
     assert line.count(":::ML") == 1
     assert told(text)["value"] == text
 
 
 def test_a_torn_line_and_other_text_are_passed_over() -> None:
-    whole = mllog.event_line("POINT_IN_TIME", 1, "seed", 3, {})
+    whole = run_log.event_line("POINT_IN_TIME", 1, "seed", 3, {})
     text = f"epoch 1\n0: {whole}{whole[:40]}"
-    assert [(event["key"], event["value"]) for event in mllog.read_events(text)] == [("seed", 3)]
+    assert [(event["key"], event["value"]) for event in run_log.read_events(text)] == [("seed", 3)]
 
 
 def test_the_line_is_made_in_one_place_only() -> None:
@@ -55,4 +55,4 @@ def test_the_line_is_made_in_one_place_only() -> None:
     programs = [path for name in folders for path in (ROOT / name).rglob("*.py")]
     marks = ("MLLOG {json", '":::MLLOG " + ')
     writers = [p.name for p in programs if any(mark in p.read_text("utf-8") for mark in marks)]
-    assert writers == ["mllog.py"]
+    assert writers == ["run_log.py"]

@@ -23,16 +23,7 @@ from tests.made_traces import BACKWARD, HEAD, Event, collective, event, kernel, 
 from tests.random_cases import Draw, at_random
 from tests.test_random_traces import events, told
 from ttastats.base.streams import UnreadableError
-from ttastats.traces import (
-    analysis,
-    answers,
-    categories,
-    kineto,
-    parts,
-    pieces,
-    steps,
-    work,
-)
+from ttastats.traces import analysis, answers, categories, kineto, pieces, steps, work
 from ttastats.traces import events as of_events
 from ttastats.traces.table import MEASURES, measure_row
 
@@ -194,7 +185,7 @@ def read(draw: Draw) -> str:
 
 
 #: What is looked at some at a time: how many there are at a time here.
-FEW = ((work, "_BATCH", 3), (steps, "_FRAMES", 1), (parts, "_BATCH", 4), (analysis, "_BATCH", 5),
+FEW = ((work, "_BATCH", 3), (steps, "_FRAMES", 1), (analysis, "_BATCH", 4), (analysis, "_BATCH", 5),
        (pieces, "PIECE", 600), (pieces, "_NEAR", 300), (pieces, "_TAIL", 60))  # fmt: skip
 
 

@@ -23,8 +23,8 @@ from ttastats.base.records import Problem
 from ttastats.cli import app
 from ttastats.ingestion.ingest import Account
 from ttastats.report.answer import Report
-from ttastats.table import footer, store
-from ttastats.table.footer import pack_json
+from ttastats.table import store
+from ttastats.table.kind import KEY, pack_json
 
 LOGS = 10
 
@@ -88,7 +88,7 @@ class TestKept:
     def test_the_first_tables_kept_them_elsewhere(self, table: Path, tmp_path: Path) -> None:
         of_files = [["logs/a.txt", "not_a_run", "no log of a run", "info", 3]]
         metadata = {
-            footer.KEY: json.dumps({"schema": 1, "writer": "ttastats 0.1.0"}),
+            KEY: json.dumps({"schema": 1, "writer": "ttastats 0.1.0"}),
             "ttastats.ledger": pack_json({"problems": of_files}),
         }
         old = tmp_path / "old.parquet"

@@ -22,8 +22,8 @@ from tests.conftest import ROOT
 from tests.programs import PATIENCE, ended, python, started
 from ttastats.base.errors import TtastatsError
 from ttastats.recording import record as recording
-from ttastats.recording.clock import Clock
 from ttastats.recording.result_files import SystemDiffers
+from ttastats.recording.run_log import Clock
 from ttastats_parsers import mlperf_grammar
 
 
@@ -258,7 +258,7 @@ class TestEnds:
     ) -> None:
         with tta.record(logs, benchmark="b", metric="m", target=1) as run:
             with monkeypatch.context() as patched:
-                patched.setattr(recording.mllog, "event_line", disk_full)
+                patched.setattr(recording.run_log, "event_line", disk_full)
                 with pytest.warns(RuntimeWarning, match=r"No space left(.|\n)*failed here"):
                     run.evaluation(0.5, epoch=1)
             assert run.evaluation(1.0, epoch=2)

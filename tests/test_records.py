@@ -12,10 +12,10 @@ from msgspec import structs
 
 from tests import made_stores as stores
 from tests.made_stores import field
-from ttastats.base import limits
+from ttastats.base import streams
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Metrics, log_from_bytes
-from ttastats_parsers import protobuf, tfevents, wandb
+from ttastats_parsers import record_files, tfevents, wandb
 
 needs_compiled = pytest.mark.skipif(tfevents._compiled is None, reason="no compiler was at hand")
 
@@ -88,7 +88,7 @@ def test_c_gives_what_python_gives(
         found = [repr(parsed(dialect, data, name, metrics, size)) for size in (200, len(data))]
         with monkeypatch.context() as without:
             without.setattr(dialect, "_compiled", None)
-            without.setattr(protobuf, "_compiled", None)
+            without.setattr(record_files, "_compiled", None)
             assert found == [repr(parsed(dialect, data, name, metrics, len(data)))] * 2
 
 
@@ -99,16 +99,16 @@ def test_fields_are_those_of_python() -> None:
         message = field(draw.randrange(1, 30), draw.choice([5, -1, 2**63, 0.5, b"ab", ""]))
         message = damaged(draw, bytes(7) + message)[7:] + draw.randbytes(draw.randrange(3))
         try:
-            expected = list(protobuf.fields_in_python(message))
+            expected = list(record_files.fields_in_python(message))
         except ValueError:
             with pytest.raises(ValueError, match=r"cut|wire"):
-                list(protobuf.fields(message))
+                list(record_files.fields(message))
         else:
-            assert list(protobuf.fields(message)) == expected
+            assert list(record_files.fields(message)) == expected
 
 
 def test_an_event_file_of_any_size_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(limits.VARIABLE, "1")
+    monkeypatch.setenv(streams.VARIABLE, "1")
     picture = stores.tfrecord(stores.field(1, 1.0) + stores.field(9, bytes(400_000)))
     data = picture * 8 + stores.scalar(2.0, 1, val__acc=0.5)
     items = parsed(tfevents, data, "events.out.tfevents.1", "evaluations", 100_000)

@@ -14,7 +14,7 @@ from tests.test_cli import run
 from tests.test_profile_changes import profile, steps
 from ttastats.report.answer import Report
 from ttastats.table import store as run_store
-from ttastats.traces import store
+from ttastats.traces import table
 
 PACE_A, PACE_B = (20.0, 20.4, 19.8, 20.2), (16.0, 16.3, 15.9, 16.1)
 
@@ -36,7 +36,7 @@ def runs(pace: tuple[float, ...]) -> pl.DataFrame:
 
 
 def of_one_process(path: Path) -> Path:
-    store.write_profile(store.read_profiles([path]).filter(pl.col("name") != "world_size"), path)
+    table.write_profile(table.read_profiles([path]).filter(pl.col("name") != "world_size"), path)
     return path
 
 

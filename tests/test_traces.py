@@ -9,7 +9,7 @@ import pytest
 import ttastats as tta
 from tests.made_traces import operator, steps_on_a_device, trace, written
 from ttastats.base.errors import TtastatsError
-from ttastats.traces import events, kineto, pieces, store
+from ttastats.traces import events, kineto, pieces, table
 from ttastats.traces.pieces import NoTraceError
 
 
@@ -24,7 +24,7 @@ class TestIngest:
         path = written(tmp_path / "run.pt.trace.json.gz", trace(steps_on_a_device()))
         account = tta.ingest([path], tmp_path / "p.parquet")
         assert (account.traces, account.profiles, account.runs) == (1, 1, 0)
-        rows = store.read_profiles([tmp_path / "p.parquet"])
+        rows = table.read_profiles([tmp_path / "p.parquet"])
         assert rows["profile"].unique().to_list() == ["run"]
         computed = rows.filter(kind="measure", name="compute_seconds").sort("step")
         assert computed["value"][0] == pytest.approx(60e-6)
@@ -36,7 +36,7 @@ class TestIngest:
                 written(tmp_path / "t" / f"rank{rank}_iter{iteration}.json", data)
         account = tta.ingest([tmp_path / "t"], tmp_path / "p.parquet")
         assert (account.traces, account.profiles) == (4, 2)
-        names = store.read_profiles([tmp_path / "p.parquet"])["profile"].unique().sort()
+        names = table.read_profiles([tmp_path / "p.parquet"])["profile"].unique().sort()
         assert names.to_list() == ["rank*_iter5", "rank*_iter9"]
 
     def test_what_has_not_changed_is_not_read_again(self, tmp_path: Path) -> None:

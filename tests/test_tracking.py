@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 from tests.programs import until
 from tests.test_real_writers import has
-from ttastats.base import users
+from ttastats.base import stores
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
 from ttastats.ingestion import tracking
@@ -176,11 +176,11 @@ def test_what_the_server_did_not_give_is_fetched_the_next_time(
 
 
 def test_other_processes_read_runs_of_a_server_too() -> None:
-    users.without_user("mlflow+http://ada:secret@elsewhere:1#x")
+    stores.without_user("mlflow+http://ada:secret@elsewhere:1#x")
     packed = pickle.dumps(Tracking("mlflow+http://elsewhere:1#x"))
-    users._known.clear()
+    stores._known.clear()
     assert pickle.loads(packed) == Tracking("mlflow+http://elsewhere:1#x")
-    assert users.user_of("mlflow+http://elsewhere:1/y") == "ada:secret"
+    assert stores.user_of("mlflow+http://elsewhere:1/y") == "ada:secret"
     assert "secret" not in repr(pickle.loads(packed))
 
 

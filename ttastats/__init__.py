@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ttastats.base.errors import TtastatsError
     from ttastats.recording.record import record
     from ttastats.sides.options import Options, View
-    from ttastats.trainer.profiler.script import profile
+    from ttastats.trainer.profiler.recording import profile
 
 __all__ = [
     "Account", "Options", "Question", "Report", "TtastatsError", "View", "__version__", "claim",
@@ -66,7 +66,7 @@ _HOMES = {
     "Options": "ttastats.sides.options",
     "TtastatsError": "ttastats.base.errors",
     "View": "ttastats.sides.options",
-    "profile": "ttastats.trainer.profiler.script",
+    "profile": "ttastats.trainer.profiler.recording",
     "record": "ttastats.recording.record",
 }
 

@@ -32,8 +32,8 @@ from benchmarks.coverage.shapes import (
     generator,
 )
 from benchmarks.coverage.simulations import Plan
+from ttastats.stats.multiplicity import FIRST_LOOK, Look, critical_values
 from ttastats.stats.power import runs_needed
-from ttastats.stats.sequential import FIRST_LOOK, Look, critical_values
 from ttastats.stats.unseen import unseen_share
 
 ALPHA = 0.05

@@ -38,8 +38,8 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.ingestion import manifest
 from ttastats.output.plots import kinds, speedups
-from ttastats.table import footer, schema, store
-from ttastats.table.footer import pack_json
+from ttastats.table import schema, store
+from ttastats.table.kind import KEY, pack_json
 from ttastats_parsers.record_files import crc32c
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -172,7 +172,7 @@ def write_footer(path: Path, metadata: Mapping[str, str]) -> None:
 
 def changed_footer(rng: random.Random, key: str, text: str) -> str:
     """Return what may stand under a key: values of other kinds, packed or not."""
-    if key == footer.KEY:
+    if key == KEY:
         return text_of(rng, changed(rng, json.loads(text)))
     value = json.loads(zlib.decompress(base64.b64decode(text)))
     way = rng.choice((pack_json, pack_json, pack_json, json.dumps, torn, deep))

@@ -10,7 +10,7 @@ import polars as pl
 
 from benchmarks.fuzz.columns import HOSTILE
 from ttastats.answers.record import record_checks
-from ttastats.output.plots import in_words, kinds
+from ttastats.output.plots import kinds, tta
 
 FORMATS = ("json", "json", "json", "table", "md", "csv")
 TARGETS = (
@@ -108,7 +108,7 @@ def files_of(
     ends = ("rows.csv", "rows.jsonl", "logs")
     return [
         *([*words, *chosen(rng, ("by", "target", "pool", "in"))] for words in shown),
-        ["plot", rng.choice(in_words.KINDS), *files],
+        ["plot", rng.choice(tta.KINDS), *files],
         *(["export", *ours, "-o", f"{folder}/{name}"] for name in rng.sample(ends, 2)),
         ["filter", *files, *chosen(rng, ("where",)), "-o", f"{folder}/filtered.parquet"],
         report(rng, files, folder),

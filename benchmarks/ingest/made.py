@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from ttastats.recording import mllog
+from ttastats.recording import run_log
 
 _STAMP = re.compile(rb'"time_ms": (\d+)')
 
@@ -46,9 +46,9 @@ _STATS = {"tracked_stats": {"throughput": 12345.6}}
 def _around_time(key: str, value: object, **labels: object) -> tuple[str, str]:
     """Return what stands around the time of an event: most of millions differ in no more."""
     about = {"file": "/workspace/train.py", "lineno": 100, **labels}
-    before, after = mllog.event_line("POINT_IN_TIME", 0, key, _STATS.get(key, value), about).split(
-        '"time_ms": 0', 1
-    )
+    before, after = run_log.event_line(
+        "POINT_IN_TIME", 0, key, _STATS.get(key, value), about
+    ).split('"time_ms": 0', 1)
     return before + '"time_ms": ', after
 
 

@@ -23,8 +23,8 @@ import polars as pl
 from rich.console import Console
 
 from ttastats import api, ingest
+from ttastats.base.codes import Note
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note
 from ttastats.base.units import Digits
 from ttastats.cli.train import needs_torch
 from ttastats.report.answer import Report
@@ -80,14 +80,14 @@ def sweep(folder: Path, seeds: Sequence[int]) -> Table:
         PyTorch is not installed, or a log cannot be written.
     """
     with needs_torch("the sweep"):
-        from ttastats.trainer import after, experiment, tables
+        from ttastats.trainer import experiment, tables
         from ttastats.trainer.settings import Overrides
 
     settings = Overrides({"width": 8, "target": 0.94, "test_samples": 300})
     request = experiment.Request("digits", folder, "local", None)
     plan = experiment.plan_runs(request, settings, seeds, {"batch_size": [32, 128]})
     experiment.make_runs(plan.missing)
-    logs = after.table_of_logs([place.results for place in plan.setups.values()])
+    logs = tables.table_of_logs([place.results for place in plan.setups.values()])
     report = tables.sweep_report(logs, {name: place.system for name, place in plan.setups.items()})
     return report.tables[1]
 

@@ -10,7 +10,7 @@ import json
 import random
 from pathlib import Path
 
-from ttastats.recording import mllog
+from ttastats.recording.run_log import event_line
 
 HERE = Path(__file__).parent / "Example"
 START_MS = 1_767_225_600_000  # 1 January 2026, UTC
@@ -52,7 +52,7 @@ def log(
     clock = START_MS + number * 3_600_000
 
     def event(key: str, value: object = None, **metadata: object) -> str:
-        return "0: " + mllog.event_line("POINT_IN_TIME", clock, key, value, metadata).rstrip("\n")
+        return "0: " + event_line("POINT_IN_TIME", clock, key, value, metadata).rstrip("\n")
 
     lines = [event("submission_benchmark", "digits"), event("submission_division", "open")]
     lines += [event("seed", 1000 + number), event("global_batch_size", batch)]

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from ttastats.base import limits
+from ttastats.base import streams
+from ttastats.base.errors import suggestion
 from ttastats.base.metric_names import evaluation_metrics, higher_is_better
-from ttastats.base.nearest import suggestion
 from ttastats.base.records import Evaluation, Problem
 from ttastats.formats.dialect import Log
 from ttastats.formats.own_logs.block import Metric
@@ -51,7 +51,7 @@ def evaluations_of(
     logged = {item.metric for item in measured} | others
     wanted, names = _evaluation_metrics(logged, log)
     qualities = [item for item in measured if item.metric in names]
-    limits.expect_evaluations(len(measured if log.metrics == "all" else qualities))
+    streams.expect_evaluations(len(measured if log.metrics == "all" else qualities))
     problems: list[Problem] = []
     for name, metric in wanted.items():
         values = [item.value for item in qualities if item.metric == name if item.value is not None]

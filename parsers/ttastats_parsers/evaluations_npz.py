@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ttastats.base import limits
+from ttastats.base import streams
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats_parsers import sb3_monitor
@@ -85,14 +85,14 @@ def _load_arrays(content: bytes) -> dict[str, NDArray[np.float64]]:
 
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         size = sum(info.file_size for info in archive.infolist())
-        limits.expect_size(size, limits.whole_file_limit(), "its arrays are ")
+        streams.expect_size(size, streams.whole_file_limit(), "its arrays are ")
         names = {info.filename.removesuffix(".npy") for info in archive.infolist()}
     arrays = {}
     with np.load(io.BytesIO(content), allow_pickle=False) as stored:
         for key in ("timesteps", *_METRICS):
             if key in names and (array := stored[key]).ndim:
                 # They become objects of Python.
-                limits.expect_size(8 * array.size, limits.document_limit(), "its arrays are ")
+                streams.expect_size(8 * array.size, streams.document_limit(), "its arrays are ")
                 arrays[key] = np.asarray(array, np.float64)
     return arrays
 

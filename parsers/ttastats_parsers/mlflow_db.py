@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ttastats.base import limits
+from ttastats.base import streams
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats_parsers.mlflow import Logged, StoredRun, run_of
@@ -70,7 +70,7 @@ def _stored_runs(connection: sqlite3.Connection) -> Iterator[StoredRun]:
     if missing:
         raise ValueError(f"no table {missing[0]}")
     size = sum(_table_size(connection, table) for table in _TABLES)
-    limits.expect_size(size, limits.whole_file_limit(), "the values in its tables are ")
+    streams.expect_size(size, streams.whole_file_limit(), "the values in its tables are ")
     names = {
         row["experiment_id"]: row["name"] for row in connection.execute("SELECT * FROM experiments")
     }

@@ -17,7 +17,7 @@ from msgspec import structs
 from ttastats.base import benchmarks, quality
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, Log
-from ttastats.recording.mllog import RECORDER
+from ttastats.recording.run_log import RECORDER
 from ttastats_parsers import mlperf_layout, mlperf_power, recorded
 from ttastats_parsers.mlperf_events import Event, Style, Trace, labels_of
 from ttastats_parsers.mlperf_scores import evaluations_of, training_of

@@ -16,14 +16,22 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ttastats.base import limits
+from ttastats.base import streams
 from ttastats.base.records import Problem
 from ttastats.formats.dialect import Log
 from ttastats.formats.own_logs.block import Block
 from ttastats_parsers import own_cells
 from ttastats_parsers.own_cells import LINE
-from ttastats_parsers.own_choice import ChosenColumns, UnfitError, choose
-from ttastats_parsers.own_numbers import EMPTY, numbers, tells_day, texts, times
+from ttastats_parsers.own_choice import (
+    EMPTY,
+    ChosenColumns,
+    UnfitError,
+    choose,
+    numbers,
+    tells_day,
+    texts,
+    times,
+)
 from ttastats_parsers.own_rows import COUNTS, Rows
 from ttastats_parsers.own_runs import names_in
 from ttastats_parsers.payloads import json_value
@@ -122,8 +130,8 @@ class _RelevantRows:
         places = pl.concat([counts.arg_true(), at_edge]).unique().sort()
         self.rows += len(places)
         self.size += int(cells[places].estimated_size())
-        limits.expect_evaluations(self.rows * max(1, len(chosen.metrics)))
-        limits.expect_size(self.size, limits.whole_file_limit(), "the rows that count are ")
+        streams.expect_evaluations(self.rows * max(1, len(chosen.metrics)))
+        streams.expect_size(self.size, streams.whole_file_limit(), "the rows that count are ")
         return places
 
 

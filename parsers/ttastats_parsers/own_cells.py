@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats.base import limits
+from ttastats.base import streams
 from ttastats.base.metric_names import EPOCH_WORDS, STEP_WORDS
 from ttastats.base.records import Problem
 from ttastats.formats.own_logs.block import Block
@@ -61,7 +61,7 @@ def _parquet(data: bytes) -> Rows:
         rows = held.select(pl.len()).collect().item()
         # A value takes at least eight bytes as a cell; in the file a million may take a few.
         size = 8 * rows * len(held.collect_schema())
-        limits.expect_size(size, limits.whole_file_limit(), "its cells are ")
+        streams.expect_size(size, streams.whole_file_limit(), "its cells are ")
         frame = held.collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = f"not a Parquet file: {error}".partition("\n")[0]

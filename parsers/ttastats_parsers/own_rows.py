@@ -13,8 +13,15 @@ from msgspec import Struct, field
 
 from ttastats.base.records import Problem
 from ttastats.formats.own_logs.block import BACK, Block, TimeColumn
-from ttastats_parsers.own_choice import ChosenColumns, UnfitError
-from ttastats_parsers.own_numbers import not_numbers, numbers, tells_day, texts, times
+from ttastats_parsers.own_choice import (
+    ChosenColumns,
+    UnfitError,
+    not_numbers,
+    numbers,
+    tells_day,
+    texts,
+    times,
+)
 
 #: A clock and time stamps that differ by more than this share, and a second, tell other times.
 _APART = 0.05

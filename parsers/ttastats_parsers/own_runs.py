@@ -9,15 +9,22 @@ from typing import Any
 import polars as pl
 from msgspec.structs import replace
 
-from ttastats.base import limits
+from ttastats.base import streams
 from ttastats.base.metric_names import higher_is_better
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats.formats.own_logs import patterns
 from ttastats.formats.own_logs.block import BACK, FIELDS, Block, Metric, run_fields
 from ttastats_parsers.checkpoints import in_one_unit, score_of
-from ttastats_parsers.own_choice import ChosenColumns, UnfitError, choose
-from ttastats_parsers.own_numbers import is_dated, numbers, texts, whole
+from ttastats_parsers.own_choice import (
+    ChosenColumns,
+    UnfitError,
+    choose,
+    is_dated,
+    numbers,
+    texts,
+    whole,
+)
 from ttastats_parsers.own_rows import Rows, evaluated_rows, numbered
 from ttastats_parsers.payloads import date_of
 
@@ -49,7 +56,7 @@ def runs_of(rows_of: Callable[[Log], Rows], log: Log) -> Iterator[Run | Problem]
         text = f"recognised as {block.preset} and read as that, except for the given settings"
         yield Problem("recognised", f"{text} ({settings})", "info")
     yield from chosen.problems
-    limits.expect_evaluations(frame.height * max(1, len(chosen.metrics)))
+    streams.expect_evaluations(frame.height * max(1, len(chosen.metrics)))
     text_of = cache(lambda column: texts(rows.frame[column]).to_list())
     for part in frame.partition_by("run", maintain_order=True):
         if not _is_preamble(part, rows, block):

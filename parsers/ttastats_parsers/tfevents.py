@@ -17,10 +17,10 @@ from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from ttastats.base import limits
+from ttastats.base import streams
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
-from ttastats_parsers import protobuf, settings_files
+from ttastats_parsers import record_files, settings_files
 from ttastats_parsers.checkpoints import Measured, evaluations_of, wanted_of
 from ttastats_parsers.payloads import as_float, date_of, since
 from ttastats_parsers.record_files import problems_of, tf_records
@@ -196,14 +196,14 @@ class _Events:
     def others(self, blocks: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
         """Yield the records that are not plain scalars, with their numbers."""
         if _compiled is None:
-            records = tf_records(limits.join_blocks(blocks, limits.whole_file_limit()))
+            records = tf_records(streams.join_blocks(blocks, streams.whole_file_limit()))
             self.torn, self.damaged = records.torn, records.damaged
             yield list(enumerate(records.data))
             return
         rest, before, record = b"", 0, 0
         for block in blocks:
             data = rest + block if rest else block
-            limits.expect_size(len(data), limits.whole_file_limit() + len(block), "a record is ")
+            streams.expect_size(len(data), streams.whole_file_limit() + len(block), "a record is ")
             records_of: list[tuple[int, bytes]] = []
             wrong: list[int] = []
             end, record, first, last, is_lost = _compiled(
@@ -225,13 +225,13 @@ def _settings_of(records: Sequence[bytes]) -> dict[str, Any]:
     for record in records:
         if _SETTINGS in record or _TEXT in record:
             with suppress(ValueError):
-                for value in protobuf.messages(record, 5, 1):
-                    tag = b"".join(protobuf.messages(value, 1)).decode("utf-8", "replace")
+                for value in record_files.messages(record, 5, 1):
+                    tag = b"".join(record_files.messages(value, 1)).decode("utf-8", "replace")
                     if tag.startswith("_hparams_/"):
-                        entries = protobuf.messages(value, 9, 1, 2, 3, 1)
+                        entries = record_files.messages(value, 9, 1, 2, 3, 1)
                         settings.update(map(_hparam, entries))
                     elif _TEXTS.search(tag.removesuffix("/text_summary")):
-                        text = next(protobuf.messages(value, 8, 8), b"")
+                        text = next(record_files.messages(value, 8, 8), b"")
                         settings |= settings_files.of_text(text.decode("utf-8", "replace"))
     return settings
 
@@ -240,16 +240,16 @@ def _hparam(entry: bytes) -> tuple[str, Any]:
     """Return an item of a map from names to `google.protobuf.Value`."""
     key = ""
     value: Any = None
-    for number, content in protobuf.fields(entry):
+    for number, content in record_files.fields(entry):
         if number == 1:
-            key = protobuf.text(content)
+            key = record_files.text(content)
             continue
-        for kind, inner in protobuf.fields(protobuf.block(content)):
+        for kind, inner in record_files.fields(record_files.block(content)):
             if kind == 2:
-                value = protobuf.double(inner)
+                value = record_files.double(inner)
                 value = int(value) if value.is_integer() and abs(value) < 2**53 else value
             elif kind == 3:
-                value = protobuf.text(inner)
+                value = record_files.text(inner)
             elif kind == 4:
                 value = bool(inner)
     return key, value
@@ -259,20 +259,20 @@ def _event(record: bytes) -> tuple[float | None, list[tuple[str, int, float | No
     """Return the time of an event, and tag, step and value of its scalars."""
     time, step = None, 0
     scalars: list[tuple[str, int, float | None]] = []
-    for number, value in protobuf.fields(record):
+    for number, value in record_files.fields(record):
         if number == 1:
-            time = as_float(protobuf.double(value))
+            time = as_float(record_files.double(value))
         elif number == 2:
-            step = protobuf.signed(value)
-    for summary in protobuf.messages(record, 5, 1):
+            step = record_files.signed(value)
+    for summary in record_files.messages(record, 5, 1):
         tag, scalar, is_scalar = "", None, False
-        for inner, content in protobuf.fields(summary):
+        for inner, content in record_files.fields(summary):
             if inner == 1:
-                tag = protobuf.text(content)
+                tag = record_files.text(content)
             elif inner == 2:
-                scalar, is_scalar = as_float(protobuf.single(content)), True
+                scalar, is_scalar = as_float(record_files.single(content)), True
             elif inner == 8:
-                numbers = _tensor_number(protobuf.block(content))
+                numbers = _tensor_number(record_files.block(content))
                 scalar, is_scalar = (as_float(numbers[0]), True) if numbers else (None, False)
         if is_scalar and not tag.startswith("_hparams_"):
             scalars.append((tag, step, scalar))
@@ -283,11 +283,13 @@ def _tensor_number(content: bytes) -> list[float]:
     """Return the number of a tensor of one element, empty for any other."""
     kind, dimensions = 0, 0
     fields: dict[int, int | bytes] = {}
-    for number, value in protobuf.fields(content):
+    for number, value in record_files.fields(content):
         if number == 1 and isinstance(value, int):
             kind = value
         elif number == 2:
-            dimensions = sum(1 for inner, _ in protobuf.fields(protobuf.block(value)) if inner == 2)
+            dimensions = sum(
+                1 for inner, _ in record_files.fields(record_files.block(value)) if inner == 2
+            )
         else:
             fields[number] = value
     if dimensions or kind not in _FIELDS:
@@ -295,12 +297,12 @@ def _tensor_number(content: bytes) -> list[float]:
     plain, value = fields.get(4), fields.get(_FIELDS[kind], 0)  # zero is not written at all
     if kind in {_INT, _LONG}:
         if plain:
-            return [float(int.from_bytes(protobuf.block(plain), "little", signed=True))]
+            return [float(int.from_bytes(record_files.block(plain), "little", signed=True))]
         # A field alone, or in a row of one.
-        whole = protobuf.varint(value, 0)[0] if isinstance(value, bytes) else value
-        return [float(protobuf.signed(whole))]
+        whole = record_files.varint(value, 0)[0] if isinstance(value, bytes) else value
+        return [float(record_files.signed(whole))]
     data = plain or value or bytes(4 if kind == _FLOAT else 8)
-    return [protobuf.single(data) if kind == _FLOAT else protobuf.double(data)]
+    return [record_files.single(data) if kind == _FLOAT else record_files.double(data)]
 
 
 def _merge_files(files: Sequence[EventFile], top: PurePosixPath) -> tuple[Rows, list[Problem]]:

@@ -21,7 +21,7 @@ import msgspec
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, PART_OF_A_RUN, Log
 from ttastats.formats.own_logs.setups import entry_name, flatten, recorded_seed
-from ttastats_parsers import protobuf, settings_files
+from ttastats_parsers import record_files, settings_files
 from ttastats_parsers.checkpoints import Measured, evaluations_of, wanted_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, json_value, storable
 from ttastats_parsers.record_files import LevelDBRecords, problems_of
@@ -192,7 +192,7 @@ def _logged_names(content: bytes) -> frozenset[str]:
     plain: set[str] = set()
     for record in LevelDBRecords(content, _HEADER).data():
         with suppress(ValueError):
-            for row in protobuf.messages(record, _HISTORY):
+            for row in record_files.messages(record, _HISTORY):
                 for key, part in _raw_items(row).items():
                     if key not in plain or _is_object(part):
                         named = {name for name, _ in _numbers({key: _parse_json(part)})}
@@ -203,19 +203,19 @@ def _logged_names(content: bytes) -> frozenset[str]:
 
 def _add_record(run: RunFiles, record: bytes, wanted: Set[str]) -> None:
     """Add what one record tells, of its numbers those that are wanted; ValueError if unreadable."""
-    for number, value in protobuf.fields(record):
+    for number, value in record_files.fields(record):
         if number == _HISTORY:
-            items = _raw_items(protobuf.block(value)).items()
+            items = _raw_items(record_files.block(value)).items()
             row = {k: _parse_json(part) for k, part in items if k in wanted or _is_object(part)}
             run.history.append(row)
         elif number == _SUMMARY:
-            run.summary.update(_decode_items(protobuf.block(value)))
+            run.summary.update(_decode_items(record_files.block(value)))
         elif number == _RUN:
-            run.about.update(_about(protobuf.block(value)))
-            for config in protobuf.messages(protobuf.block(value), 4):
+            run.about.update(_about(record_files.block(value)))
+            for config in record_files.messages(record_files.block(value), 4):
                 run.config.update(_decode_items(config))
         elif number == _EXIT:
-            fields = dict(protobuf.fields(protobuf.block(value)))
+            fields = dict(record_files.fields(record_files.block(value)))
             code, runtime = fields.get(1, 0), fields.get(2)
             run.about["exit_code"] = code if isinstance(code, int) else 1
             if isinstance(runtime, int):
@@ -233,16 +233,16 @@ def _raw_items(message: bytes) -> Mapping[str, bytes]:
     if compiled is not None:
         return compiled
     items: dict[str, bytes] = {}
-    for item in protobuf.messages(message, 1):
+    for item in record_files.messages(message, 1):
         keys: list[str] = []
         key, content = "", b"null"
-        for number, part in protobuf.fields(item):
+        for number, part in record_files.fields(item):
             if number == 1:
-                key = protobuf.text(part)
+                key = record_files.text(part)
             elif number == 2:
-                keys.append(protobuf.text(part))
+                keys.append(record_files.text(part))
             elif number == 16:
-                content = protobuf.block(part)
+                content = record_files.block(part)
         items[".".join(keys) or key] = content
     return items
 
@@ -255,11 +255,11 @@ def _about(message: bytes) -> Row:
     """Return identity and start of a run from its record."""
     words = {1: "run_id", 3: "project", 6: "group", 8: "run_name"}
     about: Row = {}
-    for number, value in protobuf.fields(message):
+    for number, value in record_files.fields(message):
         if number in words:
-            about[words[number]] = protobuf.text(value)
+            about[words[number]] = record_files.text(value)
         elif number == 17:
-            time = dict(protobuf.fields(protobuf.block(value)))
+            time = dict(record_files.fields(record_files.block(value)))
             seconds, nanos = time.get(1, 0), time.get(2, 0)
             if isinstance(seconds, int) and isinstance(nanos, int):
                 about["started"] = seconds + nanos / 1e9

@@ -17,7 +17,7 @@ from tests.page.made import HOSTILE, rows
 from tests.plotting.made import leaders
 from tests.plotting.test_profiled import profile
 from ttastats import api
-from ttastats.traces import store
+from ttastats.traces.table import write_profile
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -102,7 +102,7 @@ def profiled(folder: Path) -> Path:
     sides = [folder / f"{name}.parquet" for name in ("before", "after")]
     for path, name, seconds in zip(sides, ("made", HOSTILE[0]), (1.0, 0.5), strict=True):
         times = pl.col("seconds", "value") * seconds
-        store.write_profile(profile(name).with_columns(times, operator=pl.lit(HOSTILE[1])), path)
+        write_profile(profile(name).with_columns(times, operator=pl.lit(HOSTILE[1])), path)
     api.profile_page(*sides, output=folder / "profiled.html")
     return folder / "profiled.html"
 

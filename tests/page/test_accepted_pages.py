@@ -21,9 +21,9 @@ from ttastats import api
 from ttastats.answers.league import leagues
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import axis
-from ttastats.output.page import content, document, facts, figure, figure_rows, league, of_profiles
-from ttastats.output.page.figure_rows import FigureRow, Runs
-from ttastats.output.page.second_look import Look
+from ttastats.output.page import content, document, figure, league, of_profiles
+from ttastats.output.page.content import Look
+from ttastats.output.page.figure import FigureRow, Runs
 from ttastats.output.plots.plot import Plot
 from ttastats.report.answer import Report
 
@@ -68,7 +68,7 @@ def of_figures() -> Found:
         of = axis.AXES[draw.choice(["seconds"] * 4 + ["cost", "energy", "epochs"])]
         pace = draw.choice([0.002, 0.3, 7.0, 50.0, 1500.0, 7000.0, 9e4, 3e8])
         spread = draw.choice([1.0, 1.02, 1.5, 30.0])
-        few = draw.choice([1, 1, 2, 3, figure_rows.THIN_FROM - 1 if seed % 8 == 0 else 2])
+        few = draw.choice([1, 1, 2, 3, figure.THIN_FROM - 1 if seed % 8 == 0 else 2])
         rows = [row(draw, pace, spread) for _ in range(17 if seed % 8 == 1 else few)]
         links = {name: f"#section-{n}" for n, name in enumerate(NAMES[:2])}
         sides = draw.choice([("old", "new"), ("a side of a very long name, " * 3, "<i>")])
@@ -111,8 +111,8 @@ def of_comparisons() -> Found:
     found = api.compare(a, b)
     yield from page(found, a, b)
     twice = replace(found, against=found.against * 2)
-    yield from figure_rows.figure_rows(twice)
-    yield figure_rows.verdict_counts(figure_rows.figure_rows(twice))
+    yield from figure.rows_of_figure(twice)
+    yield figure.verdict_counts(figure.rows_of_figure(twice))
 
 
 def of_summaries() -> Found:
@@ -138,7 +138,7 @@ def of_summaries() -> Found:
         yield content.limit_rows(replace(report, tables=(many,))).notes[:1]
     long = answers.before().with_columns(entry=pl.lit("a_system_of_a_very_long_name_" * 3))
     tables = league.league_tables(
-        leagues(api.summary(long), 0.95), facts.available_choices([("", api.run_table(long))])
+        leagues(api.summary(long), 0.95), content.available_choices([("", api.run_table(long))])
     )
     yield [[row.name, row.whole] for row in tables[0].rows]
 

@@ -14,7 +14,7 @@ from tests.page.made import data_of
 from tests.test_cli import run
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.output.page import embedded
+from ttastats.output.page import document
 from ttastats.table import store
 
 A = [3.281, 3.283, 3.279, 3.282, 3.280]
@@ -24,7 +24,7 @@ LOWER = [one - 0.02 for one in A]
 def page(*sides: pl.DataFrame, **asked: Any) -> str:
     """Return the text of a page without its programs, as a reader sees it."""
     text = api.html_report(*sides, **asked).html
-    return text.replace(embedded.page_script(), "") + json.dumps(data_of(text)["plots"])
+    return text.replace(document.page_script(), "") + json.dumps(data_of(text)["plots"])
 
 
 def words(text: str) -> str:

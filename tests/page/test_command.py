@@ -9,7 +9,7 @@ import polars as pl
 from tests.page.made import data_of
 from tests.plotting.test_profiled import profile
 from tests.test_cli import failed, run
-from ttastats.traces import store
+from ttastats.traces import table
 
 
 def test_one_line_says_what_was_written(sides: list[Path], tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_a_page_can_be_sent_to_standard_output(sides: list[Path], tmp_path: Path
 def test_profiles_become_a_page_too(tmp_path: Path) -> None:
     for name, seconds in (("a", 1.0), ("b", 0.5)):
         rows = profile(name).with_columns(pl.col("seconds", "value") * seconds)
-        store.write_profile(rows, tmp_path / f"{name}.parquet")
+        table.write_profile(rows, tmp_path / f"{name}.parquet")
     done = run("report", "a.parquet", "b.parquet", "-o", "page.html", cwd=tmp_path)
     assert done.stderr.startswith("wrote page.html: 2 profiles, 7 plots, ")
     text = (tmp_path / "page.html").read_text("utf-8")

@@ -12,7 +12,7 @@ import pytest
 from tests.page.made import HOSTILE, data_of, frame, rows
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.output.page import embedded
+from ttastats.output.page import document
 from ttastats.output.plots import kinds
 from ttastats.report.render.harmless import escape_invisible
 
@@ -30,7 +30,7 @@ def test_a_page_asks_nothing_of_any_other_place(compared: Path) -> None:
 
 
 def test_no_name_of_a_log_leaves_its_place(hostile: Path) -> None:
-    text = hostile.read_text("utf-8").replace(embedded.page_script(), "")
+    text = hostile.read_text("utf-8").replace(document.page_script(), "")
     for name in HOSTILE[:6]:
         assert name not in text.replace("javascript:alert(4)", "")
     held = frame(data_of(hostile.read_text("utf-8"))["choices"])
@@ -41,7 +41,7 @@ def test_no_name_of_two_sides_leaves_its_place() -> None:
     a = rows(["one"], runs=4, benchmarks=HOSTILE[:7])
     b = rows(["two"], runs=4, benchmarks=HOSTILE[:7], seed=1)
     made = api.html_report(a, b, labels=HOSTILE[:2], title=HOSTILE[4], command=HOSTILE[1])
-    text = made.html.replace(embedded.page_script(), "")
+    text = made.html.replace(document.page_script(), "")
     for name in HOSTILE[:6]:
         assert name not in text.replace("javascript:alert(4)", "")
     assert "&lt;script&gt;alert(1)" in text
@@ -56,14 +56,14 @@ def test_columns_come_back_as_they_were() -> None:
             "claim": [True, None, False, True, True, False],
         }
     )
-    back = frame(json.loads(embedded.tables_json([table]))[0])
+    back = frame(json.loads(document.tables_json([table]))[0])
     known = table.with_columns(number=pl.Series([0.1, 1 / 3, None, None, None, 2.0]))
     assert back.to_dict(as_series=False) == known.to_dict(as_series=False)
 
 
 def test_a_table_that_plots_share_is_there_once() -> None:
     one, same, other = pl.DataFrame({"x": [1]}), pl.DataFrame({"x": [1]}), pl.DataFrame({"x": [2]})
-    tables, places = embedded.share_tables(
+    tables, places = document.share_tables(
         [{"runs": one}, {"runs": same, "all": one}, {"runs": other}]
     )
     assert [table["x"][0] for table in tables] == [1, 1, 2]
@@ -105,7 +105,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_every_text_has_the_contrast_of_wcag_aa() -> None:
-    schemes = re.findall(r"--paper: .*?\}", embedded.package_file("page.css"), re.DOTALL)
+    schemes = re.findall(r"--paper: .*?\}", document.package_file("page.css"), re.DOTALL)
     assert len(schemes) == 4  # light, dark by the system, dark by the button, print
     for scheme in schemes:
         colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", scheme))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from xml.etree import ElementTree
 
-from ttastats.output.plots import fonts
+from ttastats.output.plots import theme
 
 _MOVED = re.compile(r"translate\(([-\d.e]+)[, ]([-\d.e]+)\)")
 _TURNED = re.compile(r"rotate\((-?\d+)")
@@ -112,7 +112,7 @@ def _lines(node: ElementTree.Element, x: float, y: float, role: str) -> Iterator
     for text, below in spans:
         if not text.strip():
             continue
-        long = fonts.text_width(text, size) * wider
+        long = theme.text_width(text, size) * wider
         start = {"middle": -long / 2, "end": -long}.get(node.get("text-anchor", ""), 0.0)
         box = (start, below - _ABOVE * size, start + long, below + _BELOW * size)
         if turned and int(turned[1]) % 360 == 270:

@@ -26,7 +26,7 @@ from ttastats.output.plots import drawing, kinds, quality, renderer, targets
 from ttastats.output.plots.plot import Plot
 from ttastats.output.plots.profiled import kinds as of_profiles
 from ttastats.report.render.harmless import escape_invisible
-from ttastats.traces import store
+from ttastats.traces.table import write_profile
 
 NAMES = (
     "a\x07b", "acc $\\uparrow$", "\\xi", '\\"', "it's", "two\nlines", "`${1+1}`", "__proto__",
@@ -75,7 +75,7 @@ def hostile_profile(folder: Path) -> Path:
         operator=pl.when(pl.col("operator").is_not_null()).then(pl.col("operator") + ALL),
         text=pl.when(pl.col("text") == "Abacus 3").then(pl.lit(ALL)).otherwise("text"),
     )
-    store.write_profile(rows, folder / "p.parquet")
+    write_profile(rows, folder / "p.parquet")
     return folder / "p.parquet"
 
 

@@ -17,10 +17,11 @@ from tests.plotting import drawn, made
 from tests.plotting.test_profiled import profile
 from ttastats import api
 from ttastats.ingestion.ingest import Account
-from ttastats.output.plots import drawing, kinds, names, renderer
+from ttastats.output.plots import drawing, kinds, renderer
 from ttastats.output.plots.plot import Plot
 from ttastats.output.plots.profiled import kinds as of_profiles
 from ttastats.output.plots.profiled import shared
+from ttastats.report.render import fitting
 
 COLUMN, PAGE = 3.3, 7.0
 #: Entries with their accelerators, how many of these, and minutes of a run.
@@ -141,5 +142,5 @@ def test_a_plot_of_a_round_can_be_read(kind: str, ingested_round: Callable[[str]
 
 def test_hardware_is_named_by_its_model() -> None:
     rows = plots_of("speedups")[0].data["speedups"].get_column("row")
-    sizes = {row.split(names.LINE)[1] for row in rows}
+    sizes = {row.split(fitting.LINE)[1] for row in rows}
     assert sizes == {"8 · B200", "16 · B200", "32 · H200"}

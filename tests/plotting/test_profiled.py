@@ -14,10 +14,10 @@ from tests import made_traces
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.test_cli import failed, run
 from ttastats import api
-from ttastats.ingestion.profiled import is_profile
+from ttastats.ingestion.given import is_profile
 from ttastats.output.plots.plot import NothingToDrawError
 from ttastats.output.plots.profiled import kinds
-from ttastats.traces import store, table
+from ttastats.traces import table
 from ttastats.traces.table import measure_row
 
 ACCEPTED = ROOT / "tests" / "reference" / "answers"
@@ -68,7 +68,7 @@ def profile(name: str = "made", *, measured: bool = True) -> pl.DataFrame:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    store.write_profile(profile(), tmp_path / "p.parquet")
+    table.write_profile(profile(), tmp_path / "p.parquet")
     return tmp_path / "p.parquet"
 
 
@@ -78,7 +78,7 @@ def test_what_is_drawn_is_as_accepted(tmp_path: Path) -> None:
     for rank in range(2):
         events = made_traces.steps_on_a_device(own_work=40.0 - 5 * rank)
         (folder / f"rank{rank}.json").write_bytes(made_traces.trace(events, rank))
-    store.write_profile(profile(), tmp_path / "p.parquet")
+    table.write_profile(profile(), tmp_path / "p.parquet")
     lines = []
     for kind in kinds.KINDS:
         for source in ([tmp_path / "p.parquet"], [folder, tmp_path / "p.parquet"]):
@@ -100,7 +100,7 @@ def test_time_adds_up_over_the_use_of_tensor_cores(tmp_path: Path) -> None:
         tensor_core=on,
         flops=pl.lit(None, pl.Int64),
     )
-    store.write_profile(kernels, tmp_path / "p.parquet")
+    table.write_profile(kernels, tmp_path / "p.parquet")
     (plot,) = api.plot_profiles("work", tmp_path / "p.parquet")  # FLOPs are unknown
     found = plot.data["work"].select("profile", "tensor_core_share", "below").rows()
     assert found == [
@@ -108,7 +108,7 @@ def test_time_adds_up_over_the_use_of_tensor_cores(tmp_path: Path) -> None:
         ("without batch norm", pytest.approx(6 / 7), pytest.approx(1)),
     ]  # fmt: skip
     assert "made 60.0%, without batch norm 85.7%." in plot.caption
-    store.write_profile(profile("on a CPU"), tmp_path / "q.parquet")
+    table.write_profile(profile("on a CPU"), tmp_path / "q.parquet")
     _, both = api.plot_profiles("work", [tmp_path / "q.parquet", tmp_path / "p.parquet"])
     assert set(both.data["work"]["profile"]) == {"made"}
     assert "of the time: made 60.0%." in both.caption
@@ -127,22 +127,22 @@ def test_profiles_of_one_name_are_called_by_their_files_in_the_order_given(
     path: Path, tmp_path: Path
 ) -> None:
     other = profile().with_columns(profile_id=pl.lit("b"), seconds=pl.col("seconds") * 2)
-    store.write_profile(other, tmp_path / "a.parquet")
+    table.write_profile(other, tmp_path / "a.parquet")
     (plot,) = api.plot_profiles("memory", [path, tmp_path / "a.parquet"])
     assert plot.data["memory"]["bar"].unique(maintain_order=True).to_list() == ["p", "a"]
-    store.write_profile(pl.concat([profile(), other]), tmp_path / "both.parquet")
+    table.write_profile(pl.concat([profile(), other]), tmp_path / "both.parquet")
     (plot,) = api.plot_profiles("memory", tmp_path / "both.parquet")
     assert set(plot.data["memory"]["bar"]) == {"both", "both (2)"}
 
 
 def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
-    store.write_profile(profile(measured=False), tmp_path / "p.parquet")
+    table.write_profile(profile(measured=False), tmp_path / "p.parquet")
     for kind in ("memory", "batch-sizes", "workers"):
         with pytest.raises(NothingToDrawError, match="was not measured"):
             api.plot_profiles(kind, tmp_path / "p.parquet")
     (roofline,) = api.plot_profiles("roofline", tmp_path / "p.parquet")
     assert "Peaks are not known" in roofline.caption
-    store.write_profile(profile().with_columns(flops=pl.lit(0)), tmp_path / "p.parquet")
+    table.write_profile(profile().with_columns(flops=pl.lit(0)), tmp_path / "p.parquet")
     with pytest.raises(NothingToDrawError, match="FLOPs are unknown"):
         api.plot_profiles("work", tmp_path / "p.parquet")
 
@@ -166,7 +166,7 @@ def test_steps_that_differ_more_than_tenfold_are_drawn_as_shares(tmp_path: Path)
     for factor in (9.0, 11.0):
         longer = pl.col("seconds", "value") * factor
         for name, rows in (("a", profile("a")), ("b", profile("b").with_columns(longer))):
-            store.write_profile(rows, tmp_path / f"{name}.parquet")
+            table.write_profile(rows, tmp_path / f"{name}.parquet")
         files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
         titles.append(json.dumps(api.plot_profiles("step", files)[0].chart))
     assert ["share of the time of a step" in title for title in titles] == [False, True]

@@ -20,7 +20,7 @@ from ttastats.traces.table import MEASURES
 from ttastats.trainer.profiler import machine, recording, trace, variants
 from ttastats.trainer.profiler.memory import KINDS, TrainingState
 from ttastats.trainer.profiler.recording import Recording
-from ttastats.trainer.profiler.subject import Subject
+from ttastats.trainer.profiler.timing import Subject
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ class TestCommand:
     def test_a_script_without_a_profile_is_told_how(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("ttastats.trainer.profiler.script.WRITTEN", [])
+        monkeypatch.setattr("ttastats.trainer.profiler.recording.WRITTEN", [])
         script = tmp_path / "mine.py"
         script.write_text("print('nothing')\n")
         result = run("profile", script)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.plotting.test_profiled import profile
-from ttastats.traces import store
+from ttastats.traces.table import write_profile
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def test_what_is_recorded_already_is_drawn_and_printed(
     example: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in example["PROFILES"]:
-        store.write_profile(profile(name), tmp_path / f"{name}.parquet")
+        write_profile(profile(name), tmp_path / f"{name}.parquet")
     assert example["main"]([str(tmp_path)]) == 0
     printed, said = capsys.readouterr()
     assert said == ""  # nothing was recorded
@@ -44,7 +44,7 @@ def test_tables_of_tbd_are_printed_beside_those_of_here(
         rows = profile(name)
         if name == "digits_lm":
             rows = rows.filter(pl.col("category").ne_missing("batch norm"))
-        store.write_profile(rows, tmp_path / f"{name}.parquet")
+        write_profile(rows, tmp_path / f"{name}.parquet")
     assert example["main"]([str(tmp_path)]) == 0
     words = " ".join(capsys.readouterr().out.split())
     assert "Table V: TensorFlow, ResNet-50 bn_fw 5.5% 42.3%" in words

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ttastats.stats.logratio import LogTerm, ratio_of, remaining_factor, sum_factors
-from ttastats.stats.quantiles import two_sided_t
+from ttastats.stats.moments import two_sided_t
 
 A, B = [[6.0, 3.0, 1.0], [6.2, 3.1, 1.0]], [[4.0, 3.5, 0.0], [4.1, 3.3, 0.0], [4.2, 3.4, 0.0]]
 

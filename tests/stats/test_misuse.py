@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.stats.made import compared
-from ttastats.stats import multiplicity, outcomes, power, quantiles, speedup
+from ttastats.stats import moments, multiplicity, outcomes, power, speedup
 from ttastats.stats.decision import decide
 from ttastats.stats.means import mean_interval
 from ttastats.stats.outcomes import Epochs, make_outcomes
@@ -28,8 +28,8 @@ MISUSE: dict[str, list[Callable[[], Any]]] = {
         lambda: make_outcomes([-1.0], [False]),
     ],
     "confidence must lie between 0 and 1": [
-        lambda: quantiles.two_sided_t(3, 0.0),
-        lambda: quantiles.two_sided_t(math.inf, 1.0),
+        lambda: moments.two_sided_t(3, 0.0),
+        lambda: moments.two_sided_t(math.inf, 1.0),
         lambda: outcomes.wilson_interval(1, 2, 95.0),
     ],
     "confidence must lie between 0.5 and 1": [

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ttastats.stats import outliers
+from ttastats.stats import moments
 
 
 def found(*values: float) -> list[float]:
     array = np.array(values)
-    return list(array[outliers.find_outliers(array)])
+    return list(array[moments.find_outliers(array)])
 
 
 def test_the_score_is_that_of_the_book() -> None:
@@ -18,24 +18,24 @@ def test_the_score_is_that_of_the_book() -> None:
     values = np.array([3.2, 3.3, 8.1, 3.2, 2.9, 3.7, 3.1, 3.5, 3.3])
     median, deviation = 3.3, 0.2  # |x - median|: .1 0 4.8 .1 .4 .4 .2 .2 0
     expected = 0.6745 * (values - median) / deviation
-    assert outliers.modified_z(np.exp(values)) == pytest.approx(expected)
+    assert moments.modified_z(np.exp(values)) == pytest.approx(expected)
 
 
 def test_runs_of_two_machines_have_two_speeds() -> None:
     times = np.array([106.1, 813.0, 105.2, 106.9, 831.0, 106.4, 105.8])
-    assert outliers.count_faster(times) == 5
-    assert outliers.count_faster(times / 60) == 5
-    assert outliers.count_faster(1 / times) == 2
-    assert outliers.count_faster(np.array([100.0, 100, 100, 150, 150])) == 3
+    assert moments.count_faster(times) == 5
+    assert moments.count_faster(times / 60) == 5
+    assert moments.count_faster(1 / times) == 2
+    assert moments.count_faster(np.array([100.0, 100, 100, 150, 150])) == 3
 
 
 def test_one_slow_run_is_no_second_machine_nor_are_runs_that_nearly_agree() -> None:
-    assert outliers.count_faster(np.array([106.1, 105.2, 106.9, 106.4, 831.0])) is None
-    assert outliers.count_faster(np.array([100.0, 100, 100, 105, 105])) is None
-    assert outliers.count_faster(np.array([100.0, 100, 100, 100])) is None
-    assert outliers.count_faster(np.array([100.0, 100, 200])) is None
-    assert outliers.count_faster(np.array([100.0, 100, 200, 200, np.nan])) is None
-    assert outliers.count_faster(np.array([100.0, 100, 200, 200, 0])) is None
+    assert moments.count_faster(np.array([106.1, 105.2, 106.9, 106.4, 831.0])) is None
+    assert moments.count_faster(np.array([100.0, 100, 100, 105, 105])) is None
+    assert moments.count_faster(np.array([100.0, 100, 100, 100])) is None
+    assert moments.count_faster(np.array([100.0, 100, 200])) is None
+    assert moments.count_faster(np.array([100.0, 100, 200, 200, np.nan])) is None
+    assert moments.count_faster(np.array([100.0, 100, 200, 200, 0])) is None
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_one_slow_run_is_no_second_machine_nor_are_runs_that_nearly_agree() -> N
     ],
 )
 def test_a_straggler_lies_far_above_the_others(values: tuple[float, ...], straggles: bool) -> None:
-    assert outliers.has_straggler(np.array(values)) is straggles
+    assert moments.has_straggler(np.array(values)) is straggles
 
 
 def test_the_limit_of_a_straggler_is_grubbs() -> None:
     """Grubbs (1969), table I: for five values and for ten, one-sided at 1 %."""
-    limits = [outliers.grubbs_limit(n, 0.02) for n in (5, 10)]
+    limits = [moments.grubbs_limit(n, 0.02) for n in (5, 10)]
     assert limits == pytest.approx([1.749, 2.410], abs=5e-4)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ttastats.stats.prior import (
+from ttastats.stats.sources import (
     Prior,
     consistent_with,
     fit_prior,

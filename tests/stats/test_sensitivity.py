@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ttastats.stats.sensitivity import target_grid
+from ttastats.stats.unseen import target_grid
 
 
 def curves(*values: list[float]) -> list[np.ndarray]:

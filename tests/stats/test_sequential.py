@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from ttastats.stats.outcomes import make_outcomes
-from ttastats.stats.sequential import (
+from ttastats.stats.multiplicity import (
     FIRST_LOOK,
     Look,
     critical_values,
     simulate_plan,
 )
+from ttastats.stats.outcomes import make_outcomes
 from ttastats.stats.speedup import compute_speedup
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from tests import programs
 from ttastats import api
-from ttastats.recording import mllog
-from ttastats.trainer import after, experiment, session
+from ttastats.recording import run_log
+from ttastats.trainer import experiment, session, tables
 from ttastats.trainer.experiment import Request
 from ttastats.trainer.session import Made
 from ttastats.trainer.settings import Overrides
@@ -72,7 +72,7 @@ def trained(
 def summary(made: Sequence[Made]) -> Sequence[Mapping[str, Any]]:
     """Return the rows of the summary of the folders that runs lie in."""
     places = list(dict.fromkeys(one.log.parent for one in made))
-    return api.summary(after.table_of_logs(places)).rows
+    return api.summary(tables.table_of_logs(places)).rows
 
 
 def curve(made: Made) -> list[tuple[float, float]]:
@@ -87,7 +87,7 @@ def log_of(root: Path) -> Path:
 
 def events(log: Path) -> list[dict[str, Any]]:
     """Return what a log says."""
-    return list(mllog.read_events(log.read_text()))
+    return list(run_log.read_events(log.read_text()))
 
 
 def the_run(root: Path) -> Mapping[str, Any]:

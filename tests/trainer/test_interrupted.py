@@ -25,7 +25,7 @@ from tests.trainer.runs import (
 from ttastats.base.errors import TtastatsError
 from ttastats.trainer import experiment, session
 from ttastats.trainer.events import Checkpoint
-from ttastats.trainer.interrupts import Interrupted, StopRequest, stop_on_signals
+from ttastats.trainer.loop import Interrupted, StopRequest, stop_on_signals
 
 ENDLESS = small(target=0.9999, epochs=100_000.0)
 
@@ -112,7 +112,7 @@ def test_an_interrupt_before_the_first_step_leaves_no_false_run(
         stop.reason = "SIGTERM"
         return stop
 
-    monkeypatch.setattr("ttastats.trainer.interrupts.StopRequest", already)
+    monkeypatch.setattr("ttastats.trainer.loop.StopRequest", already)
     with pytest.raises(TtastatsError, match="interrupted by SIGTERM"):
         trained(tmp_path, small())
     assert '"run_start"' not in log_of(tmp_path).read_text()

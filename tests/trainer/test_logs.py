@@ -17,9 +17,8 @@ from tests.trainer.runs import events, request, small, trained
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.recording import run_log
-from ttastats.recording.clock import Clock
-from ttastats.recording.run_log import RunLog
-from ttastats.trainer import after, experiment, session, workloads
+from ttastats.recording.run_log import Clock, RunLog
+from ttastats.trainer import experiment, session, tables, workloads
 from ttastats.trainer.session import Made
 from ttastats.trainer.settings import Settings
 
@@ -82,7 +81,7 @@ def test_what_decides_nothing_is_judged_after_the_run(tmp_path: Path) -> None:
     assert said.index(tested) > keys.index("run_stop")
     assert 0 <= tested["value"] * 300 == pytest.approx(round(tested["value"] * 300))
     assert next(one["value"] for one in said if one["key"] == "eval_samples") == 299
-    (run,) = api.summary(after.table_of_logs([made.log.parent])).rows
+    (run,) = api.summary(tables.table_of_logs([made.log.parent])).rows
     assert all(complies(made.log, ruleset) for ruleset in rulesets())
     assert (run["reached"], run["epochs_mean"]) == (1, made.outcome.checkpoints[-1].epoch)
     whole, parted = (workloads.load_workload("digits").data(None, test_samples=n) for n in (0, 300))

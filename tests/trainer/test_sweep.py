@@ -14,7 +14,7 @@ from tests.trainer.runs import OWN, request, small
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.report.render import as_table
-from ttastats.trainer import after, experiment, tables, workloads
+from ttastats.trainer import experiment, tables, workloads
 from ttastats.trainer.settings import Overrides
 
 GRID = {"batch_size": [64, 512]}
@@ -26,7 +26,7 @@ def plan(root: Path, runs: int = 2, **changes: object) -> experiment.Plan:
 
 
 def report(done: experiment.Plan) -> Report:
-    table = after.table_of_logs([place.results for place in done.setups.values()])
+    table = tables.table_of_logs([place.results for place in done.setups.values()])
     return tables.sweep_report(table, {name: place.system for name, place in done.setups.items()})
 
 
@@ -174,7 +174,7 @@ def test_table_5_compares_what_runs_are_worth_on_data_that_stopped_none(swept: P
     done = plan(swept)
     found = report(done)
     for row, place in zip(found.rows, done.setups.values(), strict=True):
-        values = after.table_of_logs([place.results]).filter(metric="test_accuracy")["value"]
+        values = tables.table_of_logs([place.results]).filter(metric="test_accuracy")["value"]
         assert (row["test_n"], row["test_mean"]) == (2, pytest.approx(values.mean()))
         assert row["test_sd"] == pytest.approx(values.std())
         assert row["deciding_mean"] >= 0.5
@@ -187,7 +187,7 @@ def test_table_5_compares_what_runs_are_worth_on_data_that_stopped_none(swept: P
     assert "at the end of the runs, on data that were not used to stop them" in table.title
     assert [row.cells[-1].text for row in table.rows] == ["baseline", second["test_verdict"]]
     systems = {name: place.system for name, place in done.setups.items()}
-    every = after.table_of_logs([place.results for place in done.setups.values()])
+    every = tables.table_of_logs([place.results for place in done.setups.values()])
     last = pl.col("system") == list(systems.values())[-1]
     untested = every.filter(~(last & (pl.col("metric") == "test_accuracy")))
     assert len(tables.sweep_report(untested, systems).tables) == 1

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tests import programs
+from ttastats.base.codes import Note
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note
 from ttastats.cli import app
 from ttastats.cli.commands import make_command
 from ttastats.cli.train import _say_next

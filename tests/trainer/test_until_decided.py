@@ -12,7 +12,7 @@ from tests.test_compare import side
 from tests.trainer.runs import request, small
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
-from ttastats.trainer import after, experiment, until_decided
+from ttastats.trainer import experiment, tables
 
 SETUPS = {"batch_size 64": "one", "batch_size 512": "two"}
 #: Epochs and seconds of the seeds of a setup: they vary, so that no claim rests on constant ones.
@@ -29,7 +29,7 @@ def table(system: str, per_epoch: Sequence[float], epochs: Sequence[int] = EPOCH
 
 def looked(
     slower: float, most: int, *, there: int = 0, missing: int | None = None
-) -> tuple[until_decided.Decided, list[int]]:
+) -> tuple[experiment.Decided, list[int]]:
     """Follow a plan on made runs, of which `there` exist before and seed `missing` failed."""
     runs = pl.concat([table("one", [100 * slower] * 8), table("two", [100.0] * 8)])
     if missing is not None:
@@ -40,7 +40,7 @@ def looked(
         asked.append(n)
         return runs.filter(pl.col("seed") < max(n, there))
 
-    return until_decided.run_until_decided(made, SETUPS, 0, most), asked
+    return experiment.run_until_decided(made, SETUPS, 0, most), asked
 
 
 def test_runs_are_added_until_it_is_decided() -> None:
@@ -77,7 +77,7 @@ def test_a_verdict_that_rests_on_constant_epochs_ends_no_plan() -> None:
         table(system, [seconds + seed / 10 for seed in range(5)], [3] * 5)
         for system, seconds in (("one", 310 / 3), ("two", 100.0))
     )
-    found = until_decided.run_until_decided(lambda _: pl.concat([one, two]), SETUPS, 0, 5)
+    found = experiment.run_until_decided(lambda _: pl.concat([one, two]), SETUPS, 0, 5)
     (row,) = found.report.rows
     assert (row["verdict"], row["dagger"], row["look"]) == ("faster", True, 5)
     assert found.remark.startswith("undecided")
@@ -93,7 +93,7 @@ def test_a_verdict_that_rests_on_constant_epochs_ends_no_plan() -> None:
 )
 def test_what_has_no_plan_is_refused(setups: list[str], most: int, why: str) -> None:
     with pytest.raises(TtastatsError, match=why):
-        until_decided.expect_two_setups(setups, most)
+        experiment.expect_two_setups(setups, most)
 
 
 def test_a_plan_without_looks_is_refused(tmp_path: Path) -> None:
@@ -115,5 +115,5 @@ def test_the_command_trains_both_sides_in_turns(
     options = small(target=0.2, epochs=12)
     plan = experiment.plan_runs(request(tmp_path), options, range(3), {"batch_size": [64, 128]})
     assert plan.missing == ()
-    table = after.table_of_logs([place.results for place in plan.setups.values()])
+    table = tables.table_of_logs([place.results for place in plan.setups.values()])
     assert sorted(table["seed"].unique()) == [0, 1, 2]

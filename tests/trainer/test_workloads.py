@@ -14,7 +14,7 @@ from tests.accepted import Case
 from tests.test_accepted_judgements import tried
 from tests.trainer.runs import OWN, small, summary, trained
 from ttastats.base.errors import TtastatsError
-from ttastats.recording.clock import Clock
+from ttastats.recording.run_log import Clock
 from ttastats.trainer import experiment, workloads
 from ttastats.trainer.network import build_network, learning_rate_share, warm_up
 from ttastats.trainer.parallel import Team
@@ -289,13 +289,13 @@ def test_the_check_before_anything_begins_is_given_the_recipe(whole: Path, tmp_p
 
 #: A file with those that it imports, directly or not, and others beside it.
 FILES = {
-    "mine.py": "import math, torch\nfrom parts.rates import RATE\nimport ttastats.base.nearest\n",
+    "mine.py": "import math, torch\nfrom parts.rates import RATE\nimport ttastats.base.errors\n",
     "parts/__init__.py": "",
     "parts/rates.py": "from . import deep\nfrom .deep import nothing\nRATE = 1\n",
     "parts/deep.py": "def later():\n    from late import here\n",
     "late.py": "import mine\nhere = 1\n",
     "unrelated.py": "other = 1\n",
-    "ttastats/base/nearest.py": "# a checkout",
+    "ttastats/base/errors.py": "# a checkout",
 }
 
 

@@ -12,22 +12,20 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from ttastats.answers.qualities import budget_notes, rare_note
 from ttastats.base import percentages, units
+from ttastats.base.codes import Note, note
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.note import Note, note
 from ttastats.base.units import Digits, digits_for
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.budget import Budget
-from ttastats.outcomes.counted import standing
-from ttastats.outcomes.direction import is_upwards
+from ttastats.outcomes.left_out import standing
+from ttastats.outcomes.target import is_upwards
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
-from ttastats.report.fields import Field
-from ttastats.report.keys import High, LeftOutKeys, Low
+from ttastats.report.fields import Field, High, LeftOutKeys, Low
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides import priors
-from ttastats.sides.design.checks import bend, common_budgets, evaluated_there, places_taken
-from ttastats.sides.design.findings import WORDS
+from ttastats.sides.design.checks import WORDS, bend, common_budgets, evaluated_there, places_taken
 from ttastats.sides.priors import Entry, PriorKeys
 from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.means import AgainstNumber, compare_exact, compare_with_number, smallest_change

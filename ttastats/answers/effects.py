@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from ttastats.answers import knobs
 from ttastats.answers.knobs import BY, EffectsOptions, Fit, Knob, part_of, part_title
 from ttastats.base import percentages, units
+from ttastats.base.codes import Note, note
 from ttastats.base.errors import raise_if
-from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.report import fields, grouping
-from ttastats.report import keys as key
+from ttastats.report import fields as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field

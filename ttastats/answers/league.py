@@ -29,8 +29,8 @@ from ttastats.report.row import expect_kind
 from ttastats.sides.comparison import faster
 from ttastats.sides.numbers import SideNumbers, briefs
 from ttastats.stats.means import RUNS_FOR_INTERVAL
+from ttastats.stats.moments import two_sided_t
 from ttastats.stats.outcomes import time_term
-from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Bools
 
 #: Entries a league shows; of more, the fastest.

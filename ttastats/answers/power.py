@@ -11,20 +11,19 @@ import polars as pl
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from ttastats.answers.summary import rows_of
-from ttastats.base.note import Note, note, wording
+from ttastats.base.codes import Note, note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity
-from ttastats.report.fields import Field
-from ttastats.report.keys import AxisName, High, LeftOutKeys, Low, ReachedCount
+from ttastats.report.fields import AxisName, Field, High, LeftOutKeys, Low, ReachedCount
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides import priors
 from ttastats.sides.priors import PriorKeys
+from ttastats.stats.multiplicity import FIRST_LOOK, simulate_plan
 from ttastats.stats.outcomes import expected_time
 from ttastats.stats.power import LEAST_RUNS, detectable_ratio, runs_needed
-from ttastats.stats.sequential import FIRST_LOOK, simulate_plan
 
 #: Differences that are asked about if the user names none.
 EFFECTS = (0.01, 0.02, 0.05, 0.1, 0.2)

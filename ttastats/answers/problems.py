@@ -13,19 +13,19 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from ttastats.base import benchmarks, nearest
+from ttastats.base import benchmarks, errors
+from ttastats.base.codes import note, wording
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import note, wording
 from ttastats.base.records import Problem
 from ttastats.outcomes import time_to_target
-from ttastats.outcomes.counted import RESULT, counted, standing
+from ttastats.outcomes.left_out import RESULT, counted, standing
 from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
+from ttastats.report.fields import Benchmark, Entry, Round, Suite
 from ttastats.report.grouping import ENTRY, in_group_order
-from ttastats.report.keys import Benchmark, Entry, Round, Suite
 from ttastats.report.row import Key, Row
-from ttastats.stats import outliers
+from ttastats.stats import moments
 from ttastats.table import schema
 
 _SEVERITIES = ("error", "warning", "info")
@@ -89,14 +89,14 @@ def report(
     )  # fmt: skip
     every_code = sorted({row.code for row in shown})
     if unknown := [code for code in codes if code not in every_code]:
-        remedy = nearest.suggestion(unknown[0], every_code, "Known codes") if every_code else None
+        remedy = errors.suggestion(unknown[0], every_code, "Known codes") if every_code else None
         raise TtastatsError(f"unknown problem code {unknown[0]!r}", where="--code", remedy=remedy)
     shown = [row for row in shown if not codes or row.code in codes]
     tables = tuple(_problem_tables(shown, whole=bool(codes)))
     counts = Counter(row.code for row in shown)
     notes = []
     if {"epochs_outlier", "epoch_time_outlier"} & counts.keys():
-        least, limit, away = outliers.LEAST, outliers.LIMIT, outliers.LEAST_AWAY
+        least, limit, away = moments.LEAST, moments.LIMIT, moments.LEAST_AWAY
         notes.append(note("outliers", least=least, limit=limit, away=away))
     if "stall" in counts:
         notes.append(note("stall", times=_STALL, share=_SHARE))
@@ -247,7 +247,7 @@ def _entry_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
     counts = known.group_by("group", maintain_order=True).agg(
         pl.col(*ENTRY, "unit", "progress").first(), n=pl.len(), values=pl.col("progress").n_unique()
     )
-    equal = counts.filter(pl.col("n") >= outliers.LEAST, pl.col("values") == 1)
+    equal = counts.filter(pl.col("n") >= moments.LEAST, pl.col("values") == 1)
     odd = [
         *_outlier_problems(reached, "epochs_outlier"),
         *_outlier_problems(paced, "epoch_time_outlier"),
@@ -258,12 +258,12 @@ def _entry_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
 
 
 def _outlier_problems(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, ProblemRow]]:
-    sized = runs.with_columns(n=pl.len().over("group")).filter(pl.col("n") >= outliers.LEAST)
+    sized = runs.with_columns(n=pl.len().over("group")).filter(pl.col("n") >= moments.LEAST)
     for same in sized.partition_by("n"):
         values = same["value"].to_numpy().reshape(-1, same["n"][0])
         scored = same.with_columns(
-            far=outliers.find_outliers(values).ravel(),
-            z=outliers.modified_z(values).ravel(),
+            far=moments.find_outliers(values).ravel(),
+            z=moments.modified_z(values).ravel(),
             median=np.median(values, axis=-1).repeat(values.shape[1]),
         )
         for row in scored.filter(pl.col("far") & pl.col("beyond")).iter_rows(named=True):

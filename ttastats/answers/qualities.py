@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import polars as pl
 
 from ttastats.base import percentages, units
-from ttastats.base.note import Note, note, wording
+from ttastats.base.codes import Note, note, wording
 from ttastats.base.units import Digits, digits_for
 from ttastats.outcomes.at_budget import SHORT
 from ttastats.outcomes.budget import Budget
-from ttastats.outcomes.counted import standing
-from ttastats.outcomes.direction import is_upwards
+from ttastats.outcomes.left_out import standing
+from ttastats.outcomes.target import is_upwards
 from ttastats.report import fields, grouping
-from ttastats.report import keys as key
+from ttastats.report import fields as key
 from ttastats.report.answer import Report
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Number, Row, key_descriptions

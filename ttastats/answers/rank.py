@@ -18,15 +18,15 @@ from ttastats.answers import league, summary
 from ttastats.answers.league import League
 from ttastats.answers.summary import SummaryRow
 from ttastats.base import percentages, units
+from ttastats.base.codes import Note, note
 from ttastats.base.errors import raise_if
-from ttastats.base.note import Note, note
 from ttastats.outcomes.axis import AXES
 from ttastats.report import fields, grouping, ordering
-from ttastats.report import keys as key
+from ttastats.report import fields as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.render.shortening import hardware_models
+from ttastats.report.render.fitting import hardware_models
 from ttastats.report.row import Key, Number, Row
 
 #: Notes of a summary that speak of its CV, which no rank needs.

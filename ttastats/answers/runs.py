@@ -6,9 +6,9 @@ from typing import Annotated
 
 import polars as pl
 
-from ttastats.outcomes.counted import standing
+from ttastats.outcomes.left_out import standing
 from ttastats.report import fields, grouping
-from ttastats.report import keys as key
+from ttastats.report import fields as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field

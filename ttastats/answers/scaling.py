@@ -12,14 +12,14 @@ from msgspec import Struct
 from ttastats.answers.compare.cells import FAILED
 from ttastats.answers.compare.rows import interval_keys
 from ttastats.base import units
+from ttastats.base.codes import Note, note
 from ttastats.base.errors import raise_if
-from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
-from ttastats.outcomes.counted import counted
+from ttastats.outcomes.left_out import counted
 from ttastats.outcomes.time_to_target import common_progress, solved
 from ttastats.report import fields, grouping
-from ttastats.report import keys as key
+from ttastats.report import fields as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Quantity, Table, Text
 from ttastats.report.fields import Field

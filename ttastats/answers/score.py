@@ -18,14 +18,13 @@ import polars as pl
 
 from ttastats.base import benchmarks
 from ttastats.base.benchmarks import Scoring
-from ttastats.base.note import note
+from ttastats.base.codes import note
 from ttastats.base.units import join_names, plural
-from ttastats.outcomes.counted import RESULT
+from ttastats.outcomes.left_out import RESULT
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Text
-from ttastats.report.fields import Field
-from ttastats.report.keys import LeftOutKeys, RunCount
+from ttastats.report.fields import Field, LeftOutKeys, RunCount
 from ttastats.report.row import Key, Number, Row
 from ttastats.stats.means import olympic_mean
 

@@ -12,18 +12,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ttastats.base import percentages, units
-from ttastats.base.lazy import lazy_subset
-from ttastats.base.note import note
+from ttastats.base.codes import note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import settings
-from ttastats.outcomes.counted import counted
+from ttastats.outcomes.left_out import counted
 from ttastats.outcomes.time_to_target import PROGRESS
-from ttastats.report import fields, grouping, strips
-from ttastats.report import keys as key
+from ttastats.report import fields, grouping
+from ttastats.report import fields as key
 from ttastats.report.answer import Report
 from ttastats.report.fields import Field
 from ttastats.report.grouping import Groups
-from ttastats.report.row import Key, Row
+from ttastats.report.render import pictures
+from ttastats.report.row import Key, Row, lazy_subset
 from ttastats.sides.design.side import may_differ, two_speeds
 from ttastats.stats.means import mean_limits
 from ttastats.stats.moments import count_by_group, deviations, groups_by_size, means
@@ -232,7 +232,7 @@ def _dot_lines(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[t
         far = high > _FAR * low
         place = math.log if far else float
         reached, failed = group.filter("reached"), group.filter(~pl.col("reached"))
-        marks = strips.draw_strip(
+        marks = pictures.draw_strip(
             [place(time) for time in _positive_values(reached, "tta_seconds")],
             [place(time) for time in _positive_values(failed, "observed_seconds")],
             place(low),

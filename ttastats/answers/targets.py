@@ -13,15 +13,15 @@ from msgspec.structs import replace
 
 from ttastats.answers.compare.rows import interval_keys, verdict_numbers
 from ttastats.base import benchmarks, quality
+from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import raise_if
-from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import axis as axes
-from ttastats.outcomes import direction, left_out, time_to_target
+from ttastats.outcomes import left_out, time_to_target
 from ttastats.outcomes.axis import Axis
-from ttastats.outcomes.counted import counted
-from ttastats.outcomes.left_out import LeftOut
+from ttastats.outcomes.left_out import LeftOut, counted
+from ttastats.outcomes.target import is_higher_better
 from ttastats.report import fields, grouping
-from ttastats.report import keys as key
+from ttastats.report import fields as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field
@@ -32,7 +32,7 @@ from ttastats.sides.numbers import expected_seconds
 from ttastats.sides.pairing import Pair, Side
 from ttastats.stats.decision import Decision
 from ttastats.stats.results import Floats
-from ttastats.stats.sensitivity import hardest_common_target, stable_range, target_grid
+from ttastats.stats.unseen import hardest_common_target, stable_range, target_grid
 from ttastats.table import schema
 from ttastats.table.schema import RUN
 
@@ -348,7 +348,7 @@ def grids(
         .filter(schema.is_evaluation())
         .group_by(*by, "metric")
         .agg(
-            higher=direction.of_group(),
+            higher=is_higher_better(),
             targets=pl.col("target_value").filter(pl.col("target_value").is_finite()).unique(),
         )
         .sort(*by, "metric", nulls_last=True)

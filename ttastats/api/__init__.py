@@ -27,9 +27,8 @@ from ttastats.api.answers import (
     targets,
     variance,
 )
-from ttastats.api.comparing import compare, compare_profiles
+from ttastats.api.comparing import compare, compare_profiles, plot_profiles, profile_page, profiled
 from ttastats.api.drawing import html_report, material, plot, plots
-from ttastats.api.profiling import plot_profiles, profile_page, profiled
 from ttastats.api.tables import (
     export,
     filter,  # noqa: A004 - the name of the command

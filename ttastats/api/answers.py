@@ -254,7 +254,7 @@ def scaling(source: Source, **keywords: Unpack[Judged]) -> Report:
 def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) -> Report:
     """Report the official MLPerf score of each result, raw and scaled, or why there is none."""
     from ttastats.answers import score as score_report  # scipy costs start-up time
-    from ttastats.outcomes.counted import RESULT
+    from ttastats.outcomes.left_out import RESULT
 
     side = chosen(source, where, of_answer=True)
     keys = question.group_keys(by, RESULT, side)
@@ -293,7 +293,7 @@ def rcp(
     from ttastats.answers.rcp import rcp as rcp_report  # scipy costs start-up time
     from ttastats.answers.rcp.convergence_sides import officially_counted
     from ttastats.answers.rcp.rcp_row import RcpOptions
-    from ttastats.outcomes.counted import RESULT
+    from ttastats.outcomes.left_out import RESULT
 
     options = RcpOptions(
         ruleset=convergence_rules.ruleset(ruleset) if ruleset else "",
@@ -438,7 +438,7 @@ def judge_record(
         Names for the sources.
     """
     from ttastats.answers.record import record as record_report  # scipy costs start-up time
-    from ttastats.answers.record import record_checks, record_sides
+    from ttastats.answers.record import record_checks
     from ttastats.answers.record.record_judged import judged
 
     contest = record_checks.named(rules)
@@ -454,10 +454,10 @@ def judge_record(
         positive = 0 < against < float("inf")
         raise_if(not positive, f"a baseline of {against:g}", "--against", "Give a number above 0.")
     what = Question(where=where, target=target, metric=metric)
-    choices, contest = record_sides.sides(sources, contest, what)
+    choices, contest = record_report.sides(sources, contest, what)
     labels = question.side_names(choices, question.labels(sources, labels))
     made = [
         (benchmark, judged(sides, contest, against))
-        for benchmark, sides in record_sides.by_benchmark(choices, labels)
+        for benchmark, sides in record_report.by_benchmark(choices, labels)
     ]
     return answered(record_report.report(made, contest, labels), *choices)

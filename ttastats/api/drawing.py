@@ -99,9 +99,9 @@ def html_report(
     keywords
         Those of `Question`; files without labels are labelled by name.
     """
-    from ttastats.output.page import content, document, place, second_look
+    from ttastats.output.page import content, document
     from ttastats.output.plots import kinds, speedups, tta
-    from ttastats.report.render.shortening import shorten_names
+    from ttastats.report.render.fitting import shorten_names
 
     raise_if(
         len(sources) < 2 and (fail_on or require or also),
@@ -114,7 +114,7 @@ def html_report(
     refuse_excluded(options, what.budget, also)
     conditions = conditions_of(what, fail_on, require)
     if output is not None:
-        place.expect_page_path(
+        document.expect_page_path(
             Path(output), [path for source in sources for path in question.files(source)]
         )
     names = question.short_labels(sources, what.labels)
@@ -142,11 +142,11 @@ def html_report(
             conditions=[*what.where, *(f"target {text}" for text in what.target)],
             confidence=options.confidence,
             command=command,
-            looks=second_look.find_looks(made.sides),
+            looks=content.find_looks(made.sides),
         )
     )
     if output is not None:
-        place.write_page(Path(output), page.html)
+        document.write_page(Path(output), page.html)
     return page
 
 

@@ -92,12 +92,12 @@ def runs(
 
 def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> Exported:
     """Write runs as rows (`NAME.csv`, `NAME.jsonl`) or as a new folder of logs (any other name)."""
-    from ttastats.output.export import places
+    from ttastats.output.export import logs
 
     # A log is whole or it is not true; rows stand for themselves.
     whole = chosen(source, where, by_evaluation=True).rows if where else read(source)
-    table = read(source, where=where) if places.is_row_format(Path(output)) else whole
-    return places.export(table, Path(output))
+    table = read(source, where=where) if logs.is_row_format(Path(output)) else whole
+    return logs.export(table, Path(output))
 
 
 def filter(  # noqa: A001 - the name of the command

@@ -1,6 +1,9 @@
-"""What ttastats raises when it cannot go on: what happened, where, and what to do next."""
+"""What ttastats raises when it cannot go on, and which known names come near an unknown one."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import SequenceMatcher
 
 
 class TtastatsError(Exception):
@@ -31,3 +34,38 @@ def raise_if(holds: object, what: str, where: str | None = None, remedy: str | N
     """Raise a TtastatsError if a condition holds, such as two options that exclude each other."""
     if holds:
         raise TtastatsError(what, where=where, remedy=remedy)
+
+
+#: Names less alike than this are another matter, not a slip.
+_ALIKE = 0.65
+
+
+def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return up to three known names most similar to a name, best first."""
+    ranked = sorted((-_similarity(name.casefold(), other.casefold()), other) for other in {*known})
+    return tuple(other for likeness, other in ranked[:3] if -likeness >= _ALIKE)
+
+
+def _similarity(name: str, other: str) -> float:
+    """Return how alike two names are, from 0 to 1."""
+    likeness = _match_ratio(name, other)
+    short, long = sorted((name, other), key=len)
+    if len(short) > 2 and short in long:  # two letters stand in too many names
+        return 0.8 + 0.2 * likeness
+    if len(name) > 4:  # the start of a long name, with a slip in it: `dgx3h` for `dgx2h_ngc18.11`
+        return max(likeness, 0.9 * _match_ratio(name, other[: len(name)]))
+    return likeness
+
+
+def _match_ratio(name: str, other: str) -> float:
+    return SequenceMatcher(None, name, other, autojunk=False).ratio()
+
+
+def suggestion(name: str, known: Iterable[str], what: str, most: int = 8) -> str:
+    """Return a sentence with the nearest names, and all names if they are few."""
+    names = list(dict.fromkeys(known))
+    close = nearest_names(name, names)
+    parts = [f"Nearest: {', '.join(close)}."] if close else []
+    if len(names) <= most or not close:
+        parts.append(f"{what}: {', '.join(names)}.")
+    return " ".join(parts)

@@ -1,9 +1,12 @@
-"""Which name of a file or folder does a text get? One that cannot leave its folder."""
+"""Which name of a file does a text get, and in which folder does a program keep a cache?"""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from hashlib import sha256
+from pathlib import Path
 
 from ttastats.base.errors import raise_if
 
@@ -36,3 +39,14 @@ def checked_folder_name(text: str, where: str) -> str:
 
 def _is_safe(text: str) -> bool:
     return bool(_SAFE.fullmatch(text)) and not _TAKEN.fullmatch(text) and not text.endswith(".")
+
+
+def user_folder() -> Path:
+    """Return the cache folder by the conventions of the platform."""
+    if (base := Path(os.environ.get("XDG_CACHE_HOME", ""))).is_absolute():
+        return base / "ttastats"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home(), "ttastats", "cache")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "ttastats"
+    return Path.home() / ".cache" / "ttastats"

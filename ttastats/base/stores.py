@@ -1,4 +1,4 @@
-"""Where may a table lie: on the disk, or at a URL in a store that fsspec opens?
+"""Where may a table lie, on the disk or at a URL in a store, and which user asks for it?
 
 Nothing here keeps credentials or shows them: a store finds its own where its package looks for
 them, and what a URL holds of them is left out of every message.
@@ -6,6 +6,7 @@ them, and what a URL holds of them is left out of every message.
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -305,3 +306,35 @@ def store_errors_named(url: Url) -> Iterator[None]:
             remedy = "Check the URL."
         what = f"cannot be reached: {reason}"
         raise TtastatsError(what, where=str(url), remedy=remedy) from error
+
+
+_PLACE = re.compile(r"(mlflow\+https?://)(?:([^/?#]*)@)?([^/?#]*)")
+#: The user and password that URLs of this process named for a server.
+_known: dict[str, str] = {}
+
+
+def is_server(url: str) -> bool:
+    """Return whether a URL names a tracking server, not an object store."""
+    return _PLACE.match(url) is not None
+
+
+def without_user(url: str) -> str:
+    """Return a URL without its user and password, which are remembered for `user_of`."""
+    match = _PLACE.match(url)
+    if match is None or match[2] is None:
+        return url
+    place = match[1] + match[3]
+    _known[place] = match[2]
+    return place + url[match.end() :]
+
+
+def user_of(url: str) -> str:
+    """Return the user and password remembered for the server of a URL, or an empty text."""
+    match = _PLACE.match(url)
+    return _known.get(match[1] + match[3], "") if match else ""
+
+
+def remember_user(url: str, user: str) -> None:
+    """Remember the user and password of a URL's server, received from another process."""
+    if user:
+        without_user(url.replace("://", f"://{user}@", 1))

@@ -7,7 +7,7 @@ from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from ttastats.callbacks.following import Following
+from ttastats.recording.record import Following
 
 
 class Record(Following, TrainerCallback):  # type: ignore[misc]  # the package may be absent

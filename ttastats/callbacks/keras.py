@@ -7,7 +7,7 @@ from typing import Any
 
 from keras.callbacks import Callback
 
-from ttastats.callbacks.following import Following
+from ttastats.recording.record import Following
 
 
 class Record(Following, Callback):  # type: ignore[misc]  # the package may be absent

@@ -9,7 +9,7 @@ try:
 except ModuleNotFoundError:  # its name as a package of its own
     from pytorch_lightning import Callback, LightningModule, Trainer
 
-from ttastats.callbacks.following import Following
+from ttastats.recording.record import Following
 from ttastats.recording.run_ends import reason_of
 
 

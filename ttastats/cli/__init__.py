@@ -15,7 +15,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from ttastats.base import users
+from ttastats.base import stores
 from ttastats.base.errors import TtastatsError
 from ttastats.base.version import __version__
 from ttastats.cli import output
@@ -46,7 +46,7 @@ def _root_options(
 def main() -> NoReturn:
     """Run the command line; an error becomes one message and exit code 2."""
     output.accept_any_encoding()
-    sys.argv[1:] = map(users.without_user, sys.argv[1:])  # pages show the command
+    sys.argv[1:] = map(stores.without_user, sys.argv[1:])  # pages show the command
     try:
         try:
             app()

@@ -97,7 +97,7 @@ def compare(
 
 def _profiles_alone(files: Sequence[str], both: _Profiles | None) -> _Profiles | None:
     """Return the profiles of A and B if no runs are given; raise an error for a mixture."""
-    from ttastats.ingestion.profiled import is_profile  # polars costs start-up time
+    from ttastats.ingestion.given import is_profile  # polars costs start-up time
 
     if not files:
         remedy = "Give two files: ttastats compare a.parquet b.parquet"

@@ -50,13 +50,13 @@ def report(
     $ ttastats report a.parquet b.parquet -o answer.html
     $ ttastats report runs.parquet --where benchmark=resnet
     """
-    from ttastats.ingestion.profiled import is_profile  # polars costs start-up time
-    from ttastats.output.page import place
-    from ttastats.report.render import words
+    from ttastats.ingestion.given import is_profile  # polars costs start-up time
+    from ttastats.output.page import document
+    from ttastats.report.render import harmless
 
     path = None if str(output) == "-" else output
     if path is not None:
-        place.expect_page_path(path, map(stores.parse_place, files))
+        document.expect_page_path(path, map(stores.parse_place, files))
     options, keywords = options_and_keywords(comparing)
     if all(is_profile(stores.parse_place(file)) for file in files):
         refuse_of_runs(parts, comparing)
@@ -80,7 +80,7 @@ def report(
         size = f"{page.size / 1e6:.1f} MB"
         say(f"wrote {output}: {page.counted}, {page.plots} plots, {size}")
     if page.gate is not None and not page.gate.passed:
-        say(*words.gate_lines(page.gate))
+        say(*harmless.gate_lines(page.gate))
         raise typer.Exit(3)
 
 
@@ -116,8 +116,9 @@ def plot(
     $ ttastats plot quality-time runs.parquet -o curves.svg --width paper-page
     """
     from ttastats import api  # polars costs start-up time
-    from ttastats.output.plots import in_words, kinds
+    from ttastats.output.plots import kinds
     from ttastats.output.plots.profiled import kinds as of_profiles
+    from ttastats.output.plots.tta import KINDS, text_plot
 
     if kind == "list":
         typer.echo("\n".join(f"{name:<16}{text}" for name, text in kinds.kind_descriptions()))
@@ -150,10 +151,10 @@ def plot(
     if output is not None:
         _write_plots(output, files, style, lambda: api.plot(kind, *tables, on=on, **question))
         return
-    material, printed = api.material(*tables, **question), in_words.KINDS
+    material, printed = api.material(*tables, **question), KINDS
     remedy = f"Write it to a file: -o {kind}.svg. Kinds with text output: {', '.join(printed)}."
     raise_if(kind not in printed, f"{kind} cannot be printed as text", "plot", remedy)
-    for line in in_words.text_plot(material, width=get_terminal_size().columns):
+    for line in text_plot(material, width=get_terminal_size().columns):
         typer.echo(line)
 
 

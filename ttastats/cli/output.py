@@ -50,9 +50,9 @@ def show(
     gate = report.gate
     # The output does not hold the verdict, or nobody may look at it.
     if gate and (output_format == "csv" or not (gate.passed or sys.stdout.isatty())):
-        from ttastats.report.render import words
+        from ttastats.report.render import harmless
 
-        say(*words.gate_lines(gate))
+        say(*harmless.gate_lines(gate))
 
 
 def _print_or_page(report: Report, *, verbose: bool, no_pager: bool) -> None:

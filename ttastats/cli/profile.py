@@ -87,7 +87,7 @@ def _record_workload(name: str, path: Path, recorded: Recorded, setup: Setup) ->
     atomic.expect_file_place(path)
     with needs_torch("recording a profile"):
         from ttastats.trainer.profiler import workload
-    from ttastats.traces import store
+    from ttastats.traces import table
 
     options, grid = overrides(name, setup)
     for value in Ending.__annotations__:
@@ -104,7 +104,7 @@ def _record_workload(name: str, path: Path, recorded: Recorded, setup: Setup) ->
         recorded.get("ablation", False),
         columns(recorded.get("without", "")),
     )
-    store.write_profile(workload.profile_workload(request), path)
+    table.write_profile(workload.profile_workload(request), path)
 
 
 def _batch_sizes(text: str | None) -> tuple[int, ...] | None:
@@ -137,7 +137,7 @@ def _is_workload(path: Path) -> bool:
 
 def _run_script(name: str) -> list[Path]:
     with needs_torch("recording a profile"):
-        from ttastats.trainer.profiler import script
+        from ttastats.trainer.profiler import recording
 
     before = sys.argv, sys.path[:]
     sys.argv, sys.path[0:0] = [name], [str(Path(name).parent)]
@@ -150,5 +150,5 @@ def _run_script(name: str) -> list[Path]:
         'Wrap the steps in `with tta.profile("prof.parquet") as prof:` and call prof.step() after '
         "each. A workload file must define RECIPE, data and model."
     )
-    raise_if(not script.WRITTEN, "ran but recorded no profile", name, remedy)
-    return script.WRITTEN
+    raise_if(not recording.WRITTEN, "ran but recorded no profile", name, remedy)
+    return recording.WRITTEN

@@ -114,7 +114,7 @@ def train(
     """
     raise_if(dawnbench and emit_log is None, "needs a folder", "--dawnbench", "Add --emit-log.")
     with needs_torch("training"):
-        from ttastats.trainer import after, experiment
+        from ttastats.trainer import experiment, tables
 
     options, grid = overrides(workload, setup, ending)
     several = next(iter(grid), "")
@@ -127,10 +127,10 @@ def train(
         results = _make_missing(plan)
         if results is None:
             return
-        table = after.table_of_logs(results)
+        table = tables.table_of_logs(results)
         report = tta.summary(table)
         show(report, no_pager=True)
-        say(*after.variation_remarks(table))
+        say(*tables.variation_remarks(table))
     _say_next(report, emit_log, results[0].parent.parent)
 
 
@@ -167,7 +167,7 @@ def sweep(
     raise_if(alone, needs, f"--max-runs {max_runs}", remedy)
     with needs_torch("training"):
         from ttastats.sides.comparison import MAX_RUNS
-        from ttastats.trainer import after, experiment, tables
+        from ttastats.trainer import experiment, tables
 
     options, grid = overrides(workload, setup, ending)
     _print_places(workload, emit_log)
@@ -179,7 +179,7 @@ def sweep(
     results = _make_missing(plan)
     if results is None:
         return
-    table = after.table_of_logs(results)
+    table = tables.table_of_logs(results)
     report = tables.sweep_report(table, {name: place.system for name, place in plan.setups.items()})
     show(report, no_pager=True)
     if len(grid) > 1:
@@ -189,7 +189,7 @@ def sweep(
                 tta.effects(table, on=[*grid], unit="cpu-seconds" if contended else ""),
                 no_pager=True,
             )
-    say(*after.data_remarks(table))
+    say(*tables.data_remarks(table))
     _say_next(report, emit_log, results[0].parent.parent)
 
 
@@ -197,20 +197,20 @@ def _run_until_decided(
     request: Request, options: Overrides, grid: dict[str, list[Any]], seed: int, max_runs: int
 ) -> None:
     """Add runs to two setups until a plan of looks is decided, and print the result."""
-    from ttastats.trainer import after, experiment, until_decided
+    from ttastats.trainer import experiment, tables
 
     first = experiment.plan_runs(request, options, range(seed, seed + 1), grid)
-    until_decided.expect_two_setups(list(first.setups), max_runs)
+    experiment.expect_two_setups(list(first.setups), max_runs)
     results = [place.results for place in first.setups.values()]
 
     def made(n: int) -> pl.DataFrame:
         experiment.make_runs(
             experiment.plan_runs(request, options, range(seed, seed + n), grid).missing
         )
-        return after.table_of_logs(results)
+        return tables.table_of_logs(results)
 
     systems = {name: place.system for name, place in first.setups.items()}
-    decided = until_decided.run_until_decided(made, systems, seed, max_runs)
+    decided = experiment.run_until_decided(made, systems, seed, max_runs)
     show(decided.report, no_pager=True)
     say(decided.remark)
     _say_next(decided.report, request.root, results[0].parent.parent)

@@ -16,7 +16,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
-from ttastats.base import limits
+from ttastats.base import streams
 from ttastats.base.records import Problem, Run
 from ttastats.formats.own_logs.block import Block
 
@@ -59,7 +59,7 @@ class Log(msgspec.Struct, frozen=True):
 
     def read(self) -> bytes:
         """Return the whole content of a log; TooLargeError if it exceeds the limit of its kind."""
-        return limits.join_blocks(self.blocks(), limits.limit_for(self.name))
+        return streams.join_blocks(self.blocks(), streams.limit_for(self.name))
 
 
 class Dialect(Protocol):

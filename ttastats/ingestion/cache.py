@@ -26,7 +26,7 @@ import xxhash
 
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.user_folder import user_folder
+from ttastats.base.file_names import user_folder
 from ttastats.base.version import __version__
 from ttastats.formats.own_logs import FILE
 from ttastats.ingestion import sources

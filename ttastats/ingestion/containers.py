@@ -25,14 +25,14 @@ from typing import IO, Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from ttastats.base import limits, stores, users
+from ttastats.base import stores, streams
 from ttastats.base.streams import DAMAGED, decompressed
 
 #: What opening and reading a file may raise. Beside its own errors the reader of tar files raises
 #: what its conversions raise where a header is broken (ValueError, IndexError, struct.error), that
 #: of zip files RuntimeError for a member that is encrypted and for a method it does not know.
 UNUSABLE = (
-    *DAMAGED, limits.TooLargeError, MemoryError, zipfile.BadZipFile, tarfile.TarError, ValueError,
+    *DAMAGED, streams.TooLargeError, MemoryError, zipfile.BadZipFile, tarfile.TarError, ValueError,
     LookupError, RuntimeError, ArithmeticError, struct.error,
 )  # fmt: skip
 
@@ -103,7 +103,7 @@ class Disk(Struct, frozen=True):
             status = os.stat(path)
             if not stat.S_ISREG(status.st_mode):  # reading from a pipe would wait for ever
                 return None
-            limits.expect_size(status.st_size, limits.limit_for(path))
+            streams.expect_size(status.st_size, streams.limit_for(path))
             with open(path, "rb") as file:
                 return file.read(status.st_size)
         except (OSError, ValueError):  # a member of an archive may be called as no file can
@@ -196,7 +196,7 @@ class Archive(Struct, frozen=True):
         """Return the bytes of another member, or None if there is none."""
         try:
             return opened(self.path).read(place)
-        except limits.TooLargeError:
+        except streams.TooLargeError:
             raise
         except UNUSABLE:
             return None
@@ -297,10 +297,10 @@ class _Opened:
         file = self._by_place.get(place)
         if file is None:
             return None
-        most = limits.limit_for(file.name)
-        limits.expect_size(file.size, most)
+        most = streams.limit_for(file.name)
+        streams.expect_size(file.size, most)
         with self.open(file.name) as member:
-            return limits.read_bounded(member, most)
+            return streams.read_bounded(member, most)
 
     @cached_property
     def _by_place(self) -> dict[PurePosixPath, File]:
@@ -336,7 +336,7 @@ class _Headers:
         self._plain, self.seek, self.tell = plain, plain.seek, plain.tell
 
     def read(self, size: int = -1) -> bytes:
-        limits.expect_size(size, limits.whole_file_limit() + 1)
+        streams.expect_size(size, streams.whole_file_limit() + 1)
         return self._plain.read(size)
 
 
@@ -391,13 +391,13 @@ class Remote(_Standalone):
         if listed.covers(path):
             names = [listed.files[path].name] if path in listed.files else []
         for name in names:
-            most = limits.limit_for(name)
+            most = streams.limit_for(name)
             content: bytes | None = self.contents.get(name)
             with suppress(OSError, ValueError):
                 if content is None:
                     content = self._store().cat_file(name, end=most + 1)
             if content is not None:
-                limits.expect_size(len(content), most)
+                streams.expect_size(len(content), most)
                 return content
         return None
 
@@ -511,11 +511,11 @@ class Tracking(_Standalone):
 
     def __reduce__(self) -> tuple[Any, tuple[str, str]]:
         """Return how another process makes it, which is told who asks."""
-        return _tracking_for, (self.url, users.user_of(self.url))
+        return _tracking_for, (self.url, stores.user_of(self.url))
 
 
 def _tracking_for(url: str, user: str) -> Tracking:
-    users.remember_user(url, user)
+    stores.remember_user(url, user)
     return Tracking(url)
 
 

@@ -13,7 +13,7 @@ import msgspec
 import xxhash
 from msgspec import Struct
 
-from ttastats.base import limits, units
+from ttastats.base import streams, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.base.streams import UnreadableError
@@ -127,8 +127,8 @@ def _pattern_root(path: str) -> str:
 def _read_config(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            return limits.read_bounded(file, limits.limit_for(FILE)).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError, limits.TooLargeError) as error:
+            return streams.read_bounded(file, streams.limit_for(FILE)).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError, streams.TooLargeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else reason
         raise TtastatsError(f"cannot be read: {reason}", where=str(path)) from error
@@ -142,8 +142,8 @@ def _configs_in_sources(configs: Iterable[Source]) -> list[_Text]:
     texts = []
     for source in configs:
         try:
-            text = limits.join_blocks(source.blocks(), limits.limit_for(FILE)).decode("utf-8-sig")
-        except (UnreadableError, UnicodeDecodeError, limits.TooLargeError) as error:
+            text = streams.join_blocks(source.blocks(), streams.limit_for(FILE)).decode("utf-8-sig")
+        except (UnreadableError, UnicodeDecodeError, streams.TooLargeError) as error:
             raise TtastatsError(f"cannot be read: {error}", where=source.name) from error
         texts.append((text, source.name, str(source.container.folder(source.file.name))))
     return texts

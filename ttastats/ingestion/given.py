@@ -1,4 +1,4 @@
-"""What was given to answer from: tables, logs to be read first, a frame, or a table of runs?"""
+"""What was given to answer from: tables, logs or traces to be read first, a frame, profiles?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from msgspec import Struct
 
-from ttastats.base import users
+from ttastats.base import stores
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.records import Problem, Severity
 from ttastats.base.stores import Place, Url, parse_place
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
     from ttastats.ingestion.cache import Watched
     from ttastats.ingestion.described import Guess
     from ttastats.ingestion.ingest import Account
+from typing import TYPE_CHECKING
+
+from ttastats.table import kind
+from ttastats.table.store import is_parquet
+
+if TYPE_CHECKING:
+    from ttastats.ingestion.traces import Traces
+
 
 #: Files, or a frame of polars or of any library that exchanges its columns.
 Source = str | Place | Sequence[str | Place] | pl.DataFrame | pl.LazyFrame | Frame
@@ -149,9 +157,9 @@ def judged(source: Source) -> pl.DataFrame | None:
         return None
     if "metric" in source.columns:  # somebody's evaluations with a column of that name
         return None
-    from ttastats.outcomes import columns  # which logs do not need
+    from ttastats.outcomes import select  # which logs do not need
 
-    missing = [name for name in columns.of_runs() if name not in source.columns]
+    missing = [name for name in select.of_runs() if name not in source.columns]
     what = f"the rows of a report are not a table of runs: missing columns {join_names(missing, 5)}"
     raise_if(missing, what, remedy="Give the file or the frame from which the report was made.")
     return source
@@ -177,4 +185,61 @@ def _expanded_names(source: Source) -> list[str]:
 def _path_text(path: Any) -> str:
     if isinstance(path, Url):
         return path.text
-    return users.without_user(path) if isinstance(path, str) else str(Path(path))
+    return stores.without_user(path) if isinstance(path, str) else str(Path(path))
+
+
+def rows(paths: Sequence[Place]) -> Traces:
+    """Return the rows of the profiles and traces at some paths.
+
+    Of a folder that holds profiles these are taken, and its traces where it holds none.
+    """
+    from ttastats.ingestion.traces import Traces  # which tables do not need
+    from ttastats.traces import table
+
+    profiles: list[Place] = []
+    read: list[Traces] = []
+    for path in dict.fromkeys(paths):
+        stored_here: list[Place] = [path] if _is_parquet(path) else []
+        if isinstance(path, Path) and path.is_dir():
+            stored_here = [file for file in sorted(path.glob("*.parquet")) if is_profile(file)]
+        profiles += stored_here
+        read += [] if stored_here else [_read_traces(path)]
+    stored = table.read_profiles(profiles) if profiles or not paths else table.concatenated([])
+    return Traces(
+        table.concatenated([stored, *(traces.rows for traces in read)]),
+        (
+            *(problem for path in profiles for problem in table.profile_problems(path)),
+            *(problem for traces in read for problem in traces.problems),
+        ),
+    )
+
+
+def is_profile(path: Place) -> bool:
+    """Return whether a path is a profile or a trace, and not a table of runs or a log."""
+    if not _is_parquet(path):
+        from ttastats.ingestion import cache, traces
+        from ttastats.ingestion.sources import find
+
+        if not path.is_file() or cache.is_cached(str(path)):  # its table as a log is kept
+            return False
+        return any(traces.is_trace(source) for source in find([str(path)]))
+    try:
+        return kind.table_kind(kind.read_metadata(path, "")) == "profile"
+    except TtastatsError:
+        return False
+
+
+def _is_parquet(path: Place) -> bool:
+    return is_parquet(path) if path.is_file() else path.suffix == ".parquet"
+
+
+def _read_traces(path: Place) -> Traces:
+    from ttastats.ingestion import traces
+    from ttastats.ingestion.sources import find
+
+    read = traces.read(find([str(path)]))
+    if not read.rows.is_empty():
+        return read
+    reason = next((problem.message for problem in read.problems), "contains no profiler trace")
+    remedy = "Give a profile (Parquet), or traces that torch.profiler exported as JSON."
+    raise TtastatsError(reason, where=str(path), remedy=remedy)

@@ -15,13 +15,13 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ttastats.base import atomic, limits, nearest, stores, users
+from ttastats.base import atomic, errors, stores, streams
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.records import Problem
 from ttastats.base.stores import Place
 from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
-from ttastats.ingestion import absent, appending, described, inferred, manifest, registry, traces
+from ttastats.ingestion import absent, described, inferred, manifest, registry, traces
 from ttastats.ingestion.containers import Remote, Tracking
 from ttastats.ingestion.described import Description
 from ttastats.ingestion.reading import NO_LOG, Reading, Spool
@@ -29,7 +29,7 @@ from ttastats.ingestion.sources import Source, find
 from ttastats.ingestion.workers import Workers
 from ttastats.table import schema, store, tables
 from ttastats.table.schema import RUNS
-from ttastats.traces import store as profile_store
+from ttastats.traces import table as profile_store
 
 #: A unit of work is about this many bytes, or this many files: enough to make the cost of a frame
 #: and of a message between processes small, little enough to keep memory bounded.
@@ -150,8 +150,8 @@ def ingest(
         A path is missing, there is no log at all, the output cannot be written, or what is said of
         the logs cannot be read.
     """
-    limits.whole_file_limit()  # a wrong setting is no fault of a file
-    paths = [users.without_user(path) if isinstance(path, str) else path for path in paths]
+    streams.whole_file_limit()  # a wrong setting is no fault of a file
+    paths = [stores.without_user(path) if isinstance(path, str) else path for path in paths]
     for path in map(Path, paths):
         is_table = path.exists() and store.is_ttastats_table(path)
         raise_if(is_table, "is already a table, not logs", str(path), _TO_SHOW_A_TABLE)
@@ -184,7 +184,7 @@ def ingest(
                 partition=() if joins else partition,
             )
             if joins and account.written:
-                appending.append(new, target, state, partition)
+                manifest.append(new, target, state, partition)
             return replace(account, output=target)
     raise AssertionError  # the last try ends
 
@@ -196,7 +196,7 @@ def _expect_parts(target: Place, partition: Sequence[str], *, append: bool, in_p
     raise_if(is_file, "needs a folder of parts", option, f"Write to a folder: -o {target}/")
     columns = [name for name in schema.RUN_NAMES if schema.POLARS[name] in {pl.String, pl.Int64}]
     for name in partition:
-        remedy = nearest.suggestion(name, columns, "Columns")
+        remedy = errors.suggestion(name, columns, "Columns")
         raise_if(name not in columns, f"{name} is no column of runs", "--partition", remedy)
 
 

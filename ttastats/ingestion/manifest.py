@@ -1,23 +1,31 @@
-"""What an earlier ingest read, so that the next one reads only what has changed.
+"""What did an earlier ingest read, so that the next reads only what changed, and appends it?
 
 The manifest stands in the metadata of the Parquet file it speaks of, so the two cannot part. A log
 is unchanged if its size and time of change are; where any other file of a folder has changed, such
 as a system description, all of its logs are read again, since what they mean may have changed.
 Logs of runs that lie in several files are read again where anything at all has changed.
+
+Their rows become new parts. A part of the table stays as it is unless it holds rows of a log that
+was read again, or of a run that was missing and is there now: such parts are written again without
+these. A new run that is a copy of one in the table is marked as that. `filter` puts all together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+import polars as pl
 
-from ttastats.base import limits
+from ttastats.base import streams
 from ttastats.base.stores import Place
 from ttastats.base.version import __version__
 from ttastats.ingestion.sources import Source
-from ttastats.table import footer, schema, store
+from ttastats.table import schema, store
+from ttastats.table.kind import pack_json, unpack_json
+from ttastats.table.schema import RUNS
 
 #: What stands in a manifest as a list of files.
 Kind = Literal["others", "parts", "together"]
@@ -44,14 +52,14 @@ def record(sources: Sequence[Source], files: Mapping[Kind, Sequence[str]], reade
     """Return the manifest of an ingest as text."""
     states = {source.name: (source.file.size, source.file.changed) for source in sources}
     lists = ([*files.get(kind, ())] for kind in KINDS)
-    return footer.pack_json(msgspec.to_builtins(Manifest(_reader_key(reader), states, *lists)))
+    return pack_json(msgspec.to_builtins(Manifest(_reader_key(reader), states, *lists)))
 
 
 def read(path: Place) -> Manifest:
     """Return the manifest of a table, empty if there is none that can be used."""
     try:
-        return msgspec.convert(footer.unpack_json(store.read_manifest(path)), Manifest)
-    except (limits.TooLargeError, msgspec.ValidationError):
+        return msgspec.convert(unpack_json(store.read_manifest(path)), Manifest)
+    except (streams.TooLargeError, msgspec.ValidationError):
         return Manifest()
 
 
@@ -66,7 +74,7 @@ def joined(before: Manifest, more: Manifest) -> str:
         [*{*getattr(before, kind)} - more.files.keys(), *getattr(more, kind)] for kind in KINDS
     )
     whole = Manifest(more.reader, files | more.files, *lists)
-    return footer.pack_json(msgspec.to_builtins(whole))
+    return pack_json(msgspec.to_builtins(whole))
 
 
 def new(before: Manifest, sources: Sequence[Source], reader: Reader) -> list[Source]:
@@ -111,3 +119,46 @@ def unchanged_of(before: Manifest, kind: Kind, unchanged: frozenset[str]) -> lis
 def _reader_key(reader: Reader) -> list[Any]:
     """Return what else decides the rows: version, schema and options."""
     return [__version__, schema.RUNS.version, *reader]
+
+
+def append(
+    new: Path, path: Place, state: str | None, partition: Sequence[str] | None = None
+) -> None:
+    """Append a new table to a folder of parts that must still be in a known state."""
+    before, more = read(path), read(new)
+    fresh = more.files.keys()
+    # Columns that cut the folder come last as a part is read.
+    old = {name: RUNS.scan(path, name).select(schema.NAMES) for name in RUNS.part_names(path)}
+    is_read = pl.col("source").is_in([*fresh])
+    near = pl.col("source").is_between(pl.lit(min(fresh)), pl.lit(max(fresh)))
+    again = [
+        name
+        for name, rows in old.items()
+        if rows.filter(near).filter(is_read).select("source").head(1).collect().height
+    ]
+    known = pl.concat(old.values()).filter(pl.col("content_digest").is_not_null(), ~is_read)
+    rows = store.read_tables([new])
+    first = (
+        known.join(rows, on="content_digest", how="semi")
+        .group_by("content_digest")
+        .agg(original=pl.col("source").min())
+        .collect()
+    )
+    marked = (
+        rows.join(first.lazy(), on="content_digest", how="left", maintain_order="left")
+        .with_columns(duplicate_of=pl.coalesce("original", "duplicate_of"))
+        .select(schema.NAMES)
+    )
+    stay = [old[name].filter(~is_read) for name in again]
+    every = pl.concat([*stay, marked]).sort(schema.ORDER, maintain_order=True)
+    problems = [problem for problem in store.read_problems(path) if problem.source not in fresh]
+    store.write(
+        every,
+        path,
+        manifest=joined(before, more),
+        problems=[*problems, *store.read_problems(new)],
+        in_parts=True,
+        expected=[state],
+        partition=partition or RUNS.partition_columns(path) or (),
+        kept=[name for name in old if name not in again],
+    )

@@ -15,13 +15,13 @@ import polars as pl
 import xxhash
 from msgspec import Struct, structs
 
-from ttastats.base import atomic, limits
+from ttastats.base import atomic, streams
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Run, Severity, without_garbage_collection
 from ttastats.base.stores import Place
 from ttastats.base.streams import UnreadableError
 from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
-from ttastats.formats.own_logs import patterns, presets
+from ttastats.formats.own_logs import config, patterns
 from ttastats.formats.own_logs.block import FIELDS, Block, has_layout, merge_block, run_fields
 from ttastats.formats.own_logs.setups import MARK
 from ttastats.ingestion import inferred, registry, together, traces
@@ -171,7 +171,7 @@ def _read_source(
     """Return the runs and problems of a file, or None if it is no log in a folder."""
     try:
         return _read_readable(source, chosen, reading, around)
-    except (UnreadableError, limits.TooLargeError, MemoryError) as error:
+    except (UnreadableError, streams.TooLargeError, MemoryError) as error:
         if traces.is_trace(source):
             return _rejected(source, traces.CODE, traces.MESSAGE, "info")
         return _rejected(source, "unreadable_file", reason_of(error))
@@ -238,7 +238,7 @@ def _read_log(
             runs.append(tables.SourcedRun(run, source.name, "", len(runs), dialect.name))
             problems += (structs.replace(problem, source=source.name) for problem in run.problems)
         digest = content.digest()
-    except (UnreadableError, limits.TooLargeError, MemoryError, TtastatsError):
+    except (UnreadableError, streams.TooLargeError, MemoryError, TtastatsError):
         raise
     except Exception as error:  # the plugin border: a dialect of another package may do anything
         return [], [_dialect_failure(dialect.name, error, source.name)]
@@ -379,8 +379,8 @@ def _unrecognised(source: Source, head: bytes) -> Contents | None:
             return _rejected(source, "unreadable_file", _CONVERT)
     if not source.named:
         return None
-    if source.name.endswith(presets.PROSE):
-        return _rejected(source, "document", presets.NO_PROSE)
+    if source.name.endswith(config.PROSE):
+        return _rejected(source, "document", config.NO_PROSE)
     text = f"not a log of a known dialect ({', '.join(sorted(registry.dialects()))})"
     if head.startswith(b"PAR1"):
         text = "a Parquet file, not a log; commands read ttastats tables directly"
@@ -420,7 +420,7 @@ class _Surroundings:
         if content is None and place not in self._contents:
             try:
                 content = self._container.companion(place)
-            except limits.TooLargeError as error:
+            except streams.TooLargeError as error:
                 self._too_large[place] = f"read without {place}: {error}"
             if len(self._contents) < _MOST_KEPT and len(content or b"") <= _SMALL:
                 self._contents[place] = content

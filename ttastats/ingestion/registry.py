@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 from ttastats.base.errors import raise_if
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Dialect, Log
-from ttastats.formats.own_logs import presets
+from ttastats.formats.own_logs import config
 from ttastats.formats.own_logs.block import Block
 
 #: Entry-point group under which other distributions offer dialects.
@@ -86,8 +86,8 @@ def recognise(head: bytes, path: str = "/") -> Dialect | None:
 
 def recognised_preset(head: bytes, path: str) -> tuple[Block, Mapping[str, str]] | None:
     """Return the block of the one preset that matches a file, and the groups in its path."""
-    matches = presets.matching_presets(head, path)
+    matches = config.matching_presets(head, path)
     what = f"matches several presets: {', '.join(matches)}"
     remedy = "Select one with --preset, or in ttastats.toml."
     raise_if(len(matches) > 1, what, remedy=remedy)
-    return next(((presets.preset_block(name), named) for name, named in matches.items()), None)
+    return next(((config.preset_block(name), named) for name, named in matches.items()), None)

@@ -18,7 +18,7 @@ from typing import IO
 
 import msgspec
 
-from ttastats.base import limits, stores, users
+from ttastats.base import stores, streams
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.streams import UnreadableError, decompressed, line_blocks
 from ttastats.ingestion.containers import (
@@ -105,7 +105,7 @@ def find(paths: Sequence[str]) -> Iterator[Source]:
     for path in paths:
         if path == "-":
             yield _standard_input_source()
-        elif users.is_server(path):
+        elif stores.is_server(path):
             yield from _tracking_sources(path)
         elif "://" in path:
             yield from _remote_sources(path)
@@ -227,8 +227,8 @@ def _standard_input_source() -> Source:
     remedy = "Pipe a log into it, or name a file."
     raise_if(sys.stdin is None, "standard input is closed", "-", remedy)
     try:
-        data = limits.read_bounded(sys.stdin.buffer, limits.whole_file_limit())
-    except limits.TooLargeError as error:
+        data = streams.read_bounded(sys.stdin.buffer, streams.whole_file_limit())
+    except streams.TooLargeError as error:
         remedy = "Write it to a file, and name that."
         raise TtastatsError(str(error), where="standard input", remedy=remedy) from error
     return Source(Memory(data), File("-", len(data)), "-", "stdin", named=True)

@@ -16,9 +16,8 @@ from urllib.parse import unquote
 import msgspec
 import xxhash
 
-from ttastats.base import users
-from ttastats.base.errors import TtastatsError
-from ttastats.base.nearest import suggestion
+from ttastats.base import stores
+from ttastats.base.errors import TtastatsError, suggestion
 from ttastats_parsers.mlflow import SERVED
 
 #: Runs and experiments of a page, which servers allow.
@@ -145,7 +144,7 @@ def _client(url: str) -> Iterator[Any]:
     from mlflow.exceptions import RestException
 
     place = address(url)[0]
-    user = users.user_of(url)
+    user = stores.user_of(url)
     variable, number = _RETRIES
     is_set = variable in os.environ
     os.environ.setdefault(variable, number)

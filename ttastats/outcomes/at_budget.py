@@ -14,7 +14,7 @@ import polars as pl
 from ttastats.base import quality, units
 from ttastats.base.codes import TEXTS
 from ttastats.base.errors import TtastatsError
-from ttastats.outcomes import counted, direction, time_to_target
+from ttastats.outcomes import left_out, target, time_to_target
 from ttastats.outcomes.budget import END, SPENT, Budget, Unit, lengths
 from ttastats.outcomes.target import UserTarget, expect_metric, with_user_targets
 from ttastats.table import schema
@@ -97,7 +97,7 @@ def runs(
             evaluations_to_target="quality_seen",
             target_metric="metric",
             set_aside=pl.coalesce(
-                counted.set_aside(), pl.when(other_metric).then(pl.lit("other_metric"))
+                left_out.set_aside(), pl.when(other_metric).then(pl.lit("other_metric"))
             ),
         )
         .with_columns(
@@ -167,7 +167,7 @@ def _quality_at_budget(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
     within = (pl.col("place") <= limit).fill_null(value=False)
     known = pl.col("value").filter(within & pl.col("value").is_finite())
     last = {name: pl.col(name).filter(within).last() for name in ("at", *SPENT)}
-    taken = pl.when(direction.of_group()).then(known.max()).otherwise(known.min())
+    taken = pl.when(target.is_higher_better()).then(known.max()).otherwise(known.min())
     if not budget.best:
         taken = pl.col("value").filter(within).last()
     if budget.interpolate and budget.amount is not None:
@@ -181,7 +181,7 @@ def _quality_at_budget(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
         .agg(
             pl.col("metric").first(),
             **last,
-            higher_is_better=direction.of_group(),
+            higher_is_better=target.is_higher_better(),
             target_value=pl.col("target_value").filter(pl.col("target_value").is_finite()).first(),
             quality=taken,
             quality_step=_resolution(),
@@ -305,7 +305,7 @@ def at_stop(rows: pl.LazyFrame, runs: pl.DataFrame, metric: str) -> pl.DataFrame
 
 def expect_some(judged: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: str = "") -> None:
     """Raise an error if no run that counts has a value at a budget; `who` names the side."""
-    standing = counted.standing(judged)
+    standing = left_out.standing(judged)
     if standing.is_empty() or standing["reached"].any():
         return
     why = ", ".join(
@@ -314,7 +314,7 @@ def expect_some(judged: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: s
     )
     metrics = judged["target_metric"].drop_nulls().unique()
     metric = str(metrics[0]) if metrics.len() == 1 else ""
-    reach = lengths(counted.standing(runs(rows, END, metric=metric)))
+    reach = lengths(left_out.standing(runs(rows, END, metric=metric)))
     longest = f"The longest has {reach.said(reach.most)}" if reach.most else "None logs its length"
     able = f"; {reach.all_reach}" if reach.all_reach else ""
     side = f" of {who}" if who else ""

@@ -13,11 +13,11 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from ttastats.base import nearest
+from ttastats.base import errors
+from ttastats.base.codes import wording
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.note import wording
 from ttastats.base.units import Amount
-from ttastats.outcomes import columns, counted
+from ttastats.outcomes import left_out, select
 from ttastats.table import schema
 
 #: The reason why a run does not count on an axis: it reached its target nobody knows where.
@@ -147,7 +147,7 @@ def by_clock(name: str, clock: str) -> str:
     """Return the name of an axis by a clock: all time on it, or training alone."""
     if clock in {"", "total"}:
         if name and name not in AXES:
-            remedy = nearest.suggestion(name, AXES, "Units")
+            remedy = errors.suggestion(name, AXES, "Units")
             raise TtastatsError(f"unknown unit {name!r}", where=_OPTION, remedy=remedy)
         return name
     remedy = "The clocks are total and training, for seconds and cpu-seconds."
@@ -184,7 +184,7 @@ def settled(tables: Sequence[pl.DataFrame], unit: str = "") -> tuple[list[pl.Dat
 
 def _is_known(runs: pl.DataFrame, axis: Axis, *, every: bool = False) -> bool:
     """Return whether some run that reached, or every one, has a place; if none reached, of all."""
-    standing = counted.standing(runs)
+    standing = left_out.standing(runs)
     reached = standing.filter("reached")
     places = (standing if reached.is_empty() else reached).select(at=_position_at_end(axis))["at"]
     if every and not reached.is_empty():
@@ -253,7 +253,7 @@ def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
         number = float(str(price).removeprefix("$"))
     except ValueError:
         if price not in schema.RUN_NAMES:
-            raise columns.unknown(str(price), schema.RUN_NAMES, "--price") from None
+            raise select.unknown(str(price), schema.RUN_NAMES, "--price") from None
         text = not runs.schema[str(price)].is_numeric()
         raise_if(text, f"column {price} is not numeric", "--price", "Use a numeric column.")
         return pl.col(str(price)).cast(pl.Float64).alias(PRICE)
@@ -263,7 +263,7 @@ def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
 
 
 def _expect_known(placed: pl.DataFrame, runs: pl.DataFrame, side: str) -> None:
-    if placed.get_column("observed_seconds").count() or counted.standing(runs).is_empty():
+    if placed.get_column("observed_seconds").count() or left_out.standing(runs).is_empty():
         return
     axis = of(placed)
     there = [axis.name for axis in AXES.values() if _is_known(runs, axis)]

@@ -1,4 +1,4 @@
-"""Which rows meet conditions, and which condition leaves nothing?"""
+"""Which column does a name mean, which rows meet conditions, and which one leaves nothing?"""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
-from functools import reduce
-from typing import Any
+from functools import cache, reduce
+from typing import Any, Literal
 
 import polars as pl
 from msgspec import Struct
 
 from ttastats.base import percentages, units
-from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.nearest import nearest_names, suggestion
-from ttastats.base.note import Note, note
-from ttastats.outcomes import columns
+from ttastats.base.codes import Note, note
+from ttastats.base.errors import TtastatsError, nearest_names, raise_if, suggestion
+from ttastats.base.records import FORMER_NAMES
+from ttastats.outcomes import time_to_target
+from ttastats.table import schema
 
 _COMPARISONS: dict[str, Callable[[Any, Any], pl.Expr]] = {
     "=": operator.eq,
@@ -45,9 +46,9 @@ def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.Lazy
         return frame
     dtypes, expressions = frame.collect_schema(), []
     for condition in read:
-        name = columns.full_name(condition.column, dtypes.names())
+        name = full_name(condition.column, dtypes.names())
         if name is None:
-            raise columns.unknown(condition.column, dtypes.names(), condition.place)
+            raise unknown(condition.column, dtypes.names(), condition.place)
         # Joined by `|`, and no null filled where it changes nothing: polars skips row groups then.
         compared = [_comparison(condition, name, dtypes[name], value) for value in condition.values]
         holds = reduce(operator.or_, compared)
@@ -98,7 +99,7 @@ def _parse_number(condition: Condition, name: str, dtype: pl.DataType, text: str
     number = percentages.parse_number(text)
     if number is None:
         raise TtastatsError(f"{text!r} is not a number", where=condition.place)
-    whole = text.endswith("%") and not columns.in_percent(name)
+    whole = text.endswith("%") and not in_percent(name)
     raise_if(whole, f"{name} is not a fraction", condition.place, "Write it without %.")
     return number
 
@@ -152,7 +153,7 @@ def remarks(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> 
 
 def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:
     """Return a sentence with the values of a column that are nearest to those of a condition."""
-    name = columns.full_name(condition.column, frame.columns) or condition.column
+    name = full_name(condition.column, frame.columns) or condition.column
     values = frame.get_column(name).drop_nulls()
     if values.is_empty():
         return f"{name} is unknown for every {what}."
@@ -250,3 +251,62 @@ def parse(text: str, option: str = "--where") -> Condition:
 def parse_all(texts: Iterable[str | Condition], option: str = "--where") -> tuple[Condition, ...]:
     """Return the conditions in several texts; those already parsed stay as they are."""
     return tuple(text if isinstance(text, Condition) else parse(text, option) for text in texts)
+
+
+#: Of a run as logged; of a run as judged by its target; of an evaluation; of something else, such
+#: as a row of an answer.
+Kind = Literal["run", "result", "evaluation", "other"]
+
+#: What a person leaves out of a name: `tta` is `tta_mean_seconds`.
+_UNSPOKEN = re.compile(r"(_mean)?((?<!epoch)(?<!run)_seconds|_minutes)?$")
+#: Shares of a whole and qualities, which may be written in percent.
+_FRACTIONS = re.compile(
+    r"(cv(?!_ratio)|share|p|prob|time_saved|reached_difference|value|target_value)(_.*)?"
+    r"|(.*_)?efficiency(_.*)?"
+)
+
+
+@cache
+def results() -> tuple[str, ...]:
+    """Return the columns that a table of judged runs adds to the table of `ingest`."""
+    judged = time_to_target.runs(pl.LazyFrame(schema=schema.POLARS))
+    return tuple(name for name in judged.columns if name not in schema.RUN_NAMES)
+
+
+def of_runs() -> tuple[str, ...]:
+    """Return the columns by which runs can be selected."""
+    return (*schema.RUN_NAMES, *results())
+
+
+def kind(name: str) -> Kind:
+    """Return whether a column belongs to runs, evaluations or results."""
+    if name in schema.RUN_NAMES:
+        return "run"
+    if full_name(name, results()) is not None:
+        return "result"
+    return "evaluation" if name in schema.EVALUATION_NAMES else "other"
+
+
+def spoken(names: Iterable[str]) -> dict[str, str]:
+    """Return the names of columns as in sentences, with the columns they stand for."""
+    return {_UNSPOKEN.sub("", name): name for name in names}
+
+
+def full_name(name: str, known: Sequence[str]) -> str | None:
+    """Return the column that a name means, None if there is none."""
+    if name in known:
+        return name
+    former = FORMER_NAMES.get(name, "")
+    return former if former in known else spoken(known).get(name)
+
+
+def in_percent(name: str) -> bool:
+    """Return whether a number of a column may be written in percent."""
+    return _FRACTIONS.fullmatch(name) is not None
+
+
+def unknown(name: str, known: Iterable[str], where: str) -> TtastatsError:
+    """Return the error for a name that is no column, with the nearest names."""
+    return TtastatsError(
+        f"unknown column {name!r}", where=where, remedy=suggestion(name, known, "Columns")
+    )

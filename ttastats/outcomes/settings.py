@@ -13,7 +13,7 @@ import polars as pl
 from ttastats.base.errors import TtastatsError
 from ttastats.base.units import join_names
 from ttastats.formats.own_logs import setups
-from ttastats.outcomes import columns
+from ttastats.outcomes import select
 from ttastats.table.schema import parse_extra
 
 #: Settings that an error names.
@@ -136,7 +136,7 @@ def unknown(
 ) -> TtastatsError:
     """Return the error for a name that is neither a column nor a setting."""
     extras = list(extras)
-    error = columns.unknown(name, [*columns_, *known(extras)], where)
+    error = select.unknown(name, [*columns_, *known(extras)], where)
     return with_varying(error, varying(extras))
 
 

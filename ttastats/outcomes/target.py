@@ -1,4 +1,4 @@
-"""Which quality target does the user ask for, and can it be asked of these runs?"""
+"""Which quality target does the user ask for, can it be asked, and is higher or lower better?"""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base import percentages, units
-from ttastats.base.errors import TtastatsError
-from ttastats.base.nearest import nearest_names
-from ttastats.base.note import wording
-from ttastats.outcomes import direction
+from ttastats.base.codes import wording
+from ttastats.base.errors import TtastatsError, nearest_names
 from ttastats.table import schema
 
 #: METRIC, which may hold `/ . - @ ( ) :` and, in quotes, anything; how it is compared; VALUE.
@@ -176,7 +174,7 @@ def _logged_metrics(rows: pl.LazyFrame, which: pl.Expr | None = None) -> list[_M
         rows.filter(schema.is_evaluation() if which is None else which)
         .group_by(*schema.BENCHMARK, "metric")
         .agg(
-            higher=direction.of_group(),
+            higher=is_higher_better(),
             low=value.min(),
             high=value.max(),
             has_target=pl.col("target_value").is_not_null().any(),
@@ -272,3 +270,13 @@ def _out_of_range_error(target: UserTarget, outside: Sequence[_Metric]) -> Ttast
         where=f"--target {target}",
         remedy=remedy,
     )
+
+
+def is_higher_better() -> pl.Expr:
+    """Return an expression for whether higher is better, for a group of evaluations or runs."""
+    return pl.col("higher_is_better").all()
+
+
+def is_upwards(*tables: pl.DataFrame) -> bool:
+    """Return whether higher is better for the runs of all tables together."""
+    return all(table.select(is_higher_better()).item() for table in tables)

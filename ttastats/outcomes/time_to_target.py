@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from ttastats.base import benchmarks, quality
-from ttastats.outcomes import counted
+from ttastats.outcomes import left_out
 from ttastats.outcomes.target import UserTarget, with_user_targets
 from ttastats.stats.moments import count_by_group
 from ttastats.table import schema
@@ -61,7 +61,7 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
     if len(pieces) > 1 and judged.select(schema.RUN).is_duplicated().any():
         judged = _judge_by_rules(frame)
     # A log beside the results of a submission may be in another piece than these.
-    return judged.with_columns(set_aside=counted.set_aside())
+    return judged.with_columns(set_aside=left_out.set_aside())
 
 
 def _judge_by_rules(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
@@ -219,7 +219,7 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
             *("epoch_seconds", *(interval for _, interval in PROGRESS)),
             *("value_final", "target_metric", "target_value"),
             *("evaluations", "evaluations_to_target", "cost"),
-            set_aside=counted.set_aside(),
+            set_aside=left_out.set_aside(),
         )
         .collect(engine="in-memory")  # of few rows in half the time
     )

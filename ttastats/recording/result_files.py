@@ -1,4 +1,4 @@
-"""Where do the log of a run and the description of its system go, never over another one?
+"""Where do the log of a run, the description of its system and its DAWNBench entry go?
 
 `ROOT/ORG/results/SYSTEM/BENCHMARK/result_N.txt`, the layout of official results. The log is written
 in place from the first line: a run that is killed leaves what it had said, and is counted.
@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -105,3 +105,22 @@ def write_description(place: ResultFolder, described: Mapping[str, Any]) -> None
             SystemDiffers,
             stacklevel=2,
         )
+
+
+#: The columns of the qualities that the format knows.
+COLUMNS = {"top1_accuracy": "top1Accuracy", "top5_accuracy": "top5Accuracy", "f1": "f1Score"}
+
+
+def curve_table(metrics: Sequence[str], rows: Iterable[Sequence[float | None]]) -> str:
+    """Return the text of a DAWNBench table; a row holds epochs, seconds and metrics."""
+    lines = ["\t".join(["epoch", "hours", *(COLUMNS[name] for name in metrics)])]
+    for epoch, seconds, *qualities in rows:
+        hours = None if seconds is None else seconds / 3600.0
+        numbers = (epoch, hours, *qualities)
+        lines.append("\t".join("" if number is None else f"{number!r}" for number in numbers))
+    return "\n".join(lines) + "\n"
+
+
+def description_json(fields: Mapping[str, Any]) -> str:
+    """Return the text of a DAWNBench description."""
+    return json.dumps(fields, indent=2) + "\n"

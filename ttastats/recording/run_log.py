@@ -1,18 +1,150 @@
-"""What does the log of one run say? Events in the vocabulary of MLPerf, and a few of our own."""
+"""What does the log of one run say, and when? Events in the vocabulary of MLPerf.
+
+Stamps are wall time at the start of the process plus the monotonic clock since then: a correction
+of the system clock moves nothing. Before a stamp is taken the device finishes what it was given.
+
+Only the standard library is imported, so that a training script can log at no cost.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
-from ttastats.recording import mllog
-from ttastats.recording.clock import Clock, Stamp
-from ttastats.recording.mllog import EventType
+from ttastats.base.json_safe import json_value
 from ttastats.recording.result_files import log_errors_named
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """A length of time: on the wall, and of this process's CPUs together."""
+
+    wall: float
+    cpu: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A moment: `time_ms` for the log, the rest for differences."""
+
+    time_ms: float
+    wall: float
+    cpu: float
+
+    def since(self, earlier: Stamp) -> Seconds:
+        """Return the seconds between two stamps, by each clock."""
+        return Seconds(self.wall - earlier.wall, self.cpu - earlier.cpu)
+
+
+@dataclass(slots=True)
+class Clock:
+    """Makes stamps, and measures the counted stretch of a run, from `start` to `stop`.
+
+    The clock is never paused between the two: loading data and evaluating count, as in the rules
+    of MLPerf; setting up and warming up come before, measuring communication after.
+    """
+
+    finish_device: Callable[[], None] = lambda: None  # a CPU has always finished
+    wall: Callable[[], float] = time.perf_counter
+    cpu: Callable[[], float] = time.process_time
+    epoch: Callable[[], float] = time.time
+    started: Stamp | None = None
+    stopped: Stamp | None = None
+    _zero: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._zero = self.epoch() - self.wall()
+
+    def stamp(self) -> Stamp:
+        """Return the present moment, once the device has finished its work."""
+        self.finish_device()
+        wall = self.wall()
+        return Stamp(milliseconds(self._zero + wall), wall, self.cpu())
+
+    def start(self) -> Stamp:
+        """Start counting seconds."""
+        self.started = self.stamp()
+        return self.started
+
+    def stop(self) -> Stamp:
+        """Stop counting seconds."""
+        self.stopped = self.stamp()
+        return self.stopped
+
+    def counted(self, until: Stamp | None = None) -> Seconds:
+        """Return the seconds counted until a moment: the stop, or else now."""
+        if self.started is None:
+            return Seconds(0.0, 0.0)
+        return (until or self.stopped or self.stamp()).since(self.started)
+
+
+EventType = Literal["INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"]
+
+
+#: The key of the event by which a log says that it is of somebody's own run: no rules of a round
+#: tell its target, and its time to accuracy ends when the target is met, not when the run does.
+RECORDER = "recorder"
+
+
+def event_line(
+    event_type: EventType, time_ms: float | None, key: str, value: Any, metadata: Mapping[str, Any]
+) -> str:
+    """Return an event as a line of an MLPerf log; without a time it has no time stamp.
+
+    NaN and infinity, which JSON cannot hold, are null; what is no value of JSON is its text.
+    """
+    event = {
+        "namespace": "",
+        "time_ms": json_value(time_ms),
+        "event_type": event_type,
+        "key": key,
+        "value": json_value(value),
+        "metadata": json_value(metadata),
+    }
+    # A text that holds the token must not pass for another event.
+    return (
+        ":::MLLOG " + json.dumps(event, default=_plain_value).replace(":::ML", "\\u003a::ML") + "\n"
+    )
+
+
+def read_events(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the events of a log written by ttastats; an incomplete last line is ignored.
+
+    Logs of others are read by the parsers, which take what is no JSON, too.
+    """
+    for line in text.splitlines():
+        _, token, payload = line.partition(":::MLLOG ")
+        try:
+            event = json.loads(payload) if token else None
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            yield event
+
+
+def milliseconds(seconds: float) -> float:
+    """Return seconds as milliseconds rounded to the microsecond, as the official logger does."""
+    time = round(seconds * 1e3, 3)  # infinity stays what it is
+    return int(time) if time.is_integer() else time
+
+
+def _plain_value(value: Any) -> Any:
+    """Return the number in an array or tensor of one element, or the text of any other object."""
+    item = getattr(value, "item", None)
+    try:
+        number = item() if callable(item) else None
+    except (TypeError, ValueError, RuntimeError):  # of several numbers
+        number = None
+    return json_value(number) if isinstance(number, bool | int | float) else str(value)
+
 
 #: File names in the log are those below the folder of the package, not of somebody's home.
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +190,7 @@ class RunLog:
         file = caller.f_code.co_filename.removeprefix(f"{ROOT}/")
         place = {"file": file, "lineno": caller.f_lineno}
         with log_errors_named(self._path):
-            self._stream.write(mllog.event_line(event_type, time_ms, key, value, place | about))
+            self._stream.write(event_line(event_type, time_ms, key, value, place | about))
 
 
 class SilentLog(RunLog):

@@ -1,4 +1,4 @@
-"""What does a command answer? Rows for programs, tables for people, and how it shows itself."""
+"""What does a command answer: rows, tables and notes, and which notes count most against it?"""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ttastats.base.note import Note
+from ttastats.base.codes import Note
 from ttastats.report.cells import Gate, Lead, Table
 from ttastats.report.row import Row, Rows, typed_table
 
 if TYPE_CHECKING:
     from ttastats.stats.multiplicity import MeanSpeedup
     from ttastats.stats.outcomes import Outcomes
+from msgspec import Struct
+
+from ttastats.base.codes import ADVICE, CAUTIONS, SHORT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,3 +91,51 @@ class Report:
         from ttastats.report.render import as_html
 
         return as_html.render_standalone(self.displayed)
+
+
+_HARM = {code: place for place, code in enumerate(CAUTIONS)}
+
+
+class Remark(Struct, frozen=True):
+    """All notes of one code. `share` names the rows that it is about, unless it is all of them."""
+
+    code: str
+    texts: tuple[str, ...]
+    mark: str
+    share: str
+    advice: str = ""
+
+    @property
+    def short(self) -> str:
+        """Return the remark in a few words."""
+        return SHORT.get(self.code) or self.code.replace("_", " ")
+
+    @property
+    def brief(self) -> str:
+        """Return the remark with its advice, or else its first note."""
+        if self.advice:
+            about = f": {self.share} rows" if " of " in self.share else f": {self.share}"
+            name = f"{self.short[:1].upper()}{self.short[1:]}{about if self.share else ''}"
+            text = f"{name}. {self.advice}"
+        else:
+            more = len(self.texts) - 1
+            text = self.texts[0] + (f" ({more} more like it)" if more else "")
+        return f"{self.mark} {text}".strip()
+
+
+def ranked_remarks(report: Report) -> list[Remark]:
+    """Return the notes of a report grouped by code, the most serious cautions first."""
+    notes: dict[str, list[Any]] = {}
+    for note in report.notes:
+        notes.setdefault(note.code, []).append(note)
+    remarks = []
+    for code in sorted(notes, key=lambda code: _HARM.get(code, len(_HARM))):
+        flagged = [row for row in report.rows if code in row.get("flags", ())]
+        only = flagged[0].get("benchmark") if len(flagged) == 1 else None
+        share = str(only or f"{len(flagged)} of {len(report.rows)}")
+        share = share if 0 < len(flagged) < len(report.rows) else ""
+        texts = tuple(note.text for note in notes[code])
+        mark = next((note.mark for note in notes[code] if note.mark), "")
+        advice = ADVICE.get(code, "") if report.command == "compare" else ""
+        remarks.append(Remark(code, texts, mark, share, advice))
+    return remarks

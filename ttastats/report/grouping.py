@@ -13,15 +13,13 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ttastats.base import units
-from ttastats.base.lazy import Lazy
-from ttastats.base.note import Note, note, wording
+from ttastats.base.codes import Note, note, wording
 from ttastats.outcomes import axis, left_out, settings
-from ttastats.outcomes.counted import counted, standing
+from ttastats.outcomes.left_out import counted, standing
 from ttastats.report import fields
 from ttastats.report.answer import Report
-from ttastats.report.fields import Field
-from ttastats.report.keys import LeftOutKeys
-from ttastats.report.row import AnyRow, Row
+from ttastats.report.fields import Field, LeftOutKeys
+from ttastats.report.row import AnyRow, Lazy, Row
 from ttastats.table import schema
 
 BENCHMARK = schema.BENCHMARK

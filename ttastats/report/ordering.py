@@ -9,13 +9,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from ttastats.base import units
-from ttastats.base.lazy import lazy_subset
-from ttastats.base.note import note
-from ttastats.outcomes import columns, select
+from ttastats.base.codes import note
+from ttastats.outcomes import select
 from ttastats.outcomes.select import Condition
 from ttastats.report.answer import Report
 from ttastats.report.cells import Table
 from ttastats.report.grouping import BENCHMARK
+from ttastats.report.row import lazy_subset
 
 #: Rows of a table that people see who did not say how many.
 _MOST = 200
@@ -29,10 +29,10 @@ def filter_rows(report: Report, conditions: Sequence[Condition]) -> Report:
     if not conditions:
         return report
     frame = report.frame
-    known = [*frame.columns, *columns.of_runs()]
+    known = [*frame.columns, *select.of_runs()]
     for condition in conditions:
-        if columns.full_name(condition.column, frame.columns) is None:
-            raise columns.unknown(condition.column, known, condition.option)
+        if select.full_name(condition.column, frame.columns) is None:
+            raise select.unknown(condition.column, known, condition.option)
     place = "row of the report"
     numbered = frame.lazy().with_row_index(place)
     shown = set(select.where(numbered, conditions).collect().get_column(place))
@@ -115,9 +115,9 @@ def _sort_order(rows: Sequence[Mapping[str, Any]], sort: str) -> list[int]:
         for key, value in (rows[0] if rows else {}).items()
         if not any(isinstance(other[key], dict | list) for other in rows)
     }
-    key = columns.full_name(name, tuple(ordered))
+    key = select.full_name(name, tuple(ordered))
     if key is None:
-        raise columns.unknown(name, columns.spoken(ordered), "--sort")
+        raise select.unknown(name, select.spoken(ordered), "--sort")
     known = [number for number, row in enumerate(rows) if row[key] is not None]
     unknown = [number for number, row in enumerate(rows) if row[key] is None]
     known.sort(key=lambda number: rows[number][key], reverse=sort.startswith("-"))

@@ -10,9 +10,9 @@ import polars as pl
 from msgspec.structs import replace
 
 from ttastats.base import units
+from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.note import Note, note, wording
-from ttastats.outcomes import columns, select, settings
+from ttastats.outcomes import select, settings
 from ttastats.sides.design.side import BLOCK, setup_names
 from ttastats.sides.pairing import Blocks, Pair, Pairing
 from ttastats.stats.blocks import ByBlock
@@ -43,7 +43,7 @@ def values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
     """Return each run's value of a column, its `day`, a recorded setting, or a condition."""
     if name == "day":
         return runs["started_at"].dt.date()
-    full = columns.full_name(name, [each for each in columns.of_runs() if each in runs.columns])
+    full = select.full_name(name, [each for each in select.of_runs() if each in runs.columns])
     if full is not None:
         return runs[full]
     if any(sign in name for sign in "=<>"):
@@ -52,7 +52,7 @@ def values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
         return numbered["place"].is_in(places.implode())
     recorded = settings.values(runs["extra"], name)
     if recorded is None:
-        raise settings.unknown(name, [*columns.of_runs(), *DERIVED], runs["extra"], option)
+        raise settings.unknown(name, [*select.of_runs(), *DERIVED], runs["extra"], option)
     return recorded
 
 

@@ -13,9 +13,9 @@ from itertools import zip_longest
 import polars as pl
 
 from ttastats.base import quality, units
-from ttastats.base.note import Note, note
-from ttastats.outcomes import axis, direction, time_to_target
-from ttastats.outcomes.target import UserTarget
+from ttastats.base.codes import Note, note
+from ttastats.outcomes import axis, time_to_target
+from ttastats.outcomes.target import UserTarget, is_upwards
 from ttastats.table.schema import RUN
 
 #: The runs of A and of B, why one target cannot judge them (or None), and how their targets differ
@@ -111,7 +111,7 @@ def _strictest_first(own_targets: pl.DataFrame) -> Iterator[tuple[UserTarget, ..
     """Yield targets of all metrics from the strictest to the laxest of either side."""
     ordered = []
     for metric, targets in own_targets.group_by("metric", maintain_order=True):
-        is_higher = direction.is_upwards(targets)
+        is_higher = is_upwards(targets)
         column = targets.get_column("target_value").unique().sort(descending=is_higher)
         ordered.append([UserTarget(value, str(metric[0]), is_higher) for value in column])
     for step in zip_longest(*ordered):

@@ -27,7 +27,7 @@ from ttastats.sides.contrast import (
     speedup_of,
 )
 from ttastats.sides.design import checks
-from ttastats.sides.design.findings import flag
+from ttastats.sides.design.checks import flag
 from ttastats.sides.numbers import SideNumbers, side
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
@@ -36,7 +36,7 @@ from ttastats.stats.blocks import ByBlock, differences_by_block
 from ttastats.stats.decision import Bounds, Decision
 from ttastats.stats.logratio import log_ratios
 from ttastats.stats.moments import coefficient_of_variation
-from ttastats.stats.multiplicity import adjust_p_values
+from ttastats.stats.multiplicity import FIRST_LOOK, MOST_LOOKS, Look, adjust_p_values
 from ttastats.stats.outcomes import Estimand as Mean
 from ttastats.stats.outcomes import (
     Outcomes,
@@ -47,7 +47,6 @@ from ttastats.stats.outcomes import (
 )
 from ttastats.stats.power import detectable_ratio, runs_needed
 from ttastats.stats.results import Bools, Flag, Floats, Ratio, Verdict, none_for_nan
-from ttastats.stats.sequential import FIRST_LOOK, MOST_LOOKS, Look
 from ttastats.stats.speedup import compute_speedup, confidence_at, ratio_between
 
 Comparison = TimesContrast[SideNumbers]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.sides.design import checks
-from ttastats.sides.design.findings import (
+from ttastats.sides.design.checks import (
     WORDS,
     Finding,
     condition_names,
@@ -30,11 +30,10 @@ from ttastats.stats.decision import (
     margin_bounds,
 )
 from ttastats.stats.means import MeanDifference
-from ttastats.stats.multiplicity import adjust_p_values
+from ttastats.stats.multiplicity import Look, adjust_p_values
 from ttastats.stats.outcomes import number_clusters
 from ttastats.stats.permutation import PairWins
 from ttastats.stats.results import Difference, Flag, Ratio, Verdict
-from ttastats.stats.sequential import Look
 from ttastats.stats.speedup import Speedup, compute_speedup
 
 Sample = TypeVar("Sample")

@@ -11,9 +11,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ttastats.base import units
+from ttastats.base.codes import Note, note
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note, note
-from ttastats.outcomes.counted import counted, standing
+from ttastats.outcomes.left_out import counted, standing
 from ttastats.outcomes.target import UserTarget
 from ttastats.sides import common_target, setups
 from ttastats.table import schema

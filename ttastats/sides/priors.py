@@ -16,15 +16,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.base import units
-from ttastats.base.note import wording
-from ttastats.outcomes.counted import counted
+from ttastats.base.codes import wording
+from ttastats.outcomes.left_out import counted
 from ttastats.outcomes.time_to_target import common_progress
 from ttastats.report.row import Key, Row
-from ttastats.stats import prior as priors
+from ttastats.stats import sources as priors
 from ttastats.stats.logratio import satterthwaite
-from ttastats.stats.prior import Prior
-from ttastats.stats.quantiles import chi2_quantile
+from ttastats.stats.moments import chi2_quantile
 from ttastats.stats.results import Floats
+from ttastats.stats.sources import Prior
 from ttastats.table.schema import RUN
 
 #: The parts, with the most runs of a side that a prior is for.

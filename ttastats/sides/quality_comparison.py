@@ -19,7 +19,7 @@ from ttastats.outcomes import axis as axes
 from ttastats.outcomes.at_budget import at_stop
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.outcomes.budget import END, Budget, Lengths, lengths
-from ttastats.outcomes.direction import is_upwards
+from ttastats.outcomes.target import is_upwards
 from ttastats.sides.contrast import ValuesContrast, judged, no_verdict
 from ttastats.sides.design.checks import at_budget, slack
 from ttastats.sides.design.side import setup_names

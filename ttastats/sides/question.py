@@ -15,15 +15,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.nearest import nearest_names
-from ttastats.base.note import Note, note
+from ttastats.base.codes import Note, note
+from ttastats.base.errors import TtastatsError, nearest_names, raise_if
 from ttastats.base.records import FORMER_NAMES
 from ttastats.base.stores import Place, without_secrets
 from ttastats.ingestion import given
-from ttastats.outcomes import at_budget, axis, columns, counted, select, settings, time_to_target
+from ttastats.outcomes import at_budget, axis, select, settings, time_to_target
 from ttastats.outcomes import budget as budgets
 from ttastats.outcomes.budget import Budget
+from ttastats.outcomes.left_out import with_stopped
 from ttastats.outcomes.select import Condition, parse_all
 from ttastats.outcomes.target import UserTarget, suited
 from ttastats.outcomes.target import parse_all as parse_targets
@@ -158,7 +158,7 @@ def takes(keywords: type[Counted]) -> Callable[[Callable[_P, _R]], Callable[_P, 
 
 
 #: Conditions by what their columns are of.
-_Conditions = Mapping[columns.Kind, tuple[Condition, ...]]
+_Conditions = Mapping[select.Kind, tuple[Condition, ...]]
 
 
 def rows(source: Source, where: Sequence[str] = ()) -> pl.LazyFrame:
@@ -221,9 +221,9 @@ def chosen(
 def _table_and_conditions(source: Source, where: Sequence[str]) -> tuple[given.Source, _Conditions]:
     """Return the table of a source, and its conditions by what their columns are of."""
     selection = source if isinstance(source, Selection) else Selection(source, ())
-    kinds: dict[columns.Kind, tuple[Condition, ...]] = dict.fromkeys(get_args(columns.Kind), ())
+    kinds: dict[select.Kind, tuple[Condition, ...]] = dict.fromkeys(get_args(select.Kind), ())
     for condition in (*parse_all(several(where)), *selection.conditions):
-        kinds[columns.kind(condition.column)] += (condition,)
+        kinds[select.kind(condition.column)] += (condition,)
     return selection.table, kinds
 
 
@@ -254,7 +254,7 @@ def _add_settings(
 def _refuse_unknown(
     conditions: Sequence[Condition], also: Sequence[str], every: pl.LazyFrame
 ) -> None:
-    known = (*columns.of_runs(), *also)
+    known = (*select.of_runs(), *also)
     for condition in conditions:
         extras = every.select("extra").unique().collect()["extra"]
         error = settings.unknown(condition.column, known, extras, condition.option)
@@ -338,7 +338,7 @@ def sides(
     if len(parts) > 1:
         refuse_overlap(parts)
     if question.censor_stopped:
-        choices = [replace(each, runs=counted.with_stopped(each.runs)) for each in choices]
+        choices = [replace(each, runs=with_stopped(each.runs)) for each in choices]
     if priced:
         hours = [axis.priced(each.runs, question.price) for each in choices]
         choices = [
@@ -353,7 +353,7 @@ def sides(
             raise_if(side.rows.head(1).collect().is_empty(), what, budget.option, remedy)
             runs = at_budget.runs(side.rows, budget, targets=targets, metric=metric)
             if question.censor_stopped:
-                runs = counted.with_stopped(runs)
+                runs = with_stopped(runs)
             who = chr(ord("A") + number) if len(choices) > 1 else ""
             at_budget.expect_some(runs, side.rows, budget, who)
             choices[number] = replace(side, runs=runs)

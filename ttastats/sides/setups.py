@@ -13,7 +13,7 @@ from typing import Any, Literal
 import polars as pl
 
 from ttastats.base import units
-from ttastats.base.note import Note, note, wording
+from ttastats.base.codes import Note, note, wording
 
 #: What entries of one benchmark differ in most, and by what a fair comparison matches them.
 COLUMNS = ("accelerators", "hardware")

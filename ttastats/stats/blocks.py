@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ttastats.stats.logratio import LogTerm, safe_exp
+from ttastats.stats.moments import bisect_root, t_tail
 from ttastats.stats.outcomes import Estimand, Outcomes, time_term
-from ttastats.stats.quantiles import bisect_root, t_tail
 from ttastats.stats.results import Floats
 
 Labels = NDArray[np.intp]

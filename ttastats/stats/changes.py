@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ttastats.stats.moments import t_tail, two_sided_t
 from ttastats.stats.outcomes import newcombe_difference
-from ttastats.stats.quantiles import t_tail, two_sided_t
 from ttastats.stats.results import Floats
 
 #: The p of a look that raises an alarm: in 1 of 100 series of 100 unchanged nights, for two

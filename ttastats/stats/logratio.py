@@ -15,7 +15,7 @@ from msgspec import Struct
 from numpy.typing import ArrayLike
 from scipy import special
 
-from ttastats.stats.quantiles import t_tail, two_sided_t
+from ttastats.stats.moments import t_tail, two_sided_t
 from ttastats.stats.results import Flag, Floats, Ratio
 
 

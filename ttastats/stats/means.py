@@ -17,11 +17,20 @@ from numpy.typing import ArrayLike
 
 from ttastats.stats.blocks import Labels, difference_within_blocks
 from ttastats.stats.logratio import LogTerm, combine_terms, too_few_runs, unbalanced_flag
-from ttastats.stats.moments import as_sample, deviations, mean, means, standard_deviation
+from ttastats.stats.moments import (
+    as_sample,
+    bisect_root,
+    chi2_quantile,
+    deviations,
+    mean,
+    means,
+    standard_deviation,
+    t_tail,
+    two_sided_t,
+)
 from ttastats.stats.outcomes import number_clusters, variance_of_mean
 from ttastats.stats.permutation import smallest_p
 from ttastats.stats.power import runs_for_mean
-from ttastats.stats.quantiles import bisect_root, chi2_quantile, t_tail, two_sided_t
 from ttastats.stats.results import Estimate, Flag, Floats
 from ttastats.stats.speedup import equivalence_confidence
 

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ttastats.stats.logratio import LogTerm
-from ttastats.stats.moments import as_sample, geometric_mean, is_constant, mean, means
-from ttastats.stats.quantiles import two_sided_t
+from ttastats.stats.moments import as_sample, geometric_mean, is_constant, mean, means, two_sided_t
 from ttastats.stats.results import Bools, Difference, Floats
 
 Estimand = Literal["mean", "geomean"]

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from ttastats.stats.quantiles import gauss_nodes, two_sided_t
+from ttastats.stats.moments import gauss_nodes, two_sided_t
 from ttastats.stats.unseen import unseen_share
 
 _POWER = 0.8

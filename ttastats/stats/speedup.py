@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from ttastats.stats import blocks
 from ttastats.stats.logratio import LogTerm, combine_terms, ratio_of, safe_exp
 from ttastats.stats.moments import is_constant
+from ttastats.stats.multiplicity import Look
 from ttastats.stats.outcomes import Estimand, Outcomes, make_outcomes, time_term
 from ttastats.stats.results import Estimate, Flag, Ratio
-from ttastats.stats.sequential import Look
 from ttastats.stats.unseen import (
     Bounded,
     epoch_shift,

@@ -1,4 +1,4 @@
-"""What runs that were not seen could change: other epochs, a straggler, a failure.
+"""Which targets to ask about, and what other targets and unseen runs could change.
 
 A variance knows nothing of what happens in one run of ten and happened in none of five. By the
 share of runs that may differ although so few did (Clopper and Pearson 1934), where every run took
@@ -8,7 +8,10 @@ and be started again, or take three times as long.
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from functools import lru_cache
 
 import numpy as np
@@ -16,10 +19,8 @@ from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from ttastats.stats.logratio import LogTerm, unbalanced_flag
-from ttastats.stats.moments import is_constant, mean
+from ttastats.stats.moments import has_straggler, is_constant, mean, two_sided_t
 from ttastats.stats.outcomes import Outcomes, reached_at_least
-from ttastats.stats.outliers import has_straggler
-from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Flag, FlagCode, Floats
 
 STRAGGLER = 3.0
@@ -138,3 +139,75 @@ def cv_epochs_high(
     mean_epochs = np.where(earlier, epochs - share * interval, epochs + share * interval)
     high: Floats = np.sqrt(share * (1 - share)) * interval / mean_epochs
     return high
+
+
+class TargetRange(Struct, frozen=True):
+    """Targets around one of them over which the verdict stays the same, ends included."""
+
+    word: str
+    lowest: float
+    highest: float
+
+
+def stable_range(words: Mapping[float, str], target: float) -> TargetRange:
+    """Return the range of targets around ``target`` over which its verdict holds.
+
+    ``words``: the verdict at each target compared.
+    """
+    ordered = sorted(words)
+    low = high = ordered.index(target)
+    while low > 0 and words[ordered[low - 1]] == words[target]:
+        low -= 1
+    while high + 1 < len(ordered) and words[ordered[high + 1]] == words[target]:
+        high += 1
+    return TargetRange(words[target], ordered[low], ordered[high])
+
+
+def hardest_common_target(
+    curves: Sequence[Floats], *, higher_is_better: bool = True
+) -> float | None:
+    """Return the best value that every run reached, None if unknown.
+
+    ``curves``: the values of each run in the order of its evaluations, NaN where not a number.
+    """
+    known = [curve[np.isfinite(curve)] for curve in curves]
+    if not known or not all(values.size for values in known):
+        return None
+    if higher_is_better:
+        return min(float(values.max()) for values in known)
+    return max(float(values.min()) for values in known)
+
+
+def target_grid(
+    curves: Sequence[Floats], points: int = 20, *, higher_is_better: bool = True
+) -> tuple[float, ...]:
+    """Return round targets between the worst first value and the best value all runs reached.
+
+    The multiples of 1, 2 or 5 times a power of ten, of the smallest such step that makes no more
+    than ``points`` of them, easiest first; the best value alone when no such multiple lies between.
+    """
+    hardest = hardest_common_target(curves, higher_is_better=higher_is_better)
+    if hardest is None:
+        return ()
+    starts = [float(curve[np.isfinite(curve)][0]) for curve in curves]
+    easiest = min(starts) if higher_is_better else max(starts)
+    rising = _round_values(min(easiest, hardest), max(easiest, hardest), points) or [hardest]
+    return tuple(rising if higher_is_better else rising[::-1])
+
+
+def _round_values(low: float, high: float, most: int) -> list[float]:
+    """Return the multiples of the smallest round step with at most so many from low to high."""
+    # Decimals, by their shortest form: 0.15 is three times 0.05, and no range overflows.
+    first, last = Decimal(repr(low)), Decimal(repr(high))
+    if first == last:
+        return []
+    chosen: list[float] = []
+    for exponent in itertools.count(-(last - first).adjusted()):
+        for factor in (10, 5, 2):
+            step = Decimal(factor).scaleb(-exponent)
+            numbers = range(math.ceil(first / step), math.floor(last / step) + 1)
+            if len(numbers) > most:
+                return chosen
+            # Between neighbouring floats several multiples are the same number.
+            chosen = [*dict.fromkeys(float(number * step) for number in numbers)]
+    return chosen

@@ -9,9 +9,15 @@ from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from ttastats.stats.means import RUNS_FOR_INTERVAL
-from ttastats.stats.moments import as_sample, constant_groups, deviations, means
-from ttastats.stats.outliers import grubbs_limit
-from ttastats.stats.quantiles import chi2_quantile, two_sided_t
+from ttastats.stats.moments import (
+    as_sample,
+    chi2_quantile,
+    constant_groups,
+    deviations,
+    grubbs_limit,
+    means,
+    two_sided_t,
+)
 from ttastats.stats.results import Bools, Estimate, Floats, Withheld, none_for_nan
 from ttastats.stats.unseen import cv_epochs_high
 

@@ -11,7 +11,7 @@ import polars as pl
 import xxhash
 from polars import selectors
 
-from ttastats.base import nearest, units
+from ttastats.base import errors, units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.table import schema
 
@@ -83,10 +83,10 @@ def _expect_columns(types: pl.Schema, where: str) -> None:
     missing = [name for name in REQUIRED if name not in types]
     if not {"run_id", "source"} & types.keys():
         missing.insert(0, "run_id (or source)")
-    if "seconds" not in types and nearest.nearest_names("seconds", types):
+    if "seconds" not in types and errors.nearest_names("seconds", types):
         missing.append("seconds")  # a time under another name is no table without a time
     if missing:
-        close = nearest.nearest_names(missing[-1], types)
+        close = errors.nearest_names(missing[-1], types)
         alike = f" Is {missing[-1]} its {close[0]}?" if close else ""
         has = units.join_names(list(types), 12) or "none"
         what = f"lacks columns: {', '.join(missing)}; its columns are: {has}"

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
 
-from ttastats.base import nearest, units
+from ttastats.base import errors, units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.table import schema
 from ttastats.table.conform import conform
@@ -116,7 +116,7 @@ def from_frame(
 def _expect_known(name: object, known: Sequence[str], what: str, kind: str = "Columns") -> None:
     """Raise an error that suggests the nearest names for one that is not known."""
     if name not in known:
-        remedy = nearest.suggestion(str(name), known, kind)
+        remedy = errors.suggestion(str(name), known, kind)
         raise TtastatsError(what, where=_HERE, remedy=remedy)
 
 

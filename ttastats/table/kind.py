@@ -6,6 +6,8 @@ let a reader skip most of it. On request it is cut by columns instead (`round=v5
 whose parts do not hold these columns; then, and where parts were added, the rows are in order
 within a part only. polars, duckdb and pyarrow read it by its name or as `FOLDER/*.parquet`. The
 part without rows says what the whole is.
+
+Every reader of a file reads its footer, so long texts in it are packed.
 """
 
 from __future__ import annotations
@@ -25,10 +27,19 @@ from ttastats.base import atomic, stores
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.records import Problem
 from ttastats.base.stores import Place, Url
-from ttastats.table import footer
 
 if TYPE_CHECKING:
     from polars.io.partition import FileProviderArgs
+import base64
+import zlib
+from datetime import UTC, datetime
+from functools import lru_cache
+
+import msgspec
+
+from ttastats.base import streams
+from ttastats.base.records import Severity
+from ttastats.base.version import __version__
 
 _PARTS_KEY, _REPLACED_KEY = "ttastats.parts", "ttastats.replaced_parts"
 #: The columns that cut a folder: none where parts were added, and no key where rows are in order.
@@ -86,7 +97,7 @@ class Kind(Struct, frozen=True):
 
     def read_metadata(self, path: Place) -> dict[str, str]:
         """Return the Parquet metadata of a file, or of a folder's head file."""
-        return footer.read_metadata(path / HEAD if path.is_dir() else path, self.remedy)
+        return read_metadata(path / HEAD if path.is_dir() else path, self.remedy)
 
     def scan(self, path: Place, only: str = "") -> pl.LazyFrame:
         """Return the rows of a file or folder, or of one part of it, in the current schema."""
@@ -111,7 +122,7 @@ class Kind(Struct, frozen=True):
 
     def _version(self, metadata: Mapping[str, str], where: str) -> int:
         """Return the version in a footer; raise an error for another kind or an unknown version."""
-        fields, name = footer.ttastats_fields(metadata), footer.table_kind(metadata)
+        fields, name = ttastats_fields(metadata), table_kind(metadata)
         if name not in {self.name, None}:
             what, remedy = _OTHER[name or self.name]
             raise TtastatsError(what, where=where, remedy=remedy.format(path=where))
@@ -129,13 +140,13 @@ class Kind(Struct, frozen=True):
     def is_table(self, path: Place) -> bool:
         """Return whether a file or folder is a table of this kind, written by ttastats."""
         try:
-            return footer.table_kind(self.read_metadata(path)) == self.name
+            return table_kind(self.read_metadata(path)) == self.name
         except TtastatsError:
             return False
 
     def stored_problems(self, path: Place) -> list[Problem] | None:
         """Return the problems stored in a table, or None if none were stored."""
-        return footer.stored_problems(self.read_metadata(path), str(path))
+        return stored_problems(self.read_metadata(path), str(path))
 
     def listed_parts(self, path: Place) -> list[str]:
         """Return the parts listed in a folder's head file, those replaced included."""
@@ -182,10 +193,10 @@ class Kind(Struct, frozen=True):
         `partition` are the columns that cut a folder, and `kept` the parts that stay in it as they
         are, so that its rows are in order within a part only.
         """
-        about = footer.table_metadata(self.name, self.version)
+        about = table_metadata(self.name, self.version)
         descriptions = {column.name: column.description for column in self.columns}
         about[_COLUMNS_KEY] = json.dumps(descriptions)
-        left = footer.ingest_metadata(manifest, problems)
+        left = ingest_metadata(manifest, problems)
         rows = rows.lazy()
         if not in_parts:
             with atomic.replacing(path, expected) as temporary:
@@ -296,7 +307,7 @@ def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType
 
     with stores.store_errors_named(url):
         head = url / HEAD if url.is_dir() else url
-        of_all = footer.object_footer(head, stores.state_of(head)).schema.to_arrow_schema()
+        of_all = object_footer(head, stores.state_of(head)).schema.to_arrow_schema()
         store = fs.PyFileSystem(Ranges(url.store_and_path()[0]))
         names = [place.store_and_path()[1] for place in objects]
         hive = dataset.partitioning(schema([of_all.field(column) for column in cut]), flavor="hive")
@@ -331,3 +342,116 @@ def _listed_names(metadata: Mapping[str, str], key: str, path: Place) -> list[st
             what = f"{HEAD} lists a part that is no file of the folder: {name!r}"
             raise TtastatsError(what, where=str(path), remedy=remedy)
     return names
+
+
+#: File metadata key under which kind, version, writer and creation time are kept.
+KEY = "ttastats"
+MANIFEST_KEY = "ttastats.ledger"  # its first name, which tables keep
+_PROBLEMS_KEY = "ttastats.problems"
+
+
+def table_metadata(table: str, version: int) -> dict[str, str]:
+    """Return the Parquet metadata that identify a table: its kind, schema and version."""
+    fields = {
+        "schema": version,
+        "table": table,
+        "writer": f"ttastats {__version__}",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    return {KEY: json.dumps(fields)}
+
+
+def ingest_metadata(manifest: str, problems: Iterable[Problem]) -> dict[str, str]:
+    """Return the Parquet metadata with the manifest of an ingest, and its problems."""
+    rows = [[p.source, p.code, p.message, p.severity, p.line] for p in problems]
+    return {_PROBLEMS_KEY: pack_json(rows)} | ({MANIFEST_KEY: manifest} if manifest else {})
+
+
+def read_metadata(file: Place, remedy: str) -> dict[str, str]:
+    """Return the Parquet metadata of a file; `remedy` is advice in case there is none."""
+    try:
+        if isinstance(file, Path):
+            return pl.read_parquet_metadata(file)
+        if content := file.read_small():
+            return pl.read_parquet_metadata(content[0])
+        texts = object_footer(file, stores.state_of(file)).metadata or {}
+        return {key.decode(): text.decode() for key, text in texts.items()}
+    except FileNotFoundError:
+        raise TtastatsError("no such file", where=str(file), remedy=remedy) from None
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = getattr(error, "strerror", None) or "not a Parquet file"
+        raise TtastatsError(reason, where=str(file), remedy=remedy) from error
+
+
+@lru_cache(maxsize=8)
+def object_footer(url: Url, state: str | None) -> Any:
+    """Return the footer of an object in a known state, read without the rest."""
+    from pyarrow import ArrowInvalid, parquet  # only URLs need it
+
+    if state is None:
+        raise TtastatsError("no such file", where=str(url), remedy="Check the URL.")
+    with stores.store_errors_named(url):
+        try:
+            with url.open() as file:
+                return parquet.read_metadata(file)
+        except ArrowInvalid as error:
+            what = "not a Parquet file"
+            raise TtastatsError(what, where=str(url), remedy="Check the URL.") from error
+
+
+def ttastats_fields(metadata: Mapping[str, str]) -> dict[str, Any]:
+    """Return the ttastats part of Parquet metadata, empty in files of other programs."""
+    try:
+        fields = json.loads(metadata[KEY])
+    except (KeyError, ValueError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def table_kind(metadata: Mapping[str, str]) -> str | None:
+    """Return which kind of table a file holds, or None if another program wrote it.
+
+    The first tables did not say that they hold runs.
+    """
+    fields = ttastats_fields(metadata)
+    if not fields:
+        return None
+    return "profile" if fields.get("table") == "profile" else "runs"
+
+
+def stored_problems(metadata: Mapping[str, str], where: str) -> list[Problem] | None:
+    """Return the problems stored in Parquet metadata, or None if none were stored."""
+    try:
+        rows = unpack_json(metadata.get(_PROBLEMS_KEY, ""))
+        if rows is None:  # as the manifest kept them in the first tables
+            before = unpack_json(metadata.get(MANIFEST_KEY, ""))
+            rows = before.get("problems") if isinstance(before, dict) else None
+        if rows is None:
+            return None
+        packed = msgspec.convert(rows, list[tuple[str | None, str, str, Severity, int | None]])
+    except (streams.TooLargeError, msgspec.ValidationError) as error:
+        what = f"the problems in its footer cannot be read: {error}"
+        raise TtastatsError(what, where=where, remedy="Ingest the logs again.") from error
+    return [
+        Problem(code, message, severity, line, source)
+        for source, code, message, severity, line in packed
+    ]
+
+
+def pack_json(value: Any) -> str:
+    """Return a value as JSON, compressed by zlib, as base64."""
+    return base64.b64encode(zlib.compress(json.dumps(value).encode(), level=1)).decode()
+
+
+def unpack_json(text: str) -> Any:
+    """Return the value of a text from `pack_json`, or None of any other text.
+
+    A TooLargeError says that it is larger than a document may be.
+    """
+    most = streams.document_limit()
+    try:
+        content = zlib.decompressobj().decompress(base64.b64decode(text), most + 1)
+        streams.expect_size(len(content), most)
+        return json.loads(content)
+    except (ValueError, RecursionError, zlib.error):
+        return None

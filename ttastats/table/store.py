@@ -8,11 +8,11 @@ from contextlib import suppress
 
 import polars as pl
 
-from ttastats.base import atomic, stores, users
+from ttastats.base import atomic, stores
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.base.stores import Place, Url
-from ttastats.table import footer, schema, tables
+from ttastats.table import kind, schema, tables
 from ttastats.table.conform import conform
 from ttastats.table.kind import HEAD, PART
 from ttastats.table.schema import RUNS
@@ -68,7 +68,7 @@ def _read_one(path: Place) -> pl.LazyFrame:
 
 def read_manifest(path: Place) -> str:
     """Return the manifest that an ingest stored in a table, or an empty text."""
-    return _metadata(path).get(footer.MANIFEST_KEY, "")
+    return _metadata(path).get(kind.MANIFEST_KEY, "")
 
 
 def read_problems(path: Place) -> list[Problem]:
@@ -93,7 +93,7 @@ def is_logs(name: str) -> bool:
     """Return whether a path means logs: a folder or file that is no table, a pattern, or a URL."""
     path = stores.parse_place(name)
     if isinstance(path, Url):
-        return users.is_server(name) or (path.is_dir() and table_state(path) is None)
+        return stores.is_server(name) or (path.is_dir() and table_state(path) is None)
     if path.is_dir():
         return not (path / HEAD).exists()
     if path.is_file():
@@ -110,7 +110,7 @@ def is_parquet(path: Place) -> bool:
 
 def is_ttastats_table(path: Place) -> bool:
     """Return whether a file or folder was written by any version of ttastats."""
-    return bool(footer.ttastats_fields(_metadata(path)))
+    return bool(kind.ttastats_fields(_metadata(path)))
 
 
 def _metadata(path: Place) -> dict[str, str]:

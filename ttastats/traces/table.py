@@ -1,4 +1,4 @@
-"""The columns and measures of a profile: names, types or units, and descriptions.
+"""The columns and measures of a profile, and the Parquet file that holds it.
 
 A row of work says what an operator or a kernel did in a step; a row of `kind` `measure` holds one
 number about a step or about the whole, such as the length of the step or the memory at its peak.
@@ -7,11 +7,14 @@ One file holds both, so that nothing about a profile lies anywhere else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Problem
+from ttastats.base.stores import Place
 from ttastats.table.kind import Column, Kind
 
 #: A row by the columns it has.
@@ -150,3 +153,46 @@ def concatenated(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
     ]
     none = pl.DataFrame(schema=POLARS)
     return pl.concat([none, *parts]).sort(ORDER, nulls_last=True, maintain_order=True)
+
+
+#: What a profile cannot be read without.
+_REQUIRED = ("kind", "name")
+
+is_profile = PROFILES.is_table
+
+
+def write_profile(
+    rows: pl.DataFrame,
+    path: Place,
+    *,
+    manifest: str = "",
+    problems: Iterable[Problem] = (),
+    expected: Sequence[str | None] = (),
+) -> None:
+    """Write a profile with all columns and its rows in order, as `Kind.write` does."""
+    PROFILES.write(
+        concatenated([rows]), path, manifest=manifest, problems=problems, expected=expected
+    )
+
+
+def read_profiles(paths: Sequence[Place]) -> pl.DataFrame:
+    """Return the rows of one or more profiles; a profile that is in several files counts once."""
+    if not paths:
+        raise TtastatsError("no file given", remedy=PROFILES.remedy)
+    frames: list[pl.DataFrame] = []
+    read_ids: set[str] = set()
+    for path in paths:
+        scanned = PROFILES.scan(path)
+        missing = [name for name in _REQUIRED if name not in scanned.collect_schema()]
+        if missing:
+            what = f"is not a profile: missing columns {', '.join(missing)}"
+            raise TtastatsError(what, where=str(path), remedy=PROFILES.remedy)
+        frame = concatenated([scanned.collect()])
+        frames.append(frame.filter(~pl.col("profile_id").is_in(read_ids)))
+        read_ids |= set(frame.get_column("profile_id").unique())
+    return concatenated(frames)
+
+
+def profile_problems(path: Place) -> list[Problem]:
+    """Return the problems found when a profile was created."""
+    return PROFILES.stored_problems(path) or []

@@ -1,23 +1,26 @@
-"""What comes of a run, and which facts go into its log at which moment?
+"""What comes of a run, and which facts go into its log and its DAWNBench entry?
 
 Everything but the stretches of the loop itself.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import torch
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from ttastats.base import atomic
 from ttastats.base.version import __version__
-from ttastats.recording import mllog
-from ttastats.recording.clock import Seconds, Stamp
-from ttastats.recording.result_files import ResultFolder
-from ttastats.recording.run_log import RunLog
+from ttastats.recording import result_files, run_log
+from ttastats.recording.result_files import ResultFolder, log_errors_named, log_number
+from ttastats.recording.run_log import RunLog, Seconds, Stamp
 from ttastats.trainer import hardware
 from ttastats.trainer.network import Network
+from ttastats.trainer.settings import Settings
 
 
 class Checkpoint(Struct, frozen=True):
@@ -55,7 +58,7 @@ class Outcome(Struct, frozen=True):
 
 def log_head(log: RunLog, place: ResultFolder) -> None:
     """Log who made the run, on what system, and that no rules of a round apply."""
-    log.point(mllog.RECORDER, f"ttastats {__version__}")
+    log.point(run_log.RECORDER, f"ttastats {__version__}")
     log.point("submission_benchmark", place.benchmark)
     log.point("submission_org", place.org)
     log.point("submission_division", "open")
@@ -113,3 +116,41 @@ def log_totals(
         log.point("gpu_after", hardware.gpu_state(device))
     log.point("run_totals", {name: round(value, 6) for name, value in totals.items()})
     log.point("dataset_sha256", outcome.dataset)
+
+
+def write_entry(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) -> Path:
+    """Write the two DAWNBench files of a run; return the path of the table."""
+    name = f"{place.org}_{place.benchmark}_{place.system}_pytorch_run{log_number(log)}"
+    table = place.dawnbench / f"{name}.tsv"
+    description = {
+        "version": "v1.0",
+        "author": place.org,
+        "authorEmail": "",
+        "framework": f"PyTorch {torch.__version__}",
+        "codeURL": "",
+        "model": place.benchmark,
+        "hardware": place.system,
+        "costPerHour": None,
+        "timestamp": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "logFilename": log.name,
+        "ttastats": {
+            "benchmark": place.benchmark,
+            "entry": f"{place.org}/{place.system}",
+            "target": settings.target,
+            "settings": asdict(settings),
+        },
+    }
+    # DAWNBench counts all but validation: reading and preparing the data are on its clock.
+    rows = (
+        (
+            checkpoint.epoch,
+            round(checkpoint.known_at.wall - checkpoint.evaluated, 6),
+            100 * checkpoint.quality,
+        )
+        for checkpoint in outcome.checkpoints
+    )
+    with log_errors_named(table):
+        table.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write_text(table.with_suffix(".json"), result_files.description_json(description))
+        atomic.write_text(table, result_files.curve_table(["top1_accuracy"], rows))
+    return table

@@ -1,27 +1,41 @@
-"""Which runs does a command ask for, which of them are there, and who makes the rest?
+"""Which runs does a command ask for, which are there, and have two setups enough of them?
 
 A run is what it is made of: the text of its workload, all values of its recipe, its seed and its
 device. What is complete on disk is not made again. The runs of several setups take turns, seed by
 seed, and no setup always comes first: a machine that grows slower is equally unfair to all.
+
+The looks are those of a plan (`stats.sequential`), each at the first seeds of both setups. A
+verdict that holds only if epochs are constant ends no plan: further runs show if they are.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ttastats import api
+from ttastats.answers.compare.rows import LookKeys, TimesRow
+from ttastats.base import units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.file_names import checked_folder_name
-from ttastats.recording import mllog, result_files
+from ttastats.recording import result_files, run_log
 from ttastats.recording.result_files import ResultFolder
+from ttastats.report.answer import Report
+from ttastats.report.row import expect_kind
+from ttastats.sides import comparison
+from ttastats.sides.options import Options
+from ttastats.stats.multiplicity import FIRST_LOOK
+from ttastats.stats.power import runs_needed
+from ttastats.stats.results import Verdict
 from ttastats.trainer import hardware, parallel, session, workloads
 from ttastats.trainer.session import Planned
 from ttastats.trainer.settings import Overrides, Settings, complete_settings, setup_suffix
@@ -166,10 +180,60 @@ def _read_logs(place: ResultFolder) -> Iterator[tuple[Settings | None, str | Non
 def _read_log(path: Path, _size: int) -> tuple[Settings | None, str | None] | None:
     """Return the settings of a log if by this version, and its end reason; None if none began."""
     text = path.read_text("utf-8", "replace")
-    events = {str(event.get("key")): event for event in mllog.read_events(text)}
+    events = {str(event.get("key")): event for event in run_log.read_events(text)}
     if "run_start" not in events:
         return None
     values: Any = events.get("settings", {}).get("value")
     is_known = isinstance(values, dict) and values.keys() == set(Settings.__struct_fields__)
     reason = events["run_stop"]["metadata"].get("reason") if "run_stop" in events else None
     return Settings(**values) if is_known else None, reason
+
+
+#: Gives the table of all logs, once both setups have runs of so many seeds.
+Made = Callable[[int], pl.DataFrame]
+
+
+class Decided(Struct, frozen=True):
+    """The last look: its answer, and in words what came of the plan."""
+
+    report: Report
+    remark: str
+
+
+def expect_two_setups(setups: Sequence[str], max_runs: int) -> None:
+    """Raise an error for requests that no plan of looks can follow."""
+    comparison.check_plan(max_runs)
+    pair = f"--until-decided compares two setups, not {len(setups)}"
+    values = "Give one option two values, such as --batch-size 32,512."
+    raise_if(len(setups) != 2, pair, None, values)
+    alone = "--until-decided does not run under torchrun"
+    raise_if(parallel.is_worker(), alone, None, "Use --workers instead.")
+
+
+def run_until_decided(made: Made, setups: Mapping[str, str], seed: int, max_runs: int) -> Decided:
+    """Add a run to each setup after every undecided look; return the decision."""
+    n = FIRST_LOOK
+    while True:
+        table = made(n).filter(pl.col("seed").is_between(seed, seed + n - 1))
+        sides = [table.filter(pl.col("system") == system) for system in setups.values()]
+        report = api.compare(*sides, labels=list(setups), options=Options(max_runs=max_runs))
+        (row,) = expect_kind(report.records, TimesRow)
+        if not isinstance(row.look, LookKeys) or row.look.look is None:
+            remark = f"stopped after {n} runs per side: the plan does not cover these runs"
+            return Decided(report, remark)
+        undecided = row.verdict == Verdict.UNDECIDED or row.dagger
+        if n == max_runs or not undecided:
+            outcome = f"{'undecided' if undecided else 'decided'} after {n} runs per side"
+            remark = f"{outcome}, of at most {max_runs}; {_fixed_plan_runs(row)}"
+            return Decided(report, remark)
+        n += 1
+
+
+def _fixed_plan_runs(row: TimesRow) -> str:
+    """Return how many runs a plan without looks would have needed."""
+    cv = (((row.cv_a or 0.0) ** 2 + (row.cv_b or 0.0) ** 2) / 2) ** 0.5
+    needed = runs_needed(row.speedup or 1.0, cv)
+    if needed is None:
+        return "no fixed number of runs detects a difference of 0"
+    ratio = units.factor(row.speedup or 1.0)
+    return f"with a fixed number, {ratio} would have needed {needed:,} (80% power)"

@@ -1,23 +1,25 @@
-"""How is one run trained, evaluated and logged, from its first line to its last?"""
+"""How is one run trained, evaluated and logged, until its end or until it is asked to stop?"""
 
 from __future__ import annotations
 
 import itertools
 import math
+import signal
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
 from msgspec.structs import replace
 
 from ttastats.base.errors import TtastatsError
-from ttastats.recording.clock import Clock, Seconds
 from ttastats.recording.run_ends import reason_of
-from ttastats.recording.run_log import RunLog
+from ttastats.recording.run_log import Clock, RunLog, Seconds
 from ttastats.trainer import events, network
 from ttastats.trainer.events import Checkpoint, Outcome
-from ttastats.trainer.interrupts import Interrupted, StopRequest
 from ttastats.trainer.network import Network
 from ttastats.trainer.parallel import Team, is_lost_worker
 from ttastats.trainer.settings import Settings
@@ -223,3 +225,46 @@ class _Run:
         """Log how the run ended."""
         how = {"status": status, "reason": reason, **self._checkpoints[-1].progress}
         self._log.end("run_stop", at=self._clock.stop(), **how)
+
+
+class Interrupted(Exception):  # noqa: N818 - asked for, no error
+    """The run was asked to stop, by the signal of this name."""
+
+
+class StopRequest:
+    """A flag that a signal handler sets: raising from it could tear a line of the log apart."""
+
+    def __init__(self, *, alone: bool = True) -> None:
+        self.reason: str | None = None
+        self._alone = alone
+
+    def raise_if_stopped(self) -> None:
+        """Raise an error if the run was asked to stop."""
+        if self.reason is not None:
+            raise Interrupted(self.reason)
+
+    def handle_signal(self, number: int, _frame: FrameType | None) -> None:
+        """Record a stop signal; a second Ctrl-C ends the program, unless it is one of several."""
+        if self._alone and self.reason is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.reason = signal.Signals(number).name
+
+
+@contextmanager
+def stop_on_signals(*, obey: bool = True, alone: bool = True) -> Iterator[StopRequest]:
+    """Yield a stop request set by Ctrl-C and SIGTERM; restore their handlers afterwards.
+
+    `obey` is False for workers beside the one that logs, which stop when it does; `alone` is True
+    for a single process.
+    """
+    request = StopRequest(alone=alone)
+    if threading.current_thread() is not threading.main_thread():
+        yield request  # Python lets no other thread handle signals
+        return
+    handler = request.handle_signal if obey else signal.SIG_IGN
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield request
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

@@ -16,13 +16,11 @@ from rich.progress import Progress, TextColumn
 
 from ttastats.base.errors import TtastatsError
 from ttastats.recording import result_files
-from ttastats.recording.clock import Clock
 from ttastats.recording.result_files import ResultFolder, SystemDiffers
-from ttastats.recording.run_log import RunLog, SilentLog
-from ttastats.trainer import dawnbench, events, hardware, workloads
+from ttastats.recording.run_log import Clock, RunLog, SilentLog
+from ttastats.trainer import events, hardware, workloads
 from ttastats.trainer.events import Checkpoint, Outcome
-from ttastats.trainer.interrupts import Interrupted, StopRequest, stop_on_signals
-from ttastats.trainer.loop import train_run
+from ttastats.trainer.loop import Interrupted, StopRequest, stop_on_signals, train_run
 from ttastats.trainer.network import set_numerics
 from ttastats.trainer.parallel import Team, is_lost_worker, join_team
 from ttastats.trainer.settings import Settings
@@ -124,7 +122,7 @@ def make_all(planned: Sequence[Planned], watcher: Watcher) -> list[Made]:
             listener.on_begin(run, number, len(planned))
             if done := _make_run(run, workers, stop, listener.on_checkpoint):
                 if run.dawnbench:
-                    dawnbench.write_entry(run.place, done.settings, done.log, done.outcome)
+                    events.write_entry(run.place, done.settings, done.log, done.outcome)
                 listener.on_end(done)
                 made.append(done)
     return made

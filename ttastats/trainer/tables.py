@@ -1,4 +1,4 @@
-"""Does higher throughput shorten the time to the target? The paper's Tables 5 and 7, of a sweep.
+"""What did the runs just made show, also by the Tables 5 and 7 of the paper, of a sweep?
 
 Coleman et al. (2019), "Analysis of DAWNBench, a Time-to-Accuracy Machine Learning Performance
 Benchmark": Table 7, speedup in throughput beside speedup in time-to-accuracy; Table 5, quality on
@@ -7,10 +7,13 @@ data that no run was stopped by.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, cast
 
+import numpy as np
 import polars as pl
 from msgspec import UNSET, UnsetType
 
@@ -18,16 +21,18 @@ from ttastats import api
 from ttastats.answers.compare.rows import TimesRow
 from ttastats.answers.summary import SummaryRow
 from ttastats.base import units
-from ttastats.base.note import note
+from ttastats.base.codes import note
+from ttastats.outcomes import left_out
 from ttastats.outcomes.at_budget import at_stop
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
-from ttastats.report.fields import Field
+from ttastats.report.fields import EpochsMean, Field, High, Low, ReachedCount, RunCount
 from ttastats.report.grouping import mean_of
-from ttastats.report.keys import EpochsMean, High, Low, ReachedCount, RunCount
 from ttastats.report.row import Key, Row, expect_kind
+from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.results import Verdict
+from ttastats.table.schema import parse_extra
 
 
 class UnseenRow(Row, frozen=True):
@@ -218,3 +223,40 @@ def _test_table(setups: Mapping[str, UnseenRow], metric: str) -> Table:
         )
         lines.append(Line((*map(Text, texts), _verdict_text(row.test_verdict or "baseline"))))
     return Table(columns, tuple(lines), title)
+
+
+def table_of_logs(places: Sequence[Path]) -> pl.DataFrame:
+    """Return the table of the logs in some folders, read as `ttastats ingest` reads them."""
+    with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
+        file = Path(folder, "runs.parquet")
+        api.ingest(list(places), file)
+        return api.read(file).collect()
+
+
+def variation_remarks(table: pl.DataFrame) -> list[str]:
+    """Return remarks on odd data, and before them how runs that reached varied (Table 4)."""
+    runs = left_out.counted(api.run_table(table))
+    solved = [
+        (epochs, seconds, extra["run_totals"]["cpu_seconds_all_workers"])
+        for reached, epochs, seconds, text in runs.select(
+            "reached", "epochs", "tta_seconds", "extra"
+        ).iter_rows()
+        if reached and epochs and "run_totals" in (extra := parse_extra(text))
+    ]
+    if len(solved) < 2:
+        return data_remarks(table)
+    epochs, wall, cpu = np.array(solved).T
+    of_epochs, of_wall, of_cpu = map(
+        coefficient_of_variation, (epochs, wall / epochs, cpu / epochs)
+    )
+    variation = (
+        f"CV of epochs {of_epochs:.1%}; of time per epoch {of_cpu:.1%} (CPU), {of_wall:.1%} "
+        f"(wall). CPU time {np.mean(cpu / epochs):.3g} s per epoch, {cpu.sum():.3g} s in all."
+    )
+    return [variation, *data_remarks(table)]
+
+
+def data_remarks(table: pl.DataFrame) -> list[str]:
+    """Return what the logs of runs report as odd about their data."""
+    extras = map(parse_extra, api.run_table(table).get_column("extra"))
+    return list(dict.fromkeys(extra["data_note"] for extra in extras if "data_note" in extra))

@@ -20,13 +20,14 @@ import polars as pl
 from rich.console import Console
 
 from ttastats import api
+from ttastats.base.codes import Note
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note
 from ttastats.output.plots import drawing
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
 from ttastats.report.render import as_table
-from ttastats.traces import answers, store
+from ttastats.traces import answers
+from ttastats.traces.table import read_profiles, write_profile
 from ttastats.trainer.profiler import workload
 from ttastats.trainer.profiler.workload import Request
 from ttastats.trainer.settings import Overrides
@@ -93,13 +94,13 @@ def main(arguments: list[str]) -> int:
 def _record(path: Path, request: Request) -> None:
     if not path.exists():
         print(f"recording {path.stem} ...", file=sys.stderr)
-        store.write_profile(workload.profile_workload(request), path)
+        write_profile(workload.profile_workload(request), path)
 
 
 def tables(folder: Path) -> Report:
     """Return the tables of both papers from the profiles of a folder."""
     paper = tomllib.loads(Path(__file__).with_name("paper.toml").read_text("utf-8"))
-    rows = {name: store.read_profiles([folder / f"{name}.parquet"]) for name in PROFILES}
+    rows = {name: read_profiles([folder / f"{name}.parquet"]) for name in PROFILES}
     answered = {name: api.profiled(folder / f"{name}.parquet").rows for name in PROFILES}
     return Report(
         "utilization",

@@ -13,12 +13,13 @@ from ttastats.answers.qualities import with_value
 from ttastats.base import percentages, units
 from ttastats.base.units import Digits, digits_for
 from ttastats.outcomes.axis import Axis
-from ttastats.report import fields, strips
+from ttastats.report import fields
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text
 from ttastats.report.fields import Field
+from ttastats.report.render import pictures
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import ValuesContrast
-from ttastats.sides.design import findings
+from ttastats.sides.design import checks
 from ttastats.sides.options import Options, View
 from ttastats.sides.quality_comparison import SideAt
 from ttastats.stats.results import Verdict
@@ -133,10 +134,10 @@ def _verdict_cell(s: Times, view: View) -> Text:
         return Text(row.on.claim(claim))
     if word is Verdict.UNAVAILABLE:
         return Text(claim if row.why else "n/a")
-    carried = findings.condition_names(row.conditions)
+    carried = checks.condition_names(row.conditions)
     marked = (f", {carried}" if carried else "") + (f" {row.marks}" if row.marks else "")
     if word.directed:
-        tone = "bad" if findings.POOLED in row.conditions else word.tone
+        tone = "bad" if checks.POOLED in row.conditions else word.tone
         return Text(f"B {row.on.claim(word)}{marked}", tone)
     if word is Verdict.SAME:
         return Text(f"{claim}{marked}")
@@ -183,9 +184,9 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
         low, high = min(times), max(times)
         for name, side in (("A", contrast.a), ("B", contrast.b)):
             stopped = side.outcomes.times[~side.outcomes.reached].tolist()
-            yield f"     {name}  {strips.draw_strip(side.times.tolist(), stopped, low, high)}"
+            yield f"     {name}  {pictures.draw_strip(side.times.tolist(), stopped, low, high)}"
         left, right = (units.amount(end, contrast.axis.unit) for end in (low, high))
-        yield f"        {left}{right.rjust(strips.WIDTH - len(left))}"
+        yield f"        {left}{right.rjust(pictures.WIDTH - len(left))}"
 
 
 def _range_text(counts: Sequence[tuple[float, int]]) -> str:

@@ -21,8 +21,8 @@ from ttastats.answers.compare.step_factors import explained
 from ttastats.answers.problems import stalls
 from ttastats.answers.qualities import short_notes
 from ttastats.base import units
+from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import raise_if
-from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out
 from ttastats.outcomes.budget import Budget

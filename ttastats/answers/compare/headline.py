@@ -12,10 +12,9 @@ from ttastats.answers.compare.sentences import claim, factor_of, p_text
 from ttastats.base import percentages, units
 from ttastats.base.codes import DOUBTS
 from ttastats.outcomes.axis import Axis
-from ttastats.report import remarks
-from ttastats.report.answer import Against, Report
+from ttastats.report.answer import Against, Report, ranked_remarks
 from ttastats.report.cells import Lead
-from ttastats.sides.design.findings import POOLED
+from ttastats.sides.design.checks import POOLED
 from ttastats.sides.pairing import SAME_RUNS
 from ttastats.stats.results import Tone, Verdict
 
@@ -218,6 +217,6 @@ def caveats(report: Report) -> tuple[Caveat, ...]:
     return tuple(
         Caveat(f"{each.short}{f': {each.share}' if each.share else ''}", " ".join(each.texts),
                DOUBTS[each.code])
-        for each in remarks.ranked_remarks(report)
+        for each in ranked_remarks(report)
         if each.code in DOUBTS
     )  # fmt: skip

@@ -14,17 +14,17 @@ from ttastats.answers.compare.rows import Qualities, Times
 from ttastats.answers.compare.sentences import by_reason, is_alone, names_of
 from ttastats.answers.qualities import rare_note
 from ttastats.base import units
-from ttastats.base.note import Note, note, wording
+from ttastats.base.codes import Note, note, wording
 from ttastats.outcomes import at_budget
 from ttastats.outcomes.budget import Budget
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
 from ttastats.sides.quality_comparison import QualityComparison
 from ttastats.stats.decision import side_of
+from ttastats.stats.moments import two_sided_t
+from ttastats.stats.multiplicity import FIRST_LOOK
 from ttastats.stats.permutation import smallest_p
-from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Verdict
-from ttastats.stats.sequential import FIRST_LOOK
 from ttastats.stats.speedup import confidence_at
 
 Fields = dict[str, object]

@@ -13,13 +13,13 @@ from ttastats.outcomes import left_out
 from ttastats.outcomes.axis import AXES, SECONDS, Axis
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.left_out import BothSides
-from ttastats.report import keys as key
+from ttastats.report import fields as key
 from ttastats.report.answer import Report
 from ttastats.report.grouping import row_keys
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides import blocking, priors, setups
 from ttastats.sides.comparison import Comparison
-from ttastats.sides.design import findings
+from ttastats.sides.design import checks
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.sides.priors import Entry, PriorRatios
@@ -103,7 +103,7 @@ class _AnyRow(Row, frozen=True, kw_only=True):
     @property
     def carried(self) -> str:
         """Return the conditions of a claim by design (`setups pooled`); empty without a claim."""
-        return findings.condition_names(self.get("conditions")) if self.word.decided else ""
+        return checks.condition_names(self.get("conditions")) if self.word.decided else ""
 
 
 class TimesRow(_AnyRow, frozen=True, kw_only=True):

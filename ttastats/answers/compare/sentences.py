@@ -17,14 +17,14 @@ from ttastats.answers.compare.rows import (
 )
 from ttastats.answers.qualities import with_value
 from ttastats.base import percentages, units
-from ttastats.base.note import Note, note
+from ttastats.base.codes import Note, note
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.budget import Budget
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
 from ttastats.report.grouping import row_names
 from ttastats.report.row import Row
-from ttastats.sides.design import findings
+from ttastats.sides.design import checks
 from ttastats.sides.options import Options
 from ttastats.sides.quality_comparison import Also
 from ttastats.stats.decision import Assumption, side_of
@@ -200,7 +200,7 @@ def conclusions(report: Report, *, confidence: float = 0.95) -> tuple[Conclusion
         word, tone = row.word.label, row.word.tone
         if row.carried:
             word = f"{word}, {row.carried}"
-            tone = "bad" if findings.POOLED in row.conditions else tone
+            tone = "bad" if checks.POOLED in row.conditions else tone
         if isinstance(row, QualitiesRow):
             sentence, more = _quality_finding(row, confidence), [_cost_text(row, row.a, row.b)]
         else:

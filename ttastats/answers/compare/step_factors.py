@@ -16,7 +16,7 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base import percentages, units
-from ttastats.base.note import Note, note, wording
+from ttastats.base.codes import Note, note, wording
 from ttastats.report import fields
 from ttastats.report.cells import Column, Table, Text
 from ttastats.report.row import Row

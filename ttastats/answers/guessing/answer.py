@@ -1,7 +1,8 @@
-"""What was guessed of some files: as data, and as a person reads it."""
+"""What was proposed for some files, and why: as data, and as a person reads it."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections import Counter
@@ -13,13 +14,14 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from ttastats.answers.guessing.proposal import Proposal, written
 from ttastats.base import units
 from ttastats.formats.own_logs import FILE
+from ttastats.formats.own_logs.block import KEYS
 from ttastats.ingestion.ingest import default_output
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.render.harmless import escape_invisible, escape_lines
+from ttastats.sides.options import several
 
 #: Names of one reason, or of one kind, that are shown before the rest is only counted.
 _NAMED = 3
@@ -181,3 +183,57 @@ def _run_lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     lines = tuple(Line(tuple(Text(cells[place]) for place in filled)) for cells in texts)
     table = Table(tuple(columns[place] for place in filled), lines)
     yield from (f"  {line}" for line in str(Report("guess", (), (table,))).splitlines())
+
+
+class Reason(Struct, frozen=True):
+    """Why a key says what it says; one that is not `sure` should be looked at by a person."""
+
+    key: str
+    text: str
+    sure: bool = True
+
+
+class Proposal(Struct, frozen=True):
+    """Keys of a block, why, and lines of TOML of which a person must choose one first."""
+
+    keys: Mapping[str, str | tuple[str, ...]]
+    reasons: tuple[Reason, ...]
+    choices: tuple[str, ...] = ()
+
+
+class NoLogError(Exception):
+    """Nothing suits a file, with the reason."""
+
+
+def written(proposal: Proposal) -> str:
+    """Return a proposal as TOML, with doubts as comments."""
+    lines = ["[[logs]]"]
+    for key in KEYS:
+        lines += [
+            f"# {key}? {escape_invisible(reason.text)}"
+            for reason in proposal.reasons
+            if reason.key == key and not reason.sure
+        ]
+        if key in proposal.keys:
+            lines.append(f"{key:<7} = {_toml_value(proposal.keys[key])}")
+    if proposal.choices:
+        lines += ["# Uncomment the line that applies:"]
+        lines += [f"# {choice}" for choice in proposal.choices]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_value(value: str | tuple[str, ...]) -> str:
+    """Return one text or several in TOML, those with a backslash in single quotes."""
+    texts = []
+    for text in several(value):
+        if "\\" in text and text.isprintable() and "'''" not in text and text[-1] != "'":
+            quote = "'''" if "'" in text else "'"
+            texts.append(f"{quote}{text}{quote}")
+        else:
+            plain = json.dumps(text, ensure_ascii=not text.isprintable())
+            texts.append(plain.replace("\x7f", "\\u007f"))
+    if len(texts) == 1:
+        return texts[0]
+    inside = ", ".join(texts)
+    lines = "".join(f"  {text},\n" for text in texts)
+    return f"[{inside}]" if len(inside) < 80 else f"[\n{lines}]"

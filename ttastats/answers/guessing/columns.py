@@ -9,13 +9,12 @@ from typing import TypeAlias
 import polars as pl
 from msgspec import Struct
 
-from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
+from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
 from ttastats.base import metric_names as names
 from ttastats.base.metric_names import evaluation_metrics, higher_is_better, plain, unit_of
 from ttastats.base.units import join_names
 from ttastats.formats.own_logs.block import Metric, TimeColumn
-from ttastats_parsers.own_choice import directions
-from ttastats_parsers.own_numbers import numbers, texts, times
+from ttastats_parsers.own_choice import directions, numbers, texts, times
 
 Value: TypeAlias = str | tuple[str, ...]
 

@@ -11,14 +11,14 @@ from pathlib import Path, PurePosixPath
 from msgspec.structs import replace
 
 from ttastats.answers.guessing import kinds, trial
-from ttastats.answers.guessing.answer import Guessed
+from ttastats.answers.guessing.answer import Guessed, NoLogError, Proposal, Reason, written
 from ttastats.answers.guessing.layout import FilePattern, layouts, literal
-from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason, written
 from ttastats.answers.guessing.trial import File
-from ttastats.base import atomic, units, users
+from ttastats.base import atomic, stores, units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.streams import UnreadableError
-from ttastats.formats.own_logs import FILE, patterns, presets
+from ttastats.formats.own_logs import FILE, patterns
+from ttastats.formats.own_logs.config import load_presets, preset_block
 from ttastats.ingestion import described
 from ttastats.ingestion.containers import printable
 from ttastats.ingestion.reading import LFS_POINTER, Reading, choose_dialect
@@ -40,7 +40,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     output
         Where to write the blocks; nothing that exists is written over.
     """
-    path = users.without_user(str(path))
+    path = stores.without_user(str(path))
     no_file = "a block describes files, but the input is standard input"
     raise_if(path == "-", no_file, "-", "Give a folder or a file.")
     if output is not None:
@@ -167,7 +167,7 @@ def _drop_twins(files: list[File], left: dict[str, list[str]]) -> list[File]:
 def _is_timed(file: File) -> bool:
     """Return whether the block or the preset of a file has a time."""
     keys = file.sketch.proposal.keys if file.sketch else {}
-    preset = presets.preset_block(str(keys["preset"])) if "preset" in keys else None
+    preset = preset_block(str(keys["preset"])) if "preset" in keys else None
     return bool(preset.seconds if preset else keys.get("seconds"))
 
 
@@ -204,7 +204,7 @@ def _propose_by_kind(
             continue
         sketch = max(sketches, key=lambda sketch: sketch.rows)
         by_path = {file.below: file for file in files}
-        preset = presets.load_presets().get(str(sketch.proposal.keys.get("preset")))
+        preset = load_presets().get(str(sketch.proposal.keys.get("preset")))
         signs = [f"**/{sign}" for sign in preset.signs.path] if preset and preset.signs else []
         of_all = [sign for sign in signs if all(patterns.match_path(sign, p) for p in by_path)]
         others, inside = paths_of_kinds - by_path.keys(), "run" in sketch.proposal.keys

@@ -12,10 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.answers.guessing import columns, lines
-from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
+from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
 from ttastats.base.metric_names import guess_metrics
 from ttastats.base.units import join_names
-from ttastats.formats.own_logs import presets
+from ttastats.formats.own_logs import config
 from ttastats.formats.own_logs.block import Block
 from ttastats_parsers.own_cells import rows_of, unpivoted
 from ttastats_parsers.own_choice import UnfitError
@@ -82,9 +82,9 @@ def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
 def _expect_text(head: bytes, path: str) -> None:
     if not head.strip():
         raise NoLogError("empty")
-    if path.endswith(presets.PROSE):
-        raise NoLogError(presets.NO_PROSE)
-    if path.endswith(presets.QUOTING):
+    if path.endswith(config.PROSE):
+        raise NoLogError(config.NO_PROSE)
+    if path.endswith(config.QUOTING):
         raise NoLogError("a program or settings, by name")
     if head.startswith(b"PAR1"):
         return

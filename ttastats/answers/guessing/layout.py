@@ -9,7 +9,7 @@ from os.path import commonprefix
 
 from msgspec import Struct
 
-from ttastats.answers.guessing.proposal import Reason
+from ttastats.answers.guessing.answer import Reason
 from ttastats.base.streams import COMPRESSED
 from ttastats.base.units import join_names
 

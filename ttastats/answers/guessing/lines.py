@@ -10,7 +10,7 @@ from operator import itemgetter
 from msgspec import Struct
 
 from ttastats.answers.guessing import columns
-from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
+from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
 from ttastats.base import metric_names as names
 from ttastats.base.metric_names import higher_is_better, unit_of
 from ttastats.formats.dialect import log_from_bytes

@@ -10,10 +10,9 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ttastats.answers.guessing.answer import Kind
+from ttastats.answers.guessing.answer import Kind, Proposal, written
 from ttastats.answers.guessing.columns import rank
 from ttastats.answers.guessing.kinds import Sketch
-from ttastats.answers.guessing.proposal import Proposal, written
 from ttastats.base import units
 from ttastats.base.records import Problem
 from ttastats.formats.dialect import PART_OF_A_RUN

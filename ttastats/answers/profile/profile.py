@@ -10,7 +10,7 @@ from msgspec import structs
 
 from ttastats.answers.profile import profile_measured
 from ttastats.base import units
-from ttastats.base.note import Note, note
+from ttastats.base.codes import Note, note
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Table, Text

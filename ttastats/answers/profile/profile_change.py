@@ -10,13 +10,12 @@ import polars as pl
 from msgspec import structs
 
 from ttastats.base import percentages, units
+from ttastats.base.codes import note, wording
 from ttastats.base.errors import raise_if
-from ttastats.base.note import note, wording
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
-from ttastats.report.fields import Field
-from ttastats.report.keys import High, Low
+from ttastats.report.fields import Field, High, Low
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides.contrast import ValuesContrast, judged
 from ttastats.sides.options import Options

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from ttastats.base.note import Note, note
+from ttastats.base.codes import Note, note
 from ttastats.report import fields
 from ttastats.report.cells import Column, Quantity, Table, Text, Unit
 from ttastats.report.fields import Field

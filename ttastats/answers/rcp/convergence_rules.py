@@ -26,7 +26,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.stats.quantiles import two_sided_t
+from ttastats.stats.moments import two_sided_t
 
 Reason = Literal[
     "RCP found",

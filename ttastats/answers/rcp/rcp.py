@@ -16,9 +16,9 @@ from ttastats.answers.rcp.convergence_rules import Library
 from ttastats.answers.rcp.rcp_row import RcpOptions, RcpRow, row_maker
 from ttastats.answers.score import factor_text, shown_keys
 from ttastats.base import percentages, units
+from ttastats.base.codes import Note, note
 from ttastats.base.errors import raise_if
-from ttastats.base.note import Note, note
-from ttastats.outcomes.counted import RESULT
+from ttastats.outcomes.left_out import RESULT
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Text

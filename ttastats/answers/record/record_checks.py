@@ -17,10 +17,9 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError
-from ttastats.base.nearest import suggestion
+from ttastats.base.errors import TtastatsError, suggestion
 from ttastats.outcomes.budget import Lengths, lengths
-from ttastats.outcomes.counted import counted, standing
+from ttastats.outcomes.left_out import counted, standing
 from ttastats.sides import pairing
 from ttastats.sides.design.side import in_separate_sessions, speeds, starts
 

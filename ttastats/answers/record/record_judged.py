@@ -26,8 +26,8 @@ from ttastats.sides.quality_comparison import QualityComparison, compare, step_o
 from ttastats.stats import moments
 from ttastats.stats.decision import side_of
 from ttastats.stats.means import AgainstNumber, compare_with_number
+from ttastats.stats.moments import t_tail
 from ttastats.stats.permutation import mann_whitney_p
-from ttastats.stats.quantiles import t_tail
 from ttastats.table.schema import parse_extra
 
 _SURE = 0.05  # of times, where rules ask for no test

@@ -14,9 +14,8 @@ from typing import Any
 import msgspec
 
 from ttastats.base import percentages
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, suggestion
 from ttastats.base.metric_names import SECONDS, higher_is_better
-from ttastats.base.nearest import suggestion
 from ttastats.base.records import FORMER_NAMES
 from ttastats.formats.own_logs import patterns
 

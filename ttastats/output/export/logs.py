@@ -1,9 +1,9 @@
-"""Runs as a folder of logs, each in the format of its suite, which `ingest` reads again."""
+"""Where are runs exported, and as which logs, so that `ingest` reads them again?"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
@@ -14,9 +14,12 @@ from msgspec import Struct
 
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
-from ttastats.output.export import dawnbench, mlperf
+from ttastats.base.file_names import safe_file_name
+from ttastats.output.export import mlperf
 from ttastats.recording import result_files
-from ttastats.table import schema
+from ttastats.report.render.as_csv import FORMULA
+from ttastats.table import schema, store
+from ttastats.table.schema import parse_extra
 
 _MLPERF = frozenset({"mlperf", "mlperf_hpc"})
 
@@ -71,8 +74,86 @@ def _run_files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosix
         return {log: mlperf.log_text(rows), **mlperf.companion_files(run)}
     if run["suite"] != "dawnbench":
         return {}
-    files, number = dawnbench.entry_files(rows), 2
+    files, number = entry_files(rows), 2
     while taken & files.keys():
         entry = f"{run['entry']}_{number}"
-        files, number = dawnbench.entry_files([{**row, "entry": entry} for row in rows]), number + 1
+        files, number = entry_files([{**row, "entry": entry} for row in rows]), number + 1
     return files
+
+
+Values = Mapping[str, Any]
+
+_INFERENCE = "_inference"
+
+
+def entry_files(rows: Sequence[Values]) -> dict[PurePosixPath, str]:
+    """Return the files of one run by path; an inference entry has only the JSON."""
+    run = rows[0]
+    benchmark = str(run["benchmark"] or "unknown")
+    kind = "inference" if benchmark.endswith(_INFERENCE) else "train"
+    place = PurePosixPath("dawnbench", safe_file_name(benchmark.removesuffix(_INFERENCE)), kind)
+    stem = safe_file_name(run["entry"])
+    started = run["started_at"]
+    fields = {
+        "author": run["submitter"], "framework": run["framework"], "hardware": run["hardware"],
+        "costPerHour": run["cost_per_hour"],
+        "timestamp": None if started is None else f"{started:%Y-%m-%d}",
+    }  # fmt: skip
+    texts = {
+        place / f"{stem}.json": result_files.description_json(fields | parse_extra(run["extra"]))
+    }
+    if run["metric"] is None:
+        return texts
+    # A line for each evaluated checkpoint.
+    metrics = [name for name in result_files.COLUMNS if any(row["metric"] == name for row in rows)]
+    lines = []
+    for _, group in groupby(rows, key=itemgetter("eval_index")):
+        scores = {row["metric"]: row for row in group}
+        first = next(iter(scores.values()))
+        logged = (scores[name]["logged_value"] if name in scores else None for name in metrics)
+        lines.append([first["epoch"], first["seconds"], *logged])
+    return texts | {place / f"{stem}.tsv": result_files.curve_table(metrics, lines)}
+
+
+def _write_csv(table: pl.LazyFrame, output: Path) -> None:
+    """Write a table as CSV, with `'` before text that a spreadsheet would take for a formula."""
+    inert = table.with_columns(pl.col(pl.String).str.replace_all(FORMULA, "${1}'${2}"))
+    inert.sink_csv(output, datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ")
+
+
+#: Writers of rows; an object of JSON lines has null for unknown.
+_WRITERS: dict[str, Callable[[pl.LazyFrame, Path], None]] = {
+    ".csv": _write_csv,
+    ".jsonl": pl.LazyFrame.sink_ndjson,
+    ".ndjson": pl.LazyFrame.sink_ndjson,
+}
+#: Ends of names that promise a table of another format, with what to do instead.
+_OTHER_TABLES = {".parquet": "Use `ttastats filter` to write Parquet."} | dict.fromkeys(
+    (".pq", ".arrow", ".feather", ".json", ".tsv", ".txt", ".xlsx", ".html", ".sqlite"),
+    "Use NAME.csv or NAME.jsonl for rows, a folder for logs, and `ttastats filter` for Parquet.",
+)
+
+
+def is_row_format(output: Path) -> bool:
+    """Return whether an output name means rows, not a folder of logs."""
+    return output.suffix.lower() in _WRITERS
+
+
+def export(table: pl.LazyFrame, output: Path) -> Exported:
+    """Write a table as rows (`NAME.csv`, `NAME.jsonl`) or as a folder of logs (any other name)."""
+    ending = output.suffix.lower()
+    if ending in _OTHER_TABLES:
+        raise TtastatsError(
+            f"{ending} is not an export format", where=str(output), remedy=_OTHER_TABLES[ending]
+        )
+    runs = table.select(schema.RUN).unique().select(pl.len()).collect().item()
+    if not runs:
+        raise TtastatsError("no run meets the conditions")
+    write = _WRITERS.get(ending)
+    if write is None:
+        return write_logs(table, output)
+    if output.exists() and store.is_ttastats_table(output):
+        raise atomic.overwrite_error(output, "is a ttastats table")
+    with atomic.replacing(output) as temporary:
+        write(table, temporary)
+    return Exported(output, runs, {})

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ttastats.base.file_names import safe_file_name
-from ttastats.recording import mllog
+from ttastats.recording import run_log
 from ttastats.table.schema import parse_extra
 
 Row = Mapping[str, Any]
@@ -26,7 +26,7 @@ _LABELS = (("samples_count", "samples"), ("step_num", "step"), ("epoch_num", "ep
 
 def was_recorded(run: Row) -> bool:
     """Return whether a run was recorded by ttastats or its trainer."""
-    return mllog.RECORDER in parse_extra(run["extra"])
+    return run_log.RECORDER in parse_extra(run["extra"])
 
 
 def result_folder(run: Row) -> PurePosixPath:
@@ -71,15 +71,15 @@ def log_text(rows: Sequence[Row]) -> str:
     zero = run["started_at"].timestamp() if run["started_at"] else init or 0.0
     events = (*_head_events(run, extra, init), *_score_events(rows), *_end_events(run))
     return "".join(
-        mllog.event_line(
-            kind, None if at is None else mllog.milliseconds(zero + at), key, value, metadata
+        run_log.event_line(
+            kind, None if at is None else run_log.milliseconds(zero + at), key, value, metadata
         )
         for at, kind, key, value, metadata in events
     )
 
 
 #: Seconds since the start of the run (None: it bears no time), type, key, value, metadata.
-_Event = tuple[float | None, mllog.EventType, str, Any, dict[str, Any]]
+_Event = tuple[float | None, run_log.EventType, str, Any, dict[str, Any]]
 
 
 def _point_event(seconds: float | None, key: str, value: Any, **metadata: Any) -> _Event:

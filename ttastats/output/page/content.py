@@ -1,31 +1,35 @@
-"""What does a page show? Head, verdicts, numbers and plots, made of sides of runs."""
+"""What does a page show? Head, facts, verdicts, numbers and plots, made of sides of runs."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Sequence
 
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ttastats.answers import problems
 from ttastats.answers.compare.headline import Caveat, Headline, caveats, headlines
 from ttastats.answers.compare.rows import QualitiesRow
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.answers.league import League, headline, leagues, verdicts
 from ttastats.answers.qualities import QualityRow
 from ttastats.base import units
-from ttastats.base.note import note
+from ttastats.base.codes import note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
-from ttastats.outcomes.counted import standing
-from ttastats.output.page import figure_rows
-from ttastats.output.page.facts import Fact, available_choices, page_facts
-from ttastats.output.page.figure_rows import FigureRow
-from ttastats.output.page.second_look import Look
+from ttastats.outcomes.left_out import standing
+from ttastats.output.page import figure
+from ttastats.output.page.figure import FigureRow
+from ttastats.output.plots import quality, tta
 from ttastats.output.plots.plot import FILTERS, Plot
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
+from ttastats.report.render import fitting
+from ttastats.sides.pairing import Side
+from ttastats.table import schema
 
 #: Columns by which the rows of leagues may be chosen.
 _LEAGUE_FILTERS = ("benchmark", "accelerators", "submitter", "hardware", "system", "entry")
@@ -99,7 +103,7 @@ def page_content(
             confidence=confidence,
             headlines=sentences,
             caveats=caveats(report),
-            rows=figure_rows.figure_rows(report),
+            rows=figure.rows_of_figure(report),
         )
     compared = report.command == "compare"
     return Content(
@@ -158,3 +162,143 @@ def limit_rows(report: Report, most: int = 600) -> Report:
     which = "the fastest of each benchmark" if summary else "the first"
     left = note("capped", shown=shown, n=total, which=which, command=report.command)
     return dataclasses.replace(report, tables=tuple(tables), notes=(left, *report.notes))
+
+
+_PLURALS = {"benchmark": "benchmarks", "system": "systems", "entry": "entries"}
+
+
+class Fact(Struct, frozen=True):
+    """One line of the head: what, and how much of it."""
+
+    name: str
+    text: str
+
+
+def page_facts(
+    sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]
+) -> tuple[Fact, ...]:
+    """Return the facts at the head of a page: runs, benchmarks and conditions."""
+    runs, several = _all_runs(sides), len(sides) > 1
+    names = ["A", *("B" if len(sides) == 2 else f"B{n}" for n in range(1, len(sides)))]
+    counted = [f"{label}: {_reached_text(rows)}" if several else _reached_text(rows)
+               for label, rows in sides]  # fmt: skip
+    suites = runs.select("suite", "round").unique().sort("suite", "round", nulls_last=True)
+    words = [" ".join(filter(None, pair)) for pair in suites.iter_rows() if any(pair)]
+    counts = {name: runs[name].drop_nulls().n_unique() for name in FILTERS}
+    covers = [", ".join(units.plural(n, x, _PLURALS[x]) for x, n in counts.items() if n)]
+    first, *others = [set(rows["benchmark"]) for _, rows in sides]
+    alone = first.union(*others) - (first & set().union(*others))
+    if others and alone:
+        covers.append(f"{units.plural(len(alone), 'benchmark')} on one side only")
+    days, notes = runs["started_at"].drop_nulls().dt.date().unique().sort(), []
+    if troubled := int(runs["problems"].is_not_null().sum()):
+        notes.append(f"{units.plural(troubled, 'run')} with problems, see `ttastats problems`")
+    digests = runs["content_digest"].drop_nulls()
+    if copies := len(digests) - digests.n_unique():
+        notes.append(units.plural(copies, "duplicate run"))
+    texts = [
+        *zip(names if several else ["Runs"], counted, strict=True),
+        ("Suite", ", ".join(words)),
+        ("Covers", "; ".join(filter(None, covers))),
+        ("Started", " to ".join(dict.fromkeys(map(str, (*days[:1], *days[-1:]))))),
+        ("Filtered by", ", ".join(conditions)),
+        ("Note", "; ".join(notes)),
+    ]
+    return tuple(Fact(name, text) for name, text in texts if text)
+
+
+def available_choices(
+    sides: Sequence[tuple[str, pl.DataFrame]], by: Sequence[str] = FILTERS
+) -> pl.DataFrame:
+    """Return the combinations of benchmark, system and entry, with their numbers of runs."""
+    return _all_runs(sides).group_by(by).len(name="runs").sort(by, nulls_last=True)
+
+
+def _all_runs(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
+    """Return the runs of all sides; a run that several of them hold counts once."""
+    columns = [*schema.RUN, "content_digest", "reached", "suite", "round", *FILTERS]
+    columns += ["started_at", "problems", "submitter", "hardware", "accelerators"]
+    frames = [runs.select(columns) for _, runs in sides]
+    return pl.concat(frames).unique(subset=schema.RUN, maintain_order=True)
+
+
+def _reached_text(runs: pl.DataFrame) -> str:
+    reached = int(runs["reached"].sum())
+    at_budget = "quality" in runs.columns
+    does, does_not = ("with a value", "without") if at_budget else ("reached the target", "did not")
+    text = f"{units.plural(runs.height, 'run')}, {reached:,} {does}"
+    return f"{text}, {runs.height - reached:,} {does_not}" if reached < runs.height else text
+
+
+#: Runs of a kind that are named one by one; the others are counted.
+_NAMED = 10
+
+
+class Look(Struct, frozen=True):
+    """A sentence about a benchmark, the kind of plot that shows it, and the log of its one run."""
+
+    sentence: str
+    benchmark: str | None
+    plot: str
+    log: str = ""
+
+
+#: Of findings of a code the plot that shows them, and how one and how several are told.
+_CODES = {
+    "stall": (quality.TIME, "run stood still.", "runs stood still."),
+    "epoch_time_outlier": (
+        quality.TIME,
+        "run was far slower or faster than others of its entry.",
+        "runs were far slower or faster than others of their entry.",
+    ),
+    "epochs_outlier": (
+        quality.EPOCHS,
+        "run needed far more or fewer epochs than others of its entry.",
+        "runs needed far more or fewer epochs than others of their entry.",
+    ),
+    "constant_epochs": (
+        quality.EPOCHS,
+        "entry has runs that all took the same number of epochs, so the variation is unknown.",
+        "entries have runs that all took the same number of epochs, so the variation is unknown.",
+    ),
+    "duplicate_run": (
+        tta.KIND,
+        "run is a duplicate of another and counts once.",
+        "runs are duplicates of others and count once.",
+    ),
+    "no_evaluation": (
+        tta.KIND,
+        "run logged no evaluation and counts as failed.",
+        "runs logged no evaluation and count as failed.",
+    ),
+    "run_count": (
+        tta.KIND,
+        "result has more or fewer runs than the rules require.",
+        "results have more or fewer runs than the rules require.",
+    ),
+}
+#: Those that are told one by one.
+_SINGLY = ("stall", "epoch_time_outlier")
+
+
+def find_looks(sides: Sequence[Side]) -> tuple[Look, ...]:
+    """Return what `ttastats problems` finds in the runs of all sides; nothing at a budget."""
+    if any(side.at_budget for side in sides):
+        return ()
+    labelled = (side.runs.with_columns(table=pl.lit("these runs")) for side in sides)
+    runs = pl.concat(labelled, how="diagonal_relaxed").unique(schema.RUN, maintain_order=True)
+    rows = pl.concat([side.evaluations for side in sides], how="diagonal_relaxed")
+    findings, looks = list(problems.findings(runs, rows)), []
+    for code, (plot, singular, plural) in _CODES.items():
+        of_code = [finding for finding in findings if finding.code == code]
+        named = of_code[:_NAMED] if code in _SINGLY else []
+        for finding in named:
+            log = fitting.short_path(finding.source or "")
+            message, _, _ = finding.message.partition(" (modified")
+            looks.append(Look(f"{log}: {message}.", finding.benchmark, plot, log))
+        more = " more" if named else ""
+        others = Counter(finding.benchmark for finding in of_code[len(named) :])
+        for benchmark, number in others.items():
+            text = f"{units.count(number)}{more} {singular if number == 1 else plural}"
+            looks.append(Look(text, benchmark, plot))
+    return tuple(looks)

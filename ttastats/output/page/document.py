@@ -1,18 +1,27 @@
-"""How do verdict, numbers and plots become one HTML file that stands on its own?"""
+"""How do verdict, numbers and plots become one small HTML file that stands on its own?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import zlib
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from html import escape
+from importlib.resources import files
+from json import dumps
+from pathlib import Path
 from urllib.parse import quote
 
+import polars as pl
 from msgspec import Struct
 
+from ttastats.base import atomic
 from ttastats.base.json_safe import script_json
+from ttastats.base.stores import Place
 from ttastats.base.version import __version__
-from ttastats.output.page import embedded, figure, figure_rows, league
-from ttastats.output.page.content import Content
-from ttastats.output.page.second_look import Look
+from ttastats.output.page import figure, league
+from ttastats.output.page.content import Content, Look
 from ttastats.output.plots import quality, renderer, theme
 from ttastats.output.plots.plot import Plot
 from ttastats.report.cells import Conclusion, Gate
@@ -62,7 +71,7 @@ class Page(Struct, frozen=True):
 
 def make_page(content: Content) -> Page:
     """Return the page with some content."""
-    style, program = embedded.package_file("page.css"), embedded.page_script()
+    style, program = package_file("page.css"), page_script()
     vega, sections, drawn = renderer.vega_script(), _benchmark_sections(content), ""
     answer, rows = content.answer, content.answer.rows if content.answer else ()
     if answer:
@@ -86,17 +95,17 @@ def make_page(content: Content) -> Page:
         leagues=league.league_tables(content.leagues, content.choices),
         looks=list(_linked_looks(content.looks, sections)),
         # How many rows have which verdict, where each has but a line.
-        counted=figure_rows.verdict_counts(rows) if len(rows) >= figure_rows.THIN_FROM else "",
+        counted=figure.verdict_counts(rows) if len(rows) >= figure.THIN_FROM else "",
         csv=f"data:text/csv;charset=utf-8,{quote(as_csv.render_csv(content.report))}",
         version=__version__,
         policy=_POLICY.format(
-            scripts=" ".join(map(embedded.policy_digest, (vega, program))),
-            style=embedded.policy_digest(style),
+            scripts=" ".join(map(policy_digest, (vega, program))),
+            style=policy_digest(style),
         ),
         style=style,
         data=script_json({"filters": shown.columns[:-1], "choices": choices, "themes": themes}),
-        plots=embedded.compress(embedded.plots_json(content.plots)),
-        vega=embedded.compress(vega),
+        plots=compress(plots_json(content.plots)),
+        vega=compress(vega),
         script=program,
     )
     return Page(html, content.counted, len(content.plots), content.report.gate)
@@ -154,3 +163,93 @@ def _linked_looks(looks: Sequence[Look], sections: Sequence[Section]) -> Iterato
         number = numbers.get(look.plot, numbers.get(quality.TIME))
         place = section.name if section and number is None else f"plot-{number}"
         yield look, place if section else ""
+
+
+#: What every page says of itself near its beginning.
+_SIGN = b'name="generator" content="ttastats '
+_HEAD_BYTES = 4_000
+
+
+def expect_page_path(path: Path, inputs: Iterable[Place]) -> None:
+    """Raise an error if a page cannot be written to a path, or would replace what is no page."""
+    atomic.expect_no_input(path, inputs)
+    atomic.expect_file_place(path, remedy=f"Try -o {path}/report.html.")
+    head = b""
+    with suppress(OSError), path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if path.exists() and _SIGN not in head:
+        raise atomic.overwrite_error(path, "already exists and is not a ttastats report")
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write a page atomically: a reader sees the old one or the new one."""
+    with atomic.replacing(path) as temporary:
+        temporary.write_text(text, "utf-8", newline="\n")
+
+
+#: In the order they need each other.
+_PROGRAM = (
+    "data.js", "choice.js", "league.js", "address.js", "hover.js", "drawing.js", "rows.js",
+    "copy.js", "tables.js", "page.js",
+)  # fmt: skip
+
+
+def tables_json(frames: Sequence[pl.DataFrame]) -> str:
+    """Return tables as a JSON list, each by columns; NaN and infinity are null."""
+    written = (
+        f'{{"height":{frame.height},"columns":{frame.select(pl.all().implode()).write_json()[1:-1]}}}'
+        for frame in frames
+    )
+    return f"[{','.join(written)}]"
+
+
+def plots_json(plots: Sequence[Plot]) -> str:
+    """Return the charts and shared tables that the script reads when a section opens, as JSON."""
+    tables, places = share_tables([plot.data for plot in plots])
+    charts = [
+        {"chart": plot.chart, "tables": mine} for plot, mine in zip(plots, places, strict=True)
+    ]
+    return f'{{"plots":{dumps(charts, allow_nan=False)},"tables":{tables_json(tables)}}}'
+
+
+def share_tables(
+    plots: Sequence[Mapping[str, pl.DataFrame]],
+) -> tuple[list[pl.DataFrame], list[dict[str, int]]]:
+    """Return the distinct tables of some plots, and for each plot the indices of its own.
+
+    A table that plots share under one name is there once.
+    """
+    different: list[pl.DataFrame] = []
+    by_name: dict[str, list[int]] = {}
+    places = []
+    for data in plots:
+        mine = {}
+        for name, frame in data.items():
+            known = by_name.setdefault(name, [])
+            same = (place for place in known if different[place].equals(frame))
+            mine[name] = next(same, len(different))
+            if mine[name] == len(different):
+                different.append(frame)
+                known.append(mine[name])
+        places.append(mine)
+    return different, places
+
+
+def compress(text: str) -> str:
+    """Return a text compressed as `unpacked` of data.js reads it."""
+    return b64encode(zlib.compress(text.encode())).decode()
+
+
+def package_file(name: str) -> str:
+    """Return the text of a file of this package that becomes part of every page."""
+    return files("ttastats.output.page").joinpath("parts", name).read_text("utf-8")
+
+
+def page_script() -> str:
+    """Return the script of pages: its parts inside one function."""
+    return "(() => {\n'use strict';\n" + "\n".join(map(package_file, _PROGRAM)) + "})();\n"
+
+
+def policy_digest(text: str) -> str:
+    """Return the digest of an inline script or style for the content security policy."""
+    return "'sha256-" + b64encode(sha256(text.encode()).digest()).decode() + "'"

@@ -16,9 +16,10 @@ from ttastats.answers import league
 from ttastats.answers.league import Entry, League
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import AXES, Axis
-from ttastats.output.plots import axes, names
+from ttastats.output.plots import axes
 from ttastats.output.plots.axes import Scale
-from ttastats.report.render.shortening import shorten_names
+from ttastats.report.render import fitting
+from ttastats.report.render.fitting import shorten_names
 from ttastats.sides.numbers import SideNumbers
 
 #: Columns of a screen that a name may take before it is shortened.
@@ -106,7 +107,7 @@ def _league_table(
     usual = complete.most_common(1)[0][0] if complete else ""
     unless = "" if {*map(_count_text, sides)} == {usual} else " unless stated otherwise"
     runs = f"{usual} each{unless}" if usual and len(sides) > 1 else usual
-    whole = [names.key_label([entry.label]) for entry in ranked.entries]
+    whole = [fitting.key_label([entry.label]) for entry in ranked.entries]
     short = shorten_names(whole, _LONGEST) or {}
     rows = []
     for entry, rank, brackets, name in zip(ranked.entries, ranked.ranks, lanes, whole, strict=True):

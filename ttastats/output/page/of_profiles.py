@@ -10,9 +10,8 @@ import polars as pl
 from ttastats.answers.profile import profile as profile_report
 from ttastats.answers.profile import profile_change
 from ttastats.base import units
-from ttastats.base.note import Note, note
-from ttastats.output.page.content import Content, limit_rows
-from ttastats.output.page.facts import Fact
+from ttastats.base.codes import Note, note
+from ttastats.output.page.content import Content, Fact, limit_rows
 from ttastats.output.plots.plot import FILTERS
 from ttastats.output.plots.profiled import kinds, shared
 from ttastats.output.plots.profiled.shared import Profiles

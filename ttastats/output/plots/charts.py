@@ -8,9 +8,10 @@ from typing import Any, Literal
 import polars as pl
 from msgspec import Struct
 
-from ttastats.output.plots import axes, names, theme
+from ttastats.output.plots import axes, theme
 from ttastats.output.plots.material import OTHERS, Panel
 from ttastats.output.plots.plot import Plot
+from ttastats.report.render import fitting
 from ttastats.report.render.harmless import escape_frame, escape_invisible, escape_json
 
 #: The width in CSS pixels of a name that has a line of its own.
@@ -105,7 +106,7 @@ class View(Struct, frozen=True):
     def end_labels(self, y: Channel, name: str) -> View:
         """Return lines of text at the right end of each row."""
         ends = self.encode(x={"value": "width"}, y=y)
-        return ends.labels(name, align="right", baseline="middle", lineBreak=names.LINE)
+        return ends.labels(name, align="right", baseline="middle", lineBreak=fitting.LINE)
 
     def reference(self, channel: Literal["x", "y"], title: str) -> View:
         """Return the line at 1, no change, on an axis."""
@@ -198,7 +199,7 @@ def runs_table(panel: Panel) -> tuple[str, pl.DataFrame]:
     return f"runs: {panel.name}", panel.runs.select(
         "run", "benchmark", "system", "entry", "series", "colour", "order", "seed", "reached",
         "tta_seconds", "observed_seconds", "epochs", pl.col("value_final").round_sig_figs(6),
-        pl.col("source").map_elements(names.short_path, pl.String),
+        pl.col("source").map_elements(fitting.short_path, pl.String),
     )  # fmt: skip
 
 

@@ -15,9 +15,9 @@ from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.json_safe import script_json
 from ttastats.base.stores import Place
-from ttastats.output.plots import fonts, renderer, theme
-from ttastats.output.plots.names import LINE, NAME, wrapped_names
+from ttastats.output.plots import renderer, theme
 from ttastats.report.render import as_html
+from ttastats.report.render.fitting import LINE, NAME, wrapped_names
 
 if TYPE_CHECKING:
     from ttastats.output.plots.plot import Plot
@@ -53,7 +53,7 @@ _USUAL = Style()
 
 def render_svg(plots: Sequence[Plot], look: Style = _USUAL) -> str:
     """Return plots as one SVG of the true size with embedded glyphs."""
-    return fonts.embed_fonts(_with_unit_size(_stack_on_white(plots, look), 1 / _PIXELS, "in"))
+    return theme.embed_fonts(_with_unit_size(_stack_on_white(plots, look), 1 / _PIXELS, "in"))
 
 
 def render_png(plots: Sequence[Plot], look: Style = _USUAL) -> bytes:
@@ -141,7 +141,7 @@ def _fit_legends_and_axes(
         legend, domain = how.get("legend"), how.get("scale", {}).get("domain", ())
         names = [name for name in domain if isinstance(name, str)]
         if legend and names:
-            longest = max(fonts.text_width(name, size) for name in names)
+            longest = max(theme.text_width(name, size) for name in names)
             most = max(1, int(room / (longest + _SYMBOL)))
             legend["columns"] = min(legend.get("columns", len(names)), most)
             legend["labelLimit"] = room
@@ -160,7 +160,7 @@ def _shorten_row_names(
     names = dict.fromkeys(row[name] for row, name in named)
 
     def fits(line: str) -> bool:
-        return fonts.text_width(line, size) <= limit
+        return theme.text_width(line, size) <= limit
 
     if all(fits(line) for name in names for line in name.split(LINE)):
         return

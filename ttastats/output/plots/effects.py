@@ -13,11 +13,12 @@ from ttastats.answers.knobs import EffectsOptions, part_of
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import settings
-from ttastats.output.plots import charts, names
+from ttastats.output.plots import charts
 from ttastats.output.plots.material import Material
 from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
 from ttastats.report import grouping
 from ttastats.report.answer import Report
+from ttastats.report.render import fitting
 
 KIND = "effects"
 _STEP, _NUMBERS = 36.0, 82
@@ -96,7 +97,7 @@ def _effect_layers(name: str, table: pl.DataFrame, part: str, level: str) -> cha
     ratios, ends = table["ratio"].drop_nulls(), [*table["ratio_low"], *table["ratio_high"]]
     title = "ratio, log scale: <1 means less"
     words = (
-        f"format(datum.ratio, '.3f') + '{names.LINE}[' + format(datum.ratio_low, '.3f') + "
+        f"format(datum.ratio, '.3f') + '{fitting.LINE}[' + format(datum.ratio_low, '.3f') + "
         "', ' + format(datum.ratio_high, '.3f') + ']'"
     )
     rows = charts.table_view(name, f"datum.part == '{part}'", words=words)

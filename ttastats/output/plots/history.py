@@ -12,10 +12,11 @@ from ttastats.answers import history as history_report
 from ttastats.answers import nights
 from ttastats.answers.nights import FAILURES, History, Part
 from ttastats.base import units
-from ttastats.output.plots import charts, names
+from ttastats.output.plots import charts
 from ttastats.output.plots.material import Material
 from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
 from ttastats.report import grouping
+from ttastats.report.render import fitting
 from ttastats.stats.changes import WAIT
 
 KIND = "history"
@@ -89,7 +90,7 @@ def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part])
         f"Changes: {units.join_names(changed)}." if changed else "No change.",
     )  # fmt: skip
     name = f"history of {'failures' if shares else 'times'}: {' '.join(map(str, known))}"
-    setup = names.key_label(known or ["these runs"])
+    setup = fitting.key_label(known or ["these runs"])
     title = f"{'Failures' if shares else 'Times'} by night: {setup}"
     y = charts.ratio_position("value", "ratio, log scale", table["value"].drop_nulls())
     if shares:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from ttastats.base.codes import Note, note
 from ttastats.base.errors import raise_if
-from ttastats.base.note import Note, note
 from ttastats.output.plots import (
     effects,
     history,

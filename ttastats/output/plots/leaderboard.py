@@ -6,9 +6,10 @@ import polars as pl
 
 from ttastats.base import units
 from ttastats.outcomes.axis import AXES, SECONDS, Axis
-from ttastats.output.plots import axes, charts, names, theme
+from ttastats.output.plots import axes, charts, theme
 from ttastats.output.plots.material import Material, Panel
 from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
+from ttastats.report.render import fitting
 
 KIND, RECORD = "leaderboard", "record"
 _STEP = 17.0
@@ -66,7 +67,8 @@ def _named_entries(panel: Panel) -> pl.DataFrame:
     """Return the runs that reached, with names for the plot."""
     return panel.runs.filter("reached").select(
         "benchmark", "system", "entry", "series", "submitter", "hardware", "started_at",
-        "tta_seconds", "epochs", "cost", pl.col("source").map_elements(names.short_path, pl.String),
+        "tta_seconds", "epochs", "cost",
+        pl.col("source").map_elements(fitting.short_path, pl.String),
     )  # fmt: skip
 
 

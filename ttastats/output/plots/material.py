@@ -13,10 +13,11 @@ from msgspec import Struct, field
 from ttastats.base import units
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
-from ttastats.outcomes.counted import counted, standing
+from ttastats.outcomes.left_out import counted, standing
 from ttastats.outcomes.time_to_target import evaluated_at
-from ttastats.output.plots import names, theme
+from ttastats.output.plots import theme
 from ttastats.report.grouping import BENCHMARK, ENTRY
+from ttastats.report.render import fitting
 from ttastats.sides.design.side import mixed_setups, setup_names
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import SAME_RUNS, Side, pairings
@@ -252,8 +253,8 @@ def _panel_titles(panels: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
     titles = []
     for keys in panels:
-        words = [names.key_label([keys[key]]) for key in varying if keys[key] is not None]
-        name = names.key_label([keys["benchmark"] or "these runs"])
+        words = [fitting.key_label([keys[key]]) for key in varying if keys[key] is not None]
+        name = fitting.key_label([keys["benchmark"] or "these runs"])
         titles.append(f"{name} ({' '.join(words)})" if words else name)
     return titles
 
@@ -271,7 +272,7 @@ def _make_panel(
         of_sides = side_labels(sides)
         named = [of_sides[number] for number in shown["side"]]
     else:
-        named = names.short_labels([row[key] for key in by] for row in shown.to_dicts())
+        named = fitting.short_labels([row[key] for key in by] for row in shown.to_dicts())
     labels, order = pl.Series(named, dtype=pl.String), pl.int_range(pl.len(), dtype=pl.Int32)
     series = shown.select(*by, series=labels, order=order)
     if by:
@@ -304,8 +305,8 @@ def _make_panel(
 
 def side_labels(sides: Sequence[Side]) -> list[str]:
     """Return `A: one_gpu.parquet` and so on for sides."""
-    shown = [names.key_label([side.label]) for side in sides]
-    short = names.short_names(shown)
+    shown = [fitting.key_label([side.label]) for side in sides]
+    short = fitting.short_names(shown)
     return [f"{chr(ord('A') + n)}: {short[label]}" for n, label in enumerate(shown)]
 
 

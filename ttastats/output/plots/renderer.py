@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
-from ttastats.base.user_folder import user_folder
+from ttastats.base.file_names import user_folder
 
 #: The child looks for modules where this process does, and nowhere else before it knows.
 _CHILD = (
@@ -129,11 +129,11 @@ def serve_calls() -> None:
     """Answer calls on standard input until it ends, as the renderer process."""
     import vl_convert  # a large library
 
-    from ttastats.output.plots import fonts
+    from ttastats.output.plots import theme
 
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what the libraries print is no answer
-    vl_convert.register_font_directory(str(fonts.font_folder()))
+    vl_convert.register_font_directory(str(theme.font_folder()))
     while line := sys.stdin.buffer.readline():
         function, values, named = json.loads(line)
         refused = False

@@ -9,10 +9,11 @@ import polars as pl
 from ttastats.answers import scaling as scaling_report
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
-from ttastats.output.plots import axes, charts, names, theme
+from ttastats.output.plots import axes, charts, theme
 from ttastats.output.plots.material import OTHERS, Material
 from ttastats.output.plots.plot import NothingToDrawError, Plot, refuse_if
 from ttastats.report.grouping import BENCHMARK
+from ttastats.report.render import fitting
 
 KIND = "scaling"
 #: The columns of the report by what they measure.
@@ -60,7 +61,7 @@ def _scaling_plot(rows: pl.DataFrame, several: bool) -> Plot:
     every, first = rows.to_dicts(), rows.row(0, named=True)
     differing = scaling_report.distinct_keys(every, scaling_report.CURVE)
     keys = [key for key in differing if key not in BENCHMARK] or ["submitter"]
-    named = names.short_labels([row[key] for key in keys] for row in every)
+    named = fitting.short_labels([row[key] for key in keys] for row in every)
     rows = rows.with_columns(curve=pl.Series(named))
     table = _scaling_table(rows)
     ranked = table.group_by("curve").agg(pl.len(), pl.col("growth").max())

@@ -12,11 +12,11 @@ from ttastats.answers.compare.rows import TimesRow
 from ttastats.answers.compare.sentences import CONDITIONS
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import Axis
-from ttastats.output.plots import charts, names, theme
+from ttastats.output.plots import charts, theme
 from ttastats.output.plots.material import Material, side_labels
 from ttastats.output.plots.plot import Plot, refuse_if
 from ttastats.report.grouping import shown_keys
-from ttastats.report.render import shortening
+from ttastats.report.render import fitting
 from ttastats.report.row import expect_kind
 from ttastats.sides.question import Question
 from ttastats.stats.decision import MARKS
@@ -58,7 +58,7 @@ def speedup_plots(material: Material) -> tuple[Plot, ...]:
     counts = [f"{row.benchmark} {_reached_text(row)}" for row in rows]
     whole = shown.filter(pl.col("place") == 0).head(12)
     described = " ".join(
-        f"{row['row'].replace(names.LINE, ' · ')} {row['ratio']:.3g}, {row['verdict']}."
+        f"{row['row'].replace(fitting.LINE, ' · ')} {row['ratio']:.3g}, {row['verdict']}."
         for row in whole.iter_rows(named=True)
     )
     plot = charts.make_plot(
@@ -111,18 +111,18 @@ def _speedup_table(rows: Sequence[TimesRow], by: Sequence[str], material: Materi
     keys = shown_keys(rows, by) or ("benchmark",)
     names_of_sides = (side.label for side in material.sides)
     labels = dict(zip(names_of_sides, side_labels(material.sides), strict=True))
-    models = shortening.hardware_models(row.get("hardware") for row in rows if row.get("hardware"))
+    models = fitting.hardware_models(row.get("hardware") for row in rows if row.get("hardware"))
     table, parts = [], [*zip(_part_names(material.axis), _PARTS, strict=True)]
     for number, row in enumerate(rows):
         first, *rest = (models.get(value, value) for value in map(row.get, keys))
-        lines = [names.key_label(values) for values in ([first], rest) if values]
+        lines = [fitting.key_label(values) for values in ([first], rest) if values]
         lines += [labels[row.b]] if len(labels) > 2 else []
         words = {Verdict.SAME: str(row.claim), Verdict.UNAVAILABLE: "n/a"}
         verdict = words.get(row.word, row.word.signed)
         if row.word.directed:
             verdict = f"B {row.on.claim(row.word)} {row.marks}".strip()
         whole: dict[str, Any] = {
-            "benchmark": row.benchmark, "row": names.LINE.join(lines), "order": number,
+            "benchmark": row.benchmark, "row": fitting.LINE.join(lines), "order": number,
             "p_adjusted": row.p_adjusted, "verdict": verdict, "reached": _reached_text(row),
         }  # fmt: skip
         table += [
@@ -151,9 +151,9 @@ def _limit_range(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 
 def _speedup_layers(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
     title, parts = f"ratio A/B, log scale: >1 means B {of.does(of.better)}", _part_names(of)
-    lines = max(row.count(names.LINE) for row in table["row"])
+    lines = max(row.count(fitting.LINE) for row in table["row"])
     # The first of several lines would stand in the middle.
-    split = f"split(datum.label, '{names.LINE}')"
+    split = f"split(datum.label, '{fitting.LINE}')"
     y = charts.rows_by_name("row", grid=False, labelOffset=-5.5 * lines, labelExpr=split)
     y["scale"] = {"paddingInner": 0.25, "paddingOuter": 0.1}
     color, shape = (
@@ -171,7 +171,7 @@ def _speedup_layers(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
         "format(datum.high, '.3f') + ']'"
     )
     columns = ("format(datum.ratio, '.3f')", f"({interval})", "datum.verdict")
-    words = f" + '{names.LINE}' + ".join(columns)
+    words = f" + '{fitting.LINE}' + ".join(columns)
     rows = charts.table_view("speedups", interval=interval, words=words, unity="1")
     ends = [*table["low"], *table["high"]]
     base = rows.encode(

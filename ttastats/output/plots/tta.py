@@ -1,4 +1,4 @@
-"""How long did each run take to its target? Every run a dot, the mean with its interval."""
+"""How long did each run take to its target? Every run a dot, drawn or as a line of text."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import polars as pl
 from msgspec import structs
 
 from ttastats.base import percentages, units
-from ttastats.output.plots import axes, charts, theme
+from ttastats.output.plots import axes, charts, solved, theme
 from ttastats.output.plots.curves import evenly_spaced
 from ttastats.output.plots.material import MOST_RUNS, OTHERS, Material, Panel
 from ttastats.output.plots.plot import Plot, expect_plots
+from ttastats.report.render import pictures
 from ttastats.sides.design.side import setup_names
 
 KIND = "tta"
@@ -191,3 +192,36 @@ def _tta_layers(
         means.mark("point", style="mean", shape=theme.MEAN_SHAPE, size=36, filled=False),
         *layers,
     ]
+
+
+#: The kinds that a line of text can show.
+KINDS = (KIND, solved.KIND)
+
+
+def text_plot(material: Material, *, width: int = 100) -> Iterator[str]:
+    """Yield the runs of each benchmark as text, a line per series, failed runs as crosses."""
+    for panel in material.panels:
+        timed = panel.runs.filter(pl.col("observed_seconds") > 0)
+        if timed.is_empty():
+            continue
+        times, unit = timed["observed_seconds"], panel.axis.unit
+        low, high = float(times.min() or 0.0), float(times.max() or 1.0)  # type: ignore[arg-type]
+        margin = min(34, max(len(series.label) for series in panel.series))
+        room = max(20, width - margin - 24)
+        yield f"{charts.sentence_case(panel.axis.to_target)}: {panel.title}"
+        for series in panel.series:
+            runs = timed.filter(series=series.label)
+            if runs.is_empty():
+                continue
+            done, failed = (
+                runs.filter(reached=reached)["observed_seconds"].to_list()
+                for reached in (True, False)
+            )
+            mean = "–" if series.mean is None else units.amount(series.mean, unit)
+            dots = pictures.draw_strip(done, failed, low, high, room)
+            label = f"{series.label[:margin]:<{margin}}"
+            yield f"{label}  {dots}  {series.reached}/{series.n}  mean {mean}"
+        left, right = units.amount(low, unit), units.amount(high, unit)
+        yield f"{'':<{margin}}  {left}{right.rjust(room - len(left))}"
+        yield panel.counts_text
+        yield ""

@@ -9,10 +9,11 @@ import polars as pl
 from ttastats.answers import variance as variance_report
 from ttastats.answers.variance import VarianceRow
 from ttastats.base import units
-from ttastats.output.plots import charts, names
+from ttastats.output.plots import charts
 from ttastats.output.plots.material import Material
 from ttastats.output.plots.plot import Plot, refuse_if
 from ttastats.report.grouping import ENTRY, shown_keys
+from ttastats.report.render import fitting
 from ttastats.report.row import expect_kind
 
 KIND = "variance"
@@ -53,7 +54,7 @@ def _share_rows(material: Material, number: int) -> list[dict[str, Any]]:
     every = expect_kind(report.records, VarianceRow)
     rows = [row for row in every if row.share_epochs is not None]
     keys = [key for key in shown_keys(rows, by) if key not in {"benchmark", "suite", "round"}]
-    groups = names.short_labels([row.get(key) for key in keys] for row in rows)
+    groups = fitting.short_labels([row.get(key) for key in keys] for row in rows)
     letter = f"{chr(ord('A') + number)}: " if material.compares else ""
     return [
         {"benchmark": row.keys["benchmark"], "entry": row.keys["entry"]}

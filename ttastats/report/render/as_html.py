@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, PValue, Quantity, Reached
-from ttastats.report.render import words
+from ttastats.report.render import harmless
 from ttastats.report.render.harmless import escape_invisible
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "code_at_odd_places": re.compile(r"`([^`]+)`").split,
-        "gate": words.gate_lines,
+        "gate": harmless.gate_lines,
         "lines": lambda texts: "\n".join(texts).split("\n"),
         "number": _sort_value,
-        "words": words.cell_text,
+        "words": harmless.cell_text,
     }
     return environment
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ttastats.report.answer import Report
 from ttastats.report.cells import Table
-from ttastats.report.render import words
+from ttastats.report.render import harmless
 from ttastats.report.render.harmless import escape_invisible
 
 #: Words that a renderer would make a link, or that would call a person or an issue.
@@ -27,7 +27,7 @@ def render_markdown(report: Report) -> str:
         texts = (f"{note.mark} {note.text}".strip() for note in report.notes)
         blocks.append("\n".join(f"- {_escape_prose(text)}" for text in texts))
     if report.gate is not None:
-        headline, *lines = words.gate_lines(report.gate)
+        headline, *lines = harmless.gate_lines(report.gate)
         blocks.append(f"**{_escape_prose(headline)}**")
         blocks += ["\n".join(f"- {_escape_prose(text)}" for text in lines)] if lines else []
     if report.sentence:
@@ -42,7 +42,7 @@ def _markdown_table(table: Table) -> Iterable[str]:
     rules = ("---:" if column.align == "right" else "---" for column in table.columns)
     yield f"| {' | '.join(rules)} |"
     for row in table.rows:
-        yield _markdown_line(words.cell_text(cell) for cell in row.cells)
+        yield _markdown_line(harmless.cell_text(cell) for cell in row.cells)
         for detail in (*row.details, *row.more):
             yield _markdown_line([detail, *[""] * (len(table.columns) - 1)])
 

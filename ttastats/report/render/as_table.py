@@ -13,16 +13,14 @@ from rich.console import Console
 from rich.text import Text as Line
 
 from ttastats.base.codes import CAUTIONS
-from ttastats.report import remarks
-from ttastats.report.answer import Report
+from ttastats.report import answer
+from ttastats.report.answer import Remark, Report
 from ttastats.report.cells import Cell, Column, Quantity, Table, Text
 from ttastats.report.cells import Line as TableLine
-from ttastats.report.remarks import Remark
-from ttastats.report.render import fitting, words
-from ttastats.report.render.fitting import GAP, Layout
+from ttastats.report.render import fitting, harmless
+from ttastats.report.render.fitting import GAP, Layout, hardware_models
 from ttastats.report.render.harmless import escape_invisible
 from ttastats.report.render.pictures import with_pictures
-from ttastats.report.render.shortening import hardware_models
 from ttastats.stats.results import Tone
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "dim": "dim"}
@@ -74,9 +72,9 @@ def _report_lines(report: Report, width: int | None, *, verbose: bool) -> Iterat
         for note in report.notes:
             yield from _wrap(f"{note.mark} {note.text}".strip(), width)
     else:
-        yield from _caution_lines(remarks.ranked_remarks(report), width)
+        yield from _caution_lines(answer.ranked_remarks(report), width)
     if report.gate is not None:
-        headline, *outcomes = words.gate_lines(report.gate)
+        headline, *outcomes = harmless.gate_lines(report.gate)
         yield from _wrap(headline, width, style="green" if report.gate.passed else "red")
         for text in outcomes:
             yield from _wrap(text, width, _BELOW)
@@ -138,11 +136,13 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
             if before is not None:
                 yield Line("")
             if shared:
-                yield from _wrap(" · ".join(map(words.cell_text, shared)), width, style="bold")
+                yield from _wrap(" · ".join(map(harmless.cell_text, shared)), width, style="bold")
         yield _aligned_line(row, table, layout)
         details = list(row.details)
         if layout.below:  # the columns that found no room, as one line with their titles
-            cells = [(table.columns[p].title, words.cell_text(row.cells[p])) for p in layout.hidden]
+            cells = [
+                (table.columns[p].title, harmless.cell_text(row.cells[p])) for p in layout.hidden
+            ]
             line = " · ".join(f"{title} {text}" for title, text in cells if text)
             details[:0] = [line] if line else []
         for text in (*details, *row.more):
@@ -161,7 +161,7 @@ def _screen_table(table: Table, width: int) -> Table:
     lines = [replace(row, more=()) for row in listed]
     for place, column in enumerate(table.columns):
         if column.models:
-            texts = [words.cell_text(row.cells[place]) for row in lines]
+            texts = [harmless.cell_text(row.cells[place]) for row in lines]
             models = hardware_models(texts)
             lines = [
                 replace(
@@ -184,7 +184,7 @@ def _with_common_keys(table: Table) -> Table:
     """Return a table whose title states the keys that all rows share."""
     rows = [row for row in table.rows if not row.of_all]
     shared = {
-        place: words.cell_text(rows[0].cells[place])
+        place: harmless.cell_text(rows[0].cells[place])
         for place, column in enumerate(table.columns)
         if column.names and column.narrow and len({row.cells[place] for row in rows}) == 1
     }
@@ -222,7 +222,7 @@ def _aligned_line(row: TableLine, table: Table, layout: Layout, style: str = "")
     text, styled = "", []
     for number, position in enumerate(layout.shown):
         cell, width = row.cells[position], layout.widths[position]
-        whole = words.cell_text(cell)
+        whole = harmless.cell_text(cell)
         shown = layout.short.get(position, {}).get(whole, whole)
         room = " " * (width - cell_len(shown))
         before, after = (room, "") if table.columns[position].align == "right" else ("", room)

@@ -1,17 +1,20 @@
-"""Which columns of a table fit on a screen, how wide is each, and what is said elsewhere?"""
+"""Which columns of a table fit on a screen, how wide is each, and how are names shortened?"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import groupby, takewhile
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby, product, takewhile
+from typing import Any
 
 from msgspec import Struct
 from rich.cells import cell_len
 
 from ttastats.report.cells import Table
-from ttastats.report.render import words
-from ttastats.report.render.shortening import shorten_names
+from ttastats.report.render import harmless
+from ttastats.report.render.harmless import escape_invisible
 
 #: Between two columns.
 GAP = "  "
@@ -103,4 +106,148 @@ def _natural_widths(table: Table, positions: Sequence[int]) -> dict[int, int]:
 
 
 def _column_texts(table: Table, position: int) -> list[str]:
-    return [words.cell_text(row.cells[position]) for row in table.rows]
+    return [harmless.cell_text(row.cells[position]) for row in table.rows]
+
+
+ELLIPSIS = "…"
+
+
+def shorten_names(names: Iterable[str], width: int) -> dict[str, str] | None:
+    """Return each name cut in its middle to a width, all still different; None if impossible.
+
+    Which part is chosen for each name so that no other name can be meant: of `tyche_ngpu512_ngc`
+    and `tyche_ngpu64_ngc` the numbers stay, and stay whole where that is possible.
+    """
+    distinct = dict.fromkeys(names)
+    short = {name: name for name in distinct if cell_len(name) <= width}
+    long = [name for name in distinct if name not in short]
+    heads = sorted(range(1, width - 1), key=lambda head: abs(head - width // 2))
+    for whole_numbers, head in product((True, False), heads):
+        if len(short) == len(distinct):
+            break
+        parts = {name: _head_and_tail(name, head, width) for name in long}
+        owners = Counter(parts.values())
+        short |= {
+            name: ELLIPSIS.join(ends)
+            for name, ends in parts.items()
+            if name not in short
+            and owners[ends] == 1
+            and not (whole_numbers and _breaks_a_number(name, *ends))
+        }
+    return short if len(short) == len(distinct) else None
+
+
+#: The first word of a name of hardware that has a digit: `B200` of `B200-SXM-180GB`.
+_MODEL = re.compile(r"[A-Za-z]*\d\w*")
+
+
+def hardware_models(names: Iterable[str]) -> dict[str, str]:
+    """Return the model of each hardware name, or the whole name if several share the model."""
+
+    def model(name: str) -> str:
+        match = _MODEL.search(name)
+        return match[0] if match else name
+
+    short = {name: " | ".join(map(model, name.split(" | "))) for name in dict.fromkeys(names)}
+    owners = Counter(short.values())
+    return {name: part if owners[part] == 1 else name for name, part in short.items()}
+
+
+def cut_middle(name: str, width: int) -> str:
+    """Return a name cut in its middle to a width, even if it becomes ambiguous."""
+    if cell_len(name) <= width:
+        return name
+    return ELLIPSIS.join(_head_and_tail(name, (width - 1) // 2, width))
+
+
+def _head_and_tail(name: str, head: int, width: int) -> tuple[str, str]:
+    """Return the beginning and the end of a name that remain."""
+    return _take_width(name, head), _take_width(name[::-1], width - head - 1)[::-1]
+
+
+def _breaks_a_number(name: str, head: str, tail: str) -> bool:
+    cuts = (len(head), len(name) - len(tail))
+    return any(name[cut - 1].isdigit() and name[cut : cut + 1].isdigit() for cut in cuts)
+
+
+def _take_width(text: str, width: int) -> str:
+    """Return the longest beginning that fits a width; a wide letter takes two columns."""
+    text = text[:width]
+    while cell_len(text) > width:
+        text = text[:-1]
+    return text
+
+
+#: Between the lines of a name that has several; no line feed, which names could hold.
+LINE = "␤"
+#: The column of names that stand beside lines.
+NAME = "name"
+
+#: Folders every entry has, which tell nothing.
+_NOISE = frozenset({"results", "submission", "training", "train"})
+_LONGEST = 34
+
+
+def key_label(values: Sequence[Any]) -> str:
+    """Return the values of some keys as one line of text."""
+    parts = [
+        "unknown" if value is None else escape_invisible(" ".join(str(value).split()))
+        for value in values
+    ]
+    return " · ".join(parts) or "all runs"
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return each name without common folders, cut in the middle; names stay distinct.
+
+    A name is rather wider than without another part of it.
+    """
+    parts = [name.split("/") for name in names]
+    parts = [[part for part in path if part not in _NOISE] or path for path in parts]
+    folders = zip(*(path[:-1] for path in parts), strict=False)
+    shared = [*takewhile(lambda some: len(set(some)) == 1, folders)] if len(parts) > 1 else []
+    bare = ["/".join(path[len(shared) :]) for path in parts]
+    for width in (_LONGEST, _LONGEST + 8, _LONGEST + 16):
+        cut = {name: cut_middle(name, width) for name in bare}
+        if len(set(cut.values())) == len(cut):
+            break
+    else:
+        cut = shorten_names(bare, width) or cut
+    shown = {name: cut[text] for name, text in zip(names, bare, strict=True)}
+    return dict(zip(shown, number_duplicates(shown.values()), strict=True))
+
+
+def short_labels(rows: Iterable[Sequence[Any]]) -> list[str]:
+    """Return a short name for the values of some keys in each row; equal ones have one name."""
+    full = [key_label(values) for values in rows]
+    short = short_names(list(dict.fromkeys(full)))
+    return [short[name] for name in full]
+
+
+def wrapped_names(names: Iterable[str], fits: Callable[[str], bool], most: int) -> dict[str, str]:
+    """Return each name wrapped to lines that fit; names stay distinct."""
+    pieces = {name: name.split(LINE) for name in names}
+    long = dict.fromkeys(piece for line in pieces.values() for piece in line)
+    cut: dict[str, str] = {}
+    for letters in range(most, 3, -1):
+        short = shorten_names(long, letters) or {}
+        cut = {piece: text for piece, text in short.items() if fits(text)} | cut
+        if len(cut) == len(long):
+            break
+    cut = {piece: cut_middle(piece, 3) for piece in long} | cut
+    shown = number_duplicates(LINE.join(cut[piece] for piece in line) for line in pieces.values())
+    return dict(zip(pieces, shown, strict=True))
+
+
+def number_duplicates(names: Iterable[str]) -> list[str]:
+    """Return names with a number behind later ones of equal names."""
+    seen, numbered = Counter[str](), []
+    for name in names:
+        seen[name] += 1
+        numbered.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return numbered
+
+
+def short_path(source: str) -> str:
+    """Return the last folders and the name of a log."""
+    return "/".join(source.split("/")[-3:])

@@ -1,4 +1,4 @@
-"""Intervals of a column, drawn on one axis beside it."""
+"""Intervals of a column on one axis beside it, and runs as dots on one line of text."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.report.cells import Column, Quantity, Table, Text
-from ttastats.report.render import words
-from ttastats.report.strips import strip_position
+from ttastats.report.render import harmless
 
 _WIDTH = 15
 #: Times further apart than this share a logarithmic axis.
@@ -87,7 +86,7 @@ def _axis_of(quantities: Sequence[Quantity]) -> _Axis:
     ]
     if quantities[0].unit != "ratio":
         low, high = min(ends, default=1.0), max(ends, default=1.0)
-        left, right = (words.cell_text(Quantity(end, quantities[0].unit)) for end in (low, high))
+        left, right = (harmless.cell_text(Quantity(end, quantities[0].unit)) for end in (low, high))
         width = max(_WIDTH, len(left) + len(right) + 2)
         return _Axis(f"{left}{right.rjust(width - len(left))}", low, high, high > _FAR * low, width)
     values = [math.log(quantity.value) for quantity in quantities if quantity.value]
@@ -101,3 +100,31 @@ def _axis_of(quantities: Sequence[Quantity]) -> _Axis:
     if title[max(0, axis.column_of(1) - 1) : axis.column_of(1) + 2] == [" "] * 3:
         title[axis.column_of(1)] = "1"
     return replace(axis, title="".join(title))
+
+
+WIDTH = 40
+_DOTS = " ·∘•●"  # none, one, two, three, more runs in one place
+_FAILED = "×"
+
+
+def draw_strip(
+    times: Sequence[float], failed: Sequence[float], low: float, high: float, width: int = WIDTH
+) -> str:
+    """Return runs as marks on a line of `width` characters from `low` to `high` seconds.
+
+    A failed run stands where it ended, as a cross, which hides what else is there.
+    """
+    counts = [0] * width
+    for time in times:
+        counts[strip_position(time, low, high, width)] += 1
+    marks = [_DOTS[min(count, len(_DOTS) - 1)] for count in counts]
+    for time in failed:
+        marks[strip_position(time, low, high, width)] = _FAILED
+    return "".join(marks)
+
+
+def strip_position(time: float, low: float, high: float, width: int) -> int:
+    """Return the character position of a number on a line from `low` to `high`."""
+    if high <= low:
+        return 0
+    return min(width - 1, max(0, round((time - low) / (high - low) * (width - 1))))

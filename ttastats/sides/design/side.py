@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from ttastats.base import units
 from ttastats.outcomes import settings
 from ttastats.outcomes.time_to_target import PROGRESS
-from ttastats.stats.moments import count_by_group, groups_by_size
+from ttastats.stats.moments import count_by_group, count_faster, groups_by_size, speed_splits
 from ttastats.stats.outcomes import number_clusters
-from ttastats.stats.outliers import count_faster, speed_splits
 from ttastats.stats.results import Floats
 
 #: The column of runs that are compared within blocks (`blocking`): its number, alike on both sides.

@@ -20,9 +20,8 @@ from ttastats.traces import answers, intervals
 from ttastats.traces.table import Row, measure_row
 from ttastats.trainer import parallel
 from ttastats.trainer.parallel import Team
-from ttastats.trainer.profiler import subject
-from ttastats.trainer.profiler.subject import Subject
-from ttastats.trainer.profiler.timing import FlopCounter, Stopwatch
+from ttastats.trainer.profiler import timing
+from ttastats.trainer.profiler.timing import FlopCounter, Stopwatch, Subject
 from ttastats.trainer.settings import Settings
 
 #: The smallest batch where sizes are looked for, and the longest step that is tried.
@@ -143,7 +142,7 @@ def communication_measures(settings: Settings, steps: int, folder: Path) -> Iter
 def _communication_worker(settings: Settings, steps: int, path: Path) -> None:
     """Measure the communication as one worker; the first writes the result."""
     with parallel.join_team(settings.device) as team:
-        seconds = _measure_communication(subject.prepare_step(settings, team), team, steps)
+        seconds = _measure_communication(timing.prepare_step(settings, team), team, steps)
         if team.is_leader:
             path.write_bytes(msgspec.json.encode(seconds))
         team.wait_for_all()

@@ -18,7 +18,7 @@ from ttastats.base.units import seconds
 from ttastats.traces.table import Row
 from ttastats.trainer import hardware, workloads
 from ttastats.trainer.parallel import Team, is_worker
-from ttastats.trainer.profiler import subject, variants
+from ttastats.trainer.profiler import timing, variants
 from ttastats.trainer.profiler.memory import TrainingState
 from ttastats.trainer.profiler.recording import About, Recording, profile_rows, steps_to_profile
 from ttastats.trainer.profiler.timing import Stopwatch
@@ -63,7 +63,7 @@ def profile_workload(request: Request) -> pl.DataFrame:
         further += variants.batch_size_measures(make, request.batch_sizes, largest, cores)
     if request.ablation:
         raise_if(alone.compile, _COMPILED, "--ablation")
-        step_of = partial(subject.prepare_step, alone, team)
+        step_of = partial(timing.prepare_step, alone, team)
         ablated = list(variants.ablation_measures(step_of, steps))
         absent = "the network has no batch norm and no ReLU to remove"
         raise_if(not ablated, absent, "--ablation")
@@ -91,7 +91,7 @@ def _request_settings(request: Request, **values: Any) -> Settings:
 
 def _record_steps(settings: Settings, team: Team, request: Request) -> tuple[Recording, int]:
     """Record the step, without the layers to ablate; return the recording and the batch size."""
-    step_of = subject.prepare_step(settings, team)
+    step_of = timing.prepare_step(settings, team)
     state = TrainingState(step_of.model, step_of.optimizers)
     compiled, where = bool(settings.compile), "--without"
     raise_if(compiled and request.without, _COMPILED, where)
@@ -109,8 +109,8 @@ def _record_steps(settings: Settings, team: Team, request: Request) -> tuple[Rec
     return recording, step_of.samples
 
 
-def _step_of_batch(request: Request, team: Team, size: int) -> subject.Subject:
-    return subject.prepare_step(_request_settings(request, workers=1, batch_size=size), team)
+def _step_of_batch(request: Request, team: Team, size: int) -> timing.Subject:
+    return timing.prepare_step(_request_settings(request, workers=1, batch_size=size), team)
 
 
 def _shortened_settings(

@@ -18,8 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ttastats.base import percentages
-from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.nearest import suggestion
+from ttastats.base.errors import TtastatsError, raise_if, suggestion
 
 #: Names a workload's file must define.
 REQUIRED = ("RECIPE", "data", "model")
