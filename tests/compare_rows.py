@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ttastats.answers.compare.rows import TimesRow
-from ttastats.report.fields import LeftOutOfA, LeftOutOfB
+from ttastats.report.keys import LeftOutOfA, LeftOutOfB
 from ttastats.report.row import Row
 
 GROUP = ("suite", "round", "benchmark", "entry")

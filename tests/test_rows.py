@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from ttastats.answers.summary import SummaryRow
-from ttastats.report.fields import LeftOutKeys
+from ttastats.report.keys import LeftOutKeys
 from ttastats.report.row import Key, Row, expect_kind, key_descriptions
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +16,7 @@ from ttastats.base.records import Problem
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-from collections.abc import Callable, Iterable
+
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")

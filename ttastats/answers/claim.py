@@ -22,7 +22,8 @@ from ttastats.outcomes.target import is_upwards
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
-from ttastats.report.fields import Field, High, LeftOutKeys, Low
+from ttastats.report.fields import Field
+from ttastats.report.keys import High, LeftOutKeys, Low
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides import priors
 from ttastats.sides.design.checks import WORDS, bend, common_budgets, evaluated_there, places_taken

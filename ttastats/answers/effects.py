@@ -18,7 +18,7 @@ from ttastats.base.errors import raise_if
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.report import fields, grouping
-from ttastats.report import fields as key
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field

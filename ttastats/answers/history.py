@@ -19,7 +19,7 @@ from ttastats.base.codes import note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out
 from ttastats.report import fields, grouping
-from ttastats.report import fields as key
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Finding, Gate, Outcome, Quantity, Table, Text
 from ttastats.report.fields import Field

@@ -17,7 +17,8 @@ from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity
-from ttastats.report.fields import AxisName, Field, High, LeftOutKeys, Low, ReachedCount
+from ttastats.report.fields import Field
+from ttastats.report.keys import AxisName, High, LeftOutKeys, Low, ReachedCount
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides import priors
 from ttastats.sides.priors import PriorKeys

@@ -22,8 +22,8 @@ from ttastats.outcomes.left_out import RESULT, counted, standing
 from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
-from ttastats.report.fields import Benchmark, Entry, Round, Suite
 from ttastats.report.grouping import ENTRY, in_group_order
+from ttastats.report.keys import Benchmark, Entry, Round, Suite
 from ttastats.report.row import Key, Row
 from ttastats.stats import moments
 from ttastats.table import schema

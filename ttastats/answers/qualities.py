@@ -16,7 +16,7 @@ from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.left_out import standing
 from ttastats.outcomes.target import is_upwards
 from ttastats.report import fields, grouping
-from ttastats.report import fields as key
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Number, Row, key_descriptions

@@ -22,7 +22,7 @@ from ttastats.base.codes import Note, note
 from ttastats.base.errors import raise_if
 from ttastats.outcomes.axis import AXES
 from ttastats.report import fields, grouping, ordering
-from ttastats.report import fields as key
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Table, Text
 from ttastats.report.fields import Field

@@ -8,7 +8,7 @@ import polars as pl
 
 from ttastats.outcomes.left_out import standing
 from ttastats.report import fields, grouping
-from ttastats.report import fields as key
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field

@@ -19,7 +19,7 @@ from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.left_out import counted
 from ttastats.outcomes.time_to_target import common_progress, solved
 from ttastats.report import fields, grouping
-from ttastats.report import fields as key
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Quantity, Table, Text
 from ttastats.report.fields import Field

@@ -24,7 +24,8 @@ from ttastats.outcomes.left_out import RESULT
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Text
-from ttastats.report.fields import Field, LeftOutKeys, RunCount
+from ttastats.report.fields import Field
+from ttastats.report.keys import LeftOutKeys, RunCount
 from ttastats.report.row import Key, Number, Row
 from ttastats.stats.means import olympic_mean
 

@@ -18,7 +18,7 @@ from ttastats.outcomes import settings
 from ttastats.outcomes.left_out import counted
 from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.report import fields, grouping
-from ttastats.report import fields as key
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.fields import Field
 from ttastats.report.grouping import Groups

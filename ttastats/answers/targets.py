@@ -21,7 +21,7 @@ from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.left_out import LeftOut, counted
 from ttastats.outcomes.target import is_higher_better
 from ttastats.report import fields, grouping
-from ttastats.report import fields as key
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field

@@ -14,7 +14,7 @@ from ttastats.base.codes import Note, note
 from ttastats.base.errors import raise_if
 from ttastats.outcomes import axis as axes
 from ttastats.report import fields, grouping
-from ttastats.report import fields as key
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
 from ttastats.report.fields import Field

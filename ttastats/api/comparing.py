@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
 from ttastats.api.tables import answered
+from ttastats.base.codes import Note
 from ttastats.base.errors import raise_if
+from ttastats.base.records import Problem
 from ttastats.ingestion import given
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
@@ -20,17 +23,10 @@ from ttastats.sides.question import Question, Source, takes
 
 if TYPE_CHECKING:
     from ttastats.answers.compare.gate import Requirement
-    from ttastats.sides.pairing import Side
-    from ttastats.traces.answers import By
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from ttastats.base.codes import Note
-from ttastats.base.records import Problem
-
-if TYPE_CHECKING:
     from ttastats.output.page.document import Page
     from ttastats.output.plots.plot import Plots
+    from ttastats.sides.pairing import Side
+    from ttastats.traces.answers import By
 
 
 @takes(ComparedAt)
@@ -161,9 +157,8 @@ def compare_profiles(
 def _profile_rows(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the rows of two profiles; raise an error if they are of the same traces."""
     from ttastats.answers.profile import profile_change  # scipy costs start-up time
-    from ttastats.ingestion import given as given_profiles
 
-    first, second = (given_profiles.rows(given.paths(side)).rows for side in (a, b))
+    first, second = (given.profile_rows(given.paths(side)).rows for side in (a, b))
     profile_change.expect_others(first, second, ", ".join(map(str, given.paths(b))))
     return first, second
 
@@ -183,9 +178,8 @@ def profiled(source: Profiles, *, top: int = 10) -> Report:
         Number of operators in the printed table, 0 for all; the rows always contain all.
     """
     from ttastats.answers.profile import profile as profile_report
-    from ttastats.ingestion import given as given_profiles
 
-    profiles = given_profiles.rows(given.paths(source))
+    profiles = given.profile_rows(given.paths(source))
     report = profile_report.report(profiles.rows, top=top)
     return replace(report, notes=(*report.notes, *map(_problem_note, profiles.problems)))
 
@@ -211,13 +205,12 @@ def profile_page(
     confidence
         Confidence level of the intervals of changes.
     """
-    from ttastats.ingestion import given as given_profiles
     from ttastats.output.page import document, of_profiles
 
     sides = [given.paths(source) for source in sources]
     if output is not None:
         document.expect_page_path(Path(output), [path for side in sides for path in side])
-    profiles = [given_profiles.rows(side) for side in sides]
+    profiles = [given.profile_rows(side) for side in sides]
     labelled = zip(question.short_labels(sources), (side.rows for side in profiles), strict=True)
     notes = [_problem_note(problem) for side in profiles for problem in side.problems]
     made = of_profiles.profiles_content(list(labelled), notes, title=title, confidence=confidence)
@@ -237,11 +230,10 @@ def plot_profiles(kind: str, source: Profiles) -> Plots:
     source
         As `profiled`.
     """
-    from ttastats.ingestion import given as given_profiles
     from ttastats.output.plots.plot import Plots
     from ttastats.output.plots.profiled import kinds, shared
 
     paths = given.paths(source)
-    rows = (given_profiles.rows([path]).rows for path in paths)
+    rows = (given.profile_rows([path]).rows for path in paths)
     labelled = zip(question.short_labels(paths), rows, strict=True)
     return Plots(kinds.plots_of_kind(kind, shared.profiles_by_name(labelled)))

@@ -25,7 +25,7 @@ _WHOLE = 256
 #: A document becomes objects of Python, which take up to twenty times its bytes.
 _DOCUMENT_SHARE = 4
 _DOCUMENTS = (".json", ".yaml", ".yml", ".toml")
-_COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
+COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
 
 #: Compressed bytes may grow this many times, once they are more than `HARMLESS`. Logs grow ten to
 #: a hundred times; a bomb grows thousands of times.
@@ -57,7 +57,7 @@ def document_limit() -> int:
 
 def limit_for(name: str) -> int:
     """Return the largest size in bytes of a file read whole, by its name's extension."""
-    for end in _COMPRESSED:
+    for end in COMPRESSED:
         name = name.removesuffix(end)
     return document_limit() if name.endswith(_DOCUMENTS) else whole_file_limit()
 
@@ -110,8 +110,6 @@ BLOCK = 8 * 1024 * 1024
 _SMALL_BLOCK = 128 * 1024
 #: A longer line is handed on in pieces: no event is so long, and memory must stay bounded.
 LONGEST_LINE = 64 * 1024 * 1024
-
-COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
 
 
 class UnreadableError(Exception):

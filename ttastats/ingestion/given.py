@@ -20,20 +20,15 @@ from ttastats.base.records import Problem, Severity
 from ttastats.base.stores import Place, Url, parse_place
 from ttastats.base.units import join_names, plural
 from ttastats.formats.own_logs import GUESSED
-from ttastats.table import store, tables
+from ttastats.table import kind, store, tables
 from ttastats.table.conform import conform
 from ttastats.table.frames import Frame, is_frame, to_polars
+from ttastats.table.store import is_parquet
 
 if TYPE_CHECKING:
     from ttastats.ingestion.cache import Watched
     from ttastats.ingestion.described import Guess
     from ttastats.ingestion.ingest import Account
-from typing import TYPE_CHECKING
-
-from ttastats.table import kind
-from ttastats.table.store import is_parquet
-
-if TYPE_CHECKING:
     from ttastats.ingestion.traces import Traces
 
 
@@ -188,7 +183,7 @@ def _path_text(path: Any) -> str:
     return stores.without_user(path) if isinstance(path, str) else str(Path(path))
 
 
-def rows(paths: Sequence[Place]) -> Traces:
+def profile_rows(paths: Sequence[Place]) -> Traces:
     """Return the rows of the profiles and traces at some paths.
 
     Of a folder that holds profiles these are taken, and its traces where it holds none.

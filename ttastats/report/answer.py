@@ -8,17 +8,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from msgspec import Struct
 
-from ttastats.base.codes import Note
+from ttastats.base.codes import ADVICE, CAUTIONS, SHORT, Note
 from ttastats.report.cells import Gate, Lead, Table
 from ttastats.report.row import Row, Rows, typed_table
 
 if TYPE_CHECKING:
     from ttastats.stats.multiplicity import MeanSpeedup
     from ttastats.stats.outcomes import Outcomes
-from msgspec import Struct
-
-from ttastats.base.codes import ADVICE, CAUTIONS, SHORT
 
 
 @dataclass(frozen=True, slots=True, eq=False)

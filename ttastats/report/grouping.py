@@ -18,7 +18,8 @@ from ttastats.outcomes import axis, left_out, settings
 from ttastats.outcomes.left_out import counted, standing
 from ttastats.report import fields
 from ttastats.report.answer import Report
-from ttastats.report.fields import Field, LeftOutKeys
+from ttastats.report.fields import Field
+from ttastats.report.keys import LeftOutKeys
 from ttastats.report.row import AnyRow, Lazy, Row
 from ttastats.table import schema
 

@@ -12,34 +12,31 @@ Every reader of a file reads its footer, so long texts in it are packed.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
+import msgspec
 import polars as pl
 from msgspec import Struct
 
-from ttastats.base import atomic, stores
+from ttastats.base import atomic, stores, streams
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.records import Problem
+from ttastats.base.records import Problem, Severity
 from ttastats.base.stores import Place, Url
+from ttastats.base.version import __version__
 
 if TYPE_CHECKING:
     from polars.io.partition import FileProviderArgs
-import base64
-import zlib
-from datetime import UTC, datetime
-from functools import lru_cache
 
-import msgspec
-
-from ttastats.base import streams
-from ttastats.base.records import Severity
-from ttastats.base.version import __version__
 
 _PARTS_KEY, _REPLACED_KEY = "ttastats.parts", "ttastats.replaced_parts"
 #: The columns that cut a folder: none where parts were added, and no key where rows are in order.

@@ -27,8 +27,9 @@ from ttastats.outcomes.at_budget import at_stop
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
-from ttastats.report.fields import EpochsMean, Field, High, Low, ReachedCount, RunCount
+from ttastats.report.fields import Field
 from ttastats.report.grouping import mean_of
+from ttastats.report.keys import EpochsMean, High, Low, ReachedCount, RunCount
 from ttastats.report.row import Key, Row, expect_kind
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.results import Verdict

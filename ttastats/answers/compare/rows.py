@@ -13,7 +13,7 @@ from ttastats.outcomes import left_out
 from ttastats.outcomes.axis import AXES, SECONDS, Axis
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.left_out import BothSides
-from ttastats.report import fields as key
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.grouping import row_keys
 from ttastats.report.row import Key, Number, Row

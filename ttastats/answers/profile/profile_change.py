@@ -15,7 +15,8 @@ from ttastats.base.errors import raise_if
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
-from ttastats.report.fields import Field, High, Low
+from ttastats.report.fields import Field
+from ttastats.report.keys import High, Low
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides.contrast import ValuesContrast, judged
 from ttastats.sides.options import Options

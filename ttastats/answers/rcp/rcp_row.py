@@ -15,7 +15,7 @@ from ttastats.answers.rcp import convergence_rules, convergence_sides
 from ttastats.answers.rcp.convergence_rules import Library, ruleset_of
 from ttastats.answers.rcp.convergence_sides import BenchmarkReference, Entry, FoundReference, Unit
 from ttastats.answers.score import scaling_factor
-from ttastats.report.fields import High, LeftOutKeys, Low, ReachedCount, RunCount
+from ttastats.report.keys import High, LeftOutKeys, Low, ReachedCount, RunCount
 from ttastats.report.row import Key, Number, Row
 from ttastats.stats.convergence import convergence_ratio, pass_rate, stopped_early
 from ttastats.stats.moments import coefficient_of_variation

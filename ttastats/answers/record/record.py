@@ -21,7 +21,7 @@ from ttastats.outcomes.target import UserTarget, is_upwards
 from ttastats.outcomes.target import parse_all as parse_targets
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Table, Text
-from ttastats.report.fields import Benchmark, High, Low
+from ttastats.report.keys import Benchmark, High, Low
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides import pairing, question
 from ttastats.sides.question import Chosen, Question, Source

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    import polars as pl
 from ttastats.base import units
 from ttastats.report.cells import Cell, Gate, PValue, Quantity, Reached, Text
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def escape_invisible(text: str) -> str:
