@@ -61,7 +61,10 @@ def losses(start: float, gain: float, runs: Sequence[int], hour: int) -> pl.Data
 
 
 def short_on(table: pl.DataFrame, day: int) -> pl.DataFrame:
-    """Return runs of which those of a day end early."""
+    """Return runs of which those of a day end early, named the same whatever logs came before."""
+    table = table.with_columns(
+        source=pl.format("log_{}_{}", pl.lit(day), pl.col("source").rank("dense"))
+    )
     return table.filter((pl.col("started_at").dt.day() != day) | (pl.col("eval_index") < 2))
 
 
