@@ -50,7 +50,8 @@ class Recording:
         compiled: bool = False,
     ) -> None:
         self.device = device
-        self.first, self.plain = (Stopwatch(device, by_wall=compiled) for _ in range(2))
+        self.first: Stopwatch = Stopwatch(device, by_wall=compiled)
+        self.plain: Stopwatch = Stopwatch(device, by_wall=compiled)
         self.watched: list[trace.TimedOperators] = []
         self.counter: FlopCounter = FlopCounter()
         self.memory: dict[str, int] = {}

@@ -44,7 +44,8 @@ class Stopwatch:
     """
 
     def __init__(self, device: torch.device, *, by_wall: bool = False) -> None:
-        self.by_cpu_time = device.type == "cpu" and torch.get_num_threads() == 1 and not by_wall
+        one_thread = device.type == "cpu" and torch.get_num_threads() == 1
+        self.by_cpu_time: bool = one_thread and not by_wall
         self.lengths: list[Length] = []
         self._device = device
 
