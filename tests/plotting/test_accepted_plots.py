@@ -144,7 +144,10 @@ def axes_of() -> Iterator[object]:
             of = axes.amount_axis(some, axis.AXES[name], name)
             yield [some, of.title, of.scale, sorted(of.axis)]
     for some in RATIOS:
-        yield [some, *(axes.ratio_axis(some, ends) for ends in ([], [0.4, 2.5], [1e-3, 1e3]))]
+        scales = [axes.ratio_scale(some, ends) for ends in ([], [0.4, 2.5], [1e-3, 1e3])]
+        ticks = ([value for value, _ in scale.ticks] for scale in scales)
+        each = zip(ticks, scales, strict=True)
+        yield [some, *({"scale": y.vega, "axis": {"values": x, "format": "~g"}} for x, y in each)]
     for name, of in axis.AXES.items():
         yield [name, axes.amount_expression("x", of), axes.amount_expression("x", of, named=False)]
     yield [axes.duration_expression("x"), axes.duration_expression("x", "g")]

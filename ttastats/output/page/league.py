@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from statistics import median
 from typing import Any
 
@@ -16,6 +17,7 @@ from ttastats.answers import league
 from ttastats.answers.league import Entry, League
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import AXES, Axis
+from ttastats.output.page import figure
 from ttastats.output.plots import axes
 from ttastats.output.plots.axes import Scale
 from ttastats.report.render import fitting
@@ -30,11 +32,9 @@ _APART = 0.17
 _FAR = 3.0
 #: Height of a strip and its middle, in pixels.
 _HEIGHT, _MIDDLE = 22, 11
-#: Runs of one place stand below each other.
-_STAND = (-4, 0, 4)
 #: The width of a strip in its own units; a reader's window stretches it.
 _WIDTH = 1000
-_CROSS = f'<path class="x" d="M-3.5 {_MIDDLE - 3.5}l7 7m0-7l-7 7"/>'
+_CROSS = f'<path class="x" d="{figure.cross_path(0, _MIDDLE)}"/>'
 #: What stands at the end of an axis that goes on.
 _BEYOND = f'<path class="mean" d="M1 {_MIDDLE - 4}l6 4l-6 4"/>'
 
@@ -183,9 +183,10 @@ def _strip_svg(entry: Entry, scale: Scale) -> str:
             parts += f'<path class="ci" d="M{low:.0f} {_MIDDLE}H{high:.0f}"/>'
         at = _WIDTH * scale.position(entry.mean)
         parts += f'<path class="mean" d="M{at:.0f} 2v{_HEIGHT - 4}"/>'
+    lanes = zip(reached, cycle(figure.LANES), strict=False)
     dots = dict.fromkeys(
-        f"M{round(_WIDTH * scale.position(time))} {_MIDDLE + _STAND[n % len(_STAND)]}h.1"
-        for n, time in enumerate(reached)
+        f"M{round(_WIDTH * scale.position(time))} {_MIDDLE + lane}h.1"
+        for time, lane in lanes
         if time <= scale.high
     )
     parts += f'<path class="dot" d="{"".join(dots)}"/>' if dots else ""

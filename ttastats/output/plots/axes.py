@@ -29,6 +29,26 @@ _ROUNDER = (1e-3, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 86_400, 864_000, 8_64
 _MOST_TICKS, _FEWEST_TICKS = 8, 3
 
 
+class Scale(Struct, frozen=True):
+    """A logarithmic axis: its ends, and where a page has ticks of which words on it."""
+
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...] = ()
+
+    @property
+    def vega(self) -> dict[str, Any]:
+        """Return the scale as Vega-Lite has it."""
+        return {"type": "log", "domain": [self.low, self.high], "nice": False}
+
+    def position(self, value: float) -> float:
+        """Return the position of a value on the axis, from 0 to 1, clipped at the ends."""
+        if value <= 0:
+            return 0.0
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return min(1.0, max(0.0, share))
+
+
 class AmountAxis(Struct, frozen=True):
     """An axis of amounts as Vega-Lite must know it; `divisor` is the unit of times in seconds."""
 
@@ -64,23 +84,26 @@ def amount_axis(
     `what` is the title, and names what is counted.
     """
     low, high = _positive_range(amounts)
-    is_time, is_log, divisor = of.unit == "seconds", high / low > log_from, 1.0
-    axis: dict[str, Any] = {"tickCount": 6}
+    is_time, axis = of.unit == "seconds", dict[str, Any](tickCount=6)
     if not is_time:
         axis["labelExpr"] = amount_expression("datum.value", of, named=False)
-    if is_log:
-        scale = _log_scale(low, high, (high / low) ** 0.04)
-        ticks = _time_ticks(low, high) if is_time else {"values": round_ticks(*scale["domain"])}
-        axis = ticks if is_time else axis | ticks
-        return AmountAxis(f"{what} (log scale)", divisor, scale, axis)
+    if high / low > log_from:
+        room = (high / low) ** 0.04
+        scale = Scale(low / room, high * room)
+        if is_time:
+            axis = _time_ticks(low, high)
+        else:
+            axis["values"] = round_ticks(scale.low, scale.high)
+        return AmountAxis(f"{what} (log scale)", 1.0, scale.vega, axis)
+    divisor = 1.0
     if is_time:
         unit, _, divisor, _ = _unit_of(high)
         what = f"{what} ({unit})"
     # Room on both sides, so that no mark lies on the frame.
     margin = 0.04 * (high - low) or 0.05 * high
     domain = [max(0.0, low - margin) / divisor, (high + margin) / divisor]
-    scale = {"domain": domain, "nice": False, "zero": False}
-    return AmountAxis(what, divisor, {"zero": True, "nice": True} if from_zero else scale, axis)
+    linear = {"domain": domain, "nice": False, "zero": False}
+    return AmountAxis(what, divisor, {"zero": True, "nice": True} if from_zero else linear, axis)
 
 
 def amount_expression(value: str, of: Axis, *, named: bool = True) -> str:
@@ -124,10 +147,6 @@ def _unit_of(high: float) -> tuple[str, str, float, float]:
     return next(unit for unit in _UNITS if high <= unit[-1])
 
 
-def _log_scale(low: float, high: float, room: float) -> dict[str, Any]:
-    return {"type": "log", "domain": [low / room, high * room], "nice": False}
-
-
 def _time_ticks(low: float, high: float) -> dict[str, Any]:
     """Return the ticks of a logarithmic axis of times, with the expression of their labels."""
     values = [value for value in _ROUND if low / 1.05 <= value <= high * 1.05]
@@ -165,21 +184,6 @@ def round_ticks(low: float, high: float) -> list[float]:
     return values
 
 
-class Scale(Struct, frozen=True):
-    """A logarithmic axis: its ends, and where it has ticks of which words."""
-
-    low: float
-    high: float
-    ticks: tuple[tuple[float, str], ...]
-
-    def position(self, value: float) -> float:
-        """Return the position of a value on the axis, from 0 to 1, clipped at the ends."""
-        if value <= 0:
-            return 0.0
-        share = math.log(value / self.low) / math.log(self.high / self.low)
-        return min(1.0, max(0.0, share))
-
-
 def tick_scale(amounts: Sequence[float], unit: Amount) -> Scale:
     """Return the axis for some amounts, with a margin at both ends."""
     low, high = _positive_range(amounts)
@@ -215,10 +219,8 @@ _NEARER = (0.9, 0.92, 0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06, 1.08, 1.1)
 _FARTHEST = 16.0
 
 
-def ratio_axis(
-    ratios: Iterable[float], more: Iterable[float | None] = ()
-) -> dict[str, dict[str, Any]]:
-    """Return scale and axis of ratios, logarithmic and including 1.
+def ratio_scale(ratios: Iterable[float], more: Iterable[float | None] = ()) -> Scale:
+    """Return the axis of ratios that includes 1.
 
     `ratios` are all in sight, `more` (known ends of intervals) unless they are far away.
     """
@@ -227,5 +229,5 @@ def ratio_axis(
     low, high = min(low, *ends, low), max(high, *ends, high)
     room = max(1.02, (high / low) ** 0.06)
     steps = _NEARER if high / low < 1.2 else _NEAR_ONE if high / low < 8 else _RATIOS
-    values = [value for value in steps if low / room <= value <= high * room]
-    return {"scale": _log_scale(low, high, room), "axis": {"values": values, "format": "~g"}}
+    low, high = low / room, high * room
+    return Scale(low, high, tuple((x, f"{x:g}×") for x in steps if low <= x <= high))

@@ -155,10 +155,10 @@ def ratio_position(
 
     A horizontal one has a `margin` of so many pixels on the right, for text.
     """
-    limits = axes.ratio_axis(ratios, ends)
-    ticks = limits["axis"] | {"values": axes.round_ticks(*limits["scale"]["domain"])}
+    scale = axes.ratio_scale(ratios, ends)
     room = {"range": [0, {"expr": f"width - {margin:g}"}]} if margin else {}
-    return position(name, title, limits["scale"] | room, ticks)
+    ticks = {"values": axes.round_ticks(scale.low, scale.high), "format": "~g"}
+    return position(name, title, scale.vega | room, ticks)
 
 
 def rows_by_name(name: str, **axis: Any) -> Channel:

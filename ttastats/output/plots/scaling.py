@@ -102,13 +102,12 @@ def _scaling_layers(
     color, shape, _ = charts.series_channels(labels)
     if labels[-1] == OTHERS:
         shape["scale"]["range"][-1] = "circle"
-    growth = axes.ratio_axis(table["growth"])
     # Accelerators come in powers of two.
-    ticks = {"grid": False, **growth["axis"], "values": [2**n for n in range(20)]}
+    ticks = {"grid": False, "format": "~g", "values": [2**n for n in range(20)]}
     across = "accelerators, as a multiple of the fewest"
     top = [*table["speedup"], *table["growth"]]
     places = {
-        "x": charts.position("growth", across, growth["scale"], ticks),
+        "x": charts.position("growth", across, axes.ratio_scale(table["growth"]).vega, ticks),
         "y": charts.ratio_position("speedup", "speedup", top, table["low"]),
     }
     dashes = {"domain": list(_MEASURES), "range": [[1, 0], [2, 3]]}
