@@ -20,9 +20,9 @@ from tests.conftest import plain
 from tests.plotting import made, test_profiled
 from ttastats import api
 from ttastats.outcomes import axis
-from ttastats.output.plots import axes, quality, speedups
+from ttastats.output.plots import axes, kinds, quality, speedups
 from ttastats.output.plots.plot import Plot
-from ttastats.output.plots.profiled import kinds, shared
+from ttastats.output.plots.profiled import shared
 
 BENCHMARKS = ("resnet", "unet", "rgat")
 
@@ -92,7 +92,7 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
 
 
 def of_profiles(*names: str) -> tuple[Plot, ...]:
-    return kinds.all_plots(
+    return kinds.all_plots_of_profiles(
         shared.profiles_by_name([(name, test_profiled.profile(name)) for name in names])
     )
 

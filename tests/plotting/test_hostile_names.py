@@ -24,7 +24,6 @@ from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.output.plots import drawing, kinds, quality, renderer, targets
 from ttastats.output.plots.plot import Plot
-from ttastats.output.plots.profiled import kinds as of_profiles
 from ttastats.report.render.harmless import escape_invisible
 from ttastats.traces.table import write_profile
 
@@ -115,7 +114,7 @@ def test_a_page_of_plots_holds_names_as_data() -> None:
     assert "<script>&" not in page
 
 
-@pytest.mark.parametrize("kind", of_profiles.KINDS)
+@pytest.mark.parametrize("kind", kinds.OF_PROFILES)
 def test_every_kind_of_a_profile_is_drawn_as_xml(kind: str, tmp_path: Path) -> None:
     for plot in api.plot_profiles(kind, hostile_profile(tmp_path)):
         expect_drawn(plot)

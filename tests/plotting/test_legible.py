@@ -19,7 +19,6 @@ from ttastats import api
 from ttastats.ingestion.ingest import Account
 from ttastats.output.plots import drawing, kinds, renderer
 from ttastats.output.plots.plot import Plot
-from ttastats.output.plots.profiled import kinds as of_profiles
 from ttastats.output.plots.profiled import shared
 from ttastats.report.render import fitting
 
@@ -90,7 +89,7 @@ def traces(kind: str) -> tuple[Plot, ...]:
     """Return the plots of three profiles, and of the first alone."""
     names = ("digits_resnet50_batch256_one_GPU", "digits_resnet50_batch256_fused", "digits")
     found = shared.profiles_by_name([(name, profile(name)) for name in names])
-    return *of_profiles.plots_of_kind(kind, found), *of_profiles.plots_of_kind(
+    return *kinds.plots_of_profiles(kind, found), *kinds.plots_of_profiles(
         kind, {names[0]: found[names[0]]}
     )
 
@@ -98,7 +97,7 @@ def traces(kind: str) -> tuple[Plot, ...]:
 @cache
 def plots_of(kind: str) -> tuple[Plot, ...]:
     """Return the plots of a kind."""
-    if kind in of_profiles.KINDS:
+    if kind in kinds.OF_PROFILES:
         return traces(kind)
     if kind == "speedups":
         sides = side("Dell", 1.0), side("Supermicro", 0.98)
@@ -128,7 +127,7 @@ def faults(plots: Iterable[Plot], width: float) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [COLUMN, PAGE])
-@pytest.mark.parametrize("kind", [*kinds.KINDS, *of_profiles.KINDS])
+@pytest.mark.parametrize("kind", [*kinds.KINDS, *kinds.OF_PROFILES])
 def test_a_plot_can_be_read(kind: str, width: float) -> None:
     assert faults(plots_of(kind), width) == []
 

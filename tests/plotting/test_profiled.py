@@ -15,8 +15,8 @@ from tests.conftest import ROOT, matches_accepted, plain
 from tests.test_cli import failed, run
 from ttastats import api
 from ttastats.ingestion.given import is_profile
+from ttastats.output.plots import kinds
 from ttastats.output.plots.plot import NothingToDrawError
-from ttastats.output.plots.profiled import kinds
 from ttastats.traces import table
 from ttastats.traces.table import measure_row
 
@@ -80,7 +80,7 @@ def test_what_is_drawn_is_as_accepted(tmp_path: Path) -> None:
         (folder / f"rank{rank}.json").write_bytes(made_traces.trace(events, rank))
     table.write_profile(profile(), tmp_path / "p.parquet")
     lines = []
-    for kind in kinds.KINDS:
+    for kind in kinds.OF_PROFILES:
         for source in ([tmp_path / "p.parquet"], [folder, tmp_path / "p.parquet"]):
             for plot in api.plot_profiles(kind, source):
                 lines += [f"{kind}: {plot.title}", f"caption: {plot.caption}"]

@@ -117,13 +117,12 @@ def plot(
     """
     from ttastats import api  # polars costs start-up time
     from ttastats.output.plots import kinds
-    from ttastats.output.plots.profiled import kinds as of_profiles
     from ttastats.output.plots.tta import KINDS, text_plot
 
     if kind == "list":
         typer.echo("\n".join(f"{name:<16}{text}" for name, text in kinds.kind_descriptions()))
         return
-    if kind not in of_profiles.KINDS:
+    if kind not in kinds.OF_PROFILES:
         kinds.drawer_of(kind, metric, on)
     raise_if(
         confidence is not None and kind not in _OF_ANY_CONFIDENCE,
@@ -133,7 +132,7 @@ def plot(
     )
     usual = "page" if output and output.suffix.lower() == ".html" else "paper-column"
     look = partial(_style, width or usual, title, dpi)
-    if kind in of_profiles.KINDS:
+    if kind in kinds.OF_PROFILES:
         named = {name: value for name, value in (("metric", metric), ("on", on)) if value}
         refuse_of_runs(named, parts, sides, judged)
         if output is None or not files:

@@ -12,8 +12,9 @@ from ttastats.answers.profile import profile_change
 from ttastats.base import units
 from ttastats.base.codes import Note, note
 from ttastats.output.page.content import Content, Fact, limit_rows
+from ttastats.output.plots import kinds
 from ttastats.output.plots.plot import FILTERS
-from ttastats.output.plots.profiled import kinds, shared
+from ttastats.output.plots.profiled import shared
 from ttastats.output.plots.profiled.shared import Profiles
 from ttastats.report.cells import Conclusion
 from ttastats.report.row import expect_kind
@@ -63,8 +64,10 @@ def profiles_content(
         verdicts.append(Conclusion(f"{b} against {a}", label, report.sentence, tone=word.tone))
         reports.append(report)
     drawn, notes = profiles, list(more_notes)
-    if len(profiles) > kinds.MOST:  # then one of each side
-        first = ((label, next(answers.profiles(rows))[1]) for label, rows in sides[: kinds.MOST])
+    if len(profiles) > kinds.MOST_PROFILES:  # then one of each side
+        first = (
+            (label, next(answers.profiles(rows))[1]) for label, rows in sides[: kinds.MOST_PROFILES]
+        )
         drawn = shared.profiles_by_name(first)
     if len(drawn) < len(profiles):
         notes.append(note("not_drawn.profiles", drawn=len(drawn), n=len(profiles)))
@@ -82,7 +85,7 @@ def profiles_content(
         facts=_profile_facts(profiles),
         verdicts=(*verdicts, *(_advice(name, rows) for name, rows in profiles.items())),
         report=limit_rows(replace(joint, tables=tables, notes=tuple(every))),
-        plots=kinds.all_plots(drawn),
+        plots=kinds.all_plots_of_profiles(drawn),
         choices=pl.DataFrame(schema=dict.fromkeys(FILTERS, pl.String) | {"runs": pl.Int64}),
     )
 

@@ -1,4 +1,4 @@
-"""Which kinds of plots are there, and which of them suit some runs?"""
+"""Which kinds of plots are there, and which of them suit some runs or profiles?"""
 
 from __future__ import annotations
 
@@ -16,48 +16,78 @@ from ttastats.output.plots import (
     solved,
     speedups,
     targets,
+    theme,
     tta,
     variance,
 )
 from ttastats.output.plots.material import Material
-from ttastats.output.plots.plot import Plot, plots_or_none
-from ttastats.output.plots.profiled import kinds as profiled
+from ttastats.output.plots.plot import Plot, plots_or_none, refuse_if
+from ttastats.output.plots.profiled import bars, work
+from ttastats.output.plots.profiled.shared import Profiles
 
 Draw = Callable[[Material], tuple[Plot, ...]]
 
-#: The function that gives the plots of a kind, or raises `NothingToDrawError` and says why there
-#: are none. Those of one benchmark stand first, and stand together on a page.
-KINDS: Mapping[str, Draw] = {
-    quality.TIME: quality.over_time,
-    quality.EPOCHS: quality.over_epochs,
-    tta.KIND: tta.tta_plots,
-    solved.KIND: solved.solved_plots,
-    leaderboard.KIND: leaderboard.leaderboard_plots,
-    leaderboard.RECORD: leaderboard.record_plots,
-    targets.KIND: targets.target_plots,
-    scaling.KIND: scaling.scaling_plots,
-    variance.KIND: variance.variance_plots,
-    effects.KIND: effects.effects_plots,
-    history.KIND: history.history_plots,
-    speedups.KIND: speedups.speedup_plots,
-    profile.KIND: profile.performance_profile_plots,
+#: Of each kind the function that gives its plots, or raises `NothingToDrawError` and says why there
+#: are none, and the question that it alone answers. Those of one benchmark stand first, and stand
+#: together on a page.
+KINDS: Mapping[str, tuple[Draw, str]] = {
+    quality.TIME: (
+        quality.over_time,
+        "How does quality grow with time, and which run stalls or diverges?",
+    ),
+    quality.EPOCHS: (quality.over_epochs, "How far apart are runs after the same epoch?"),
+    tta.KIND: (tta.tta_plots, "How long did each run take, and how sure is the mean?"),
+    solved.KIND: (solved.solved_plots, "What fraction of the runs is at the target over time?"),
+    leaderboard.KIND: (
+        leaderboard.leaderboard_plots,
+        "Which entry of one run leads, by time and by cost?",
+    ),
+    leaderboard.RECORD: (leaderboard.record_plots, "How did the fastest time fall over the years?"),
+    targets.KIND: (targets.target_plots, "Does the answer depend on the quality target?"),
+    scaling.KIND: (scaling.scaling_plots, "What do more accelerators buy?"),
+    variance.KIND: (
+        variance.variance_plots,
+        "Do runs of one setup differ by epochs or by time per epoch?",
+    ),
+    effects.KIND: (effects.effects_plots, "Which setting changes the time, and through what?"),
+    history.KIND: (history.history_plots, "On which night did training change, and in which part?"),
+    speedups.KIND: (speedups.speedup_plots, "By how much is B faster, and why?"),
+    profile.KIND: (
+        profile.performance_profile_plots,
+        "Which system of a size is fast on many benchmarks?",
+    ),
 }
-#: The question that a kind alone answers.
-QUESTIONS: Mapping[str, str] = {
-    quality.TIME: "How does quality grow with time, and which run stalls or diverges?",
-    quality.EPOCHS: "How far apart are runs after the same epoch?",
-    tta.KIND: "How long did each run take, and how sure is the mean?",
-    solved.KIND: "What fraction of the runs is at the target over time?",
-    leaderboard.KIND: "Which entry of one run leads, by time and by cost?",
-    leaderboard.RECORD: "How did the fastest time fall over the years?",
-    targets.KIND: "Does the answer depend on the quality target?",
-    scaling.KIND: "What do more accelerators buy?",
-    variance.KIND: "Do runs of one setup differ by epochs or by time per epoch?",
-    effects.KIND: "Which setting changes the time, and through what?",
-    history.KIND: "On which night did training change, and in which part?",
-    speedups.KIND: "By how much is B faster, and why?",
-    profile.KIND: "Which system of a size is fast on many benchmarks?",
+#: The same of the kinds that draw profiles.
+OF_PROFILES: Mapping[str, tuple[Callable[[Profiles], tuple[Plot, ...]], str]] = {
+    bars.STEP: (
+        bars.step_plots,
+        "Where does a step go: computing, communication, copies, input, the host, nothing?",
+    ),
+    work.ROOFLINE: (
+        work.roofline_plots,
+        "What binds each operator, arithmetic or memory? The roofline (Coleman et al., "
+        "Figures 7, 8)",
+    ),
+    work.WORK: (
+        work.work_plots,
+        "How fast is the machine used for how much of the time? (Coleman et al., Figures 9 to 11)",
+    ),
+    bars.MEMORY: (
+        bars.memory_plots,
+        "What is the memory of a step for, at its peak? (Zhu et al., Figure 8)",
+    ),
+    work.BATCH_SIZES: (
+        work.batch_size_plots,
+        "Up to which batch size does a larger one train more samples a second? (TBD, Figures 4 "
+        "to 7)",
+    ),
+    bars.WORKERS: (
+        bars.worker_plots,
+        "How much of a step do workers communicate? (Coleman et al., Figures 5, 6, Tables 8, 9)",
+    ),
 }
+#: Profiles in one plot: as many as have colours.
+MOST_PROFILES = theme.HIGHLIGHTS
 #: Kinds whose statistics take long, with the runs up to which a page waits for them.
 _SLOW = {variance.KIND: 30_000}
 
@@ -79,7 +109,7 @@ def all_plots(
     for number, kind in enumerate(kinds):
         if on_progress is not None:
             on_progress(number, len(kinds))
-        plots += plots_or_none(KINDS[kind], material)
+        plots += plots_or_none(KINDS[kind][0], material)
     places = {panel.benchmark: number for number, panel in enumerate(material.panels)}
     return tuple(sorted(plots, key=lambda plot: places.get(plot.benchmark, len(places))))
 
@@ -103,9 +133,24 @@ def drawer_of(kind: str, metric: str = "", on: Sequence[str] = ()) -> Draw:
     ):  # fmt: skip
         none = f"plot {kind} does not support {option}"
         raise_if(value and kind not in kinds, none, option, f"Supported by: {', '.join(kinds)}.")
-    return KINDS[kind]
+    return KINDS[kind][0]
 
 
 def kind_descriptions() -> list[tuple[str, str]]:
     """Return each kind with the question it answers, those of profiles last."""
-    return [*QUESTIONS.items(), *profiled.QUESTIONS.items()]
+    every = (*KINDS.items(), *OF_PROFILES.items())
+    return [(kind, question) for kind, (_, question) in every]
+
+
+def plots_of_profiles(kind: str, profiles: Profiles) -> tuple[Plot, ...]:
+    """Return the plots of one kind for some profiles, if there is such a kind."""
+    unknown = f"unknown plot kind for profiles {kind!r}"
+    raise_if(kind not in OF_PROFILES, unknown, None, f"Choose from: {', '.join(OF_PROFILES)}.")
+    too_many, most = len(profiles) > MOST_PROFILES, f"Give at most {MOST_PROFILES}."
+    refuse_if(too_many, f"{len(profiles)} profiles in one plot", most)
+    return OF_PROFILES[kind][0](profiles)
+
+
+def all_plots_of_profiles(profiles: Profiles) -> tuple[Plot, ...]:
+    """Return every plot of some profiles, limited to what one plot can hold."""
+    return tuple(plot for draw, _ in OF_PROFILES.values() for plot in plots_or_none(draw, profiles))
