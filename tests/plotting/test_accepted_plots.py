@@ -82,6 +82,9 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
         *api.plot("solved", made.many_kinds(), by=["accelerators"]),
         *api.plot("variance", made.many_kinds(), by=["system", "accelerators"]),
     ),
+    "of_groups": lambda: tuple(
+        plot for count in (32, 33) for plot in api.plot("variance", made.groups(count))
+    ),
     "of_odd": lambda: api.plot("tta", answers.odd()),
     "of_nights": lambda: api.plot("history", made.nightly()),
     "of_a_change": lambda: api.plot("history", made.nightly(slower=200.0))[:1],

@@ -39,13 +39,14 @@ def performance_profile_plots(material: Material) -> tuple[Plot, ...]:
     benchmarks = len({name for row in times.values() for name in row})
     best = ", ".join(f"{label} {scores[label]:.2f}" for label in shown)
     left, of_size = len(scores) - len(shown), pl.col("accelerators") == size
+    several = "a lower score, is" if left == 1 else "lower scores, are"
     runs = sum(panel.runs.filter(of_size).height for panel in material.panels)
     caption = (
         f"{units.plural(runs, 'run')}. A line says on what share of the {benchmarks} benchmarks a "
         f"system's {material.axis.expected} to a success is within a factor of the best of those "
         "shown and not shown; a benchmark that it was not run on or never solved counts as missed. "
         f"Score, the area up to {_TAU_MAX:g}: {best}.",
-        f"{left} more, with lower scores, are not shown." if left else "",
+        f"{left} more, with {several} not shown." if left else "",
         "Systems of other sizes are no rivals: `--where accelerators=...` chooses them.",
     )
     color, _, dash = charts.series_channels(shown, "series")

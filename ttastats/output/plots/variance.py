@@ -71,11 +71,12 @@ def _variance_plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
     shown = shown.with_columns(row=group)
     title = "Share of epochs in the variance of time-to-accuracy"
     title += f": {benchmark}" if benchmark is not None else ""
-    runs, left = int(shown["with_epochs"].sum()), table.height - shown.height
+    runs, groups = int(shown["with_epochs"].sum()), units.plural(shown.height, "group")
+    left, verb = table.height - shown.height, "is" if table.height - shown.height == 1 else "are"
+    more = f"{units.plural(left, 'more group')}, with fewer runs, {verb} not shown; "
     caption = (
-        f"{units.plural(runs, 'run')} of {units.plural(shown.height, 'group')} whose epochs vary; "
-        + (f"{left:,} more groups, with fewer runs, are not shown; " if left else "")
-        + "only runs that reached the target. The rest of the variance of log TTA is due "
+        f"{units.plural(runs, 'run')} of {groups} whose epochs vary; {more if left else ''}"
+        "only runs that reached the target. The rest of the variance of log TTA is due "
         "to time per epoch. Shares can be below 0% or above 100% if the two are "
         "correlated. Lines are 95% intervals, shown from 10 runs on and left out where they would "
         "hold nearly every share or a run is unlike the others.",
@@ -103,5 +104,5 @@ def _variance_plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
     layers = base.interval("x", ends, across), base.points(50, clip=True)
     return charts.make_plot(
         KIND, benchmark, title, caption, layers, {name: shown},
-        height=max(3, shown.height) * _STEP, described=f"{units.plural(shown.height, 'group')}.",
+        height=max(3, shown.height) * _STEP, described=f"{groups}.",
     )  # fmt: skip
