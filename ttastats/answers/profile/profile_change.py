@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Annotated
 
@@ -120,6 +121,8 @@ def _change_sentence(whole: ChangeRow, parts: Sequence[ChangeRow], decided: Coll
     tested = whole.change_low is not None
     if tested and not side_of(0.0, whole.change_low, whole.change_high):
         return "The difference in the time of a step is not significant."
+    if math.isclose(whole.a_seconds, whole.b_seconds):
+        return "A step of B takes as long as one of A."
     word = "shorter" if whole.change < 0 else "longer"
     alike = [
         (abs(row.change), row.name)
