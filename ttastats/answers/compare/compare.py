@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from ttastats.answers.compare import cells, headline, notes, rows, same, sentences
-from ttastats.answers.compare.rows import Shown, TimesRow
+from ttastats.answers.compare.rows import Shown, Times, TimesRow
 from ttastats.answers.compare.step_factors import explained
 from ttastats.answers.problems import stalls
 from ttastats.answers.qualities import short_notes
@@ -25,6 +25,7 @@ from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import raise_if
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out
+from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.budget import Budget
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Against, Report
@@ -41,9 +42,13 @@ from ttastats.table import schema
 
 
 class _Side(Struct, frozen=True):
-    """One table that is held against the baseline; what is `shown` is named among its own rows."""
+    """One table that is held against the baseline; what is `shown` is named among its own rows.
+
+    `prefix` is its label where there are several tables.
+    """
 
     side: Side
+    prefix: str
     pairing: Pairing
     shown: tuple[Shown[Any, Any], ...]
     mean: MeanSpeedup | None = None
@@ -53,6 +58,16 @@ class _Side(Struct, frozen=True):
         """Return the common keys of all rows, and the suite and round of both tables."""
         rows = [s.row for s in self.shown]
         return grouping.common_title(rows, self.pairing.by), self.pairing.shared
+
+    @property
+    def against(self) -> Against:
+        """Return the rows of times with their runs and their mean."""
+        outcomes = tuple((s.contrast.a.outcomes, s.contrast.b.outcomes) for s in self.shown)
+        return Against(tuple(s.row for s in self.shown), outcomes, self.mean)
+
+    def prefixed(self, text: str) -> str:
+        """Return a text behind the label of the table where there are several."""
+        return f"{self.prefix}: {text}" if self.prefix else text
 
 
 def of_times(
@@ -96,32 +111,12 @@ def of_times(
         if not options.max_runs and 2 <= len(ratios) == len(each.shown):
             mean = geometric_mean_speedup(ratios, confidence=options.confidence)
             sides[number] = replace(each, mean=mean)
-    columns = cells.of_times(options, view, axis)
-    ratio = "speedup = A/B" if axis.is_time else axis.ratio
-    tables = []
-    for each in sides:
-        about = (" ".join(filter(None, each.about)), each.pairing.apart)
-        names = f"A = {baseline.label}   B = {each.side.label}   {ratio}: >1 means B"
-        title = (": ".join(filter(None, about)), f"{names} {axis.does(axis.better)}")
-        lines = partial(cells.cause_lines, dots=view.strips)
-        tables.append(_side_table(each, columns, lines, "   ".join(filter(None, title))))
-    unmatched = [*dict.fromkeys(group.text for each in sides for group in each.pairing.alone)]
-    has_mean = any(each.mean is not None for each in sides)
-    below = [
-        *(text for each in sides for text in notes.fixed_length(
-            baseline, each.side, each.pairing.pairs, [s.name for s in each.shown])),
-        *_side_notes(baseline, sides, block),
-        *(remark.prefixed(each.side.label if len(sides) > 1 else "")
-          for each in sides for remark in each.pairing.remarks),
-        *notes.of_times(shown, options, unmatched, has_mean=has_mean),
-        *sentences.also_notes([other for s in shown for other in s.also]),
-    ]  # fmt: skip
+    records, tables = [s.row for s in shown], _times_tables(baseline, sides, options, view, axis)
+    below = [*_times_notes(baseline, sides, shown, options, block)]
     text = []
     for each in sides:
         a, b = (baseline.label, each.side.label) if view.named else ("A", "B")
-        answer = sentences.of_times(each.shown, a, b, options.confidence)
-        text.append(f"{each.side.label}: {answer}" if len(sides) > 1 else answer)
-    records = [s.row for s in shown]
+        text.append(each.prefixed(sentences.of_times(each.shown, a, b, options.confidence)))
     if profiles:
         several = f"the profiles match {len(shown)} comparisons"
         remedy = "Select one comparison, for example with --where benchmark=resnet."
@@ -131,16 +126,9 @@ def of_times(
         tables += why.tables(options.confidence)
         below += why.notes
         text.append(why.sentence())
-    against = tuple(
-        Against(
-            tuple(s.row for s in each.shown),
-            tuple((s.contrast.a.outcomes, s.contrast.b.outcomes) for s in each.shown),
-            each.mean,
-        )
-        for each in sides
-    )
     sentence = " ".join(filter(None, text))
     alone = sentence if len(records) == 1 else ""
+    against = tuple(each.against for each in sides)
     return Report(
         "compare",
         tuple(records),
@@ -152,6 +140,41 @@ def of_times(
         against=against,
         lead=() if view.same else headline.leads(against, alone, options.confidence),
     )
+
+
+def _times_tables(
+    baseline: Side, sides: Sequence[_Side], options: Options, view: View, axis: Axis
+) -> list[Table]:
+    """Return a table of times for each side."""
+    columns, tables = cells.of_times(options, view, axis), []
+    ratio = "speedup = A/B" if axis.is_time else axis.ratio
+    lines = partial(cells.cause_lines, dots=view.strips)
+    for each in sides:
+        about = (" ".join(filter(None, each.about)), each.pairing.apart)
+        names = f"A = {baseline.label}   B = {each.side.label}   {ratio}: >1 means B"
+        title = (": ".join(filter(None, about)), f"{names} {axis.does(axis.better)}")
+        tables.append(_side_table(each, columns, lines, "   ".join(filter(None, title))))
+    return tables
+
+
+def _times_notes(
+    baseline: Side,
+    sides: Sequence[_Side],
+    shown: Sequence[Times],
+    options: Options,
+    block: Sequence[str],
+) -> Iterator[Note]:
+    """Yield the notes on times: on the runs of each side, then on the comparisons."""
+    for each in sides:
+        names = [s.name for s in each.shown]
+        yield from notes.fixed_length(baseline, each.side, each.pairing.pairs, names)
+    yield from _side_notes(baseline, sides, block)
+    for each in sides:
+        yield from (remark.prefixed(each.prefix) for remark in each.pairing.remarks)
+    unmatched = [*dict.fromkeys(group.text for each in sides for group in each.pairing.alone)]
+    has_mean = any(each.mean is not None for each in sides)
+    yield from notes.of_times(shown, options, unmatched, has_mean=has_mean)
+    yield from sentences.also_notes([other for s in shown for other in s.also])
 
 
 def of_qualities(
@@ -225,7 +248,8 @@ def _split_by_table(
                 row = structs.replace(row, also=sentences.also_numbers(also))
             marked = view.margin_claims or row.word is not Verdict.UNDECIDED
             shown.append(Shown(contrast, pair, row, "", lost, also, marked))
-        sides.append(_Side(other, each, tuple(_named(shown, by))))
+        prefix = other.label if len(others) > 1 else ""
+        sides.append(_Side(other, prefix, each, tuple(_named(shown, by))))
     every = [s for side in sides for s in side.shown]
     if view.same:
         sessions = same.sessions(every, by, options.confidence)
@@ -244,7 +268,7 @@ def _named(shown: Sequence[Shown[Any, Any]], by: Sequence[str]) -> list[Shown[An
 def _unmatched_names(sides: Sequence[_Side]) -> tuple[str, ...]:
     """Return the names of baseline groups that have no partner in a side."""
     return tuple(
-        f"{each.side.label}: {group.name}" if len(sides) > 1 else group.name
+        each.prefixed(group.name)
         for each in sides
         for group in each.pairing.alone
         if group.side == "a"
@@ -339,11 +363,9 @@ def _flag_stalls(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
 def _side_notes(baseline: Side, sides: Sequence[_Side], block: Sequence[str]) -> Iterable[Note]:
     """Yield notes on what varies inside the groups of each side, and on left-out runs."""
     keys = ("pair", *(name for name in block if name in baseline.runs.columns))
-    several = len(sides) > 1
-    named = [(baseline.label if several else "A", baseline, each.pairing.a, each) for each in sides]
-    named += [
-        (each.side.label if several else "B", each.side, each.pairing.b, each) for each in sides
-    ]
+    a = baseline.label if len(sides) > 1 else "A"
+    named = [(a, baseline, each.pairing.a, each) for each in sides]
+    named += [(each.prefix or "B", each.side, each.pairing.b, each) for each in sides]
     return dict.fromkeys(
         remark.prefixed(label)
         for label, side, runs, each in named
@@ -357,8 +379,8 @@ def _side_notes(baseline: Side, sides: Sequence[_Side], block: Sequence[str]) ->
 def _budget_notes(baseline: Side, sides: Sequence[_Side], budget: Budget) -> Iterable[Note]:
     made: list[Note] = []
     for each in sides:
-        b = each.side.label if len(sides) > 1 else "B"
-        for label, side, runs in (("A", baseline, each.pairing.a), (b, each.side, each.pairing.b)):
+        b = (each.prefix or "B", each.side, each.pairing.b)
+        for label, side, runs in (("A", baseline, each.pairing.a), b):
             made += short_notes(runs, budget, label)
             absent = (
                 *grouping.left_out_notes(runs, ("pair",)),

@@ -282,18 +282,11 @@ def of_times(
     """Return the row of a comparison of times, with the noise of earlier entries if any."""
     speedup, plan, parts = contrast.speedup, contrast.plan, contrast.parts
     ratio = speedup.ratio if speedup else None
-    one_sided: tuple[Number, Number] = (None, None)
-    if speedup is not None:
-        level = equivalence_confidence(speedup.ratio.confidence)
-        one_sided = speedup.limits(level, epochs=True) or one_sided
-    shifts = speedup.epoch_shifts if speedup else (0.0, 0.0)
     common = _common_keys(contrast, pair, labels, by, lost)
     setup: dict[str, Any] = {name: setups.common(pair.a, pair.b, name) for name in setups.COLUMNS}
     common["keys"] |= {name: value for name, value in setup.items() if name in common["keys"]}
-    targets = pl.concat(
-        [runs.select("target_metric", "target_value") for runs in (pair.a, pair.b)],
-        how="vertical_relaxed",
-    ).unique()
+    both = [runs.select("target_metric", "target_value") for runs in (pair.a, pair.b)]
+    targets = pl.concat(both, how="vertical_relaxed").unique()
     metric, value = targets.row(0) if targets.height == 1 else (None, None)
     look: LookKeys | UnsetType = UNSET
     if options.max_runs is not None:
@@ -321,13 +314,8 @@ def of_times(
         estimand=contrast.estimand,
         **interval_keys("speedup", ratio),
         time_saved=time_saved(ratio.estimate) if ratio and ratio.estimate else None,
-        **(_allowance_keys("epoch_safe", speedup) if speedup and speedup.unseen_epochs else {}),
-        **(_allowance_keys("robust", speedup, stragglers=True) if speedup else {}),
-        non_inferiority_low=one_sided[0],
-        inferiority_high=one_sided[1],
+        **(_allowance_keys(speedup) if speedup else {}),
         planning_cv=plan.cv if plan else None,
-        epoch_shift_a=shifts[0],
-        epoch_shift_b=shifts[1],
         p_value=contrast.p_value,
         p_permutation=contrast.p_permutation,
         progress_unit=contrast.progress_unit,
@@ -444,12 +432,21 @@ def interval_keys(
     return dict(zip(keys, scaled, strict=True))
 
 
-def _allowance_keys(name: str, speedup: Speedup, *, stragglers: bool = False) -> dict[str, Any]:
-    """Return the interval widened for unseen epochs and stragglers as keys."""
-    limits = speedup.limits(speedup.ratio.confidence, epochs=True, stragglers=stragglers)
-    if limits is None or not math.isfinite(limits[1]):
-        return {}
-    return {f"{name}_low": limits[0], f"{name}_high": limits[1]}
+def _allowance_keys(speedup: Speedup) -> dict[str, Any]:
+    """Return the limits of a speedup that allow for unseen epochs, and for stragglers, as keys."""
+    confidence = speedup.ratio.confidence
+    one_sided = speedup.limits(equivalence_confidence(confidence), epochs=True)
+    low, high = one_sided or (None, None)
+    a, b = speedup.epoch_shifts
+    keys: dict[str, Any] = {"non_inferiority_low": low, "inferiority_high": high}
+    keys |= {"epoch_shift_a": a, "epoch_shift_b": b}
+    widened = {"robust": speedup.limits(confidence, epochs=True, stragglers=True)}
+    if speedup.unseen_epochs:
+        widened["epoch_safe"] = speedup.limits(confidence, epochs=True)
+    for name, limits in widened.items():
+        if limits is not None and math.isfinite(limits[1]):
+            keys |= {f"{name}_low": limits[0], f"{name}_high": limits[1]}
+    return keys
 
 
 def verdict_numbers(verdict: Decision) -> dict[str, Any]:
