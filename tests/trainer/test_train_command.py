@@ -16,6 +16,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
 from ttastats.cli.commands import make_command
 from ttastats.cli.train import _say_next
+from ttastats.recording.result_files import ResultFolder
 from ttastats.report.answer import Report
 
 #: Where torch is absent, what the module of the commands imports, and what the commands print.
@@ -129,8 +130,10 @@ def test_mistakes_are_answered_by_one_message(arguments: tuple[str, ...], messag
 def test_the_next_command_counts_by_the_clock_that_tells(
     code: str, clock: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    experiment = pytest.importorskip("ttastats.trainer.experiment", exc_type=ImportError)
+    plan = experiment.Plan((), (), {"": ResultFolder(Path("logs"), "local", "one", "digits")})
     report = Report("summary", (), (), (Note(code, "said"),), "")
-    _say_next(report, Path("logs"), Path("logs/local/results"))
+    _say_next(report, Path("logs"), plan)
     said = capsys.readouterr().err
     assert said == (f"next: ttastats ingest logs/ && ttastats variance logs.parquet{clock}\n")
 

@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import ttastats as tta
 from ttastats.base.errors import TtastatsError
-from ttastats.cli.options import Output, declare, entries, read
+from ttastats.cli.options import OfLogs, Output, declare, entries, read
 from ttastats.cli.output import progress, say, show
 from ttastats.trainer import BUILT_IN
 
@@ -61,8 +61,6 @@ _OPTIONS = {
         "help_all",
     ),
 }  # fmt: skip
-#: The options of every command that takes logs.
-_OF_LOGS = ("guess", "no_cache")
 #: Commands with at most so many options list all of them, without groups.
 _FEW = 12
 #: What most need of these, in a line each, so that `--help` is read without scrolling.
@@ -242,7 +240,6 @@ def _with_flat_options(command_name: str, command: Any) -> Callable[..., None]:
 
     Options that were not given are left to the defaults of the function that answers.
     """
-    answers = True
     if is_typeddict(command):
         from ttastats.cli import tables
 
@@ -251,21 +248,22 @@ def _with_flat_options(command_name: str, command: Any) -> Callable[..., None]:
     else:
         function = command
         hints = get_type_hints(command, localns={"Report": Any})  # polars costs start-up time
-        answers = hints.pop("return") is not type(None)
-        if answers:
+        if hints.pop("return") is not type(None):
             hints["output"] = Output
-    parameters, texts = signature(function).parameters, entries(command.__doc__)
+    answers = hints.get("output") is Output and "output" not in signature(function).parameters
     groups = {name: get_type_hints(hint) for name, hint in hints.items() if is_typeddict(hint)}
+    if any("files" in names for names in (hints, *groups.values())):
+        hints["logs"], groups["logs"] = OfLogs, get_type_hints(OfLogs)
     declared: dict[str, Parameter] = {}
     for name, hint in hints.items():
         if name not in groups:
-            declared[name] = declare(name, hint, parameters[name].default, texts)
+            default = signature(function).parameters[name].default
+            declared[name] = declare(name, hint, default, entries(command.__doc__))
             continue
-        for field, parameter in _declare_group(hint).items():
-            declared.setdefault(field, parameter)
-    takes_logs = "files" in declared
-    if takes_logs:
-        declared |= {n: declare(n, bool, False, {}) for n in _OF_LOGS if n not in declared}
+        for field, type_ in groups[name].items():
+            optional = False if type_ is bool else None
+            default = Parameter.empty if field in hint.__required_keys__ else optional
+            declared.setdefault(field, declare(field, type_, default, entries(hint.__doc__)))
 
     def called(**words: Any) -> None:
         given = {n: read(n, word) for n, word in words.items() if word != declared[n].default}
@@ -273,8 +271,8 @@ def _with_flat_options(command_name: str, command: Any) -> Callable[..., None]:
         for name, fields in groups.items():
             arguments[name] = {field: given[field] for field in fields if field in given}
         output = arguments.pop("output") if answers else None
-        reading = {name: given[name] for name in _OF_LOGS if name in given.keys() - hints.keys()}
-        with _reading_logs(**reading) if takes_logs else nullcontext():
+        logs = arguments.pop("logs", None)
+        with nullcontext() if logs is None else _reading_logs(**logs):
             answer = function(**arguments)
             if output is not None:
                 _print_answer(answer, output)
@@ -291,17 +289,6 @@ def _print_answer(answer: Report | tuple[Report, int], output: Output) -> None:
         code = 3
     if code:
         raise typer.Exit(code)
-
-
-def _declare_group(group: Any) -> dict[str, Parameter]:
-    """Return the options of a TypedDict as parameters."""
-    texts = entries(group.__doc__)
-    parameters = {}
-    for name, hint in get_type_hints(group).items():
-        optional = False if hint is bool else None
-        default = Parameter.empty if name in group.__required_keys__ else optional
-        parameters[name] = declare(name, hint, default, texts)
-    return parameters
 
 
 @contextmanager

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,7 @@ from ttastats.cli.output import progress, say, show_page
 from ttastats.sides.options import Judged, Options, Sided
 
 if TYPE_CHECKING:
-    from ttastats.output.plots.drawing import Style
-    from ttastats.output.plots.plot import Plot
+    from ttastats.sides.question import Source
 
 #: Kinds that draw intervals of the confidence comparing for; others keep to 95 %, and say so.
 _OF_ANY_CONFIDENCE = ("tta", "speedups", "effects")
@@ -116,13 +114,14 @@ def plot(
     $ ttastats plot quality-time runs.parquet -o curves.svg --width paper-page
     """
     from ttastats import api  # polars costs start-up time
-    from ttastats.output.plots import kinds
+    from ttastats.output.plots import drawing, kinds
     from ttastats.output.plots.tta import KINDS, text_plot
 
     if kind == "list":
         typer.echo("\n".join(f"{name:<16}{text}" for name, text in kinds.kind_descriptions()))
         return
-    if kind not in kinds.OF_PROFILES:
+    profiled = kind in kinds.OF_PROFILES
+    if not profiled:
         kinds.drawer_of(kind, metric, on)
     raise_if(
         confidence is not None and kind not in _OF_ANY_CONFIDENCE,
@@ -131,52 +130,43 @@ def plot(
         f"Supported by: {', '.join(_OF_ANY_CONFIDENCE)}.",
     )
     usual = "page" if output and output.suffix.lower() == ".html" else "paper-column"
-    look = partial(_style, width or usual, title, dpi)
-    if kind in kinds.OF_PROFILES:
+    style = drawing.Style(_inches(width or usual) * 96, title, dpi)
+    tables: Sequence[Source] = ()
+    question: dict[str, Any] = {}
+    if profiled:
         named = {name: value for name, value in (("metric", metric), ("on", on)) if value}
         refuse_of_runs(named, parts, sides, judged)
-        if output is None or not files:
-            raise TtastatsError(
-                "needs a profile and an output file",
-                where=f"plot {kind}",
-                remedy=f"ttastats plot {kind} prof.parquet -o {kind}.svg",
-            )
-        _write_plots(output, files, look(), lambda: api.plot_profiles(kind, files))
+        remedy = f"ttastats plot {kind} prof.parquet -o {kind}.svg"
+        needs = "needs a profile and an output file"
+        raise_if(output is None or not files, needs, f"plot {kind}", remedy)
+    else:
+        raise_if(not files, "no input file", None, f"ttastats plot {kind} FILE -o {kind}.svg")
+        tables = sources(files, parts, one_will_do=True)
+        options = Options() if confidence is None else Options(confidence=confidence)
+        question = {"metric": metric, "options": options, **sides, **judged}
+    if output is None:
+        material = api.material(*tables, **question)
+        remedy = f"Write it to a file: -o {kind}.svg. Kinds with text output: {', '.join(KINDS)}."
+        raise_if(kind not in KINDS, f"{kind} cannot be printed as text", "plot", remedy)
+        for line in text_plot(material, width=get_terminal_size().columns):
+            typer.echo(line)
         return
-    raise_if(not files, "no input file", None, f"ttastats plot {kind} FILE -o {kind}.svg")
-    style, tables = look(), sources(files, parts, one_will_do=True)
-    options = Options() if confidence is None else Options(confidence=confidence)
-    question: dict[str, Any] = {"metric": metric, "options": options, **sides, **judged}
-    if output is not None:
-        _write_plots(output, files, style, lambda: api.plot(kind, *tables, on=on, **question))
-        return
-    material, printed = api.material(*tables, **question), KINDS
-    remedy = f"Write it to a file: -o {kind}.svg. Kinds with text output: {', '.join(printed)}."
-    raise_if(kind not in printed, f"{kind} cannot be printed as text", "plot", remedy)
-    for line in text_plot(material, width=get_terminal_size().columns):
-        typer.echo(line)
-
-
-def _style(width: str, title: bool, dpi: float) -> Style:
-    from ttastats.output.plots.drawing import Style  # polars costs start-up time
-
-    with suppress(ValueError):
-        inches = _WIDTHS.get(width) or float(width.removesuffix("in"))
-        if 1.5 <= inches <= 40:
-            return Style(inches * 96, title, dpi)
-    remedy = f"Use {', '.join(_WIDTHS)}, or inches from 1.5 to 40, such as 4.5in."
-    raise TtastatsError(f"{width!r} is not a width", where="--width", remedy=remedy)
-
-
-def _write_plots(
-    output: Path, inputs: Sequence[str], look: Style, draw: Callable[[], Sequence[Plot]]
-) -> None:
-    """Draw plots, write them to a file, and print their captions."""
-    from ttastats.output.plots import drawing
-
-    drawing.expect_drawable(output, [stores.parse_place(name) for name in inputs])
-    plots = draw()
-    drawing.write_plots(output, plots, look)
+    drawing.expect_drawable(output, [stores.parse_place(name) for name in files])
+    if profiled:
+        plots = api.plot_profiles(kind, files)
+    else:
+        plots = api.plot(kind, *tables, on=on, **question)
+    drawing.write_plots(output, plots, style)
     for plot in plots:
         say(plot.title, f"  {plot.caption}")
     say(f"wrote {output}")
+
+
+def _inches(width: str) -> float:
+    """Return a width in inches."""
+    with suppress(ValueError):
+        inches = _WIDTHS.get(width) or float(width.removesuffix("in"))
+        if 1.5 <= inches <= 40:
+            return inches
+    remedy = f"Use {', '.join(_WIDTHS)}, or inches from 1.5 to 40, such as 4.5in."
+    raise TtastatsError(f"{width!r} is not a width", where="--width", remedy=remedy)

@@ -146,6 +146,13 @@ class Output(TypedDict, total=False):
     no_pager: bool
 
 
+class OfLogs(TypedDict, total=False):
+    """How logs are read that stand in place of tables."""
+
+    guess: bool
+    no_cache: bool
+
+
 class Parts(TypedDict, total=False):
     """Conditions on the runs of each side, where both stand in one file.
 

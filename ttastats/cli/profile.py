@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import runpy
+import symtable
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -56,28 +56,23 @@ def profile(
     ]
     several = "only one workload or script can be profiled at a time"
     raise_if(to_be_run and len(what) > 1, several, "".join(map(str, to_be_run[:1])))
+    is_script = bool(to_be_run) and paths[0].suffix == ".py" and not _is_workload(paths[0])
+    if is_script or not to_be_run:
+        idle = "only applies when a workload is profiled now"
+        option = next(iter(given_options(recorded, setup)), None)
+        raise_if(option, idle, option, "Give a workload, such as digits, instead of files.")
     if not to_be_run:
-        _refuse_of_recordings(recorded, setup)
         show(tta.profiled(what, top=top), **output)
         return
     with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
-        path = recorded.get("output") or Path(folder, "profile.parquet")
-        if paths[0].suffix == ".py" and not _is_workload(paths[0]):
-            _refuse_of_recordings(recorded, setup)
+        if is_script:
             written = _run_script(what[0])
         else:
-            _record_workload(what[0], path, recorded, setup)
-            written = [path]
+            written = [recorded.get("output") or Path(folder, "profile.parquet")]
+            _record_workload(what[0], written[0], recorded, setup)
         show(tta.profiled(written, top=top), **output)
-    if "output" not in recorded and written == [path]:
+    if not is_script and "output" not in recorded:
         say("next: add -o prof.parquet to save the profile   (nothing was saved this time)")
-
-
-def _refuse_of_recordings(recorded: Recorded, setup: Setup) -> None:
-    """Raise an error for options of a recording if nothing is recorded."""
-    what = "only applies when a workload is profiled now"
-    for option in given_options(recorded, setup):
-        raise_if(True, what, option, "Give a workload, such as digits, instead of files.")
 
 
 def _record_workload(name: str, path: Path, recorded: Recorded, setup: Setup) -> None:
@@ -96,43 +91,30 @@ def _record_workload(name: str, path: Path, recorded: Recorded, setup: Setup) ->
     apart = "Profile each value separately; only --batch-sizes takes several."
     several = next(iter(grid), "")
     raise_if(several, "takes one value", f"--set {several}", apart)
+    sizes = recorded.get("batch_sizes")  # empty to search for them
+    listed = [] if sizes in {None, "auto"} else str(sizes).split(",")
+    wrong = not all(word.strip().isdecimal() and int(word) for word in listed)
+    remedy = "Write sizes such as 8,32,128, or auto."
+    raise_if(wrong, f"invalid batch sizes {sizes!r}", "--batch-sizes", remedy)
     request = workload.Request(
         name,
         options,
         recorded.get("steps"),
-        _batch_sizes(recorded.get("batch_sizes")),
+        None if sizes is None else tuple(map(int, listed)),
         recorded.get("ablation", False),
         columns(recorded.get("without", "")),
     )
     table.write_profile(workload.profile_workload(request), path)
 
 
-def _batch_sizes(text: str | None) -> tuple[int, ...] | None:
-    """Return the batch sizes to profile; empty to search for them, None for none."""
-    if text is None or text == "auto":
-        return None if text is None else ()
-    words = text.split(",")
-    raise_if(
-        not all(word.strip().isdecimal() and int(word) for word in words),
-        f"invalid batch sizes {text!r}",
-        "--batch-sizes",
-        "Write sizes such as 8,32,128, or auto.",
-    )
-    return tuple(map(int, words))
-
-
 def _is_workload(path: Path) -> bool:
     """Return whether a Python file is a workload rather than a script: it defines RECIPE."""
     try:
-        tree = ast.parse(path.read_bytes())
+        module = symtable.symtable(path.read_text("utf-8"), str(path), "exec")
     except (OSError, SyntaxError, ValueError):
         return True  # the trainer says what is wrong with it
-    assigned = (node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign))
-    return any(
-        isinstance(target, ast.Name) and target.id == "RECIPE"
-        for node in assigned
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-    )
+    symbols = module.get_symbols()
+    return any(symbol.is_assigned() for symbol in symbols if symbol.get_name() == "RECIPE")
 
 
 def _run_script(name: str) -> list[Path]:

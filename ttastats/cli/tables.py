@@ -19,34 +19,31 @@ _KEYWORDS = {
     "power": {"runs": "n", "detect": "effects"}, "problems": {"code": "codes"},
     "summary": {"verbose": "dots"},
 }  # fmt: skip
+#: Commands whose rows are sorted and cut here.
+_SORTED = ("runs", "variance", "score", "rcp")
 
 
 def answer(command: str, options: dict[str, Any]) -> tuple[Report, int]:
     """Return what the function of the API of a command answers, and the exit code."""
-    names = _KEYWORDS.get(command, {})
+    names, code = _KEYWORDS.get(command, {}), 0
     keywords = {names.get(name, name): value for name, value in options.items()}
     files = [keywords.pop("files")] if "files" in keywords else []
     if command == "effects":
         keywords.setdefault("on", ())
-    if command not in {"runs", "variance", "score", "rcp"}:
-        report = getattr(tta, command)(*files, **keywords)
-        return report, _exit_code(command, report)
-    from ttastats.report import ordering  # polars costs start-up time
-
-    sort, top = keywords.pop("sort", ""), keywords.pop("top", None)
+    order = {n: keywords.pop(n) for n in ("sort", "top") if command in _SORTED and n in keywords}
     report = getattr(tta, command)(*files, **keywords)
-    shown = ordering.sort_rows(report, sort=sort, top=top or 0)
-    return ordering.default_rows(shown) if top is None else shown, _exit_code(command, report)
-
-
-def _exit_code(command: str, report: Report) -> int:
+    if command == "claim":
+        code = 0 if all(row["holds"] for row in report.rows) else 3
     if command == "rcp":
         from ttastats.answers.rcp.rcp import unanswered  # polars costs start-up time
 
-        return 1 if unanswered(report) else 0
-    if command == "claim":
-        return 0 if all(row["holds"] for row in report.rows) else 3
-    return 0
+        code = 1 if unanswered(report) else 0
+    if command in _SORTED:
+        from ttastats.report import ordering  # polars costs start-up time
+
+        report = ordering.sort_rows(report, **order)
+        report = report if "top" in order else ordering.default_rows(report)
+    return report, code
 
 
 class OfRuns(TypedDict):

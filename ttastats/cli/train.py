@@ -119,19 +119,19 @@ def train(
     options, grid = overrides(workload, setup, ending)
     several = next(iter(grid), "")
     raise_if(several, "takes one value", f"--set {several}", "`sweep` takes several.")
-    _print_places(workload, emit_log)
+    if emit_log is not None and experiment.is_leader():
+        say(f"workload {workload}, logs in {emit_log}/")
     folder = TemporaryDirectory(prefix="ttastats-") if emit_log is None else nullcontext(emit_log)
     with folder as root:
         request = experiment.Request(workload, Path(root), org, system, dawnbench)
         plan = experiment.plan_runs(request, options, range(seed, seed + runs))
-        results = _make_missing(plan)
-        if results is None:
+        table = _table_of_runs(plan)
+        if table is None:
             return
-        table = tables.table_of_logs(results)
         report = tta.summary(table)
         show(report, no_pager=True)
         say(*tables.variation_remarks(table))
-    _say_next(report, emit_log, results[0].parent.parent)
+    _say_next(report, emit_log, plan)
 
 
 def sweep(
@@ -170,27 +170,25 @@ def sweep(
         from ttastats.trainer import experiment, tables
 
     options, grid = overrides(workload, setup, ending)
-    _print_places(workload, emit_log)
+    if experiment.is_leader():
+        say(f"workload {workload}, logs in {emit_log}/")
     request = experiment.Request(workload, emit_log, org, system)
     if until_decided:
         _run_until_decided(request, options, grid, seed, MAX_RUNS if max_runs is None else max_runs)
         return
     plan = experiment.plan_runs(request, options, range(seed, seed + runs), grid)
-    results = _make_missing(plan)
-    if results is None:
+    table = _table_of_runs(plan)
+    if table is None:
         return
-    table = tables.table_of_logs(results)
     report = tables.sweep_report(table, {name: place.system for name, place in plan.setups.items()})
     show(report, no_pager=True)
     if len(grid) > 1:
         contended = any(note.code == "contended" for note in report.notes)
+        unit = "cpu-seconds" if contended else ""
         with suppress(TtastatsError):  # too few runs of a value
-            show(
-                tta.effects(table, on=[*grid], unit="cpu-seconds" if contended else ""),
-                no_pager=True,
-            )
+            show(tta.effects(table, on=[*grid], unit=unit), no_pager=True)
     say(*tables.data_remarks(table))
-    _say_next(report, emit_log, results[0].parent.parent)
+    _say_next(report, emit_log, plan)
 
 
 def _run_until_decided(
@@ -199,32 +197,33 @@ def _run_until_decided(
     """Add runs to two setups until a plan of looks is decided, and print the result."""
     from ttastats.trainer import experiment, tables
 
-    first = experiment.plan_runs(request, options, range(seed, seed + 1), grid)
-    experiment.expect_two_setups(list(first.setups), max_runs)
-    results = [place.results for place in first.setups.values()]
+    def plan(n: int) -> Plan:
+        return experiment.plan_runs(request, options, range(seed, seed + n), grid)
 
     def made(n: int) -> pl.DataFrame:
-        experiment.make_runs(
-            experiment.plan_runs(request, options, range(seed, seed + n), grid).missing
-        )
-        return tables.table_of_logs(results)
+        experiment.make_runs(plan(n).missing)
+        return tables.table_of_logs([place.results for place in first.setups.values()])
 
+    first = plan(1)
+    experiment.expect_two_setups(list(first.setups), max_runs)
     systems = {name: place.system for name, place in first.setups.items()}
     decided = experiment.run_until_decided(made, systems, seed, max_runs)
     show(decided.report, no_pager=True)
     say(decided.remark)
-    _say_next(decided.report, request.root, results[0].parent.parent)
+    _say_next(decided.report, request.root, first)
 
 
-def _make_missing(plan: Plan) -> list[Path] | None:
-    """Make the missing runs; return the folders of all, or None in workers but the first."""
-    from ttastats.trainer import experiment
+def _table_of_runs(plan: Plan) -> pl.DataFrame | None:
+    """Make the missing runs; return the table of all, or None in workers but the first."""
+    from ttastats.trainer import experiment, tables
 
     there = len(plan.runs) - len(plan.missing)
     if there and experiment.is_leader():
         say(f"{there} of {len(plan.runs)} runs are already complete")
     experiment.make_runs(plan.missing)
-    return [place.results for place in plan.setups.values()] if experiment.is_leader() else None
+    if not experiment.is_leader():
+        return None
+    return tables.table_of_logs([place.results for place in plan.setups.values()])
 
 
 @contextmanager
@@ -240,15 +239,7 @@ def needs_torch(what: str) -> Iterator[None]:
         ) from None
 
 
-def _print_places(workload: str, emit_log: Path | None) -> None:
-    """Print which workload is trained and where its logs go, if they are kept."""
-    from ttastats.trainer import experiment
-
-    if emit_log is not None and experiment.is_leader():
-        say(f"workload {workload}, logs in {emit_log}/")
-
-
-def _say_next(report: Report, emit_log: Path | None, results: Path) -> None:
+def _say_next(report: Report, emit_log: Path | None, plan: Plan) -> None:
     """Print the commands that analyse these runs further."""
     from ttastats.ingestion.ingest import default_output
 
@@ -256,9 +247,10 @@ def _say_next(report: Report, emit_log: Path | None, results: Path) -> None:
         say("next: ttastats train --runs 10 --emit-log   (nothing was saved this time)")
         return
     file = default_output([emit_log])
-    # DAWNBench files beside the logs are the same runs once more.
-    twice = results.with_name("dawnbench").exists()
-    logs = f"{quote(str(results))} -o {quote(str(file))}" if twice else quote(f"{emit_log}/")
+    place = next(iter(plan.setups.values()))
+    logs = quote(f"{emit_log}/")
+    if place.dawnbench.parent.exists():  # the same runs once more
+        logs = f"{quote(str(place.results.parent.parent))} -o {quote(str(file))}"
     contended = any(note.code == "contended" for note in report.notes)
     clock = " --in cpu-seconds" if contended else ""
     say(f"next: ttastats ingest {logs} && ttastats variance {quote(str(file))}{clock}")
