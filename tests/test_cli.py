@@ -356,7 +356,7 @@ class TestStart:
         of_score, help_, runs, logs, compared = map(str.split, lines)
         heavy = {"scipy", "statsmodels", "torch", "polars", "pyarrow"}
         assert not heavy & {*help_}
-        commands = {f"ttastats.cli.{name}" for name in ("compare", "train", "plot", "report")}
+        commands = {f"ttastats.cli.{name}" for name in ("train", "drawing", "ingest")}
         assert "ttastats.cli.tables" in of_score
         assert not commands & {*of_score}
         readers = ("ttastats_parsers", "ttastats.ingestion.", "ttastats.answers.guessing")

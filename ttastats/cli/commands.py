@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 #: The commands in the order of the help, each with the module of this folder that has it.
 GROUPS = {
     "From logs to an answer": {
-        "guess": "ingest", "ingest": "ingest", "summary": "tables", "compare": "compare",
+        "guess": "ingest", "ingest": "ingest", "summary": "tables", "compare": "tables",
         "report": "drawing",
     },
     "More questions": {
         "runs": "tables", "rank": "tables", "variance": "tables", "effects": "tables",
-        "history": "tables", "targets": "compare", "claim": "tables", "power": "tables",
+        "history": "tables", "targets": "tables", "claim": "tables", "power": "tables",
         "scaling": "tables", "problems": "tables",
     },
     "Official rules and contests": {"score": "tables", "rcp": "tables", "record": "tables"},
     "Plots and files": {"plot": "drawing", "export": "ingest", "filter": "ingest"},
-    "Fresh runs": {"train": "train", "sweep": "train", "profile": "profile"},
+    "Fresh runs": {"train": "train", "sweep": "train", "profile": "train"},
 }  # fmt: skip
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 #: The options that many commands share, by what they are for, in the order of use.
