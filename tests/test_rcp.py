@@ -380,6 +380,13 @@ QUESTIONS: Questions = {
     "of one run": lambda: asked(EIGHT[:1]),
     "between the only two records": lambda: asked([lora(5376, 40), lora(5760, 40)], TWO),
     "one evaluation a run": lambda: asked([replaced()] * 4, reference([3072] * 6)),
+    "one evaluation a run, of two lengths": lambda: asked(
+        [replaced(), replaced(samples=3456)] * 2, reference([3072] * 6)
+    ),
+    "one evaluation a run of the entry": lambda: asked([replaced()] * 4),
+    "between a record of one run and others": lambda: asked(
+        [lora(5376, 40), lora(5760, 40)], {**TWO, **RECORDS, **reference([5000], 32)}
+    ),
     **{
         f"of batch size {size}": lambda size=size: asked([*[lora(3072, size)] * 3, *OTHER])  # type: ignore[misc]
         for size in (None, 0, -5)

@@ -189,8 +189,13 @@ def _compared_numbers(row: RcpRow, entry: Entry, match: FoundReference) -> dict[
         return numbers | {"status": "entry and reference use different units"}
     numbers["ratio"], limits = ratio, compared.limits(row.confidence, epochs=True)
     if limits is None or not math.isfinite(limits[1]):
-        why = "all runs stopped at the same evaluation, and the evaluation interval is unknown"
-        if entry.outcomes.n < 2 or reference.n < 2:
+        bounded = {"the entry": compared.a, "the reference": compared.b}
+        alike = [
+            f" of {name}" for name, one in bounded.items() if one and math.isinf(one.epoch_shift)
+        ]
+        runs = "all runs" if len(alike) > 1 else f"all runs{''.join(alike)}"
+        why = f"{runs} stopped at the same evaluation, and the evaluation interval is unknown"
+        if any(one is None or one.n < 2 for one in bounded.values()):
             why = "2 runs are needed on each side"
         elif reference.misfit is not None and reference.misfit[0] is None:
             why = "the interpolation error between only two records is unknown"
