@@ -185,7 +185,7 @@ class Digits(Struct, frozen=True):
 
     def signed(self, value: float) -> str:
         """Return a difference with its sign and unit."""
-        return f"{value:+.{self.decimals}f}{self.unit}"
+        return f"{value:+z.{self.decimals}f}{self.unit}"
 
     def _without_unit(self, value: float) -> str:
         return f"{value:.{self.decimals}f}"
@@ -209,7 +209,7 @@ class Digits(Struct, frozen=True):
             return "–"
         if low is None or high is None:
             return self.signed(estimate)
-        bare = (f"{value:+.{self.decimals}f}" for value in (estimate, low, high))
+        bare = (f"{value:+z.{self.decimals}f}" for value in (estimate, low, high))
         return "{} [{}, {}]".format(*bare) + self.unit
 
 
