@@ -347,7 +347,8 @@ def _make_conclusion(
     if qualities:
         (label, best), *others = qualities
         text = f"mean {best.metric or 'quality'} {best.at} {_mean_quality_text(best)}."
-        text = f"{label} has the best {text}" if others else f"{label}: {text}"
+        leads = bool(others) and others[0][1].quality_mean != best.quality_mean
+        text = f"{label} has the best {text}" if leads else f"{label}: {text}"
         more = f"The next, {others[0][0]}: {_mean_quality_text(others[0][1])}." if others else ""
         return Conclusion(about, count, text, more, benchmark)
     if not times:
@@ -357,7 +358,8 @@ def _make_conclusion(
         return Conclusion(about, count, text, "", benchmark, "dim")
     (label, fastest, least), *_ = times
     text, more, axis = f": {_mean_time_text(fastest, least)}.", "", AXES[fastest.axis]
-    if len(entries) > 1:
+    equal = len(times) > 1 and times[1][2] == least
+    if len(entries) > 1 and not equal:
         what = "shortest mean time-to-accuracy" if axis.is_time else f"smallest {axis.to_target}"
         text = f" has the {what}{text}"
     if len(times) > 1:  # how far the second is behind, and what a summary cannot decide
