@@ -8,9 +8,11 @@ import shutil
 import sys
 import tarfile
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import fsspec
@@ -25,7 +27,8 @@ from tests.test_cli import Done, failed, run
 from tests.test_every_command import COMMANDS, ENDINGS
 from ttastats.base.errors import TtastatsError
 from ttastats.base.file_names import user_folder
-from ttastats.ingestion import cache, given, ingest
+from ttastats.ingestion import cache, given
+from ttastats.ingestion.workers import Unit, Workers
 
 #: Kinds of logs that no ttastats.toml needs to describe.
 KINDS = [kind.name for kind in sorted(FIXTURES.iterdir()) if not (kind / "ttastats.toml").exists()]
@@ -50,13 +53,13 @@ def logs(two_systems: Path, tmp_path: Path) -> Path:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Collect how many logs each reading reads, other than to see that they are unchanged."""
     numbers: list[int] = []
-    read_all = ingest._read_all
+    read = Workers.read
 
-    def counting(plan: ingest._Plan, *others: object) -> object:
-        numbers.append(len(plan.fresh))
-        return read_all(plan, *others)  # type: ignore[arg-type]
+    def counting(self: Workers, work: Sequence[Unit], *others: Any) -> Iterator[Any]:
+        numbers.append(sum(map(len, work)))
+        return read(self, work, *others)
 
-    monkeypatch.setattr(ingest, "_read_all", counting)
+    monkeypatch.setattr(Workers, "read", counting)
     return numbers
 
 

@@ -172,17 +172,16 @@ def ingest(
             joins = target if append and state is not None else None
             (made := folder / "made").mkdir()
             new = made / "new.parquet"
-            account = _ingest_logs(
-                paths,
-                reading,
-                description,
-                Spool(folder, new if joins else target),
-                readers,
-                on_progress,
-                joins=joins,
-                in_parts=in_parts and joins is None,
-                partition=() if joins else partition,
-            )
+            spool = Spool(folder, new if joins else target)
+            plan = _plan([*map(str, paths)], reading, description, spool, readers, joins)
+            if isinstance(plan, Account):
+                account = plan
+            elif joins:
+                account = _ingest_logs(plan, spool, readers, on_progress)
+            else:
+                account = _ingest_logs(
+                    plan, spool, readers, on_progress, in_parts=in_parts, partition=partition
+                )
             if joins and account.written:
                 manifest.append(new, target, state, partition)
             return replace(account, output=target)
@@ -201,86 +200,33 @@ def _expect_parts(target: Place, partition: Sequence[str], *, append: bool, in_p
 
 
 class _Plan(Struct, frozen=True):
-    """What has to be read for a table: the `fresh` of all sources.
+    """What has to be read for a table.
 
-    The lists hold what is known of those that are `unchanged`, and what is read is added to them:
-    problems, and `files` of a kind.
+    `problems` and `changes.files` hold what is known of unchanged files; what is read is added.
     """
 
+    paths: Sequence[str]
     target: Place
     state: str | None
     sources: Sequence[Source]
-    fresh: Sequence[Source]
-    unchanged: frozenset[str]
+    changes: manifest.Changes
     reading: Reading
     words: manifest.Reader
     problems: list[Problem]
-    files: dict[manifest.Kind, list[str]]
 
     def account(self, runs: pl.DataFrame, *, written: bool = True) -> Account:
+        """Return the account of a table with some `tables.run_heads`."""
         return Account(
             files=len(self.sources),
-            other_files=len(self.files["others"]),
+            other_files=len(self.changes.files["others"]),
             runs=runs.height,
             evaluations=int(runs.get_column("evaluations").sum()),
             problems=(*self.problems, *tables.duplicate_problems(runs)),
             output=self.target,
-            unchanged=len(self.unchanged),
+            unchanged=len(self.changes.unchanged),
             written=written,
-            parts=len(self.files["parts"]),
+            parts=len(self.changes.files["parts"]),
         )
-
-
-def _ingest_logs(
-    paths: Sequence[str | Path],
-    reading: Reading,
-    description: Description,
-    spool: Spool,
-    readers: Workers,
-    on_progress: Progress | None,
-    *,
-    joins: Place | None,
-    in_parts: bool,
-    partition: Sequence[str],
-) -> Account:
-    """Read logs and write their table; of those in a table that it `joins`, only changed ones."""
-    plan = _plan([str(path) for path in paths], reading, description, spool, readers, joins)
-    if isinstance(plan, Account):
-        return plan
-    target, problems = plan.target, plan.problems
-    rows, marked = _read_all(plan, spool, readers, on_progress)
-    renamed, taken_for = inferred.settled(sorted(marked, key=lambda run: (run.source, run.run_id)))
-    rows = inferred.renamed(rows, renamed)
-    problems += taken_for
-    runs = tables.run_heads(rows, absent.COLUMNS)
-    if runs.is_empty():
-        if any(problem.code == traces.CODE for problem in problems):
-            return _ingest_traces(plan)
-        raise _nothing_found_error(paths, plan.sources, problems, plan.files["parts"])
-    if not partition and in_parts and plan.state is not None:
-        partition = RUNS.partition_columns(target) or ()
-    lost = {problem.source for problem in problems if problem.code == "unreadable_file"}
-    # What a store or a server did not give is asked for again.
-    given = [
-        source
-        for source in plan.sources
-        if source.name not in lost or not isinstance(source.container, Remote | Tracking)
-    ]
-    problems += absent.unlike(runs.get_column("source"), plan.files["others"])
-    left_out = absent.rows(runs, plan.sources, problems, plan.reading.blocks)
-    if left_out.height:
-        rows = rows.merge_sorted(left_out.lazy(), key="source", maintain_order=True)
-        problems += tables.run_problems(left_out.lazy().filter(pl.col("run_status") == "missing"))
-    store.write(
-        tables.mark_copies(rows, runs),
-        target,
-        manifest=manifest.record(given, plan.files, plan.words),
-        problems=problems,
-        in_parts=in_parts,
-        expected=[plan.state],
-        partition=partition or None,
-    )
-    return plan.account(runs)
 
 
 def _plan(
@@ -301,42 +247,85 @@ def _plan(
     # is no source, wherever it lies.
     output = str((joins or target).resolve())
     by_name = {source.name: source for source in listed if not source.is_at(output)}
-    every = [by_name[name] for name in sorted(by_name)]
-    blocks, every = described.gathered(description, paths, every)
-    more, guessed = described.proposed(description.guess, paths)
+    blocks, sources = described.gathered(
+        description, paths, [by_name[name] for name in sorted(by_name)]
+    )
+    more, problems = described.proposed(description.guess, paths)
     reading = replace(reading, blocks=(*blocks, *more))
     words = (reading.dialect, reading.round, reading.metrics, described.digest(reading.blocks))
-    sources = manifest.new(manifest.read(joins), every, words) if joins else every
-    if every and not sources:
-        return Account(files=len(every), output=target, unchanged=len(every), written=False)
+    if joins and sources:
+        number = len(sources)
+        sources = manifest.new(manifest.read(joins), sources, words)
+        if not sources:
+            return Account(files=number, output=target, unchanged=number, written=False)
     before = manifest.read(target)
     if profile_store.is_profile(target):
-        if account := _unchanged_profile(sources, target, before, words):
-            return account
+        changes = manifest.compare(before, sources, (*words, "profile"))
+        if changes.is_none:
+            rows, known = (
+                profile_store.read_profiles([target]),
+                profile_store.profile_problems(target),
+            )
+            return _profile_account(target, sources, changes, rows, known, written=False)
         before = manifest.Manifest()
-    fresh, unchanged = manifest.split(before, sources, words)
-    is_whole = manifest.is_whole(before, fresh, unchanged)
-    derived = () if is_whole else (*absent.CODES, inferred.CODE)
-    known = [
+    changes = manifest.compare(before, sources, words)
+    problems[:0] = [
         problem
-        for problem in (store.read_problems(target) if unchanged else ())
-        if (problem.source in unchanged or problem.code in absent.CODES)
-        and problem.code not in derived
+        for problem in (store.read_problems(target) if changes.unchanged else ())
+        if problem.source in changes.unchanged or problem.code in absent.CODES
+        if changes.is_none or problem.code not in {*absent.CODES, inferred.CODE}
     ]
-    plan = _Plan(
-        target,
-        state,
-        sources,
-        fresh,
-        unchanged,
-        reading,
-        words,
-        [*known, *guessed, *described.unused(reading.blocks, sources)],
-        {kind: manifest.unchanged_of(before, kind, unchanged) for kind in manifest.KINDS},
-    )
-    if is_whole:  # nothing to write, then
+    problems += described.unused(reading.blocks, sources)
+    plan = _Plan(paths, target, state, sources, changes, reading, words, problems)
+    if changes.is_none:
         return plan.account(tables.run_heads(store.read_tables([target])), written=False)
     return plan
+
+
+def _ingest_logs(
+    plan: _Plan,
+    spool: Spool,
+    readers: Workers,
+    on_progress: Progress | None,
+    *,
+    in_parts: bool = False,
+    partition: Sequence[str] = (),
+) -> Account:
+    """Read logs and write their table, or a profile where they are all traces."""
+    target, problems, files = plan.target, plan.problems, plan.changes.files
+    rows, marked = _read_all(plan, spool, readers, on_progress)
+    renamed, taken_for = inferred.settled(sorted(marked, key=lambda run: (run.source, run.run_id)))
+    rows = inferred.renamed(rows, renamed)
+    problems += taken_for
+    runs = tables.run_heads(rows, absent.COLUMNS)
+    if runs.is_empty():
+        if any(problem.code == traces.CODE for problem in problems):
+            return _ingest_traces(plan)
+        raise _nothing_found_error(plan, problems)
+    if not partition and in_parts and plan.state is not None:
+        partition = RUNS.partition_columns(target) or ()
+    lost = {problem.source for problem in problems if problem.code == "unreadable_file"}
+    # What a store or a server did not give is asked for again.
+    given = [
+        source
+        for source in plan.sources
+        if source.name not in lost or not isinstance(source.container, Remote | Tracking)
+    ]
+    problems += absent.unlike(runs.get_column("source"), files["others"])
+    left_out = absent.rows(runs, plan.sources, problems, plan.reading.blocks)
+    if left_out.height:
+        rows = rows.merge_sorted(left_out.lazy(), key="source", maintain_order=True)
+        problems += tables.run_problems(left_out.lazy().filter(pl.col("run_status") == "missing"))
+    store.write(
+        tables.mark_copies(rows, runs),
+        target,
+        manifest=manifest.record(given, files, plan.words),
+        problems=problems,
+        in_parts=in_parts,
+        expected=[plan.state],
+        partition=partition or None,
+    )
+    return plan.account(runs)
 
 
 def _read_all(
@@ -347,7 +336,7 @@ def _read_all(
     Rows wait, many in files, until all are read: a run that is missing has a row among them, by
     its name, which is known from the runs behind it.
     """
-    fresh = list(_expect_sources(plan.fresh, readers))
+    fresh = list(_expect_sources(plan.changes.fresh, readers))
     done, total = 0, sum(source.file.size for source in fresh)
     waiting, files = [pl.DataFrame(schema=schema.POLARS)], list[Path]()
     size = 0.0
@@ -364,14 +353,16 @@ def _read_all(
         else:
             waiting.append(left)
         plan.problems.extend(result.problems)
-        for kind, names in plan.files.items():
+        for kind, names in plan.changes.files.items():
             names += getattr(result, kind)
         marked += result.inferred
     rows = pl.concat(waiting).lazy()
     if files:
         rows = pl.concat([rows, pl.scan_ipc(files)])
-    if plan.unchanged:
-        unchanged = store.rows_of_sources(plan.target, plan.unchanged).filter(schema.is_run())
+    if plan.changes.unchanged:
+        unchanged = store.rows_of_sources(plan.target, plan.changes.unchanged).filter(
+            schema.is_run()
+        )
         marked += inferred.of_runs(unchanged.select(inferred.COLUMNS).unique(schema.RUN).collect())
         rows = rows.merge_sorted(unchanged, key="source", maintain_order=True)
     return rows, marked
@@ -382,41 +373,37 @@ def _ingest_traces(plan: _Plan) -> Account:
     target, sources = plan.target, plan.sources
     read = {problem.source for problem in plan.problems if problem.code == traces.CODE}
     profiles = traces.read([source for source in sources if source.name in read])
-    every = [problem for problem in plan.problems if problem.code != traces.CODE]
-    every += profiles.problems
+    problems = [problem for problem in plan.problems if problem.code != traces.CODE]
+    problems += profiles.problems
     if profiles.rows.is_empty():
-        raise _nothing_found_error([str(target)], sources, every, ())
-    left_out = [name for name in plan.files["others"] if name not in read]
-    record = manifest.record(sources, {"others": left_out}, (*plan.words, "profile"))
+        raise _nothing_found_error(plan, problems)
+    others = plan.changes.files["others"]
+    others[:] = [name for name in others if name not in read]
+    record = manifest.record(sources, {"others": others}, (*plan.words, "profile"))
     profile_store.write_profile(
-        profiles.rows, target, manifest=record, problems=every, expected=[plan.state]
+        profiles.rows, target, manifest=record, problems=problems, expected=[plan.state]
     )
-    return Account(
-        files=len(sources),
-        other_files=len(left_out),
-        problems=tuple(every),
-        output=target,
-        traces=profiles.rows["source"].n_unique(),
-        profiles=profiles.rows["profile_id"].n_unique(),
-    )
+    return _profile_account(target, sources, plan.changes, profiles.rows, problems)
 
 
-def _unchanged_profile(
-    sources: Sequence[Source], target: Place, before: manifest.Manifest, words: manifest.Reader
-) -> Account | None:
-    """Return the account of a profile that is up to date with its traces, or None."""
-    fresh, unchanged = manifest.split(before, sources, (*words, "profile"))
-    if not manifest.is_whole(before, fresh, unchanged):
-        return None
-    others = manifest.unchanged_of(before, "others", unchanged)
-    rows = profile_store.read_profiles([target])
+def _profile_account(
+    target: Place,
+    sources: Sequence[Source],
+    changes: manifest.Changes,
+    rows: pl.DataFrame,
+    problems: Iterable[Problem],
+    *,
+    written: bool = True,
+) -> Account:
+    """Return the account of a profile with some rows."""
+    others = len(changes.files["others"])
     return Account(
         files=len(sources),
-        other_files=len(others),
-        problems=tuple(profile_store.profile_problems(target)),
+        other_files=others,
+        problems=tuple(problems),
         output=target,
-        unchanged=len(unchanged) - len(others),
-        written=False,
+        unchanged=0 if written else len(changes.unchanged) - others,
+        written=written,
         traces=rows["source"].n_unique(),
         profiles=rows["profile_id"].n_unique(),
     )
@@ -455,23 +442,20 @@ def units(sources: Sequence[Source]) -> Iterator[tuple[Source, ...]]:
         yield tuple(unit)
 
 
-def _nothing_found_error(
-    paths: Sequence[str | Path],
-    sources: Sequence[Source],
-    problems: Sequence[Problem],
-    parts: Sequence[str],
-) -> TtastatsError:
-    where = ", ".join(str(path) for path in paths)
-    path = shlex.quote(str(paths[0]))
+def _nothing_found_error(plan: _Plan, problems: Sequence[Problem]) -> TtastatsError:
+    """Return the error for files that gave neither a run nor a profile."""
+    path = shlex.quote(plan.paths[0])
     guess = f"`ttastats guess {path}` proposes how to read other logs; --guess reads them so."
     if problems:
         first = min(problems, key=lambda problem: problem.severity != "error")
         remedy = guess if first.code in ("unknown_format", *NO_LOG) else None
         what = f"no run could be read: {first.message}"
         return TtastatsError(what, where=first.source, remedy=remedy)
-    if parts:
+    if parts := plan.changes.files["parts"]:
         what = "no run could be read: the file is part of a run in another file"
         return TtastatsError(what, where=parts[0], remedy="Give the folder of the run.")
-    seen = f"none of {len(sources)} file(s) is a log" if sources else "the folder is empty"
-    known = f"Known formats: {', '.join(sorted(registry.dialects()))}."
-    return TtastatsError(f"no logs found: {seen}", where=where, remedy=f"{known}\n  {guess}")
+    number = len(plan.sources)
+    seen = f"none of {number} file(s) is a log" if number else "the folder is empty"
+    where, known = ", ".join(plan.paths), ", ".join(sorted(registry.dialects()))
+    remedy = f"Known formats: {known}.\n  {guess}"
+    return TtastatsError(f"no logs found: {seen}", where=where, remedy=remedy)

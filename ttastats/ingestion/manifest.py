@@ -77,20 +77,21 @@ def joined(before: Manifest, more: Manifest) -> str:
     return pack_json(msgspec.to_builtins(whole))
 
 
-def new(before: Manifest, sources: Sequence[Source], reader: Reader) -> list[Source]:
-    """Return the sources that are not in a manifest in their present state."""
-    names = frozenset(source.name for source in sources)
-    files = {name: state for name, state in before.files.items() if name in names}
-    lists = (unchanged_of(before, kind, names) for kind in KINDS)
-    return split(Manifest(before.reader, files, *lists), sources, reader)[0]
+class Changes(msgspec.Struct, frozen=True):
+    """Files compared with a manifest: those to read, and the names of those whose rows stay.
+
+    `files` are the unchanged ones of each kind. `is_none` says that the earlier ingest read exactly
+    these files in their present state.
+    """
+
+    fresh: list[Source]
+    unchanged: frozenset[str]
+    files: dict[Kind, list[str]]
+    is_none: bool
 
 
-def split(
-    before: Manifest, sources: Sequence[Source], reader: Reader
-) -> tuple[list[Source], frozenset[str]]:
-    """Return the sources to read, and the names of those whose rows can be kept."""
-    if before.reader != _reader_key(reader):
-        return list(sources), frozenset()
+def compare(before: Manifest, sources: Sequence[Source], reader: Reader) -> Changes:
+    """Return what has changed in some sources since the ingest of a manifest."""
     same = {
         source.name
         for source in sources
@@ -98,22 +99,23 @@ def split(
         and before.files.get(source.name) == (source.file.size, source.file.changed)
     }
     # A new file that is no log cannot be told from a new log before it is read; it may be one.
-    descriptions = {s.name for s in sources if s.name.endswith(".json") and s.name not in same}
-    if descriptions or not same.issuperset(before.others):
-        return list(sources), frozenset()
+    descriptions = any(s.name.endswith(".json") and s.name not in same for s in sources)
+    if before.reader != _reader_key(reader) or descriptions or not same.issuperset(before.others):
+        same = set()
     if not len(same) == len(sources) == len(before.files):
-        same -= set(before.together)
-    return [source for source in sources if source.name not in same], frozenset(same)
+        same -= {*before.together}
+    fresh = [source for source in sources if source.name not in same]
+    files = {kind: [name for name in getattr(before, kind) if name in same] for kind in KINDS}
+    is_none = bool(same) and not fresh and len(same) == len(before.files)
+    return Changes(fresh, frozenset(same), files, is_none)
 
 
-def is_whole(before: Manifest, fresh: Sequence[Source], unchanged: frozenset[str]) -> bool:
-    """Return whether the earlier ingest read exactly these files in their present state."""
-    return bool(unchanged) and not fresh and len(unchanged) == len(before.files)
-
-
-def unchanged_of(before: Manifest, kind: Kind, unchanged: frozenset[str]) -> list[str]:
-    """Return the unchanged files of a kind."""
-    return [name for name in getattr(before, kind) if name in unchanged]
+def new(before: Manifest, sources: Sequence[Source], reader: Reader) -> list[Source]:
+    """Return the sources that are not in a manifest in their present state."""
+    names = {source.name for source in sources}
+    files = {name: state for name, state in before.files.items() if name in names}
+    lists = ([name for name in getattr(before, kind) if name in names] for kind in KINDS)
+    return compare(Manifest(before.reader, files, *lists), sources, reader).fresh
 
 
 def _reader_key(reader: Reader) -> list[Any]:
