@@ -25,7 +25,7 @@ from tests.programs import ended, environment, python, started, until
 from ttastats import api
 from ttastats.base import streams
 from ttastats.base.errors import TtastatsError
-from ttastats.ingestion import containers, reading, registry, sources
+from ttastats.ingestion import containers, reading, registry, sources, workers
 from ttastats.ingestion import ingest as ingestion
 from ttastats.ingestion.ingest import ingest
 from ttastats.table import store, tables
@@ -168,7 +168,7 @@ class TestHarm:
     def test_a_place_that_cannot_be_written_to_is_said_before_anything_is_read(
         self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(reading, "_read_source", _refuse)
+        monkeypatch.setattr(workers, "read_unit", _refuse)
         for output in (tmp_path / "none" / "x.parquet", Path("/proc/x.parquet")):
             with pytest.raises(TtastatsError, match="cannot write") as caught:
                 ingest([logs], output)
@@ -259,7 +259,7 @@ class TestAgain:
     ) -> None:
         first = ingest([logs], tmp_path / "x.parquet")
         before = read(first.output)
-        monkeypatch.setattr(reading, "_read_source", _refuse)
+        monkeypatch.setattr(workers, "read_unit", _refuse)
         written = first.output.stat().st_mtime_ns
         again = ingest([logs], tmp_path / "x.parquet")
         assert (again.unchanged, again.runs) == (LOGS, LOGS)

@@ -96,61 +96,55 @@ class Result(Struct, frozen=True, eq=False):
     inferred: tuple[inferred.Inferred, ...] = ()
 
 
+Contents = tuple[list[tables.SourcedRun], list[Problem]]
+
+
 def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = None) -> Result:
     """Read the files of a unit, and write their rows into `spool` if there is one."""
     runs: list[tables.SourcedRun] = []
     problems: list[Problem] = []
     others: list[str] = []
     parts: list[str] = []
-    chosen = registry.named(reading.dialect) if reading.dialect else None
-    surroundings: dict[Container, _Surroundings] = {}
+    readers: dict[Container, _Reader] = {}
     with without_garbage_collection(), fetched(unit):
         for source in unit:
-            if source.container not in surroundings:
-                surroundings[source.container] = _Surroundings(source.container)
-            contents = _read_source(source, chosen, reading, surroundings[source.container])
-            if contents is None:
-                others.append(source.name)
+            if source.container not in readers:
+                readers[source.container] = _Reader(source.container, reading)
+            contents = readers[source.container].read(source)
+            in_file, of_file = contents or ([], [])
+            runs += in_file
+            problems += of_file
+            if in_file:
                 continue
-            runs += contents[0]
-            problems += contents[1]
-            if contents[0]:
-                continue
-            if all(problem.code == PART_OF_A_RUN for problem in contents[1]):
+            if contents and all(problem.code == PART_OF_A_RUN for problem in of_file):
                 parts.append(source.name)
-            elif all(problem.severity == "info" for problem in contents[1]):
+            elif all(problem.severity == "info" for problem in of_file):
                 others.append(source.name)
-        around = surroundings.values()
-        problems += (problem for beside in around for problem in beside.problems.values())
-        rows, unfit = _rows_of_runs(runs)
+        for reader in readers.values():
+            problems += reader.problems.values()
+        try:
+            rows = tables.table_of_runs(runs)
+        except Exception:  # what comes with ttastats fits; other dialects may give anything
+            problems += filter(None, map(_misfit, runs))
+            rows = tables.table_of_runs(run for run in runs if not _misfit(run))
+    is_marked = any(MARK in sourced.run.extra for sourced in runs)  # of most units, no entry is
     return Result(
         rows if spool is None else spool.write(rows),
-        (*problems, *unfit),
+        tuple(problems),
         tuple(others),
         tuple(parts),
-        tuple(name for beside in around for name in beside.listed_for),
-        # Of most units, no entry is inferred.
-        tuple(inferred.of_runs(rows)) if any(MARK in sourced.run.extra for sourced in runs) else (),
+        tuple(name for reader in readers.values() for name in reader.listed_for),
+        tuple(inferred.of_runs(rows)) if is_marked else (),
     )
 
 
-def _rows_of_runs(runs: Sequence[tables.SourcedRun]) -> tuple[pl.DataFrame, list[Problem]]:
-    """Return the rows of runs that fit the schema, and problems on those that do not.
-
-    What comes with ttastats gives runs that fit; a dialect of another package may give anything.
-    """
+def _misfit(sourced: tables.SourcedRun) -> Problem | None:
+    """Return the problem of a run that does not fit the schema, or None."""
     try:
-        return tables.table_of_runs(runs), []
-    except Exception:
-        fitting, problems = [], []
-    for sourced in runs:
-        try:
-            tables.table_of_runs([sourced])
-        except Exception as error:
-            problems.append(_dialect_failure(sourced.dialect, error, sourced.source))
-        else:
-            fitting.append(sourced)
-    return tables.table_of_runs(fitting), problems
+        tables.table_of_runs([sourced])
+    except Exception as error:
+        return _dialect_failure(sourced.dialect, error, sourced.source)
+    return None
 
 
 def _dialect_failure(dialect: str, error: Exception, source: str) -> Problem:
@@ -158,147 +152,162 @@ def _dialect_failure(dialect: str, error: Exception, source: str) -> Problem:
     return Problem("dialect_failed", f"the dialect {dialect} failed: {what}", "error", None, source)
 
 
-Contents = tuple[list[tables.SourcedRun], list[Problem]]
-
-
 def _rejected(source: Source, code: str, message: str, severity: Severity = "error") -> Contents:
     return [], [Problem(code, message, severity, source=source.name)]
 
 
-def _read_source(
-    source: Source, chosen: Dialect | None, reading: Reading, around: _Surroundings
-) -> Contents | None:
-    """Return the runs and problems of a file, or None if it is no log in a folder."""
-    try:
-        return _read_readable(source, chosen, reading, around)
-    except (UnreadableError, streams.TooLargeError, MemoryError) as error:
-        if traces.is_trace(source):
-            return _rejected(source, traces.CODE, traces.MESSAGE, "info")
-        return _rejected(source, "unreadable_file", reason_of(error))
-    except TtastatsError as error:
-        return _rejected(source, "ambiguous_dialect", f"{error.what}. {error.remedy}")
+class _Reader:
+    """Reads the logs of a container, and looks only once at what lies beside them.
 
-
-def _read_readable(
-    source: Source, chosen: Dialect | None, reading: Reading, around: _Surroundings
-) -> Contents | None:
-    """Return what `_read_source` does of a file that can be read."""
-    around.log = source.name
-    content = _Bytes(source)
-    head = content.head
-    folder = source.container.folder(source.file.name)
-    name = printable(posixpath.basename(source.file.name))
-    if head.startswith(LFS_POINTER):
-        place = f"{folder}/{name}"
-        is_meant = block_for(place, reading.blocks, with_pattern=True) is not None
-        is_log = source.named or is_meant or registry.recognise(b"", place) is not None
-        text = "a Git LFS pointer, not the file itself: run `git lfs pull` in its repository"
-        return _rejected(source, "lfs_pointer", text, "error" if is_log else "info")
-    dialect, block, named = choose_dialect(head, folder, name, chosen, reading)
-    if dialect is None:
-        return _unrecognised(source, head)
-    if block is not None and dialect.name in _DRIVEN and head.startswith(_UTF_16):
-        return _rejected(source, "unreadable_file", _CONVERT)
-    log = Log(
-        folder,
-        name,
-        content.blocks,
-        around.companion,
-        reading.round,
-        around.listing_for_log,
-        reading.metrics,
-        block,
-        named,
-    )
-    return _read_log(log, dialect, source, content, reading, around)
-
-
-def _read_log(
-    log: Log,
-    dialect: Dialect,
-    source: Source,
-    content: _Bytes,
-    reading: Reading,
-    around: _Surroundings,
-) -> Contents | None:
-    """Return the runs and problems of a log, or None if its block may not mean it."""
-    driving = log.block if dialect.name in _DRIVEN else None
-    in_folder, head = around.settings, content.head
-    recorded = cache(partial(inferred.recorded, log, source, dialect, in_folder, head))
-    runs: list[tables.SourcedRun] = []
-    problems: list[Problem] = []
-    try:
-        for item in _parse_log(dialect, log, source, reading, around):
-            if isinstance(item, Problem):
-                problems.append(structs.replace(item, source=source.name))
-                continue
-            run = _flag_open_end(item, content.tail) if driving else _with_names(item, log)
-            run = inferred.with_settings(run, log, source, dialect, recorded)
-            run = run if run.entry else structs.replace(run, entry=source.entry)
-            runs.append(tables.SourcedRun(run, source.name, "", len(runs), dialect.name))
-            problems += (structs.replace(problem, source=source.name) for problem in run.problems)
-        digest = content.digest()
-    except (UnreadableError, streams.TooLargeError, MemoryError, TtastatsError):
-        raise
-    except Exception as error:  # the plugin border: a dialect of another package may do anything
-        return [], [_dialect_failure(dialect.name, error, source.name)]
-    if driving is not None and driving.quiet and not runs:
-        return _without_runs(source, problems)
-    if source.has_changed():
-        text = "changed while it was read; ingest it again when it is complete"
-        problems.append(Problem("changed_file", text, "warning", source=source.name))
-    return [structs.replace(run, digest=digest) for run in runs], problems
-
-
-def _parse_log(
-    dialect: Dialect, log: Log, source: Source, reading: Reading, around: _Surroundings
-) -> list[Run | Problem]:
-    """Return the runs of a log, with times from event files beside it if it has none.
-
-    A file that the user chose, or whose dialect the user chose, is read whatever lies beside it.
+    `listed_for` are the logs for which folders were listed, since other files may affect them;
+    `problems` name logs beside which a file is too large. All logs are given the same reader of
+    companions, by which dialects know what they have read.
     """
-    if not (reading.dialect or source.named) and (
-        teller := _duplicate_of(dialect, log, source, reading)
-    ):
-        return [Problem(PART_OF_A_RUN, f"its run is in {teller}", "info")]
-    items = list(dialect.parse(log))
-    if dialect.name not in together.TELLING:
-        return items
-    return together.with_times(items, log, around.listing, around.event_files)
 
+    def __init__(self, container: Container, reading: Reading) -> None:
+        self.listed_for: dict[str, None] = {}
+        self.problems: dict[tuple[str, PurePosixPath], Problem] = {}
+        self._container, self._reading = container, reading
+        self._chosen = registry.named(reading.dialect) if reading.dialect else None
+        self._log = ""  # the one that is read now
+        self._listing = lru_cache(maxsize=1024)(container.listing)
+        self._event_files = lru_cache(maxsize=1024)(partial(tfevents.event_files, self._listing))
+        self._settings = cache(partial(inferred.settings_in, self._listing, self._companion))
+        self._contents: dict[PurePosixPath, bytes | None] = {}
+        self._too_large: dict[PurePosixPath, str] = {}
 
-def _duplicate_of(dialect: Dialect, log: Log, source: Source, reading: Reading) -> str:
-    """Return the file that holds the run of an event file too, or an empty text.
+    def read(self, source: Source) -> Contents | None:
+        """Return the runs and problems of a file, or None if it is no log in a folder."""
+        self._log = source.name
+        try:
+            return self._read_readable(source, _Bytes(source))
+        except (UnreadableError, streams.TooLargeError, MemoryError) as error:
+            if traces.is_trace(source):
+                return _rejected(source, traces.CODE, traces.MESSAGE, "info")
+            return _rejected(source, "unreadable_file", reason_of(error))
+        except TtastatsError as error:
+            return _rejected(source, "ambiguous_dialect", f"{error.what}. {error.remedy}")
 
-    It is a CSV file beside it with times of its own, or one with the same values. An event file
-    that a block describes is read all the same.
-    """
-    if dialect.name != "tfevents" or log.block is not None:
-        return ""
-    for name in log.listing(log.folder):
-        if name.endswith(".csv"):
-            head = (log.companion(log.folder / name) or b"").partition(b"\n")[0]
-            table, block, _ = choose_dialect(head, log.folder, name, None, reading)
-            times = (block.seconds or ()) if block and table and table.name == "table" else ()
-            if any(time.column in head.decode("utf-8", "replace") for time in times):
-                return name
-
-    def runs_of(path: PurePosixPath) -> list[Run]:
-        content = log.companion(path) or b""
-        dialect, block, named = choose_dialect(content, path.parent, path.name, None, reading)
-        if dialect is None or dialect.name not in together.TELLING:
-            return []
-        other = structs.replace(
-            log,
-            folder=path.parent,
-            name=path.name,
-            blocks=lambda: iter((content,)),
-            block=block,
-            named=named,
+    def _read_readable(self, source: Source, content: _Bytes) -> Contents | None:
+        """Return what `read` does of a file that can be read."""
+        reading, head = self._reading, content.head
+        folder = source.container.folder(source.file.name)
+        name = printable(posixpath.basename(source.file.name))
+        if head.startswith(LFS_POINTER):
+            place = f"{folder}/{name}"
+            is_meant = block_for(place, reading.blocks, with_pattern=True) is not None
+            is_log = source.named or is_meant or registry.recognise(b"", place) is not None
+            text = "a Git LFS pointer, not the file itself: run `git lfs pull` in its repository"
+            return _rejected(source, "lfs_pointer", text, "error" if is_log else "info")
+        dialect, block, named = choose_dialect(head, folder, name, self._chosen, reading)
+        if dialect is None:
+            return _unrecognised(source, head)
+        if block is not None and dialect.name in _DRIVEN and head.startswith(_UTF_16):
+            return _rejected(source, "unreadable_file", _CONVERT)
+        log = Log(
+            folder,
+            name,
+            content.blocks,
+            self._companion,
+            reading.round,
+            self._listing_for_log,
+            reading.metrics,
+            block,
+            named,
         )
-        return [item for item in dialect.parse(other) if isinstance(item, Run)]
+        return self._read_log(log, dialect, source, content)
 
-    return together.told_by(log, source.depth(), runs_of)
+    def _read_log(
+        self, log: Log, dialect: Dialect, source: Source, content: _Bytes
+    ) -> Contents | None:
+        """Return the runs and problems of a log, or None if its block may not mean it.
+
+        A file that the user chose, or whose dialect the user chose, is read whatever lies beside.
+        """
+        driving = log.block if dialect.name in _DRIVEN else None
+        settings = partial(inferred.recorded, log, source, dialect, self._settings, content.head)
+        recorded = cache(settings)
+        runs: list[tables.SourcedRun] = []
+        problems: list[Problem] = []
+        try:
+            is_free = not (self._reading.dialect or source.named)
+            if is_free and (teller := self._duplicate_of(dialect, log, source)):
+                return _rejected(source, PART_OF_A_RUN, f"its run is in {teller}", "info")
+            items = list(dialect.parse(log))
+            if dialect.name in together.TELLING:
+                items = together.with_times(items, log, self._listing, self._event_files)
+            for item in items:
+                if isinstance(item, Run):
+                    run = _flag_open_end(item, content.tail) if driving else _with_names(item, log)
+                    run = inferred.with_settings(run, log, source, dialect, recorded)
+                    run = run if run.entry else structs.replace(run, entry=source.entry)
+                    runs.append(tables.SourcedRun(run, source.name, "", len(runs), dialect.name))
+                found = (item,) if isinstance(item, Problem) else run.problems
+                problems += (structs.replace(problem, source=source.name) for problem in found)
+            digest = content.digest()
+        except (UnreadableError, streams.TooLargeError, MemoryError, TtastatsError):
+            raise
+        except (
+            Exception
+        ) as error:  # the plugin border: a dialect of another package may do anything
+            return [], [_dialect_failure(dialect.name, error, source.name)]
+        if driving is not None and driving.quiet and not runs:
+            return _without_runs(source, problems)
+        if source.has_changed():
+            text = "changed while it was read; ingest it again when it is complete"
+            problems.append(Problem("changed_file", text, "warning", source=source.name))
+        return [structs.replace(run, digest=digest) for run in runs], problems
+
+    def _duplicate_of(self, dialect: Dialect, log: Log, source: Source) -> str:
+        """Return the file that holds the run of an event file too, or an empty text.
+
+        It is a CSV file beside it with times of its own, or one with the same values. An event file
+        that a block describes is read all the same.
+        """
+        if dialect.name != "tfevents" or log.block is not None:
+            return ""
+        choose = partial(choose_dialect, chosen=None, reading=self._reading)
+        for name in log.listing(log.folder):
+            if name.endswith(".csv"):
+                head = (log.companion(log.folder / name) or b"").partition(b"\n")[0]
+                table, block, _ = choose(head, log.folder, name)
+                times = (block.seconds or ()) if block and table and table.name == "table" else ()
+                if any(time.column in head.decode("utf-8", "replace") for time in times):
+                    return name
+
+        def runs_of(path: PurePosixPath) -> list[Run]:
+            content = log.companion(path) or b""
+            dialect, block, named = choose(content, path.parent, path.name)
+            if dialect is None or dialect.name not in together.TELLING:
+                return []
+            place = {"folder": path.parent, "name": path.name, "blocks": lambda: iter((content,))}
+            other = structs.replace(log, block=block, named=named, **place)
+            return [item for item in dialect.parse(other) if isinstance(item, Run)]
+
+        return together.told_by(log, source.depth(), runs_of)
+
+    def _listing_for_log(self, folder: PurePosixPath) -> Sequence[str]:
+        """Return what lies in a folder around the log, and note that this was looked at."""
+        self.listed_for[self._log] = None
+        return self._listing(folder)
+
+    def _companion(self, place: PurePosixPath) -> bytes | None:
+        """Return the bytes of a file beside the log, of which small ones are kept.
+
+        One that is too large counts as none, with a problem of the log that asks for it.
+        """
+        content = self._contents.get(place)
+        if content is None and place not in self._contents:
+            try:
+                content = self._container.companion(place)
+            except streams.TooLargeError as error:
+                self._too_large[place] = f"read without {place}: {error}"
+            if len(self._contents) < _MOST_KEPT and len(content or b"") <= _SMALL:
+                self._contents[place] = content
+        if content is None and (text := self._too_large.get(place)):
+            problem = Problem("unreadable_file", text, "error", source=self._log)
+            self.problems[self._log, place] = problem
+        return content
 
 
 def _with_names(run: Run, log: Log) -> Run:
@@ -385,49 +394,6 @@ def _unrecognised(source: Source, head: bytes) -> Contents | None:
     if head.startswith(b"PAR1"):
         text = "a Parquet file, not a log; commands read ttastats tables directly"
     return _rejected(source, "unknown_format", text)
-
-
-class _Surroundings:
-    """What lies beside the logs of a container, looked at once for a unit of work.
-
-    `log` is the one that is read now. `listed_for` are the logs for which folders were listed,
-    since other files may affect them; `problems` name logs beside which a file is too large. All
-    logs are given the same reader of companions, by which dialects know what they have read.
-    """
-
-    def __init__(self, container: Container) -> None:
-        self.log = ""
-        self.listed_for: dict[str, None] = {}
-        self.problems: dict[tuple[str, PurePosixPath], Problem] = {}
-        self.listing = lru_cache(maxsize=1024)(container.listing)
-        self.event_files = lru_cache(maxsize=1024)(partial(tfevents.event_files, self.listing))
-        self.settings = cache(partial(inferred.settings_in, self.listing, self.companion))
-        self._container = container
-        self._contents: dict[PurePosixPath, bytes | None] = {}
-        self._too_large: dict[PurePosixPath, str] = {}
-
-    def listing_for_log(self, folder: PurePosixPath) -> Sequence[str]:
-        """Return what lies in a folder around the log, and note that this was looked at."""
-        self.listed_for[self.log] = None
-        return self.listing(folder)
-
-    def companion(self, place: PurePosixPath) -> bytes | None:
-        """Return the bytes of a file beside the log, of which small ones are kept.
-
-        One that is too large counts as none, with a problem of the log that asks for it.
-        """
-        content = self._contents.get(place)
-        if content is None and place not in self._contents:
-            try:
-                content = self._container.companion(place)
-            except streams.TooLargeError as error:
-                self._too_large[place] = f"read without {place}: {error}"
-            if len(self._contents) < _MOST_KEPT and len(content or b"") <= _SMALL:
-                self._contents[place] = content
-        if content is None and (text := self._too_large.get(place)):
-            problem = Problem("unreadable_file", text, "error", source=self.log)
-            self.problems[self.log, place] = problem
-        return content
 
 
 class _Bytes:
