@@ -20,7 +20,7 @@ from ttastats.base.records import Problem, Severity
 from ttastats.base.stores import Place, Url, parse_place
 from ttastats.base.units import join_names, plural
 from ttastats.formats.own_logs import GUESSED
-from ttastats.table import kind, store, tables
+from ttastats.table import store, tables
 from ttastats.table.conform import conform
 from ttastats.table.frames import Frame, is_frame, to_polars
 from ttastats.table.store import is_parquet
@@ -218,10 +218,9 @@ def is_profile(path: Place) -> bool:
         if not path.is_file() or cache.is_cached(str(path)):  # its table as a log is kept
             return False
         return any(traces.is_trace(source) for source in find([str(path)]))
-    try:
-        return kind.table_kind(kind.read_metadata(path, "")) == "profile"
-    except TtastatsError:
-        return False
+    from ttastats.traces import table
+
+    return table.is_profile(path)
 
 
 def _is_parquet(path: Place) -> bool:

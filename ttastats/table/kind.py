@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from polars.io.partition import FileProviderArgs
 
 
+#: File metadata key under which kind, version, writer and creation time are kept.
+KEY = "ttastats"
+MANIFEST_KEY = "ttastats.ledger"  # its first name, which tables keep
+_PROBLEMS_KEY = "ttastats.problems"
 _PARTS_KEY, _REPLACED_KEY = "ttastats.parts", "ttastats.replaced_parts"
 #: The columns that cut a folder: none where parts were added, and no key where rows are in order.
 _PARTITION_KEY = "ttastats.partition"
@@ -51,6 +55,9 @@ _PART_ROWS, _GROUP_ROWS, _HELD_ROWS = 1_000_000, 20_000, 200_000
 #: The number of a part, and what tells its writer from others, below the values of its rows.
 PART = re.compile(r"(?:[a-z_]+=[^/]+/)*([0-9a-f]{8})-[0-9a-f]{8}\.parquet")
 _NULL = "__HIVE_DEFAULT_PARTITION__"
+
+#: A problem as it is stored: source, code, message, severity and line.
+_PackedProblem = tuple[str | None, str, str, Severity, int | None]
 
 Name = Literal["runs", "profile"]
 #: What a table of each kind is where the other is needed, and what to do with it.
@@ -94,7 +101,19 @@ class Kind(Struct, frozen=True):
 
     def read_metadata(self, path: Place) -> dict[str, str]:
         """Return the Parquet metadata of a file, or of a folder's head file."""
-        return read_metadata(path / HEAD if path.is_dir() else path, self.remedy)
+        file = path / HEAD if path.is_dir() else path
+        try:
+            if isinstance(file, Path):
+                return pl.read_parquet_metadata(file)
+            if content := file.read_small():
+                return pl.read_parquet_metadata(content[0])
+            texts = _object_footer(file, stores.state_of(file)).metadata or {}
+            return {key.decode(): text.decode() for key, text in texts.items()}
+        except FileNotFoundError:
+            raise TtastatsError("no such file", where=str(file), remedy=self.remedy) from None
+        except (OSError, pl.exceptions.PolarsError) as error:
+            reason = getattr(error, "strerror", None) or "not a Parquet file"
+            raise TtastatsError(reason, where=str(file), remedy=self.remedy) from error
 
     def scan(self, path: Place, only: str = "") -> pl.LazyFrame:
         """Return the rows of a file or folder, or of one part of it, in the current schema."""
@@ -119,10 +138,11 @@ class Kind(Struct, frozen=True):
 
     def _version(self, metadata: Mapping[str, str], where: str) -> int:
         """Return the version in a footer; raise an error for another kind or an unknown version."""
-        fields, name = ttastats_fields(metadata), table_kind(metadata)
+        name = _table_name(metadata)
         if name not in {self.name, None}:
             what, remedy = _OTHER[name or self.name]
             raise TtastatsError(what, where=where, remedy=remedy.format(path=where))
+        fields = ttastats_fields(metadata)
         version = fields.get("schema", self.version)
         unknown = f"its footer states schema {version}, which does not exist"
         damaged = "It was edited or damaged. Ingest the logs again."
@@ -137,13 +157,28 @@ class Kind(Struct, frozen=True):
     def is_table(self, path: Place) -> bool:
         """Return whether a file or folder is a table of this kind, written by ttastats."""
         try:
-            return table_kind(self.read_metadata(path)) == self.name
+            return _table_name(self.read_metadata(path)) == self.name
         except TtastatsError:
             return False
 
     def stored_problems(self, path: Place) -> list[Problem] | None:
         """Return the problems stored in a table, or None if none were stored."""
-        return stored_problems(self.read_metadata(path), str(path))
+        metadata = self.read_metadata(path)
+        try:
+            rows = unpack_json(metadata.get(_PROBLEMS_KEY, ""))
+            if rows is None:  # as the manifest kept them in the first tables
+                before = unpack_json(metadata.get(MANIFEST_KEY, ""))
+                rows = before.get("problems") if isinstance(before, dict) else None
+            packed = msgspec.convert(rows, list[_PackedProblem] | None)
+        except (streams.TooLargeError, msgspec.ValidationError) as error:
+            what = f"the problems in its footer cannot be read: {error}"
+            raise TtastatsError(what, where=str(path), remedy="Ingest the logs again.") from error
+        if packed is None:
+            return None
+        return [
+            Problem(code, message, severity, line, source)
+            for source, code, message, severity, line in packed
+        ]
 
     def listed_parts(self, path: Place) -> list[str]:
         """Return the parts listed in a folder's head file, those replaced included."""
@@ -190,27 +225,44 @@ class Kind(Struct, frozen=True):
         `partition` are the columns that cut a folder, and `kept` the parts that stay in it as they
         are, so that its rows are in order within a part only.
         """
-        about = table_metadata(self.name, self.version)
+        fields = {
+            "schema": self.version,
+            "table": self.name,
+            "writer": f"ttastats {__version__}",
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
         descriptions = {column.name: column.description for column in self.columns}
-        about[_COLUMNS_KEY] = json.dumps(descriptions)
-        left = ingest_metadata(manifest, problems)
-        rows = rows.lazy()
-        if not in_parts:
-            with atomic.replacing(path, expected) as temporary:
-                _write_rows(rows, temporary, about | left)
+        about = {KEY: json.dumps(fields), _COLUMNS_KEY: json.dumps(descriptions)}
+        packed = [[p.source, p.code, p.message, p.severity, p.line] for p in problems]
+        of_whole = about | {_PROBLEMS_KEY: pack_json(packed)}
+        if manifest:
+            of_whole[MANIFEST_KEY] = manifest
+        if in_parts:
+            self._write_parts(rows.lazy(), path, about, of_whole, expected, partition, kept)
             return
-        if partition is not None:
-            left |= {_PARTITION_KEY: json.dumps([*partition])}
+        with atomic.replacing(path, expected) as temporary:
+            _write_rows(rows.lazy(), temporary, of_whole)
+
+    def _write_parts(
+        self,
+        rows: pl.LazyFrame,
+        path: Place,
+        about: Mapping[str, str],
+        of_whole: Mapping[str, str],
+        expected: Sequence[str | None],
+        partition: Sequence[str] | None,
+        kept: Sequence[str],
+    ) -> None:
+        """Write a folder of parts with their metadata, and that of the whole in its head file."""
         # Of what is there, only the parts that the old head lists are removed, those that one lists
         # which it had replaced, and those whose names only a writer of ours gives: a killed one may
         # have left them.
         there = parquet_files(path)
-        old = sorted(
-            {*self.listed_parts(path), *filter(PART.fullmatch, there)} & {*there} - {*kept}
-        )
+        written = [match for match in map(PART.fullmatch, there) if match]
+        removable = {*self.listed_parts(path), *(match[0] for match in written)}
+        old = sorted(removable & {*there} - {*kept})
         writer = os.urandom(4).hex()  # another one may write at the same time
-        parts_there = filter(None, map(PART.fullmatch, there))
-        number = max((int(part[1], 16) + 1 for part in parts_there), default=0)
+        number = max((int(match[1], 16) + 1 for match in written), default=0)
 
         def part_name(part: FileProviderArgs) -> str:
             cut = part.partition_keys.row(0, named=True) if partition else {}
@@ -235,21 +287,23 @@ class Kind(Struct, frozen=True):
                     number += 1
             else:
                 _write_rows(rows, parts, about)
-            lists = {
-                _PARTS_KEY: json.dumps(sorted([*kept, *parquet_files(folder)])),
-                _REPLACED_KEY: json.dumps(old),
-            }
-            _write_rows(self.schema().to_frame().lazy(), folder / HEAD, about | left | lists)
+            lists = {_PARTS_KEY: sorted([*kept, *parquet_files(folder)]), _REPLACED_KEY: old}
+            if partition is not None:
+                lists[_PARTITION_KEY] = [*partition]
+            listed = {key: json.dumps(names) for key, names in lists.items()}
+            _write_rows(self.schema().to_frame().lazy(), folder / HEAD, {**of_whole, **listed})
 
 
-def _write_rows(rows: pl.LazyFrame, target: Path | pl.PartitionBy, about: dict[str, str]) -> None:
+def _write_rows(
+    rows: pl.LazyFrame, target: Path | pl.PartitionBy, about: Mapping[str, str]
+) -> None:
     """Write rows into a file or several files, one row group after the other."""
     rows.sink_parquet(
         target,
         compression="zstd",
         compression_level=1,  # a fiftieth larger, a fifth faster
         row_group_size=_GROUP_ROWS,
-        metadata=about,
+        metadata={**about},
         mkdir=True,
         engine="streaming",
     )
@@ -270,13 +324,20 @@ def _scan_remote(
     if contents is None:
         places = [url / name for name in ([only] if only else parts)]
         return _scan_ranges(url, places or [url], cut)
-    return pl.concat(
-        [
-            pl.scan_parquet(content).with_columns(**_partition_values(name, cut))
-            for name, content in zip(parts or [""], contents, strict=True)
-            if only in {"", name}
-        ]
-    )
+    frames = []
+    for name, content in zip(parts or [""], contents, strict=True):
+        in_name = dict(folder.split("=", 1) for folder in name.split("/")[:-1])
+        values = {
+            column: None if in_name[column] == _NULL else unquote(in_name[column]) for column in cut
+        }
+        if only in {"", name}:
+            frames.append(
+                pl.scan_parquet(content).with_columns(
+                    pl.lit(value).cast(cut[column]).alias(column)
+                    for column, value in values.items()
+                )
+            )
+    return pl.concat(frames)
 
 
 def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType]) -> pl.LazyFrame:
@@ -304,7 +365,7 @@ def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType
 
     with stores.store_errors_named(url):
         head = url / HEAD if url.is_dir() else url
-        of_all = object_footer(head, stores.state_of(head)).schema.to_arrow_schema()
+        of_all = _object_footer(head, stores.state_of(head)).schema.to_arrow_schema()
         store = fs.PyFileSystem(Ranges(url.store_and_path()[0]))
         names = [place.store_and_path()[1] for place in objects]
         hive = dataset.partitioning(schema([of_all.field(column) for column in cut]), flavor="hive")
@@ -312,15 +373,6 @@ def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType
             names, schema=of_all, filesystem=store, format="parquet", partitioning=hive
         )
     return pl.scan_pyarrow_dataset(rows)
-
-
-def _partition_values(name: str, cut: Mapping[str, pl.DataType]) -> dict[str, pl.Expr]:
-    """Return the partition values of a part, from its name."""
-    in_name = dict(folder.split("=", 1) for folder in name.split("/")[:-1])
-    return {
-        column: pl.lit(None if in_name[column] == _NULL else unquote(in_name[column])).cast(dtype)
-        for column, dtype in cut.items()
-    }
 
 
 def _listed_names(metadata: Mapping[str, str], key: str, path: Place) -> list[str]:
@@ -341,47 +393,8 @@ def _listed_names(metadata: Mapping[str, str], key: str, path: Place) -> list[st
     return names
 
 
-#: File metadata key under which kind, version, writer and creation time are kept.
-KEY = "ttastats"
-MANIFEST_KEY = "ttastats.ledger"  # its first name, which tables keep
-_PROBLEMS_KEY = "ttastats.problems"
-
-
-def table_metadata(table: str, version: int) -> dict[str, str]:
-    """Return the Parquet metadata that identify a table: its kind, schema and version."""
-    fields = {
-        "schema": version,
-        "table": table,
-        "writer": f"ttastats {__version__}",
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    return {KEY: json.dumps(fields)}
-
-
-def ingest_metadata(manifest: str, problems: Iterable[Problem]) -> dict[str, str]:
-    """Return the Parquet metadata with the manifest of an ingest, and its problems."""
-    rows = [[p.source, p.code, p.message, p.severity, p.line] for p in problems]
-    return {_PROBLEMS_KEY: pack_json(rows)} | ({MANIFEST_KEY: manifest} if manifest else {})
-
-
-def read_metadata(file: Place, remedy: str) -> dict[str, str]:
-    """Return the Parquet metadata of a file; `remedy` is advice in case there is none."""
-    try:
-        if isinstance(file, Path):
-            return pl.read_parquet_metadata(file)
-        if content := file.read_small():
-            return pl.read_parquet_metadata(content[0])
-        texts = object_footer(file, stores.state_of(file)).metadata or {}
-        return {key.decode(): text.decode() for key, text in texts.items()}
-    except FileNotFoundError:
-        raise TtastatsError("no such file", where=str(file), remedy=remedy) from None
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = getattr(error, "strerror", None) or "not a Parquet file"
-        raise TtastatsError(reason, where=str(file), remedy=remedy) from error
-
-
 @lru_cache(maxsize=8)
-def object_footer(url: Url, state: str | None) -> Any:
+def _object_footer(url: Url, state: str | None) -> Any:
     """Return the footer of an object in a known state, read without the rest."""
     from pyarrow import ArrowInvalid, parquet  # only URLs need it
 
@@ -405,7 +418,7 @@ def ttastats_fields(metadata: Mapping[str, str]) -> dict[str, Any]:
     return fields if isinstance(fields, dict) else {}
 
 
-def table_kind(metadata: Mapping[str, str]) -> str | None:
+def _table_name(metadata: Mapping[str, str]) -> str | None:
     """Return which kind of table a file holds, or None if another program wrote it.
 
     The first tables did not say that they hold runs.
@@ -414,25 +427,6 @@ def table_kind(metadata: Mapping[str, str]) -> str | None:
     if not fields:
         return None
     return "profile" if fields.get("table") == "profile" else "runs"
-
-
-def stored_problems(metadata: Mapping[str, str], where: str) -> list[Problem] | None:
-    """Return the problems stored in Parquet metadata, or None if none were stored."""
-    try:
-        rows = unpack_json(metadata.get(_PROBLEMS_KEY, ""))
-        if rows is None:  # as the manifest kept them in the first tables
-            before = unpack_json(metadata.get(MANIFEST_KEY, ""))
-            rows = before.get("problems") if isinstance(before, dict) else None
-        if rows is None:
-            return None
-        packed = msgspec.convert(rows, list[tuple[str | None, str, str, Severity, int | None]])
-    except (streams.TooLargeError, msgspec.ValidationError) as error:
-        what = f"the problems in its footer cannot be read: {error}"
-        raise TtastatsError(what, where=where, remedy="Ingest the logs again.") from error
-    return [
-        Problem(code, message, severity, line, source)
-        for source, code, message, severity, line in packed
-    ]
 
 
 def pack_json(value: Any) -> str:
