@@ -18,9 +18,9 @@ from ttastats.base import benchmarks, quality
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, Log
 from ttastats.recording.run_log import RECORDER
-from ttastats_parsers import mlperf_layout, mlperf_power, recorded
+from ttastats_parsers import mlperf_layout, mlperf_power
 from ttastats_parsers.mlperf_events import Event, Style, Trace, labels_of
-from ttastats_parsers.mlperf_scores import evaluations_of, training_of
+from ttastats_parsers.mlperf_scores import evaluations_of, recorded_evaluations, training_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, shown, storable
 
 #: Stamps before 2001 are relative clocks or placeholders, not dates.
@@ -35,6 +35,11 @@ _STATUS: dict[str, RunStatus] = {
     "fail": "aborted",
     "false": "aborted",
 }
+#: Reasons of a recorded end that the user asked for, which says nothing of the setup. Until version
+#: 0.2 a log called every `sys.exit` by its type alone.
+_INTERRUPTED = frozenset(
+    {"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "KeyboardInterrupt", "SystemExit"}
+)
 #: Keys with a column of their own, or that mark time; everything else is kept in `extra`.
 _UNDERSTOOD = frozenset(
     {
@@ -89,57 +94,44 @@ def _deduplicated(events: list[Event]) -> list[Event]:
 
 
 def _run(by_key: _ByKey, trace: Trace, log: Log, style: Style, token_benchmark: str | None) -> Run:
+    """Return the run of a log that has a start."""
     problems: list[Problem] = []
     if trace.unreadable:
         line, content = min(trace.unreadable)
         text = f"{trace.unreadable_count} unreadable line(s), first: {content.strip()[:100]!r}"
         problems.append(Problem("unreadable_line", text, "warning", line))
-    recorded_here = RECORDER in by_key
     place = mlperf_layout.place_of(log.folder, style.round, log.round, log.companion)
-    if recorded_here:
+    is_recorded = RECORDER in by_key
+    if is_recorded:
         place = structs.replace(place, suite="", round=None)
-    suite, round_, described = place.suite, place.round, place.described
-    if style.counts_cache_clears:
-        described = _participating(described, len(by_key.get("run_clear_caches", ())))
     named = token_benchmark or _first_text(by_key, "submission_benchmark")
     benchmark, mismatch = mlperf_layout.benchmark_name(named, place)
     problems += [*mismatch, *place.problems]
-    start, stop = _start_and_stop(by_key)
-    is_minigo = benchmark == "minigo" and round_ == "v0.6"
-    status, run_seconds = _end_of_run(by_key, trace, start, stop, is_minigo=is_minigo)
-    problems += _end_problems(by_key, stop, status)
-    if recorded_here:
-        status, ended = recorded.end_of(status, stop)
-        problems += ended
-    targets = _targets_by_metric(by_key, suite, benchmark or "", round_, problems)
+    is_minigo = benchmark == "minigo" and place.round == "v0.6"
+    start, ended, status, seconds = _start_and_end(by_key, trace, problems, is_minigo=is_minigo)
+    targets = _targets_by_metric(by_key, place.suite, benchmark or "", place.round, problems)
     batch_size = as_int(_first_value(by_key, "global_batch_size"))
+    extra = _extra_fields(by_key)
     scored = _evaluation_events(by_key)
-    if recorded_here:
-        evaluations, score_problems = recorded.evaluations_of(scored, start, targets)
+    if is_recorded:
+        evaluations, clocks, score_problems = recorded_evaluations(scored, start, targets)
+        extra |= {"clocks": clocks} if clocks else {}
     else:
-        known = benchmarks.benchmarks_by_name(suite).get(benchmark or "")
+        known = benchmarks.benchmarks_by_name(place.suite).get(benchmark or "")
         samples = _trained_samples(by_key)
         evaluations, score_problems = evaluations_of(
             scored, trace.ready, start, known, targets, style, batch_size, samples
         )
     problems += score_problems
-    joules = None
-    if place.metered and start.time is not None and stop is not None and stop.time is not None:
-        joules, power_problems = mlperf_power.energy(log, start.time, stop.time)
+    if place.metered and start.time is not None and ended is not None:
+        joules, power_problems = mlperf_power.energy(log, start.time, ended)
+        extra |= {} if joules is None else {"energy_joules": joules}
         problems += power_problems
     training = training_of(by_key, start) if log.metrics == "all" else ()
-    if not evaluations:
-        problems.append(NO_EVALUATION)
-    fields: dict[str, Any] = structs.asdict(described)
-    fields["division"] = described.division or _first_text(by_key, "submission_division")
+    problems += [] if evaluations else [NO_EVALUATION]
     return Run(
-        suite=suite or None,
-        round=round_,
         benchmark=benchmark,
-        submitter=place.submitter or _first_text(by_key, "submission_org"),
-        system=place.system or _first_text(by_key, "submission_platform"),
-        entry=place.entry,
-        **fields,
+        **_place_fields(by_key, place, style),
         seed=as_int(_first_value(by_key, "seed")),
         global_batch_size=batch_size,
         train_samples=as_int(_first_value(by_key, "train_samples")),
@@ -147,44 +139,87 @@ def _run(by_key: _ByKey, trace: Trace, log: Log, style: Style, token_benchmark: 
         clock="wall",
         clock_zero="run_start",
         run_status=status,
-        run_seconds=run_seconds,
-        scaling_factor=place.scaling_factor,
+        run_seconds=seconds,
         evaluations=(*training, *evaluations),
         problems=tuple(problems),
-        extra=_extra_fields(by_key, joules),
+        extra=extra,
     )
 
 
-def _start_and_stop(by_key: _ByKey) -> tuple[Event, Event | None]:
-    """Return the earliest run_start, and the first run_stop of the file that is not before it."""
-    starts = by_key["run_start"]
+def _place_fields(by_key: _ByKey, place: mlperf_layout.LogPlace, style: Style) -> dict[str, Any]:
+    """Return the suite, the submitter and the system of a run, as fields of it."""
+    described = place.described
+    if style.counts_cache_clears:
+        # v0.5 describes the whole cluster; the nodes that took part cleared their caches. A machine
+        # may do so more than once, so the count only lowers the described number.
+        cleared = len(by_key.get("run_clear_caches", ()))
+        nodes = min(described.nodes or cleared, cleared) or described.nodes
+        total = described.accelerators
+        if total is not None:
+            total = as_int(total // (described.nodes or 1) * nodes) if nodes is not None else None
+        described = structs.replace(described, nodes=nodes, accelerators=total)
+    return structs.asdict(described) | {
+        "suite": place.suite or None,
+        "round": place.round,
+        "submitter": place.submitter or _first_text(by_key, "submission_org"),
+        "system": place.system or _first_text(by_key, "submission_platform"),
+        "entry": place.entry,
+        "division": described.division or _first_text(by_key, "submission_division"),
+        "scaling_factor": place.scaling_factor,
+    }
+
+
+def _start_and_end(
+    by_key: _ByKey, trace: Trace, problems: list[Problem], *, is_minigo: bool
+) -> tuple[Event, float | None, RunStatus, float | None]:
+    """Return the start of a run, the time of its end, its status and its length in seconds."""
+    starts, stops = by_key["run_start"], by_key.get("run_stop", ())
     start = next((event for event in starts if event.time is not None), starts[0])
-    zero = start.time or 0.0
-    stops = [event for event in by_key.get("run_stop", ()) if (event.time or 0.0) >= zero]
-    return start, min(stops, key=_line, default=None)
-
-
-def _end_of_run(
-    by_key: _ByKey, trace: Trace, start: Event, stop: Event | None, *, is_minigo: bool
-) -> tuple[RunStatus, float | None]:
-    """Return how the run ended, and its length in seconds."""
+    later = [event for event in stops if (event.time or 0.0) >= (start.time or 0.0)]
+    stop = min(later, key=_line, default=None)  # the first of the file
+    ended = None if stop is None else stop.time
+    status: RunStatus = "unknown"
+    seconds = None
     if is_minigo and "eval_result" in by_key:
         # Checkpoints are scored after the run; the score is the moment the winning one was saved.
-        scored = as_float(by_key["eval_result"][0].metadata.timestamp)
-        if scored is not None:
-            return "success", scored
-    if start.time is None:
-        return "unknown", None
-    if stop is None or stop.time is None:
-        return "truncated", round(max(trace.last_time - start.time, 0.0), 6)
+        seconds = as_float(by_key["eval_result"][0].metadata.timestamp)
+    if seconds is not None:
+        status = "success"
+    elif start.time is not None and (stop is None or ended is None):
+        status, seconds = "truncated", round(max(trace.last_time - start.time, 0.0), 6)
+        text, line = "the log ends before run_stop: truncated", None
+        if stops:
+            text = "run_stop has no time, or a time before run_start: the run counts as truncated"
+            line = stops[0].line
+        problems.append(Problem("no_run_stop", text, "warning", line))
+    elif start.time is not None and stop is not None and ended is not None:
+        status = _logged_status(stop, is_recorded=RECORDER in by_key)
+        seconds = round(ended - start.time, 6)
+    if len({event.time for event in starts}) > 1:
+        text = "several run_start lines: the earliest counts"
+        problems.append(Problem("several_run_starts", text))
+    if stop is not None and status == "unknown":
+        problems.append(Problem("no_status", "run_stop has no status", "info", stop.line))
+    if stop is not None and status == "exception":
+        problems.append(Problem("exception", shown(stop.metadata.reason), "warning", stop.line))
+    return start, ended, status, seconds
+
+
+def _logged_status(stop: Event, *, is_recorded: bool) -> RunStatus:
+    """Return how a run ended by its `run_stop`; a recorded one has a reason.
+
+    A log without an end is that of a process that was killed, for example for want of memory: it
+    stays truncated, and fails like any other.
+    """
     value, metadata = stop.value, stop.metadata
     inner = as_mapping(value)
     words = (metadata.status, metadata.success, inner.get("success"), inner.get("status"), value)
-    seconds = round(stop.time - start.time, 6)
-    for word in words:
-        if status := _STATUS.get(shown(word).strip("' ").lower()):
-            return status, seconds
-    return "unknown", seconds
+    known = (_STATUS.get(shown(word).strip("' ").lower()) for word in words)
+    status: RunStatus = next((word for word in known if word), "unknown")
+    reason = shown(metadata.reason)
+    if not is_recorded or status != "aborted" or reason in {"", "None", "epochs"}:
+        return status
+    return "stopped" if reason in _INTERRUPTED else "exception"
 
 
 def _evaluation_events(by_key: _ByKey) -> Sequence[Event]:
@@ -200,19 +235,6 @@ def _trained_samples(by_key: _ByKey) -> int | None:
         if scores and event.time is not None and event.time >= last:
             return as_int(event.value)
     return None
-
-
-def _end_problems(by_key: _ByKey, stop: Event | None, status: RunStatus) -> Iterator[Problem]:
-    """Yield a problem for each part of the start or end of a run that is unclear."""
-    if status == "truncated" and "run_stop" in by_key:
-        text = "run_stop has no time, or a time before run_start: the run counts as truncated"
-        yield Problem("no_run_stop", text, "warning", by_key["run_stop"][0].line)
-    elif status == "truncated":
-        yield Problem("no_run_stop", "the log ends before run_stop: truncated", "warning")
-    if len({event.time for event in by_key["run_start"]}) > 1:
-        yield Problem("several_run_starts", "several run_start lines: the earliest counts")
-    if stop is not None and status == "unknown":
-        yield Problem("no_status", "run_stop has no status", "info", stop.line)
 
 
 def _targets_by_metric(
@@ -240,20 +262,8 @@ def _targets_by_metric(
     return {shown(metric): quality.Target(shown(metric), bool(higher), value, 1, "log")}
 
 
-def _participating(described: mlperf_layout.System, cleared: int) -> mlperf_layout.System:
-    """Return a described system with only the nodes that took part, as they cleared their caches.
-
-    v0.5 describes the whole cluster. A machine may clear its caches more than once, so the count
-    only lowers the described number.
-    """
-    nodes = min(described.nodes or cleared, cleared) or described.nodes
-    total = described.accelerators
-    if total is not None:
-        total = as_int(total // (described.nodes or 1) * nodes) if nodes is not None else None
-    return structs.replace(described, nodes=nodes, accelerators=total)
-
-
-def _extra_fields(by_key: _ByKey, joules: float | None) -> dict[str, Any]:
+def _extra_fields(by_key: _ByKey) -> dict[str, Any]:
+    """Return the values of keys without a column, the number of seeds, the time to begin."""
     values = {key: by_key[key][0].value for key in by_key if key not in _UNDERSTOOD}
     extra = {key: storable(value) for key, value in values.items() if value is not None}
     seeds = {as_int(event.value) for event in by_key.get("seed", ())} - {None}
@@ -262,10 +272,6 @@ def _extra_fields(by_key: _ByKey, joules: float | None) -> dict[str, Any]:
     begun, ready = by_key.get("init_start"), by_key.get("init_stop")
     if begun and ready and begun[0].time is not None and ready[-1].time is not None:
         extra["init_seconds"] = round(ready[-1].time - begun[0].time, 6)
-    if joules is not None:
-        extra["energy_joules"] = joules
-    if RECORDER in by_key and (clocks := recorded.clocks_of(_evaluation_events(by_key))):
-        extra["clocks"] = clocks
     return extra
 
 
@@ -278,6 +284,7 @@ def _first_value(by_key: _ByKey, key: str) -> Any:
 
 
 def _first_text(by_key: _ByKey, key: str) -> str | None:
+    """Return the first value of a key if it is a text and no placeholder."""
     value = _first_value(by_key, key)
     text = value.strip() if isinstance(value, str) else ""
     return None if not text or "PLACEHOLDER" in text else text

@@ -136,14 +136,13 @@ def _read_system(
     if file is None:
         return System(), (Problem("no_system_file", f"no description of system {system}", "info"),)
     content = companion(file) or b""
-    text, fields = f"{file.name} is not JSON", None
     if len(content) > _LARGEST:
         text = f"{file.name} is not read: larger than {_LARGEST // 2**20} MB"
-    else:
-        fields = _mapping_of(content) or _logged_mapping_of(content)
-    if fields is None:
         return System(), (Problem("bad_system_file", text),)
-    return _entry(fields) if "nodes" in fields else _system(fields), ()
+    fields = _mapping_of(content) or _logged_mapping_of(content)
+    if fields is None:
+        return System(), (Problem("bad_system_file", f"{file.name} is not JSON"),)
+    return _system(fields), ()
 
 
 @lru_cache(maxsize=1024)
@@ -168,48 +167,40 @@ _SYSTEM_LINE = re.compile(r"^(\w+): (\{.*\})\s*$", re.MULTILINE)
 
 def _logged_mapping_of(content: bytes) -> dict[str, Any] | None:
     """Return the object in `key: {"value": ..}` lines, as v0.6 has them, or None."""
+
+    def mapping(text: Any) -> dict[str, Any]:
+        try:
+            return as_mapping(decode(text.encode()) if isinstance(text, str) else None)
+        except ValueError:
+            return {}
+
     # The value of `entry` is the text of a Python mapping, and its `nodes` are once more.
     lines = _SYSTEM_LINE.findall(content.decode("utf-8-sig", "replace"))
-    fields = {key: as_mapping(_decoded(body)).get("value") for key, body in lines}
-    entry = as_mapping(_decoded(fields.pop("entry", None)))
-    nodes = as_mapping(_decoded(entry.get("nodes")))
+    fields = {key: mapping(body).get("value") for key, body in lines}
+    entry = mapping(fields.pop("entry", None))
+    nodes = mapping(entry.get("nodes"))
     return {**fields, **entry, "nodes": [nodes]} if nodes else None
 
 
-def _decoded(text: Any) -> Any:
-    try:
-        return decode(text.encode()) if isinstance(text, str) else None
-    except ValueError:
-        return None
-
-
-def _entry(fields: dict[str, Any]) -> System:
-    """Return the system of an `entry.json` of v0.5."""
-    nodes = fields["nodes"] if isinstance(fields["nodes"], list) else []
-    first = as_mapping(nodes[0]) if nodes else {}
-    per_node, count = as_int(first.get("num_accelerators")), as_int(first.get("num_nodes"))
-    return System(
-        _text(fields.get("hardware")) or _text(first.get("accelerator")),
-        as_int(per_node * count) if per_node and count else None,
-        count,
-        _text(fields.get("framework")),
-        _text(fields.get("division")),
-    )
-
-
 def _system(fields: dict[str, Any]) -> System:
-    """Return the system of a description from v0.6 on."""
-    nodes = as_int(fields.get("number_of_nodes"))
-    per_node = as_int(fields.get("accelerators_per_node"))
-    return System(
-        _text(fields.get("accelerator_model_name")) or _text(fields.get("system_name")),
-        as_int(nodes * per_node) if nodes and per_node else None,
-        nodes,
-        _text(fields.get("framework")),
-        _text(fields.get("division", fields.get("divison"))),  # the slip of a whole round
-    )
+    """Return the system of a description, in the form of v0.5 if it has `nodes`."""
+    if "nodes" in fields:
+        listed = fields["nodes"] if isinstance(fields["nodes"], list) else []
+        node = as_mapping(listed[0]) if listed else {}
+        hardware = (fields.get("hardware"), node.get("accelerator"))
+        nodes, per_node = node.get("num_nodes"), node.get("num_accelerators")
+        division = fields.get("division")
+    else:
+        hardware = (fields.get("accelerator_model_name"), fields.get("system_name"))
+        nodes, per_node = fields.get("number_of_nodes"), fields.get("accelerators_per_node")
+        division = fields.get("division", fields.get("divison"))  # the slip of a whole round
+    count, each = as_int(nodes), as_int(per_node)
+    accelerators = as_int(count * each) if count and each else None
+    name = _text(hardware[0]) or _text(hardware[1])
+    return System(name, accelerators, count, _text(fields.get("framework")), _text(division))
 
 
 def _text(value: Any) -> str | None:
+    """Return a text or number as text, None if it says that there is none."""
     text = str(value).strip() if isinstance(value, str | int | float) else ""
     return text if text and text.lower() not in {"-", "n/a", "na", "none"} else None

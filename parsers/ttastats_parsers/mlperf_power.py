@@ -13,7 +13,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
-from operator import add, ge, mul, sub
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -104,25 +104,21 @@ def integral(
     Between a moment and the nearest reading beyond it power changes evenly; before the first
     reading and after the last it is taken to be theirs.
     """
-    if any(map(ge, times, times[1:])):
-        times, watts = zip(*sorted(zip(times, watts, strict=True)), strict=True)
+    readings = sorted(zip(times, watts, strict=True))
+    times = [time for time, _ in readings]
     if not times:
         return None
     covered = min(stop, times[-1]) - max(start, times[0])
     if covered < _LEAST_COVERED * (stop - start):
         return None
-    inside = slice(bisect_right(times, start), bisect_left(times, stop))
-    at_start, at_stop = (_power_at(times, watts, moment) for moment in (start, stop))
-    moments, powers = [start, *times[inside], stop], [at_start, *watts[inside], at_stop]
-    sums = map(add, powers, powers[1:])
-    doubled: float = sum(map(mul, map(sub, moments[1:], moments), sums))
-    return doubled / 2
 
+    def power_at(moment: float) -> float:
+        after = bisect_left(times, moment)
+        if after in {0, len(times)}:
+            return readings[max(0, after - 1)][1]
+        (earlier, before), (later, then) = readings[after - 1 : after + 1]
+        return before + (then - before) * (moment - earlier) / (later - earlier)
 
-def _power_at(times: Sequence[float], watts: Sequence[float], moment: float) -> float:
-    """Return the interpolated power at a time."""
-    after = bisect_left(times, moment)
-    if after in {0, len(times)}:
-        return watts[max(0, after - 1)]
-    (earlier, later), (before, then) = times[after - 1 : after + 1], watts[after - 1 : after + 1]
-    return before + (then - before) * (moment - earlier) / (later - earlier)
+    inside = readings[bisect_right(times, start) : bisect_left(times, stop)]
+    points = [(start, power_at(start)), *inside, (stop, power_at(stop))]
+    return sum((then - now) * (a + b) for (now, a), (then, b) in pairwise(points)) / 2

@@ -1,6 +1,8 @@
 """From logged scores to evaluations: metric names, units, checkpoints and progress.
 
-Losses, learning rates and throughput of training become evaluations with numbers below 0.
+Losses, learning rates and throughput of training become evaluations with numbers below 0. Logs of
+`ttastats train` and `ttastats.record` follow no rule of a round: one process wrote them, every
+score names its metric, and its labels mean what their names say.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from ttastats_parsers.payloads import as_float, as_int, shown, since
 _SAME_MOMENT = 1.0
 _METRIC_NAMES = {"BBOX": "bbox_map", "SEGM": "segm_map", "FID": "fid", "CLIP": "clip"}
 _DEFAULT_METRIC = "eval_accuracy"
+#: Clocks beside the wall that an evaluation of a recorded run may have.
+_CLOCKS = ("cpu_seconds", "training_seconds", "training_cpu_seconds")
 #: By progress label: how good each evidence is, and when it says that the weights were ready.
 Ready = Mapping[float, Sequence[tuple[int, float]]]
 
@@ -51,27 +55,42 @@ def evaluations_of(
     ready, on the log's clock; `trained` are the samples of the whole run where the log says so.
     """
     known = metrics(benchmark.suite, benchmark.name) if benchmark else {}
-    scores = [score for event in events for score in _scores(event, known, targets)]
-    scored = _without_copies(scores)
-    is_fraction = style.fractional_bleu and all((score.number or 0.0) <= 1.0 for score in scored)
+    all_scores = [score for event in events for score in _scores(event, known, targets)]
+    scores, problems = _distinct_scores(all_scores)
+    is_fraction = style.fractional_bleu and all((score.number or 0.0) <= 1.0 for score in scores)
     scales = {"bleu": 100.0 if is_fraction else 1.0}
     shared = {
-        metric: shared_fields(metric, known, targets.get(metric), scales.get(metric, 1.0))
-        for metric in {score.metric for score in scored}
+        metric: _shared_fields(metric, known, targets.get(metric), scales.get(metric, 1.0))
+        for metric in {score.metric for score in scores}
     }
-    shift = _label_shift(scored, style)
-    steps = _labels_are_steps(scored, start, benchmark)
+    labels = [score.label for score in scores if score.label is not None]
+    shift = 1.0 if any(score.from_zero for score in scores) else 0.0
+    if style.labels_epoch_just_trained:  # counted from 0, and in some systems from -1
+        shift = 2.0 if min(labels, default=0.0) < 0 else 1.0
     zero = start.time
+    # Most systems that count samples label all evaluations alike, and some number them, which says
+    # nothing; the others have training steps as labels.
+    counts_samples = benchmark is not None and benchmark.progress == "samples"
+    timed = [score for score in scores if (score.event.time or 0.0) >= (zero or 0.0)]
+    steps = [score.label for score in timed if score.label is not None] if counts_samples else []
+    labels_are_steps = len(steps) > 1 and all(b - a > 1 for a, b in pairwise(steps))
     evaluations = []
-    for index, score in zip(_checkpoint_numbers(scored), scored, strict=True):
-        epoch, step, samples = _progress(score, benchmark, shift, steps, global_batch_size)
+    for index, score in zip(_checkpoint_numbers(scores, labels), scores, strict=True):
+        time, ready_time = score.event.time, None
+        if score.label is not None and time is not None:
+            # The best evidence before the evaluation, and of equal ones the latest.
+            earlier = [evidence for evidence in ready.get(score.label, ()) if evidence[1] <= time]
+            ready_time = max(earlier)[1] if earlier else None
+        epoch, step, samples = _progress(
+            score, benchmark, shift, labels_are_steps, global_batch_size
+        )
         evaluations.append(
             Evaluation(
                 index=index,
                 value=score.number and score.number * scales.get(score.metric, 1.0),
                 logged_value=score.number,
-                seconds=since(score.event.time, zero),
-                weights_seconds=since(_ready_time(score, ready), zero),
+                seconds=since(time, zero),
+                weights_seconds=since(ready_time, zero),
                 epoch=epoch,
                 step=step,
                 samples=samples,
@@ -79,14 +98,13 @@ def evaluations_of(
                 **shared[score.metric],
             )
         )
-    counts_samples = benchmark is not None and benchmark.progress == "samples"
     none_has_samples = all(evaluation.samples is None for evaluation in evaluations)
     if trained is not None and counts_samples and evaluations and none_has_samples:
         evaluations[-1] = replace(evaluations[-1], samples=trained)
-    return tuple(evaluations), list(_copy_problems(scores, scored))
+    return tuple(evaluations), problems
 
 
-def shared_fields(
+def _shared_fields(
     metric: str, directions: Mapping[str, bool], target: Target | None, scale: float = 1.0
 ) -> dict[str, Any]:
     """Return what evaluations of a metric share; `scale` turns logged values into base units."""
@@ -130,43 +148,30 @@ def _metric_name(label: Any, known: Collection[str], targets: Collection[str]) -
     return next(iter(known)) if name == _DEFAULT_METRIC and len(known) == 1 else name
 
 
-def _without_copies(scores: Iterable[_Score]) -> list[_Score]:
-    """Return the scores without those that other ranks logged in the same moment."""
+def _distinct_scores(scores: Sequence[_Score]) -> tuple[list[_Score], list[Problem]]:
+    """Return the scores without copies that other ranks logged in the same moment, and problems."""
     last: dict[tuple[str, float | None, float | None], float] = {}
-    unique = []
+    distinct, problems = list[_Score](), list[Problem]()
     for score in scores:
         identity = (score.metric, score.number, score.label)
         time = score.event.time or 0.0
         if identity not in last or time - last[identity] > _SAME_MOMENT:
-            unique.append(score)
+            distinct.append(score)
         last[identity] = time
-    return unique
-
-
-def _copy_problems(scores: Sequence[_Score], unique: Sequence[_Score]) -> Iterable[Problem]:
-    """Yield a problem for copies that were left out, and for scores that are no numbers."""
-    if len(unique) < len(scores):
-        text = f"{len(scores) - len(unique)} evaluation(s) repeated by other ranks: one kept"
-        yield Problem("rank_copies", text, "info")
-    if unread := [score.event for score in unique if score.number is None]:
+    if len(distinct) < len(scores):
+        text = f"{len(scores) - len(distinct)} evaluation(s) repeated by other ranks: one kept"
+        problems.append(Problem("rank_copies", text, "info"))
+    if unread := [score.event for score in distinct if score.number is None]:
         first = shown(unread[0].value)[:60]
         text = f"{len(unread)} score(s) are not finite numbers, first: {first}"
-        yield Problem("unreadable_score", text, "warning", unread[0].line)
+        problems.append(Problem("unreadable_score", text, "warning", unread[0].line))
+    return distinct, problems
 
 
-def _label_shift(scores: Sequence[_Score], style: Style) -> float:
-    """Return the number to add to an evaluation's label to get epochs trained."""
-    if style.labels_epoch_just_trained:  # counted from 0, and in some systems from -1
-        labels = [score.label for score in scores if score.label is not None]
-        return 2.0 if min(labels, default=0.0) < 0 else 1.0
-    return 1.0 if any(score.from_zero for score in scores) else 0.0
-
-
-def _checkpoint_numbers(scores: Sequence[_Score]) -> list[int]:
+def _checkpoint_numbers(scores: Sequence[_Score], labels: Sequence[float]) -> Iterable[int]:
     """Return the checkpoint of each score: metrics of one checkpoint share its label."""
-    labels = [score.label for score in scores if score.label is not None]
     if len(set(labels)) == len(labels):  # one metric, as in most logs
-        return list(range(len(scores)))
+        return range(len(scores))
     numbers: dict[tuple[float, int | None], int] = {}
     seen: dict[tuple[str, float], int] = {}
     indices = []
@@ -177,19 +182,6 @@ def _checkpoint_numbers(scores: Sequence[_Score]) -> list[int]:
             seen[score.metric, label] = key[1] + 1
         indices.append(numbers.setdefault(key, len(numbers)))
     return indices
-
-
-def _labels_are_steps(scores: Sequence[_Score], start: Event, benchmark: Benchmark | None) -> bool:
-    """Return whether a benchmark that counts samples has training steps as labels.
-
-    Most systems label them all alike, and some number them, which tells nothing.
-    """
-    if benchmark is None or benchmark.progress != "samples":
-        return False
-    zero = start.time or 0.0
-    scored = [score for score in scores if (score.event.time or 0.0) >= zero]
-    labels = [score.label for score in scored if score.label is not None]
-    return len(labels) > 1 and all(b - a > 1 for a, b in pairwise(labels))
 
 
 def _progress(
@@ -224,15 +216,6 @@ def _progress(
     return epoch, step, samples
 
 
-def _ready_time(score: _Score, ready: Ready) -> float | None:
-    """Return when the evaluated weights existed, by the best and latest evidence before."""
-    time = score.event.time
-    if score.label is None or time is None:
-        return None
-    earlier = [evidence for evidence in ready.get(score.label, ()) if evidence[1] <= time]
-    return max(earlier)[1] if earlier else None
-
-
 def training_of(by_key: Mapping[str, Sequence[Event]], start: Event) -> list[Evaluation]:
     """Return training metrics in the order of time, numbered below 0.
 
@@ -242,24 +225,57 @@ def training_of(by_key: Mapping[str, Sequence[Event]], start: Event) -> list[Eva
     events.sort(key=lambda event: event.time or 0)
     evaluations = []
     for index, event in enumerate(events, start=-len(events)):
-        about = event.metadata
         logged = event.value if isinstance(event.value, dict) else {event.key: event.value}
-        rate = {} if about.lr is None else {"lr": about.lr}
+        rate = {} if event.metadata.lr is None else {"lr": event.metadata.lr}
         for metric, number in {**logged, **rate}.items():
-            if (value := as_float(number)) is None:
-                continue
-            evaluations.append(
-                Evaluation(
-                    index=index,
-                    metric=str(metric),
-                    value=value,
-                    logged_value=value,
-                    seconds=since(event.time, start.time),
-                    higher_is_better=higher_is_better(str(metric)),
-                    epoch=as_float(about.epoch_num),
-                    step=as_int(about.step_num),
-                    samples=as_int(about.samples_count),
-                    line=event.line,
-                )
-            )
+            if (value := as_float(number)) is not None:
+                shared = {"metric": str(metric), "higher_is_better": higher_is_better(str(metric))}
+                evaluations.append(_plain_evaluation(event, index, value, start, shared))
     return evaluations
+
+
+def recorded_evaluations(
+    events: Sequence[Event], start: Event, targets: Mapping[str, Target]
+) -> tuple[tuple[Evaluation, ...], dict[str, list[float | None]], list[Problem]]:
+    """Return the evaluations of a recorded run, its checkpoints' times by other clocks, problems.
+
+    The events are in the order of time; metrics that are logged together share a checkpoint.
+    """
+    evaluations, problems = list[Evaluation](), list[Problem]()
+    checkpoints = list[Event]()
+    moment, logged = None, set[str]()
+    for event in events:
+        place, metric = (event.time, labels_of(event.metadata)), shown(event.metadata.metric)
+        if place != moment or metric in logged:
+            moment, logged = place, set()
+            checkpoints.append(event)
+        logged.add(metric)
+        shared = _shared_fields(metric, {}, targets.get(metric))
+        value = as_float(event.value)
+        evaluations.append(_plain_evaluation(event, len(checkpoints) - 1, value, start, shared))
+    if unread := [evaluation for evaluation in evaluations if evaluation.value is None]:
+        text = f"{len(unread)} score(s) are not finite numbers"
+        problems.append(Problem("unreadable_score", text, "warning", unread[0].line))
+    times = {
+        name: [as_float(getattr(event.metadata, name)) for event in checkpoints] for name in _CLOCKS
+    }
+    clocks = {name: values for name, values in times.items() if any(v is not None for v in values)}
+    return tuple(evaluations), clocks, problems
+
+
+def _plain_evaluation(
+    event: Event, index: int, value: float | None, start: Event, shared: Mapping[str, Any]
+) -> Evaluation:
+    """Return the evaluation of an event whose labels mean what their names say."""
+    samples, step, epoch = labels_of(event.metadata)
+    return Evaluation(
+        index=index,
+        value=value,
+        logged_value=value,
+        seconds=since(event.time, start.time),
+        epoch=as_float(epoch),
+        step=as_int(step),
+        samples=as_int(samples),
+        line=event.line,
+        **shared,
+    )
