@@ -1,8 +1,13 @@
-"""What people log outside MLPerf is read as an independent reader reads it."""
+"""What people log outside MLPerf is read as an independent reader reads it.
+
+What authors state of their runs comes out of `summary` and `runs`, from logs nobody has described.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+import statistics
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +16,7 @@ import polars as pl
 import pytest
 
 import ttastats as tta
+from tests.wild_tables import parameter_golf
 
 pytestmark = pytest.mark.real
 
@@ -212,3 +218,63 @@ def test_a_store_that_was_copied_while_it_was_written_tells_where_it_ends(
     assert codes == ["torn_tail", "no_exit_record", "summary_is_later"]
     assert (row["value"], row["step"]) == (expected["summary_test_acc"], expected["summary_step"])
     assert same(row["seconds"], expected["summary_runtime"])
+
+
+@pytest.fixture(scope="module")
+def stated(truth: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {setup["setup"]: setup for setup in truth}
+
+
+def spread(runs: list[dict[str, Any]], name: str) -> tuple[float, float]:
+    values = [each[name] for each in runs]
+    return statistics.mean(values), statistics.stdev(values)
+
+
+def test_means_and_deviations_of_all_setups_of_an_export(
+    guessed: pl.DataFrame, stated: dict[str, dict[str, Any]]
+) -> None:
+    """A target that no run meets makes `runs` give the last value and the whole time of each."""
+    setups = {
+        name.removeprefix("Lucas-longxutang "): one["stated_by_authors"]
+        for name, one in stated.items()
+        if one["kind"] == "wandb-export"
+    }
+    ours: Any = {"where": ["source=*wandb_export*"], "target": ["val/loss<=3.4"]}
+    summary = {row["entry"]: row for row in tta.summary(guessed, **ours).rows}
+    runs = tta.runs(guessed, **ours).rows
+    assert summary.keys() == setups.keys()
+    assert len(setups) == 16
+    for entry, theirs in setups.items():
+        row, own = summary[entry], [each for each in runs if each["entry"] == entry]
+        assert row["n"] == len(own) == theirs["n"]
+        found = (row["tta_mean_seconds"], row["tta_std_seconds"], *spread(own, "value_final"))
+        names = ("runtime_mean", "runtime_std", "val_loss_mean", "val_loss_std")
+        assert found == pytest.approx(tuple(theirs[name] for name in names), rel=1e-8)
+
+
+def test_medians_of_three_studies_of_algoperf(
+    guessed: pl.DataFrame, stated: dict[str, dict[str, Any]]
+) -> None:
+    setups = {n: one["check"] for n, one in stated.items() if one["kind"] == "algoperf"}
+    assert len(setups) >= 8
+    for name, check in setups.items():
+        entry, _, benchmark = name.rpartition("/")[2].partition(" ")
+        theirs = [float(each) for each in check["best_trial_tta_per_study"]]
+        best = []
+        for study in range(len(theirs)):
+            which = [f"entry={entry}", f"benchmark={benchmark}", f"source=*/study_{study}/*"]
+            trials = tta.runs(guessed, where=which).rows
+            best.append(min(t["tta_seconds"] if t["reached"] else math.inf for t in trials))
+        assert best == pytest.approx(theirs, abs=1e-5)
+        median = float(check["median_over_studies"])
+        assert statistics.median(best) == pytest.approx(median, abs=1e-5)
+
+
+def test_the_submitted_value_of_parameter_golf(
+    wild: Path, tmp_path: Path, stated: dict[str, dict[str, Any]]
+) -> None:
+    theirs = stated["2026-04-09_SP8192_3LayerRecur_ParResid_QK525_LegalTTT"]["stated_by_authors"]
+    runs = tta.runs(parameter_golf(wild, tmp_path)).rows
+    mean, deviation = spread(runs, "value_final")
+    assert sorted(each["seed"] for each in runs) == theirs["seeds"]
+    assert (round(mean, 3), round(deviation, 4)) == (theirs["val_bpb"], theirs["val_bpb_std"])

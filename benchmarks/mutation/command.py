@@ -39,9 +39,9 @@ GROUPS = {
 NOT_ASKED = """
 appended_tables bucket_tables buckets callbacks ci_gate_example cli codes coverage_benchmark
 dependencies documentation every_command folders fuzz help ingestion json_safe large
-last_defence limits long_tables misfortunes mllog notebook object_stores official_parser
+last_defence limits long_tables misfortunes mllog notebook object_stores
 paper_example percentages progress reachable real real_traces real_writers records
-reference_reading site sources store together tracking typed wild wild_code wild_stated workers
+reference_reading site sources store together tracking typed wild wild_code workers
 """
 
 #: The tests that are asked: those of numbers, of reading, and of what is shown without a browser.
