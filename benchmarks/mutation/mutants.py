@@ -86,10 +86,12 @@ def _changes(tree: ast.Module) -> Iterator[tuple[int, str, Change]]:
 
 
 def _code(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that do something: no types, no decorators, no docstrings."""
+    """Yield the nodes that do something: no types, decorators, docstrings or options of classes."""
     yield node
     for name, value in ast.iter_fields(node):
-        if name in {"annotation", "returns", "decorator_list", "format_spec"}:
+        if name in {"annotation", "returns", "decorator_list", "format_spec"} or (
+            name == "keywords" and isinstance(node, ast.ClassDef)
+        ):
             continue
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or _is_silent(child):
