@@ -948,7 +948,7 @@ def of_axes() -> Found:
         for asked in ("", "epochs", "cost", "cpu-seconds", "energy", "epoch"):
             found = tried(settled, given, asked)
             if isinstance(found, tuple):
-                found = [[axis.of(table).name for table in found[0]], found[1]]
+                found = [[axis.axis_of(table).name for table in found[0]], found[1]]
             yield ("settled", name, asked), found
     for price in ("12.5", "$12.5", "1e-6", "9e-7", "1e12", "x", "accelerators", "entry"):
         found = tried(axis.priced, runs, price)

@@ -170,7 +170,7 @@ def _expect_values(runs: pl.DataFrame, limits: Sequence[Limit], budget: Budget |
     there = standing(runs).filter("reached")
     if not there.height:
         return
-    other_axis = axes.of(runs).unit != "seconds"
+    other_axis = axes.axis_of(runs).unit != "seconds"
     for limit in limits:
         unit, remedy = limit.unit, "`ttastats runs FILE` shows what the runs log."
         unknown = not there[_COLUMNS[unit]].count() or (unit == "seconds" and other_axis)

@@ -172,7 +172,7 @@ def _fit_group(
     keys: dict[str, Any], group: pl.DataFrame, options: EffectsOptions
 ) -> tuple[_Rows, list[Note]]:
     """Return the rows of a group and the notes on it."""
-    axis, block = axes.of(group), [_BLOCK] if options.block else []
+    axis, block = axes.axis_of(group), [_BLOCK] if options.block else []
     runs = group.drop_nulls([*(f"setting {name}" for name in options.on), *block])
     unknown = group.height - runs.height
     notes = [note("unknown_setting", n=unknown)] if unknown else []

@@ -97,7 +97,7 @@ def report(
         histories.append((name, history))
         about = {
             "keys": {of: keys.get(of) for of in grouping.row_keys(tuple(keys), SETUP)},
-            "axis": axes.of(group).name,
+            "axis": axes.axis_of(group).name,
             "left_out": key.LeftOutKeys(*gone.counts),
         }
         rows += [

@@ -100,7 +100,7 @@ class History(Struct, frozen=True, eq=False):
 
 def history(runs: pl.DataFrame, order: str) -> History:
     """Return the history of runs of one setup, by date or by a recorded column."""
-    axis, (unit, _) = axes.of(runs), common_progress(runs)
+    axis, (unit, _) = axes.axis_of(runs), common_progress(runs)
     undated = order == BY_DATE and runs["started_at"].null_count() == runs.height
     remedy = f"Order the runs by a column or a recorded name: {OPTION} commit."
     raise_if(undated, "no run records its date", f"{OPTION} {BY_DATE}", remedy)

@@ -113,12 +113,12 @@ def from_runs(
                 cv, low, high = whole.limits()
         details.append(tuple(priors.in_words(added)) if isinstance(added, PriorKeys) else ())
         row = plan.row(cv, low, high, group.height if n is None else n)
-        about = {"keys": grouping.key_values(keys), "axis": axes.of(runs).name}
+        about = {"keys": grouping.key_values(keys), "axis": axes.axis_of(runs).name}
         rows.append(structs.replace(row, reached=reached, prior=added, **about))
     if len(few) > 6:
         few = [note("few_successes.groups", n=len(few))]
     shown = plan.shown(grouping.shown_keys(rows, by))
-    notes = [*few, *plan.notes(rows, axes.of(runs), failed=failed)]
+    notes = [*few, *plan.notes(rows, axes.axis_of(runs), failed=failed)]
     return grouping.group_report("power", rows, shown, runs, by, notes, names=(), details=details)
 
 

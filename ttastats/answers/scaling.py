@@ -82,7 +82,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     one_scale = f"runs with the same {', '.join(by)} have only one number of accelerators"
     remedy = "Give logs at several scales, or group by fewer columns: --by submitter."
     raise_if(not rows, one_scale, None, remedy)
-    axis = axes.of(runs)
+    axis = axes.axis_of(runs)
     notes = [*_scaling_notes(by, grouping.group_runs(drawn, by), axis)]
     if any(row.failed_runs for row in rows):
         notes.append(note("expected", FAILED, expected=axis.expected))
@@ -145,7 +145,7 @@ def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
     for values, points in curves.items():
         base = next(point for point in points if point.runs["reached"].any())
         for point in points:
-            part, axis = point.runs, axes.of(point.runs)
+            part, axis = point.runs, axes.axis_of(point.runs)
             reached, fair = int(part["reached"].sum()), base.accelerators / point.accelerators
             batches = {*part["global_batch_size"].to_list()} - {None}
             speedup, throughput, epochs = _compared(base, point) if reached else (None,) * 3
@@ -180,7 +180,7 @@ def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Ratio | None, 
     a, b = base.outcomes, point.outcomes
     speedup = ratio_between(a, b) if a and b else None
     unit, _ = common_progress(base.runs, point.runs)
-    if unit is None or not axes.of(point.runs).is_time:
+    if unit is None or not axes.axis_of(point.runs).is_time:
         return speedup, None, None
     both = base.runs, point.runs
     epochs = [solved(runs, unit).cast(pl.Float64).to_numpy() for runs in both]

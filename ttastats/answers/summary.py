@@ -84,7 +84,7 @@ def report(
     )
     rows = [unsorted[place] for place in order]
     parts = lazy_subset(groups.frames, order)
-    axis = axes.of(runs)
+    axis = axes.axis_of(runs)
     shown = [
         fields.reached_field(),
         # Times of several benchmarks are on no common axis.
@@ -136,7 +136,7 @@ def more_fields(axis: axes.Axis, confidence: float, *, rank: int = 0) -> list[Fi
 def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[SummaryRow]:
     """Return the row of each group of runs."""
     runs, sizes = groups.runs, groups.sizes
-    reached, axis = runs["reached"].to_numpy(), axes.of(runs)
+    reached, axis = runs["reached"].to_numpy(), axes.axis_of(runs)
     there = runs.filter("reached")
     solved = count_by_group(reached, sizes)
     groups_of = np.repeat(np.arange(sizes.size), solved)
@@ -238,7 +238,7 @@ def _dot_lines(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[t
             place(low),
             place(high),
         )
-        left, right = (units.amount(end, axes.of(group).unit) for end in (low, high))
+        left, right = (units.amount(end, axes.axis_of(group).unit) for end in (low, high))
         yield (f"     {left} |{marks}| {right}{' (log)' if far else ''}",)
 
 

@@ -83,7 +83,7 @@ def report(
     At each target the runs are judged as by a target of the user, and compared as by `compare`.
     `points` and `metric` are those of `grids`.
     """
-    axis = axes.of(sides[0].runs)
+    axis = axes.axis_of(sides[0].runs)
     for name in by:
         raise_if(
             name not in schema.RUN_NAMES,
@@ -204,7 +204,7 @@ def _answer_grid(
             grid.metric,
             target,
             target == grid.official,
-            axes.of(sides[0]).name,
+            axes.axis_of(sides[0]).name,
             *_count_reached(sides[0]),
             against,
             key.LeftOutOfA(*gone[0].counts),

@@ -74,7 +74,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
     intervals from 10 runs on.
     """
     rows = _variance_rows(grouping.group_runs(runs, by), ddof)
-    axis = axes.of(runs)
+    axis = axes.axis_of(runs)
     per_epoch = "time per epoch" if axis.is_time else axis.per_epoch
     shown: list[Field[VarianceRow]] = [fields.reached_field()]
     if axis.progress:  # what counts training itself has no part that is time
@@ -126,7 +126,7 @@ _OF_EPOCHS = (
 
 
 def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
-    runs, sizes, axis = groups.runs, groups.sizes, axes.of(groups.runs)
+    runs, sizes, axis = groups.runs, groups.sizes, axes.axis_of(groups.runs)
     of_times, of_epochs = (
         np.full((len(names), sizes.size), np.nan) for names in (_OF_TIMES, _OF_EPOCHS)
     )
@@ -257,7 +257,7 @@ def _group_rows(
     named = [(n, each) for n, each, ok in zip(sources, labels, apart, strict=True) if ok]
     names, used = [*(name for name, _ in named), "run"], [values for _, values in named]
     counts = [*(int(np.unique(values).size) for values in used), runs.height]
-    axis, reached = axes.of(group), int(group["reached"].sum())
+    axis, reached = axes.axis_of(group), int(group["reached"].sum())
     logs = logs_of(runs, axis) if runs.height else {}
     rows = [
         SourceRow(

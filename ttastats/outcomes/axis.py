@@ -136,7 +136,7 @@ _OF_TRAINING = {
 }  # fmt: skip
 
 
-def of(runs: pl.DataFrame) -> Axis:
+def axis_of(runs: pl.DataFrame) -> Axis:
     """Return the axis of a table of runs."""
     if "axis" not in runs.columns or runs.is_empty():
         return SECONDS
@@ -265,7 +265,7 @@ def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
 def _expect_known(placed: pl.DataFrame, runs: pl.DataFrame, side: str) -> None:
     if placed.get_column("observed_seconds").count() or left_out.standing(runs).is_empty():
         return
-    axis = of(placed)
+    axis = axis_of(placed)
     there = [axis.name for axis in AXES.values() if _is_known(runs, axis)]
     who = f"no run of {side} logs" if side else "no run logs"
     remedy = f"Available: {', '.join(there)}." if there else "`ttastats runs FILE` shows the runs."

@@ -20,7 +20,7 @@ from ttastats.table.schema import parse_extra
 _NAMED = 12
 
 
-def of(extra: str | None) -> dict[str, Any]:
+def flat_settings(extra: str | None) -> dict[str, Any]:
     """Return the recorded settings of a run by name, flat."""
     fields = parse_extra(extra)
     single = {
@@ -83,7 +83,7 @@ def _by_group(
 
 def known(extras: Iterable[str | None]) -> list[str]:
     """Return the names of all settings that runs record."""
-    return sorted({name for extra in dict.fromkeys(extras) for name in of(extra)})
+    return sorted({name for extra in dict.fromkeys(extras) for name in flat_settings(extra)})
 
 
 def meant(name: str, names: Sequence[str]) -> str | None:
@@ -96,7 +96,7 @@ def meant(name: str, names: Sequence[str]) -> str | None:
 
 def column(extras: pl.Series, name: str) -> pl.Series:
     """Return the values of a setting, as numbers or booleans if all known ones are."""
-    values = {extra: of(extra).get(name) for extra in extras.unique()}
+    values = {extra: flat_settings(extra).get(name) for extra in extras.unique()}
     known = [value for value in values.values() if value is not None]
     numbers = {extra: _as_number(value) for extra, value in values.items()}
     dtype: pl.DataType = pl.String()

@@ -131,7 +131,7 @@ def set_aside_notes(runs: pl.DataFrame) -> Iterator[Note]:
         return
     reasons = dict(runs["set_aside"].value_counts().iter_rows())
     if "axis" in runs.columns and (n := reasons.get(axis.NO_POSITION)):
-        yield note(axis.NO_POSITION, n=n, to_target=axis.of(runs).to_target)
+        yield note(axis.NO_POSITION, n=n, to_target=axis.axis_of(runs).to_target)
     yield from (note(code, n=reasons[code]) for code in _SET_ASIDE if code in reasons)
 
 
@@ -139,7 +139,7 @@ def no_length_notes(runs: pl.DataFrame) -> Iterator[Note]:
     """Yield a note on runs that failed when they started; they count."""
     names = standing(runs).filter(pl.col("observed_seconds") == 0.0)["source"].to_list()
     if names:
-        length = units.amount(0.0, axis.of(runs).unit)
+        length = units.amount(0.0, axis.axis_of(runs).unit)
         yield note("no_length", n=len(names), length=length, names=names)
 
 
@@ -204,7 +204,8 @@ def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[Note]:
         yield note("copies", n=copies)
     yield from set_aside_notes(runs)
     yield from no_length_notes(runs)
-    if axis.of(runs).name not in {"seconds", "training-seconds"} or "extra" not in runs.columns:
+    is_time = axis.axis_of(runs).name in {"seconds", "training-seconds"}
+    if not is_time or "extra" not in runs.columns:
         return
     recorded = counting.filter(pl.col("extra").str.contains("waiting_seconds", literal=True))
     totals = (
@@ -232,7 +233,7 @@ def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
     how = pl.coalesce(*known, pl.col("run_status").replace(ended)).alias("how")
     counts = failed.select(how).group_by("how").len().sort("how")
     reasons = ", ".join(f"{number} {reason}" for reason, number in counts.iter_rows())
-    expected = axis.of(runs).expected
+    expected = axis.axis_of(runs).expected
     yield note(
         "failed_runs", failed=failed.height, n=runs.height, reasons=reasons, expected=expected
     )

@@ -60,7 +60,7 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
     """
     options, measured_pairs = options or Options(), []
     for pair in pairs:
-        axis = axes.of(pair.a)
+        axis = axes.axis_of(pair.a)
         unit, column = axis.progress or common_progress(pair.a, pair.b)
         a, b = (
             side(runs, unit, column, ddof=options.ddof, confidence=options.confidence)

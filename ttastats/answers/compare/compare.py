@@ -89,7 +89,7 @@ def of_times(
     so. `prior` are earlier runs, whose noise is added to that of the parts (`priors`).
     """
     options, view = what.options or Options(), view or View()
-    axis = axes.of(baseline.runs)
+    axis = axes.axis_of(baseline.runs)
     paired = blocking.within(pairings(baseline, others, what.by, pool=what.pool), block)
     if axis.is_time:
         paired = [_flag_stalls(each, baseline, side)

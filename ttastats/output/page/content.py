@@ -90,7 +90,7 @@ def page_content(
     sides = [(label, standing(runs)) for label, runs in sides]
     ranked = leagues(report, confidence) if report.groups else ()
     choices = available_choices(sides, _LEAGUE_FILTERS if ranked else FILTERS)
-    labels, axis = tuple(label for label, _ in sides), axes.of(sides[0][1])
+    labels, axis = tuple(label for label, _ in sides), axes.axis_of(sides[0][1])
     head = f"{headline(ranked)}." if ranked else ""
     answer, name = None, head or _page_title(labels, axis, report)
     if report.against:

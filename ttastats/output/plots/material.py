@@ -72,7 +72,7 @@ class Panel:
     @property
     def axis(self) -> Axis:
         """Return the axis on which runs are counted to their target."""
-        return axes.of(self.runs)
+        return axes.axis_of(self.runs)
 
     @property
     def at_budget(self) -> bool:
@@ -183,7 +183,7 @@ class Material(Struct, frozen=True, eq=False):
     @property
     def axis(self) -> Axis:
         """Return the axis on which runs are counted to their target."""
-        return axes.of(self.sides[0].runs)
+        return axes.axis_of(self.sides[0].runs)
 
     @property
     def at_budget(self) -> bool:
