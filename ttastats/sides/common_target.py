@@ -7,7 +7,7 @@ target, so a stricter one can be judged only where the evaluations happen to sho
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 import polars as pl
@@ -137,7 +137,7 @@ def _judge_again(
     return anew[0], anew[1]
 
 
-def remark(differing: Sequence[tuple[str, str]]) -> Iterator[Note]:
+def remark(differing: Iterable[tuple[str, str]]) -> Iterator[Note]:
     """Yield a note on the groups, each a name and a text, whose sides have different targets."""
     groups: dict[str, list[str]] = {}
     for name, text in differing:

@@ -177,8 +177,11 @@ def _make_pairing(
     keys: Sequence[str],
     extra: Sequence[str],
 ) -> Pairing:
+    """Return the judged pairs of matched groups, with names and notes of all groups."""
     if not groups:
         raise _no_pairs_error(baseline, other, alone, keys)
+    both = shared_contents(baseline.runs, other.runs)
+    pairs, differences = _judge_groups(baseline, other, groups, both, extra)
     every = [*(group.keys for group in groups), *(group.keys for group in alone)]
     # Without a suite and round that all share.
     same = {name for name in ("suite", "round") if len({keys.get(name) for keys in every}) == 1}
@@ -186,35 +189,10 @@ def _make_pairing(
     def short(keys: Keys) -> str:
         return name_of({name: value for name, value in keys.items() if name not in same})
 
-    both = shared_contents(baseline.runs, other.runs)
-    rows, own_targets = (baseline.evaluations, other.evaluations), None
-    if not (baseline.targets or other.targets or baseline.at_budget):
-        own_targets = [
-            common_target.targets(side.evaluations, side.runs) for side in (baseline, other)
-        ]
-    pairs: list[Pair] = []
-    by_name, differ = [], []
-    for group in groups:
-        keys_of_setup = {name: setups.common(group.a, group.b, name) for name in extra}
-        a, b = (counted(without_contents(runs, both)) for runs in (group.a, group.b))
-        unavailable, difference = None, ""
-        if a.is_empty() or b.is_empty():
-            a, b, unavailable = counted(group.a), counted(group.b), SAME_RUNS
-        elif own_targets is not None:
-            a, b, unavailable, difference = common_target.judge((a, b), own_targets, rows)
-        flags = ("targets_differ",) if difference else ()
-        pairs.append(Pair({**group.keys, **keys_of_setup}, a, b, unavailable, flags))
-        name = short(pairs[-1].keys)
-        by_name.append((name, group.a, group.b))
-        differ.append((name, difference))
-    if all(pair.unavailable == SAME_RUNS for pair in pairs):
-        raise TtastatsError(
-            f"{baseline.label} and {other.label} contain the same runs: "
-            f"{units.plural(len(both), 'run')} on both sides and no others",
-            remedy="Give other runs, or select two parts of one file: --a 'system=...' --b "
-            "'system=...'",
-        )
-    remarks = shared_notes(by_name, both), setups.remarks(by_name), common_target.remark(differ)
+    names = [short(pair.keys) for pair in pairs]
+    by_name = [(name, group.a, group.b) for name, group in zip(names, groups, strict=True)]
+    differing = zip(names, differences, strict=True)
+    remarks = shared_notes(by_name, both), setups.remarks(by_name), common_target.remark(differing)
     partnered = (
         pl.concat(
             [
@@ -223,7 +201,7 @@ def _make_pairing(
             ],
             how="vertical_relaxed",
         )
-        for runs_of_side in ([group.a for group in groups], [group.b for group in groups])
+        for runs_of_side in zip(*((group.a, group.b) for group in groups), strict=True)
     )
     return Pairing(
         tuple(pairs),
@@ -233,6 +211,37 @@ def _make_pairing(
         *_common_title(baseline.runs, other.runs, keys),
         *partnered,
     )
+
+
+def _judge_groups(
+    baseline: Side, other: Side, groups: Sequence[Pair], both: pl.Series, extra: Sequence[str]
+) -> tuple[list[Pair], list[str]]:
+    """Return the pairs by common targets without shared runs, and how their targets differ."""
+    rows, own_targets = (baseline.evaluations, other.evaluations), None
+    if not (baseline.targets or other.targets or baseline.at_budget):
+        own_targets = [
+            common_target.targets(side.evaluations, side.runs) for side in (baseline, other)
+        ]
+    pairs, differences = [], []
+    for group in groups:
+        keys = {**group.keys, **{name: setups.common(group.a, group.b, name) for name in extra}}
+        a, b = (counted(without_contents(runs, both)) for runs in (group.a, group.b))
+        unavailable, difference = None, ""
+        if a.is_empty() or b.is_empty():
+            a, b, unavailable = counted(group.a), counted(group.b), SAME_RUNS
+        elif own_targets is not None:
+            a, b, unavailable, difference = common_target.judge((a, b), own_targets, rows)
+        flags = ("targets_differ",) if difference else ()
+        pairs.append(Pair(keys, a, b, unavailable, flags))
+        differences.append(difference)
+    if all(pair.unavailable == SAME_RUNS for pair in pairs):
+        raise TtastatsError(
+            f"{baseline.label} and {other.label} contain the same runs: "
+            f"{units.plural(len(both), 'run')} on both sides and no others",
+            remedy="Give other runs, or select two parts of one file: --a 'system=...' --b "
+            "'system=...'",
+        )
+    return pairs, differences
 
 
 def _common_title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
