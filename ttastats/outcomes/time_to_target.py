@@ -14,6 +14,7 @@ from itertools import product
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ttastats.base import benchmarks, quality
 from ttastats.outcomes import left_out
@@ -383,6 +384,32 @@ def _run_results(checkpoints: pl.DataFrame) -> pl.DataFrame:
         trained=(pl.col("at") <= pl.col("run_seconds")).fill_null(value=True),
     )
     met = first(pl.col("met"))
+    met_index = rows["eval_index"].gather(met)
+    before_target = (rows["eval_index"] <= met_index.gather(of_run)).fill_null(value=False)
+    return rows.select(
+        pl.col(_NUMBER).gather(starts),
+        timed=timed,
+        **_progress_columns(rows, met, starts, of_run),
+        met_index=met_index,
+        met_seconds=pl.col("at").gather(met),
+        met_value_final=pl.col("value").gather(met),
+        met_evaluations=count_by_group(before_target.to_numpy(), sizes),
+        end_value_final=pl.col("value").gather(starts + sizes - 1),
+        target_metric=pl.col("target_metric").gather(first(pl.col("target_metric").is_not_null())),
+        target_value=pl.col("target_value").gather(first(pl.col("target_value").is_not_null())),
+        evaluations=sizes,
+        end_evaluations=sizes,
+    )
+
+
+def _progress_columns(
+    rows: pl.DataFrame, met: pl.Series, starts: NDArray[np.intp], of_run: NDArray[np.intp]
+) -> dict[str, pl.Series | pl.Expr]:
+    """Return the progress of each run at its target and at its end, with the intervals there.
+
+    `rows` are checkpoints, those of a run from its place in `starts` on, with its number in
+    `of_run`; `met` is the place of the one that met its target.
+    """
     trained = rows["trained"].to_numpy()
     columns: dict[str, pl.Series | pl.Expr] = {}
     for unit, interval in PROGRESS:
@@ -405,22 +432,7 @@ def _run_results(checkpoints: pl.DataFrame) -> pl.DataFrame:
             gaps = np.fmax(np.fmin.reduceat(before, starts), np.fmin.reduceat(after, starts))
             for name, values in ((unit, reached), (interval, gaps)):
                 columns[f"{end}_{name}"] = pl.Series(values, nan_to_null=True).cast(logged.dtype)
-    met_index = rows["eval_index"].gather(met)
-    before_target = (rows["eval_index"] <= met_index.gather(of_run)).fill_null(value=False)
-    return rows.select(
-        pl.col(_NUMBER).gather(starts),
-        timed=timed,
-        **columns,
-        met_index=met_index,
-        met_seconds=pl.col("at").gather(met),
-        met_value_final=pl.col("value").gather(met),
-        met_evaluations=count_by_group(before_target.to_numpy(), sizes),
-        end_value_final=pl.col("value").gather(starts + sizes - 1),
-        target_metric=pl.col("target_metric").gather(first(pl.col("target_metric").is_not_null())),
-        target_value=pl.col("target_value").gather(first(pl.col("target_value").is_not_null())),
-        evaluations=sizes,
-        end_evaluations=sizes,
-    )
+    return columns
 
 
 def _is_trained() -> pl.Expr:
