@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from ttastats.sides.checks import Finding
 from ttastats.sides.contrast import ValuesContrast, judged
-from ttastats.sides.design.checks import Finding
 from ttastats.sides.options import Options
 from ttastats.stats.means import mean_difference
 from ttastats.stats.results import Verdict

@@ -16,7 +16,7 @@ from tests.questions import Questions, accepted_answers
 from ttastats import api
 from ttastats.outcomes.budget import Budget
 from ttastats.report.answer import Report
-from ttastats.sides.design import checks
+from ttastats.sides import checks
 from ttastats.stats.outcomes import make_outcomes
 from ttastats.stats.speedup import compute_speedup
 

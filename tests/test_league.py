@@ -14,7 +14,7 @@ from ttastats import api
 from ttastats.answers import league
 from ttastats.answers.league import League, Rank, ranks, ties
 from ttastats.sides.comparison import compare, faster
-from ttastats.sides.design.side import Design, Grid
+from ttastats.sides.design import Design, Grid
 from ttastats.sides.numbers import briefs
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair

@@ -12,8 +12,8 @@ from typing import Literal
 
 from benchmarks.coverage.shapes import Runs
 from ttastats.sides import comparison
+from ttastats.sides import design as side_design
 from ttastats.sides.contrast import judged
-from ttastats.sides.design import side as side_design
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
 from ttastats.stats.decision import Decision

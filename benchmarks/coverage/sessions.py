@@ -17,9 +17,9 @@ from benchmarks.coverage.figures import Figure, by_mark
 from benchmarks.coverage.judging import directed
 from benchmarks.coverage.shapes import generator
 from benchmarks.coverage.simulations import Plan
+from ttastats.sides import design as side_design
 from ttastats.sides.comparison import Comparison, measured
 from ttastats.sides.contrast import judged
-from ttastats.sides.design import side as side_design
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
 from ttastats.stats.decision import Decision

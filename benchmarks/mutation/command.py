@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: What is changed, by the name it has in the answer.
 GROUPS = {
     "stats/": ("ttastats/stats/*.py",),
-    "sides/": ("ttastats/sides/*.py", "ttastats/sides/design/*.py"),
+    "sides/": ("ttastats/sides/*.py",),
     "outcomes/": ("ttastats/outcomes/*.py",),
     "table/": ("ttastats/table/*.py",),
     "recorded ends": ("ttastats/recording/run_ends.py",),

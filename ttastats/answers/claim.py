@@ -26,7 +26,7 @@ from ttastats.report.fields import Field
 from ttastats.report.keys import High, LeftOutKeys, Low
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides import priors
-from ttastats.sides.design.checks import WORDS, bend, common_budgets, evaluated_there, places_taken
+from ttastats.sides.checks import WORDS, bend, common_budgets, evaluated_there, places_taken
 from ttastats.sides.priors import Entry, PriorKeys
 from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.means import AgainstNumber, compare_exact, compare_with_number, smallest_change

@@ -25,7 +25,7 @@ from ttastats.report.cells import Cell, Column, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.grouping import Groups
 from ttastats.report.row import AnyRow, Key, Number, Row
-from ttastats.sides.design.side import mixed_setups
+from ttastats.sides.design import mixed_setups
 from ttastats.sides.numbers import expected_seconds, outcomes_of
 from ttastats.stats.outcomes import Outcomes, make_outcomes
 from ttastats.stats.results import Ratio

@@ -24,7 +24,7 @@ from ttastats.report.fields import Field
 from ttastats.report.grouping import Groups
 from ttastats.report.render import pictures
 from ttastats.report.row import Key, Row, lazy_subset
-from ttastats.sides.design.side import may_differ, two_speeds
+from ttastats.sides.design import may_differ, two_speeds
 from ttastats.stats.means import mean_limits
 from ttastats.stats.moments import count_by_group, deviations, groups_by_size, means
 from ttastats.stats.outcomes import expected_times

@@ -13,7 +13,7 @@ from ttastats.base import units
 from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.outcomes import select, settings
-from ttastats.sides.design.side import BLOCK, setup_names
+from ttastats.sides.design import BLOCK, setup_names
 from ttastats.sides.pairing import Blocks, Pair, Pairing
 from ttastats.stats.blocks import ByBlock
 

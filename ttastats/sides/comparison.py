@@ -17,6 +17,8 @@ from ttastats.base.errors import raise_if
 from ttastats.base.units import plural, ratio_interval
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.time_to_target import common_progress
+from ttastats.sides import checks
+from ttastats.sides.checks import flag
 from ttastats.sides.contrast import (
     Estimand,
     Parts,
@@ -26,8 +28,6 @@ from ttastats.sides.contrast import (
     judged,
     speedup_of,
 )
-from ttastats.sides.design import checks
-from ttastats.sides.design.checks import flag
 from ttastats.sides.numbers import SideNumbers, side
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair

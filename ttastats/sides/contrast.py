@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.outcomes.axis import SECONDS, Axis
-from ttastats.sides.design import checks
-from ttastats.sides.design.checks import (
+from ttastats.sides import checks
+from ttastats.sides.checks import (
     WORDS,
     Finding,
     condition_names,

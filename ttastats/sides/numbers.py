@@ -9,7 +9,7 @@ import polars as pl
 from msgspec import Struct, field
 
 from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval, solved
-from ttastats.sides.design.side import BLOCK, Design, design, grids_of, mixed_setups, setup_names
+from ttastats.sides.design import BLOCK, Design, design, grids_of, mixed_setups, setup_names
 from ttastats.stats.blocks import Labels
 from ttastats.stats.outcomes import Epochs, Outcomes, expected_time, make_outcomes
 from ttastats.stats.results import Floats

@@ -20,9 +20,9 @@ from ttastats.outcomes.at_budget import at_stop
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.outcomes.budget import END, Budget, Lengths, lengths
 from ttastats.outcomes.target import is_upwards
+from ttastats.sides.checks import at_budget, slack
 from ttastats.sides.contrast import ValuesContrast, judged, no_verdict
-from ttastats.sides.design.checks import at_budget, slack
-from ttastats.sides.design.side import setup_names
+from ttastats.sides.design import setup_names
 from ttastats.sides.numbers import both_blocks, outcomes_of
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side

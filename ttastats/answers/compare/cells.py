@@ -17,9 +17,9 @@ from ttastats.report import fields
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text
 from ttastats.report.fields import Field
 from ttastats.report.render import pictures
+from ttastats.sides import checks
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import ValuesContrast
-from ttastats.sides.design import checks
 from ttastats.sides.options import Options, View
 from ttastats.sides.quality_comparison import SideAt
 from ttastats.stats.results import Verdict

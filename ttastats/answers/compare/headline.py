@@ -14,7 +14,7 @@ from ttastats.base.codes import DOUBTS
 from ttastats.outcomes.axis import Axis
 from ttastats.report.answer import Against, Report, ranked_remarks
 from ttastats.report.cells import Lead
-from ttastats.sides.design.checks import POOLED
+from ttastats.sides.checks import POOLED
 from ttastats.sides.pairing import SAME_RUNS
 from ttastats.stats.results import Tone, Verdict
 

@@ -17,9 +17,8 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.grouping import row_keys
 from ttastats.report.row import Key, Number, Row
-from ttastats.sides import blocking, priors, setups
+from ttastats.sides import blocking, checks, priors, setups
 from ttastats.sides.comparison import Comparison
-from ttastats.sides.design import checks
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.sides.priors import Entry, PriorRatios

@@ -24,7 +24,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
 from ttastats.report.grouping import row_names
 from ttastats.report.row import Row
-from ttastats.sides.design import checks
+from ttastats.sides import checks
 from ttastats.sides.options import Options
 from ttastats.sides.quality_comparison import Also
 from ttastats.stats.decision import Assumption, side_of

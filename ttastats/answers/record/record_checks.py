@@ -21,7 +21,7 @@ from ttastats.base.errors import TtastatsError, suggestion
 from ttastats.outcomes.budget import Lengths, lengths
 from ttastats.outcomes.left_out import counted, standing
 from ttastats.sides import pairing
-from ttastats.sides.design.side import in_separate_sessions, speeds, starts
+from ttastats.sides.design import in_separate_sessions, speeds, starts
 
 #: `told` is what nothing is asked of.
 Result = Literal["passed", "failed", "not known", "told"]

@@ -18,7 +18,7 @@ from ttastats.outcomes.time_to_target import evaluated_at
 from ttastats.output.plots import theme
 from ttastats.report.grouping import BENCHMARK, ENTRY
 from ttastats.report.render import fitting
-from ttastats.sides.design.side import mixed_setups, setup_names
+from ttastats.sides.design import mixed_setups, setup_names
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import SAME_RUNS, Side, pairings
 from ttastats.stats.means import mean_interval

@@ -15,7 +15,7 @@ from ttastats.output.plots.curves import evenly_spaced
 from ttastats.output.plots.material import MOST_RUNS, OTHERS, Material, Panel
 from ttastats.output.plots.plot import Plot, expect_plots
 from ttastats.report.render import pictures
-from ttastats.sides.design.side import setup_names
+from ttastats.sides.design import setup_names
 
 KIND = "tta"
 #: Dots of one row are spread over this share of it, so that equal times can be counted.

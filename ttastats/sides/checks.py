@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ttastats.base import units
 from ttastats.base.codes import CONDITIONS, wording
 from ttastats.outcomes.budget import AMOUNTS, Budget
-from ttastats.sides.design.side import (
+from ttastats.sides.design import (
     EVALUATIONS,
     TOGETHER_SECONDS,
     Design,
