@@ -6,9 +6,9 @@ Every check is a pure function of both designs or, at a budget, of the runs of b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 import polars as pl
@@ -34,7 +34,7 @@ from ttastats.stats.results import Flag, FlagCode
 
 def findings(a: Design, b: Design) -> tuple[Finding, ...]:
     """Return what is wrong with a comparison of times by its design."""
-    grids: list[Finding] = []
+    found = [*of_runs(a, b)]
     if (unlike := _differing_grids(a, b)) is not None:
         unit, grid_a, grid_b = unlike
         if unit == EVALUATIONS:
@@ -43,35 +43,25 @@ def findings(a: Design, b: Design) -> tuple[Finding, ...]:
             a_every, b_every = (units.mean_count(grid.interval, unit) for grid in (grid_a, grid_b))
             how = wording("grids_differ.intervals", a=a_every, b=b_every)
         a_share, b_share = grid_a.share, grid_b.share
-        grids.append(Finding.worded("grids_differ", "allowance", how=how, a=a_share, b=b_share))
-    speeds = _side_findings(
-        a, b, "mixed_speeds", "condition", lambda s: {"speeds": s.speeds} if s.speeds else None
-    )
-    return (*of_runs(a, b), *grids, *speeds)
-
-
-def of_runs(a: Design, b: Design) -> tuple[Finding, ...]:
-    """Return what is wrong with any comparison of two sides by their runs."""
-    seconds = {"seconds": TOGETHER_SECONDS}
-    return (
-        *_side_findings(a, b, "pooled_setups", "condition",
-                  lambda s: {"n": len(s.setups)} if s.pooled else None),
-        *_session_findings(a, b),
-        *_seed_findings(a, b),
-        *_side_findings(a, b, "parallel_runs", "note", lambda s: seconds if s.parallel else None),
-    )  # fmt: skip
-
-
-def _side_findings(
-    a: Design,
-    b: Design,
-    key: str,
-    effect: Effect,
-    fields: Callable[[Design], Mapping[str, Any] | None],
-) -> Iterator[Finding]:
+        found.append(Finding.worded("grids_differ", "allowance", how=how, a=a_share, b=b_share))
     for name, side in (("A", a), ("B", b)):
-        if (more := fields(side)) is not None:
-            yield Finding.worded(key, effect, side=name, **more)
+        if side.speeds:
+            text = side.speeds
+            found.append(Finding.worded("mixed_speeds", "condition", side=name, speeds=text))
+    return tuple(found)
+
+
+def of_runs(a: Design, b: Design) -> Iterator[Finding]:
+    """Yield what is wrong with any comparison of two sides by their runs."""
+    sides = (("A", a), ("B", b))
+    for name, side in sides:
+        if side.pooled:
+            yield Finding.worded("pooled_setups", "condition", side=name, n=len(side.setups))
+    yield from _session_findings(a, b)
+    yield from _seed_findings(a, b)
+    for name, side in sides:
+        if side.parallel:
+            yield Finding.worded("parallel_runs", side=name, seconds=TOGETHER_SECONDS)
 
 
 #: Evaluation intervals that differ by less are one: logs round them to whole batches.
