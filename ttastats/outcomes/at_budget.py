@@ -193,18 +193,12 @@ def _quality_at_budget(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
 
 
 def _neighbours(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
-    number = pl.lit(None, pl.Float64)
+    """Return where the evaluations around a budget are, and how far values bend between them."""
     if budget.amount is None:
         names = ("taken_at", "taken_interval", "quality_change", "bend_before", "bend_after")
+        number = pl.lit(None, pl.Float64)
         return {**dict.fromkeys(names, number), "places": pl.lit(None, pl.List(pl.Float64))}
-    place, value = pl.col("place"), pl.col("value").cast(pl.Float64)
-    after = ~within & place.is_not_null()
-
-    def at(column: pl.Expr, mask: pl.Expr, index: int) -> pl.Expr:
-        return column.filter(mask).get(index, null_on_oob=True)
-
-    x, v = ({0: at(c, within, -1), -1: at(c, within, -2), 1: at(c, after, 0), 2: at(c, after, 1)}
-            for c in (place, value))  # fmt: skip
+    x, v = _around("place", within), _around("value", within)
     line = v[0] + (v[1] - v[0]) / (x[1] - x[0]) * (budget.amount - x[0])
     before = v[0] + (v[0] - v[-1]) / (x[0] - x[-1]) * (budget.amount - x[0])
     behind = v[1] + (v[2] - v[1]) / (x[2] - x[1]) * (budget.amount - x[1])
@@ -215,8 +209,22 @@ def _neighbours(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
         "quality_change": v[1] - v[0],
         "bend_before": pl.when(there).then(0.0).otherwise(before - line),
         "bend_after": pl.when(there).then(0.0).otherwise(behind - line),
-        "places": place.drop_nulls().unique().sort(),
+        "places": pl.col("place").drop_nulls().unique().sort(),
     }
+
+
+def _around(name: str, within: pl.Expr) -> dict[int, pl.Expr]:
+    """Return a column at the last two evaluations within a budget (-1, 0) and the next (1, 2)."""
+    column, after = pl.col(name).cast(pl.Float64), ~within & pl.col("place").is_not_null()
+    ends = {-1: (within, -2), 0: (within, -1), 1: (after, 0), 2: (after, 1)}
+    return {n: column.filter(mask).get(at, null_on_oob=True) for n, (mask, at) in ends.items()}
+
+
+def _interpolated(name: str, within: pl.Expr, amount: float) -> pl.Expr:
+    """Return a column on the line between the evaluations around an amount."""
+    x, v = _around("place", within), _around(name, within)
+    line = v[0] + (v[1] - v[0]) * ((amount - x[0]) / (x[1] - x[0]))
+    return pl.when(x[0] >= amount * (1 - quality.TOLERANCE)).then(v[0]).otherwise(line)
 
 
 def _resolution() -> pl.Expr:
@@ -234,18 +242,6 @@ def _resolution() -> pl.Expr:
         return pl.when(whole).then(pl.lit(10.0**-decimals))
 
     return pl.coalesce(*map(written, range(_MOST_DECIMALS)), changes.min())
-
-
-def _interpolated(name: str, within: pl.Expr, amount: float) -> pl.Expr:
-    before, after = (
-        (pl.col(column).cast(pl.Float64).filter(within).last(),
-         pl.col(column).cast(pl.Float64).filter(~within).first())
-        for column in (name, "place")
-    )  # fmt: skip
-    (value, beyond), (start, stop) = before, after
-    part = (amount - start) / (stop - start)
-    on_line = value + (beyond - value) * part
-    return pl.when(start >= amount * (1 - quality.TOLERANCE)).then(value).otherwise(on_line)
 
 
 def _missing_reason(budget: Budget) -> pl.Expr:
