@@ -59,7 +59,7 @@ def _suitable_panels(material: Material) -> list[Panel]:
     return [
         panel
         for panel in (() if material.compares else material.panels)
-        if len(panel.series) > 2 and 2 * sum(s.n == 1 for s in panel.series) > len(panel.series)
+        if panel.series.height > 2 and (panel.series["n"] == 1).mean() > 0.5  # type: ignore[operator]
     ]
 
 

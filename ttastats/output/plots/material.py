@@ -32,21 +32,10 @@ MOST_SERIES = 40
 #: Above this a plot draws runs together.
 MOST_RUNS = 600
 MOST_POINTS = 20_000
-
-
-class Series(Struct, frozen=True):
-    """Runs that are drawn alike: an entry, or a side of a comparison.
-
-    `mean` is that of the time of the runs that reached, with its t interval, by setup where several
-    are pooled; None where there are none, or too few.
-    """
-
-    label: str
-    n: int
-    reached: int
-    mean: float | None
-    low: float | None
-    high: float | None
+_SERIES = {
+    "order": pl.Int32, "series": pl.String, "n": pl.Int64, "reached_runs": pl.Int64,
+    "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +44,18 @@ class Panel:
 
     `name` tells it from all others, `title` from those beside it. `runs` has a row per run with
     `run` (a number), `series` (its label), `order` (of the series, fastest first) and `colour`
-    (the series' label, or `others` for those that stand back). `hidden` counts the series, and
-    `hidden_runs` their runs, that are left out.
+    (the series' label, or `others` for those that stand back). `series` has a row per series, of
+    runs that are drawn alike, an entry or a side of a comparison: its `order`, label (`series`),
+    `n` and `reached_runs`, and `mean`, `low` and `high`: that of the time of the runs that reached
+    with its t interval, by setup where several are pooled; null where there are none, or too few.
+    `hidden` counts the series, and `hidden_runs` their runs, that are left out.
     """
 
     keys: Mapping[str, Any]
     name: str
     title: str
     runs: pl.DataFrame
-    series: tuple[Series, ...]
+    series: pl.DataFrame
     hidden: int
     hidden_runs: int
     sides: tuple[Side, ...]
@@ -93,7 +85,7 @@ class Panel:
         """
         if 1 < len(self.sides) <= theme.HIGHLIGHTS:
             return tuple(side_labels(self.sides))
-        labels = tuple(series.label for series in self.series)
+        labels = tuple(self.series["series"])
         if len(labels) <= theme.HIGHLIGHTS:
             return labels
         return (*labels[: theme.HIGHLIGHTS], OTHERS)
@@ -118,14 +110,14 @@ class Panel:
         failed = f", {n - reached:,} {does_not}" if n > reached else ""
         runs = units.plural(self.hidden_runs, "run")
         left = f" {self.hidden:,} slower {self._several} ({runs}) are not shown."
-        of = units.plural(len(self.series), self.what, self._several)
+        of = units.plural(self.series.height, self.what, self._several)
         text = f"{units.plural(n, 'run')} of {of}: {reached:,} {does}{failed}."
         return text + (left if self.hidden else "")
 
     @property
     def highlighted_text(self) -> str:
         """Return which series have a colour, if not all have, in words."""
-        if len(self.series) <= theme.HIGHLIGHTS:
+        if self.series.height <= theme.HIGHLIGHTS:
             return ""
         which = "first" if len(self.sides) > 1 else "fastest"
         return f"The {theme.HIGHLIGHTS} {which} {self._several} are coloured, the others grey."
@@ -218,7 +210,7 @@ def make_material(
         _make_panel(keys, runs, series_by, sides, options.confidence) for keys, runs in groups
     ]
     if several:  # what only one side has cannot be compared
-        panels = [panel for panel in panels if len(panel.series) > 1] or panels
+        panels = [panel for panel in panels if panel.series.height > 1] or panels
     titles = _panel_titles([panel.keys for panel in panels])
     titled = map(lambda panel, title: replace(panel, title=title), panels, titles)
     return Material(tuple(sides), by, options, tuple(titled), pool)
@@ -264,8 +256,8 @@ def _make_panel(
 ) -> Panel:
     runs = counted(group, by)
     # The series by speed; sides keep their order.
-    mean = pl.col("tta_seconds").filter("reached").mean().alias("mean")
-    ranked = runs.group_by(by or pl.lit(0).alias("all"), maintain_order=True).agg(mean)
+    speed = pl.col("tta_seconds").filter("reached").mean().alias("mean")
+    ranked = runs.group_by(by or pl.lit(0).alias("all"), maintain_order=True).agg(speed)
     ranked = ranked.sort(by if by == ["side"] else ["mean", *by], nulls_last=True)
     shown = ranked.head(MOST_SERIES)
     if by == ["side"]:
@@ -284,18 +276,21 @@ def _make_panel(
     # All stand out where they are few.
     colour = pl.when(pl.col("order") < theme.HIGHLIGHTS).then("series").otherwise(pl.lit(OTHERS))
     drawn = drawn.with_columns(run=pl.int_range(pl.len(), dtype=pl.Int32), colour=colour)
-    parts = drawn.partition_by("order", maintain_order=True)
+    parts, rows = drawn.partition_by("order", maintain_order=True), []
     mixed = mixed_setups(drawn, [part.height for part in parts])
+    for part, pooled in zip(parts, mixed, strict=True):
+        timed = part.filter("reached", pl.col("tta_seconds") > 0)
+        setups = setup_names(timed).to_numpy() if pooled else None
+        mean = mean_interval(timed["tta_seconds"].to_numpy(), confidence=level, setups=setups)
+        known = part["order"][0], part["series"][0], part.height, int(part["reached"].sum())
+        rows.append((*known, mean.estimate, mean.low, mean.high))
     plain = len(by) == 1 and not by[0].endswith("s")
     return Panel(
         keys=keys,
         name=" ".join(str(value) for value in keys.values() if value is not None),
         title="",
         runs=drawn,
-        series=tuple(
-            _make_series(part, level, mixed=several)
-            for part, several in zip(parts, mixed, strict=True)
-        ),
+        series=pl.DataFrame(rows, _SERIES, orient="row"),
         hidden=ranked.height - shown.height,
         hidden_runs=runs.height - drawn.height,
         sides=tuple(sides),
@@ -308,12 +303,3 @@ def side_labels(sides: Sequence[Side]) -> list[str]:
     shown = [fitting.key_label([side.label]) for side in sides]
     short = fitting.short_names(shown)
     return [f"{chr(ord('A') + n)}: {short[label]}" for n, label in enumerate(shown)]
-
-
-def _make_series(runs: pl.DataFrame, level: float, *, mixed: bool) -> Series:
-    """Return a series of runs; `mixed` if they may be of several setups."""
-    timed = runs.filter("reached", pl.col("tta_seconds") > 0)
-    setups = setup_names(timed).to_numpy() if mixed else None
-    mean = mean_interval(timed["tta_seconds"].to_numpy(), confidence=level, setups=setups)
-    reached = int(runs["reached"].sum())
-    return Series(runs["series"][0], runs.height, reached, mean.estimate, mean.low, mean.high)

@@ -301,7 +301,7 @@ def _plot_series_together(
     bands = bands.with_columns(benchmark=pl.lit(panel.benchmark))
     name = f"{kind}: {panel.name} {metric.name}"
     shown = panel.coloured_labels[: theme.HIGHLIGHTS]
-    rest = len(panel.series) - len(shown)
+    rest = panel.series.height - len(shown)
     caption = (
         panel.counts_text,
         "Too many runs to draw individually: "

@@ -29,7 +29,7 @@ def solved_plots(material: Material) -> tuple[Plot, ...]:
     drawn = (
         _solved_plot(panel)
         for panel in material.panels
-        if any(series.n >= _FEWEST and series.reached for series in panel.series)
+        if panel.series.filter(pl.col("n") >= _FEWEST, pl.col("reached_runs") > 0).height
     )
     none = f"a distribution needs {_FEWEST} runs of one setup"
     return expect_plots(drawn, none, "`ttastats runs FILE` lists the runs.")
@@ -91,7 +91,7 @@ def _solved_plot(panel: Panel) -> Plot:
     steps, of = _solved_table(panel), panel.axis
     axis = axes.amount_axis(steps["seconds"], of, of.noun, log_from=_LOG_FROM)
     ends = _line_ends(steps, axis)
-    few = sum(series.n < _FEWEST for series in panel.series)
+    few = int((panel.series["n"] < _FEWEST).sum())
     caption = (
         panel.counts_text,
         panel.highlighted_text,
@@ -102,7 +102,7 @@ def _solved_plot(panel: Panel) -> Plot:
         else "Failed runs are included, so their lines stay below 100%.",
         f"Not drawn: {few} with fewer than {_FEWEST} runs." if few else "",
         f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps."
-        if any(series.reached > _STEPS for series in panel.series)
+        if (panel.series["reached_runs"] > _STEPS).any()
         else "",
     )
     color, _, dash = charts.series_channels(panel.coloured_labels, key=False)

@@ -24,7 +24,7 @@ def target_plots(material: Material) -> tuple[Plot, ...]:
     suited = {
         panel.benchmark: panel
         for panel in material.panels
-        if panel.runs.height <= MOST_RUNS and len(panel.series) == len(material.sides)
+        if panel.runs.height <= MOST_RUNS and panel.series.height == len(material.sides)
     }
     refuse_if(
         not suited,

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from msgspec import structs
 
 from ttastats.base import percentages, units
 from ttastats.output.plots import axes, charts, solved, theme
@@ -31,13 +30,6 @@ _NEAR, _LEVELS = 0.012, 4
 _STEP = 19.0
 #: An interval that goes on below this share of its mean, or below 0, is cut by the frame.
 _FARTHEST = 4.0
-#: The columns of means, those of `Series` after the first.
-_MEANS = pl.Schema(
-    {
-        "order": pl.Int32(), "series": pl.String(), "n": pl.Int64(), "reached_runs": pl.Int64(),
-        "mean": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(),
-    }
-)  # fmt: skip
 
 
 def tta_plots(material: Material) -> tuple[Plot, ...]:
@@ -60,8 +52,7 @@ def _tta_plot(panel: Panel, level: str) -> Plot | None:
         dots = ordered.filter(evenly_spaced(most, ["order", "reached"]))
         thinned = f"{dots.height:,} of {timed.height:,} dots are drawn, evenly spaced by rank."
     dots = dots.with_columns(offset=_dot_offsets(dots))
-    rows = [(order, *structs.astuple(series)) for order, series in enumerate(panel.series)]
-    means = panel.with_owners(pl.DataFrame(rows, _MEANS, orient="row").drop_nulls("mean")).select(
+    means = panel.with_owners(panel.series.drop_nulls("mean")).select(
         "benchmark", "system", "entry", "series", "order", "mean", "low", "high", "n",
         "reached_runs",
     )  # fmt: skip
@@ -79,7 +70,7 @@ def _tta_plot(panel: Panel, level: str) -> Plot | None:
     headings = sizes["series"].n_unique() if sizes.height else 0
     layers = _tta_layers(panel, axes.amount_axis(times, of, of.to_target), data, level)
     title = f"{charts.sentence_case(of.to_target)}: {panel.title}"
-    height = max(3, len(panel.series) + headings) * _STEP
+    height = max(3, panel.series.height + headings) * _STEP
     caption = (panel.counts_text, *_mark_texts(panel, timed, thinned, level))
     return charts.make_plot(KIND, panel, title, caption, layers, data, height=height)
 
@@ -95,7 +86,7 @@ def _mark_texts(panel: Panel, timed: pl.DataFrame, thinned: str, level: str) -> 
     if not timed["reached"].all():
         needs = "its time is longer" if of.is_time else "the target is further"
         yield f"A cross is a failed run (right-censored): it stopped there, {needs}."
-    if any(series.reached > 1 for series in panel.series):
+    if (panel.series["reached_runs"] > 1).any():
         setups = panel.runs.select("series", setup=setup_names(panel.runs)).unique()
         pools = setups.height > setups["series"].n_unique()
         yield (
@@ -204,23 +195,19 @@ def text_plot(material: Material, *, width: int = 100) -> Iterator[str]:
         timed = panel.runs.filter(pl.col("observed_seconds") > 0)
         if timed.is_empty():
             continue
-        times, unit = timed["observed_seconds"], panel.axis.unit
-        low, high = float(times.min() or 0.0), float(times.max() or 1.0)  # type: ignore[arg-type]
-        margin = min(34, max(len(series.label) for series in panel.series))
+        times, unit = timed["observed_seconds"].sort(), panel.axis.unit
+        low, high = times[0], times[-1]
+        margin = min(34, max(map(len, panel.series["series"])))
         room = max(20, width - margin - 24)
         yield f"{charts.sentence_case(panel.axis.to_target)}: {panel.title}"
-        for series in panel.series:
-            runs = timed.filter(series=series.label)
+        for _, label, n, reached, average, *_ in panel.series.iter_rows():
+            runs = timed.filter(series=label)
             if runs.is_empty():
                 continue
-            done, failed = (
-                runs.filter(reached=reached)["observed_seconds"].to_list()
-                for reached in (True, False)
-            )
-            mean = "–" if series.mean is None else units.amount(series.mean, unit)
-            dots = pictures.draw_strip(done, failed, low, high, room)
-            label = f"{series.label[:margin]:<{margin}}"
-            yield f"{label}  {dots}  {series.reached}/{series.n}  mean {mean}"
+            done, failed = (runs.filter(reached=x)["observed_seconds"] for x in (True, False))
+            dots = pictures.draw_strip(done.to_list(), failed.to_list(), low, high, room)
+            mean = "–" if average is None else units.amount(average, unit)
+            yield f"{label[:margin]:<{margin}}  {dots}  {reached}/{n}  mean {mean}"
         left, right = units.amount(low, unit), units.amount(high, unit)
         yield f"{'':<{margin}}  {left}{right.rjust(room - len(left))}"
         yield panel.counts_text
