@@ -21,6 +21,7 @@ _OWN_ENDS = {
     "stopped": {"status": "aborted", "reason": "SIGTERM"},
     "exception": {"status": "aborted", "reason": "exception"},
 }
+_POINT: run_log.EventType = "POINT_IN_TIME"
 _LABELS = (("samples_count", "samples"), ("step_num", "step"), ("epoch_num", "epoch"))
 
 
@@ -64,16 +65,15 @@ def companion_files(run: Row) -> dict[PurePosixPath, str]:
 
 def log_text(rows: Sequence[Row]) -> str:
     """Return the text of the log of one run from the rows of its evaluations."""
-    run = rows[0]
-    extra = parse_extra(run["extra"])
+    run, extra = rows[0], parse_extra(rows[0]["extra"])
     setup = extra.get("init_seconds")
     init = float(setup) if isinstance(setup, int | float) and math.isfinite(setup) else None
     zero = run["started_at"].timestamp() if run["started_at"] else init or 0.0
-    events = (*_head_events(run, extra, init), *_score_events(rows), *_end_events(run))
     return "".join(
         run_log.event_line(
             kind, None if at is None else run_log.milliseconds(zero + at), key, value, metadata
         )
+        for events in (_head_events(rows, extra, init), _score_events(rows, extra))
         for at, kind, key, value, metadata in events
     )
 
@@ -82,19 +82,18 @@ def log_text(rows: Sequence[Row]) -> str:
 _Event = tuple[float | None, run_log.EventType, str, Any, dict[str, Any]]
 
 
-def _point_event(seconds: float | None, key: str, value: Any, **metadata: Any) -> _Event:
-    return seconds, "POINT_IN_TIME", key, value, metadata
-
-
-def _head_events(run: Row, extra: Mapping[str, Any], init: float | None) -> Iterator[_Event]:
-    """Yield the events before the first target and evaluation."""
+def _head_events(
+    rows: Sequence[Row], extra: Mapping[str, Any], init: float | None
+) -> Iterator[_Event]:
+    """Yield facts, the start of the run, and the targets in the log itself."""
+    run = rows[0]
     if init is not None:
         yield -init, "INTERVAL_START", "init_start", None, {}
     facts = {
         "submission_benchmark": run["benchmark"],
-        "submission_org": _unless_unknown(run["submitter"]),
+        "submission_org": _unless_folder(run["submitter"]),
         "submission_division": run["division"],
-        "submission_platform": _unless_unknown(run["system"]),
+        "submission_platform": _unless_folder(run["system"]),
         "seed": run["seed"],
         "global_batch_size": run["global_batch_size"],
         "train_samples": run["train_samples"],
@@ -102,27 +101,22 @@ def _head_events(run: Row, extra: Mapping[str, Any], init: float | None) -> Iter
     logged = {key: value for key, value in extra.items() if key not in _DERIVED}
     for key, value in (facts | logged).items():
         if value is not None:
-            yield _point_event(0.0, key, value)
+            yield 0.0, _POINT, key, value, {}
     if init is not None:
         yield 0.0, "INTERVAL_END", "init_stop", None, {}
     started = None if run["run_seconds"] is None else 0.0
     yield started, "INTERVAL_START", "run_start", None, {}
-
-
-def _unless_unknown(name: str | None) -> str | None:
-    """Return a name, or None if it only stands for an unknown folder."""
-    return None if name is None or safe_file_name(name) == name else name
-
-
-def _score_events(rows: Sequence[Row]) -> Iterator[_Event]:
-    """Yield the events of targets in the log itself (the round tells others), and of scores."""
     targets = {row["metric"]: row for row in rows if row["target_source"] == "log"}
-    for metric, row in targets.items():
+    for metric, row in targets.items():  # the round tells others
         higher = row["higher_is_better"]
         about = {"metric": metric} | ({} if higher is None else {"higher_is_better": higher})
-        yield _point_event(0.0, "eval_target", row["target_value"], **about)
-    recorded = was_recorded(rows[0])
-    clocks = (parse_extra(rows[0]["extra"]).get("clocks") if recorded else None) or {}
+        yield 0.0, _POINT, "eval_target", row["target_value"], about
+
+
+def _score_events(rows: Sequence[Row], extra: Mapping[str, Any]) -> Iterator[_Event]:
+    """Yield the scores of a run, and how it ended."""
+    run = rows[0]
+    clocks = (extra.get("clocks") if was_recorded(run) else None) or {}
     for row in rows:
         at = row["eval_index"] or 0
         if row["metric"] is None or at < 0:  # a training metric
@@ -133,16 +127,18 @@ def _score_events(rows: Sequence[Row]) -> Iterator[_Event]:
             yield row["weights_seconds"], "INTERVAL_END", "block_stop", None, labels
         spent = {name: amounts[at] for name, amounts in clocks.items() if at < len(amounts)}
         about = {"metric": row["metric"], **labels, **spent}
-        yield _point_event(row["seconds"], "eval_accuracy", row["logged_value"], **about)
-
-
-def _end_events(run: Row) -> Iterator[_Event]:
+        yield row["seconds"], _POINT, "eval_accuracy", row["logged_value"], about
     seconds, status = run["run_seconds"], run["run_status"]
     if status == "truncated":
-        yield _point_event(seconds, "log_end", None)
+        yield seconds, _POINT, "log_end", None, {}
     elif seconds is not None:
         about = {} if status == "unknown" else _OWN_ENDS.get(status, {"status": status})
         yield seconds, "INTERVAL_END", "run_stop", None, about
+
+
+def _unless_folder(name: str | None) -> str | None:
+    """Return a name, or None where a folder of the log has that name and says it."""
+    return None if name is None or safe_file_name(name) == name else name
 
 
 def _json(fields: Mapping[str, Any]) -> str:
