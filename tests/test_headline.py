@@ -1,4 +1,4 @@
-"""What the first line of a comparison says, and what it may not."""
+"""What the first line and the verdicts of a comparison say, and what they may not."""
 
 from __future__ import annotations
 
@@ -9,15 +9,26 @@ from typing import Any
 
 from tests.accepted import Case, cases, parts
 from tests.compare_rows import typed
-from tests.page.test_verdicts import COMPARED
 from ttastats.answers.compare.headline import Headline, caveats, headlines
 from ttastats.answers.compare.rows import TimesRow
+from ttastats.answers.compare.sentences import conclusions
 from ttastats.base.codes import Note
 from ttastats.report.answer import Against, Report
+from ttastats.report.grouping import BENCHMARK
 from ttastats.sides.pairing import SAME_RUNS
 from ttastats.stats.multiplicity import MeanSpeedup
 
-ROW: dict[str, Any] = COMPARED | {"flags": []}
+ROW: dict[str, Any] = {
+    "why": None,
+    "suite": "mlperf", "round": "v0.5", "benchmark": "resnet", "a": "old", "b": "new",
+    "n_a": 5, "n_b": 5, "reached_a": 5, "reached_b": 5, "estimand": "mean",
+    "speedup": 2.0, "speedup_low": 1.6, "speedup_high": 2.5,
+    "p_value": 0.0004, "p_adjusted": 0.0004,
+    "progress_unit": "epochs", "throughput_speedup": 4.0, "throughput_low": 3.9,
+    "throughput_high": 4.1, "epochs_ratio": 0.5, "epochs_low": 0.4, "epochs_high": 0.625,
+    "runs_needed": 12, "verdict": "faster", "conditions": [],
+    "claim": "faster by more than 1%", "flags": [],
+}  # fmt: skip
 NONE = dict.fromkeys(("speedup", "speedup_low", "speedup_high"))
 
 
@@ -35,6 +46,19 @@ def test_a_claim_about_pooled_setups_is_not_called_good() -> None:
     pooled = headline_of({"conditions": ["pooled_setups"]})
     assert pooled.tone == "bad"
     assert headline_of(UNDECIDED | {"conditions": ["pooled_setups"]}).tone == "dim"
+    conditions: dict[str, Any] = {"conditions": ["pooled_setups"]}
+    rows: list[dict[str, Any]] = [{}, conditions, UNDECIDED | conditions | {"p_adjusted": 0.12}]
+    report = Report("compare", tuple(typed(ROW | row) for row in rows), (), by=BENCHMARK)
+    assert [(verdict.word, verdict.tone) for verdict in conclusions(report)] == [
+        ("faster", "good"), ("faster, setups pooled", "bad"), ("undecided", "dim"),
+    ]  # fmt: skip
+
+
+def test_names_do_not_depend_on_the_order_of_keys() -> None:
+    turned = dict(reversed((ROW | {"entry": "x", "round": "v0.6"}).items()))
+    rows = tuple(map(typed, (ROW | {"entry": None}, turned)))
+    report = Report("compare", rows, (), by=(*BENCHMARK, "entry"))
+    assert [verdict.about for verdict in conclusions(report)] == ["v0.5 resnet", "v0.6 resnet x"]
 
 
 WORDS = ("faster", "slower", "same", "undecided", "unavailable")

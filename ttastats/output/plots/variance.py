@@ -31,37 +31,31 @@ _NUMBERS = (
 def variance_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot of all entries, or one per benchmark if they are many."""
     refuse_if(not material.axis.is_time, "the variance plot shows time only", "Remove --in.")
-    rows = [row for number in range(len(material.sides)) for row in _share_rows(material, number)]
+    by, shown = material.by or ENTRY, list[dict[str, Any]]()
+    for number, side in enumerate(material.sides):
+        if side.runs.select(by).unique().height > _MOST_GROUPS:
+            continue
+        every = expect_kind(variance_report.report(side.runs, by).records, VarianceRow)
+        rows = [row for row in every if row.share_epochs is not None]
+        keys = [key for key in shown_keys(rows, by) if key not in {"benchmark", "suite", "round"}]
+        groups = fitting.short_labels([row.get(key) for key in keys] for row in rows)
+        shown += [
+            {"benchmark": row.keys["benchmark"], "entry": row.keys["entry"]}
+            | {"group": f"{chr(ord('A') + number)}: {group}" if material.compares else group}
+            | {name: row.get(name) for name in _NUMBERS}
+            for row, group in zip(rows, groups, strict=True)
+        ]
     refuse_if(
-        not rows,
+        not shown,
         "no group has two runs with different numbers of epochs to the target",
         "`ttastats variance FILE` shows the numbers.",
     )
-    table = pl.DataFrame(rows, infer_schema_length=None)
+    table = pl.DataFrame(shown, infer_schema_length=None)
     several = table["benchmark"].n_unique() > 1
     if several and table.height <= _MOST:
         return (_variance_plot(None, table),)
     parts = table.partition_by("benchmark", maintain_order=True)
     return tuple(_variance_plot(part["benchmark"][0], part) for part in parts)
-
-
-def _share_rows(material: Material, number: int) -> list[dict[str, Any]]:
-    """Return the rows of the report on a side that have shares, with group names."""
-    runs, by = material.sides[number].runs, material.by or ENTRY
-    if runs.select(by).unique().height > _MOST_GROUPS:
-        return []
-    report = variance_report.report(runs, by)
-    every = expect_kind(report.records, VarianceRow)
-    rows = [row for row in every if row.share_epochs is not None]
-    keys = [key for key in shown_keys(rows, by) if key not in {"benchmark", "suite", "round"}]
-    groups = fitting.short_labels([row.get(key) for key in keys] for row in rows)
-    letter = f"{chr(ord('A') + number)}: " if material.compares else ""
-    return [
-        {"benchmark": row.keys["benchmark"], "entry": row.keys["entry"]}
-        | {"group": f"{letter}{group}"}
-        | {name: row.get(name) for name in _NUMBERS}
-        for row, group in zip(rows, groups, strict=True)
-    ]
 
 
 def _variance_plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
