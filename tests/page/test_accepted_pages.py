@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -113,6 +114,7 @@ def of_comparisons() -> Found:
     twice = replace(found, against=found.against * 2)
     yield from figure.rows_of_figure(twice)
     yield figure.verdict_counts(figure.rows_of_figure(twice))
+    yield from page(api.compare(a, b, unit="cost"), a, b, unit="cost")
 
 
 def of_summaries() -> Found:
@@ -155,7 +157,12 @@ def of_profiled() -> Found:
         seconds=0.011, kind=pl.lit("measure"), name=pl.lit("step_seconds"), value=0.011
     )
     a, single = ("a", one), ("b", third.head(1))
-    for sides in ([a, ("b", slower)], [("a", several), ("b", third)], [a, single]):
+    waiting = one.with_columns(
+        value=pl.when(pl.col("name") == "compute_seconds").then(0.0)
+        .when(pl.col("name") == "host_seconds").then(0.011).otherwise("value")
+    )  # fmt: skip
+    alone = [[("a", rows)] for rows in (waiting, profile("no step", measured=False))]
+    for sides in ([a, ("b", slower)], [("a", several), ("b", third)], [a, single], *alone):
         found = of_profiles.profiles_content(sides, [])
         yield [found.title, found.counted, len(found.plots)]
         yield from found.facts
@@ -178,8 +185,11 @@ def of_sections() -> Found:
         for kind in ("quality-epochs", "leaderboard")
         for name in ("speedrun", "bert", "gnn", None)
     ]
-    for tables, plots in (((a, b), among), ((a,), among[3:4]), ((a,), [])):
-        report = api.compare(*tables) if len(tables) > 1 else api.summary(*tables)
+    for tables, plots, at_end in (
+        ((a, b), among, False), ((a,), among[3:4], False), ((a,), [], False), ((a, b), [], True)
+    ):  # fmt: skip
+        judge = partial(api.compare, at_end=at_end) if len(tables) > 1 else api.summary
+        report = judge(*tables)
         sides = [(f"side {n}", api.run_table(one)) for n, one in enumerate(tables)]
         shown = content.page_content(sides, report, plots)
         sections = document._benchmark_sections(shown)

@@ -120,8 +120,8 @@ def sizes() -> pl.DataFrame:
     )  # fmt: skip
 
 
-def league() -> pl.DataFrame:
-    """Return 43 entries of a run each, of which some are alike, failed, undated or unpriced."""
+def league(count: int = 43) -> pl.DataFrame:
+    """Return entries of a run each, of which some are alike, failed, undated or unpriced."""
     from datetime import UTC, datetime
 
     return pl.concat(
@@ -129,7 +129,7 @@ def league() -> pl.DataFrame:
              suite="dawnbench", round=None, benchmark="cifar10",
              cost_per_hour=None if n % 7 == 3 else 1.0 + n % 5,
              started_at=datetime(2018, 1 + n // 4, 1, tzinfo=UTC) if n % 5 else None)
-        for n in range(43)
+        for n in range(count)
     )  # fmt: skip
 
 

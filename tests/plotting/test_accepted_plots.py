@@ -39,6 +39,12 @@ def trained() -> pl.DataFrame:
     return pl.concat([runs, runs.with_columns(**own, target_value=unaimed)], how="vertical_relaxed")
 
 
+def two_targets() -> pl.DataFrame:
+    """Return runs of two metrics that have a target each."""
+    known = pl.col("higher_is_better").fill_null(True), pl.col("target_value").fill_null(0.5)
+    return made.losses().with_columns(known)
+
+
 MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_two_sides": lambda: api.plots(
         *(made.rows(times, entry="lab/x") for times in (made.SLOW, made.FAST)),
@@ -68,6 +74,7 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
         *api.plot("leaderboard", made.league()),
         *api.plot("record", made.league()),
         *api.plot("tta", made.league()),
+        *api.plot("leaderboard", made.league(28)),  # as many reached as are named
     ),
     "of_a_crowd": lambda: tuple(
         plot for kind in ("tta", "solved", quality.EPOCHS) for plot in api.plot(kind, made.crowd())
@@ -76,7 +83,14 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
         *api.plot(quality.TIME, made.losses()),
         *api.plot(quality.EPOCHS, made.losses(), metric="train_lr"),
     ),
-    "of_systems": lambda: api.plot("profile", made.systems()),
+    "of_two_targets": lambda: (
+        *api.plot(quality.TIME, two_targets()),
+        *api.plot(quality.TIME, two_targets(), target=["val_loss=-0.03"]),
+    ),
+    "of_systems": lambda: (
+        *api.plot("profile", made.systems()),
+        *api.plot("profile", *made.sources("profile")),
+    ),
     "of_keys": lambda: (
         *api.plot("tta", made.many_kinds(), by=["system"]),
         *api.plot("solved", made.many_kinds(), by=["accelerators"]),

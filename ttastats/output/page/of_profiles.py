@@ -93,11 +93,11 @@ def profiles_content(
 def _advice(name: str, rows: pl.DataFrame) -> Conclusion:
     """Return a conclusion on what takes most of a profile's steps, and what to do about it."""
     sentence = profile_report.report(rows).sentence
-    *parts, _ = profile_report.of_step(rows)
-    most = max(parts, key=lambda part: part.share or 0.0)
-    share = most.share or 0.0
-    if not 0.0 < share < 1.0:
-        return Conclusion(name, "time of a step", sentence)
+    parts = [*profile_report.of_step(rows)][:-1]  # the last is the whole step
+    most = max(parts, key=lambda part: part.share or 0.0, default=None)
+    share = most.share if most else None
+    if most is None or not share or share == 1.0:
+        return Conclusion(name, "time of a step", sentence or "It contains no training step.")
     gain = f"{units.percent(share)} of a step"
     if most.name != "compute_bound":  # the one part that no step is without
         gain += f", at most {units.factor(1 / (1 - share))} faster without"
