@@ -132,14 +132,20 @@ def test_more_runs_than_lines_can_show_are_drawn_together(monkeypatch: pytest.Mo
     assert (kept.min(), kept.max(), len(kept)) == (50.0, 89.0, 8)
 
 
+@pytest.mark.parametrize(("metric", "lowest"), [("top1_accuracy", False), ("val_loss", True)])
 def test_long_curves_are_thinned_and_keep_their_ends_and_best(
-    monkeypatch: pytest.MonkeyPatch,
+    metric: str, lowest: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    source, name = (made.losses() if lowest else made.two_entries()), f"resnet {metric}"
+    at_end, value = pl.col("seconds") == pl.col("seconds").max().over("run"), pl.col("value")
+    best = value == (value.min() if lowest else value.max()).over("run")
+    whole = api.plot("quality-time", source)[0].data[f"quality: mlperf v4.0 {name}"]
     monkeypatch.setattr("ttastats.output.plots.curves.MOST_POINTS", 30)
-    (plot,) = api.plot("quality-time", made.two_entries())
-    kept = plot.data["quality: mlperf v4.0 resnet top1_accuracy"]
-    assert re.search(r"\d+ of 66 values are drawn", plot.caption), plot.caption
-    assert kept.group_by("run").agg(pl.col("value").max())["value"].to_list().count(0.76) == 9
+    (plot,) = api.plot("quality-time", source)
+    kept = plot.data[f"quality: mlperf v4.0 {name}"]
+    assert f"{kept.height} of {whole.height} values are drawn" in plot.caption
+    assert 30 < kept.height < whole.height
+    assert whole.filter(best | at_end).join(kept, on=whole.columns, how="anti").is_empty()
 
 
 @pytest.mark.parametrize(
