@@ -28,8 +28,8 @@ from ttastats.base import stores
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
 from ttastats.ingestion import tracking
-from ttastats.ingestion.containers import Tracking
 from ttastats.ingestion.ingest import ingest
+from ttastats.ingestion.tracking import Tracking
 from ttastats.table import store
 
 URL = "mlflow+http://127.0.0.1:5000#digits"

@@ -13,9 +13,7 @@ import struct
 import tarfile
 import tempfile
 import zipfile
-from collections import deque
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -23,7 +21,6 @@ from pathlib import PurePosixPath
 from typing import IO, Any, TypeAlias
 
 import msgspec
-from msgspec import Struct
 
 from ttastats.base import stores, streams
 from ttastats.base.streams import DAMAGED, decompressed
@@ -80,24 +77,65 @@ def _names_by_folder(paths: Iterable[str]) -> dict[str, set[str]]:
     return folders
 
 
-class Disk(Struct, frozen=True):
+class Container:
+    """Where files lie; here, in no folder but that of their names, and with nothing beside them.
+
+    Containers travel to other processes, so they hold names and no handles; those of the same place
+    are equal.
+    """
+
+    __slots__ = ()
+
+    def open(self, name: str) -> IO[bytes]:
+        """Open a file, not decompressed."""
+        raise NotImplementedError
+
+    def folder(self, name: str) -> PurePosixPath:
+        """Return the absolute folder of a file; its parts may name a submitter or a system."""
+        return PurePosixPath("/", name).parent
+
+    def companion(self, _place: PurePosixPath) -> bytes | None:
+        """Return the bytes of another file by its absolute path, or None if it does not exist.
+
+        A TooLargeError says that it has more bytes than are read whole of a file with its name.
+        """
+        return None
+
+    def listing(self, _folder: PurePosixPath) -> Names:
+        """Return the names directly in an absolute folder, none if it does not exist."""
+        return ()
+
+
+class Fetched(Container):
+    """A place far away, whose files are fetched side by side before they are read."""
+
+    __slots__ = ()
+
+    def fetch(self, files: Iterable[File]) -> None:
+        """Fetch files, or begin to; an error is raised when the file is opened."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Free what was fetched, and fetch no more."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Disk(Container):
     """The local disk. `root` is the absolute folder that relative names start from."""
 
     root: str
 
     def open(self, name: str) -> IO[bytes]:
-        """Open a file, not decompressed; `name` is relative to the root."""
+        """Open a file by its name below the root."""
         return open(f"{self.root}/{name}", "rb", buffering=0)
 
     def folder(self, name: str) -> PurePosixPath:
-        """Return the absolute folder of a file; its parts may name a submitter or a system."""
+        """Return the absolute folder of a file."""
         return _folder(self.root, name.rpartition("/")[0])
 
     def companion(self, place: PurePosixPath) -> bytes | None:
-        """Return the bytes of any file on the disk, or None if it does not exist.
-
-        A TooLargeError says that it has more bytes than are read whole of a file with its name.
-        """
+        """Return the bytes of any file on the disk."""
         path = str(place)
         try:
             status = os.stat(path)
@@ -110,10 +148,7 @@ class Disk(Struct, frozen=True):
             return None
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Return the names directly in a folder, empty if there is none.
-
-        Hidden files are left out, and links to folders are not followed.
-        """
+        """Return the names in a folder but for hidden files; links to folders are not followed."""
         try:
             with os.scandir(folder) as entries:
                 return _visible(
@@ -137,23 +172,8 @@ def printable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-class _Standalone:
-    """What lies in no folder but that of its name, and has nothing beside it."""
-
-    __slots__ = ()
-
-    def folder(self, name: str) -> PurePosixPath:
-        return PurePosixPath("/", name).parent
-
-    def companion(self, _place: PurePosixPath) -> bytes | None:
-        return None
-
-    def listing(self, _folder: PurePosixPath) -> Names:
-        return ()
-
-
 @dataclass(frozen=True, slots=True)
-class Refused(_Standalone):
+class Refused(Container):
     """A path that could not be opened, with the reason, reported where files are read."""
 
     reason: str
@@ -164,7 +184,7 @@ class Refused(_Standalone):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory(_Standalone):
+class Memory(Container):
     """One file that was read from standard input."""
 
     data: bytes
@@ -174,7 +194,8 @@ class Memory(_Standalone):
         return io.BytesIO(self.data)
 
 
-class Archive(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Archive(Container):
     """A tar or zip file, read in place."""
 
     path: str
@@ -193,7 +214,7 @@ class Archive(Struct, frozen=True):
         return PurePosixPath(self.path.rsplit(".", 1)[0], *parts)
 
     def companion(self, place: PurePosixPath) -> bytes | None:
-        """Return the bytes of another member, or None if there is none."""
+        """Return the bytes of another member."""
         try:
             return opened(self.path).read(place)
         except streams.TooLargeError:
@@ -350,7 +371,7 @@ _open_version = lru_cache(maxsize=4)(lambda path, _changed: _Opened(path))
 
 
 @dataclass(frozen=True, slots=True)
-class Remote(_Standalone):
+class Remote(Fetched):
     """A folder of an object store, through fsspec, as it was listed at a time.
 
     What lies in it is answered from that listing, which each process makes once. `contents` are
@@ -372,7 +393,7 @@ class Remote(_Standalone):
         return stores.Url(self.url).store_and_path()[0]
 
     def fetch(self, files: Iterable[File]) -> None:
-        """Fetch objects in parallel; an error is raised when the object is opened."""
+        """Fetch small objects in parallel."""
         files = [file for file in files if 0 < file.size <= _FETCHED]
         names, ends = [file.name for file in files], [file.size for file in files]
         fetched = stores.fetch_parallel(self._store(), names, ends)
@@ -385,7 +406,7 @@ class Remote(_Standalone):
         self.contents.clear()
 
     def companion(self, place: PurePosixPath) -> bytes | None:
-        """Return the bytes of another object, or None if it does not exist."""
+        """Return the bytes of another object."""
         listed, path = self.listed(), str(place).lstrip("/")
         names = [str(place), path]
         if listed.covers(path):
@@ -450,75 +471,3 @@ class Listed:
 
 
 _listed = lru_cache(maxsize=8)(lambda url, _at: Listed(url))
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Tracking(_Standalone):
-    """A tracking server of MLflow, each run of which is a file.
-
-    Runs are fetched before they are read: some at a time, and the last read is kept. Of a server
-    that was `lost` nothing more is asked.
-    """
-
-    url: str
-    _waiting: deque[str] = field(default_factory=deque, init=False, compare=False, repr=False)
-    _under_way: dict[str, Future[bytes]] = field(
-        default_factory=dict, init=False, compare=False, repr=False
-    )
-    _last: tuple[str, bytes] = field(default=("", b""), init=False, compare=False, repr=False)
-    _lost: str = field(default="", init=False, compare=False, repr=False)
-    _pool: ThreadPoolExecutor | None = field(default=None, init=False, compare=False, repr=False)
-
-    def open(self, name: str) -> IO[bytes]:
-        """Return the content of a run, requested from the server."""
-        from ttastats.ingestion import tracking  # only servers need it
-
-        if self._last[0] != name:
-            if self._lost:
-                raise OSError(self._lost)
-            try:
-                fetched = self._under_way.pop(name, None)
-                content = fetched.result() if fetched else tracking.content(self.url, name)
-            except tracking.LostError as error:
-                self._lost = str(error)
-                raise
-            finally:
-                self._fetch_next()
-            self._last = name, content
-        return io.BytesIO(self._last[1])
-
-    def fetch(self, files: Iterable[File]) -> None:
-        """Start fetching runs in parallel, ahead of their use."""
-        self._waiting.extend(file.name for file in files)
-        self._pool = ThreadPoolExecutor(stores.SIDE_BY_SIDE)
-        self._fetch_next()
-
-    def _fetch_next(self) -> None:
-        """Fetch the next runs while fewer than the limit are under way."""
-        from ttastats.ingestion import tracking
-
-        while self._pool and self._waiting and len(self._under_way) < stores.SIDE_BY_SIDE:
-            name = self._waiting.popleft()
-            if not self._lost:
-                self._under_way[name] = self._pool.submit(tracking.content, self.url, name)
-
-    def release(self) -> None:
-        """Stop fetching."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-        self._waiting.clear()
-        self._under_way.clear()
-
-    def __reduce__(self) -> tuple[Any, tuple[str, str]]:
-        """Return how another process makes it, which is told who asks."""
-        return _tracking_for, (self.url, stores.user_of(self.url))
-
-
-def _tracking_for(url: str, user: str) -> Tracking:
-    stores.remember_user(url, user)
-    return Tracking(url)
-
-
-#: Where files lie. Containers travel to other processes, so they hold names and no handles; those
-#: of the same place are the same.
-Container = Disk | Archive | Memory | Remote | Tracking | Refused

@@ -22,7 +22,7 @@ from ttastats.base.stores import Place
 from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
 from ttastats.ingestion import absent, described, inferred, manifest, registry, traces
-from ttastats.ingestion.containers import Remote, Tracking
+from ttastats.ingestion.containers import Fetched
 from ttastats.ingestion.described import Description
 from ttastats.ingestion.reading import NO_LOG, Reading, Spool
 from ttastats.ingestion.sources import Source, find
@@ -309,7 +309,7 @@ def _ingest_logs(
     given = [
         source
         for source in plan.sources
-        if source.name not in lost or not isinstance(source.container, Remote | Tracking)
+        if source.name not in lost or not isinstance(source.container, Fetched)
     ]
     problems += absent.unlike(runs.get_column("source"), files["others"])
     left_out = absent.rows(runs, plan.sources, problems, plan.reading.blocks)

@@ -27,11 +27,11 @@ from ttastats.ingestion.containers import (
     Archive,
     Container,
     Disk,
+    Fetched,
     File,
     Memory,
     Refused,
     Remote,
-    Tracking,
     opened,
     printable,
 )
@@ -237,9 +237,9 @@ def _standard_input_source() -> Source:
 @contextmanager
 def fetched(unit: Iterable[Source]) -> Iterator[None]:
     """Fetch the small objects of a unit in parallel, and free them after the block."""
-    by_store: dict[Remote | Tracking, list[File]] = {}
+    by_store: dict[Fetched, list[File]] = {}
     for source in unit:
-        if isinstance(source.container, Remote | Tracking):
+        if isinstance(source.container, Fetched):
             by_store.setdefault(source.container, []).append(source.file)
     try:
         with suppress(Exception):  # what was not fetched says why where it is opened
@@ -254,14 +254,12 @@ def fetched(unit: Iterable[Source]) -> Iterator[None]:
 def _tracking_sources(url: str) -> Iterator[Source]:
     from ttastats.ingestion import tracking  # only servers need it
 
-    place = url.partition("#")[0].rstrip("/")
-    server = Tracking(url)
-    listed = tracking.runs(url)
+    server, listed = tracking.Tracking(url), tracking.runs(url)
     raise_if(not listed, "no runs", url, "Check the experiment.")
-    for name, size, changed in listed:
-        file = File(name, size, changed)
-        experiment = printable(name.rpartition("/")[0])
-        yield Source(server, file, f"{place}#{printable(name)}", experiment)
+    place = url.partition("#")[0].rstrip("/")
+    for file in listed:
+        name = printable(file.name)
+        yield Source(server, file, f"{place}#{name}", name.rpartition("/")[0])
 
 
 def _remote_sources(url: str) -> Iterator[Source]:

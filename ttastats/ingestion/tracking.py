@@ -6,11 +6,14 @@ dialect `mlflow` reads.
 
 from __future__ import annotations
 
+import io
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import IO, Any
 from urllib.parse import unquote
 
 import msgspec
@@ -18,6 +21,7 @@ import xxhash
 
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError, suggestion
+from ttastats.ingestion.containers import Fetched, File
 from ttastats_parsers.mlflow import SERVED
 
 #: Runs and experiments of a page, which servers allow.
@@ -28,12 +32,70 @@ _HISTORY = 32 * 1024
 _RETRIES = ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
 
 
-class ListedRun(NamedTuple):
-    """A run of a server: experiment and number, how large it may be, a digest of its state."""
+class Tracking(Fetched):
+    """A tracking server of MLflow, each run of which is a file.
 
-    name: str
-    size: int
-    changed: int
+    Runs are fetched before they are read: some at a time, and the last read is kept. Of a server
+    that was lost nothing more is asked.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._waiting: deque[str] = deque()
+        self._under_way: dict[str, Future[bytes]] = {}
+        self._last = ("", b"")
+        self._lost = ""  # the reason
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tracking) and self.url == other.url
+
+    def __hash__(self) -> int:
+        return hash(self.url)
+
+    def open(self, name: str) -> IO[bytes]:
+        """Return the content of a run, requested from the server."""
+        if self._last[0] != name:
+            if self._lost:
+                raise OSError(self._lost)
+            try:
+                fetched = self._under_way.pop(name, None)
+                self._last = name, fetched.result() if fetched else content(self.url, name)
+            except LostError as error:
+                self._lost = str(error)
+                raise
+            finally:
+                self._fetch_next()
+        return io.BytesIO(self._last[1])
+
+    def fetch(self, files: Iterable[File]) -> None:
+        """Start fetching runs in parallel, ahead of their use."""
+        self._waiting.extend(file.name for file in files)
+        self._pool = ThreadPoolExecutor(stores.SIDE_BY_SIDE)
+        self._fetch_next()
+
+    def _fetch_next(self) -> None:
+        """Fetch the next runs while fewer than the limit are under way."""
+        while self._pool and self._waiting and len(self._under_way) < stores.SIDE_BY_SIDE:
+            name = self._waiting.popleft()
+            if not self._lost:
+                self._under_way[name] = self._pool.submit(content, self.url, name)
+
+    def release(self) -> None:
+        """Stop fetching."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        self._waiting.clear()
+        self._under_way.clear()
+
+    def __reduce__(self) -> tuple[Any, tuple[str, str]]:
+        """Return how another process makes it, which is told who asks."""
+        return _tracking_for, (self.url, stores.user_of(self.url))
+
+
+def _tracking_for(url: str, user: str) -> Tracking:
+    stores.remember_user(url, user)
+    return Tracking(url)
 
 
 class LostError(OSError):
@@ -46,8 +108,8 @@ def address(url: str) -> tuple[str, str]:
     return place.rstrip("/"), experiment
 
 
-def runs(url: str) -> list[ListedRun]:
-    """Return the runs of an experiment or of all, each with a digest of its state."""
+def runs(url: str) -> list[File]:
+    """Return the runs of an experiment or of all as files: how large they may be, their state."""
     named = address(url)[1]
     try:
         with _client(url) as client:
@@ -62,7 +124,11 @@ def runs(url: str) -> list[ListedRun]:
                 known = suggestion(named, sorted(experiments.values()), "Experiments", most=12)
                 raise TtastatsError(f"no experiment {named!r}", where=url, remedy=known)
             found = [
-                _listed_run(run, chosen[run.info.experiment_id])
+                File(
+                    f"{chosen[run.info.experiment_id]}/{run.info.run_id}",
+                    _HISTORY * (1 + len(run.data.metrics)),
+                    _state_digest(run),
+                )
                 for run in _all_pages(
                     client.search_runs,
                     experiment_ids=list(chosen),
@@ -112,8 +178,8 @@ def content(url: str, name: str) -> bytes:
 _ABOUT = ("run_id", "run_name", "status", "start_time", "end_time", "lifecycle_stage")
 
 
-def _listed_run(run: Any, experiment: str) -> ListedRun:
-    """Return a run with a digest of all that a search returns about it.
+def _state_digest(run: Any) -> int:
+    """Return a digest of all that a search returns about a run.
 
     A value that is logged for an earlier step, behind the end of a run, changes nothing there.
     """
@@ -122,9 +188,7 @@ def _listed_run(run: Any, experiment: str) -> ListedRun:
         for each in getattr(run.data, "_metric_objs", ())  # with steps and times
     ]
     state = [run.to_dictionary(), sorted(last, key=repr)]
-    changed = xxhash.xxh3_64_intdigest(msgspec.json.encode(state, order="sorted")) >> 1
-    name = f"{experiment}/{run.info.run_id}"
-    return ListedRun(name, _HISTORY * (1 + len(run.data.metrics)), changed or 1)
+    return xxhash.xxh3_64_intdigest(msgspec.json.encode(state, order="sorted")) >> 1 or 1
 
 
 def _all_pages(ask: Callable[..., Any], **options: Any) -> Iterator[Any]:
