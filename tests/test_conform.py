@@ -126,14 +126,6 @@ class TestTypes:
             arrow = arrow.set_column(number, name, column)
         assert api.read(arrow).collect().equals(table)
 
-    def test_durations_are_seconds(self) -> None:
-        timed = SMALL.with_columns(pl.duration(seconds="seconds").alias("seconds"))
-        assert conform(timed, "x").collect()["seconds"].to_list() == [1.0, 2.0, 1.0, 2.0]
-
-    def test_nan_is_unknown(self) -> None:
-        odd = SMALL.with_columns(epoch=pl.Series([1.0, float("nan"), 1.0, 2.0]))
-        assert conform(odd, "x").collect()["epoch"].to_list() == [1.0, None, 1.0, 2.0]
-
 
 def with_column(name: str, values: Any) -> pl.DataFrame:
     return SMALL.with_columns(pl.Series(name, values, strict=False))
@@ -181,6 +173,17 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "another name of time": lambda: SMALL.rename({"seconds": "time_seconds"}),
     "other names": lambda: pl.DataFrame({"time_seconds": [1.0], "accuracy": [0.5]}),
     "nothing": pd.DataFrame,
+    "a time of day for seconds": lambda: tta.from_frame(
+        SMALL.with_columns(seconds=pl.lit(datetime(2020, 1, 1, tzinfo=UTC))),
+        run="run_id", metric="metric", value="value", seconds="seconds",
+    ),
+    **{
+        f"a year that Python does not know: {2**62 * sign}": lambda sign=sign: (
+            conform(SMALL, "x").collect()
+            .with_columns(started_at=pl.lit(2**62 * sign).cast(pl.Datetime("us", "UTC")))
+        )
+        for sign in (1, -1)
+    },
     "runs without a name": lambda: NAMELESS,
     "runs without a source": lambda: (
         conform(SMALL, "x").collect().with_columns(source=pl.lit(None, pl.String))
@@ -214,7 +217,13 @@ def test_what_is_no_table_is_refused_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 
-@pytest.mark.parametrize("name", ["text for seconds", "a late time", "runs without a source"])
+REFUSED_FILES = [
+    "text for seconds", "a late time", "runs without a source",
+    *(name for name in REFUSED if name.startswith("a year")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED_FILES)
 def test_a_file_is_refused_as_its_table_is(name: str, tmp_path: Path) -> None:
     odd = REFUSED[name]()
     odd.write_parquet(tmp_path / "x.parquet")
@@ -223,162 +232,98 @@ def test_a_file_is_refused_as_its_table_is(name: str, tmp_path: Path) -> None:
             api.summary(source)
 
 
-class TestColumns:
-    def test_little_is_enough(self) -> None:
-        table = conform(SMALL.with_columns(mine=1), "x").collect()
+def test_a_frame_with_a_column_of_two_types_is_refused() -> None:
+    odd = pd.DataFrame({"run_id": ["a", 1], "metric": ["acc", {}]})
+    with pytest.raises(TtastatsError, match="a frame of pandas: cannot be read as a table"):
+        api.summary(odd)
+
+
+NAN = float("nan")
+FRAME = {"seed": [1, 1, 2, 2], "s": [1.0, 2.0, 1.0, 3.0], "v": [0.5, 0.9, 0.4, 0.9]}
+WIDE = {
+    "seed": [1, 1, 1, 2, 2],
+    "t": pd.to_timedelta([1, 2, 3, 1, 2], unit="s"),
+    "acc": [None, 0.8, None, None, None],
+    "loss": [None, 0.5, None, None, None],
+}
+BY_STEP = pl.DataFrame(
+    {
+        "run_id": "a", "metric": ["acc", "loss"] * 2, "value": 0.5,
+        "seconds": [1.0, 1.1, 2.0, 2.1], "step": [10, 10, 20, 20],
+    }
+)  # fmt: skip
+#: A run all of whose values are NaN, and not missing, was evaluated and gave no number.
+NO_NUMBERS = pl.DataFrame(
+    {
+        "name": ["diverged"] * 2 + ["silent"] * 2 + ["sparse"] * 2, "step": [1, 2] * 3,
+        "acc": [NAN, NAN, None, None, NAN, 0.9],
+    }
+)  # fmt: skip
+#: Frames of which a table can be made.
+MADE: dict[str, Callable[[], pl.DataFrame | pl.LazyFrame]] = {
+    "little is enough": lambda: conform(SMALL.with_columns(mine=1), "x"),
+    "no rows": lambda: conform(SMALL.clear(), "x"),
+    "no rows of every column": lambda: conform(pl.DataFrame(schema=schema.POLARS), "x"),
+    "durations for seconds": lambda: conform(
+        SMALL.with_columns(pl.duration(seconds="seconds").alias("seconds")), "x"
+    ),
+    "NaN is unknown": lambda: conform(with_column("epoch", [1.0, NAN, 1.0, 2.0]), "x"),
+    "no time": lambda: conform(SMALL.drop("seconds"), "x"),
+    "metrics one after the other share their step": lambda: conform(BY_STEP, "x"),
+    "metrics one after the other": lambda: conform(BY_STEP.drop("step"), "x"),
+    "a run without evaluations": lambda: conform(
+        pl.concat([SMALL, pl.DataFrame({"run_id": ["c"], "run_seconds": [7.0]})], how="diagonal"),
+        "x",
+    ),
+    "a column of pandas of any type": lambda: tta.from_frame(
+        pd.DataFrame(FRAME | {"entry": pd.Categorical(list("aabb"))}),
+        run="seed", metric="v", seconds="s", entry="entry",
+    ),
+    "columns of other names": lambda: tta.from_frame(
+        LONG, **NAMED, benchmark="model", target={"top1": 0.75},
+        higher_is_better={"top1": True, "loss": False}, accelerators="gpus", framework="mine",
+    ),
+    "one column per metric": lambda: tta.from_frame(
+        pd.DataFrame(WIDE), run="seed", metric=["acc", "loss"], seconds="t", entry="mine",
+        target={"acc": 0.75},
+    ),
+    "no numbers": lambda: tta.from_frame(NO_NUMBERS, run="name", metric="acc", step="step"),
+}  # fmt: skip
+
+
+def of_made() -> Iterator[Any]:
+    for name, make in MADE.items():
+        table = make().lazy().collect()
         assert table.schema == schema.POLARS
-        assert table["source"].to_list() == ["a", "a", "b", "b"]
-        assert table["eval_index"].to_list() == [0, 1, 0, 1]
-        assert table["run_seconds"].unique().to_list() == [2.0]
-        assert table["run_status"].unique().to_list() == ["unknown"]
-        assert table["logged_value"].equals(table["value"].rename("logged_value"))
-        assert [row["reached"] for row in api.runs(SMALL, target=["acc=0.7"]).rows] == [True, False]
-
-    def test_a_table_without_a_target_says_so(self) -> None:
-        notes = {note.code: note.text for note in api.summary(SMALL).notes}
-        assert "(2 no target known)" in notes["failed_runs"]
-        assert notes["no_target"].endswith(
-            "no quality target is known: set one with --target METRIC=VALUE."
-        )
-        assert "no_target" not in {note.code for note in api.summary(SMALL, target=["0.9"]).notes}
-
-    def test_a_frame_made_by_a_test_of_every_type_passes_as_it_is(self) -> None:
-        odd = pl.DataFrame(schema=schema.POLARS)
-        assert conform(odd, "x").collect().schema == schema.POLARS
-        assert conform(SMALL.clear(), "x").collect().schema == schema.POLARS
-
-    def test_a_table_may_have_no_time_but_none_under_another_name(self) -> None:
-        untimed = conform(SMALL.drop("seconds"), "x").collect()
-        assert untimed.get_column("seconds").null_count() == untimed.height
-
-    def test_metrics_logged_one_after_the_other_share_their_step(self) -> None:
-        rows = [("acc", 1.0, 10), ("loss", 1.1, 10), ("acc", 2.0, 20), ("loss", 2.1, 20)]
-        frame = pl.DataFrame(
-            [
-                {"run_id": "a", "metric": m, "value": 0.5, "seconds": s, "step": k}
-                for m, s, k in rows
-            ]
-        )
-        assert conform(frame, "x").collect()["eval_index"].to_list() == [0, 0, 1, 1]
-        assert conform(frame.drop("step"), "x").collect()["eval_index"].to_list() == [0, 1, 2, 3]
-
-    def test_a_run_without_evaluations_is_kept(self) -> None:
-        failed = pl.DataFrame({"run_id": ["c"], "run_seconds": [7.0]})
-        table = conform(pl.concat([SMALL, failed], how="diagonal"), "x").collect()
-        assert table.filter(source="c")["eval_index"].to_list() == [None]
-        assert api.runs(table).rows[2]["run_seconds"] == 7.0
-
-    @pytest.mark.parametrize("microseconds", [2**62, -(2**62)])
-    def test_dates_of_years_that_python_does_not_know_are_refused(
-        self, microseconds: int, table: pl.DataFrame, tmp_path: Path
-    ) -> None:
-        odd = table.with_columns(started_at=pl.lit(microseconds).cast(pl.Datetime("us", "UTC")))
-        odd.write_parquet(tmp_path / "x.parquet")
-        for source in (odd, tmp_path / "x.parquet"):
-            with pytest.raises(
-                TtastatsError, match=r"column started_at contains .*, which is not a date"
-            ):
-                runs(source)
+        plain = table.drop("run_id", "source_digest")
+        known = plain.select(column for column in plain if column.null_count() < len(column))
+        yield f"---------- {name}"
+        yield known.columns
+        yield from known.rows()
+        if table.is_empty():
+            continue
+        if name == "no numbers":
+            yield from at_budget.runs(table).select("source", "short").rows()
+        for row in api.runs(table, target=["acc=0.7"] if name.startswith("little") else ()).rows:
+            yield row["source"], row["reached"], row["run_seconds"], row["tta_seconds"]
 
 
-class TestIdentity:
-    def test_runs_of_one_name_in_two_tables_are_two(self) -> None:
-        other = SMALL.with_columns(value=pl.col("value") + 0.1)
-        ids = [set(conform(frame, "x").collect()["run_id"]) for frame in (SMALL, other)]
-        assert not ids[0] & ids[1]
-        again = conform(SMALL.sample(fraction=1.0, shuffle=True, seed=1), "x").collect()
-        assert set(again["run_id"]) == ids[0]
+@cases("pieces", of_made_tables=of_made)
+def test_what_is_made_of_frames_is_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
 
 
-class TestFromFrame:
-    def test_a_column_of_pandas_may_have_any_type(self) -> None:
-        columns = {"seed": [1, 1, 2, 2], "s": [1.0, 2.0, 1.0, 3.0], "v": [0.5, 0.9, 0.4, 0.9]}
-        frame = pd.DataFrame(columns | {"entry": pd.Categorical(list("aabb"))})
-        table = tta.from_frame(frame, run="seed", metric="v", seconds="s", entry="entry")
-        assert table["entry"].to_list() == ["a", "a", "b", "b"]
-
-    def test_columns_of_other_names_make_a_table(self) -> None:
-        table = tta.from_frame(
-            LONG,
-            **NAMED,
-            benchmark="model",
-            target={"top1": 0.75},
-            higher_is_better={"top1": True, "loss": False},
-            accelerators="gpus",
-            framework="mine",
-        )
-        assert table.schema == schema.POLARS
-        assert table["source"].unique().sort().to_list() == [
-            f"resnet/{gpus}/{seed}" for gpus in (1, 8) for seed in (1, 2)
-        ]
-        assert set(table["framework"]) == {"mine"}
-        assert table.filter(metric="loss")["target_value"].null_count() == 4
-        rows = tta.summary(table, by=["accelerators"]).rows
-        assert [(row["n"], row["reached"]) for row in rows] == [(2, 1), (2, 1)]
-        found = {row["accelerators"]: row["tta_mean_seconds"] for row in rows}
-        assert found == {1: 12.5, 8: 3.5}  # when all metrics of the checkpoint were known
-
-    def test_one_column_per_metric(self) -> None:
-        wide = pd.DataFrame(
-            {
-                "seed": [1, 1, 1, 2, 2],
-                "t": pd.to_timedelta([1, 2, 3, 1, 2], unit="s"),
-                "acc": [None, 0.8, None, None, None],
-                "loss": [None, 0.5, None, None, None],
-            }
-        )
-        table = tta.from_frame(
-            wide,
-            run="seed",
-            metric=["acc", "loss"],
-            seconds="t",
-            entry="mine",
-            target={"acc": 0.75},
-        )
-        found = table.select("source", "metric", "value", "seconds", "run_seconds").rows()
-        assert found == [
-            ("1", "acc", 0.8, 2.0, 3.0),
-            ("1", "loss", 0.5, 2.0, 3.0),
-            ("2", None, None, None, 2.0),
-        ]
-        assert [row["reached"] for row in tta.runs(table).rows] == [True, False]
-
-    def test_a_table_is_a_file_after_write_parquet(self, tmp_path: Path) -> None:
-        table = tta.from_frame(
-            LONG.filter(name="top1"),
-            run=["gpus", "seed"],
-            metric="top1",
-            value="measured",
-            seconds="wall",
-            entry="gpus",
-            target=0.75,
-        )
-        assert set(table["metric"]) == {"top1"}
-        table.write_parquet(tmp_path / "x.parquet")
-        assert tta.read(tmp_path / "x.parquet").collect().equals(table)
-        assert tta.summary(tmp_path / "x.parquet").rows == tta.summary(table).rows
-
-    def test_a_frame_that_no_table_can_hold_is_refused(self) -> None:
-        odd = pd.DataFrame({"run_id": ["a", 1], "metric": ["acc", {}]})
-        with pytest.raises(TtastatsError, match="a frame of pandas: cannot be read as a table"):
-            api.summary(odd)
-
-    def test_a_time_of_day_is_no_number_of_seconds(self) -> None:
-        odd = SMALL.with_columns(seconds=pl.lit(datetime(2020, 1, 1, tzinfo=UTC)))
-        with pytest.raises(TtastatsError, match="column seconds is Datetime"):
-            tta.from_frame(odd, run="run_id", metric="metric", value="value", seconds="seconds")
+def test_runs_of_one_name_in_two_tables_are_two() -> None:
+    other = SMALL.with_columns(value=pl.col("value") + 0.1)
+    ids = [set(conform(frame, "x").collect()["run_id"]) for frame in (SMALL, other)]
+    assert not ids[0] & ids[1]
+    again = conform(SMALL.sample(fraction=1.0, shuffle=True, seed=1), "x").collect()
+    assert set(again["run_id"]) == ids[0]
 
 
-def test_a_run_whose_values_are_all_nan_was_evaluated_and_gave_no_number() -> None:
-    nan = float("nan")
-    runs = {"diverged": (nan, nan), "silent": (None, None), "sparse": (nan, 0.9)}
-    rows = [
-        {"name": name, "step": step, "acc": value}
-        for name, values in runs.items()
-        for step, value in enumerate(values, start=1)
-    ]
-    table = tta.from_frame(pl.DataFrame(rows), run="name", metric="acc", step="step")
-    evaluated = table.filter(pl.col("metric").is_not_null()).group_by("source").len()
-    assert dict(evaluated.iter_rows()) == {"diverged": 2, "sparse": 1}
-    at_end = {row["source"]: row["short"] for row in at_budget.runs(table).iter_rows(named=True)}
-    assert at_end == {"diverged": "not_a_number", "silent": "never_evaluated", "sparse": None}
+def test_a_table_is_a_file_after_write_parquet(tmp_path: Path) -> None:
+    table = tta.from_frame(LONG.filter(name="top1"), **NAMED, entry="gpus", target=0.75)
+    assert set(table["metric"]) == {"top1"}
+    table.write_parquet(tmp_path / "x.parquet")
+    assert tta.read(tmp_path / "x.parquet").collect().equals(table)
+    assert tta.summary(tmp_path / "x.parquet").rows == tta.summary(table).rows
