@@ -102,39 +102,37 @@ def _paths_digest(paths: Sequence[str], *, guessed: bool = False) -> str:
 
 
 def _state(paths: Sequence[str]) -> tuple[str, bool]:
-    """Return a digest of the files that some paths mean, and whether it covers all of them.
+    """Return a digest of name, size and time of change of the files that some paths mean.
 
-    Beside it stands whether every store at a URL tells when its files change.
+    It covers their configs. Beside it stands whether every store at a URL tells when its files
+    change.
     """
-    seen = xxhash.xxh3_128()
+    states: list[tuple[str, int, int]] = []
     is_known = True
     for path in paths:
-        for name, size, changed in _files(path):
-            seen.update(f"{name}\0{size}\0{changed}\n".encode(errors="surrogateescape"))
-            is_known &= "://" not in path or changed != 0
-    return seen.hexdigest(), is_known
-
-
-def _files(path: str) -> Iterator[tuple[str, int, int]]:
-    """Yield name, size and time of change of the files that a path means, and of their configs."""
-    if "://" in path:
-        for source in sources.find([path]):
-            yield source.name, source.file.size, source.file.changed
-        return
-    for match in map(Path, sources.matches(path)):
-        files: list[tuple[Path, Path | os.DirEntry[str] | OSError]] = []
-        if match.is_dir():
-            files += ((match / below, entry) for below, entry in sources.walk(str(match)))
-        place = match.resolve()
-        configs = (folder / FILE for folder in (place, *place.parents))
-        files += ((file, file) for file in (match, *configs) if file.is_file())
-        for file, entry in files:
-            size, changed = -1, 0
-            if not isinstance(entry, OSError):
-                with suppress(OSError):
-                    status = entry.stat()
-                    size, changed = status.st_size, status.st_mtime_ns
-            yield str(file), size, changed
+        if "://" in path:
+            listed = [
+                (each.name, each.file.size, each.file.changed) for each in sources.find([path])
+            ]
+            is_known &= all(changed for _, _, changed in listed)
+            states += listed
+            continue
+        for match in map(Path, sources.matches(path)):
+            files: list[tuple[Path, Path | os.DirEntry[str] | OSError]] = []
+            if match.is_dir():
+                files += ((match / below, entry) for below, entry in sources.walk(str(match)))
+            place = match.resolve()
+            configs = (folder / FILE for folder in (place, *place.parents))
+            files += ((file, file) for file in (match, *configs) if file.is_file())
+            for file, entry in files:
+                size, changed = -1, 0
+                if not isinstance(entry, OSError):
+                    with suppress(OSError):
+                        status = entry.stat()
+                        size, changed = status.st_size, status.st_mtime_ns
+                states.append((str(file), size, changed))
+    text = "".join(f"{name}\0{size}\0{changed}\n" for name, size, changed in states)
+    return xxhash.xxh3_128_hexdigest(text.encode(errors="surrogateescape")), is_known
 
 
 def _content_digest(path: Path) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 import xxhash
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.base.records import Problem
@@ -28,39 +28,46 @@ _RANK = re.compile(r"(?i)(rank|worker|gpu|device)([-_]?)([0-9]+)")
 
 
 class Traces(Struct, frozen=True):
-    """What some files gave: the rows of profiles, problems, and the names of what is no trace."""
+    """What some files gave: the rows of profiles, and problems."""
 
     rows: pl.DataFrame
     problems: tuple[Problem, ...] = ()
-    others: tuple[str, ...] = ()
-
-
-class _Read(Struct, frozen=True, eq=False):
-    source: Source
-    digest: str
-    trace: kineto.ReadTrace
 
 
 def read(sources: Iterable[Source]) -> Traces:
-    """Read the traces among some files, one after the other, in bounded memory."""
-    ranks: list[_Read] = []
+    """Read the traces among some files, one after the other, in bounded memory.
+
+    Ranks of one profile lie in one folder, and have names that are alike but for the rank where
+    they tell it. Two traces of one rank are two profiles.
+    """
+    groups: dict[tuple[str, str], list[tuple[Source, str, kineto.ReadTrace]]] = {}
     problems: list[Problem] = []
-    others: list[str] = []
     for source in sources:
         try:
-            rank = _read_one(source)
+            digest, trace = _read_one(source)
         except NoTraceError:
-            others.append(source.name)
             if source.named:
                 what = "not a profiler trace"
                 problems.append(Problem("unknown_format", what, "error", source=source.name))
         except UnreadableError as error:
             problems.append(Problem("unreadable_file", str(error), "error", source=source.name))
         else:
-            ranks.append(rank)
-            problems += [structs.replace(each, source=source.name) for each in rank.trace.problems]
-    rows = [_profile_rows(profile, name) for name, profile in _group_ranks(ranks)]
-    return Traces(table.concatenated(rows), tuple(problems), tuple(others))
+            folder = str(source.container.folder(source.file.name))
+            name = posixpath.basename(source.file.name)
+            alike = _RANK.sub(r"\1\2*", name) if _RANK.search(name) else ""
+            groups.setdefault((folder, alike), []).append((source, digest, trace))
+            problems += [replace(each, source=source.name) for each in trace.problems]
+    profiles: list[pl.DataFrame] = []
+    for (_, alike), group in groups.items():
+        ranks = {trace.rank for _, _, trace in group}
+        if len(group) > 1 and None not in ranks and len(ranks) == len(group):
+            group.sort(key=lambda read: read[2].rank or 0)
+            profiles += _profile_rows(_without_endings(alike) or group[0][0].entry, group)
+            continue
+        for read_one in group:
+            name = _without_endings(posixpath.basename(read_one[0].file.name))
+            profiles += _profile_rows(name, [read_one])
+    return Traces(table.concatenated(profiles), tuple(problems))
 
 
 def is_trace(source: Source) -> bool:
@@ -71,8 +78,8 @@ def is_trace(source: Source) -> bool:
         return False
 
 
-def _read_one(source: Source) -> _Read:
-    """Return one trace with its digest; raise NoTraceError if it is none."""
+def _read_one(source: Source) -> tuple[str, kineto.ReadTrace]:
+    """Return one trace with the digest of its bytes; raise NoTraceError if it is none."""
     state = xxhash.xxh3_128()
     looks_like_one = False
 
@@ -94,29 +101,7 @@ def _read_one(source: Source) -> _Read:
     name = _RANK.search(posixpath.basename(source.file.name))
     if trace.rank is None and name is not None:
         trace = replace(trace, rank=int(name.group(3)))
-    return _Read(source, state.hexdigest(), trace)
-
-
-def _group_ranks(ranks: Sequence[_Read]) -> Iterator[tuple[str, list[_Read]]]:
-    """Yield the traces that are ranks of one profile, with a name.
-
-    Ranks lie in one folder, and have names that are alike but for the rank where they tell it. Two
-    traces of one rank are two profiles.
-    """
-    groups: dict[tuple[str, str], list[_Read]] = {}
-    for rank in ranks:
-        folder = str(rank.source.container.folder(rank.source.file.name))
-        name = posixpath.basename(rank.source.file.name)
-        alike = _RANK.sub(r"\1\2*", name) if _RANK.search(name) else ""
-        groups.setdefault((folder, alike), []).append(rank)
-    for (_, alike), group in groups.items():
-        numbers = {rank.trace.rank for rank in group}
-        if len(group) > 1 and None not in numbers and len(numbers) == len(group):
-            ordered = sorted(group, key=lambda rank: rank.trace.rank or 0)
-            yield _without_endings(alike) or group[0].source.entry, ordered
-            continue
-        for rank in group:
-            yield _without_endings(posixpath.basename(rank.source.file.name)), [rank]
+    return state.hexdigest(), trace
 
 
 def _without_endings(name: str) -> str:
@@ -124,19 +109,18 @@ def _without_endings(name: str) -> str:
     return re.sub(r"(\.pt)?(\.trace)?(\.json)?(\.gz|\.zst|\.xz|\.bz2)?$", "", name) or name
 
 
-def _profile_rows(profile: Sequence[_Read], name: str) -> pl.DataFrame:
-    digests = sorted(rank.digest for rank in profile)
+def _profile_rows(
+    name: str, ranks: Sequence[tuple[Source, str, kineto.ReadTrace]]
+) -> Iterator[pl.DataFrame]:
+    """Yield the rows of each rank of a profile."""
+    digests = sorted(digest for _, digest, _ in ranks)
     profile_id = xxhash.xxh3_64_hexdigest(" ".join(digests).encode())
-    return pl.concat(
-        [
-            rank.trace.rows.with_columns(
-                profile_id=pl.lit(profile_id),
-                profile=pl.lit(name),
-                source=pl.lit(rank.source.name),
-                source_digest=pl.lit(rank.digest),
-                origin=pl.lit(rank.trace.origin),
-                rank=pl.lit(rank.trace.rank, pl.Int64),
-            )
-            for rank in profile
-        ]
-    )
+    for source, digest, trace in ranks:
+        yield trace.rows.with_columns(
+            profile_id=pl.lit(profile_id),
+            profile=pl.lit(name),
+            source=pl.lit(source.name),
+            source_digest=pl.lit(digest),
+            origin=pl.lit(trace.origin),
+            rank=pl.lit(trace.rank, pl.Int64),
+        )

@@ -108,7 +108,10 @@ def _is_castable(has: pl.DataType, needs: pl.DataType) -> bool:
 
 
 def _cast_columns(frame: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Return the table with every column cast; raise an error for a value that would be lost."""
+    """Return the table with every column cast; raise an error for a value that would be lost.
+
+    Nanoseconds do not count.
+    """
     plain = frame.with_columns(
         pl.col(pl.Float32, pl.Float64).exclude("logged_value").fill_nan(None),
         pl.col(pl.Duration).dt.total_microseconds() / 1e6,
@@ -117,23 +120,19 @@ def _cast_columns(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     cast = zoned.cast(
         pl.Schema({name: schema.POLARS[name] for name in plain.columns}), strict=False
     )
-    for name in plain.columns:
-        lost = _lost_value(plain.get_column(name), cast.get_column(name))
-        types = f"column {name} is {frame.schema[name]}, {schema.POLARS[name]} is needed"
-        remedy = "Correct the value, or cast the column before."
-        raise_if(lost is not None, f"{types}, and {lost} cannot be converted", where, remedy)
+    for before, after in zip(plain, cast, strict=True):
+        gone = before.is_not_null() & after.is_null()
+        if after.dtype.is_temporal():  # Python knows no other years
+            gone |= ~after.dt.year().is_between(1, 9999).fill_null(value=True)
+        if before.dtype.is_numeric() and after.dtype != pl.String:
+            gone |= (after.cast(before.dtype, strict=False) != before).fill_null(value=False)
+        if gone.any():
+            lost = before.filter(gone).cast(pl.String)[0]
+            types = f"column {before.name} is {frame.schema[before.name]}, {after.dtype} is needed"
+            remedy = "Correct the value, or cast the column before."
+            what = f"{types}, and {lost} cannot be converted"
+            raise TtastatsError(what, where=where, remedy=remedy)
     return cast
-
-
-def _lost_value(before: pl.Series, after: pl.Series) -> str | None:
-    """Return a value that its new type cannot hold, or None; nanoseconds do not count."""
-    gone = before.is_not_null() & after.is_null()
-    if after.dtype.is_temporal():  # Python knows no other years
-        gone |= ~after.dt.year().is_between(1, 9999).fill_null(value=True)
-    if before.dtype.is_numeric() and after.dtype != pl.String:
-        gone |= (after.cast(before.dtype, strict=False) != before).fill_null(value=False)
-    values = before.filter(gone)
-    return None if values.is_empty() else values.cast(pl.String)[0]
 
 
 def _expect_names(names: pl.LazyFrame, where: str) -> None:
@@ -144,30 +143,25 @@ def _expect_names(names: pl.LazyFrame, where: str) -> None:
 
 
 def _with_evaluation_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table in order, with numbered evaluations unless all have numbers."""
+    """Return the table in order, with numbered evaluations unless all have numbers.
+
+    A number is the place of a value in a column that is equal for all metrics of one checkpoint,
+    which may be logged one after the other; a single metric needs none but the time. Without a time
+    it is what had been trained. Without that the rows are in order, and each metric counts its own.
+    """
     evaluated = pl.col("metric").is_not_null()
-    if "eval_index" not in frame.columns or frame.filter(evaluated)["eval_index"].null_count():
-        known = _checkpoint_column(frame.filter(evaluated))
-        # Without any the rows are in order, and each metric counts its own.
+    rows = frame.filter(evaluated)
+    if "eval_index" not in frame.columns or rows["eval_index"].null_count():
+        timed = "seconds" in rows.columns and bool(rows["seconds"].count())
+        trained = ("step", "samples") if timed else ("step", "samples", "epoch")
+        names = ("seconds",) if timed and rows["metric"].n_unique() == 1 else trained
+        whole = {name for name in rows.columns if not rows[name].null_count()}
+        known = next((name for name in names if name in whole), "seconds" if timed else None)
         order = pl.int_range(pl.len()).over(*schema.RUN, "metric")
         place = (pl.col(known) if known else order).cast(pl.Float64)
         rank = place.fill_null(float("inf")).rank("dense").over(*schema.RUN, evaluated)
         frame = frame.with_columns(eval_index=pl.when(evaluated).then(rank.cast(pl.Int64) - 1))
     return frame.sort(schema.ORDER, maintain_order=True)
-
-
-def _checkpoint_column(evaluations: pl.DataFrame) -> str | None:
-    """Return the column that is equal for all metrics of one checkpoint, or None.
-
-    They may be logged one after the other; a single metric needs none but the time. Without a time
-    it is what had been trained. None where that is not told either.
-    """
-    timed = "seconds" in evaluations.columns and bool(evaluations["seconds"].count())
-    if timed and evaluations["metric"].n_unique() == 1:
-        return "seconds"
-    trained = ("step", "samples") if timed else ("step", "samples", "epoch")
-    whole = {name for name in evaluations.columns if not evaluations[name].null_count()}
-    return next((name for name in trained if name in whole), "seconds" if timed else None)
 
 
 def _expect_unique_values(frame: pl.DataFrame, where: str) -> None:
