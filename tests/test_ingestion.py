@@ -32,6 +32,7 @@ from ttastats.table import store, tables
 
 LOGS = 10  # in each of the two example systems
 COMMAND = ("-m", "ttastats", "ingest")
+ARCHIVES = ("zip", "tar", "gztar", "xztar", "bztar")
 
 
 @pytest.fixture
@@ -45,36 +46,27 @@ def read(path: Path) -> pl.DataFrame:
     return store.read_tables([path]).collect()
 
 
-def without_names(frame: pl.DataFrame) -> pl.DataFrame:
-    named = ("run_id", "source", "source_digest", "entry")
-    return frame.drop(named).sort("started_at", "eval_index")
-
-
 class TestForms:
-    @pytest.mark.parametrize("ending", made_logs.COMPRESSED)
-    def test_a_compressed_log_reads_like_the_plain_one(
-        self, ending: str, logs: Path, tmp_path: Path
-    ) -> None:
-        plain = ingest([logs], tmp_path / "plain.parquet")
-        for path in sorted(logs.rglob("*.txt")):
-            content = made_logs.COMPRESSED[ending](path.read_bytes())
-            path.with_name(f"{path.name}.{ending}").write_bytes(content)
-            path.unlink()
-        packed = ingest([logs], tmp_path / "packed.parquet")
-        assert packed.runs == LOGS
-        assert without_names(read(packed.output)).equals(without_names(read(plain.output)))
-
-    @pytest.mark.parametrize("kind", ["zip", "tar", "gztar", "xztar", "bztar"])
-    def test_an_archive_reads_like_its_folder(self, kind: str, logs: Path, tmp_path: Path) -> None:
-        shutil.make_archive(str(tmp_path / "all"), kind, tmp_path, "Example")
-        (packed,) = tmp_path.glob("all.*")
-        plain = ingest([tmp_path / "Example"], tmp_path / "plain.parquet")
-        found = ingest([packed], tmp_path / "packed.parquet")
-        assert found.runs == 2 * LOGS
-        drop = ("run_id", "source", "source_digest")
-        assert (read(found.output).drop(drop).sort("entry", "started_at", "eval_index")).equals(
-            read(plain.output).drop(drop).sort("entry", "started_at", "eval_index")
+    @pytest.mark.parametrize("form", [*made_logs.COMPRESSED, *ARCHIVES])
+    def test_packed_logs_read_like_plain_ones(self, form: str, logs: Path, tmp_path: Path) -> None:
+        tree = tmp_path / "Example"
+        plain = ingest([tree], tmp_path / "plain.parquet")
+        if form in ARCHIVES:
+            tree = Path(shutil.make_archive(str(tmp_path / "all"), form, tmp_path, "Example"))
+        else:
+            for path in sorted(logs.rglob("*.txt")):
+                content = made_logs.COMPRESSED[form](path.read_bytes())
+                path.with_name(f"{path.name}.{form}").write_bytes(content)
+                path.unlink()
+        packed = ingest([tree], tmp_path / "packed.parquet")
+        assert packed.runs == 2 * LOGS
+        rows, expected = (
+            read(account.output)
+            .drop("run_id", "source", "source_digest")
+            .sort("entry", "started_at", "eval_index")
+            for account in (packed, plain)
         )
+        assert rows.equals(expected)
 
     @pytest.mark.parametrize("ending", [".tar.gz", ".tgz"])
     def test_a_compressed_archive_is_decompressed_once_whatever_its_order(
