@@ -274,11 +274,11 @@ def test_a_file_that_is_there_and_no_log_is_no_missing_run(tmp_path: Path) -> No
 
 
 def test_a_worker_beside_does_not_hide_a_file_that_is_named(tmp_path: Path) -> None:
-    found = absent.unlike(["x/rank_0.log"], [f"x/rank_{n}.log" for n in range(1, 8)])
+    found = absent.empty_logs(["x/rank_0.log"], [f"x/rank_{n}.log" for n in range(1, 8)])
     assert found == []
-    (problem,) = absent.unlike([f"x/rank_{n}.log" for n in (0, 1)], ["x/rank_2.log"])
+    (problem,) = absent.empty_logs([f"x/rank_{n}.log" for n in (0, 1)], ["x/rank_2.log"])
     assert problem.source == "x/rank_2.log"
-    assert absent.unlike([f"x/rank_0{n}.log" for n in (0, 1)], ["x/rank_02.log"]) == []
+    assert absent.empty_logs([f"x/rank_0{n}.log" for n in (0, 1)], ["x/rank_02.log"]) == []
 
 
 def test_p_values_are_adjusted_for_the_benchmarks() -> None:

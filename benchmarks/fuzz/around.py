@@ -154,7 +154,7 @@ def table(rng: random.Random, folder: Path, path: Path) -> pl.DataFrame:
     _, rows = columns.table(rng, columns.setups(rng), "a")
     log = next(iter(cases()["mlperf-mllog"].values()))
     (folder / "log.txt").write_bytes(log)
-    known = manifest.record([], {"others": ["a"]}, (None, None, "evaluations"))
+    known = manifest.encode([], {"others": ["a"]}, (None, None, "evaluations"))
     problems = [Problem("x", "text", "info", 1, "a"), Problem("y", "text", "error", None, None)]
     store.write(rows, path, manifest=known, problems=problems)
     return rows

@@ -155,7 +155,7 @@ def problems(
     """
     from ttastats.answers import problems as problems_report
 
-    given_tables = [table for source in sources for table in given.each(source)]
+    given_tables = [table for source in sources for table in given.separate_tables(source)]
     tables = [
         time_to_target.runs(given.tidy(table)).with_columns(
             table=pl.lit(question.label(table, number))

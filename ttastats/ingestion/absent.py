@@ -70,7 +70,7 @@ def rows(
     )
 
 
-def unlike(read: Iterable[str], others: Iterable[str]) -> list[Problem]:
+def empty_logs(read: Iterable[str], others: Iterable[str]) -> list[Problem]:
     """Return a problem for each file that is no log although most of its numbered set are.
 
     A run that crashed before it logged anything leaves such a file, often an empty one.

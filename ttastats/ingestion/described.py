@@ -37,7 +37,9 @@ class Description(Struct, frozen=True):
     guess: Guess | None = None
 
 
-def proposed(propose: Guess | None, paths: Sequence[str]) -> tuple[list[Block], list[Problem]]:
+def propose_blocks(
+    propose: Guess | None, paths: Sequence[str]
+) -> tuple[list[Block], list[Problem]]:
     """Return blocks proposed for some paths, and a problem that holds the text of each."""
     if propose is None:
         return [], []
@@ -59,7 +61,7 @@ def proposed(propose: Guess | None, paths: Sequence[str]) -> tuple[list[Block], 
     return blocks, problems
 
 
-def gathered(
+def find_blocks(
     description: Description, paths: Sequence[str], sources: Sequence[Source]
 ) -> tuple[tuple[Block, ...], list[Source]]:
     """Return the users' blocks for some sources, the nearest first, and the sources to read.
@@ -194,7 +196,7 @@ def block_for(
     return None
 
 
-def unused(blocks: Sequence[Block], sources: Sequence[Source]) -> list[Problem]:
+def unused_blocks(blocks: Sequence[Block], sources: Sequence[Source]) -> list[Problem]:
     """Return a problem for each pattern that matches none of the files."""
     waiting = {block.where: block for block in blocks if block.files is not None}
     for source in sources:

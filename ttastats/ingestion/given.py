@@ -26,10 +26,10 @@ from ttastats.table.frames import Frame, is_frame, to_polars
 from ttastats.table.store import is_parquet
 
 if TYPE_CHECKING:
+    from ttastats.ingestion import traces
     from ttastats.ingestion.cache import Watched
     from ttastats.ingestion.described import Guess
     from ttastats.ingestion.ingest import Account
-    from ttastats.ingestion.traces import Traces
 
 
 #: Files, or a frame of polars or of any library that exchanges its columns.
@@ -109,7 +109,7 @@ def tidy(source: Source) -> pl.LazyFrame:
     return store.read_tables(_table_paths(source))
 
 
-def each(source: Source) -> list[Source]:
+def separate_tables(source: Source) -> list[Source]:
     """Return the tables of a source one by one, with all logs among them as one."""
     if is_frame(source):
         return [source]
@@ -170,42 +170,43 @@ def _expanded_names(source: Source) -> list[str]:
         return []
     given: Any = [source] if isinstance(source, str | Place) else source
     try:
-        return [_path_text(path) for path in given]
+        texts = [path if isinstance(path, str | Url) else str(Path(path)) for path in given]
     except TypeError:
         what = f"neither files nor a table: {type(source).__name__}"
         remedy = "Give names of Parquet files, or a frame made by `from_frame`."
         raise TtastatsError(what, remedy=remedy) from None
+    return [text.text if isinstance(text, Url) else stores.without_user(text) for text in texts]
 
 
-def _path_text(path: Any) -> str:
-    if isinstance(path, Url):
-        return path.text
-    return stores.without_user(path) if isinstance(path, str) else str(Path(path))
-
-
-def profile_rows(paths: Sequence[Place]) -> Traces:
+def profile_rows(paths: Sequence[Place]) -> traces.Traces:
     """Return the rows of the profiles and traces at some paths.
 
     Of a folder that holds profiles these are taken, and its traces where it holds none.
     """
-    from ttastats.ingestion.traces import Traces  # which tables do not need
+    from ttastats.ingestion import traces  # which tables do not need
+    from ttastats.ingestion.sources import find
     from ttastats.traces import table
 
     profiles: list[Place] = []
-    read: list[Traces] = []
+    read: list[traces.Traces] = []
     for path in dict.fromkeys(paths):
         stored_here: list[Place] = [path] if _is_parquet(path) else []
         if isinstance(path, Path) and path.is_dir():
             stored_here = [file for file in sorted(path.glob("*.parquet")) if is_profile(file)]
         profiles += stored_here
-        read += [] if stored_here else [_read_traces(path)]
+        if stored_here:
+            continue
+        made = traces.read(find([str(path)]))
+        if made.rows.is_empty():
+            reason = next((each.message for each in made.problems), "contains no profiler trace")
+            remedy = "Give a profile (Parquet), or traces that torch.profiler exported as JSON."
+            raise TtastatsError(reason, where=str(path), remedy=remedy)
+        read.append(made)
     stored = table.read_profiles(profiles) if profiles or not paths else table.concatenated([])
-    return Traces(
-        table.concatenated([stored, *(traces.rows for traces in read)]),
-        (
-            *(problem for path in profiles for problem in table.profile_problems(path)),
-            *(problem for traces in read for problem in traces.problems),
-        ),
+    problems = [problem for path in profiles for problem in table.profile_problems(path)]
+    problems += (problem for made in read for problem in made.problems)
+    return traces.Traces(
+        table.concatenated([stored, *(made.rows for made in read)]), tuple(problems)
     )
 
 
@@ -225,15 +226,3 @@ def is_profile(path: Place) -> bool:
 
 def _is_parquet(path: Place) -> bool:
     return is_parquet(path) if path.is_file() else path.suffix == ".parquet"
-
-
-def _read_traces(path: Place) -> Traces:
-    from ttastats.ingestion import traces
-    from ttastats.ingestion.sources import find
-
-    read = traces.read(find([str(path)]))
-    if not read.rows.is_empty():
-        return read
-    reason = next((problem.message for problem in read.problems), "contains no profiler trace")
-    remedy = "Give a profile (Parquet), or traces that torch.profiler exported as JSON."
-    raise TtastatsError(reason, where=str(path), remedy=remedy)

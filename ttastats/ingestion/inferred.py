@@ -1,7 +1,7 @@
 """What is inferred of runs that nobody described: their settings, then their entries and seeds?
 
 In a unit of work, the settings beside a log are put into its runs. What these say of entries is
-known once all runs are: `settled` names them, of whatever store.
+known once all runs are: `infer_entries` names them, of whatever store.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def settings_in(
     return settings, tuple(names), tuple(problems)
 
 
-def recorded(
+def surrounding_settings(
     log: Log,
     source: Source,
     dialect: Dialect,
@@ -174,7 +174,7 @@ def _folder_parts(source: Source, log: Log, entry: str | None) -> list[str]:
     return parts[first:]
 
 
-def of_runs(rows: pl.DataFrame) -> list[Inferred]:
+def marked_runs(rows: pl.DataFrame) -> list[Inferred]:
     """Return the runs of a table whose entries are inferred."""
     marked = rows.filter(pl.col("extra").str.contains(f'"{MARK}":', literal=True))
     found = []
@@ -185,7 +185,7 @@ def of_runs(rows: pl.DataFrame) -> list[Inferred]:
     return found
 
 
-def settled(runs: Sequence[Inferred]) -> tuple[pl.DataFrame, list[Problem]]:
+def infer_entries(runs: Sequence[Inferred]) -> tuple[pl.DataFrame, list[Problem]]:
     """Return the runs whose entry or seed changes by inference, and a problem on each.
 
     The frame has the columns of `schema.RUN`, `entry` and `seed`.
@@ -224,7 +224,7 @@ def _inferred_text(run: Inferred, setup: setups.Setup) -> str:
     return f"taken for entry {setup.entry!r}{seed}, from {' and '.join(sources)}"
 
 
-def renamed(rows: pl.LazyFrame, other: pl.DataFrame) -> pl.LazyFrame:
+def with_entries(rows: pl.LazyFrame, other: pl.DataFrame) -> pl.LazyFrame:
     """Return rows of runs with the inferred entries and seeds."""
     if other.is_empty():
         return rows

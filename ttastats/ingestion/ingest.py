@@ -211,7 +211,7 @@ class _Plan(Struct, frozen=True):
     sources: Sequence[Source]
     changes: manifest.Changes
     reading: Reading
-    words: manifest.Reader
+    options: manifest.Reader
     problems: list[Problem]
 
     def account(self, runs: pl.DataFrame, *, written: bool = True) -> Account:
@@ -247,20 +247,20 @@ def _plan(
     # is no source, wherever it lies.
     output = str((joins or target).resolve())
     by_name = {source.name: source for source in listed if not source.is_at(output)}
-    blocks, sources = described.gathered(
+    blocks, sources = described.find_blocks(
         description, paths, [by_name[name] for name in sorted(by_name)]
     )
-    more, problems = described.proposed(description.guess, paths)
+    more, problems = described.propose_blocks(description.guess, paths)
     reading = replace(reading, blocks=(*blocks, *more))
-    words = (reading.dialect, reading.round, reading.metrics, described.digest(reading.blocks))
+    options = (reading.dialect, reading.round, reading.metrics, described.digest(reading.blocks))
     if joins and sources:
         number = len(sources)
-        sources = manifest.new(manifest.read(joins), sources, words)
+        sources = manifest.new_sources(manifest.read(joins), sources, options)
         if not sources:
             return Account(files=number, output=target, unchanged=number, written=False)
     before = manifest.read(target)
     if profile_store.is_profile(target):
-        changes = manifest.compare(before, sources, (*words, "profile"))
+        changes = manifest.compare(before, sources, (*options, "profile"))
         if changes.is_none:
             rows, known = (
                 profile_store.read_profiles([target]),
@@ -268,15 +268,15 @@ def _plan(
             )
             return _profile_account(target, sources, changes, rows, known, written=False)
         before = manifest.Manifest()
-    changes = manifest.compare(before, sources, words)
+    changes = manifest.compare(before, sources, options)
     problems[:0] = [
         problem
         for problem in (store.read_problems(target) if changes.unchanged else ())
         if problem.source in changes.unchanged or problem.code in absent.CODES
         if changes.is_none or problem.code not in {*absent.CODES, inferred.CODE}
     ]
-    problems += described.unused(reading.blocks, sources)
-    plan = _Plan(paths, target, state, sources, changes, reading, words, problems)
+    problems += described.unused_blocks(reading.blocks, sources)
+    plan = _Plan(paths, target, state, sources, changes, reading, options, problems)
     if changes.is_none:
         return plan.account(tables.run_heads(store.read_tables([target])), written=False)
     return plan
@@ -294,8 +294,10 @@ def _ingest_logs(
     """Read logs and write their table, or a profile where they are all traces."""
     target, problems, files = plan.target, plan.problems, plan.changes.files
     rows, marked = _read_all(plan, spool, readers, on_progress)
-    renamed, taken_for = inferred.settled(sorted(marked, key=lambda run: (run.source, run.run_id)))
-    rows = inferred.renamed(rows, renamed)
+    renamed, taken_for = inferred.infer_entries(
+        sorted(marked, key=lambda run: (run.source, run.run_id))
+    )
+    rows = inferred.with_entries(rows, renamed)
     problems += taken_for
     runs = tables.run_heads(rows, absent.COLUMNS)
     if runs.is_empty():
@@ -311,7 +313,7 @@ def _ingest_logs(
         for source in plan.sources
         if source.name not in lost or not isinstance(source.container, Fetched)
     ]
-    problems += absent.unlike(runs.get_column("source"), files["others"])
+    problems += absent.empty_logs(runs.get_column("source"), files["others"])
     left_out = absent.rows(runs, plan.sources, problems, plan.reading.blocks)
     if left_out.height:
         rows = rows.merge_sorted(left_out.lazy(), key="source", maintain_order=True)
@@ -319,7 +321,7 @@ def _ingest_logs(
     store.write(
         tables.mark_copies(rows, runs),
         target,
-        manifest=manifest.record(given, files, plan.words),
+        manifest=manifest.encode(given, files, plan.options),
         problems=problems,
         in_parts=in_parts,
         expected=[plan.state],
@@ -363,7 +365,9 @@ def _read_all(
         unchanged = store.rows_of_sources(plan.target, plan.changes.unchanged).filter(
             schema.is_run()
         )
-        marked += inferred.of_runs(unchanged.select(inferred.COLUMNS).unique(schema.RUN).collect())
+        marked += inferred.marked_runs(
+            unchanged.select(inferred.COLUMNS).unique(schema.RUN).collect()
+        )
         rows = rows.merge_sorted(unchanged, key="source", maintain_order=True)
     return rows, marked
 
@@ -379,7 +383,7 @@ def _ingest_traces(plan: _Plan) -> Account:
         raise _nothing_found_error(plan, problems)
     others = plan.changes.files["others"]
     others[:] = [name for name in others if name not in read]
-    record = manifest.record(sources, {"others": others}, (*plan.words, "profile"))
+    record = manifest.encode(sources, {"others": others}, (*plan.options, "profile"))
     profile_store.write_profile(
         profiles.rows, target, manifest=record, problems=problems, expected=[plan.state]
     )

@@ -48,7 +48,7 @@ class Manifest(msgspec.Struct, frozen=True):
     together: list[str] = []
 
 
-def record(sources: Sequence[Source], files: Mapping[Kind, Sequence[str]], reader: Reader) -> str:
+def encode(sources: Sequence[Source], files: Mapping[Kind, Sequence[str]], reader: Reader) -> str:
     """Return the manifest of an ingest as text."""
     states = {source.name: (source.file.size, source.file.changed) for source in sources}
     lists = ([*files.get(kind, ())] for kind in KINDS)
@@ -63,7 +63,7 @@ def read(path: Place) -> Manifest:
         return Manifest()
 
 
-def joined(before: Manifest, more: Manifest) -> str:
+def _encode_joined(before: Manifest, more: Manifest) -> str:
     """Return the manifest of a table after logs were appended, as text.
 
     What was read by another version or in other words is read again where it is given again.
@@ -110,7 +110,7 @@ def compare(before: Manifest, sources: Sequence[Source], reader: Reader) -> Chan
     return Changes(fresh, frozenset(same), files, is_none)
 
 
-def new(before: Manifest, sources: Sequence[Source], reader: Reader) -> list[Source]:
+def new_sources(before: Manifest, sources: Sequence[Source], reader: Reader) -> list[Source]:
     """Return the sources that are not in a manifest in their present state."""
     names = {source.name for source in sources}
     files = {name: state for name, state in before.files.items() if name in names}
@@ -157,10 +157,10 @@ def append(
     store.write(
         every,
         path,
-        manifest=joined(before, more),
+        manifest=_encode_joined(before, more),
         problems=[*problems, *store.read_problems(new)],
         in_parts=True,
         expected=[state],
         partition=partition or RUNS.partition_columns(path) or (),
-        kept=[name for name in old if name not in again],
+        unchanged=[name for name in old if name not in again],
     )

@@ -134,7 +134,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
         tuple(others),
         tuple(parts),
         tuple(name for reader in readers.values() for name in reader.listed_for),
-        tuple(inferred.of_runs(rows)) if is_marked else (),
+        tuple(inferred.marked_runs(rows)) if is_marked else (),
     )
 
 
@@ -225,16 +225,18 @@ class _Reader:
         A file that the user chose, or whose dialect the user chose, is read whatever lies beside.
         """
         driving = log.block if dialect.name in _DRIVEN else None
-        settings = partial(inferred.recorded, log, source, dialect, self._settings, content.head)
+        settings = partial(
+            inferred.surrounding_settings, log, source, dialect, self._settings, content.head
+        )
         recorded = cache(settings)
         runs: list[tables.SourcedRun] = []
         problems: list[Problem] = []
         try:
             is_free = not (self._reading.dialect or source.named)
-            if is_free and (teller := self._duplicate_of(dialect, log, source)):
-                return _rejected(source, PART_OF_A_RUN, f"its run is in {teller}", "info")
+            if is_free and (holder := self._duplicate_of(dialect, log, source)):
+                return _rejected(source, PART_OF_A_RUN, f"its run is in {holder}", "info")
             items = list(dialect.parse(log))
-            if dialect.name in together.TELLING:
+            if dialect.name in together.DUPLICATING:
                 items = together.with_times(items, log, self._listing, self._event_files)
             for item in items:
                 if isinstance(item, Run):
@@ -278,13 +280,13 @@ class _Reader:
         def runs_of(path: PurePosixPath) -> list[Run]:
             content = log.companion(path) or b""
             dialect, block, named = choose(content, path.parent, path.name)
-            if dialect is None or dialect.name not in together.TELLING:
+            if dialect is None or dialect.name not in together.DUPLICATING:
                 return []
             place = {"folder": path.parent, "name": path.name, "blocks": lambda: iter((content,))}
             other = structs.replace(log, block=block, named=named, **place)
             return [item for item in dialect.parse(other) if isinstance(item, Run)]
 
-        return together.told_by(log, source.depth(), runs_of)
+        return together.duplicate_file(log, source.depth(), runs_of)
 
     def _listing_for_log(self, folder: PurePosixPath) -> Sequence[str]:
         """Return what lies in a folder around the log, and note that this was looked at."""

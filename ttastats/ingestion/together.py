@@ -21,7 +21,7 @@ from ttastats_parsers.payloads import since
 from ttastats_parsers.tfevents import EventFile, Scalar
 
 #: Dialects whose files may tell what event files tell too.
-TELLING = ("table", "hf-trainer")
+DUPLICATING = ("table", "hf-trainer")
 #: Folders between the state of a trainer and its event files: `runs/Jan28_23-42-14_host`.
 _BETWEEN = 2
 #: Event files keep 32 bits of a number.
@@ -32,7 +32,7 @@ EventFiles = Callable[[PurePosixPath], list[PurePosixPath]]
 _Key = tuple[str, int | None]
 
 
-def told_by(log: Log, depth: int, runs_of: Callable[[PurePosixPath], Iterable[Run]]) -> str:
+def duplicate_file(log: Log, depth: int, runs_of: Callable[[PurePosixPath], Iterable[Run]]) -> str:
     """Return the file that holds the run of an event file too, or an empty text.
 
     It lies beside it, or in one of as many folders above as were given.

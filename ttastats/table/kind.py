@@ -215,15 +215,15 @@ class Kind(Struct, frozen=True):
         in_parts: bool = False,
         expected: Sequence[str | None] = (),
         partition: Sequence[str] | None = None,
-        kept: Sequence[str] = (),
+        unchanged: Sequence[str] = (),
     ) -> None:
         """Write ordered rows to `path` atomically: a reader sees the old table or the new one.
 
         `manifest` is kept beside the rows for the next ingest, `problems` for whoever asks what
         was wrong with what was read; `in_parts` makes a folder. `expected` holds the state of the
         table that this takes the place of (`state_of`), where nobody else's may be replaced.
-        `partition` are the columns that cut a folder, and `kept` the parts that stay in it as they
-        are, so that its rows are in order within a part only.
+        `partition` are the columns that cut a folder, and `unchanged` the parts that stay in it, so
+        that its rows are in order within a part only.
         """
         fields = {
             "schema": self.version,
@@ -238,7 +238,7 @@ class Kind(Struct, frozen=True):
         if manifest:
             of_whole[MANIFEST_KEY] = manifest
         if in_parts:
-            self._write_parts(rows.lazy(), path, about, of_whole, expected, partition, kept)
+            self._write_parts(rows.lazy(), path, about, of_whole, expected, partition, unchanged)
             return
         with atomic.replacing(path, expected) as temporary:
             _write_rows(rows.lazy(), temporary, of_whole)
@@ -251,7 +251,7 @@ class Kind(Struct, frozen=True):
         of_whole: Mapping[str, str],
         expected: Sequence[str | None],
         partition: Sequence[str] | None,
-        kept: Sequence[str],
+        unchanged: Sequence[str],
     ) -> None:
         """Write a folder of parts with their metadata, and that of the whole in its head file."""
         # Of what is there, only the parts that the old head lists are removed, those that one lists
@@ -260,7 +260,7 @@ class Kind(Struct, frozen=True):
         there = parquet_files(path)
         written = [match for match in map(PART.fullmatch, there) if match]
         removable = {*self.listed_parts(path), *(match[0] for match in written)}
-        old = sorted(removable & {*there} - {*kept})
+        old = sorted(removable & {*there} - {*unchanged})
         writer = os.urandom(4).hex()  # another one may write at the same time
         number = max((int(match[1], 16) + 1 for match in written), default=0)
 
@@ -287,7 +287,7 @@ class Kind(Struct, frozen=True):
                     number += 1
             else:
                 _write_rows(rows, parts, about)
-            lists = {_PARTS_KEY: sorted([*kept, *parquet_files(folder)]), _REPLACED_KEY: old}
+            lists = {_PARTS_KEY: sorted([*unchanged, *parquet_files(folder)]), _REPLACED_KEY: old}
             if partition is not None:
                 lists[_PARTITION_KEY] = [*partition]
             listed = {key: json.dumps(names) for key, names in lists.items()}

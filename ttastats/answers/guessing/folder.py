@@ -47,7 +47,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         atomic.expect_file_place(Path(output), remedy=f"Try -o {output}/{FILE}.")
         if Path(output).exists():
             raise atomic.overwrite_error(Path(output), "exists already")
-    blocks, sources = described.gathered(
+    blocks, sources = described.find_blocks(
         described.Description(), [str(path)], list(find([str(path)]))
     )
     if Path(path).exists() or "://" in path or not sources:

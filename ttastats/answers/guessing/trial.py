@@ -92,9 +92,10 @@ def read_kind(
         ]
         of_unit = [problem for problem in unit.problems if problem.code != PART_OF_A_RUN]
         problems += sorted([*of_unit, *large], key=lambda problem: problem.severity != "error")
-    named, _ = inferred.settled(unnamed)
+    named, _ = inferred.infer_entries(unnamed)
     every, *runs = (
-        inferred.renamed(rows.lazy(), named).collect() for rows in (pl.concat(heads), *runs[:_RUNS])
+        inferred.with_entries(rows.lazy(), named).collect()
+        for rows in (pl.concat(heads), *runs[:_RUNS])
     )
     choices = next((_CHOICES[problem.code] for problem in problems if problem.code in _CHOICES), ())
     if proposal:
