@@ -1,4 +1,4 @@
-"""Choosing rows and noticing what varies."""
+"""Conditions and targets as they are written, and the rows that meet conditions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.accepted import Case, cases
 from ttastats.base.errors import TtastatsError
-from ttastats.outcomes import select
-from ttastats.outcomes.select import parse_all
+from ttastats.outcomes import select, target
+from ttastats.outcomes.select import Condition, parse, parse_all
 
 TABLE = pl.DataFrame(
     {
@@ -58,6 +58,31 @@ UNMET = (
     "nodes>=1&benchmark=resent", "benchmark=RESNET", "system=dgx3h*", "nodes=99", "run_seconds>99",
     "started_at>2025-01-01", "round=v0.5", "benchmark=ssd&nodes<16",
 )  # fmt: skip
+#: Conditions as they may be written, and what is none.
+WRITTEN = (
+    "benchmark=resnet", "benchmark==resnet", " nodes >= 8 ", "benchmark=bert,rgat",
+    "benchmark!=bert , rgat", 'entry="a,b",c', r"entry=a\,b,c", r"source=C:\logs\x", "source=C:\\",
+    r'entry="say \"a\""', 'entry="a" b', "entry=a=b", "cv>10%", "resnet", "", "=x", "x=", "x=bert,",
+    "x=bert,,rgat", 'x=""', "nodes>1,2",
+)  # fmt: skip
+TARGETS = (("0.7", "0.8"), ("a=1", "a=2"), ("0.75", "a>=75%", '"b c"<=1e-3'))
+
+
+def written() -> Iterator[Any]:
+    """Yield the conditions in texts and how they are written again, and targets."""
+    for text in WRITTEN:
+        try:
+            condition = parse(text, "--a")
+        except TtastatsError as error:
+            yield [text, str(error)]
+        else:
+            assert parse(str(condition), "--a") == condition
+            yield [text, condition.column, condition.operator, condition.values, condition.place]
+    for texts in TARGETS:
+        try:
+            yield [*texts, [str(one) for one in target.parse_all(texts)]]
+        except TtastatsError as error:
+            yield [*texts, str(error)]
 
 
 def conditions() -> Iterator[Any]:
@@ -75,9 +100,20 @@ def conditions() -> Iterator[Any]:
     yield [note.text for note in select.remarks(TABLE.collect(), parse_all(hidden), "run")]
 
 
-@cases("pieces", conditions=conditions)
+@cases("pieces", conditions=conditions, written=written)
 def test_conditions_choose_runs_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
+
+
+@example(['"a"', "a\\,b", "a\\"], "=")
+@example(["=", " a "], "=")
+@example(["=1"], "<")
+@settings(max_examples=40)
+@given(st.lists(st.text(min_size=1), min_size=1), st.sampled_from(["=", "!="]))
+def test_values_are_written_so_that_they_are_read_again(values: list[str], operator: str) -> None:
+    written = Condition("entry", operator, tuple(values))
+    assert parse(str(written)) == written
+    assert parse_all([written, "nodes=2"]) == (written, Condition("nodes", "=", ("2",)))
 
 
 @given(
@@ -95,3 +131,12 @@ def test_any_text_is_a_condition_or_is_refused(column: str, operator: str, text:
     except TtastatsError:
         return
     assert kept.height <= 3
+
+
+@given(st.text() | st.from_regex(r"[a-z/@]+(=|<=|>=)-?[0-9.e]+%?"))
+@example("a=" + "9" * 5000)
+def test_any_text_is_a_target_or_is_refused(text: str) -> None:
+    try:
+        assert math.isfinite(target.parse(text).value)
+    except TtastatsError:
+        return
