@@ -113,6 +113,7 @@ claim {ONE} --quality 0.9 --target 0.95
 claim {ONE} --quality 0.9 --metric accuracy
 claim {ONE} --seconds '>= 80'
 claim {ONE} --steps ' -5'
+compare {ONE} {EIGHT} --max-runs 8
 """
 
 

@@ -1,9 +1,10 @@
-"""What sessions, seeds and stalls of the runs keep from a verdict."""
+"""What sessions, seeds, stalls and repeated looks at the runs keep from a verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from tests.questions import Questions, accepted_answers
 from tests.test_compare import compared, side
 from ttastats import api
 from ttastats.report.answer import Report
+from ttastats.sides.options import Options
 
 BEGIN = datetime(2026, 11, 2, 9, tzinfo=UTC)
 #: Times of runs that vary by 2 % around 300 s, in epochs that vary.
@@ -59,6 +61,14 @@ def still(seed: int, seconds: float = 0.0) -> pl.DataFrame:
     return judged(rows)
 
 
+def looking(max_runs: int = 20, **asked: Any) -> Callable[[], Report]:
+    """Compare at a look of a plan."""
+    convergence = asked.pop("same_convergence", False)
+    plan = Options(max_runs=max_runs, same_convergence=convergence, epochs_fixed=True)
+    return lambda: api.compare(side(ALIKE), side(ALIKE), options=plan, **asked)
+
+
+ALIKE = [(300 + 0.5 * (k % 3), 3) for k in range(6)]
 QUESTIONS: Questions = {
     "sessions whose own spread still shows the difference": lambda: compared(
         made(DAYS[0]), made(DAYS[1], 1.2, first=20)
@@ -67,6 +77,15 @@ QUESTIONS: Questions = {
     "blocks that differ do": lambda: in_days(1.25, 1.0, 1.25, 1.02),
     "an hour of summer time": lambda: api.compare(still(1), still(2, 3600.0)),
     "two hours": lambda: api.compare(still(1), still(2, 7200.0)),
+    "claims about a margin hold at every look": looking(),
+    "and are wider than without looks": lambda: compared(
+        side(ALIKE), side(ALIKE), epochs_fixed=True
+    ),
+    "no quality has looks": looking(at_end=True),
+    "nor has another metric": looking(also=["top1_accuracy"], prior="missing.parquet"),
+    "nor a time per epoch": looking(same_convergence=True),
+    "the first look is at three runs": looking(2),
+    "a plan of more runs than looks are known for": looking(201),
 }
 
 
