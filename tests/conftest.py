@@ -184,7 +184,9 @@ def in_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Show keys and fields in place of the words of notes, flags and problems."""
     from tests import accepted
     from ttastats.base import codes
+    from ttastats.outcomes import at_budget  # takes words of the table when it is imported
 
+    assert at_budget.SHORT
     monkeypatch.setattr(codes, "TEXTS", accepted.in_codes())
 
 

@@ -114,6 +114,22 @@ def compared(
     )
 
 
+def benchmark(name: str, *, log: str, crashed: Collection[int] = ()) -> pl.DataFrame:
+    """Return the table of five runs of a benchmark."""
+    own = ("source", "run_id", "content_digest")
+    renamed = {column: pl.concat_str(pl.lit(log), column) for column in own}
+    table = made("b" if crashed else "a", 5, crashed=crashed)
+    return table.with_columns(benchmark=pl.lit(name), **renamed)
+
+
+def one_of(benchmarks: str) -> Report:
+    """Return the comparison of several benchmarks, in the first of which B fails more often."""
+    a = [benchmark(name, log=f"a {name}") for name in benchmarks]
+    b = [benchmark(name, log=f"b {name}") for name in benchmarks[1:]]
+    failing = benchmark(benchmarks[0], log="b", crashed=range(4))
+    return tta.compare(pl.concat(a), pl.concat([failing, *b]), fail_on="slower:99%")
+
+
 SLOWER, EIGHT = {"fail_on": "slower:5%"}, {"crashed": range(8)}
 AT_3 = {"at": "epoch=3", "fail_on": "worse:0.5"}
 QUESTIONS: Questions = {
@@ -123,6 +139,9 @@ QUESTIONS: Questions = {
         )
         for end in (OOM, "killed", "worker_lost", "epochs")
     },
+    "interrupted runs stand in a summary": lambda: tta.summary(
+        made("a", crashed=(1,), end="KeyboardInterrupt")
+    ),
     "logs that could not be read stand in a summary": lambda: tta.summary(damaged_twice()),
     "in a variance": lambda: tta.variance(damaged_twice()),
     "in a plan": lambda: tta.power(damaged_twice()),
@@ -142,6 +161,8 @@ QUESTIONS: Questions = {
     "no failures are not spoken of": compared({}, **SLOWER),
     "logs that cannot be read count as failures": compared({"damaged": range(6)}, n=12, **SLOWER),
     "interrupted runs are no failures": compared({"crashed": range(5), "end": "SIGTERM"}, **SLOWER),
+    "a benchmark fails more often": lambda: one_of("x"),
+    "which may be chance among three": lambda: one_of("xyz"),
     "qualities without failures": lambda: tta.compare(made("a"), early(0), **AT_3),
     "the gate of qualities fails too": lambda: tta.compare(made("a"), early(8), **AT_3),
     "unless A fails": lambda: tta.compare(early(8), made("a"), **AT_3),
@@ -154,17 +175,23 @@ def test_what_was_left_out_is_told_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 
-def test_an_interruption_is_counted_in_the_row_until_its_seed_is_made_again(tmp_path: Path) -> None:
-    table = side(tmp_path, crashed=(1,), end="KeyboardInterrupt")
-    (row,) = tta.summary(table).rows
-    assert (row["n"], row["reached"], row["interrupted"]) == (9, 9, 1)
-    assert "1 run interrupted by the user" in str(tta.summary(table))
-    place = tmp_path / "local" / "results" / "box" / "digits"
-    (place / "result_10.txt").write_text(log(1, 31.0))
-    tta.ingest([tmp_path / "local"], table)
-    (row,) = tta.summary(table).rows
-    assert (row["n"], row["interrupted"]) == (10, 0)
-    assert "interrupted by the user" not in str(tta.summary(table))
+@pytest.mark.parametrize(
+    ("n", "more", "number", "seed", "counts"),
+    [
+        (10, {"crashed": (1,), "end": "KeyboardInterrupt"}, 10, 1, ((9, 1, 0), (10, 0, 0))),
+        (6, {"damaged": (2,)}, 2, 2, ((5, 0, 1), (6, 0, 0))),
+    ],
+)
+def test_what_was_left_out_is_counted_until_it_is_made_again(
+    n: int, more: Any, number: int, seed: int, counts: tuple[Any, Any], tmp_path: Path
+) -> None:
+    table = side(tmp_path, n, **more)
+    for again in counts:
+        (row,) = tta.summary(table).rows
+        assert (row["n"], row["interrupted"], row["rejected_logs"]) == again
+        place = tmp_path / "local" / "results" / "box" / "digits"
+        (place / f"result_{number}.txt").write_text(log(seed, 31.0))
+        tta.ingest([tmp_path / "local"], table)
 
 
 def test_an_exception_after_the_target_was_met_is_no_reason_of_a_failure(tmp_path: Path) -> None:
@@ -205,16 +232,6 @@ def test_a_rejected_log_named_by_a_pattern_is_like_the_runs_of_its_entry(tmp_pat
     table = tta.ingest([tmp_path], tmp_path / "runs.parquet", block=block).output
     rows = tta.read(table).filter(run_status="unreadable").collect()
     assert rows.select("entry", "system").rows() == [("muon", "large")]
-
-
-def test_a_log_that_can_be_read_again_is_a_run_again(tmp_path: Path) -> None:
-    table = side(tmp_path, 6, damaged=(2,))
-    assert tta.summary(table).rows[0]["rejected_logs"] == 1
-    place = tmp_path / "local" / "results" / "box" / "digits"
-    (place / "result_2.txt").write_text(log(2, 30.0))
-    tta.ingest([tmp_path / "local"], table)
-    (row,) = tta.summary(table).rows
-    assert (row["n"], row["rejected_logs"]) == (6, 0)
 
 
 def test_an_ingest_of_what_has_not_changed_keeps_what_was_wrong(tmp_path: Path) -> None:
@@ -279,24 +296,6 @@ def test_a_worker_beside_does_not_hide_a_file_that_is_named(tmp_path: Path) -> N
     (problem,) = absent.empty_logs([f"x/rank_{n}.log" for n in (0, 1)], ["x/rank_2.log"])
     assert problem.source == "x/rank_2.log"
     assert absent.empty_logs([f"x/rank_0{n}.log" for n in (0, 1)], ["x/rank_02.log"]) == []
-
-
-def test_p_values_are_adjusted_for_the_benchmarks() -> None:
-    a, b = made("a", 5), made("b", 5, crashed=range(4))
-
-    def of(table: pl.DataFrame, benchmark: str, log: str = "") -> pl.DataFrame:
-        own = ("source", "run_id", "content_digest")
-        renamed = {name: pl.concat_str(pl.lit(benchmark + log), name) for name in own}
-        return table.with_columns(benchmark=pl.lit(benchmark), **renamed)
-
-    def fails_more(*sides: pl.DataFrame) -> bool:
-        gate = tta.compare(*sides, fail_on="slower:99%").gate
-        return gate is not None and "fails_more" in {found.code for found in gate.findings}
-
-    assert fails_more(a, b)
-    three = pl.concat([of(a, name) for name in "xyz"])
-    other = pl.concat([of(b, "x"), of(a, "y", "b"), of(a, "z", "b")])
-    assert not fails_more(three, other)  # p = .024 of one is .071 among three
 
 
 def test_the_p_of_failing_more_often_is_that_of_scipy() -> None:
