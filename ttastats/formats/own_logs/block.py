@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -166,11 +167,6 @@ def merge_block(preset: Block, block: Block) -> Block:
     )
 
 
-KEYS = (
-    "files", "preset", "line", "metric", "otherwise", "seconds", "step", "epoch", "samples", "run",
-    "new_run", "resume", "new_epoch", "clock", "carry", "joined", "failed", *FIELDS,
-)  # fmt: skip
-
 #: What `ttastats.toml` or an option says, before it is read.
 Keys = Mapping[str, Any]
 
@@ -183,93 +179,90 @@ def parse_block(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
             raise TtastatsError(
                 f"unknown key {key!r}", where=where(key), remedy=suggestion(key, KEYS, "Keys")
             )
-    reader = _Reader(keys, where)
+    settings: dict[str, Any] = {}
+    for key, parse in _PARSERS.items():
+        if key in keys:
+            try:
+                settings[key] = parse(key, keys[key])
+            except ValueError as error:
+                what, _, remedy = str(error).partition("\n")
+                raise TtastatsError(what, where=where(key), remedy=remedy) from error
     return Block(
         where=where(""),
-        files=reader.read_pattern("files"),
-        line=reader.read_texts("line"),
-        metrics=_parse_metrics(reader),
-        otherwise=reader.read_parsed("otherwise", parse_metric) or (),
-        seconds=reader.read_parsed("seconds", _parse_clock),
-        step=reader.read_parsed("step", _parse_progress),
-        epoch=reader.read_parsed("epoch", _parse_progress),
-        samples=reader.read_parsed("samples", _parse_progress),
-        run=reader.read_texts("run"),
-        new_run=reader.read_text("new_run"),
-        resume=reader.read_choice("resume", BACK),
-        new_epoch=reader.read_choice("new_epoch", BACK[:1]),
-        clock=reader.read_text("clock"),
-        carry=reader.read_boolean("carry"),
-        joined=reader.read_boolean("joined"),
+        metrics=settings.pop("metric", ()),
         may_lack=tuple(key for key in keys if isinstance(keys[key], list) and "" in keys[key]),
-        failed=_parse_condition(reader),
-        fields={
-            name: str(keys[name]) if type(keys[name]) is int else reader.read_text(name) or ""
-            for name in FIELDS
-            if name in keys
-        },
+        fields={name: settings.pop(name) for name in FIELDS if name in settings},
+        **settings,
         **more,
     )
 
 
-class _Reader:
-    """Reads keys, and says where one cannot be read."""
+# A parser of a key raises a ValueError that says what is wrong, and in a second line what to do.
 
-    def __init__(self, keys: Keys, where: Callable[[str], str]) -> None:
-        self.keys = keys
-        self.where = where
 
-    def error(self, key: str, what: str, remedy: str) -> TtastatsError:
-        return TtastatsError(what, where=self.where(key), remedy=remedy)
+def _parse_text(key: str, value: Any) -> str | None:
+    if isinstance(value, str | None):
+        return value
+    raise ValueError(f'{key} is not a string: {value!r}\nWrite {key} = "...".')
 
-    def type_error(self, key: str, what: str, example: str = '"..."') -> TtastatsError:
-        return self.error(key, f"{key} is {what}: {self.keys[key]!r}", f"Write {key} = {example}.")
 
-    def read_text(self, key: str) -> str | None:
-        value = self.keys.get(key)
-        if isinstance(value, str | None):
-            return value
-        raise self.type_error(key, "not a string")
+def _parse_texts(key: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Sequence) and all(isinstance(text, str) for text in value):
+        return tuple(value)
+    what = f"{key} is neither a string nor a list of strings: {value!r}"
+    raise ValueError(f'{what}\nWrite {key} = "...".')
 
-    def read_texts(self, key: str) -> tuple[str, ...]:
-        value = self.keys.get(key, ())
-        if isinstance(value, str):
-            return (value,)
-        if isinstance(value, Sequence) and all(isinstance(text, str) for text in value):
-            return tuple(value)
-        raise self.type_error(key, "neither a string nor a list of strings")
 
-    def read_boolean(self, key: str) -> bool:
-        value = self.keys.get(key, False)
-        if isinstance(value, bool):
-            return value
-        raise self.type_error(key, "neither true nor false", "true")
+def _parse_boolean(key: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"{key} is neither true nor false: {value!r}\nWrite {key} = true.")
 
-    def read_pattern(self, key: str) -> str | None:
-        text = self.read_text(key)
-        try:
-            patterns.compile_pattern(text or "")
-        except TtastatsError as error:
-            what = f"{error.where}: {error.what}"
-            raise self.error(key, what, error.remedy or "") from error
+
+def _parse_pattern(key: str, value: Any) -> str | None:
+    text = _parse_text(key, value)
+    try:
+        patterns.compile_pattern(text or "")
+    except TtastatsError as error:
+        raise ValueError(f"{error.where}: {error.what}\n{error.remedy or ''}") from error
+    return text
+
+
+def _parse_choice(known: Sequence[str], key: str, value: Any) -> str | None:
+    text = _parse_text(key, value)
+    if text is None or text in known:
         return text
+    named = " or ".join(f'"{word}"' for word in known)
+    raise ValueError(f"invalid value: {key} = {text!r}\nWrite {named}.")
 
-    def read_choice(self, key: str, known: Sequence[str]) -> str | None:
-        text = self.read_text(key)
-        if text is None or text in known:
-            return text
-        named = " or ".join(f'"{word}"' for word in known)
-        raise self.error(key, f"invalid value: {key} = {text!r}", f"Write {named}.")
 
-    def read_parsed(self, key: str, read: Callable[[str], Any]) -> Any:
-        """Return each text of a key parsed; None if the key is absent."""
-        if key not in self.keys:
-            return None
-        try:
-            return tuple(read(text) for text in self.read_texts(key) if text.strip())
-        except ValueError as error:
-            what, _, remedy = str(error).partition("\n")
-            raise self.error(key, what, remedy) from error
+def _parse_list(parse: Callable[[str], Any], key: str, value: Any) -> tuple[Any, ...]:
+    return tuple(parse(text) for text in _parse_texts(key, value) if text.strip())
+
+
+def _parse_metrics(key: str, value: Any) -> tuple[Metric, ...]:
+    by_benchmark = value if isinstance(value, Mapping) else {None: value}
+    return tuple(
+        msgspec.structs.replace(metric, benchmark=benchmark)
+        for benchmark, texts in by_benchmark.items()
+        for metric in _parse_list(parse_metric, key, texts)
+    )
+
+
+def _parse_condition(key: str, value: Any) -> CellCondition | None:
+    text = _parse_text(key, value)
+    if text is None:
+        return None
+    column, sign, values = text.partition("=")
+    if not sign or not column.strip() or not values.strip():
+        raise ValueError(f"{text!r} is not a condition\nWrite 'status = crash'.")
+    return CellCondition(column.strip(), tuple(value.strip() for value in values.split(",")))
+
+
+def _parse_field(key: str, value: Any) -> str:
+    return str(value) if type(value) is int else _parse_text(key, value) or ""
 
 
 _METRIC = re.compile(
@@ -277,16 +270,6 @@ _METRIC = re.compile(
     (?:(?P<meets><=|>=)\s*(?P<value>[^\s<>=%]+)\s*(?P<percent>%)?|\s(?P<better>higher|lower))?\s*""",
     re.VERBOSE,
 )
-
-
-def _parse_metrics(reader: _Reader) -> tuple[Metric, ...]:
-    texts = reader.keys.get("metric", ())
-    by_benchmark = texts if isinstance(texts, Mapping) else {None: texts}
-    metrics: list[Metric] = []
-    for benchmark, texts in by_benchmark.items():
-        named = _Reader({"metric": texts}, reader.where).read_parsed("metric", parse_metric)
-        metrics += [msgspec.structs.replace(metric, benchmark=benchmark) for metric in named]
-    return tuple(metrics)
 
 
 def parse_metric(text: str) -> Metric:
@@ -346,11 +329,21 @@ def _parse_progress(text: str) -> CountColumn:
     return CountColumn(match["column"], float(match["plus"] or 0), bool(match["sum"]))
 
 
-def _parse_condition(reader: _Reader) -> CellCondition | None:
-    text = reader.read_text("failed")
-    if text is None:
-        return None
-    column, sign, values = text.partition("=")
-    if not sign or not column.strip() or not values.strip():
-        raise reader.error("failed", f"{text!r} is not a condition", "Write 'status = crash'.")
-    return CellCondition(column.strip(), tuple(value.strip() for value in values.split(",")))
+_PARSERS: dict[str, Callable[[str, Any], Any]] = {
+    "files": _parse_pattern,
+    "line": _parse_texts,
+    "metric": _parse_metrics,
+    "otherwise": partial(_parse_list, parse_metric),
+    "seconds": partial(_parse_list, _parse_clock),
+    **dict.fromkeys(("step", "epoch", "samples"), partial(_parse_list, _parse_progress)),
+    "run": _parse_texts,
+    "new_run": _parse_text,
+    "resume": partial(_parse_choice, BACK),
+    "new_epoch": partial(_parse_choice, BACK[:1]),
+    "clock": _parse_text,
+    "carry": _parse_boolean,
+    "joined": _parse_boolean,
+    "failed": _parse_condition,
+    **dict.fromkeys(FIELDS, _parse_field),
+}
+KEYS = ("files", "preset", *list(_PARSERS)[1:])
