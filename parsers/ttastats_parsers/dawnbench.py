@@ -6,10 +6,10 @@ An inference entry is a JSON alone: it becomes a run without evaluations, so tha
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -68,33 +68,39 @@ def _training_run(text: str, columns: dict[str, int], log: Log) -> Run:
     description, problems = _parse_description(log.companion(log.path.with_suffix(".json")))
     task, task_problems = _task_of(log.path, columns)
     targets = {target.metric: target for target in benchmarks.targets(_SUITE, task, None)}
-    rows: list[_Row] = []
+    rows: list[dict[str, float]] = []
     bad_lines: list[int] = []
     # Text is split at line feeds only, so that line numbers are the file's own.
     for number, line in enumerate(text.split("\n")[1:], start=2):
-        if (row := _parse_row(line, number, columns)) is not None:
-            rows.append(row)
+        if (row := _parse_row(line, columns)) is not None:
+            rows.append({**row, "line": number, "seconds": row["hours"] * 3600.0})
         elif line.strip():
             bad_lines.append(number)
     if bad_lines:
         text = f"{len(bad_lines)} line(s) are not rows of numbers"
         problems.append(Problem("unreadable_line", text, "warning", bad_lines[0]))
-    shift = _epoch_shift(rows)
+    # The labels of trained networks may count from 0. A network that has not been trained yet is
+    # known by a first row at no time, or at far less time than one row later takes.
+    times = sorted({row["seconds"] for row in rows})
+    starts_untrained = len(times) > 1 and times[0] < 0.1 * (times[1] - times[0])
+    shift = 1.0 if rows and rows[0]["epoch"] == 0.0 and not starts_untrained else 0.0
     evaluations = []
     for index, row in enumerate(rows):
-        for metric, logged, scale in row.scores:
+        for word, (metric, scale) in _METRICS.items():
+            if word not in row:
+                continue
             target = targets.get(metric)
             evaluations.append(
                 Evaluation(
                     index=index,
                     metric=metric,
-                    value=logged / scale,
-                    logged_value=logged,
+                    value=row[word] / scale,
+                    logged_value=row[word],
                     logged_unit="percent" if scale != 1.0 else None,
-                    seconds=row.seconds,
+                    seconds=row["seconds"],
                     higher_is_better=target.higher_is_better if target else True,
-                    epoch=row.epoch + shift,
-                    line=row.line,
+                    epoch=row["epoch"] + shift,
+                    line=int(row["line"]),
                     target_value=target.value if target else None,
                     target_source="rules" if target else None,
                 )
@@ -102,7 +108,7 @@ def _training_run(text: str, columns: dict[str, int], log: Log) -> Run:
     run = replace(
         _with_description(description, log),
         benchmark=task,
-        run_seconds=max((row.seconds for row in rows), default=None),
+        run_seconds=times[-1] if times else None,
         evaluations=tuple(evaluations),
         problems=(*problems, *task_problems),
     )
@@ -138,15 +144,8 @@ def _column_positions(text: str) -> dict[str, int] | None:
     return names if complete else None
 
 
-class _Row(NamedTuple):
-    line: int
-    epoch: float
-    seconds: float
-    scores: list[tuple[str, float, float]]  # metric, logged value, scale
-
-
-def _parse_row(line: str, number: int, columns: dict[str, int]) -> _Row | None:
-    """Return the numbers of a line, None if it holds something else."""
+def _parse_row(line: str, columns: dict[str, int]) -> dict[str, float] | None:
+    """Return the numbers of a line by column, None if it holds something else."""
     if len(line) > _LONGEST_ROW:
         return None
     cells = [as_float(cell) for cell in line.strip("\r").split("\t")]
@@ -154,28 +153,8 @@ def _parse_row(line: str, number: int, columns: dict[str, int]) -> _Row | None:
     if max(wanted.values()) >= len(cells):
         return None
     row = {word: cells[place] for word, place in wanted.items()}
-    numbers = {
-        word: cell for word, cell in row.items() if cell is not None and abs(cell) <= _LARGEST
-    }
-    if len(numbers) < len(row):
-        return None
-    scores = [
-        (metric, numbers[word], scale)
-        for word, (metric, scale) in _METRICS.items()
-        if word in numbers
-    ]
-    return _Row(number, numbers["epoch"], numbers["hours"] * 3600.0, scores)
-
-
-def _epoch_shift(rows: Sequence[_Row]) -> float:
-    """Return what to add to labels to get epochs trained: those of trained networks may be from 0.
-
-    A network that has not been trained yet is known by a first row at no time, or at far less
-    time than one row later takes.
-    """
-    times = sorted({row.seconds for row in rows})
-    starts_untrained = len(times) > 1 and times[0] < 0.1 * (times[1] - times[0])
-    return 1.0 if rows and rows[0].epoch == 0.0 and not starts_untrained else 0.0
+    known = {word: cell for word, cell in row.items() if cell is not None and abs(cell) <= _LARGEST}
+    return known if len(known) == len(row) else None
 
 
 def _task_of(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[Problem]]:

@@ -58,8 +58,16 @@ def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
     frame = _numeric_columns(rows, chosen)
     frame = frame.with_columns(run=_run_numbers(rows, frame, block))
     frame = _with_seconds(frame, chosen.clock, carried=rows.carried)
-    frame = _with_counts(frame, chosen, carried=rows.carried)
-    frame = _mark_failed(rows, frame, block)
+    counts = {name: pl.lit(None, pl.Float64()) for name in COUNTS}
+    for name, count in chosen.counts.items():
+        column = pl.col(name).cum_sum().over("run") if count.summed else pl.col(name)
+        column = column.forward_fill().over("run") if rows.carried else column
+        counts[name] = column + count.plus
+    frame = frame.with_columns(**counts, failed=pl.lit(False))
+    if (condition := block.failed) is not None and condition.column in rows.frame.columns:
+        has_failed = texts(rows.frame[condition.column]).is_in(condition.values)
+        frame = frame.with_columns(failed=has_failed.fill_null(value=False))
+        frame = frame.with_columns(pl.when(~pl.col("failed")).then(pl.col(*_METRICS)))
     _check_clocks(frame, chosen)
     if block.resume:
         frame = _join_sessions(frame, block.resume, chosen.problems)
@@ -203,25 +211,6 @@ def _check_clocks(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
     for _, seconds, stamped in spans.filter(apart > _APART * longer + 1.0).iter_rows():
         text = f"{seconds:,.6g} s by {name}, {stamped:,.6g} s by the time stamps: {name} is used"
         chosen.problems.append(Problem("clocks_differ", text, "warning"))
-
-
-def _with_counts(frame: pl.DataFrame, chosen: ChosenColumns, *, carried: bool) -> pl.DataFrame:
-    """Return the rows with counts summed up where each row has only its own part."""
-    columns = {name: pl.lit(None, pl.Float64()) for name in COUNTS}
-    for name, count in chosen.counts.items():
-        column = pl.col(name).cum_sum().over("run") if count.summed else pl.col(name)
-        columns[name] = (column.forward_fill().over("run") if carried else column) + count.plus
-    return frame.with_columns(**columns)
-
-
-def _mark_failed(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.DataFrame:
-    """Return the rows without the metrics of those that the block says failed."""
-    condition = block.failed
-    if condition is None or condition.column not in rows.frame.columns:
-        return frame.with_columns(failed=pl.lit(False))
-    has_failed = texts(rows.frame[condition.column]).is_in(condition.values).fill_null(value=False)
-    frame = frame.with_columns(failed=has_failed)
-    return frame.with_columns(pl.when(~pl.col("failed")).then(pl.col(*_METRICS)))
 
 
 def _join_sessions(frame: pl.DataFrame, resume: str, problems: list[Problem]) -> pl.DataFrame:

@@ -131,12 +131,10 @@ def _table() -> NDArray[np.uint32]:
     """Return the CRC-32C of each byte."""
     import numpy as np
 
-    entries = []
-    for value in range(256):
-        for _ in range(8):
-            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
-        entries.append(value)
-    return np.array(entries, np.uint32)
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        table = (table >> np.uint32(1)) ^ (table & np.uint32(1)) * np.uint32(0x82F63B78)
+    return table
 
 
 class LevelDBRecords:

@@ -30,9 +30,9 @@ class _OwnLogs(NamedTuple):
         return False
 
     def parse(self, log: Log) -> Iterator[Run | Problem]:
-        from ttastats_parsers import own_blocks, own_lines, own_runs  # only own logs need these
+        from ttastats_parsers import own_blocks, own_cells, own_runs  # only own logs need these
 
-        rows_of = own_lines.rows_of if self.name == "lines" else own_blocks.rows_of
+        rows_of = own_cells.rows_of_lines if self.name == "lines" else own_blocks.rows_of
         return own_runs.runs_of(rows_of, log)
 
 

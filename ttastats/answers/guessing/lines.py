@@ -15,8 +15,8 @@ from ttastats.base import metric_names as names
 from ttastats.base.metric_names import higher_is_better, unit_of
 from ttastats.formats.dialect import log_from_bytes
 from ttastats.formats.own_logs.block import Block
+from ttastats_parsers.own_cells import rows_of_lines
 from ttastats_parsers.own_choice import UnfitError
-from ttastats_parsers.own_lines import rows_of
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b"
 _UNIT = "ms|seconds|sec|s|minutes|min|hours|h"
@@ -73,7 +73,7 @@ def proposal(text: str, path: str) -> Proposal:
     patterns = tuple(expressions)
     data = "\n".join(lines).encode()
     try:
-        rows = rows_of(log_from_bytes(data, f"/{path}", block=Block("", line=patterns)))
+        rows = rows_of_lines(log_from_bytes(data, f"/{path}", block=Block("", line=patterns)))
     except UnfitError as error:
         raise NoLogError(str(error)) from error
     block = columns.proposal(rows.frame)
