@@ -84,7 +84,7 @@ def _category(kind: str, name: str, operator: str | None, optimizes: bool | None
 
 def _operator_rows(trace: SteppedTrace) -> pl.DataFrame:
     """Return the rows of operators, with the device time that they launched."""
-    grouped, launches = trace.totals.rows, trace.launches
+    grouped, launches = trace.operators, trace.launches
     if len(trace.device["start"]):
         known = launches.account != NONE
         start = launches.account_start[known]
@@ -170,7 +170,7 @@ def _measures(trace: SteppedTrace, events: Events, head: Mapping[str, Any]) -> I
     yield measure_row("steps", len(windows), text=rule)
     yield measure_row("warmup_steps", trace.steps.warmup, text=steps.WARM_UP_RULE)
     yield measure_row("window_seconds", float(windows[-1, 1] - windows[0, 0]) * MICRO)
-    yield measure_row("flops_unknown", int(trace.totals.unknown[trace.steps.warmup :].sum()))
+    yield measure_row("flops_unknown", trace.unknown)
     devices = head.get("deviceProperties")
     used = set(np.unique(trace.device["index"]).tolist())
     for device in devices if isinstance(devices, list) else ():
@@ -201,15 +201,28 @@ _ROUNDING = 1e-9
 
 def step_parts(trace: SteppedTrace) -> dict[str, Floats]:
     """Return the length of each part of each step, by part."""
-    windows = trace.steps.device
+    windows, device, host = trace.steps.device, trace.device, trace.host
     length = windows[:, 1] - windows[:, 0]
-    has_device = bool(len(trace.device["start"]))
-    if has_device:
-        active = _device_activity(trace)
+    if len(device["start"]):
+        # The device of a process that worked longest; few processes have several.
+        _, place = np.unique(device["index"], return_inverse=True)
+        on_device = place == np.argmax(np.bincount(place, weights=device["length"]))
+        is_kernel = device["kind"] == DEVICE_KINDS.index("kernel")
+        communicates = (trace.category == categories.COMMUNICATION)[device["name"]] & is_kernel
+        waiting = np.array([any(word in name for word in _WAITING) for name in trace.names], bool)
+        waits = waiting[host["name"]]
+        active = {
+            "compute": _time_of(device, on_device & is_kernel & ~communicates),
+            "communication": _time_of(device, on_device & communicates),
+            "copies": _time_of(device, on_device & ~is_kernel),
+            "operators": trace.busy,
+            "calls": _time_of(host, ~waits),
+            "waits": _time_of(host, waits),
+        }
     else:
         active = dict.fromkeys(("copies", "calls", "waits"), intervals.NOTHING) | {
-            "compute": trace.totals.computes,
-            "communication": trace.totals.communicates,
+            "compute": trace.computes,
+            "communication": trace.communicates,
             "operators": intervals.merge_intervals(*windows.T),
         }
     active["input"] = annotated_time(
@@ -244,26 +257,6 @@ def _split_window(edges: Mapping[str, Floats], low: float, high: float) -> Float
         sums[:-1] += np.bincount(part_of, lengths, len(PARTS))
         sums[-1] += lengths[on["communication"]].sum()
     return sums
-
-
-def _device_activity(trace: SteppedTrace) -> dict[str, Floats]:
-    """Return when a device computed, communicated and copied, and the host worked or waited."""
-    device, host = trace.device, trace.host
-    # The device of a process that worked longest; few processes have several.
-    _, place = np.unique(device["index"], return_inverse=True)
-    on_device = place == np.argmax(np.bincount(place, weights=device["length"]))
-    is_kernel = device["kind"] == DEVICE_KINDS.index("kernel")
-    communicates = (trace.category == categories.COMMUNICATION)[device["name"]] & is_kernel
-    waiting = np.array([any(word in name for word in _WAITING) for name in trace.names], bool)
-    waits = waiting[host["name"]]
-    return {
-        "compute": _time_of(device, on_device & is_kernel & ~communicates),
-        "communication": _time_of(device, on_device & communicates),
-        "copies": _time_of(device, on_device & ~is_kernel),
-        "operators": trace.totals.busy,
-        "calls": _time_of(host, ~waits),
-        "waits": _time_of(host, waits),
-    }
 
 
 def _time_of(events: Numbers, chosen: NDArray[np.bool_]) -> Floats:

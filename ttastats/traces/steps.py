@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import polars as pl
 from msgspec import Struct
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ttastats.traces import categories, intervals, work
@@ -27,6 +26,7 @@ MICRO = 1e-6
 OPTIMIZER = "Optimizer."
 #: Frames of operators that are summed at once.
 _FRAMES = 20
+_KEYS = ("name", "optimizes", "step")
 _OPERATOR_ROWS = {
     "name": pl.Int32, "optimizes": pl.Boolean, "step": pl.Int64, "calls": pl.Int64,
     "seconds": pl.Float64, "flops": pl.Int64, "bytes": pl.Int64,
@@ -50,76 +50,26 @@ class Steps(Struct, frozen=True):
     numbers: Ints
     host: Floats
     device: Floats
-    warmup: int = 0
-    marked: bool = True
-    ahead: bool = False
-
-
-def find_windows(moment: Floats, windows: Floats) -> Ints:
-    """Return the index of the window that each moment lies in, or NONE."""
-    if not len(windows):
-        return np.full(len(moment), NONE)
-    position = np.searchsorted(windows[:, 0], moment, side="right") - 1
-    inside = (position >= 0) & (moment <= windows[np.maximum(position, 0), 1])
-    return np.where(inside, position, NONE)
-
-
-def select_steps(steps: Steps, keep: NDArray[np.bool_]) -> Steps:
-    """Return the chosen steps."""
-    parts = {name: getattr(steps, name)[keep] for name in ("numbers", "host", "device")}
-    return replace(steps, **parts)
-
-
-def device_windows(steps: Steps, launched_in: Ints, start: Floats, end: Floats) -> Steps:
-    """Return the steps with their windows on the device, by the step that launched each kernel.
-
-    Windows are those of the host unless most steps end on the device after they end on the host.
-    """
-    count = len(steps.numbers)
-    inside = launched_in != NONE
-    begins, ends = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(begins, launched_in[inside], start[inside])
-    np.maximum.at(ends, launched_in[inside], end[inside])
-    if not steps.marked:
-        low, high = steps.host[0]
-        return replace(steps, device=np.array([[low, max(high, ends[0])]]))
-    late = ends > steps.host[:, 1]
-    if not np.isfinite(begins).all() or late.sum() * 2 <= count:
-        return steps
-    device = np.column_stack((begins, np.append(begins[1:], ends[-1])))
-    return replace(steps, device=device, ahead=True)
-
-
-def without_warmup(steps: Steps) -> Steps:
-    """Return the steps without the first ones if these are much longer than the others."""
-    lengths, first = steps.device[:, 1] - steps.device[:, 0], 0
-    for first, length in enumerate(lengths):
-        rest = lengths[first + 1 :]
-        if len(rest) < _FEWEST or length <= _LONGER * np.median(rest):
-            break
-    return replace(select_steps(steps, np.arange(len(lengths)) >= first), warmup=first)
-
-
-class OperatorTotals(Struct, frozen=True):
-    """What all operators of a trace come to.
-
-    `rows` have a position of a step in `step`. Sets of intervals tell when any operator was under
-    way, when one computed, and when one communicated; `unknown` counts calls of unknown FLOPs.
-    """
-
-    rows: pl.DataFrame
-    busy: Floats
-    computes: Floats
-    communicates: Floats
-    unknown: Ints
+    warmup: int
+    marked: bool
+    ahead: bool
 
 
 class SteppedTrace(Struct, frozen=True):
-    """The events of a trace by step; `optimizing` is the time in the steps of optimizers."""
+    """The events of a trace by step.
+
+    `operators` are sums with the place of a step in `step`; `busy`, `computes` and `communicates`
+    are the times in any operator, in one that computes, and in one that communicates, `optimizing`
+    that in the steps of optimizers. `unknown` counts calls of unknown FLOPs.
+    """
 
     names: Sequence[str]
     category: Objects
-    totals: OperatorTotals
+    operators: pl.DataFrame
+    busy: Floats
+    computes: Floats
+    communicates: Floats
+    unknown: int
     launches: Launches
     host: Numbers
     device: Numbers
@@ -139,7 +89,7 @@ def assign_steps(events: Events) -> SteppedTrace:
     for kind in kinds:
         kind["start"] -= zero
     category = np.array([categories.categorize(name) for name in names], dtype=object)
-    marked = _annotated_steps(names, annotations, columns, host, device)
+    numbers, windows, marked = _annotated_steps(names, annotations, columns, host, device)
     order = work.operator_order(columns)
     launches = Launches(device, host, columns, order)
     for kind, ids in ((columns, "external"), (host, "thread"), (device, "external")):
@@ -147,32 +97,49 @@ def assign_steps(events: Events) -> SteppedTrace:
             kind.pop(name, None)  # millions of numbers not needed any more
     grain = 1e-3 + 4 * float(np.spacing(abs(zero)))
     known = work.call_costs(events.calls, names)
-    operators = work.operator_batches(columns, order, known, grain)
+    batches = work.operator_batches(columns, order, known, grain)
     optimizing = annotated_time(names, annotations, OPTIMIZER)
     on_device = bool(len(device["start"]))
-    totals = _operator_totals(
-        operators, launches, marked.host, category, optimizing, on_device=on_device
+    operators, spans, unknown = _sum_operators(
+        batches, launches, windows, category, optimizing, on_device=on_device
     )
-    del columns, operators
-    in_step = find_windows(launches.launch_times(device), marked.host)
-    worked = np.union1d(totals.rows["step"].to_numpy(), in_step)
-    at_work = np.isin(np.arange(len(marked.numbers)), worked)
-    active = select_steps(marked, at_work) if at_work.any() else marked
-    position = np.append(np.where(at_work, np.cumsum(at_work) - 1, NONE), NONE)
-    in_step = position[in_step]
-    end = device["start"] + device["length"]
-    final = without_warmup(device_windows(active, in_step, device["start"], end))
-    moved = position - final.warmup
-    frame = totals.rows.with_columns(step=pl.Series(moved[totals.rows["step"].to_numpy()]))
-    totals = replace(totals, rows=frame.filter(pl.col("step") >= 0))
-    in_step = np.maximum(in_step - final.warmup, NONE)
+    del columns, batches
+    launched_in = find_windows(launches.launch_times(device), windows)
+    worked = np.union1d(operators["step"].to_numpy(), launched_in)
+    steps, places = _warm_steps(numbers, windows, marked, worked, launched_in, device)
+    operators = operators.with_columns(step=pl.Series(places[operators["step"].to_numpy()]))
     return SteppedTrace(
-        names, category, totals, launches, host, device, annotations, final, in_step, optimizing
+        names,
+        category,
+        operators.filter(pl.col("step") != NONE),
+        *spans,
+        int(unknown[steps.warmup :].sum()),
+        launches,
+        host,
+        device,
+        annotations,
+        steps,
+        places[launched_in],
+        optimizing,
     )
 
 
-def _annotated_steps(names: Sequence[str], annotations: Numbers, *kinds: Numbers) -> Steps:
-    """Return the steps that annotations mark, each once, or the whole trace as step 0."""
+def find_windows(moment: Floats, windows: Floats) -> Ints:
+    """Return the index of the window that each moment lies in, or NONE."""
+    if not len(windows):
+        return np.full(len(moment), NONE)
+    position = np.searchsorted(windows[:, 0], moment, side="right") - 1
+    inside = (position >= 0) & (moment <= windows[np.maximum(position, 0), 1])
+    return np.where(inside, position, NONE)
+
+
+def _annotated_steps(
+    names: Sequence[str], annotations: Numbers, *kinds: Numbers
+) -> tuple[Ints, Floats, bool]:
+    """Return numbers and windows of the steps that annotations mark, each once, and True.
+
+    Without annotations it is the whole trace as step 0, and False.
+    """
     texts = pl.Series(names, dtype=pl.String).str.extract(rf"^{STEP}(\d+)$")
     by_name = texts.cast(pl.Int64, strict=False).fill_null(NONE).to_numpy()
     numbers = by_name[annotations["name"]]
@@ -181,17 +148,15 @@ def _annotated_steps(names: Sequence[str], annotations: Numbers, *kinds: Numbers
         present = [(kind["start"], kind["length"]) for kind in kinds if len(kind["start"])]
         first = min((float(start.min()) for start, _ in present), default=0.0)
         last = max((float((start + length).max()) for start, length in present), default=0.0)
-        window = np.array([(first, last)])
-        return Steps(np.zeros(1, np.int64), window, window, marked=False)
+        return np.zeros(1, np.int64), np.array([(first, last)]), False
     by_start = marks[np.lexsort((numbers[marks], annotations["start"][marks]))]
     _, places = np.unique(numbers[by_start], return_index=True)
     chosen = by_start[np.sort(places)]
     start, length = annotations["start"][chosen], annotations["length"][chosen]
-    windows = np.column_stack((start, start + length))
-    return Steps(numbers[chosen], windows, windows)
+    return numbers[chosen], np.column_stack((start, start + length)), True
 
 
-def _operator_totals(
+def _sum_operators(
     batches: Iterable[Operators],
     launches: Launches,
     windows: Floats,
@@ -199,10 +164,11 @@ def _operator_totals(
     optimizing: Floats,
     *,
     on_device: bool,
-) -> OperatorTotals:
-    """Return the summed costs of all operators, computed batch by batch.
+) -> tuple[pl.DataFrame, list[Floats], Ints]:
+    """Return the sums of all operators, when they ran, and the calls of unknown FLOPs by step.
 
-    Where a device computes, the time of operators that compute is left out.
+    They ran: any of them, those that compute, those that communicate; the latter two are left out
+    where a device computes.
     """
     frames = [pl.DataFrame(schema=_OPERATOR_ROWS)]
     idle = (categories.OTHER, categories.COMMUNICATION, categories.INPUT)
@@ -212,28 +178,10 @@ def _operator_totals(
     for operators in batches:
         launches.add(operators)
         in_step = find_windows(operators.start, windows)
-        frames.append(_operator_sums(operators, in_step, optimizing))
-        lost = (operators.flops == UNKNOWN) & (in_step != NONE)
-        unknown += np.bincount(in_step[lost], minlength=len(windows))
-        outside = operators.nest.parent == NONE
-        chosen = (outside, computing[operators.name], communicating[operators.name])
-        for spans, mask in zip(sets, chosen[: 1 if on_device else 3], strict=False):
-            start = operators.start[mask]
-            spans.append(intervals.merge_intervals(start, start + operators.length[mask]))
-        if len(frames) > _FRAMES:
-            frames = [pl.concat(frames).group_by("name", "optimizes", "step").sum()]
-    busy, computes, communicates = (intervals.union_all(spans) for spans in sets)
-    keys = ("name", "optimizes", "step")
-    rows = pl.concat(frames).group_by(keys).sum().sort(keys)
-    return OperatorTotals(rows, busy, computes, communicates, unknown)
-
-
-def _operator_sums(operators: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame:
-    inside = np.flatnonzero(in_step != NONE)
-    account = operators.account[inside]
-    calls = (account == inside).astype(np.int64)
-    frame = pl.DataFrame(
-        {
+        inside = np.flatnonzero(in_step != NONE)
+        account = operators.account[inside]
+        calls = (account == inside).astype(np.int64)
+        sums = {
             "name": operators.name[account],
             "optimizes": lies_within(operators.start[account], optimizing),
             "step": in_step[inside],
@@ -241,10 +189,51 @@ def _operator_sums(operators: Operators, in_step: Ints, optimizing: Floats) -> p
             "seconds": operators.self_time[inside] * MICRO,
             "flops": calls * np.maximum(operators.flops[inside], 0),
             "bytes": calls * np.maximum(operators.bytes[inside], 0),
-        },
-        schema=_OPERATOR_ROWS,
-    )
-    return frame.group_by("name", "optimizes", "step").sum()
+        }
+        frames.append(pl.DataFrame(sums, schema=_OPERATOR_ROWS).group_by(_KEYS).sum())
+        if len(frames) > _FRAMES:
+            frames = [pl.concat(frames).group_by(_KEYS).sum()]
+        lost = (operators.flops == UNKNOWN) & (in_step != NONE)
+        unknown += np.bincount(in_step[lost], minlength=len(windows))
+        outside = operators.nest.parent == NONE
+        chosen = (outside, computing[operators.name], communicating[operators.name])
+        for spans, mask in zip(sets, chosen[: 1 if on_device else 3], strict=False):
+            start = operators.start[mask]
+            spans.append(intervals.merge_intervals(start, start + operators.length[mask]))
+    rows = pl.concat(frames).group_by(_KEYS).sum().sort(_KEYS)
+    return rows, [intervals.union_all(spans) for spans in sets], unknown
+
+
+def _warm_steps(
+    numbers: Ints, host: Floats, marked: bool, worked: Ints, launched_in: Ints, device: Numbers
+) -> tuple[Steps, Ints]:
+    """Return the steps with work that no longer warm up, and their places by marked step.
+
+    The place of a step that is left out is NONE; that of NONE itself stands last. Windows on the
+    device are those of the host unless most steps end on the device after they end on the host.
+    """
+    places = np.full(len(numbers) + 1, NONE)
+    active = worked[worked != NONE]
+    active = active if len(active) else np.arange(len(numbers))
+    places[active] = np.arange(len(active))
+    numbers, host = numbers[active], host[active]
+    launched_in, start = places[launched_in], device["start"]
+    inside = launched_in != NONE
+    begins, ends = np.full(len(active), np.inf), np.full(len(active), -np.inf)
+    np.minimum.at(begins, launched_in[inside], start[inside])
+    np.maximum.at(ends, launched_in[inside], (start + device["length"])[inside])
+    windows, ahead, warmup = host, False, 0
+    if not marked:
+        windows = np.array([[host[0, 0], max(host[0, 1], ends[0])]])
+    elif np.isfinite(begins).all() and (ends > host[:, 1]).sum() * 2 > len(active):
+        windows, ahead = np.column_stack((begins, np.append(begins[1:], ends[-1]))), True
+    lengths = windows[:, 1] - windows[:, 0]
+    for warmup, length in enumerate(lengths):
+        rest = lengths[warmup + 1 :]
+        if len(rest) < _FEWEST or length <= _LONGER * np.median(rest):
+            break
+    steps = Steps(numbers[warmup:], host[warmup:], windows[warmup:], warmup, marked, ahead)
+    return steps, np.maximum(places - warmup, NONE)
 
 
 def lies_within(moment: Floats, windows: Floats) -> NDArray[np.bool_]:
