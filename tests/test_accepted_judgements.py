@@ -23,7 +23,7 @@ from tests.made_curves import curve, evaluation, frame, of
 from ttastats import api
 from ttastats.answers.compare import compare, notes
 from ttastats.answers.compare import gate as gates
-from ttastats.answers.rcp import convergence_rules, convergence_sides
+from ttastats.answers.rcp import convergence_rules, rcp_row
 from ttastats.answers.rcp.convergence_rules import Record, ruleset_of
 from ttastats.answers.record import record_checks, record_judged
 from ttastats.base.benchmarks import FEWEST_SAMPLES
@@ -551,17 +551,17 @@ def of_references() -> Found:
                     ]
                     same = found[0] == found[1]
                     yield ("check", name, runs, size, values), found[:1] if same else found
-        held = convergence_sides.BenchmarkReference(
+        held = rcp_row.BenchmarkReference(
             "5.0.0", tuple(records), "epochs", 1, convergence_rules.ConvergenceRules(3), ()
         )
         for size in (4, 8, 10, 12, 16, 24, 32, 33):
-            found = convergence_sides.reference_at(held, size, 0.5)
+            found = rcp_row.reference_at(held, size, 0.5)
             if isinstance(found, str):
                 yield ("at", name, size), found
             else:
-                one = found.reference
+                how, names, one = found
                 about = [one.mean, one.n, one.interval, one.misfit]
-                yield ("at", name, size), [found.how, found.records, *about]
+                yield ("at", name, size), [how, names, *about]
     for benchmark, ruleset in (("unet3d", "5.0.0"), ("llama31_405b", "5.0.0"),
                                ("llama31_405b", "4.1.0"), ("llama31_405b", "10.0.0"),
                                ("llama31_405b", None), ("bert", "x.0")):  # fmt: skip
@@ -609,7 +609,7 @@ def of_entries() -> Found:
             ("mlperf", "5.0.0", "bert"), (None, None, "bert"), ("mlperf", "5.0.0", "resnet"),
             ("mlperf", None, None),
         ):  # fmt: skip
-            held = convergence_sides.benchmark_of(
+            held = rcp_row.benchmark_of(
                 lambda *_, some=some: {"bert": some},
                 suite,
                 ruleset,
@@ -621,12 +621,13 @@ def of_entries() -> Found:
             about = [held.unit, held.per_unit, held.rules, held.points]
             yield ("benchmark", name, suite, benchmark), about
             for kind, runs in groups.items():
-                one = convergence_sides.entry_of(runs, held)
-                side = one.outcomes
+                side, converged, interval = rcp_row.entry_of(runs, held)
                 times = [] if side is None else [side.times.tolist(), side.reached.tolist()]
                 progress = side.progress if side else None
                 epochs = progress and [progress.epochs.tolist(), progress.evaluation_interval]
-                about = [one.converged, one.n, one.batch_size, one.interval, one.division]
+                size = rcp_row.common_value(runs, "global_batch_size") or None
+                about = [converged, runs.height, size, interval]
+                about.append(rcp_row.common_value(runs, "division"))
                 yield ("entry", name, suite, kind), [times, epochs, *about]
 
 

@@ -291,8 +291,7 @@ def rcp(
     """
     from ttastats.answers.rcp import convergence_rules
     from ttastats.answers.rcp import rcp as rcp_report  # scipy costs start-up time
-    from ttastats.answers.rcp.convergence_sides import officially_counted
-    from ttastats.answers.rcp.rcp_row import RcpOptions
+    from ttastats.answers.rcp.rcp_row import RcpOptions, officially_counted
     from ttastats.outcomes.left_out import RESULT
 
     options = RcpOptions(

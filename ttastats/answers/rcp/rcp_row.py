@@ -5,21 +5,37 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 from msgspec import Struct, structs
 
-from ttastats.answers.rcp import convergence_rules, convergence_sides
-from ttastats.answers.rcp.convergence_rules import Library, ruleset_of
-from ttastats.answers.rcp.convergence_sides import BenchmarkReference, Entry, FoundReference, Unit
+from ttastats.answers.rcp import convergence_rules
+from ttastats.answers.rcp.convergence_rules import (
+    ConvergenceRules,
+    Library,
+    Point,
+    Record,
+    ruleset_of,
+)
 from ttastats.answers.score import scaling_factor
+from ttastats.base import benchmarks
+from ttastats.base.benchmarks import FEWEST_SAMPLES, canonical_name
+from ttastats.outcomes import time_to_target
+from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval
 from ttastats.report.keys import High, LeftOutKeys, Low, ReachedCount, RunCount
 from ttastats.report.row import Key, Number, Row
-from ttastats.stats.convergence import convergence_ratio, pass_rate, stopped_early
-from ttastats.stats.moments import coefficient_of_variation
+from ttastats.stats import convergence
+from ttastats.stats.convergence import Reference, WeightedRuns
+from ttastats.stats.moments import coefficient_of_variation, mean
+from ttastats.stats.outcomes import Epochs, Outcomes, make_outcomes
 from ttastats.stats.results import Verdict
+from ttastats.table import schema
+
+Unit = Literal["epochs", "samples", "steps"]
+#: Its checkpoints may be evaluated long after the run: the first that meets the targets counts.
+_EVALUATED_LATER = "stable_diffusion"
 
 #: Sides that differ by more than this factor are counted in different units.
 _FAR = 20.0
@@ -99,11 +115,12 @@ def row_maker(
     library: Library, options: RcpOptions
 ) -> Callable[[dict[str, Any], pl.DataFrame], RcpRow]:
     """Return a function that makes the row of an entry from its keys and runs."""
-    known = cache(lambda *kind: convergence_sides.benchmark_of(library, *kind))
+    known = cache(lambda *kind: benchmark_of(library, *kind))
+    found = cache(reference_at)
     rates = cache(lambda *point: _pass_rates(options, *point))
-    reference_at = cache(convergence_sides.reference_at)
 
     def row_of(keys: dict[str, Any], group: pl.DataFrame) -> RcpRow:
+        size = common_value(group, "global_batch_size")
         row = RcpRow(
             keys=keys,
             confidence=options.confidence,
@@ -111,7 +128,7 @@ def row_maker(
             seed=options.seed,
             n=group.height,
             reached=int(group.get_column("reached").sum()),
-            batch_size=convergence_sides.batch_size_of(group),
+            batch_size=int(size) if size is not None and size > 0 else None,
             published_factor=scaling_factor(group),
         )
         kinds = [group.get_column(name) for name in ("suite", "round", "benchmark")]
@@ -122,29 +139,172 @@ def row_maker(
         held = known(suite, ruleset, benchmark)
         if isinstance(held, str):
             return structs.replace(row, ruleset=ruleset, status=held)
-        entry = convergence_sides.entry_of(group, held)
-        official = _official_numbers(entry, held, bypass=options.bypass)
-        row = structs.replace(row, ruleset=ruleset, unit=held.unit, **official)
-        if entry.batch_size is None:
+        outcomes, converged, interval = entry_of(group, held)
+        row = structs.replace(row, ruleset=ruleset, unit=held.unit)
+        if (common_value(group, "division") or "closed").lower() == "open":
+            # A division with rules of its own.
+            row = structs.replace(row, official_reason="open division: not checked")
+        else:
+            official = _official_numbers(row, converged, held, bypass=options.bypass)
+            row = structs.replace(row, **official)
+        if row.batch_size is None:
             return structs.replace(row, status="batch size unknown, or several batch sizes")
-        match = reference_at(held, entry.batch_size, entry.interval)
+        match = found(held, row.batch_size, interval)
         if isinstance(match, str):
             return structs.replace(row, status=match)
-        error_rates = rates(held, entry.batch_size, match)
-        return structs.replace(row, **_compared_numbers(row, entry, match), **error_rates)
+        how, records, reference = match
+        row = structs.replace(
+            row,
+            reference=how,
+            reference_records=records,
+            interval=interval,
+            **rates(held, row.batch_size, reference),
+        )
+        return structs.replace(row, **_compared_numbers(row, outcomes, reference))
 
     return row_of
 
 
-def _official_numbers(entry: Entry, held: BenchmarkReference, *, bypass: bool) -> dict[str, Any]:
-    """Return the official verdict; none in divisions with rules of their own."""
-    if (entry.division or "closed").lower() == "open":
-        return {"official_reason": "open division: not checked"}
-    if entry.converged is None:
+class BenchmarkReference(Struct, frozen=True, eq=False):
+    """What holds for a benchmark under a ruleset: records, their unit, and official rules."""
+
+    ruleset: str | None
+    records: tuple[Record, ...]
+    unit: Unit
+    per_unit: int
+    rules: ConvergenceRules
+    points: tuple[Point, ...]
+
+
+def benchmark_of(
+    library: Library, suite: str | None, ruleset: str | None, benchmark: str | None
+) -> BenchmarkReference | str:
+    """Return the reference of a benchmark, or why it has none."""
+    round_ = f"v{ruleset.removesuffix('.0')}" if ruleset else None
+    every = library(suite, ruleset)
+    # A benchmark may be named as the logs of its round name it.
+    names = (
+        name for name in every
+        if name != benchmark and canonical_name(suite or "", name, round_) == benchmark
+    )  # fmt: skip
+    records = every.get(benchmark or "") or every.get(next(names, ""), ())
+    if not records:
+        of = f" under ruleset {ruleset}" if ruleset else ", and its round is unknown"
+        return f"no reference record of {benchmark or 'an unknown benchmark'}{of}"
+    known = benchmarks.benchmarks_by_name(suite or "").get(benchmark or "")
+    goals = benchmarks.targets(suite or "", benchmark or "", round_)
+    # Where no rule says how many runs a submission makes: the reference makes twice as many.
+    number = goals[0].runs if goals else max(len(record.values) for record in records) // 2
+    rules = convergence_rules.rules(benchmark or "", ruleset, number)
+    many = min(record.values[0] for record in records) >= FEWEST_SAMPLES
+    unit: Unit = "samples" if many else records[0].unit
+    if known and unit != "samples":
+        unit = known.progress  # epochs of samples or tokens, or steps
+    # The official checker counts steps of stable_diffusion in 3.1.0, and samples in later rulesets.
+    if known and known.name == _EVALUATED_LATER and ruleset == "3.1.0" and not many:
+        unit = "steps"
+    return BenchmarkReference(
+        ruleset,
+        records,
+        unit,
+        (known.tokens_per_sample or 1) if known else 1,
+        rules,
+        convergence_rules.points(records, rules),
+    )
+
+
+def officially_counted(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
+    """Return the runs with their progress as the official checker counts it.
+
+    It counts to the end of the run, but of stable_diffusion to the first checkpoint, by its
+    progress, that met the targets. `rows` are the rows from which the table was made.
+    """
+    late = pl.col("benchmark") == _EVALUATED_LATER
+    if not runs.select(late.any()).item():
+        return runs
+    least = time_to_target.least_progress(rows.filter(late))
+    names = [name for name, _ in PROGRESS]
+    beside = runs.join(least, on=schema.RUN, how="left", suffix="_least", maintain_order="left")
+    counts = {
+        name: pl.when("reached").then(pl.coalesce(f"{name}_least", name)).otherwise(name)
+        for name in names
+    }
+    return beside.with_columns(**counts).drop(f"{name}_least" for name in names)
+
+
+def entry_of(
+    group: pl.DataFrame, held: BenchmarkReference
+) -> tuple[Outcomes | None, tuple[float, ...] | None, float | None]:
+    """Return the convergence of an entry's runs, what each needed, and their evaluation interval.
+
+    All is counted as the reference's runs are. What is needed is that of runs that say themselves
+    that they converged, None if one does not tell how far it trained.
+    """
+    # Series: expressions would take most of the time of a table of many entries.
+    progress = (group.get_column(held.unit).cast(pl.Float64) * held.per_unit).round(3)
+    reached, status = group.get_column("reached"), group.get_column("run_status")
+    values = progress.filter(reached)
+    interval = evaluation_interval(group, dict(PROGRESS)[held.unit]) if values.len() else None
+    interval = interval * held.per_unit if interval else None
+    outcomes = None
+    if values.len() and not values.null_count():
+        amounts = progress.fill_null(0.0).to_numpy()
+        of_solved = Epochs(values.to_numpy(), interval)
+        outcomes = make_outcomes(amounts, reached.to_numpy(), progress=of_solved)
+    # The official check takes the word of a run's log for it.
+    by_word = progress.filter((status == "success") | ((status == "unknown") & reached))
+    return outcomes, None if by_word.null_count() else tuple(by_word.to_list()), interval
+
+
+def common_value(group: pl.DataFrame, name: str) -> Any:
+    """Return the value of a column in which all runs agree, or None."""
+    values = group.get_column(name)  # `unique` takes a hundred times as long
+    return values[0] if values.n_unique() == 1 else None
+
+
+FoundReference: TypeAlias = tuple[
+    Literal["measured", "interpolated", "smallest"], tuple[str, ...], Reference
+]
+"""How the reference at a batch size was found, the names of its records, and the reference."""
+
+
+def reference_at(
+    held: BenchmarkReference, size: int, interval: float | None
+) -> FoundReference | str:
+    """Return the reference at a batch size, or why there is none.
+
+    Measured runs come first, also where the official check leaves their record out; it is
+    interpolated between the records next to it, and below the smallest the smallest one stands.
+    `interval` is the entry's, for a reference that never varied.
+    """
+    below = [record for record in held.records if record.batch_size < size]
+    rest = held.records[len(below) :]
+    if not rest:
+        return f"batch size {size:,} is above the largest record ({below[-1].batch_size:,})"
+    high, measured = rest[0], rest[0].batch_size == size
+    values = {record: np.array(record.values) for record in held.records}
+    if measured or not below:
+        step = convergence.smallest_step(values[high]) or interval
+        reference = Reference((WeightedRuns(values[high]),), step)
+        return "measured" if measured else "smallest", (high.name,), reference
+    low = below[-1]
+    position = (size - low.batch_size) / (high.batch_size - low.batch_size)
+    means = {record.batch_size: mean(values[record]) for record in held.records}
+    misfit = convergence.interpolation_errors([*means], [*means.values()])
+    reference = convergence.interpolate_reference(values[low], values[high], position, misfit)
+    reference = structs.replace(reference, interval=reference.interval or interval)
+    return "interpolated", (low.name, high.name), reference
+
+
+def _official_numbers(
+    row: RcpRow, converged: tuple[float, ...] | None, held: BenchmarkReference, *, bypass: bool
+) -> dict[str, Any]:
+    """Return the official verdict on runs that needed so much to converge."""
+    if converged is None:
         return {"official_reason": f"the runs do not log their {held.unit}"}
-    failed, size = entry.n - len(entry.converged), entry.batch_size
+    failed, size = row.n - len(converged), row.batch_size
     verdict, as_written = (
-        convergence_rules.check(entry.converged, failed, size, held.points, rules, bypass=bypass)
+        convergence_rules.check(converged, failed, size, held.points, rules, bypass=bypass)
         for rules in (held.rules, convergence_rules.as_written(held.rules, held.ruleset))
     )
     if verdict.reason == "too few runs":
@@ -160,30 +320,29 @@ def _official_numbers(entry: Entry, held: BenchmarkReference, *, bypass: bool) -
     }
 
 
-def _compared_numbers(row: RcpRow, entry: Entry, match: FoundReference) -> dict[str, Any]:
+def _compared_numbers(
+    row: RcpRow, outcomes: Outcomes | None, reference: Reference
+) -> dict[str, Any]:
     """Return the ratio of an entry over the reference at its batch size."""
-    reference, of = match.reference, match.reference.pool()[0]
+    pooled = reference.pool()[0]
     numbers: dict[str, Any] = {
-        "reference": match.how,
-        "reference_records": match.records,
         "reference_n": reference.n,
         "reference_mean": reference.mean,
-        "reference_cv": coefficient_of_variation(of),
+        "reference_cv": coefficient_of_variation(pooled),
         "reference_interval": reference.interval,
-        "interval": entry.interval,
         "verdict": Verdict.UNAVAILABLE.value,
     }
-    if entry.outcomes is None:
+    if outcomes is None:
         unlogged = f"the runs do not log their {row.unit}"
         return numbers | {"status": unlogged if row.reached else "no run reached the target"}
-    compared = convergence_ratio(entry.outcomes, reference, confidence=row.confidence)
-    solved = entry.outcomes.times[entry.outcomes.reached]
+    compared = convergence.convergence_ratio(outcomes, reference, confidence=row.confidence)
+    solved = outcomes.times[outcomes.reached]
     ratio = compared.ratio.estimate or 0.0
     numbers |= {
         "entry_mean": compared.a.term.estimate if compared.a else None,
         "entry_cv": coefficient_of_variation(solved),
-        "early": stopped_early(solved, reference),
-        "reference_early": stopped_early(of, reference),
+        "early": convergence.stopped_early(solved, reference),
+        "reference_early": convergence.stopped_early(pooled, reference),
     }
     if not 1 / _FAR < ratio < _FAR:
         return numbers | {"status": "entry and reference use different units"}
@@ -206,7 +365,7 @@ def _compared_numbers(row: RcpRow, entry: Entry, match: FoundReference) -> dict[
 
 
 def _pass_rates(
-    options: RcpOptions, held: BenchmarkReference, batch_size: int, match: FoundReference
+    options: RcpOptions, held: BenchmarkReference, batch_size: int, drawn: Reference
 ) -> dict[str, float | None]:
     """Return how often the reference itself and truly faster setups pass the official check."""
     rules = held.rules
@@ -214,8 +373,8 @@ def _pass_rates(
     if point is None:
         return {}
     same, faster_5, faster_10 = (
-        pass_rate(
-            match.reference,
+        convergence.pass_rate(
+            drawn,
             point.limit - rules.slack,
             rules.runs,
             dropped=rules.dropped,
