@@ -1,36 +1,52 @@
-"""On which night did training change, in which part, and by how much?"""
+"""On which night did training change, in which part, and by how much?
+
+A history has a point a night and a series for each part of the time; changes are found in those.
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from operator import itemgetter
+from itertools import pairwise
 from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
-from msgspec import field
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from ttastats.answers import nights
 from ttastats.answers.compare.gate import Requirement
-from ttastats.answers.nights import FAILURES, History, Night, Part
 from ttastats.base import units
 from ttastats.base.codes import note, wording
+from ttastats.base.errors import raise_if
+from ttastats.base.units import Amount
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out
+from ttastats.outcomes.time_to_target import common_progress
 from ttastats.report import fields, grouping
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Finding, Gate, Outcome, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Number, Row
+from ttastats.sides import blocking
 from ttastats.stats import changes
 from ttastats.stats.changes import Change
+from ttastats.stats.results import Floats
+from ttastats.table.schema import parse_extra
 
 #: What the runs of one setup have in common, whenever they were made.
 SETUP = ("suite", "benchmark", "entry")
-#: The history of each setup with its name, which is empty where there is only one.
-Histories = Sequence[tuple[str, History]]
+#: The order that needs no column.
+BY_DATE = "date"
+_OPTION = "--order"
+FAILURES = "failures"
+#: Names under which logs record what was trained.
+_COMMIT = re.compile(r"(^|[_.-])(commit|revision|git_sha|sha)([_.-]|$)", re.IGNORECASE)
+#: A difference of logs that is rounding.
+_DECIMALS = 9
 
 
 class HistoryRow(Row, frozen=True, kw_only=True):
@@ -86,55 +102,77 @@ class HistoryRow(Row, frozen=True, kw_only=True):
 
 
 def report(
-    runs: pl.DataFrame, by: Sequence[str], *, order: str = nights.BY_DATE
-) -> tuple[Report, Histories]:
-    """Return the report of each setup, and the histories behind it."""
-    absent, histories = left_out.rows(runs), list[tuple[str, History]]()
-    notes = [*grouping.group_notes(runs, by), note("promise", wait=changes.WAIT)]
-    rows, details = list[HistoryRow](), list[tuple[str, ...]]()
+    runs: pl.DataFrame,
+    by: Sequence[str],
+    *,
+    order: str = BY_DATE,
+    gates: Sequence[Requirement] = (),
+) -> Report:
+    """Return the report of each setup, with the verdict of the gate on its last segment."""
+    absent, unordered, notes = left_out.rows(runs), 0, [*grouping.group_notes(runs, by)]
+    rows, details, findings = list[HistoryRow](), list[tuple[str, ...]](), list[Finding]()
+    alike, texts = [], list[tuple[int, str]]()
     for name, keys, group in grouping.named_groups(runs, by):
-        history, gone = nights.history(group, order), left_out.group(runs, keys, absent)
-        histories.append((name, history))
+        history, gone = history_of(group, order), left_out.group(runs, keys, absent)
+        unordered += history.unordered
         about = {
             "keys": {of: keys.get(of) for of in grouping.row_keys(tuple(keys), SETUP)},
             "axis": axes.axis_of(group).name,
             "left_out": key.LeftOutKeys(*gone.counts),
         }
-        rows += [
-            _history_row(history, part, number, about)
+        made = [
+            (_history_row(history, part, number, border, about), border)
             for part in history.parts
-            for number in range(len(part.borders) + 1)
+            for number, border in enumerate((None, *part.borders))
         ]
-        details += [()] * (len(rows) - len(details) - 1) + [grouping.append_line((), gone)]
-    if unordered := sum(history.unordered for _, history in histories):
-        what = "date" if order == nights.BY_DATE else order
-        notes.append(note("unordered", n=unordered, what=what))
-    notes += [
-        note("nights_alike", part=part.name, r=part.alike).prefixed(name)
-        for name, history in histories
-        for part in history.parts
-        if part.alike is not None
-    ]
-    few = [n for _, history in histories if (n := len(history.nights)) < changes.WAIT]
-    several = len(few) > 1
-    texts = [
-        _setup_sentence(name, history)
-        for name, history in histories
-        if not several or len(history.nights) >= changes.WAIT
-    ]
-    if several:
-        texts.append(wording("few_setups", setups=len(few), n=max(few), least=changes.WAIT))
-    tables, setup = (_table(rows, by, details),), grouping.row_keys(by, SETUP)
-    text = " ".join(texts)
-    return Report("history", tuple(rows), tables, tuple(notes), text, by=setup), histories
+        setup = [row for row, _ in made]
+        rows += setup
+        details += [()] * (len(setup) - 1) + [grouping.append_line((), gone)]
+        alike += [
+            note("nights_alike", part=part.name, r=part.alike).prefixed(name)
+            for part in history.parts
+            if part.alike is not None
+        ]
+        nights = len(history.nights)
+        findings += [
+            Finding(str(gate), name or "these runs", None, None, *finding)
+            for gate in gates
+            for finding in _gate_findings(setup, nights, gate)
+        ]
+        changed = [(row, border) for row, border in made if border and border.alarm is not None]
+        changed.sort(key=lambda change: change[1].split)
+        text = _setup_sentence(changed, setup, nights)
+        texts.append((nights, f"{name}: {text}" if name else text))
+    notes.append(note("promise", wait=changes.WAIT))
+    if unordered:
+        notes.append(note("unordered", n=unordered, what="date" if order == BY_DATE else order))
+    few = [nights for nights, _ in texts if nights < changes.WAIT]
+    sentences = [text for nights, text in texts if nights >= changes.WAIT or len(few) == 1]
+    if len(few) > 1:
+        sentences.append(wording("few_setups", setups=len(few), n=max(few), least=changes.WAIT))
+    return Report(
+        "history", tuple(rows), (_table(rows, by, details),), (*notes, *alike),
+        " ".join(sentences), by=grouping.row_keys(by, SETUP),
+        gate=Gate(tuple(map(str, gates)), tuple(findings)) if gates else None,
+    )  # fmt: skip
 
 
-def _history_row(history: History, part: Part, number: int, about: Mapping[str, Any]) -> HistoryRow:
+def _history_row(
+    history: History, part: Part, number: int, border: Change | None, about: Mapping[str, Any]
+) -> HistoryRow:
+    """Return the row of a segment, and of the border it began with if it is not the first."""
     start, end = part.segments(len(history.nights))[number]
     of, change = history.nights[start:end], dict[str, Any]()
-    if number:
-        border = part.borders[number - 1]
-        size, low, high = _relative_sizes(part, border)
+    if border is not None:
+        size, low, high = part.sizes(border)
+        between = history.nights[border.first : border.last + 1]
+        commits = list(dict.fromkeys(commit for night in between for commit in night.commits))
+        run_next = None
+        if border.median is not None:
+            middle = history.nights[border.median]
+            run_next = middle.commits[-1] if middle.commits else middle.name
+        elif border.alarm is not None and len(commits) > 1:
+            run_next = commits[(len(commits) - 1) // 2]
         change = {
             "size": size,
             "size_low": low,
@@ -142,8 +180,8 @@ def _history_row(history: History, part: Part, number: int, about: Mapping[str, 
             "change": "drift" if border.drift else "step",
             "after_night": history.nights[border.first - 1].name,
             "by_night": history.nights[border.last].name,
-            "commits": _commits_between(history, border),
-            "run_next": _next_to_run(history, border),
+            "commits": commits,
+            "run_next": run_next,
             "alarm_night": history.nights[border.alarm - 1].name if border.alarm else None,
             "p_alarm": border.p_value,
             "autocorrelation": border.autocorrelation,
@@ -166,36 +204,11 @@ def _history_row(history: History, part: Part, number: int, about: Mapping[str, 
     )
 
 
-def _relative_sizes(part: Part, border: Change) -> tuple[float, float, float]:
-    """Return the size of a change and its limits, as shares of what was before."""
-    size, low, high = border.size, border.low, border.high
-    if part.name == FAILURES:
-        return size, low, high
-    return math.expm1(size), math.expm1(low), math.expm1(high)
-
-
-def _commits_between(history: History, border: Change) -> list[str]:
-    between = history.nights[border.first : border.last + 1]
-    return list(dict.fromkeys(commit for night in between for commit in night.commits))
-
-
-def _next_to_run(history: History, border: Change) -> str | None:
-    """Return the night or commit to run next in order to narrow a change down."""
-    if border.median is not None:
-        night: Night = history.nights[border.median]
-        return night.commits[-1] if night.commits else night.name
-    of = _commits_between(history, border)
-    return of[(len(of) - 1) // 2] if border.alarm is not None and len(of) > 1 else None
-
-
 def _table(
     rows: Sequence[HistoryRow], by: Sequence[str], details: Sequence[tuple[str, ...]]
 ) -> Table:
     def change(row: HistoryRow) -> str:
-        if row.size is None or row.size_low is None or row.size_high is None:
-            return ""
-        drift = " drift" if row.change == "drift" else ""
-        return f"{_size_text(row.size, row.size_low, row.size_high)}{drift}"
+        return f"{_size_of_row(row)}{' drift' if row.change == 'drift' else ''}"
 
     shown: list[Field[HistoryRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
@@ -220,71 +233,250 @@ def _size_text(*sizes: float) -> str:
     return f"{value} [{', '.join(ends)}]"
 
 
+def _size_of_row(row: HistoryRow) -> str:
+    """Return the size of the change that a segment began with, with its limits."""
+    sizes = (row.size, row.size_low, row.size_high)
+    return _size_text(*(size for size in sizes if size is not None)) if row.change else ""
+
+
 def size_of(part: Part, border: Change) -> str:
     """Return the size of a change with its limits, and what it is a share of."""
-    text = _size_text(*_relative_sizes(part, border))
+    text = _size_text(*part.sizes(border))
     return f"{text} of the runs" if part.name == FAILURES else text
 
 
-def _setup_sentence(name: str, history: History) -> str:
-    of = f"{name}: " if name else ""
-    if len(history.nights) < changes.WAIT:
-        return of + wording("few_nights", n=len(history.nights), least=changes.WAIT)
-    every = [(border.split, part, border) for part in history.parts for border in part.borders
-             if border.alarm is not None]  # fmt: skip
-    code = "history_changes" if every else "history_none"
-    texts = [wording(code, n=len(every), nights=len(history.nights))]
-    for _, part, border in sorted(every, key=itemgetter(0)):
-        size, more = size_of(part, border), ""
-        about = part.name[:1].upper() + part.name[1:]  # of `CPU time` too
+def _setup_sentence(
+    changed: Sequence[tuple[HistoryRow, Change]], rows: Sequence[HistoryRow], nights: int
+) -> str:
+    """Return the changes of a setup, in the order of nights, and what would stay unseen."""
+    if nights < changes.WAIT:
+        return wording("few_nights", n=nights, least=changes.WAIT)
+    code = "history_changes" if changed else "history_none"
+    texts = [wording(code, n=len(changed), nights=nights)]
+    for row, border in changed:
+        size = f"{_size_of_row(row)}{' of the runs' if row.part == FAILURES else ''}"
+        about, more = row.part[:1].upper() + row.part[1:], ""  # of `CPU time` too
         if border.drift:
             texts.append(wording("history_drift", part=about, size=size, nights=border.nights))
             continue
-        after, by = history.nights[border.first - 1].name, history.nights[border.last].name
-        commits = _commits_between(history, border)
-        if commits and commits != [by]:
-            listed = units.join_names(commits, 4)
-            more = f" ({'commit' if len(commits) == 1 else 'commits'} {listed})"
-        if (run := _next_to_run(history, border)) is not None:
-            more += wording("history_run_next", run=run)
+        if row.commits and row.commits != [row.by_night]:
+            listed = units.join_names(row.commits, 4)
+            more = f" ({'commit' if len(row.commits) == 1 else 'commits'} {listed})"
+        if row.run_next is not None:
+            more += wording("history_run_next", run=row.run_next)
         more += "" if border.independent else wording("history_alike")
-        text = wording("history_step", part=about, size=size, after=after, by=by)
+        text = wording(
+            "history_step", part=about, size=size, after=row.after_night, by=row.by_night
+        )
         texts.append(f"{text}{more}.")
-    unseen = [f"{units.percent(x.unseen)} in {x.name}" for x in history.parts if x.unseen]
+    unseen = [f"{units.percent(row.unseen)} in {row.part}" for row in rows if row.unseen]
     if unseen:
         names = units.join_names(unseen)
         texts.append(wording("history_unseen", unseen=names, nights=changes.UNSEEN_NIGHTS))
-    return of + " ".join(texts)
+    return " ".join(texts)
 
 
-def judged(made: Report, histories: Histories, gates: Sequence[Requirement]) -> Report:
-    """Return a report with the verdict of the gate on the last segment of each setup."""
-    findings = [
-        Finding(str(gate), name or "these runs", None, None, *finding)
-        for name, history in histories
-        for gate in gates
-        for finding in _gate_findings(history, gate)
-    ]
-    return replace(made, gate=Gate(tuple(map(str, gates)), tuple(findings))) if gates else made
-
-
-def _gate_findings(history: History, gate: Requirement) -> Iterator[tuple[Outcome, str, str]]:
-    if len(history.nights) < changes.WAIT:
-        text = wording("few_nights", n=len(history.nights), least=changes.WAIT)
+def _gate_findings(
+    rows: Sequence[HistoryRow], nights: int, gate: Requirement
+) -> Iterator[tuple[Outcome, str, str]]:
+    """Yield what a condition makes of the last change of a setup's time and of its failures."""
+    if nights < changes.WAIT:
+        text = wording("few_nights", n=nights, least=changes.WAIT)
         yield "undecided", "not_judged", text
-    for part, code, text, limit in (
-        (history.whole, "slower", "history_slower", gate.limit),
-        (history.failures, "fails_more", "history_fails_more", 0.0),
+    last = {row.part: row for row in rows}
+    for row, code, text, limit in (
+        (rows[-1], "slower", "history_slower", gate.limit),
+        (last[FAILURES], "fails_more", "history_fails_more", 0.0),
     ):
-        if not part.borders:
+        if row.size_low is None or row.size_high is None:
             continue
-        border = part.borders[-1]
-        _, low, high = sizes = _relative_sizes(part, border)
-        since, size = history.nights[border.split].name, _size_text(*sizes)
-        text = wording(text, size=size, since=since, limit=gate.written, part=part.name)
-        if low > limit and border.independent:
+        size, since = _size_of_row(row), row.first_night
+        text = wording(text, size=size, since=since, limit=gate.written, part=row.part)
+        if row.size_low > limit and row.independent:
             yield "failed", code, text
-        elif low > limit:
+        elif row.size_low > limit:
             yield "undecided", "undecided", text + wording("history_alike")
-        elif high > limit and code == "slower":
+        elif row.size_high > limit and code == "slower":
             yield "undecided", "undecided", text
+
+
+class Night(Struct, frozen=True):
+    """One point of a history: its name, the commits of its runs, and how many reached."""
+
+    name: str
+    commits: tuple[str, ...]
+    n: int
+    reached: int
+
+
+class Part(Struct, frozen=True, eq=False):
+    """One series of a history: the `values` (logs) of the nights that have one, and its borders.
+
+    A border is a change by the numbers of nights from 0: the night `split` is the first after it,
+    at 95 % that is one of `first` to `last`, and runs of `median` halve these: the change is before
+    or after it.
+
+    Of failures the values are shares. `unit` is that of the mean. `alike` is the autocorrelation of
+    nights where there is one, `unseen` the change that stays unseen for some nights.
+    """
+
+    name: str
+    unit: Amount | str
+    places: tuple[int, ...]
+    values: Floats
+    borders: tuple[Change, ...]
+    noise: float | None = None
+    alike: float | None = None
+    unseen: float | None = None
+
+    def segments(self, nights: int) -> list[tuple[int, int]]:
+        """Return the first night of each segment, and that after its last."""
+        return list(pairwise([0, *(border.split for border in self.borders), nights]))
+
+    def mean(self, start: int, end: int) -> float | None:
+        """Return the mean of the nights of a segment; the geometric mean of times."""
+        of = self.values[bisect_left(self.places, start) : bisect_left(self.places, end)]
+        if not of.size:
+            return None
+        return float(of.mean()) if self.name == FAILURES else math.exp(float(of.mean()))
+
+    def sizes(self, border: Change) -> tuple[float, float, float]:
+        """Return the size of a change and its limits, as shares of what was before."""
+        size, low, high = border.size, border.low, border.high
+        if self.name == FAILURES:
+            return size, low, high
+        return math.expm1(size), math.expm1(low), math.expm1(high)
+
+
+class History(Struct, frozen=True, eq=False):
+    """The nights of one setup, and the parts of their times, the time to the target last."""
+
+    nights: tuple[Night, ...]
+    parts: tuple[Part, ...]
+    unordered: int
+
+    @property
+    def whole(self) -> Part:
+        """Return the part that is the time to the target."""
+        return self.parts[-1]
+
+    @property
+    def latest(self) -> Night:
+        """Return the first night that is certainly after all changes."""
+        borders = [border.last for part in self.parts for border in part.borders]
+        return self.nights[max(borders, default=0)]
+
+    @property
+    def failures(self) -> Part:
+        """Return the part that is the share of failed runs."""
+        return self.parts[-2]
+
+
+def history_of(runs: pl.DataFrame, order: str) -> History:
+    """Return the history of runs of one setup, by date or by a recorded column."""
+    axis, (unit, _) = axes.axis_of(runs), common_progress(runs)
+    undated = order == BY_DATE and runs["started_at"].null_count() == runs.height
+    remedy = f"Order the runs by a column or a recorded name: {_OPTION} commit."
+    raise_if(undated, "no run records its date", f"{_OPTION} {BY_DATE}", remedy)
+    label = blocking.labelled(runs, ["day" if order == BY_DATE else order], _OPTION)
+    whole_name, time = axis.to_target, pl.col("tta_seconds")
+    measures: dict[str, tuple[str, pl.Expr]] = {whole_name: (axis.unit, time)}
+    if unit is not None and not axis.progress:
+        amount = pl.col(unit).cast(pl.Float64)
+        of_parts = {
+            f"{axis.noun} per {unit[:-1]}": (axis.unit, time / amount),
+            unit: (unit, amount),
+        }
+        measures = of_parts | measures
+    commits = label
+    if order == BY_DATE:  # else what each run trained is the column of the order
+        extras = [parse_extra(extra) for extra in runs["extra"]]
+        known = [extra.get(next(filter(_COMMIT.search, extra), "")) for extra in extras]
+        commits = pl.Series([str(commit) if commit else None for commit in known], dtype=pl.String)
+    points = (
+        runs.with_columns(night=label.cast(pl.String), commit=commits)
+        .filter(pl.col("night").is_not_null())
+        .group_by("night", maintain_order=True)
+        .agg(
+            pl.col("started_at").min(),
+            pl.col("commit").drop_nulls().unique(maintain_order=True),
+            pl.len().alias("n"),
+            pl.col("reached").sum(),
+            **{name: of.log().filter("reached").mean() for name, (_, of) in measures.items()},
+        )
+    )
+    numbers = [[int(digits) for digits in re.findall(r"\d+", name)] for name in points["night"]]
+    points = points.with_columns(number=pl.Series(numbers, dtype=pl.List(pl.Int64)))
+    points = points.sort("number" if points["started_at"].null_count() else "started_at", "night")
+    nights = tuple(
+        Night(name, tuple(commits), n, reached)
+        for name, commits, n, reached in points["night", "commit", "n", "reached"].iter_rows()
+    )
+    *parts, whole = (
+        _make_part(points[name], name, of, search=name != whole_name or len(measures) == 1)
+        for name, (of, _) in measures.items()
+    )
+    failed, n = [night.n - night.reached for night in nights], [night.n for night in nights]
+    places = tuple(range(len(nights)))
+    fails_more = _borders(places, changes.find_changes_of_failures(failed, n))
+    failures = Part(FAILURES, "fraction", places, np.divide(failed, n), fails_more)
+    if parts:
+        whole = _sum_of_parts(whole, [border for part in parts for border in part.borders])
+    unordered = runs.height - sum(night.n for night in nights)
+    return History(nights, (*parts, failures, whole), unordered)
+
+
+def _make_part(logs: pl.Series, name: str, unit: str, *, search: bool) -> Part:
+    places = tuple(np.flatnonzero(logs.is_not_null()).tolist())
+    values: Floats = logs.drop_nulls().to_numpy().round(_DECIMALS)
+    if not search or values.size < changes.WAIT:
+        return Part(name, unit, places, values, ())
+    every = _borders(places, changes.find_changes(values))
+    splits = [bisect_left(places, border.split) for border in every]
+    noise = changes.night_noise(values, splits)
+    nights = values.size - (splits[-1] if splits else 0)
+    unseen = None if noise is None else math.expm1(changes.detectable_change(noise, max(nights, 2)))
+    alike = changes.shown_autocorrelation(values, splits)
+    return Part(name, unit, places, values, every, noise, alike, unseen)
+
+
+def _borders(places: Sequence[int], every: Sequence[Change]) -> tuple[Change, ...]:
+    """Return the changes of a series in terms of nights."""
+    return tuple(
+        replace(
+            change,
+            split=places[change.split],
+            first=(first := places[change.first - 1] + 1),
+            last=places[change.last],
+            median=places[(change.median or 0) - 1] if first < places[change.last] else None,
+            alarm=places[(change.alarm or 0) - 1] + 1,
+        )
+        for change in every
+    )
+
+
+def _sum_of_parts(whole: Part, of_parts: Sequence[Change]) -> Part:
+    """Return the time to the target with the changes of its parts, coinciding ones together."""
+    merged: list[list[Change]] = []
+    for border in sorted(of_parts, key=lambda border: border.split):
+        if merged and border.first <= max(other.last for other in merged[-1]):
+            merged[-1].append(border)
+        else:
+            merged.append([border])
+    borders = [
+        Change(
+            split=min(group, key=lambda border: border.last - border.first).split,
+            first=min(border.first for border in group),
+            last=max(border.last for border in group),
+            median=None,
+            size=sum(border.size for border in group),
+            low=sum(border.low for border in group),
+            high=sum(border.high for border in group),
+            drift=any(border.drift for border in group),
+            autocorrelation=None,
+            independent=all(border.independent for border in group),
+            nights=max(border.nights for border in group),
+        )
+        for group in merged
+    ]
+    return replace(whole, borders=tuple(borders))

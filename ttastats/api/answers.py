@@ -140,8 +140,7 @@ def history(
     gates = gate.conditions(fail_on, "")
     setup = [name for name in history_report.SETUP if name != order]
     side, keys = question.runs_and_keys(source, Question(**keywords), setup)
-    made, histories = history_report.report(side.runs, keys, order=order)
-    return answered(history_report.judged(made, histories, gates), side)
+    return answered(history_report.report(side.runs, keys, order=order, gates=gates), side)
 
 
 @takes(Judged)
@@ -190,12 +189,13 @@ def latest_segment(source: Source, **keywords: Unpack[Judged]) -> Source:
     """
     from ttastats.answers import history as history_report  # scipy costs start-up time
     from ttastats.outcomes.select import parse_all
+    from ttastats.report.grouping import group_runs
 
     side, keys = question.runs_and_keys(source, Question(**keywords), history_report.SETUP)
-    _, histories = history_report.report(side.runs, keys)
-    several = f"{len(histories)} setups, each with changes of its own"
-    raise_if(len(histories) != 1, several, "--baseline", "Select one with --where.")
-    _, history = histories[0]
+    setups = [*group_runs(side.runs, keys)]
+    several = f"{len(setups)} setups, each with changes of its own"
+    raise_if(len(setups) != 1, several, "--baseline", "Select one with --where.")
+    history = history_report.history_of(setups[0][1], history_report.BY_DATE)
     conditions = parse_all([f"started_at>={history.latest.name}"], "--baseline")
     if isinstance(source, Selection):
         return Selection(source.table, (*source.conditions, *conditions))

@@ -9,8 +9,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.answers import history as history_report
-from ttastats.answers import nights
-from ttastats.answers.nights import FAILURES, History, Part
+from ttastats.answers.history import FAILURES, History, Part
 from ttastats.base import units
 from ttastats.output.plots import charts
 from ttastats.output.plots.material import Material
@@ -40,7 +39,7 @@ def history_plots(material: Material) -> tuple[Plot, ...]:
     chosen = runs.join(long.tail(_MOST).select(by), on=by, how="semi", nulls_equal=True)
     plots = []
     for keys, group in grouping.group_runs(chosen, by) if chosen.height else ():
-        history = nights.history(group, nights.BY_DATE)
+        history = history_report.history_of(group, history_report.BY_DATE)
         parts = [part for part in history.parts[:-1] if part.name != FAILURES] or [history.whole]
         if all(part.values.size for part in parts):
             plots.append(_history_plot(keys, history, parts))
