@@ -481,6 +481,30 @@ def record_checks_of(a: pl.DataFrame, b: pl.DataFrame) -> list[Any]:
     return [one for one in record_checks.evidence({"A": a, "B": b}, rules) if one.name == "order"]
 
 
+def studies(*times: Sequence[float]) -> pl.DataFrame:
+    """Return studies of trials that reach the target after these times, or never if infinite."""
+    return logs_of(int(min(map(min, times))), [
+        of(evaluation(0, 5.0 + place / 9 + time % 999), evaluation(
+            1, 3.27 if time < 999 else 3.5, seconds=min(time, 999.0) + place / 100,
+            target_value=3.28), extra={"study": str(place)})
+        for place, trials in enumerate(times)
+        for time in trials
+    ])  # fmt: skip
+
+
+_LATE = (950, 960, 970)
+#: Studies of A and of B: the medians of their best trials are compared.
+STUDIES = (
+    (studies((900, 800, *_LATE), (700, math.inf, *_LATE), (850, 860, *_LATE)),
+     studies((600, 100, *_LATE), (500, 300, *_LATE), (math.inf, 650, *_LATE))),
+    (studies((800,), (700,), (850,)), studies((600,), (650,), (720,))),  # they overlap
+    (studies((800,), (700,), (850,)), studies((math.inf,), (math.inf,), (200,))),
+    # The best of 20 trials is faster than the best of 5 of the same algorithm.
+    *((studies(*[range(500, 505)] * 3), studies(*[range(300, 300 + b)] * 3)) for b in (4, 20)),
+    (studies((800, 900), (700,), (850,)), studies((600, 700), (650,), (720,))),
+)  # fmt: skip
+
+
 def of_contests() -> Found:
     """Yield where and by which target the rules judge runs, and what they refuse."""
 
@@ -513,6 +537,13 @@ def of_contests() -> Found:
         ("nanochat", [a, b], {}),
         ("nanochat", [a, rising], {"metric": "accuracy"}),
         ("algoperf", [a, b], {}),
+        *(("algoperf", [*sides], {}) for pair in STUDIES for sides in (pair, pair[::-1])),
+        ("algoperf", [STUDIES[0][1]], {}),
+        ("nanogpt-track1", [a, b], {}),
+        ("nanogpt-track-1", [a, b.with_columns(benchmark=pl.lit("other"))], {}),
+        ("nanogpt-track-1", [a, b.filter(pl.col("source").str.ends_with("0"))], {}),
+        ("nanogpt-track-1", [a.filter(pl.col("source").str.ends_with("0")), b], {}),
+        ("plain", [a, b], {"against": 3.0}),
         ("plain", [a, pl.concat([b, late.with_columns(benchmark=pl.lit("other"))])], {}),
         ("plain", [pl.concat([a, late.with_columns(benchmark=pl.lit("other"))]), b], {}),
         ("plain", [a, b.with_columns(target_value=pl.lit(3.3))], {}),
