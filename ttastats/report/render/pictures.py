@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.report.cells import Column, Quantity, Table, Text
@@ -23,60 +22,45 @@ _RANK = 4
 def with_pictures(table: Table) -> Table:
     """Return a table with the intervals of a column drawn in another, if there are several."""
     for position, column in enumerate(table.columns):
-        if column.intervals:
-            cells = [row.cells[position] for row in table.rows]
-            quantities = [cell if isinstance(cell, Quantity) else Quantity(None) for cell in cells]
-            if sum(quantity.low is not None for quantity in quantities) < 2:
-                continue
-            axis, after = _axis_of(quantities), position + 1
-            rows = (
-                replace(row, cells=(*row.cells[:after], Text(picture), *row.cells[after:]))
-                for row, picture in zip(
-                    table.rows, map(axis.draw_interval, quantities), strict=True
-                )
-            )
-            drawn = Column(axis.title, rank=_RANK, drawn=True)
-            columns = (*table.columns[:after], drawn, *table.columns[after:])
-            return replace(table, columns=columns, rows=tuple(rows))
+        if not column.intervals:
+            continue
+        cells = [row.cells[position] for row in table.rows]
+        quantities = [cell if isinstance(cell, Quantity) else Quantity(None) for cell in cells]
+        if sum(quantity.low is not None for quantity in quantities) < 2:
+            continue
+        (title, place), after = _axis_of(quantities), position + 1
+        marks = [" "] * len(title)
+        if quantities[0].unit == "ratio":
+            marks[place(1)] = "│"
+        pictures = [Text(_draw_interval(quantity, marks, place)) for quantity in quantities]
+        rows = (
+            replace(row, cells=(*row.cells[:after], picture, *row.cells[after:]))
+            for row, picture in zip(table.rows, pictures, strict=True)
+        )
+        drawn = Column(title, rank=_RANK, drawn=True)
+        columns = (*table.columns[:after], drawn, *table.columns[after:])
+        return replace(table, columns=columns, rows=tuple(rows))
     return table
 
 
-class _Axis(Struct, frozen=True):
-    """An axis whose title shows its ends; 1 is marked on one of ratios."""
-
-    title: str
-    low: float
-    high: float
-    logarithmic: bool
-    width: int = _WIDTH
-    mark: float | None = None
-
-    def column_of(self, value: float) -> int:
-        """Return the character position of a value; beyond the ends, that of the end."""
-        scaled = math.log if self.logarithmic else float
-        inside = min(max(value, self.low), self.high)
-        return strip_position(scaled(inside), scaled(self.low), scaled(self.high), self.width)
-
-    def draw_interval(self, quantity: Quantity) -> str:
-        """Return a line with a dot at the value, or only the dot without an interval."""
-        if quantity.value is None or quantity.value <= 0:
-            return ""
-        ends = (quantity.low, quantity.high)
-        left, right = (self.column_of(quantity.value if end is None else end) for end in ends)
-        marks = [" "] * self.width
-        marks[left : right + 1] = "─" * (right + 1 - left)
-        if self.mark is not None:
-            middle = self.column_of(self.mark)
-            marks[middle] = "│" if marks[middle] == " " else "┼"
-        marks[self.column_of(quantity.value)] = "●"
-        return "".join(marks).rstrip()
+def _draw_interval(quantity: Quantity, marks: Sequence[str], place: Callable[[float], int]) -> str:
+    """Return the marks of an axis with an interval and a dot at its value, or only the dot."""
+    value = quantity.value
+    if value is None or value <= 0:
+        return ""
+    left, right = (place(value if end is None else end) for end in (quantity.low, quantity.high))
+    line = ["─" if mark == " " else "┼" for mark in marks[left : right + 1]]
+    drawn = [*marks[:left], *line, *marks[right + 1 :]]
+    drawn[place(value)] = "●"
+    return "".join(drawn).rstrip()
 
 
-def _axis_of(quantities: Sequence[Quantity]) -> _Axis:
-    """Return the axis that fits all intervals; one of ratios is logarithmic and shows 1.
+def _axis_of(quantities: Sequence[Quantity]) -> tuple[str, Callable[[float], int]]:
+    """Return the title of an axis that fits all intervals, and the position of a value on it.
 
-    That ends at twice the logarithm of the farthest ratio, so that a wide interval of one row does
-    not press the others together.
+    The title is as wide as the axis and shows its ends. An axis of ratios is logarithmic and shows
+    1. It ends at twice the logarithm of the farthest ratio, so that a wide interval of one row does
+    not press the others together. A value beyond the ends stands at the end.
     """
     ends = [
         end
@@ -84,22 +68,26 @@ def _axis_of(quantities: Sequence[Quantity]) -> _Axis:
         for end in (quantity.low, quantity.value, quantity.high)
         if end is not None and end > 0
     ]
-    if quantities[0].unit != "ratio":
-        low, high = min(ends, default=1.0), max(ends, default=1.0)
+    width, of_ratios = _WIDTH, quantities[0].unit == "ratio"
+    low, high = min(ends, default=1.0), max(ends, default=1.0)
+    if of_ratios:
+        values = [math.log(quantity.value) for quantity in quantities if quantity.value]
+        reach = math.exp(max(2 * max(map(abs, values), default=0.0), _NEAR))
+        low, high = max(min(low, 1.0), 1 / reach), min(max(high, 1.0), reach)
+        left, right = f"{low:.2g}", f"{high:.2g}"
+    else:
         left, right = (harmless.cell_text(Quantity(end, quantities[0].unit)) for end in (low, high))
-        width = max(_WIDTH, len(left) + len(right) + 2)
-        return _Axis(f"{left}{right.rjust(width - len(left))}", low, high, high > _FAR * low, width)
-    values = [math.log(quantity.value) for quantity in quantities if quantity.value]
-    reach = max(2 * max(map(abs, values), default=0.0), _NEAR)
-    logs = [0.0, *(max(-reach, min(reach, math.log(end))) for end in ends)]
-    low, high = math.exp(min(logs)), math.exp(max(logs))
-    left, right = f"{low:.2g}", f"{high:.2g}"
-    axis = _Axis("", low, high, logarithmic=True, mark=1.0)
-    title = [" "] * _WIDTH
-    title[: len(left)], title[-len(right) :] = left, right
-    if title[max(0, axis.column_of(1) - 1) : axis.column_of(1) + 2] == [" "] * 3:
-        title[axis.column_of(1)] = "1"
-    return replace(axis, title="".join(title))
+        width = max(width, len(left) + len(right) + 2)
+    scaled = math.log if of_ratios or high > _FAR * low else float
+
+    def place(value: float) -> int:
+        inside = min(max(value, low), high)
+        return strip_position(scaled(inside), scaled(low), scaled(high), width)
+
+    title = left + right.rjust(width - len(left))
+    if of_ratios and title[max(0, place(1) - 1) : place(1) + 2] == "   ":
+        title = f"{title[: place(1)]}1{title[place(1) + 1 :]}"
+    return title, place
 
 
 WIDTH = 40
