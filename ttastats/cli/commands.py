@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from importlib import import_module
@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import ttastats as tta
 from ttastats.base.errors import TtastatsError
-from ttastats.cli.options import OfLogs, Output, declare, entries, read
+from ttastats.cli.options import TAKEN, Output, declare, entries, read
 from ttastats.cli.output import progress, say, show
 from ttastats.trainer import BUILT_IN
 
@@ -61,6 +61,8 @@ _OPTIONS = {
         "help_all",
     ),
 }  # fmt: skip
+#: The options of every command that takes logs.
+_OF_LOGS = ("guess", "no_cache")
 #: Commands with at most so many options list all of them, without groups.
 _FEW = 12
 #: What most need of these, in a line each, so that `--help` is read without scrolling.
@@ -201,15 +203,15 @@ class Command(TyperCommand):
             )
 
 
-def _load(name: str) -> Any:
-    """Return the function of a command, or the class of its options."""
-    module = import_module(f"ttastats.cli.{COMMANDS[name]}")
-    return getattr(module, name, None) or getattr(module, name.capitalize())
+def _load(name: str) -> Callable[..., Any]:
+    """Return the function of a command."""
+    command: Callable[..., Any] = getattr(import_module(f"ttastats.cli.{COMMANDS[name]}"), name)
+    return command
 
 
-def _help_text(command: Any) -> str:
+def _help_text(command: Callable[..., Any]) -> str:
     """Return the docstring of a command without options and examples."""
-    return re.split(r"\n\n(?=\$ |-|[A-Z.]+: )", cleandoc(command.__doc__))[0]
+    return re.split(r"\n\n(?=\$ |-|[A-Z.]+: )", cleandoc(command.__doc__ or ""))[0]
 
 
 def _first_sentence(text: str, room: int) -> str:
@@ -226,7 +228,7 @@ def _first_sentence(text: str, room: int) -> str:
 def make_command(name: str) -> TyperCommand:
     """Return a command; examples are the lines of its docstring that begin with `$`."""
     command = _load(name)
-    examples = re.findall(r"^ *\$ (.*)", command.__doc__, re.MULTILINE)
+    examples = re.findall(r"^ *\$ (.*)", command.__doc__ or "", re.MULTILINE)
     epilog = "\n".join(["\b\nExamples:", *(f"  {line}" for line in examples)])
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(name, cls=Command, help=_help_text(command), epilog=epilog)(
@@ -235,50 +237,57 @@ def make_command(name: str) -> TyperCommand:
     return cast("TyperCommand", typer.main.get_command(alone))
 
 
-def _with_flat_options(command_name: str, command: Any) -> Callable[..., None]:
+def _with_flat_options(name: str, command: Callable[..., Any]) -> Callable[..., None]:
     """Return a function whose parameters are single options and which prints the answer.
 
     Options that were not given are left to the defaults of the function that answers.
     """
-    if is_typeddict(command):
-        from ttastats.cli import tables
-
-        function: Callable[..., Any] = partial(tables.answer, command_name)
-        hints: dict[str, Any] = {"options": command, "output": Output}
-    else:
-        function = command
-        hints = get_type_hints(command, localns={"Report": Any})  # polars costs start-up time
-        if hints.pop("return") is not type(None):
-            hints["output"] = Output
-    answers = hints.get("output") is Output and "output" not in signature(function).parameters
+    hints = get_type_hints(command, localns={"Report": Any})  # polars costs start-up time
+    answers, taken = hints.pop("return") is not type(None), TAKEN.get(name, {})
     groups = {name: get_type_hints(hint) for name, hint in hints.items() if is_typeddict(hint)}
-    if any("files" in names for names in (hints, *groups.values())):
-        hints["logs"], groups["logs"] = OfLogs, get_type_hints(OfLogs)
-    declared: dict[str, Parameter] = {}
-    for name, hint in hints.items():
-        if name not in groups:
-            default = signature(function).parameters[name].default
-            declared[name] = declare(name, hint, default, entries(command.__doc__))
-            continue
-        for field, type_ in groups[name].items():
-            optional = False if type_ is bool else None
-            default = Parameter.empty if field in hint.__required_keys__ else optional
-            declared.setdefault(field, declare(field, type_, default, entries(hint.__doc__)))
+    texts = {key: text for name in groups for key, text in entries(hints[name].__doc__).items()}
+    rest = [*hints][-1]
+    if taken:
+        hints = {name: hint for name, hint in hints.items() if name not in taken}
+        groups[rest] = taken
+    if answers:
+        groups["output"] = get_type_hints(Output)
+    if "files" in {*hints, *taken}:
+        groups["logs"] = {name: bool for name in _OF_LOGS if name not in taken}
+    declared = _declare_options(command, hints | groups, texts | entries(command.__doc__))
 
     def called(**words: Any) -> None:
         given = {n: read(n, word) for n, word in words.items() if word != declared[n].default}
         arguments = {name: given[name] for name in hints if name in given}
-        for name, fields in groups.items():
-            arguments[name] = {field: given[field] for field in fields if field in given}
+        for name, options in groups.items():
+            arguments[name] = {option: given[option] for option in options if option in given}
         output = arguments.pop("output") if answers else None
         logs = arguments.pop("logs", None)
+        if taken:
+            arguments |= arguments.pop(rest)
         with nullcontext() if logs is None else _reading_logs(**logs):
-            answer = function(**arguments)
+            answer = command(**arguments)
             if output is not None:
                 _print_answer(answer, output)
 
     called.__signature__ = Signature(list(declared.values()))  # type: ignore[attr-defined]
     return called
+
+
+def _declare_options(
+    command: Callable[..., Any], hints: Mapping[str, Any], texts: Mapping[str, tuple[str, str]]
+) -> dict[str, Parameter]:
+    """Return the options of a command as parameters, those of groups one by one."""
+    declared: dict[str, Parameter] = {}
+    for parameter, hint in hints.items():
+        if isinstance(hint, dict):
+            for option, type_ in hint.items():
+                default = False if type_ is bool else None
+                declared.setdefault(option, declare(option, type_, default, texts))
+        else:
+            default = signature(command).parameters[parameter].default
+            declared[parameter] = declare(parameter, hint, default, texts)
+    return declared
 
 
 def _print_answer(answer: Report | tuple[Report, int], output: Output) -> None:

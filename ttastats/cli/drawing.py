@@ -15,7 +15,7 @@ import typer
 import ttastats as tta
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.cli.options import Comparing, Parts, options_and_keywords, refuse_of_runs, sources
+from ttastats.cli.options import COMPARING, options_and_keywords, refuse_of_runs, sources, takes
 from ttastats.cli.output import progress, say, show_page
 from ttastats.sides.options import Judged, Options, Sided
 
@@ -28,14 +28,13 @@ _OF_ANY_CONFIDENCE = ("tta", "speedups", "effects")
 _WIDTHS = {"paper-column": 3.3, "paper-page": 6.9, "page": 640 / 96}
 
 
+@takes(*COMPARING)
 def report(
     files: Sequence[str],
     output: Path = Path("report.html"),
     title: str = "",
     together: bool = False,
-    *,
-    parts: Parts,
-    comparing: Comparing,
+    **options: Any,
 ) -> None:
     """Write one self-contained HTML page with verdict, numbers and plots.
 
@@ -55,13 +54,13 @@ def report(
     path = None if str(output) == "-" else output
     if path is not None:
         document.expect_page_path(path, map(stores.parse_place, files))
-    options, keywords = options_and_keywords(comparing)
+    how, keywords = options_and_keywords(options)
     if all(is_profile(stores.parse_place(file)) for file in files):
-        refuse_of_runs(parts, comparing)
+        refuse_of_runs(options)
         paths = [files] if together else files
-        page = tta.profile_page(*paths, output=path, title=title, confidence=options.confidence)
+        page = tta.profile_page(*paths, output=path, title=title, confidence=how.confidence)
     else:
-        tables = [list(files)] if together else sources(files, parts, one_will_do=True)
+        tables = [list(files)] if together else sources(files, keywords, one_will_do=True)
         with progress("drawing plots") as on_progress:
             page = tta.html_report(
                 *tables,
@@ -69,7 +68,7 @@ def report(
                 title=title,
                 on_progress=on_progress,
                 command=shlex.join(["ttastats", *sys.argv[1:]]),
-                options=options,
+                options=how,
                 **keywords,
             )
     if path is None:
@@ -82,20 +81,18 @@ def report(
         raise typer.Exit(3)
 
 
+@takes("a", "b", Sided, Judged)
 def plot(
     kind: str,
     files: Sequence[str] = (),
     output: Path | None = None,
-    *,
-    parts: Parts,
-    sides: Sided,
-    judged: Judged,
     metric: str = "",
     on: Sequence[str] = (),
     confidence: float | None = None,
     width: str = "",
     dpi: float = 192,
     title: bool = True,
+    **options: Any,
 ) -> None:
     """Draw one kind of plot, sized for a paper.
 
@@ -135,15 +132,15 @@ def plot(
     question: dict[str, Any] = {}
     if profiled:
         named = {name: value for name, value in (("metric", metric), ("on", on)) if value}
-        refuse_of_runs(named, parts, sides, judged)
+        refuse_of_runs(named | options)
         remedy = f"ttastats plot {kind} prof.parquet -o {kind}.svg"
         needs = "needs a profile and an output file"
         raise_if(output is None or not files, needs, f"plot {kind}", remedy)
     else:
         raise_if(not files, "no input file", None, f"ttastats plot {kind} FILE -o {kind}.svg")
-        tables = sources(files, parts, one_will_do=True)
-        options = Options() if confidence is None else Options(confidence=confidence)
-        question = {"metric": metric, "options": options, **sides, **judged}
+        tables = sources(files, options, one_will_do=True)
+        how = Options() if confidence is None else Options(confidence=confidence)
+        question = {"metric": metric, "options": how, **options}
     if output is None:
         material = api.material(*tables, **question)
         remedy = f"Write it to a file: -o {kind}.svg. Kinds with text output: {', '.join(KINDS)}."

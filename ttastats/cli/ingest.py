@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 import ttastats as tta
 from ttastats.base.errors import raise_if
 from ttastats.base.units import plural
-from ttastats.cli.options import given_options
+from ttastats.cli.options import given_options, takes
 from ttastats.cli.output import progress, say
 from ttastats.formats.own_logs import GUESSED
 
@@ -39,9 +39,41 @@ def guess(path: str, output: Path | None = None) -> None:
         say(f"wrote {output}")
 
 
-class OwnLogs(TypedDict, total=False):
-    r"""What is said of logs of one's own, by the keys of a block.
+@takes(
+    "files", "line", {"metric": Sequence[str]}, "seconds", "step", "epoch", "samples", "run",
+    "new_run", "resume", "new_epoch", "preset", "config", "guess", "strict",
+)  # fmt: skip
+def ingest(
+    paths: Sequence[str],
+    *,
+    output: str | None = None,
+    dialect: str | None = None,
+    round_: str | None = None,
+    metrics: Literal["evaluations", "all"] = "evaluations",
+    workers: int | None = None,
+    dask: str | None = None,
+    append: bool = False,
+    partition: Sequence[str] = (),
+    config: str | None = None,
+    guess: bool = False,
+    strict: bool = False,
+    **own_logs: Any,
+) -> None:
+    r"""Read logs of any known format into one tidy Parquet file.
 
+    Describe your own logs in a ttastats.toml beside them or in a parent folder, or with the options
+    from --files to --preset: docs/your-logs.md.
+
+    PATH...: Logs, folders, archives, glob patterns, URLs, or - for standard input.
+    --output, -o PATH: Parquet file to write, or a folder of Parquet files: NAME/.
+        [default: (FOLDER.parquet)]
+    --dialect FORMAT: Read every file as this format instead of detecting it.
+    --round, --edition ROUND: MLPerf round, such as v5.0, if the path does not contain it.
+    --metrics: `all` also keeps the training metrics of every step: loss, learning rate, throughput.
+    --workers N: Worker processes (default: all cores for large inputs, else 1). [x>=1]
+    --dask ADDRESS: Read on a Dask cluster, given its scheduler's address.
+    --append: Keep the runs of logs that are not given, and add new ones as parts of a folder.
+    --partition COLUMNS: Cut the folder by columns of runs, as Hive does: round,benchmark.
     --files PATTERN: Which files: '{entry}/seed{seed}.csv'; names in braces become columns.
     --line REGEX: Lines to parse in a text log: 'step (?P<step>\d+) loss (?P<loss>\S+)'. Named
         groups become columns and keep their value until the next match. Repeatable.
@@ -58,53 +90,6 @@ class OwnLogs(TypedDict, total=False):
     --resume WHEN: Where a run was resumed: 'step back' or 'time back'.
     --new-epoch WHEN: 'step back': the step counter restarts in each epoch.
     --preset NAME: Known log layout, such as nanogpt, keras or ultralytics.
-    """
-
-    files: str
-    line: Sequence[str]
-    metric: Sequence[str]
-    seconds: str
-    step: str
-    epoch: str
-    samples: str
-    run: Sequence[str]
-    new_run: str
-    resume: str
-    new_epoch: str
-    preset: str
-
-
-def ingest(
-    paths: Sequence[str],
-    *,
-    output: str | None = None,
-    dialect: str | None = None,
-    round_: str | None = None,
-    metrics: Literal["evaluations", "all"] = "evaluations",
-    workers: int | None = None,
-    dask: str | None = None,
-    append: bool = False,
-    partition: Sequence[str] = (),
-    own_logs: OwnLogs,
-    config: str | None = None,
-    guess: bool = False,
-    strict: bool = False,
-) -> None:
-    """Read logs of any known format into one tidy Parquet file.
-
-    Describe your own logs in a ttastats.toml beside them or in a parent folder, or with the options
-    from --files to --preset: docs/your-logs.md.
-
-    PATH...: Logs, folders, archives, glob patterns, URLs, or - for standard input.
-    --output, -o PATH: Parquet file to write, or a folder of Parquet files: NAME/.
-        [default: (FOLDER.parquet)]
-    --dialect FORMAT: Read every file as this format instead of detecting it.
-    --round, --edition ROUND: MLPerf round, such as v5.0, if the path does not contain it.
-    --metrics: `all` also keeps the training metrics of every step: loss, learning rate, throughput.
-    --workers N: Worker processes (default: all cores for large inputs, else 1). [x>=1]
-    --dask ADDRESS: Read on a Dask cluster, given its scheduler's address.
-    --append: Keep the runs of logs that are not given, and add new ones as parts of a folder.
-    --partition COLUMNS: Cut the folder by columns of runs, as Hive does: round,benchmark.
     --config PATH: Use this ttastats.toml instead of those beside the logs or in parent folders.
     --guess: Read logs that nobody described as `ttastats guess` proposes, and print the block.
     --strict: Exit 1 if the logs have any problem.

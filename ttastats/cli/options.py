@@ -10,9 +10,10 @@ fills `{}` there.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, cleandoc
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args, get_origin
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -22,15 +23,25 @@ from ttastats.cli import complete
 from ttastats.sides.options import AtBudget, Counted, Judged, Options, Sided
 from ttastats.trainer import BUILT_IN
 
-if TYPE_CHECKING:
-    from ttastats.sides.question import Source
-
-_SHARED = f"""
+_SHARED = """
 FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives, files, URLs.
+--a CONDITION: Select side A from one file: system=dgx2. Repeatable.
+--b CONDITION: Select side B from the same file. Repeatable.
+--margin MARGIN: Equivalence margin, such as 1%; at a budget in the unit of the quality.
+--estimand: Mean of the times to compare. [default: mean]
+--same-convergence: Assume equal epochs to the target; compare time per epoch.
+--epochs-fixed: Declare that the epochs to the target are constant by design.
+--fdr: Adjust p by Benjamini-Hochberg instead of Holm.
+--sequential: Runs are added until the result is decided: valid at every look.
+--max-runs N: With --sequential: most runs per side, fixed in advance. [default: (20)]
+--fail-on slower:PERCENT: Exit 3 if B is shown to be more than 2% slower: slower:2%, or lacks a
+    benchmark of A; at a budget worse:0.001.
+--require not-slower:PERCENT: Exit 3 unless B is shown to be at most 2% slower: not-slower:2%;
+    at a budget not-worse:0.001.
 --also METRIC: Also compare other metrics at the end of the runs: test_accuracy. Comma-separated.
 --ddof: Standard deviation: 1 = sample, 0 = population. [default: 1; 0<=x<=1]
 --confidence LEVEL: Confidence level of intervals and verdicts, such as 80%. [default: (95%)]
---sort COLUMN: Sort the rows of each benchmark by a column such as {{}}; -COLUMN sorts in descending
+--sort COLUMN: Sort the rows of each benchmark by a column such as {}; -COLUMN sorts in descending
     order.
 --top N: Show the first N rows of each benchmark; 0: all. [default: (200 in all); x>=0]
 --verbose, -v: Show all notes in full.
@@ -38,7 +49,6 @@ FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives,
 --no-pager: Do not page long output.
 --guess: Read logs that nobody described as `ttastats guess` proposes, and print the block.
 --no-cache: Read all logs again, and keep no table of them.
-WORKLOAD: {", ".join(BUILT_IN)}, or your own workload file.
 --runs N: Number of runs of each setup. [x>=1]
 --seed N: Seed of the first run; each further run adds 1. [x>=0]
 --org NAME: Submitter; the name of a folder in the logs.
@@ -69,6 +79,43 @@ _FRACTIONS: dict[str, dict[str, float]] = {
     "confidence": {"above": 0.5}, "margin": {}, "level": {"below": 0.5}, "power": {},
     "cv": {"below": 10.0}, "detect": {"below": 10.0},
 }  # fmt: skip
+#: The options that commands take by name, by their types; others are one text.
+_BY_TYPE: tuple[tuple[Any, str], ...] = (
+    (bool, "bypass epochs_fixed fdr guess interactions same same_convergence sequential"),
+    (bool, "strict verbose wide"),
+    (int, "ddof draws max_runs points runs seed top"),
+    (float, "against sigma"),
+    (Path, "records"),
+    (Literal["mean", "geomean"], "estimand"),
+    (Sequence[str], "a b code detect line prior run target where"),
+    (Sequence[Path], "profile_a profile_b"),
+)
+_TYPES = {name: type_ for type_, names in _BY_TYPE for name in names.split()}
+#: The options of a comparison.
+COMPARING = (
+    "a", "b", Sided, Judged, AtBudget, "margin", "estimand", "same_convergence", "epochs_fixed",
+    "fdr", "sequential", "max_runs", "ddof", "confidence", "fail_on", "require", "also",
+)  # fmt: skip
+#: The types of the options that commands take as keywords, by command and option.
+TAKEN: dict[str, dict[str, Any]] = {}
+
+
+def takes(*options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that names keywords of a command: single ones, and all of TypedDicts.
+
+    A dictionary gives the types of options that elsewhere have another.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        taken = TAKEN[command.__name__] = {}
+        for option in options:
+            if isinstance(option, str):
+                taken[option] = _TYPES.get(option, str)
+            else:
+                taken |= option if isinstance(option, dict) else get_type_hints(option)
+        return command
+
+    return decorate
 
 
 def columns(text: str) -> tuple[str, ...]:
@@ -146,34 +193,18 @@ class Output(TypedDict, total=False):
     no_pager: bool
 
 
-class OfLogs(TypedDict, total=False):
-    """How logs are read that stand in place of tables."""
-
-    guess: bool
-    no_cache: bool
-
-
-class Parts(TypedDict, total=False):
-    """Conditions on the runs of each side, where both stand in one file.
-
-    --a CONDITION: Select side A from one file: system=dgx2. Repeatable.
-    --b CONDITION: Select side B from the same file. Repeatable.
-    """
-
-    a: Sequence[str]
-    b: Sequence[str]
-
-
-def sources(files: Sequence[str], parts: Parts, *, one_will_do: bool = False) -> list[Source]:
-    """Return the tables to compare: several files, or two parts of one."""
+def sources(
+    files: Sequence[str], options: dict[str, Any], *, one_will_do: bool = False
+) -> list[Any]:
+    """Return the tables to compare: files, or parts of one; these leave the options."""
     from ttastats.outcomes.select import parse_all  # polars costs start-up time
     from ttastats.sides.question import Selection
 
-    if parts:
+    if parts := {name: options.pop(name) for name in ("a", "b") if name in options}:
         whole = len(files) == 1 and len(parts) == 2
         remedy = "Give one file and both options, or two files and neither."
         raise_if(not whole, "--a and --b select two parts of one file", None, remedy)
-        conditions = (parse_all(parts.get("a", ()), "--a"), parse_all(parts.get("b", ()), "--b"))
+        conditions = [parse_all(texts, f"--{name}") for name, texts in parts.items()]
         return [Selection(files[0], side) for side in conditions]
     if len(files) < 2 and not one_will_do:
         raise TtastatsError(
@@ -184,64 +215,28 @@ def sources(files: Sequence[str], parts: Parts, *, one_will_do: bool = False) ->
     return [*files]
 
 
-class Judging(TypedDict, total=False):
-    """How a comparison is made.
-
-    --margin MARGIN: Equivalence margin, such as 1%; at a budget in the unit of the quality.
-    --estimand: Mean of the times to compare. [default: mean]
-    --same-convergence: Assume equal epochs to the target; compare time per epoch.
-    --epochs-fixed: Declare that the epochs to the target are constant by design.
-    --fdr: Adjust p by Benjamini-Hochberg instead of Holm.
-    --sequential: Runs are added until the result is decided: valid at every look.
-    --max-runs N: With --sequential: most runs per side, fixed in advance. [default: (20)]
-    """
-
-    margin: float
-    estimand: Literal["mean", "geomean"]
-    same_convergence: bool
-    epochs_fixed: bool
-    fdr: bool
-    sequential: bool
-    max_runs: int | None
-    ddof: int
-    confidence: float
-
-
-class Comparing(Sided, Judged, AtBudget, Judging, total=False):
-    """What is compared, how, and when that fails.
-
-    --fail-on slower:PERCENT: Exit 3 if B is shown to be more than 2% slower: slower:2%, or lacks a
-        benchmark of A; at a budget worse:0.001.
-    --require not-slower:PERCENT: Exit 3 unless B is shown to be at most 2% slower: not-slower:2%;
-        at a budget not-worse:0.001.
-    """
-
-    fail_on: str
-    require: str
-    also: Sequence[str]
-
-
 SHARED = entries(_SHARED)
-for _group in (Counted, Judged, Sided, AtBudget, Judging):
+SHARED["workload"] = ("WORKLOAD", f"{', '.join(BUILT_IN)}, or your own workload file.")
+for _group in (Counted, Judged, Sided, AtBudget):
     SHARED |= entries(_group.__doc__)
 
 
-def options_and_keywords(comparing: Comparing) -> tuple[Options, dict[str, Any]]:
+def options_and_keywords(given: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
     """Return how a comparison is made, and what else is asked, as keywords of the question."""
     from ttastats.sides.comparison import MAX_RUNS  # polars costs start-up time
 
-    keywords: dict[str, Any] = dict(comparing)
-    given = {name: keywords.pop(name) for name in Judging.__annotations__ if name in keywords}
-    sequential, most = given.pop("sequential", False), given.get("max_runs")
+    keywords = dict(given)
+    options = {name: keywords.pop(name) for name in Options.__annotations__ if name in keywords}
+    sequential, most = keywords.pop("sequential", False), options.get("max_runs")
     alone, remedy = most is not None and not sequential, "Add --sequential, or remove --max-runs."
     raise_if(alone, "needs --sequential", f"--max-runs {most}", remedy)
     if sequential:
-        given.setdefault("max_runs", MAX_RUNS)
-    return Options(**given), keywords
+        options.setdefault("max_runs", MAX_RUNS)
+    return Options(**options), keywords
 
 
-def refuse_of_runs(*groups: Mapping[str, Any], but: Sequence[str] = ("--confidence",)) -> None:
+def refuse_of_runs(options: Mapping[str, Any], but: Sequence[str] = ("--confidence",)) -> None:
     """Raise an error for options about runs that are given for profiles."""
     what = "applies to runs, but the files are profiles"
-    for option in given_options(*groups):
+    for option in given_options(options):
         raise_if(option not in but, what, option, "Remove it, or give tables of runs.")

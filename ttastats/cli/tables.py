@@ -1,16 +1,16 @@
-"""The commands that answer about runs, most as keywords of their function in the Python API."""
+"""The commands that answer about runs, most with the keywords of a function of the Python API."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import ttastats as tta
 from ttastats.base import percentages
 from ttastats.base.errors import raise_if
 from ttastats.base.stores import parse_place, without_secrets
-from ttastats.cli.options import Comparing, Parts, options_and_keywords, refuse_of_runs, sources
+from ttastats.cli.options import COMPARING, options_and_keywords, refuse_of_runs, sources, takes
 from ttastats.sides.options import AtBudget, Counted, Judged, JudgedAt, View
 
 if TYPE_CHECKING:
@@ -18,45 +18,18 @@ if TYPE_CHECKING:
     from ttastats.traces.answers import By
 
 _Profiles = tuple[Sequence[str | Path], Sequence[str | Path]]
-#: Options that the functions of the API call otherwise.
-_KEYWORDS = {
-    "power": {"runs": "n", "detect": "effects"}, "problems": {"code": "codes"},
-    "summary": {"verbose": "dots"},
-}  # fmt: skip
-#: Commands whose rows are sorted and cut here.
-_SORTED = ("runs", "variance", "score", "rcp")
 
 
-def answer(command: str, options: dict[str, Any]) -> tuple[Report, int]:
-    """Return what the function of the API of a command answers, and the exit code."""
-    names, code = _KEYWORDS.get(command, {}), 0
-    keywords = {names.get(name, name): value for name, value in options.items()}
-    files = [keywords.pop("files")] if "files" in keywords else []
-    if command == "effects":
-        keywords.setdefault("on", ())
-    order = {n: keywords.pop(n) for n in ("sort", "top") if command in _SORTED and n in keywords}
-    report = getattr(tta, command)(*files, **keywords)
-    if command == "claim":
-        code = 0 if all(row["holds"] for row in report.rows) else 3
-    if command == "rcp":
-        from ttastats.answers.rcp.rcp import unanswered  # polars costs start-up time
+def _in_order(report: Report, sort: str, top: int | None) -> Report:
+    """Return a report with its rows sorted, and the first of them; all if `top` is 0."""
+    from ttastats.report import ordering  # polars costs start-up time
 
-        code = 1 if unanswered(report) else 0
-    if command in _SORTED:
-        from ttastats.report import ordering  # polars costs start-up time
-
-        report = ordering.sort_rows(report, **order)
-        report = report if "top" in order else ordering.default_rows(report)
-    return report, code
+    ordered = ordering.sort_rows(report, sort=sort, top=top or 0)
+    return ordering.default_rows(ordered) if top is None else ordered
 
 
-class OfRuns(TypedDict):
-    """What a command takes that answers about runs."""
-
-    files: Sequence[str]
-
-
-class Runs(OfRuns, AtBudget, total=False):
+@takes(AtBudget, "where", "target", "sort", "top")
+def runs(files: Sequence[str], *, sort: str = "", top: int | None = None, **options: Any) -> Report:
     """Show one row per run: whether and when it reached the target, epochs, time per epoch.
 
     --sort: tta, epochs or seed
@@ -64,14 +37,11 @@ class Runs(OfRuns, AtBudget, total=False):
     $ ttastats runs runs.parquet --where reached=no
     $ ttastats runs runs.parquet --format csv > runs.csv
     """
-
-    where: Sequence[str]
-    target: Sequence[str]
-    sort: str
-    top: int
+    return _in_order(tta.runs(files, **options), sort, top)
 
 
-class Summary(OfRuns, JudgedAt, total=False):
+@takes(JudgedAt, "ddof", "confidence", "sort", "top", "verbose")
+def summary(files: Sequence[str], *, verbose: bool = False, **options: Any) -> Report:
     """Show each entry: runs that reached the target, mean TTA and CV with their intervals.
 
     --verbose, -v: Show all notes in full, and each run as a dot below its row.
@@ -82,15 +52,11 @@ class Summary(OfRuns, JudgedAt, total=False):
     $ ttastats summary runs.parquet --sort -cv --top 5
     $ ttastats summary runs.parquet --by system --target 75%
     """
-
-    ddof: int
-    confidence: float
-    sort: str
-    top: int
-    verbose: bool
+    return tta.summary(files, dots=verbose, **options)
 
 
-class Rank(OfRuns, Judged, total=False):
+@takes(Judged, "mine", "confidence", "top")
+def rank(files: Sequence[str], **options: Any) -> Report:
     """Rank the entries of each benchmark and size, with the ranks that cannot be told apart.
 
     --mine NAME: Mark the entries whose name contains this, and say where they stand.
@@ -100,13 +66,13 @@ class Rank(OfRuns, Judged, total=False):
     $ ttastats rank runs.parquet --where benchmark=llama2_70b_lora
     $ ttastats rank runs.parquet --mine supermicro --top 0
     """
-
-    mine: str
-    confidence: float
-    top: int
+    return tta.rank(files, **options)
 
 
-class Variance(OfRuns, Judged, total=False):
+@takes(Judged, "sources", "ddof", "sort", "top")
+def variance(
+    files: Sequence[str], *, sort: str = "", top: int | None = None, **options: Any
+) -> Report:
     """Decompose the variance of runs into epochs to the target and time per epoch.
 
     --sources COLUMNS: Show instead what comes from each of these: day, columns, or names in
@@ -117,14 +83,11 @@ class Variance(OfRuns, Judged, total=False):
     $ ttastats variance runs.parquet --where benchmark=resnet
     $ ttastats variance runs.parquet --sources day,host,seed
     """
-
-    sources: Sequence[str]
-    ddof: int
-    sort: str
-    top: int
+    return _in_order(tta.variance(files, **options), sort, top)
 
 
-class History(OfRuns, Judged, total=False):
+@takes(Judged, "order", "fail_on")
+def history(files: Sequence[str], **options: Any) -> Report:
     """Find the night on which training changed: in time per epoch, epochs or failures.
 
     --order ORDER: Order of the points: date, or a column or recorded name such as commit.
@@ -135,12 +98,11 @@ class History(OfRuns, Judged, total=False):
     $ ttastats history runs.parquet
     $ ttastats history runs.parquet --order commit --fail-on slower:2%
     """
-
-    order: str
-    fail_on: str
+    return tta.history(files, **options)
 
 
-class Effects(OfRuns, Judged, total=False):
+@takes(Judged, "on", "levels", "block", "interactions", "confidence")
+def effects(files: Sequence[str], *, on: Sequence[str] = (), **options: Any) -> Report:
     """Show which of the settings of a sweep changes the time to the target, and through what.
 
     --on COLUMNS: Settings, comma-separated: columns or names in `extra`. precision=fp32 names the
@@ -153,15 +115,17 @@ class Effects(OfRuns, Judged, total=False):
     $ ttastats effects runs.parquet --on batch_size,lr
     $ ttastats effects runs.parquet --on precision=fp32,batch_size --block day
     """
-
-    on: Sequence[str]
-    levels: Sequence[str]
-    block: Sequence[str]
-    interactions: bool
-    confidence: float
+    return tta.effects(files, on=on, **options)
 
 
-class Power(Judged, total=False):
+@takes(Judged, "cv", "runs", "detect", "power", "max_runs", "prior")
+def power(
+    files: Sequence[str] = (),
+    *,
+    runs: int | None = None,
+    detect: Sequence[float] = (),
+    **options: Any,
+) -> Report:
     """Compute how many runs are needed to detect a given difference.
 
     FILE...: Parquet files with pilot runs, or their logs.
@@ -176,25 +140,23 @@ class Power(Judged, total=False):
     $ ttastats power runs.parquet --detect 5%
     $ ttastats power --cv 14% --detect 10%
     """
-
-    files: Sequence[str]
-    cv: float
-    runs: int
-    detect: Sequence[str]
-    power: float
-    max_runs: int
-    prior: Sequence[str]
+    return tta.power(files or None, n=runs, effects=detect, **options)
 
 
-class Scaling(OfRuns, Judged, total=False):
+@takes(Judged)
+def scaling(files: Sequence[str], **options: Any) -> Report:
     """Show speedup and efficiency over the number of accelerators.
 
     $ ttastats scaling runs.parquet
     $ ttastats scaling runs.parquet --by benchmark,submitter
     """
+    return tta.scaling(files, **options)
 
 
-class Score(OfRuns, total=False):
+@takes("by", "where", "sort", "top")
+def score(
+    files: Sequence[str], *, sort: str = "", top: int | None = None, **options: Any
+) -> Report:
     """Compute the official MLPerf score of each entry.
 
     --sort: score, n or status
@@ -202,14 +164,11 @@ class Score(OfRuns, total=False):
     $ ttastats score runs.parquet
     $ ttastats score runs.parquet --where submitter=Example --top 5
     """
-
-    by: Sequence[str]
-    where: Sequence[str]
-    sort: str
-    top: int
+    return _in_order(tta.score(files, **options), sort, top)
 
 
-class Problems(OfRuns, total=False):
+@takes("where", "code")
+def problems(files: Sequence[str], *, code: Sequence[str] = (), **options: Any) -> Report:
     """List problems found in the logs, and suspicious runs: duplicates, stalls, outliers.
 
     --code CODE: Show all problems with this code. Repeatable.
@@ -217,12 +176,11 @@ class Problems(OfRuns, total=False):
     $ ttastats problems runs.parquet
     $ ttastats problems runs.parquet --code no_run_stop
     """
-
-    where: Sequence[str]
-    code: Sequence[str]
+    return tta.problems(files, codes=code, **options)
 
 
-class Claim(OfRuns, JudgedAt, total=False):
+@takes(JudgedAt, "quality", "seconds", "steps", "level", "sigma", "prior")
+def claim(files: Sequence[str], **options: Any) -> tuple[Report, int]:
     """Test a claim about the mean of the runs. Exit code 0: it holds; 3: it does not.
 
     --quality CLAIM: Claim about the mean quality: 'val_loss <= 3.28'; at the end of each run unless
@@ -239,16 +197,26 @@ class Claim(OfRuns, JudgedAt, total=False):
     $ ttastats claim runs.parquet --quality 'val_loss <= 3.28'
     $ ttastats claim runs.parquet --seconds '<= 80'
     """
-
-    quality: str
-    seconds: str
-    steps: str
-    level: float
-    sigma: float
-    prior: Sequence[str]
+    report = tta.claim(files, **options)
+    return report, 0 if all(row["holds"] for row in report.rows) else 3
 
 
-class Rcp(OfRuns, total=False):
+@takes(
+    "records",
+    "ruleset",
+    "bypass",
+    "by",
+    "where",
+    "confidence",
+    "draws",
+    "seed",
+    "sort",
+    "top",
+    "verbose",
+)
+def rcp(
+    files: Sequence[str], *, sort: str = "", top: int | None = None, **options: Any
+) -> tuple[Report, int]:
     """Check convergence against the official reference convergence points (RCP).
 
     --records FOLDER: Folder with rcps_*.json. [default: (installed mlperf_logging)]
@@ -262,33 +230,23 @@ class Rcp(OfRuns, total=False):
     $ ttastats rcp runs.parquet
     $ ttastats rcp runs.parquet --where benchmark=llama2_70b_lora -v
     """
+    from ttastats.answers.rcp.rcp import unanswered  # polars costs start-up time
 
-    records: Path
-    ruleset: str
-    bypass: bool
-    by: Sequence[str]
-    where: Sequence[str]
-    confidence: float
-    draws: int
-    seed: int
-    sort: str
-    top: int
-    verbose: bool
+    report = tta.rcp(files, **options)
+    return _in_order(report, sort, top), 1 if unanswered(report) else 0
 
 
+@takes(
+    *COMPARING, "profile_a", "profile_b", "block", "same", "baseline", "prior", "wide", "verbose"
+)
 def compare(
     files: Sequence[str] = (),
     *,
-    parts: Parts,
-    comparing: Comparing,
     profile_a: Sequence[Path] = (),
     profile_b: Sequence[Path] = (),
-    block: Sequence[str] = (),
-    same: bool = False,
-    baseline: str = "",
-    prior: Sequence[str] = (),
     wide: bool = False,
     verbose: bool = False,
+    **options: Any,
 ) -> Report:
     """Compare B with A: speedup to the target with causes, or quality.
 
@@ -309,23 +267,22 @@ def compare(
     $ ttastats compare runs/adam runs/sgd --fail-on slower:2%
     $ ttastats compare old.parquet new.parquet --at-end
     """
-    options, keywords = options_and_keywords(comparing)
     remedy = f"Add {'--profile-b' if profile_a else '--profile-a'}."
     one_side = "profiles were given for one side only"
     raise_if(bool(profile_a) != bool(profile_b), one_side, None, remedy)
     profiles = (profile_a, profile_b) if profile_a else None
+    how, keywords = options_and_keywords(options)
     if (of_steps := _profiles_alone(files, profiles)) is not None:
-        others = {"block": block, "same": same, "baseline": baseline, "prior": prior}
-        given = {name: value for name, value in others.items() if value}
-        refuse_of_runs(parts, comparing, given, but=("--confidence", "--by"))
-        by = ",".join(comparing.get("by", ())) or "work"
+        refuse_of_runs(options, but=("--confidence", "--by"))
+        by = ",".join(options.get("by", ())) or "work"
         raise_if(
             by not in {"work", "operator"},
             "is not a breakdown of the work of a step",
             f"--by {by}",
             "Choose work (by kind, the default) or operator.",
         )
-        return tta.compare_profiles(*of_steps, by=cast("By", by), confidence=options.confidence)
+        return tta.compare_profiles(*of_steps, by=cast("By", by), confidence=how.confidence)
+    same, baseline = keywords.get("same", False), keywords.pop("baseline", "")
     for file in files if same else ():  # the number of a margin
         raise_if(
             percentages.parse_number(file) is not None and not Path(file).exists(),
@@ -333,22 +290,14 @@ def compare(
             f"--same {file}",
             f"To test equality within a margin: --same --margin {file}.",
         )
-    sides_of = sources(files, parts, one_will_do=same or bool(baseline))
+    sides = sources(files, keywords, one_will_do=same or bool(baseline))
     if baseline:
         whole = "--same has no baseline"
         raise_if(same, whole, f"--baseline {baseline}", "Remove one of the two.")
         judged: Any = {name: keywords[name] for name in Judged.__annotations__ if name in keywords}
-        sides_of = [tta.latest_segment([baseline], **judged), *sides_of]
-    return tta.compare(
-        *sides_of,
-        view=View(wide, verbose, margin_claims="margin" in comparing, named="labels" in comparing),
-        profiles=profiles,
-        block=block,
-        same=same,
-        prior=list(prior) or None,
-        options=options,
-        **keywords,
-    )
+        sides = [tta.latest_segment([baseline], **judged), *sides]
+    view = View(wide, verbose, margin_claims="margin" in options, named="labels" in options)
+    return tta.compare(*sides, view=view, profiles=profiles, options=how, **keywords)
 
 
 def _profiles_alone(files: Sequence[str], both: _Profiles | None) -> _Profiles | None:
@@ -368,37 +317,26 @@ def _profiles_alone(files: Sequence[str], both: _Profiles | None) -> _Profiles |
     return None
 
 
-def targets(
-    files: Sequence[str],
-    *,
-    parts: Parts,
-    counted: Counted,
-    points: int = 9,
-    metric: str | None = None,
-) -> Report:
+@takes("a", "b", Counted, "points", "metric")
+def targets(files: Sequence[str], **options: Any) -> Report:
     """Show how the answer depends on the quality target.
 
     FILE...: One Parquet file or folder of logs, or two to compare.
-    --points: Maximum number of round quality targets to evaluate, beside the official one. [x>=2]
+    --points: Maximum number of round quality targets to evaluate, beside the official one.
+        [default: 9; x>=2]
     --metric METRIC: Metric whose target is varied, if there are several.
 
     $ ttastats targets runs.parquet
     $ ttastats targets a.parquet b.parquet --metric val_loss
     """
-    tables = sources(files, parts, one_will_do=True)
+    tables = sources(files, options, one_will_do=True)
     raise_if(len(tables) > 2, "more than two files", None, "Compare two at a time.")
-    return tta.targets(*tables, points=points, metric=metric, **counted)
+    return tta.targets(*tables, **options)
 
 
+@takes("rules", "against", "metric", "target", "a", "b", "where")
 def record(
-    files: Sequence[str] = (),
-    *,
-    rules: str = "",
-    against: float | None = None,
-    metric: str = "",
-    target: Sequence[str] = (),
-    parts: Parts,
-    where: Sequence[str] = (),
+    files: Sequence[str] = (), *, rules: str = "", **options: Any
 ) -> Report | tuple[Report, int]:
     """Check a record against the rules of a contest. Exit code 0: a record; 3: no, or undecided.
 
@@ -418,12 +356,6 @@ def record(
         return of_rules()
     usage = "Usage: ttastats record A.parquet B.parquet --rules NAME"
     raise_if(not files, "no runs given", None, usage)
-    report = tta.judge_record(
-        *sources(files, parts, one_will_do=True),
-        rules=rules,
-        against=against,
-        metric=metric,
-        target=target,
-        where=where,
-    )
+    tables = sources(files, options, one_will_do=True)
+    report = tta.judge_record(*tables, rules=rules, **options)
     return report, 0 if all(row["verdict"] == "record" for row in report.rows) else 3
