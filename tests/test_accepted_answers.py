@@ -341,6 +341,17 @@ def alike_claims() -> tuple[pl.DataFrame, pl.DataFrame]:
     return a.filter(timed), b.filter(timed)
 
 
+def unlogged(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of runs whose progress nobody knows."""
+    unknown = pl.col("epochs", "steps", "samples", "evaluations_to_target", "^evaluation_.*$")
+    return time_to_target.runs(rows).with_columns(pl.when(pl.lit(value=False)).then(unknown))
+
+
+def singles() -> pl.DataFrame:
+    """Return seven entries of a single run."""
+    return table(*(several(6, 2.0, (3,), entry=f"x{number}") for number in range(7)))
+
+
 def speedrun(side: int, lengths: Sequence[int], ends: Sequence[float], **more: Any) -> list[Run]:
     """Return runs that end after so many steps, at such losses; lower is better, 3.28 is asked."""
     return [
@@ -484,6 +495,8 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "power_of_looks": lambda: api.power(before(), effects=(0.1, 0.5), max_runs=12),
     "power_of_successes": lambda: api.power(alike_claims()[0], n=4, effects=(0.1125,)),
     "power_of_failures": lambda: api.power(before(), n=4, where=[RESNET]),
+    "power_of_seven_without_a_plan": lambda: api.power(singles()),
+    "power_of_six_without_a_plan": lambda: api.power(singles(), where=["entry!=x6"]),
     "power_of_a_cv": lambda: api.power(cv=0.1, n=8),
     "summary_at_the_end": lambda: api.summary(both(), at_end=True),
     "summary_at_epoch_4": lambda: api.summary(odd(), at="epoch=4", confidence=0.9),
@@ -584,6 +597,12 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     ),
     "compare_one_decided_of_two": lambda: api.compare(
         *(side.filter(pl.col("benchmark").is_in(["faster", "wide"])) for side in claims())
+    ),
+    "compare_without_progress": lambda: api.compare(*map(unlogged, alike_claims())),
+    "compare_of_other_convergence": lambda: api.compare(
+        table(several(91, 10.0, (10,) * 6 + (11,), noise=0.01)),
+        table(several(92, 6.0, (15,) * 6 + (16,), noise=0.01, **OTHER)),
+        options=Options(same_convergence=True),
     ),
     "compare_setups": lambda: api.compare(setups(0), setups(1)),
     "compare_several_means": lambda: api.compare(

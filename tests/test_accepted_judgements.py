@@ -20,9 +20,11 @@ from msgspec.structs import astuple, replace
 from tests import test_gate
 from tests.accepted import Case, by_name, cases
 from tests.made_curves import curve, evaluation, frame, of
+from tests.plotting import test_profiled
 from ttastats import api
 from ttastats.answers.compare import compare, notes
 from ttastats.answers.compare import gate as gates
+from ttastats.answers.profile import profile
 from ttastats.answers.rcp import convergence_rules, rcp_row
 from ttastats.answers.rcp.convergence_rules import Record, ruleset_of
 from ttastats.answers.record import record_checks, record_judged
@@ -38,6 +40,8 @@ from ttastats.sides.options import Options, View, refuse_excluded
 from ttastats.sides.pairing import Pair, Side
 from ttastats.sides.question import Question
 from ttastats.table import tables
+from ttastats.traces import table
+from ttastats.traces.table import measure_row
 
 pytestmark = pytest.mark.usefixtures("in_codes")
 Found = Iterator[tuple[Any, Any]]
@@ -987,6 +991,24 @@ def of_axes() -> Found:
         yield ("priced", price), found if isinstance(found, list) else str(found)
 
 
+def of_measures() -> Found:
+    """Yield what is noted of a profile of 11 ms a step in which more was measured."""
+
+    def measured(*more: dict[str, Any]) -> Report:
+        rows = table.frame_of(more, profile="made", profile_id="made")
+        return profile.report(pl.concat([test_profiled.profile(), rows]))
+
+    usual = measured().notes
+    for name, value in (
+        *(("wall_step_seconds", seconds) for seconds in (0.011, 0.0115, 0.0122, 0.022)),
+        ("saturation_batch_size", 1024.0), ("saturation_batch_size", None),
+    ):  # fmt: skip
+        notes_on = measured(measure_row(name, value, text="rule")).notes
+        yield (name, value), [note for note in notes_on if note not in usual]
+    rows = measured(measure_row("batch_samples_per_second", 5000.0, of="4096")).rows
+    yield "no FLOPs", [known(row) for row in rows if row["name"] == "4096"]
+
+
 # ----------------------------------------------------------------------------------------- borders
 
 
@@ -1011,7 +1033,7 @@ def of_numbers() -> Found:
 JUDGED = (
     of_budgets, of_lengths, of_qualities, of_stops, of_looks, of_records, of_contests,
     of_comparisons, of_references, of_entries, of_pairs, of_fixed_lengths, of_gates, of_targets,
-    of_axes, of_numbers,
+    of_axes, of_measures, of_numbers,
 )  # fmt: skip
 
 
