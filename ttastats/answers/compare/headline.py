@@ -16,6 +16,7 @@ from ttastats.report.answer import Against, Report, ranked_remarks
 from ttastats.report.cells import Lead
 from ttastats.sides.checks import POOLED
 from ttastats.sides.pairing import SAME_RUNS
+from ttastats.stats.decision import side_of
 from ttastats.stats.results import Tone, Verdict
 
 Rows = Sequence[TimesRow]
@@ -168,7 +169,7 @@ def _undecided_text(whole: _Whole) -> str:
         f"{b} {'is' if axis.is_time else 'needs'} between {_factor_text(low, axis)}{first} and "
         f"{_factor_text(high, axis)} {more} than {a}"
     )
-    however = "" if low <= 1 <= high else "however, "
+    however = "however, " if side_of(1, low, high) else ""
     return text if not on else f"no significant difference{on}; overall, {however}{text}"
 
 

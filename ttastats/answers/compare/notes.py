@@ -125,7 +125,7 @@ def _epochs_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
         low, high = s.row.epoch_safe_low, s.row.epoch_safe_high
         text = "unknown: the logs hold only one evaluation"
         if low is not None and high is not None:
-            outcome = "excludes 1" if low > 1 or high < 1 else "includes 1"
+            outcome = "excludes 1" if side_of(1, low, high) else "includes 1"
             text = f"[{low:.3f}, {high:.3f}] {outcome}"
         if s not in unlogged:
             intervals.append(f"{s.name} {text}")

@@ -24,6 +24,7 @@ from ttastats.sides import setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.pairing import Pair
+from ttastats.stats.decision import side_of
 from ttastats.stats.logratio import remaining_factor, sum_factors
 from ttastats.stats.results import Ratio
 from ttastats.traces import answers
@@ -156,9 +157,8 @@ def explained(
 def _factor_row(name: str, seconds: _Both, factor: Ratio, throughput: Ratio) -> Factor:
     """Return the row of a factor, with a share if the throughput is shown to differ."""
     share = None
-    if factor.estimate and throughput.estimate and throughput.low and throughput.high:
-        decided = throughput.low > 1 or throughput.high < 1
-        share = log(factor.estimate) / log(throughput.estimate) if decided else None
+    if factor.estimate and throughput.estimate and side_of(1, throughput.low, throughput.high):
+        share = log(factor.estimate) / log(throughput.estimate)
     a, b = seconds
     return Factor(name, a, b, factor.estimate, factor.low, factor.high, share)
 
