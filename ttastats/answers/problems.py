@@ -113,11 +113,11 @@ def _problem_tables(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Tabl
     for row in rows:
         by_code.setdefault(row.code, []).append(row)
     if rows:
-        counts = [
-            Line((Text(code), Text(severity), Quantity(n, "count"),
-                  Quantity(len({row.source for row in by_code[code]} - {None}), "count")))
-            for (severity, code), n in Counter((row.severity, row.code) for row in rows).items()
-        ]  # fmt: skip
+        counts = []
+        for kind, n in Counter((row.severity, row.code) for row in rows).items():
+            files = {row.source for row in rows if (row.severity, row.code) == kind} - {None}
+            names = (Text(name) for name in reversed(kind))
+            counts.append(Line((*names, Quantity(n, "count"), Quantity(len(files), "count"))))
         numbers = (Column(name, "right") for name in ("problems", "files"))
         yield Table((Column("code"), Column("severity"), *numbers), tuple(counts))
     for code, same in by_code.items():
