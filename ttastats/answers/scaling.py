@@ -98,12 +98,12 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
 def _scaling_sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> str:
     if not axis.is_time:
         return ""
-    largest: dict[tuple[Any, ...], ScalingRow] = {}
-    for row in rows:
-        if row.speedup is not None and row.accelerators > row.base_accelerators:
-            largest[tuple(map(row.get, by))] = row  # the rows of a curve stand by their size
+    largest: dict[tuple[Any, ...], tuple[ScalingRow, float, float]] = {}
+    for row in rows:  # those of a curve stand by their size
+        if row.accelerators > row.base_accelerators and row.speedup and row.efficiency:
+            largest[tuple(map(row.get, by))] = row, row.speedup, row.efficiency
     if len(largest) > 3:
-        shares = sorted(row.efficiency or 0.0 for row in largest.values())
+        shares = sorted(efficiency for *_, efficiency in largest.values())
         least, median, most = (
             units.percent(shares[n]) for n in (0, len(shares) // 2, len(shares) - 1)
         )
@@ -114,9 +114,9 @@ def _scaling_sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis)
     distinct = distinct_keys(rows, by)
     return " ".join(
         f"{_curve_name(row.keys, distinct)}: {row.accelerators:,} accelerators are "
-        f"{units.factor(row.speedup or 0.0, row.speedup_low, row.speedup_high)} as fast as "
-        f"{row.base_accelerators:,}, an efficiency of {units.percent(row.efficiency or 0.0)}."
-        for row in largest.values()
+        f"{units.factor(speedup, row.speedup_low, row.speedup_high)} as fast as "
+        f"{row.base_accelerators:,}, an efficiency of {units.percent(efficiency)}."
+        for row, speedup, efficiency in largest.values()
     )
 
 

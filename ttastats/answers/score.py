@@ -121,13 +121,12 @@ def _score_row(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
     why = judged.get_column("failure")
     raw_minutes, status = _raw_score(judged, rules)
     factor = scaling_factor(group)
-    scored = raw_minutes is not None and factor is not None
     return row(
         required_runs=rules.runs,
         dropped=rules.dropped,
         failed=len(why) - why.null_count(),
         raw_minutes=raw_minutes,
-        score_minutes=(raw_minutes or 0.0) * (factor or 0.0) if scored else None,
+        score_minutes=None if raw_minutes is None or factor is None else raw_minutes * factor,
         scaling_factor=factor,
         status=status if factor is not None else "several scaling factors in one group",
         failures=[
@@ -160,7 +159,7 @@ def _judge_by_rules(runs: pl.DataFrame) -> pl.DataFrame:
     limits = [scoring.init_minutes if scoring else None for scoring in rules]
     limited = kinds.with_columns(
         init_limit=pl.Series(limits, dtype=pl.Float64),
-        init_allowed=pl.Series([f"{limit or 0:g}" for limit in limits], dtype=pl.String),
+        init_allowed=pl.Series([limit and f"{limit:g}" for limit in limits], dtype=pl.String),
     )
     is_open = pl.col("division").str.to_lowercase().eq("open").fill_null(value=False)
     status = pl.col("run_status")

@@ -165,8 +165,8 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
     else:
         steady = {*values[0], *values[1]}
         speed, ratio = contrast.parts.throughput, contrast.parts.progress
-        known = ratio.estimate is not None and math.isfinite(ratio.estimate)
-        text = units.ratio(ratio.estimate or 0.0) if known else "–"
+        estimate = ratio.estimate
+        text = "–" if estimate is None or not math.isfinite(estimate) else units.ratio(estimate)
         if len(steady) == 1:
             text += f" ({units.count(next(iter(steady)))} in every run)"
         elif CONSTANT in marks(contrast):

@@ -112,7 +112,7 @@ def _distinct_rows(against: Against) -> Rows:
 def _claim_text(whole: _Whole) -> str:
     rows, row = whole.rows, whole.rows[0]
     words, axis, a, b = {each.word for each in rows}, row.on, row.a, row.b
-    toward = Verdict.FASTER if (whole.ratio or 0) > 1 else Verdict.SLOWER
+    toward = Verdict.FASTER if whole.ratio and whole.ratio > 1 else Verdict.SLOWER
     if words == {toward} and whole.ratio:
         return f"{claim(toward, a, b, axis, _factor_text(whole.ratio, axis))} to the same quality"
     if len(rows) == 1 and row.word is Verdict.SAME:

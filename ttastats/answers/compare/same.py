@@ -91,17 +91,17 @@ def _session_sentences(rows: Sequence[CompareRow], by: Sequence[str]) -> Iterato
     groups = dict(zip(row_names(rows, by), rows, strict=True))
     for name, row in groups.items():
         same = row.same
-        if same is UNSET or same.smallest_claim is None:
+        if same is UNSET or same.smallest_claim is None or same.between_high is None:
             continue
-        high = _amount(row, same.between_high or 0.0)
+        high = _amount(row, same.between_high)
         shown = (
             f"two sets only show that the standard deviation between sessions is at most {high}. "
             "Use 3 to 5 sets for a better estimate, or run both setups in each session (--block)."
         )
-        if same.sets > 2:
+        if same.between is not None:
             shown = (
                 "the standard deviation between the sessions of these "
-                f"{units.plural(same.sets, 'set')} is {_amount(row, same.between or 0.0)}, at most "
+                f"{units.plural(same.sets, 'set')} is {_amount(row, same.between)}, at most "
                 f"{high}."
             )
         yield (

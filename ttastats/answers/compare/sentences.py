@@ -169,8 +169,9 @@ def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: 
         better = (gap.estimate > 0) == contrast.higher_is_better
         text = f"{b} is not called {'better' if better else 'worse'} than {a}"
     why = _WHY.get(row.why or "", f": {row.why}" if row.why else "")
-    if row.word is Verdict.UNDECIDED and not why and (gap.runs_needed or 0) > min(gap.n_a, gap.n_b):
-        why = f"; {units.runs_needed(gap.runs_needed or 0)}"
+    needed = gap.runs_needed if row.word is Verdict.UNDECIDED and not why else None
+    if needed is not None and needed > min(gap.n_a, gap.n_b):
+        why = f"; {units.runs_needed(needed)}"
     p = "" if gap.p_value is None else f", {units.p_text(row.p_adjusted or gap.p_value)}"
     text = f"{about}: {text} (B − A = {difference(contrast)}{p}){why}."
     return " ".join(filter(None, (text, _cost_text(row, a, b))))
@@ -187,7 +188,7 @@ def _cost_text(row: QualitiesRow, a: str, b: str) -> str:
     """Return what both sides took up to a budget; empty if unknown."""
     if row.speedup is None:
         return ""
-    of_a, of_b = (units.amount(row.get(f"seconds_{side}") or 0.0, row.on.unit) for side in "ab")
+    of_a, of_b = (units.amount(row.get(f"seconds_{side}"), row.on.unit) for side in "ab")
     return f"{b} took {of_b}, {a} {of_a}: {row.on.ratio} {ratio(row)}."
 
 
@@ -212,8 +213,8 @@ def conclusions(report: Report, *, confidence: float = 0.95) -> tuple[Conclusion
                     "The interval is for this comparison alone; the verdict uses p, adjusted for "
                     f"all {tests} comparisons."
                 )
-            needed = row.runs_needed or 0
-            if row.word is Verdict.UNDECIDED and needed > min(row.n_a, row.n_b):
+            needed = row.runs_needed if row.word is Verdict.UNDECIDED else None
+            if needed is not None and needed > min(row.n_a, row.n_b):
                 more.append(f"{units.runs_needed(needed)}.")
             more += [_parts_text(row), _failures_text(row)]
         about = f"{name}: {row.b}" if several else name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Annotated, Any, cast
 
 import polars as pl
@@ -260,10 +261,9 @@ def _profile_sentence(title: str, ranks: pl.DataFrame, parts: Sequence[PartRow])
     if not parts:
         return ""
     *some, whole = parts
-    some.sort(key=lambda row: -(row.share or 0.0))
-    largest = ", ".join(
-        f"{units.percent(row.share)} {TITLES[row.name]}" for row in some[:3] if row.share
-    )
+    shares = [(row.share, TITLES[row.name]) for row in some if row.share]
+    shares.sort(key=itemgetter(0), reverse=True)
+    largest = ", ".join(f"{units.percent(share)} {name}" for share, name in shares[:3])
     slowest = ""
     if ranks.height > 1:
         first = ranks.filter("slowest")["rank"][0]
