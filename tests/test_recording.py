@@ -22,8 +22,7 @@ from tests.conftest import ROOT
 from tests.programs import PATIENCE, ended, python, started
 from ttastats.base.errors import TtastatsError
 from ttastats.recording import record as recording
-from ttastats.recording.result_files import SystemDiffers
-from ttastats.recording.run_log import Clock
+from ttastats.recording.run_log import Clock, SystemDiffers
 from ttastats_parsers import mlperf_grammar
 
 

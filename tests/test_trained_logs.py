@@ -13,7 +13,7 @@ import ttastats as tta
 from tests.made_logs import line, write
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.recording import result_files, run_log
+from ttastats.recording import run_log
 
 TARGET = 0.9
 
@@ -99,8 +99,8 @@ def test_dawnbench_files_beside_the_logs_are_read_as_what_they_are_and_counted_o
     told = {"benchmark": "mine", "entry": "local/machine", "target": TARGET}
     fields = {"author": "local", "framework": "PyTorch", "hardware": "machine"}
     fields |= {"ttastats": {**told, "settings": settings(0)}}
-    files = {"a_run0.tsv": result_files.curve_table(["top1_accuracy"], curve)}
-    files["a_run0.json"] = result_files.description_json(fields)
+    files = {"a_run0.tsv": run_log.curve_table(["top1_accuracy"], curve)}
+    files["a_run0.json"] = run_log.description_json(fields)
     folder = write(tmp_path / "local" / "dawnbench" / "mine", files)
     api.ingest([folder], tmp_path / "alone.parquet")
     (row,) = tta.runs(tmp_path / "alone.parquet").rows

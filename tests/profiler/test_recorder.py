@@ -17,7 +17,7 @@ from tests.profiler.nets import CPU, Attending, flops_of_attending, recorded, tr
 from tests.programs import until
 from ttastats.traces import kineto as reader
 from ttastats.traces.table import MEASURES
-from ttastats.trainer.profiler import machine, recording, trace, variants
+from ttastats.trainer.profiler import machine, recording, trace, workload
 from ttastats.trainer.profiler.memory import KINDS, TrainingState
 from ttastats.trainer.profiler.recording import Recording
 from ttastats.trainer.profiler.timing import Subject
@@ -122,31 +122,31 @@ def subject(*layers: nn.Module) -> Subject:
 class TestAblation:
     def test_layers_are_left_out_and_products_stay(self) -> None:
         layers = (nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU())
-        rows = list(variants.ablation_measures(lambda: subject(*layers), steps=2))
+        rows = list(workload.ablation_measures(lambda: subject(*layers), steps=2))
         seconds = {row["of"]: row["value"] for row in rows if row["name"] == "ablated_step_seconds"}
         flops = {row["of"]: row["value"] for row in rows if row["name"] == "ablated_step_flops"}
-        assert list(seconds) == list(flops) == list(variants.VARIANTS)
+        assert list(seconds) == list(flops) == list(workload.VARIANTS)
         assert len({*flops.values()}) == 1
         assert min(*flops.values(), *seconds.values()) > 0
 
     def test_functions_are_left_out_like_modules(self) -> None:
         x = torch.tensor([-1.0, 2.0])
-        with variants.Without(["relu"]) as mode:
+        with workload.Without(["relu"]) as mode:
             assert nn.functional.relu(x) is x
             assert torch.relu(x) is x
             assert x.relu() is x
         assert mode.met["relu"] == 3
         assert nn.functional.relu(x).tolist() == [0.0, 2.0]
         layers, images = (nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()), torch.randn(2, 3, 8, 8)
-        for kinds in variants.VARIANTS.values():
-            with variants.Without(kinds) as mode:
+        for kinds in workload.VARIANTS.values():
+            with workload.Without(kinds) as mode:
                 made = nn.Sequential(*layers)(images)
             assert mode.met == {"batch norm": 1, "relu": 1}
             rest = [layers[0], *(layers[1:] if not kinds else layers[1 + len(kinds) :])]
             assert torch.equal(made, nn.Sequential(*rest)(images))
 
     def test_a_network_without_such_layers_has_no_ablation(self) -> None:
-        assert not list(variants.ablation_measures(lambda: subject(nn.Conv2d(3, 4, 3)), steps=1))
+        assert not list(workload.ablation_measures(lambda: subject(nn.Conv2d(3, 4, 3)), steps=1))
 
 
 def test_what_the_profiler_says_is_kept_off_the_screen(capfd: pytest.CaptureFixture[str]) -> None:

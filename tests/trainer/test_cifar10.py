@@ -14,7 +14,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.trainer import workloads
 from ttastats.trainer.network import steps_per_epoch
 from ttastats.trainer.settings import Overrides, complete_settings
-from ttastats.trainer.workloads import cifar10, cifar10_files
+from ttastats.trainer.workloads import cifar10
 
 TRAIN_NAMES = [f"data_batch_{number}" for number in range(1, 6)]
 PER_FILE = 20
@@ -49,7 +49,7 @@ def write_python(folder: Path) -> Path:
 def test_both_versions_hold_the_same_images(tmp_path: Path) -> None:
     write_binary(tmp_path / "one" / "cifar-10-batches-bin")
     write_python(tmp_path / "two" / "cifar-10-batches-py")
-    binary, python = (cifar10_files.read_images(tmp_path / name) for name in ("one", "two"))
+    binary, python = (cifar10.read_images(tmp_path / name) for name in ("one", "two"))
     assert binary.train_inputs.shape == (5 * PER_FILE, 3, 32, 32)
     assert binary.eval_inputs.shape == (PER_FILE, 3, 32, 32)
     assert all(map(torch.equal, binary.tensors, python.tensors))
@@ -65,7 +65,7 @@ def test_a_pickle_that_wants_to_act_is_refused(tmp_path: Path) -> None:
     folder = write_python(tmp_path / "py")
     (folder / "data_batch_3").write_bytes(pickle.dumps({b"data": Harmful(), b"labels": []}))
     with pytest.raises(TtastatsError, match="which no array needs") as caught:
-        cifar10_files.read_images(folder)
+        cifar10.read_images(folder)
     assert caught.value.where == str(folder / "data_batch_3")
     assert not (tmp_path / "harm").exists()
 
@@ -89,21 +89,21 @@ def test_a_damaged_pickle_is_named(content: bytes, message: str, tmp_path: Path)
     path = tmp_path / "data_batch_1"
     path.write_bytes(content)
     with pytest.raises(TtastatsError, match=message):
-        cifar10_files.read_pickle(path)
+        cifar10.read_pickle(path)
 
 
 def test_a_torn_file_a_missing_one_and_a_missing_folder_are_named(tmp_path: Path) -> None:
     folder = write_binary(tmp_path / "bin")
     (folder / "data_batch_2.bin").write_bytes(bytes(3072))
     with pytest.raises(TtastatsError, match="not a whole number of images"):
-        cifar10_files.read_images(folder)
+        cifar10.read_images(folder)
     (folder / "data_batch_2.bin").unlink()
     with pytest.raises(TtastatsError, match="No such file"):
-        cifar10_files.read_images(folder)
+        cifar10.read_images(folder)
     with pytest.raises(TtastatsError, match="contains neither"):
-        cifar10_files.read_images(tmp_path)
+        cifar10.read_images(tmp_path)
     with pytest.raises(TtastatsError, match="--data DIR"):
-        cifar10_files.read_images(None)
+        cifar10.read_images(None)
 
 
 def test_training_on_either_version_gives_bitwise_the_same_curve(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import torch
 
 from tests.trainer.runs import small
 from ttastats.base.errors import TtastatsError
-from ttastats.recording.result_files import ResultFolder
+from ttastats.recording.run_log import ResultFolder
 from ttastats.trainer import hardware, network, parallel, workloads
 from ttastats.trainer.network import build_network, set_numerics
 from ttastats.trainer.parallel import Team

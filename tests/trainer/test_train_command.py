@@ -16,7 +16,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
 from ttastats.cli.commands import make_command
 from ttastats.cli.train import _say_next
-from ttastats.recording.result_files import ResultFolder
+from ttastats.recording.run_log import ResultFolder
 from ttastats.report.answer import Report
 
 #: Where torch is absent, what the module of the commands imports, and what the commands print.

@@ -19,10 +19,9 @@ from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.file_names import checked_folder_name, safe_file_name
 from ttastats.base.quality import Target
 from ttastats.base.version import __version__
-from ttastats.recording import result_files, run_log
-from ttastats.recording.result_files import ResultFolder
+from ttastats.recording import run_log
 from ttastats.recording.run_ends import EndWatch, reason_of
-from ttastats.recording.run_log import Clock, RunLog, SilentLog
+from ttastats.recording.run_log import Clock, ResultFolder, RunLog, SilentLog
 
 #: Keys that mean something to the reader of a log, so that no setting can have them.
 TAKEN = frozenset(
@@ -164,8 +163,8 @@ class Recording:
         self._over = self.reached = False
         if not self._enabled:
             return self
-        result_files.write_description(self._place, self._described)
-        self.path, stream = result_files.create_log(self._place)
+        run_log.write_description(self._place, self._described)
+        self.path, stream = run_log.create_log(self._place)
         self._log = log = RunLog(self.path, stream, Clock())
         log.point(run_log.RECORDER, f"ttastats {__version__}")
         log.point("submission_benchmark", self._benchmark)

@@ -100,7 +100,7 @@ def assign_steps(events: Events) -> SteppedTrace:
     batches = work.operator_batches(columns, order, known, grain)
     optimizing = annotated_time(names, annotations, OPTIMIZER)
     on_device = bool(len(device["start"]))
-    operators, spans, unknown = _sum_operators(
+    operators, (busy, computes, communicates), unknown = _sum_operators(
         batches, launches, windows, category, optimizing, on_device=on_device
     )
     del columns, batches
@@ -112,7 +112,9 @@ def assign_steps(events: Events) -> SteppedTrace:
         names,
         category,
         operators.filter(pl.col("step") != NONE),
-        *spans,
+        busy,
+        computes,
+        communicates,
         int(unknown[steps.warmup :].sum()),
         launches,
         host,

@@ -15,9 +15,15 @@ from msgspec.structs import asdict
 
 from ttastats.base import atomic
 from ttastats.base.version import __version__
-from ttastats.recording import result_files, run_log
-from ttastats.recording.result_files import ResultFolder, log_errors_named, log_number
-from ttastats.recording.run_log import RunLog, Seconds, Stamp
+from ttastats.recording import run_log
+from ttastats.recording.run_log import (
+    ResultFolder,
+    RunLog,
+    Seconds,
+    Stamp,
+    log_errors_named,
+    log_number,
+)
 from ttastats.trainer import hardware
 from ttastats.trainer.network import Network
 from ttastats.trainer.settings import Settings
@@ -151,6 +157,6 @@ def write_entry(place: ResultFolder, settings: Settings, log: Path, outcome: Out
     )
     with log_errors_named(table):
         table.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write_text(table.with_suffix(".json"), result_files.description_json(description))
-        atomic.write_text(table, result_files.curve_table(["top1_accuracy"], rows))
+        atomic.write_text(table.with_suffix(".json"), run_log.description_json(description))
+        atomic.write_text(table, run_log.curve_table(["top1_accuracy"], rows))
     return table

@@ -27,8 +27,8 @@ from ttastats.answers.compare.rows import LookKeys, TimesRow
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.file_names import checked_folder_name
-from ttastats.recording import result_files, run_log
-from ttastats.recording.result_files import ResultFolder
+from ttastats.recording import run_log
+from ttastats.recording.run_log import ResultFolder
 from ttastats.report.answer import Report
 from ttastats.report.row import expect_kind
 from ttastats.sides import comparison
@@ -171,7 +171,7 @@ def _is_complete(run: Planned) -> bool:
 def _read_logs(place: ResultFolder) -> Iterator[tuple[Settings | None, str | None]]:
     """Yield the settings and the end reason of each log in a folder whose run has begun."""
     for path in place.results.glob("result_*.txt"):
-        is_log = result_files.log_number(path) is not None
+        is_log = run_log.log_number(path) is not None
         if is_log and (read := _read_log(path, path.stat().st_size)):
             yield read
 

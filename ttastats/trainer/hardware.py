@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from ttastats.base.version import __version__
-from ttastats.recording.result_files import ResultFolder
+from ttastats.recording.run_log import ResultFolder
 from ttastats.trainer.settings import Settings
 
 #: Folders in which Linux tells about itself.

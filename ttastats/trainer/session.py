@@ -15,9 +15,8 @@ from rich.console import Console
 from rich.progress import Progress, TextColumn
 
 from ttastats.base.errors import TtastatsError
-from ttastats.recording import result_files
-from ttastats.recording.result_files import ResultFolder, SystemDiffers
-from ttastats.recording.run_log import Clock, RunLog, SilentLog
+from ttastats.recording import run_log
+from ttastats.recording.run_log import Clock, ResultFolder, RunLog, SilentLog, SystemDiffers
 from ttastats.trainer import events, hardware, workloads
 from ttastats.trainer.events import Checkpoint, Outcome
 from ttastats.trainer.loop import Interrupted, StopRequest, stop_on_signals, train_run
@@ -142,10 +141,8 @@ def _make_run(
     if not workers.is_leader:
         train_run(settings, workers, SilentLog(), clock, stop, on_checkpoint)
         return None
-    result_files.write_description(
-        planned.place, hardware.system_description(planned.place, settings)
-    )
-    path, stream = result_files.create_log(planned.place)
+    run_log.write_description(planned.place, hardware.system_description(planned.place, settings))
+    path, stream = run_log.create_log(planned.place)
     log = RunLog(path, stream, clock)
     try:
         events.log_head(log, planned.place)

@@ -16,7 +16,7 @@ from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 from ttastats.base.file_names import safe_file_name
 from ttastats.output.export import mlperf
-from ttastats.recording import result_files
+from ttastats.recording import run_log
 from ttastats.report.render.as_csv import FORMULA
 from ttastats.table import schema, store
 from ttastats.table.schema import parse_extra
@@ -68,8 +68,8 @@ def _run_files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosix
     if run["suite"] in _MLPERF or mlperf.was_recorded(run):
         folder = mlperf.result_folder(run)
         log = folder / str(run["source"]).rsplit("/", 1)[-1]
-        if result_files.log_number(log) is None or log in taken:
-            numbered = (folder / name for name in result_files.log_names())
+        if run_log.log_number(log) is None or log in taken:
+            numbered = (folder / name for name in run_log.log_names())
             log = next(place for place in numbered if place not in taken)
         return {log: mlperf.log_text(rows), **mlperf.companion_files(run)}
     if run["suite"] != "dawnbench":
@@ -99,20 +99,18 @@ def entry_files(rows: Sequence[Values]) -> dict[PurePosixPath, str]:
         "costPerHour": run["cost_per_hour"],
         "timestamp": None if started is None else f"{started:%Y-%m-%d}",
     }  # fmt: skip
-    texts = {
-        place / f"{stem}.json": result_files.description_json(fields | parse_extra(run["extra"]))
-    }
+    texts = {place / f"{stem}.json": run_log.description_json(fields | parse_extra(run["extra"]))}
     if run["metric"] is None:
         return texts
     # A line for each evaluated checkpoint.
-    metrics = [name for name in result_files.COLUMNS if any(row["metric"] == name for row in rows)]
+    metrics = [name for name in run_log.COLUMNS if any(row["metric"] == name for row in rows)]
     lines = []
     for _, group in groupby(rows, key=itemgetter("eval_index")):
         scores = {row["metric"]: row for row in group}
         first = next(iter(scores.values()))
         logged = (scores[name]["logged_value"] if name in scores else None for name in metrics)
         lines.append([first["epoch"], first["seconds"], *logged])
-    return texts | {place / f"{stem}.tsv": result_files.curve_table(metrics, lines)}
+    return texts | {place / f"{stem}.tsv": run_log.curve_table(metrics, lines)}
 
 
 def _write_csv(table: pl.LazyFrame, output: Path) -> None:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ttastats.base.errors import raise_if
-from ttastats.trainer.workloads import cifar10, cifar10_files
+from ttastats.trainer.workloads import cifar10
 from ttastats.trainer.workloads.cifar10 import mirror_and_crop
 from ttastats.trainer.workloads.contract import END, Data, Recipe
 
@@ -53,7 +53,7 @@ check = cifar10.check
 
 def data(folder: Path | None, device: torch.device, precision: str) -> Data:
     """Return the images; the training part is standardised on the device."""
-    images = cifar10_files.read_images(folder)
+    images = cifar10.read_images(folder)
     mean, deviation = (torch.tensor(of).view(1, 3, 1, 1) for of in (_MEAN, _DEVIATION))
 
     def standardised(pixels: Tensor) -> Tensor:
