@@ -634,7 +634,8 @@ def findings(page: Page, where: str = WITHOUT_PLOTS) -> list[str]:
         pytest.skip("axe-playwright-python is not installed")
     page.evaluate(Path(spec.origin).with_name("axe.min.js").read_text("utf-8") + "; 0")
     return page.evaluate(f"""async () => {{
-        const {{violations}} = await axe.run({where}, {{preload: false}});
+        const how = {{preload: false, resultTypes: ['violations']}};
+        const {{violations}} = await axe.run({where}, how);
         return violations.filter(({{impact}}) => ['serious', 'critical'].includes(impact))
             .map(({{id, nodes}}) => `${{id}}: ${{nodes[0].html}}`);
     }}""")  # type: ignore[no-any-return]
