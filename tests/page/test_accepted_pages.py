@@ -17,6 +17,7 @@ from msgspec import structs
 
 from tests import test_accepted_answers as answers
 from tests.accepted import Case, by_name, cases
+from tests.plotting import made
 from tests.plotting.test_profiled import profile
 from ttastats import api
 from ttastats.answers.league import leagues
@@ -143,6 +144,8 @@ def of_summaries() -> Found:
         leagues(api.summary(long), 0.95), content.available_choices([("", api.run_table(long))])
     )
     yield [[row.name, row.whole] for row in tables[0].rows]
+    two = pl.concat([made.rows(made.FAST, entry=entry) for entry in ("lab/a", "lab/b")])
+    yield from page(api.summary(two), two)
 
 
 def of_profiled() -> Found:

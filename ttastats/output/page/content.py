@@ -182,7 +182,7 @@ def page_facts(
     names = ["A", *("B" if len(sides) == 2 else f"B{n}" for n in range(1, len(sides)))]
     counted = [f"{label}: {_reached_text(rows)}" if several else _reached_text(rows)
                for label, rows in sides]  # fmt: skip
-    suites = runs.select("suite", "round").unique().sort("suite", "round", nulls_last=True)
+    suites = runs.select("suite", "round").unique().sort("suite", "round")
     words = [" ".join(filter(None, pair)) for pair in suites.iter_rows() if any(pair)]
     counts = {name: runs[name].drop_nulls().n_unique() for name in FILTERS}
     covers = [", ".join(units.plural(n, x, _PLURALS[x]) for x, n in counts.items() if n)]

@@ -219,20 +219,16 @@ def share_tables(
 
     A table that plots share under one name is there once.
     """
-    different: list[pl.DataFrame] = []
-    by_name: dict[str, list[int]] = {}
-    places = []
+    different: list[tuple[str, pl.DataFrame]] = []
+    places: list[dict[str, int]] = []
     for data in plots:
-        mine = {}
+        places.append({})
         for name, frame in data.items():
-            known = by_name.setdefault(name, [])
-            same = (place for place in known if different[place].equals(frame))
-            mine[name] = next(same, len(different))
-            if mine[name] == len(different):
-                different.append(frame)
-                known.append(mine[name])
-        places.append(mine)
-    return different, places
+            same = (n for n, (x, y) in enumerate(different) if x == name and y.equals(frame))
+            places[-1][name] = next(same, len(different))
+            if places[-1][name] == len(different):
+                different.append((name, frame))
+    return [frame for _, frame in different], places
 
 
 def compress(text: str) -> str:
