@@ -96,12 +96,15 @@ def leaders() -> pl.DataFrame:
     )  # fmt: skip
 
 
-def swept() -> pl.DataFrame:
-    """Return a sweep of two recorded settings: one of throughput, one of epochs."""
+def swept(*more: tuple[int, float]) -> pl.DataFrame:
+    """Return a sweep of two recorded settings: one of throughput, one of epochs.
+
+    `more` are batch sizes beside the two, with the seconds of an epoch.
+    """
     return pl.concat(
         rows([(seconds * epochs + n, epochs + n % 2) for n in range(4)], entry=f"lab/{size}-{lr}",
              extra={"settings": {"values": {"batch_size": size, "lr": lr, "seed": 1}}})
-        for size, seconds in ((32, 20.0), (64, 12.0)) for lr, epochs in ((0.1, 5), (0.3, 7))
+        for size, seconds in ((32, 20.0), (64, 12.0), *more) for lr, epochs in ((0.1, 5), (0.3, 7))
     )  # fmt: skip
 
 

@@ -102,7 +102,10 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_odd": lambda: api.plot("tta", answers.odd()),
     "of_nights": lambda: api.plot("history", made.nightly()),
     "of_a_change": lambda: api.plot("history", made.nightly(slower=200.0))[:1],
-    "of_settings": lambda: api.plot("effects", made.swept()),
+    "of_settings": lambda: (
+        *api.plot("effects", made.swept()),
+        *api.plot("effects", made.swept((128, 8.0), (256, 7.0))),
+    ),
     "of_profiles": lambda: of_profiles("made"),
     "of_two_profiles": lambda: of_profiles("one", "two"),
 }
