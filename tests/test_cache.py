@@ -16,7 +16,6 @@ from typing import Any
 from unittest.mock import Mock
 
 import fsspec
-import polars as pl
 import pytest
 
 import ttastats as tta
@@ -25,9 +24,8 @@ from tests.made_traces import steps_on_a_device, trace
 from tests.programs import python
 from tests.test_cli import Done, failed, run
 from tests.test_every_command import COMMANDS, ENDINGS
-from ttastats.base.errors import TtastatsError
 from ttastats.base.file_names import user_folder
-from ttastats.ingestion import cache, given
+from ttastats.ingestion import cache
 from ttastats.ingestion.workers import Unit, Workers
 
 #: Kinds of logs that no ttastats.toml needs to describe.
@@ -360,12 +358,6 @@ def test_a_table_among_logs_is_no_log(logs: Path) -> None:
     assert "10 logs read, 1 other files" in beside.stderr
 
 
-def test_a_table_in_parts_is_a_table(logs: Path, own_cache: Path) -> None:
-    run("ingest", "a", "-o", "parts/", cwd=logs)
-    assert run("summary", "parts", cwd=logs).stderr == ""
-    assert not own_cache.exists()
-
-
 def test_tables_and_logs_are_one_question(logs: Path, reads: list[int]) -> None:
     run("ingest", "b", cwd=logs)
     several = ("a/digits/result_0.txt", "b.parquet", "a/digits/result_1.txt")
@@ -399,12 +391,6 @@ def test_a_page_calls_folders_by_their_names(logs: Path) -> None:
     assert "lr0.1" in page.html
     assert "lr0.2" in page.html
     assert str(logs) not in page.html
-
-
-def test_what_python_functions_take_commands_take(logs: Path) -> None:
-    assert isinstance(tta.read(str(logs / "a")), pl.LazyFrame)
-    with pytest.raises(TtastatsError, match="neither files nor a table"):
-        given.tidy([b"x"])  # type: ignore[list-item]
 
 
 def test_processes_that_ask_at_the_same_time_agree(logs: Path, own_cache: Path) -> None:

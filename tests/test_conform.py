@@ -192,6 +192,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "two systems of a run": lambda: SYSTEMS,
     "no table": lambda: 3,
     "no files": list,
+    "no names of files": lambda: [b"x"],
     "the rows of a report": lambda: api.runs(SMALL).frame,
     **{
         f"from_frame with {words}": lambda words=words: tta.from_frame(LONG, **(NAMED | words))

@@ -406,15 +406,6 @@ class TestProcesses:
         until(lambda: not _is_there(process.pid))
         assert output.read_bytes() == old
 
-    def test_two_ingests_into_one_file_leave_one_whole_result(
-        self, logs: Path, tmp_path: Path
-    ) -> None:
-        output = tmp_path / "x.parquet"
-        both = (logs, logs.with_name("eight_gpus"))
-        processes = [started(*COMMAND, path, "-o", output) for path in both]
-        assert [ended(process)[0] for process in processes] == [0, 0]
-        assert read(output)["source"].n_unique() == LOGS
-
 
 #: Runs a command line that can write no file of more than four kilobytes.
 ON_A_FULL_DISK = """

@@ -1,7 +1,8 @@
-"""Runs that lie in several files: who tells them, what lies around, and what is read again."""
+"""Runs that lie in several files or stores: who holds them, what lies around and is read again."""
 
 from __future__ import annotations
 
+import json
 import tarfile
 import time
 import zipfile
@@ -9,16 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests import made_logs
-from tests.made_stores import first_event, scalar
+from tests.made_stores import first_event, scalar, text
 from ttastats import ingest
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.formats.dialect import PART_OF_A_RUN, Log
 from ttastats.ingestion import registry
 from ttastats.ingestion.containers import Archive, Disk, Memory, Remote
+from ttastats.ingestion.ingest import Account
 from ttastats.table import store
 
 
@@ -156,3 +159,62 @@ def test_a_pointer_of_git_lfs_is_named_with_what_to_do(book: Path, tmp_path: Pat
     assert account.runs == 1
     with pytest.raises(TtastatsError, match="git lfs pull"):
         ingest([book / "weights.bin"], tmp_path / "y.parquet", workers=1)
+
+
+# ------------------------------------------- the same run in a trainer's state and in event files
+
+BEGUN = 1_700_000_000.0
+NAME = "events.out.tfevents.{:.0f}.host.1.0"
+
+
+def state(values: list[float], steps: list[int]) -> bytes:
+    history: list[dict[str, Any]] = []
+    for number, (step, value) in enumerate(zip(steps, values, strict=True), 1):
+        history += [
+            {"loss": 1 / step, "epoch": number, "step": step},
+            {"eval_accuracy": value, "eval_loss": 1 - value, "epoch": number, "step": step},
+        ]
+    fields = {"log_history": history, "global_step": steps[-1], "max_steps": 30}
+    return json.dumps(fields).encode()
+
+
+def events(values: list[float], steps: list[int], begun: float = BEGUN) -> bytes:
+    found = first_event(begun) + text(begun, 0, "args/text_summary", '{"seed": 3}')
+    return found + b"".join(
+        scalar(begun + step, step, eval__accuracy=value, train__loss=1 / step)
+        for step, value in zip(steps, values, strict=True)
+    )
+
+
+def read(folder: Path, files: dict[str, str | bytes]) -> tuple[pl.DataFrame, Account]:
+    made_logs.write(folder, files)
+    account = ingest([folder], folder.parent / "x.parquet", workers=1)
+    return store.read_tables([account.output]).collect(), account
+
+
+VALUES, STEPS = [0.5, 0.7, 0.8], [10, 20, 30]
+
+
+def test_a_training_that_was_resumed_is_one_run(tmp_path: Path) -> None:
+    """Only checkpoints tell it, and each session has event files in a folder of its own."""
+    later = BEGUN + 100
+    files: dict[str, str | bytes] = {
+        "out/checkpoint-30/trainer_state.json": state(VALUES, STEPS),
+        f"out/runs/Jan28_23-42-14_host/{NAME.format(BEGUN)}": events([0.5, 0.7, 0.1], STEPS),
+        f"out/runs/Jan28_23-44-14_host/{NAME.format(later)}": events(VALUES[2:], STEPS[2:], later),
+    }
+    rows, account = read(tmp_path / "logs", files)
+    assert account.runs == 1
+    accuracy = rows.filter(metric="eval_accuracy")
+    assert accuracy["value"].to_list() == VALUES
+    assert accuracy["seconds"].to_list() == [10.0, 20.0, 130.0]
+
+
+def test_event_files_of_another_run_are_a_run(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "out/trainer_state.json": state(VALUES, STEPS),
+        f"out/runs/a/{NAME.format(BEGUN)}": events([0.4, 0.6, 0.7], STEPS),
+    }
+    rows, account = read(tmp_path / "logs", files)
+    assert account.runs == 2
+    assert rows.filter(dialect="hf-trainer")["seconds"].null_count() == 6

@@ -61,45 +61,27 @@ class TestDask:
     @pytest.mark.filterwarnings("default")  # those of Dask are not ours
     @pytest.mark.usefixtures("one_file_a_unit")
     @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
+    @pytest.mark.parametrize("bucket", [None, "s3://bucket/"])
     def test_a_cluster_that_loses_a_worker_gives_every_row(
-        self, logs: Path, tmp_path: Path, local: Any
-    ) -> None:
-        alone = ingest([logs], tmp_path / "alone.parquet", workers=1)
-        before = {worker.pid for worker in local.workers.values()}
-        killed: list[int] = []
-
-        def kill_one(done: int, total: int) -> None:
-            if not killed and done < total / 4:
-                killed.append(min(before))
-                os.kill(killed[0], signal.SIGKILL)
-
-        with workers.dask(local.scheduler_address) as executor:
-            account = ingest([logs], f"{tmp_path}/parts/", executor=executor, on_progress=kill_one)
-        assert killed
-        assert {worker.pid for worker in local.workers.values()} != before
-        assert (account.runs, alone.runs) == (LOGS * COPIES, LOGS * COPIES)
-        assert account.problems == alone.problems
-        assert read(account.output).equals(read(alone.output))
-
-    @pytest.mark.filterwarnings("default")
-    @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
-    def test_workers_read_a_bucket_and_what_a_lost_one_had_is_read_again(
         self,
-        s3: Any,
-        two_systems: Path,
+        bucket: str | None,
+        logs: Path,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
-        local: Any,  # after `s3`, whose address its workers inherit
+        request: pytest.FixtureRequest,
     ) -> None:
-        s3.put(f"{two_systems.parent}/", "bucket/logs/Example/", recursive=True)
-        monkeypatch.setattr(ingestion, "_UNIT_FILES", 1)
-        alone = ingest(["s3://bucket/logs"], tmp_path / "alone.parquet")
+        source, output = str(logs), f"{tmp_path}/parts/"
+        if bucket:
+            request.getfixturevalue("s3").put(f"{logs}/", "bucket/logs/", recursive=True)
+            source, output = f"{bucket}logs", f"{bucket}table/"
+        local = request.getfixturevalue("local")  # its workers inherit the address of `s3`
+        alone = ingest([source], tmp_path / "alone.parquet", workers=1)
+        before = {worker.pid for worker in local.workers.values()}
         done: list[int] = []
-        first = min(worker.pid for worker in local.workers.values())
 
-        def watch(number: int, total: int) -> None:
+        def kill_one(number: int, total: int) -> None:
             if not done:
-                os.kill(first, signal.SIGKILL)
+                os.kill(min(before), signal.SIGKILL)
             done.append(number)
             assert number <= total
 
@@ -108,10 +90,12 @@ class TestDask:
 
         with workers.dask(local.scheduler_address) as executor:
             monkeypatch.setattr("ttastats.ingestion.containers.Remote.open", none_here)
-            url = "s3://bucket/table/"
-            account = ingest(["s3://bucket/logs"], url, executor=executor, on_progress=watch)
-        assert (account.runs, len(done)) == (LOGS, account.files)
-        rows = store.read_tables([parse_place(url)]).collect()
+            account = ingest([source], output, executor=executor, on_progress=kill_one)
+        assert len(done) == account.files
+        assert {worker.pid for worker in local.workers.values()} != before
+        assert (account.runs, alone.runs) == (LOGS * COPIES, LOGS * COPIES)
+        assert account.problems == alone.problems
+        rows = store.read_tables([parse_place(output)]).collect()
         assert rows.equals(read(Path(str(alone.output))))
 
     @pytest.mark.parametrize(
