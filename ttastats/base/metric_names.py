@@ -115,8 +115,10 @@ def evaluation_metrics(names: Iterable[str]) -> frozenset[str]:
         is_progress = words - _EVALUATED - {"train", "training"} <= _PROGRESS
         if not (name.startswith(("_", "system/")) or words & _BOOKKEEPING or is_progress):
             qualities[name] = words
-    evaluated = filter(_is_evaluation, qualities)
-    return frozenset(evaluated) or frozenset(
+    evaluated = frozenset(
+        name for name in qualities if _split_words(name) & _EVALUATED or _GLUED.search(name.lower())
+    )
+    return evaluated or frozenset(
         name
         for name, words in qualities.items()
         if not (words & _SETTINGS or {"learning", "rate"} <= words or {"weight", "decay"} <= words)
@@ -140,10 +142,6 @@ def _split_words(name: str) -> set[str]:
     """
     words = {*_WORD.findall(name.lower()), *(word.lower() for word in _CAMEL.findall(name))}
     return words | {word.rstrip("0123456789") for word in words}
-
-
-def _is_evaluation(name: str) -> bool:
-    return bool(_split_words(name) & _EVALUATED) or _GLUED.search(name.lower()) is not None
 
 
 def guess_metrics(columns: Iterable[str]) -> tuple[str, ...]:

@@ -96,15 +96,6 @@ def read_bounded(file: IO[bytes], most: int) -> bytes:
     return join_blocks(pieces, most)
 
 
-def expect_growth(size: int, stored: int) -> None:
-    """Raise TooLargeError if decompression grew the bytes far more than logs do."""
-    if size > HARMLESS and size > MOST_GROWTH * max(stored, 1):
-        raise TooLargeError(
-            f"refused: it expands to more than {HARMLESS // MEGABYTE:,} MB and more than "
-            f"{MOST_GROWTH:,} times when decompressed"
-        )
-
-
 BLOCK = 8 * 1024 * 1024
 #: A block of who holds several times as much besides.
 _SMALL_BLOCK = 128 * 1024
@@ -160,7 +151,11 @@ def decompressed(
     for chunk in _read_chunks(read, 0 if opener is not None else size, block):
         if is_packed:
             total += len(chunk)
-            expect_growth(total, stored or size)
+            if total > HARMLESS and total > MOST_GROWTH * max(stored or size, 1):
+                raise TooLargeError(
+                    f"refused: it expands to more than {HARMLESS // MEGABYTE:,} MB and more than "
+                    f"{MOST_GROWTH:,} times when decompressed"
+                )
         yield chunk
 
 

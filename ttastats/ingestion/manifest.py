@@ -63,20 +63,6 @@ def read(path: Place) -> Manifest:
         return Manifest()
 
 
-def _encode_joined(before: Manifest, more: Manifest) -> str:
-    """Return the manifest of a table after logs were appended, as text.
-
-    What was read by another version or in other words is read again where it is given again.
-    """
-    same = before.reader == more.reader
-    files = {name: (size, changed if same else 0) for name, (size, changed) in before.files.items()}
-    lists = (
-        [*{*getattr(before, kind)} - more.files.keys(), *getattr(more, kind)] for kind in KINDS
-    )
-    whole = Manifest(more.reader, files | more.files, *lists)
-    return pack_json(msgspec.to_builtins(whole))
-
-
 class Changes(msgspec.Struct, frozen=True):
     """Files compared with a manifest: those to read, and the names of those whose rows stay.
 
@@ -153,11 +139,16 @@ def append(
     )
     stay = [old[name].filter(~is_read) for name in again]
     every = pl.concat([*stay, marked]).sort(schema.ORDER, maintain_order=True)
+    # What was read by another version or with other options is read again where it is given again.
+    same = before.reader == more.reader
+    files = {name: (size, changed if same else 0) for name, (size, changed) in before.files.items()}
+    lists = ([*{*getattr(before, kind)} - fresh, *getattr(more, kind)] for kind in KINDS)
+    joined = Manifest(more.reader, files | more.files, *lists)
     problems = [problem for problem in store.read_problems(path) if problem.source not in fresh]
     store.write(
         every,
         path,
-        manifest=_encode_joined(before, more),
+        manifest=pack_json(msgspec.to_builtins(joined)),
         problems=[*problems, *store.read_problems(new)],
         in_parts=True,
         expected=[state],
