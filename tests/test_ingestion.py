@@ -442,7 +442,7 @@ from pathlib import Path
 from ttastats.ingestion.ingest import ingest
 from ttastats.table import kind, store
 
-kind._PART_ROWS, kind._GROUP_ROWS = 100, 50  # the new table has more parts than the old one
+kind._PART_ROWS, kind._GROUP_ROWS = 200, 100  # the new table has more parts than the old one
 logs, output = map(Path, sys.argv[1:])
 kept = output.parent.with_name("kept")
 shutil.copytree(output.parent, kept)
