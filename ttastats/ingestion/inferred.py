@@ -7,11 +7,10 @@ known once all runs are: `infer_entries` names them, of whatever store.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-import msgspec
 import polars as pl
 from msgspec import structs
 
@@ -32,22 +31,9 @@ _RECORDING = ("wandb", "mlflow", "mlflow-db")
 _FOLDERS = ("hf-trainer", "tfevents")
 #: Folders above a log that may hold its settings.
 _ABOVE = 3
-#: What is looked at of runs of an earlier table.
+#: What is looked at of runs to infer their entries.
 COLUMNS = ("run_id", "source", "dialect", "benchmark", "entry", "seed", "extra")
 _HOST = re.compile(r"tfevents\.\d+\.(.+?)\.\d+\.\d+")
-
-
-class Inferred(msgspec.Struct, frozen=True):
-    """A run whose entry is inferred: where it is in the table, and what is known of it."""
-
-    run_id: str
-    source: str
-    dialect: str
-    benchmark: str | None
-    entry: str
-    seed: int | None
-    mark: Mapping[str, Any]
-    settings: Mapping[str, Any]
 
 
 #: Settings in files, the names of these files, and problems of reading them.
@@ -174,54 +160,50 @@ def _folder_parts(source: Source, log: Log, entry: str | None) -> list[str]:
     return parts[first:]
 
 
-def marked_runs(rows: pl.DataFrame) -> list[Inferred]:
-    """Return the runs of a table whose entries are inferred."""
+def marked_runs(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of `COLUMNS` of the runs in a table whose entries are to be inferred."""
     marked = rows.filter(pl.col("extra").str.contains(f'"{MARK}":', literal=True))
-    found = []
-    for row in marked.select(COLUMNS).unique(schema.RUN, maintain_order=True).iter_rows(named=True):
-        fields = schema.parse_extra(row.pop("extra"))
-        if isinstance(mark := fields.get(MARK), Mapping):
-            found.append(Inferred(**row, mark=mark, settings=setups.recorded_settings(fields)))
-    return found
+    return marked.select(COLUMNS).unique(schema.RUN, maintain_order=True)
 
 
-def infer_entries(runs: Sequence[Inferred]) -> tuple[pl.DataFrame, list[Problem]]:
+def infer_entries(marked: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, list[Problem]]:
     """Return the runs whose entry or seed changes by inference, and a problem on each.
 
     The frame has the columns of `schema.RUN`, `entry` and `seed`.
     """
-    seen = [
-        setups.Seen(
-            (run.dialect, run.benchmark),
-            tuple(map(str, run.mark.get("place", ()))),
-            str(run.mark.get("file", "")),
-            run.settings,
-            run.seed,
-            str(run.mark.get("fallback", run.entry)),
+    none = pl.DataFrame(schema={name: schema.POLARS[name] for name in COLUMNS})
+    rows: list[tuple[dict[str, Any], Mapping[str, Any]]] = []
+    seen: list[setups.Seen] = []
+    for row in pl.concat([none, *marked]).sort("source", "run_id").iter_rows(named=True):
+        fields = schema.parse_extra(row["extra"])
+        if not isinstance(mark := fields.get(MARK), Mapping):
+            continue
+        rows.append((row, mark))
+        seen.append(
+            setups.Seen(
+                (row["dialect"], row["benchmark"]),
+                tuple(map(str, mark.get("place", ()))),
+                str(mark.get("file", "")),
+                setups.recorded_settings(fields),
+                row["seed"],
+                str(mark.get("fallback", row["entry"])),
+            )
         )
-        for run in runs
-    ]
-    named = setups.infer_setups(seen)
-    other = [
-        (run.run_id, run.source, *setup)
-        for run, setup in zip(runs, named, strict=True)
-        if (run.entry, run.seed) != tuple(setup)
-    ]
-    kinds = {"run_id": pl.String, "source": pl.String, "entry": pl.String, "seed": pl.Int64}
-    problems = [
-        Problem(CODE, _inferred_text(run, setup), "info", source=run.source)
-        for run, setup in zip(runs, named, strict=True)
-        if setup != (run.mark.get("fallback"), None)
-    ]
-    return pl.DataFrame(other, kinds, orient="row"), problems
-
-
-def _inferred_text(run: Inferred, setup: setups.Setup) -> str:
-    place = "/".join(map(str, [*run.mark.get("place", ()), *filter(None, [run.mark.get("file")])]))
-    sources = [*dict.fromkeys(map(str, run.mark.get("from", ())))]
-    sources += [f"the path {place}"] if place else []
-    seed = "" if setup.seed is None else f", seed {setup.seed}"
-    return f"taken for entry {setup.entry!r}{seed}, from {' and '.join(sources)}"
+    changes: list[tuple[Any, ...]] = []
+    problems: list[Problem] = []
+    for (row, mark), run, setup in zip(rows, seen, setups.infer_setups(seen), strict=True):
+        if (row["entry"], row["seed"]) != tuple(setup):
+            changes.append((row["run_id"], row["source"], *setup))
+        if setup != (mark.get("fallback"), None):
+            path = "/".join([*run.place, *filter(None, [run.file])])
+            origins = [*dict.fromkeys(map(str, mark.get("from", ())))]
+            origins += [f"the path {path}"] if path else []
+            seed = "" if setup.seed is None else f", seed {setup.seed}"
+            text = f"taken for entry {setup.entry!r}{seed}, from {' and '.join(origins)}"
+            problems.append(Problem(CODE, text, "info", source=row["source"]))
+    names = (*schema.RUN, "entry", "seed")
+    kinds = {name: schema.POLARS[name] for name in names}
+    return pl.DataFrame(changes, kinds, orient="row"), problems
 
 
 def with_entries(rows: pl.LazyFrame, other: pl.DataFrame) -> pl.LazyFrame:

@@ -294,9 +294,7 @@ def _ingest_logs(
     """Read logs and write their table, or a profile where they are all traces."""
     target, problems, files = plan.target, plan.problems, plan.changes.files
     rows, marked = _read_all(plan, spool, readers, on_progress)
-    renamed, taken_for = inferred.infer_entries(
-        sorted(marked, key=lambda run: (run.source, run.run_id))
-    )
+    renamed, taken_for = inferred.infer_entries(marked)
     rows = inferred.with_entries(rows, renamed)
     problems += taken_for
     runs = tables.run_heads(rows, absent.COLUMNS)
@@ -332,7 +330,7 @@ def _ingest_logs(
 
 def _read_all(
     plan: _Plan, spool: Spool, readers: Workers, on_progress: Progress | None
-) -> tuple[pl.LazyFrame, list[inferred.Inferred]]:
+) -> tuple[pl.LazyFrame, list[pl.DataFrame]]:
     """Read every unit, in order, here or elsewhere, and return all rows that the table has then.
 
     Rows wait, many in files, until all are read: a run that is missing has a row among them, by
@@ -342,7 +340,7 @@ def _read_all(
     done, total = 0, sum(source.file.size for source in fresh)
     waiting, files = [pl.DataFrame(schema=schema.POLARS)], list[Path]()
     size = 0.0
-    marked: list[inferred.Inferred] = []
+    marked: list[pl.DataFrame] = []
     for unit, result in readers.read(list(units(fresh)), plan.reading, spool):
         done += sum(source.file.size for source in unit)
         if on_progress:
@@ -357,7 +355,7 @@ def _read_all(
         plan.problems.extend(result.problems)
         for kind, names in plan.changes.files.items():
             names += getattr(result, kind)
-        marked += result.inferred
+        marked += result.marked
     rows = pl.concat(waiting).lazy()
     if files:
         rows = pl.concat([rows, pl.scan_ipc(files)])
@@ -365,9 +363,8 @@ def _read_all(
         unchanged = store.rows_of_sources(plan.target, plan.changes.unchanged).filter(
             schema.is_run()
         )
-        marked += inferred.marked_runs(
-            unchanged.select(inferred.COLUMNS).unique(schema.RUN).collect()
-        )
+        heads = unchanged.select(inferred.COLUMNS).unique(schema.RUN).collect()
+        marked.append(inferred.marked_runs(heads))
         rows = rows.merge_sorted(unchanged, key="source", maintain_order=True)
     return rows, marked
 

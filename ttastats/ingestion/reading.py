@@ -85,7 +85,8 @@ class Result(Struct, frozen=True, eq=False):
     """What one unit of work gave: rows or the file that holds them, and problems.
 
     By name: `others` are no logs, `parts` belong to runs that other files tell, and `together`
-    are files whose meaning depends on which files lie around them.
+    are files whose meaning depends on which files lie around them. `marked` are runs whose entries
+    are to be inferred.
     """
 
     rows: pl.DataFrame | Path
@@ -93,7 +94,7 @@ class Result(Struct, frozen=True, eq=False):
     others: tuple[str, ...]
     parts: tuple[str, ...] = ()
     together: tuple[str, ...] = ()
-    inferred: tuple[inferred.Inferred, ...] = ()
+    marked: tuple[pl.DataFrame, ...] = ()
 
 
 Contents = tuple[list[tables.SourcedRun], list[Problem]]
@@ -134,7 +135,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
         tuple(others),
         tuple(parts),
         tuple(name for reader in readers.values() for name in reader.listed_for),
-        tuple(inferred.marked_runs(rows)) if is_marked else (),
+        (inferred.marked_runs(rows),) if is_marked else (),
     )
 
 

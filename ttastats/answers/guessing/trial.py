@@ -71,7 +71,7 @@ def read_kind(
     shown = {files[at].below for at in (0, len(files) // 2, -1)}
     runs_of_a_file = _RUNS if len(files) < _RUNS else 1
     heads, runs = list[pl.DataFrame](), list[pl.DataFrame]()
-    unnamed, problems, parts = list[inferred.Inferred](), list[Problem](), 0
+    unnamed, problems, parts = list[pl.DataFrame](), list[Problem](), 0
     beginnings = [
         _Beginning(file.source.container, file.source.file, file.below, file.source.entry)
         for file in files
@@ -81,7 +81,7 @@ def read_kind(
         assert isinstance(unit.rows, pl.DataFrame)  # noqa: S101 - for the type checker
         heads.append(_run_heads(unit.rows, names))
         parts += len(unit.parts)
-        unnamed += unit.inferred
+        unnamed += unit.marked
         is_shown = pl.col("source").is_in(shown) if len(files) > _RUNS else pl.lit(value=True)
         for rows in unit.rows.filter(is_shown).partition_by("source", maintain_order=True):
             runs += rows.partition_by("run_id", maintain_order=True)[:runs_of_a_file]
