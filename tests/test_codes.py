@@ -52,6 +52,10 @@ def _nodes(kind: type[Node]) -> Iterator[tuple[Path, Node]]:
         yield from ((path, node) for node in ast.walk(tree) if isinstance(node, kind))
 
 
+def _codes() -> set[str]:
+    return {code for rows in codes.ROWS.values() for row in rows for code in row.codes.split()}
+
+
 def _fields(template: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(template) if name}
 
@@ -69,7 +73,7 @@ def test_every_call_gives_the_fields_of_its_text() -> None:
         assert None in given or given == _fields(codes.TEXTS[key]), f"{where}: {key}"
 
 
-def test_a_key_is_a_code_of_its_row() -> None:
+def test_a_key_is_a_code_of_its_row_and_so_is_every_caution() -> None:
     keys = Counter[str]()
     for rows in codes.ROWS.values():
         for row in rows:
@@ -77,6 +81,7 @@ def test_a_key_is_a_code_of_its_row() -> None:
             keys.update([*row.texts])
     assert max(keys.values()) == 1, keys.most_common(3)
     assert {*keys} | {*codes.PHRASES} == {*codes.TEXTS}
+    assert {*codes.CAUTIONS} <= _codes() | codes.TEXTS.keys()
 
 
 def test_fields_are_written_as_their_specifications_say() -> None:
@@ -139,8 +144,7 @@ _MADE = {"epoch_back", "samples_back", "seconds_back", "step_back"}
 
 @of_sources
 def test_the_codes_of_the_table_are_those_of_the_product() -> None:
-    table = {code for rows in codes.ROWS.values() for row in rows for code in row.codes.split()}
-    made = set()
+    table, made = _codes(), set()
     for _, node in _nodes(ast.Call):
         place = _MAKERS.get(getattr(node.func, "id", ""), 99)
         if len(node.args) > place and isinstance(node.args[place], ast.Constant):

@@ -1,4 +1,4 @@
-"""Answers of hundreds of rows stay readable: order, sections, narrow screens, the pager."""
+"""Answers of hundreds of rows stay readable: order, narrow screens, colour, the pager."""
 
 from __future__ import annotations
 
@@ -145,6 +145,20 @@ class TestOrder:
             assert max(map(len, lines)) <= width
             counts.append(sum(word in lines[1] for word in ("TTA", "epoch", "ERT")))
         assert counts == sorted(counts)
+
+
+def test_only_a_terminal_gets_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Table((Column("verdict"),), (Line((Text("B faster", "good"),)),))
+
+    def printed(**console: bool) -> str:
+        stream = io.StringIO()
+        as_table.print_report(Report("test", (), (table,)), Console(file=stream, **console))
+        return stream.getvalue()
+
+    assert "\x1b[32mB faster" in printed(force_terminal=True)
+    assert "\x1b" not in printed()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[32m" not in printed(force_terminal=True)
 
 
 LONG = "".join(f"line {number}\n" for number in range(50_000))

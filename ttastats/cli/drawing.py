@@ -81,7 +81,7 @@ def report(
         raise typer.Exit(3)
 
 
-@takes("a", "b", Sided, Judged)
+@takes("a b", Sided, Judged)
 def plot(
     kind: str,
     files: Sequence[str] = (),

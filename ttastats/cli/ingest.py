@@ -40,9 +40,10 @@ def guess(path: str, output: Path | None = None) -> None:
 
 
 @takes(
-    "files", "line", {"metric": Sequence[str]}, "seconds", "step", "epoch", "samples", "run",
-    "new_run", "resume", "new_epoch", "preset", "config", "guess", "strict",
-)  # fmt: skip
+    "files line",
+    {"metric": Sequence[str]},
+    "seconds step epoch samples run new_run resume new_epoch preset config guess strict",
+)
 def ingest(
     paths: Sequence[str],
     *,

@@ -1,4 +1,4 @@
-"""How options are declared: types in signatures and TypedDicts, what the help prints in docstrings.
+"""How options are declared: in signatures, by `takes` and TypedDicts; their help in docstrings.
 
 In the docstring of a command, or of a group of options (a TypedDict), an entry has the names of an
 option and what stands for its value, a colon, and the help; its further lines are indented.
@@ -93,24 +93,28 @@ _BY_TYPE: tuple[tuple[Any, str], ...] = (
 _TYPES = {name: type_ for type_, names in _BY_TYPE for name in names.split()}
 #: The options of a comparison.
 COMPARING = (
-    "a", "b", Sided, Judged, AtBudget, "margin", "estimand", "same_convergence", "epochs_fixed",
-    "fdr", "sequential", "max_runs", "ddof", "confidence", "fail_on", "require", "also",
-)  # fmt: skip
+    "a b",
+    Sided,
+    Judged,
+    AtBudget,
+    "margin estimand same_convergence epochs_fixed fdr sequential max_runs ddof confidence",
+    "fail_on require also",
+)
 #: The types of the options that commands take as keywords, by command and option.
 TAKEN: dict[str, dict[str, Any]] = {}
 
 
 def takes(*options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that names keywords of a command: single ones, and all of TypedDicts.
+    """Return a decorator that names keywords of a command: texts of names, and TypedDicts.
 
-    A dictionary gives the types of options that elsewhere have another.
+    A dictionary gives the types of options that have another type elsewhere.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         taken = TAKEN[command.__name__] = {}
         for option in options:
             if isinstance(option, str):
-                taken[option] = _TYPES.get(option, str)
+                taken |= {name: _TYPES.get(name, str) for name in option.split()}
             else:
                 taken |= option if isinstance(option, dict) else get_type_hints(option)
         return command

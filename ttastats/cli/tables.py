@@ -28,7 +28,7 @@ def _in_order(report: Report, sort: str, top: int | None) -> Report:
     return ordering.default_rows(ordered) if top is None else ordered
 
 
-@takes(AtBudget, "where", "target", "sort", "top")
+@takes(AtBudget, "where target sort top")
 def runs(files: Sequence[str], *, sort: str = "", top: int | None = None, **options: Any) -> Report:
     """Show one row per run: whether and when it reached the target, epochs, time per epoch.
 
@@ -40,7 +40,7 @@ def runs(files: Sequence[str], *, sort: str = "", top: int | None = None, **opti
     return _in_order(tta.runs(files, **options), sort, top)
 
 
-@takes(JudgedAt, "ddof", "confidence", "sort", "top", "verbose")
+@takes(JudgedAt, "ddof confidence sort top verbose")
 def summary(files: Sequence[str], *, verbose: bool = False, **options: Any) -> Report:
     """Show each entry: runs that reached the target, mean TTA and CV with their intervals.
 
@@ -55,7 +55,7 @@ def summary(files: Sequence[str], *, verbose: bool = False, **options: Any) -> R
     return tta.summary(files, dots=verbose, **options)
 
 
-@takes(Judged, "mine", "confidence", "top")
+@takes(Judged, "mine confidence top")
 def rank(files: Sequence[str], **options: Any) -> Report:
     """Rank the entries of each benchmark and size, with the ranks that cannot be told apart.
 
@@ -69,7 +69,7 @@ def rank(files: Sequence[str], **options: Any) -> Report:
     return tta.rank(files, **options)
 
 
-@takes(Judged, "sources", "ddof", "sort", "top")
+@takes(Judged, "sources ddof sort top")
 def variance(
     files: Sequence[str], *, sort: str = "", top: int | None = None, **options: Any
 ) -> Report:
@@ -86,7 +86,7 @@ def variance(
     return _in_order(tta.variance(files, **options), sort, top)
 
 
-@takes(Judged, "order", "fail_on")
+@takes(Judged, "order fail_on")
 def history(files: Sequence[str], **options: Any) -> Report:
     """Find the night on which training changed: in time per epoch, epochs or failures.
 
@@ -101,7 +101,7 @@ def history(files: Sequence[str], **options: Any) -> Report:
     return tta.history(files, **options)
 
 
-@takes(Judged, "on", "levels", "block", "interactions", "confidence")
+@takes(Judged, "on levels block interactions confidence")
 def effects(files: Sequence[str], *, on: Sequence[str] = (), **options: Any) -> Report:
     """Show which of the settings of a sweep changes the time to the target, and through what.
 
@@ -118,7 +118,7 @@ def effects(files: Sequence[str], *, on: Sequence[str] = (), **options: Any) -> 
     return tta.effects(files, on=on, **options)
 
 
-@takes(Judged, "cv", "runs", "detect", "power", "max_runs", "prior")
+@takes(Judged, "cv runs detect power max_runs prior")
 def power(
     files: Sequence[str] = (),
     *,
@@ -153,7 +153,7 @@ def scaling(files: Sequence[str], **options: Any) -> Report:
     return tta.scaling(files, **options)
 
 
-@takes("by", "where", "sort", "top")
+@takes("by where sort top")
 def score(
     files: Sequence[str], *, sort: str = "", top: int | None = None, **options: Any
 ) -> Report:
@@ -167,7 +167,7 @@ def score(
     return _in_order(tta.score(files, **options), sort, top)
 
 
-@takes("where", "code")
+@takes("where code")
 def problems(files: Sequence[str], *, code: Sequence[str] = (), **options: Any) -> Report:
     """List problems found in the logs, and suspicious runs: duplicates, stalls, outliers.
 
@@ -179,7 +179,7 @@ def problems(files: Sequence[str], *, code: Sequence[str] = (), **options: Any) 
     return tta.problems(files, codes=code, **options)
 
 
-@takes(JudgedAt, "quality", "seconds", "steps", "level", "sigma", "prior")
+@takes(JudgedAt, "quality seconds steps level sigma prior")
 def claim(files: Sequence[str], **options: Any) -> tuple[Report, int]:
     """Test a claim about the mean of the runs. Exit code 0: it holds; 3: it does not.
 
@@ -202,17 +202,7 @@ def claim(files: Sequence[str], **options: Any) -> tuple[Report, int]:
 
 
 @takes(
-    "records",
-    "ruleset",
-    "bypass",
-    "by",
-    "where",
-    "confidence",
-    "draws",
-    "seed",
-    "sort",
-    "top",
-    "verbose",
+    "records ruleset bypass by where confidence draws seed sort top verbose",
 )
 def rcp(
     files: Sequence[str], *, sort: str = "", top: int | None = None, **options: Any
@@ -236,9 +226,7 @@ def rcp(
     return _in_order(report, sort, top), 1 if unanswered(report) else 0
 
 
-@takes(
-    *COMPARING, "profile_a", "profile_b", "block", "same", "baseline", "prior", "wide", "verbose"
-)
+@takes(*COMPARING, "profile_a profile_b block same baseline prior wide verbose")
 def compare(
     files: Sequence[str] = (),
     *,
@@ -317,7 +305,7 @@ def _profiles_alone(files: Sequence[str], both: _Profiles | None) -> _Profiles |
     return None
 
 
-@takes("a", "b", Counted, "points", "metric")
+@takes("a b", Counted, "points metric")
 def targets(files: Sequence[str], **options: Any) -> Report:
     """Show how the answer depends on the quality target.
 
@@ -334,7 +322,7 @@ def targets(files: Sequence[str], **options: Any) -> Report:
     return tta.targets(*tables, **options)
 
 
-@takes("rules", "against", "metric", "target", "a", "b", "where")
+@takes("rules against metric target a b where")
 def record(
     files: Sequence[str] = (), *, rules: str = "", **options: Any
 ) -> Report | tuple[Report, int]:
