@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
 from importlib import resources
 from typing import Any
@@ -133,8 +133,6 @@ PROSE = (".md", ".markdown", ".rst", ".tex", ".html", ".ipynb")
 NO_PROSE = "a document: runs are not read from prose or its tables; give the logs it is about"
 #: What distinguishes a log stands in its first lines, or behind a copy of the program.
 _LOOKED_AT = 4 * 1024 * 1024
-#: It takes longer to search such a head for a text than to compile a pattern for its start.
-_LARGE = 1024 * 1024
 
 
 class Signs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -202,29 +200,15 @@ def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
 
 def _match_signs(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
     """Return what a path names if all signs hold, which are looked for the cheapest first."""
-    starts, texts, others = _in_order(signs)
     is_fitting = (
-        (len(head) <= _LARGE or _begins(head, starts))
-        and all(text in head for text in texts)
-        and _begins(head, starts)
-        and all(_compiled(pattern).search(head) for pattern in others)
+        all(_compiled(pattern).match(head) for pattern in signs.head if pattern[:2] == r"\A")
+        and all(text.encode() in head for text in signs.holds)
+        and all(_compiled(pattern).search(head) for pattern in signs.head)
     )
     if not is_fitting:
         return None
     fitting = (patterns.match_path(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
     return next((names for names in fitting if names is not None), None if signs.path else {})
-
-
-def _begins(head: bytes, starts: Sequence[str]) -> bool:
-    return all(_compiled(pattern).match(head) for pattern in starts)
-
-
-@cache
-def _in_order(signs: Signs) -> tuple[list[str], list[bytes], list[str]]:
-    """Return what a head begins with, the texts that it has, and the other patterns."""
-    starts = [pattern for pattern in signs.head if pattern.startswith(r"\A")]
-    others = [pattern for pattern in signs.head if pattern not in starts]
-    return starts, [text.encode() for text in signs.holds], others
 
 
 @cache
