@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import runpy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,35 +41,23 @@ def runs(accounts: dict[str, Account]) -> dict[str, pl.DataFrame]:
     return {name: api.run_table(account.output) for name, account in accounts.items()}
 
 
-def lines_with(real_logs: Path, token: bytes) -> Iterator[tuple[Path, bytes]]:
-    """Yield every file that holds a token, found without any parser."""
-    for path in sorted(real_logs.rglob("*")):
-        if path.is_file() and token in (content := path.read_bytes()):
-            yield path, content
-
-
 @pytest.mark.parametrize("name", ROUNDS)
-class TestRound:
-    def test_every_run_is_read_and_ends_as_its_log_says(
-        self, name: str, runs: dict[str, pl.DataFrame]
-    ) -> None:
-        counts = runs[name].group_by("run_status").len().rows()
-        assert dict(counts) == ROUNDS[name]
-        assert runs[name]["reached"].sum() == REACHED[name]
-
-    def test_every_file_with_benchmark_lines_is_a_run_or_a_named_problem(
-        self, name: str, real_logs: Path, accounts: dict[str, Account]
-    ) -> None:
-        if name == "dawnbench":
-            found = {str(path) for path in (real_logs / name).rglob("*.tsv")}
-        else:
-            found = {str(path) for path, _ in lines_with(real_logs / name, b":::ML")}
-        table = store.read_tables([accounts[name].output]).select("source").unique().collect()
-        named = {problem.source for problem in accounts[name].problems}
-        assert found - set(table["source"]) - named == set()
-
-    def test_nothing_is_rejected(self, name: str, accounts: dict[str, Account]) -> None:
-        assert accounts[name].rejected == ()
+def test_every_run_is_read_and_every_file_is_a_run_or_a_named_problem(
+    name: str, real_logs: Path, accounts: dict[str, Account], runs: dict[str, pl.DataFrame]
+) -> None:
+    """Files that hold the token of benchmark lines are found without any parser."""
+    counts = runs[name].group_by("run_status").len().rows()
+    assert dict(counts) == ROUNDS[name]
+    assert runs[name]["reached"].sum() == REACHED[name]
+    if name == "dawnbench":
+        found = {str(path) for path in (real_logs / name).rglob("*.tsv")}
+    else:
+        files = (path for path in (real_logs / name).rglob("*") if path.is_file())
+        found = {str(path) for path in files if b":::ML" in path.read_bytes()}
+    table = store.read_tables([accounts[name].output]).select("source").unique().collect()
+    named = {problem.source for problem in accounts[name].problems}
+    assert found - set(table["source"]) - named == set()
+    assert accounts[name].rejected == ()
 
 
 EXAMPLES = {"reproduce_paper": "v0.5", "dawnbench_leaderboard": "dawnbench"}

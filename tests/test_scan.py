@@ -10,17 +10,12 @@ from unittest import mock
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ttastats_parsers import mlperf_scan
 from ttastats_parsers.mlperf_events import Event
-from ttastats_parsers.mlperf_scan import (
-    LEFT_OUT,
-    NO_JSON,
-    WITHOUT_TRAINING,
-    payloads_in,
-)
+from ttastats_parsers.mlperf_scan import LEFT_OUT, NO_JSON, WITHOUT_TRAINING, payloads_in
 from ttastats_parsers.payloads import LONGEST
 
 COMPILED = mlperf_scan._compiled is not None
@@ -126,46 +121,43 @@ PIECES = [
 
 
 EVALUATED = event("eval_accuracy", f', "value": 1, {PLACE}, "epoch_num": 3}}}}')
+LINE = f"{EVALUATED}\n{event('init_start')}".encode()
+#: Pieces of lines in any order, and a line cut and spoiled.
+BLOCKS = st.one_of(
+    st.lists(st.sampled_from(PIECES), max_size=40).map(lambda pieces: "".join(pieces).encode()),
+    st.builds(
+        lambda noise, place: LINE[:place] + noise + LINE[place // 2 :],
+        st.binary(max_size=60),
+        st.integers(0, 400),
+    ),
+)
 
 
 @needs_compiled
-class TestCompiled:
-    @given(
-        st.lists(st.sampled_from(PIECES), max_size=40),
-        st.booleans(),
-        st.sampled_from([LEFT_OUT, WITHOUT_TRAINING]),
+@settings(max_examples=200)
+@given(BLOCKS, st.booleans(), st.sampled_from([LEFT_OUT, WITHOUT_TRAINING]))
+def test_c_finds_what_python_finds(
+    block: bytes, with_init: bool, left_out: tuple[bytes, ...]
+) -> None:
+    expected = payloads_in_python(block, 3, with_init=with_init, left_out=left_out)
+    assert payloads_in(block, 3, with_init=with_init, left_out=left_out) == expected
+
+
+@needs_compiled
+@given(st.text('"\\\x01{},: 70a', max_size=3), st.integers(0, 250), st.integers(0, 9))
+def test_an_event_says_the_same_without_what_is_cut_out(noise: str, place: int, lost: int) -> None:
+    block = f"{EVALUATED[:place]}{noise}{EVALUATED[place + lost :]}".encode()
+    shorter, whole = (
+        payloads_in(block, 1, with_init=True, is_whole=is_whole)[0] for is_whole in (False, True)
     )
-    def test_it_finds_what_python_finds(
-        self, pieces: list[str], with_init: bool, left_out: tuple[bytes, ...]
-    ) -> None:
-        block = "".join(pieces).encode()
-        expected = payloads_in_python(block, 3, with_init=with_init, left_out=left_out)
-        assert payloads_in(block, 3, with_init=with_init, left_out=left_out) == expected
+    assert decoded(shorter) == decoded(whole)
 
-    @given(st.binary(max_size=60), st.integers(0, 400))
-    def test_it_finds_what_python_finds_in_a_line_cut_and_spoiled(
-        self, noise: bytes, place: int
-    ) -> None:
-        line = f"{EVALUATED}\n{event('init_start')}".encode()
-        block = line[:place] + noise + line[place // 2 :]
-        expected = payloads_in_python(block, 1, with_init=True)
-        assert payloads_in(block, 1, with_init=True) == expected
 
-    @given(st.text('"\\\x01{},: 70a', max_size=3), st.integers(0, 250), st.integers(0, 9))
-    def test_an_event_says_the_same_without_what_is_cut_out(
-        self, noise: str, place: int, lost: int
-    ) -> None:
-        block = f"{EVALUATED[:place]}{noise}{EVALUATED[place + lost :]}".encode()
-        shorter, whole = (
-            payloads_in(block, 1, with_init=True, is_whole=is_whole)[0]
-            for is_whole in (False, True)
-        )
-        assert decoded(shorter) == decoded(whole)
-
-    @pytest.mark.parametrize("block", [None, "text", bytearray(b":::MLLOG")])
-    def test_what_is_no_bytes_is_refused(self, block: object) -> None:
-        with pytest.raises(TypeError):
-            payloads_in(block, 1, with_init=True)  # type: ignore[arg-type]
+@needs_compiled
+@pytest.mark.parametrize("block", [None, "text", bytearray(b":::MLLOG")])
+def test_what_is_no_bytes_is_refused(block: object) -> None:
+    with pytest.raises(TypeError):
+        payloads_in(block, 1, with_init=True)  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler is at hand")
