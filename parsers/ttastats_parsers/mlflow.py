@@ -89,6 +89,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _stored_run(log: Log, about: dict[str, object]) -> StoredRun:
+    """Return what the files beside the description of a run hold."""
     logged: list[Logged] = []
     bad = 0
     for metric, content in _files(log, "metrics"):
@@ -114,6 +115,7 @@ def _stored_run(log: Log, about: dict[str, object]) -> StoredRun:
 
 
 def _served_run(log: Log) -> Iterator[Run | Problem]:
+    """Yield the run that a server described, or the problem that the file is none."""
     try:
         about, *metrics = msgspec.json.Decoder(dict[str, Any]).decode_lines(log.read())
         logged = [

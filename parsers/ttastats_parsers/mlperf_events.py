@@ -162,6 +162,7 @@ class Trace:
         self.last_time = last_time
 
     def _note_ready(self, metadata: Metadata, evidence: tuple[int, float]) -> None:
+        """Append an evidence that weights were ready to those of each progress label."""
         for value in labels_of(metadata):
             # A whole number is the same key as a float.
             label = value if value is None or type(value) is int else as_float(value)

@@ -147,6 +147,7 @@ def _read_system(
 
 @lru_cache(maxsize=1024)
 def _round_name(folder: str) -> str | None:
+    """Return the round that a folder is named after, or None."""
     match = _ROUND.search(folder)
     name = f"v{match.group(1)}" if match else None
     return name if name in benchmarks.rounds("mlperf") else None

@@ -34,6 +34,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _event(match: re.Match[bytes]) -> Event:
+    """Return the event of a line."""
     stamp, key, payload, _ = match.groups(b"")
     body = as_mapping(decode(payload.strip()))
     metadata = Metadata.from_value(body.get("metadata"))

@@ -69,6 +69,7 @@ def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Pro
 
 
 def _part_energy(content: bytes, start: float, stop: float) -> float | None:
+    """Return the joules of one node or switch between two times; None if not covered."""
     times: list[float] = []
     watts: list[float] = []
     constants: dict[str, float] = {}

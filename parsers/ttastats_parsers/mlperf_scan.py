@@ -94,6 +94,7 @@ def payloads_in(
 def _matches(
     block: bytes, left_out: tuple[bytes, ...], *, with_init: bool
 ) -> Iterator[re.Match[bytes]]:
+    """Yield the relevant tokens of a block, each with its payload."""
     place = 0
     if with_init:
         init = TOKEN + rb"[ \t]*+(?P<init>" + _BEFORE_KEY + _INIT + rb'"[^\n]*+)|'

@@ -64,6 +64,7 @@ def rows_of(log: Log) -> Rows:
 
 
 def _chosen_columns(block: Block, names: Iterable[str]) -> ChosenColumns | None:
+    """Return the columns that a block means, None if it does not fit."""
     try:
         return choose(block, list(names))
     except UnfitError:

@@ -64,6 +64,7 @@ def rows_of(data: bytes) -> Rows:
 
 
 def _parquet(data: bytes) -> Rows:
+    """Return the rows of a Parquet file."""
     try:
         held = pl.scan_parquet(io.BytesIO(data))
         rows = held.select(pl.len()).collect().item()

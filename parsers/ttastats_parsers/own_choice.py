@@ -80,6 +80,7 @@ def _first_listed(
 
 
 def _expect_column(column: str, columns: Sequence[str], key: str) -> None:
+    """Raise an UnfitError if a file lacks a column."""
     if column not in columns:
         nearest = suggestion(column, columns, "Columns", most=12)
         raise UnfitError("no_column", f"{key}: no column {column!r}. {nearest}")

@@ -251,6 +251,7 @@ def _join_sessions(frame: pl.DataFrame, resume: str, problems: list[Problem]) ->
 
 
 def _known_count(frame: pl.DataFrame) -> str | None:
+    """Return the first count of progress that some row has, or None."""
     return next((name for name in COUNTS if not frame[name].is_null().all()), None)
 
 
@@ -295,6 +296,7 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
 
 
 def _went_back_error(what: str, column: str, line: int | None, number: int) -> UnfitError:
+    """Return the error that a step or time decreases, with what may be meant."""
     where = f"{number:,} times, first here" if number > 1 else "here"
     of_an_epoch = {
         "step": 'a new epoch of one run: new_epoch = "step back" (--new-epoch "step back")',

@@ -58,51 +58,39 @@ def tf_records(content: bytes) -> Records:
     checksum is CRC-32C, masked; a loop over bytes would take longer than all the rest, so it is
     taken of all records at once, byte after byte. (`zlib.crc32` has another polynomial.)
     """
-    places, data, sums, torn = _split_records(content)
-    heads = [content[place : place + 8] for place in places]
-    wrong = _bad_checksums(heads, [_HEADER.unpack_from(content, place)[1] for place in places])
-    damaged = []
-    if wrong:  # the length is not to be trusted: what was cut behind it is not, either
-        first = wrong[0]
-        places, data, sums, torn = places[:first], data[:first], sums[:first], None
-        damaged = [places[-1] + 16 + len(data[-1]) if places else 0]
-    small = [number for number, item in enumerate(data) if len(item) <= LARGEST_CHECKED]
-    bad = _bad_checksums([data[n] for n in small], [sums[n] for n in small])
-    lost = {small[number] for number in bad}
-    whole = [item for number, item in enumerate(data) if number not in lost]
-    return Records(whole, torn, sorted([places[number] for number in lost] + damaged))
-
-
-def _split_records(content: bytes) -> tuple[list[int], list[bytes], list[int], int | None]:
-    """Return positions, contents and checksums of records, and where the file is cut off."""
-    places: list[int] = []
-    data: list[bytes] = []
-    sums: list[int] = []
+    # Place, bytes and checksum of the length and of the data of each record in turn.
+    parts: list[tuple[int, bytes, int]] = []
     place, end = 0, len(content)
-    while place < end:
-        if place + 12 > end:
-            return places, data, sums, place
+    while place + 12 <= end:
         size, checksum = _HEADER.unpack_from(content, place)
+        parts.append((place, content[place : place + 8], checksum))
         if place + 16 + size > end:
-            if _bad_checksums([content[place : place + 8]], [checksum]):  # no torn tail
-                return [*places, place], [*data, b""], [*sums, 0], None
-            return places, data, sums, place
-        places.append(place)
-        data.append(content[place + 12 : place + 12 + size])
-        sums.append(_FOOTER.unpack_from(content, place + 12 + size)[0])
+            break
+        (checksum,) = _FOOTER.unpack_from(content, place + 12 + size)
+        parts.append((place, content[place + 12 : place + 12 + size], checksum))
         place += 16 + size
-    return places, data, sums, None
+    bad = _bad_parts(parts)
+    lost = min((number for number in bad if number % 2 == 0), default=None)
+    torn = place if place < end and lost is None else None
+    # A wrong length is not to be trusted: what was cut behind it is not, either.
+    whole = [
+        part[1] for number, part in enumerate(parts[:lost]) if number % 2 and number not in bad
+    ]
+    damaged = [parts[number][0] for number in sorted(bad) if lost is None or number <= lost]
+    return Records(whole, torn, damaged)
 
 
-def _bad_checksums(texts: Sequence[bytes], checksums: Sequence[int]) -> list[int]:
-    if not texts:
-        return []
+def _bad_parts(parts: Sequence[tuple[int, bytes, int]]) -> set[int]:
+    """Return the numbers of the parts of records whose checksum is wrong."""
+    small = [number for number, part in enumerate(parts) if len(part[1]) <= LARGEST_CHECKED]
+    if not small:
+        return set()
     import numpy as np  # only these files need it
 
-    plain = crc32c(texts)
-    rotated = (plain >> np.uint32(15)) | (plain << np.uint32(17))
-    masked = rotated + np.uint32(0xA282EAD8)
-    return [int(number) for number in np.flatnonzero(masked != np.array(checksums, np.uint32))]
+    plain = crc32c([parts[number][1] for number in small])
+    masked = ((plain >> np.uint32(15)) | (plain << np.uint32(17))) + np.uint32(0xA282EAD8)
+    is_bad = masked != np.array([parts[number][2] for number in small], np.uint32)
+    return {small[at] for at in np.flatnonzero(is_bad)}
 
 
 def crc32c(texts: Sequence[bytes]) -> NDArray[np.uint32]:

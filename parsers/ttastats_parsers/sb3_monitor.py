@@ -102,6 +102,7 @@ def read(content: bytes, *, has_lines: bool = True) -> Monitor:
 
 
 def _run(monitors: list[Monitor], log: Log) -> Run:
+    """Return the run of the monitors of its environments."""
     begun = min((monitor.begun for monitor in monitors if monitor.begun), default=0.0)
     episodes = [episode for monitor in monitors for episode in monitor.episodes]
     episodes.sort(key=lambda episode: episode.ended)

@@ -222,6 +222,7 @@ class _Yaml:
         return takewhile(lambda event: type(event).__name__ != end, self._events)
 
     def _use(self, size: int, depth: int) -> None:
+        """Raise an UnreadError if values are too many or nested too deeply."""
         self._room -= size
         if self._room < 0 or depth > _DEEPEST:
             raise UnreadError("nested too deeply, or too large")

@@ -337,6 +337,7 @@ def _run(
     log: Log,
     problems: Sequence[Problem],
 ) -> Run:
+    """Return the run of the scalars of its files."""
     begun, clock = clock_of(files)
     epochs = {
         step: value

@@ -188,6 +188,7 @@ def _read_store(log: Log) -> RunFiles:
 
 
 def _logged_names(content: bytes) -> frozenset[str]:
+    """Return the names of all numbers in the history of a store."""
     names: set[str] = set()
     plain: set[str] = set()
     for record in LevelDBRecords(content, _HEADER).data():
@@ -315,6 +316,7 @@ def _read_config(log: Log, folder: PurePosixPath) -> Row:
 
 
 def _run(files: RunFiles, log: Log) -> Run:
+    """Return the run that its files describe."""
     evaluations, remarks = evaluations_of(list(_measured(files)), log, files.logged)
     config = {key: value for key, value in files.config.items() if key != "_wandb"}
     begun = as_float(files.about.get("started"))
@@ -346,6 +348,7 @@ def _run(files: RunFiles, log: Log) -> Run:
 
 
 def _measured(files: RunFiles) -> Iterator[Measured]:
+    """Yield the numbers of the history, with step, time and epoch."""
     stamps = (as_float(row.get("_timestamp")) for row in files.history)
     begun = as_float(files.about.get("started"))
     zero = begun or next((stamp for stamp in stamps if stamp is not None), None)
@@ -375,6 +378,7 @@ def _numbers(row: Mapping[str, Any]) -> Iterable[tuple[str, float | None]]:
 
 
 def _step(row: Mapping[str, Any]) -> int | None:
+    """Return the optimizer step of a row, or its count of logged rows."""
     return as_int(_first_number(row, _STEPS))
 
 

@@ -139,6 +139,7 @@ def entry_name(settings: Mapping[str, Any]) -> str | None:
 
 
 def _name_setting(settings: Mapping[str, str]) -> str | None:
+    """Return the name of settings: their texts, or a digest of many."""
     text = " ".join(f"{key}={value}" for key, value in settings.items())
     if len(text) <= _LONGEST:
         return text or None
@@ -210,6 +211,7 @@ def _from_paths(runs: Sequence[Seen]) -> tuple[list[str], list[int | None]]:
 
 
 def _distinctive_parts(parts: Iterable[str]) -> list[str]:
+    """Return the parts of a path that do not only say what kind of files lie there."""
     known = [part for part in parts if part]
     return [part for part in known if part.lower() not in _PLACES] or known[-1:]
 
