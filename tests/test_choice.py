@@ -114,6 +114,12 @@ QUESTIONS: Questions = {
     "of a table of runs": lambda: api.summary(api.run_table(TABLE), where=["tta>300"]),
     "no such run in it": lambda: api.summary(api.run_table(TABLE), where=["benchmark=resent"]),
     "no evaluations in it": lambda: api.summary(api.run_table(TABLE), where=["metric=x"]),
+    "a target of one of several metrics": lambda: api.summary(
+        TABLE.with_columns(
+            target_value=pl.lit(None, pl.Float64), metric=pl.format("m{}", "eval_index")
+        ),
+        target=["0.5"],
+    ),
     "no metric to vary": lambda: api.targets(TABLE, metric="top_accuracy"),
     "none on two sides": lambda: api.targets(TABLE, SLOWER, metric="top_accuracy"),
     **{

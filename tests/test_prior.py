@@ -20,9 +20,9 @@ from ttastats.report.answer import Report
 from ttastats.table import store
 
 
-def runs(n: int, seed: int, epochs: float = 10.0, noise: float = 0.06) -> pl.DataFrame:
+def runs(n: int, seed: int, epochs: float = 10.0, noise: float = 0.06, **more: Any) -> pl.DataFrame:
     rng = np.random.default_rng(seed)
-    facts = {"global_batch_size": 256, "system": f"s{seed}", "entry": f"e{seed}"}
+    facts = {"global_batch_size": 256, "system": f"s{seed}", "entry": f"e{seed}"} | more
     return logs(
         [
             one_run(60 * float(np.exp(rng.normal(0, 0.01))),
@@ -34,6 +34,18 @@ def runs(n: int, seed: int, epochs: float = 10.0, noise: float = 0.06) -> pl.Dat
 
 EARLIER = pl.concat(runs(8, seed) for seed in range(10, 20))
 A, B = runs(3, 1), runs(3, 4, epochs=9.0)
+
+
+def near() -> pl.DataFrame:
+    """Return entries near A and not: by batch size, by system, by number; and A itself."""
+    sizes = (256, 256, 256, 256, 384, 384, 384, 171, 385, 170)
+    systems = ("s1",) * 6 + ("s4",) * 4
+    entries = [
+        runs(3 + place % 4, 10 + place, noise=0.03 + 0.02 * (place % 4),
+             global_batch_size=size, system=system)
+        for place, (size, system) in enumerate(zip(sizes, systems, strict=True))
+    ]  # fmt: skip
+    return pl.concat([*entries, runs(2, 20), A])
 
 
 def compared(
@@ -49,6 +61,8 @@ QUESTIONS: Questions = {
     "the interval of epochs is narrower": compared(),
     "without a prior": compared(None),
     "other batch sizes": compared(global_batch_size=1024),
+    "some are near": compared(near(), b=runs(3, 4, epochs=9.0, global_batch_size=320)),
+    "others are near the other side": compared(near(), b=A, a=B),
     "another benchmark": compared(benchmark="other"),
     "another target": compared(target_value=0.9),
     "entries without noise": compared(epoch=10.0),
@@ -56,6 +70,7 @@ QUESTIONS: Questions = {
     "nor do four": compared(a=runs(4, 1), b=runs(4, 2)),
     "two values of epochs": compared(a=runs(2, 1, noise=0.0), b=runs(2, 2, epochs=8.5, noise=0.0)),
     "a plan": lambda: api.power(A, prior=EARLIER),
+    "a plan by near ones": lambda: api.power(A, prior=near()),
     "a plan of unknown progress": lambda: api.power(
         A.with_columns(epoch=None, step=None, samples=None), prior=EARLIER
     ),

@@ -69,7 +69,7 @@ def in_turn(starts: pl.DataFrame) -> pl.Series:
             number, round_sides = number + 1, set()
         round_sides.add(side)
         turns.append(number)
-    if len(round_sides) < 2 and number > 1:
+    if len(round_sides) < 2:
         turns = [min(turn, number - 1) for turn in turns]
     turn = pl.when(pl.col("started_at").is_not_null()).then(pl.format("turn {}", "turn"))
     numbered = order.with_columns(turn=pl.Series(turns, dtype=pl.Int64)).sort("place")
