@@ -182,6 +182,7 @@ def of_lengths() -> Found:
         "evaluations": [(None, None, None, None, 3), (None, None, None, 10.0, None)],
         "zero": [(0, None, None, None, 1), (5, None, None, 3.0, 1)],
         "none": [],
+        "thirds of epochs": [(None, None, 4 / 3, None, 3), (None, None, 5 / 3, None, 3)],
     }
     names = ("steps", "samples", "epochs", "observed_seconds", "evaluations")
     for name, rows in cases.items():

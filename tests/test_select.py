@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -114,6 +116,16 @@ def test_values_are_written_so_that_they_are_read_again(values: list[str], opera
     written = Condition("entry", operator, tuple(values))
     assert parse(str(written)) == written
     assert parse_all([written, "nodes=2"]) == (written, Condition("nodes", "=", ("2",)))
+
+
+def test_moments_are_those_of_utc_wherever_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert select.where(TABLE, ["started_at>=2024-01-31T23:30"]).collect().height == 2
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @given(
