@@ -114,6 +114,13 @@ QUESTIONS: Questions = {
     "of a table of runs": lambda: api.summary(api.run_table(TABLE), where=["tta>300"]),
     "no such run in it": lambda: api.summary(api.run_table(TABLE), where=["benchmark=resent"]),
     "no evaluations in it": lambda: api.summary(api.run_table(TABLE), where=["metric=x"]),
+    "a target far from two metrics, and a percentage of one": lambda: api.summary(
+        TABLE.with_columns(
+            value=pl.when(benchmark="bert").then(pl.col("value") / 1000).otherwise("value"),
+            higher_is_better=pl.col("benchmark") != "bert",
+        ),
+        target=["50"],
+    ),
     "a target of one of several metrics": lambda: api.summary(
         TABLE.with_columns(
             target_value=pl.lit(None, pl.Float64), metric=pl.format("m{}", "eval_index")

@@ -16,6 +16,7 @@ from ttastats import api
 from ttastats.ingestion.ingest import ingest
 from ttastats.outcomes import settings
 from ttastats.report.grouping import failed_notes, group_notes
+from ttastats.sides import setups
 from ttastats.table import schema
 
 
@@ -61,6 +62,9 @@ def varying() -> Iterator[Any]:
         reached=pl.Series([False, False, True]), evaluations=3, target_value=1.0
     )
     yield list(failed_notes(missed))
+    for names in (["x", None], ["x", "y", "z"], ["x", "y", "z", "w"], [None]):
+        some = runs(hardware=names, entry=[*map(str, range(len(names)))])
+        yield ["described", names, setups.described(some, "hardware")]
 
 
 @cases("pieces", varying=varying)
