@@ -60,7 +60,7 @@ def told(report: Report) -> Iterator[tuple[str, Any]]:
 
 def in_words(report: Report) -> Iterator[tuple[str, Any]]:
     """Yield what a page says of an answer: its verdicts, and what they come to."""
-    keys = {"compare": {"claim"}, "summary": {"tta_mean_seconds", "quality_mean"}}
+    keys = {"compare": {"claim", "at"}, "summary": {"tta_mean_seconds", "quality_mean"}}
     if all(keys.get(report.command, set()) & row.keys() for row in report.rows):
         told = conclusions if report.command == "compare" else league.verdicts
         for verdict in told(report):
@@ -480,6 +480,14 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "summary_odd": lambda: api.summary(odd(), ddof=0, confidence=0.9, dots=True),
     "summary_of_benchmarks": lambda: api.summary(both(), by=["benchmark"], dots=True),
     "summary_in_epochs": lambda: api.summary(both(), **EPOCHS),
+    "summary_in_evaluations": lambda: api.summary(before(), by=["benchmark"], unit="evaluations"),
+    "summary_of_untimed": lambda: api.summary(
+        table(
+            [run(n, 70.0, 5, reaches=False, timed=False) for n in range(2)], several(1, 2.0, (3,))
+        ),
+        by=["seed"],
+        dots=True,
+    ),
     "summary_in_dollars": lambda: sort_rows(api.summary(both(), unit="cost"), sort="-cv", top=1),
     "variance": lambda: api.variance(both()),
     "variance_odd": lambda: api.variance(odd(), ddof=0, by=["benchmark"]),
@@ -559,6 +567,7 @@ ANSWERS: dict[str, Callable[[], Report]] = {
         both(), quality="top1_accuracy >= 0.66", seconds="90", at="epoch=4", sigma=0.02
     ),
     "runs": lambda: api.runs(odd()),
+    "runs_of_missing": lambda: api.runs(odd().with_columns(run_status=pl.lit("missing"))),
     "runs_of_one_benchmark": lambda: api.runs(before(), where=[RESNET]),
     "scaling": lambda: api.scaling(scales()),
     "scaling_mixed": lambda: api.scaling(scales(), by=["submitter"]),
@@ -581,6 +590,14 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "score": lambda: api.score(both()),
     "targets": lambda: api.targets(before(), points=4),
     "targets_of_two": lambda: api.targets(before(), after(), points=4, where=[RESNET]),
+    "targets_of_odd": lambda: api.targets(odd(), points=2),
+    "targets_of_a_loss": lambda: api.targets(
+        with_losses(before(), 1.0).filter(
+            pl.col("metric").ne("loss") | pl.col("benchmark").ne("gpt")
+        ),
+        metric="loss",
+        points=2,
+    ),
     "targets_in_epochs": lambda: api.targets(before(), after(), points=3, where=[RESNET], **EPOCHS),
     "compare": lambda: api.compare(before(), after(), **GATE),
     "compare_wide": lambda: api.compare(before(), after(), view=WIDE, options=MARGIN),
@@ -630,6 +647,9 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "speedruns_of_two_lengths": lambda: api.compare(
         speedruns()[0], speedruns()[2], at_end=True, options=Options(margin=0.004)
     ),
+    "speedruns_to_two_targets": lambda: api.compare(
+        speedruns()[0], speedruns()[1].with_columns(target_value=3.285), at_end=True
+    ),
     "speedruns_at_step_990": lambda: api.compare(
         *speedruns()[:2], at="step=990", require="not-worse:0.01"
     ),
@@ -644,6 +664,7 @@ ANSWERS: dict[str, Callable[[], Report]] = {
         speedruns()[1], rules="plain", target=["val_loss<=3.28"], against=27.5
     ),
     "profile_measured": lambda: profile.report(test_profiled.profile()),
+    "profile_without_steps": lambda: profile.report(test_profiled.profile(measured=False)),
     "profile_of_ranks": lambda: profile.report(traced(0, 1)),
     "profile_changed": lambda: profile_change.report(traced(0), traced(1, work=25.0), ("a", "b")),
     "compare_where_epochs_are_labels": lambda: api.compare(

@@ -870,7 +870,7 @@ def of_gates() -> Found:
         "in epochs": {"axis": "epochs", **slower}, "undecided epochs": {"axis": "epochs"},
         "no cv": no_cv, "many": many, "one few": {"n_a": 400},
         "epochs shift": {"epoch_shift_b": 0.05},
-        "straggler": {"flags": ["straggler"]},
+        "straggler": {"flags": ["straggler"]}, "grids differ": {"flags": ["grids_differ"]},
         "straggler in epochs": {"axis": "epochs", "flags": ["straggler"]},
     }  # fmt: skip
     usual = ((more, 1.2), (at, 1.2), (less, 1.2), (less, more), (less, at), (0.7, less))
