@@ -306,8 +306,6 @@ def _claim_sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
     if row.p_value is None or row.runs_needed is None:
         return f"{text}."
     more = row.runs_needed - row.n
-    if more <= 0:
-        return f"{text}; more runs may confirm it."
     plan = f"{units.plural(more, 'more run')} of this kind ({row.runs_needed:,} in all)"
     return f"{text}; {plan} would be needed to confirm it (80% power)."
 

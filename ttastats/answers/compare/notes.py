@@ -203,7 +203,7 @@ def _exact_limit_fields(some: Sequence[Times], _: object, options: Options) -> F
     return {"runs": runs, "limit": f"{alpha:.3g}".removeprefix("0")}
 
 
-def _plan_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
+def _plan_fields(some: Sequence[Times], _: object, __: Options) -> Fields | None:
     texts, tests = [], 1
     for s in some:
         plan = s.contrast.plan
@@ -216,7 +216,7 @@ def _plan_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
             text += f", {observed} needs {plan.needed:,} runs per side"
         texts.append(text)
     among = f", among {tests} undecided comparisons" if tests > 1 else ""
-    return {"plans": texts, "among": among}
+    return {"plans": texts, "among": among} if texts else None
 
 
 _OF_CLAIMS = (
@@ -261,10 +261,7 @@ _OF_CLAIMS = (
 )  # fmt: skip
 _OF_POWER = (
     NoteRule("few_runs", lambda s: s.contrast.p_permutation is not None, _exact_limit_fields),
-    NoteRule("power",
-             lambda s: s.contrast.plan and s.contrast.plan.detectable is not None
-             and s.row.word is Verdict.UNDECIDED,
-             _plan_fields),
+    NoteRule("power", lambda s: s.row.word is Verdict.UNDECIDED, _plan_fields),
 )  # fmt: skip
 
 
