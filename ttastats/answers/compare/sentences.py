@@ -232,7 +232,10 @@ def _quality_finding(row: QualitiesRow, confidence: float) -> str:
         limits = f", {percentages.percent_text(confidence)} CI {low:+.3g} to {high:+.3g}"
     why = f", because {row.why}" if row.why else ""
     gap = f"difference {row.difference:+.3g}{limits}{p_text(row, '; {}')}"
-    return f"{claim(row.word, a, b)} in {what}{why} ({gap})."
+    text = f"{claim(row.word, a, b)} in {what}"
+    if row.word is Verdict.UNAVAILABLE:
+        text = f"{b} against {a} in {what}: no verdict"
+    return f"{text}{why} ({gap})."
 
 
 def _parts_text(row: TimesRow) -> str:
