@@ -5,17 +5,13 @@ Nothing here uses the readers: bytes are laid out from the descriptions of the f
 
 from __future__ import annotations
 
-import io
 import json
 import sqlite3
 import struct
-import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
-
-import numpy as np
 
 
 def varint(value: int) -> bytes:
@@ -183,16 +179,3 @@ CREATE TABLE params (key TEXT, value TEXT, run_uuid TEXT);
 CREATE TABLE tags (key TEXT, value TEXT, run_uuid TEXT);
 INSERT INTO experiments VALUES (0, 'Default', 'active'), (1, 'digits', 'active');
 """
-
-
-# --------------------------------------------------------------------------- arrays of episodes
-
-
-def npz(**arrays: Sequence[Any]) -> bytes:
-    """Return arrays of 64-bit numbers, whole ones where all are, as numpy lays them out."""
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        for name, values in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as member:
-                np.save(member, np.array(values))
-    return data.getvalue()

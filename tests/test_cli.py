@@ -25,11 +25,6 @@ from ttastats import api, cli
 from ttastats.ingestion import containers
 from ttastats.report.render import as_table
 
-#: Row keys that scripts may rely on, where no page of keys lists them.
-KEYS = {
-    "rcp": "benchmark entry batch_size ratio low high official_verdict official_factor",
-}
-
 CONTENTS = {
     "a.tsv": b"epoch\thours\tf1Score\n1\t0.5\t0.8\n",
     "notes.md": b"nothing",

@@ -46,10 +46,11 @@ def _trees() -> Mapping[Path, ast.Module]:
     return {path: ast.parse(path.read_text("utf-8")) for path in sorted(paths)}
 
 
-def _nodes(kind: type[Node]) -> Iterator[tuple[Path, Node]]:
-    """Yield the nodes of a kind in the product, and the module of each."""
-    for path, tree in _trees().items():
-        yield from ((path, node) for node in ast.walk(tree) if isinstance(node, kind))
+@cache
+def _nodes(kind: type[Node]) -> list[tuple[Path, Node]]:
+    """Return the nodes of a kind in the product, and the module of each."""
+    nodes = ((path, node) for path, tree in _trees().items() for node in ast.walk(tree))
+    return [(path, node) for path, node in nodes if isinstance(node, kind)]
 
 
 def _codes() -> set[str]:

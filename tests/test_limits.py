@@ -353,11 +353,11 @@ def test_too_little_memory_is_a_reason(
 # ----------------------------------------------------------------------------- tables made by hand
 
 
-def edited(path: Path, metadata: dict[str, str]) -> None:
-    """Write a table of ours again with another footer."""
+def edited(path: Path, metadata: dict[str, str], **columns: pl.Expr) -> None:
+    """Write a table of ours again with another footer, and with other columns."""
     rows, before = pl.read_parquet(path), pl.read_parquet_metadata(path)
     before.pop("ARROW:schema")
-    rows.write_parquet(path, metadata=before | metadata)
+    rows.with_columns(**columns).write_parquet(path, metadata=before | metadata)
 
 
 class TestTablesMadeByHand:
@@ -380,11 +380,7 @@ class TestTablesMadeByHand:
 
     @pytest.mark.parametrize("column", schema.RUN)
     def test_a_run_without_a_name_is_an_error(self, column: str, table: Path) -> None:
-        metadata = pl.read_parquet_metadata(table)
-        metadata.pop("ARROW:schema")
-        rows = pl.read_parquet(table)
-        named = pl.when(pl.int_range(pl.len()) > 2).then(column).alias(column)
-        rows.with_columns(named).write_parquet(table, metadata=metadata)
+        edited(table, {}, **{column: pl.when(pl.int_range(pl.len()) > 2).then(column)})
         with pytest.raises(TtastatsError, match=f"column {column} is null in 3 rows"):
             store.read_tables([table])
 
