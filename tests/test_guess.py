@@ -157,17 +157,28 @@ def run(*words: str | Path) -> tuple[int, str, str]:
 
 
 class TestFolder:
-    def test_what_is_written_reads_the_runs_that_were_shown(self, folder: Path) -> None:
-        code, _, said = run("guess", folder, "-o", folder / "ttastats.toml")
-        assert (code, said) == (0, f"wrote {folder / 'ttastats.toml'}\n")
-        account = tta.ingest([folder], folder.parent / "x.parquet")
+    def test_what_is_written_reads_the_runs_that_were_shown_and_stays(self, folder: Path) -> None:
+        config, table = folder / "ttastats.toml", folder.parent / "x.parquet"
+        code, _, said = run("guess", folder, "-o", config)
+        assert (code, said) == (0, f"wrote {config}\n")
+        written = config.read_text()
+        account = tta.ingest([folder], table)
         assert account.runs == 6 + 2 + 1 + 2
         assert {problem.code for problem in account.rejected} == {"step_back"}
-        rows = pl.read_parquet(folder.parent / "x.parquet")
-        table = rows.filter(pl.col("source").str.contains("/table/"))
-        assert set(table.select("entry", "seed").rows()) == {*product(("adam", "muon"), (1, 2, 3))}
+        rows = pl.read_parquet(table)
+        of_table = rows.filter(pl.col("source").str.contains("/table/")).select("entry", "seed")
+        assert set(of_table.rows()) == {*product(("adam", "muon"), (1, 2, 3))}
         text = rows.filter(pl.col("source").str.contains("small-1"))
         assert text.select("seconds", "step").rows() == [(n, 10 * n + 10) for n in range(4)]
+        again = tta.guess(folder)
+        assert again.config == ""
+        assert all(kind.title.startswith("already described") for kind in again.kinds)
+        assert "--a entry=adam --b entry=muon" in str(again)
+        refused = {"ttastats.toml": "exists already; refusing to overwrite", ".": "is a folder"}
+        for name, why in refused.items():
+            code, _, said = run("guess", folder, "-o", folder / name)
+            assert (code, why in said) == (2, True)
+        assert config.read_text() == written
 
     def test_one_of_the_three_choices_mends_a_step_that_goes_back(self, folder: Path) -> None:
         config = tta.guess(folder).config
@@ -188,21 +199,6 @@ class TestFolder:
         assert tta.ingest([folder], tmp_path / "x.parquet", config=other).runs == 11
         run("guess", folder, "-o", folder.parent / "ttastats.toml")
         assert tta.ingest([folder], tmp_path / "y.parquet").runs == 11
-
-    def test_nothing_that_exists_is_written_over(self, folder: Path) -> None:
-        (folder / "ttastats.toml").write_text("# mine\n")
-        refused = {"ttastats.toml": "exists already; refusing to overwrite", ".": "is a folder"}
-        for name, why in refused.items():
-            code, _, said = run("guess", folder, "-o", folder / name)
-            assert (code, why in said) == (2, True)
-        assert (folder / "ttastats.toml").read_text() == "# mine\n"
-
-    def test_what_is_described_already_is_not_guessed_at(self, folder: Path) -> None:
-        run("guess", folder, "-o", folder / "ttastats.toml")
-        found = tta.guess(folder)
-        assert found.config == ""
-        assert all(kind.title.startswith("already described") for kind in found.kinds)
-        assert "--a entry=adam --b entry=muon" in str(found)
 
     def test_where_there_are_no_logs_or_no_block_is_needed_none_is_written(
         self, two_systems: Path, tmp_path: Path
