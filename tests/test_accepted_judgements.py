@@ -423,6 +423,12 @@ def of_records() -> Found:
         "of two lengths": {"steps": [300.0, 300.0, 300.0, 310.0, 310.0]},
         "steps not told": {"steps": [300.0, None, 300.0, 300.0, 300.0]},
         "by samples": {"steps": None, "samples": [60, 60, 60, 62, 62], "observed_seconds": None},
+        "by evaluations": {
+            "steps": None,
+            "samples": None,
+            "epochs": None,
+            "observed_seconds": [9, 8, 7, 6, 5],
+        },
         "broken off": {"set_aside": [None, "stopped", "stopped", "side_log", None]},
         "copies": {"source_digest": "1", "run_id": ["1", "1", "2", "2", "3"]},
         "copies by bytes": {"source_digest": None, "content_digest": "x"},
@@ -525,6 +531,8 @@ def of_contests() -> Found:
 
     a, b = logged(0, 80.0, 4.0, 3.279, 3.279), logged(1, 70.0, 4.0, 3.275, 3.27)
     late = logged(2, 70.0, 4.0, 3.279, 3.274)
+    unknown = pl.lit(None, pl.String)
+    unnamed = pl.concat([late.with_columns(benchmark=unknown), b])
     rising = b.with_columns(higher_is_better=pl.lit(value=True), metric=pl.lit("accuracy"))
     asked: tuple[tuple[str, list[pl.DataFrame], dict[str, Any]], ...] = (
         ("nanogpt-track-3", [b], {"against": 300}),
@@ -549,6 +557,7 @@ def of_contests() -> Found:
         ("nanogpt-track-1", [a, b.filter(pl.col("source").str.ends_with("0"))], {}),
         ("nanogpt-track-1", [a.filter(pl.col("source").str.ends_with("0")), b], {}),
         ("plain", [a, b], {"against": 3.0}),
+        ("nanogpt-track-3", [unnamed], {"against": 350}),
         ("plain", [a, pl.concat([b, late.with_columns(benchmark=pl.lit("other"))])], {}),
         ("plain", [pl.concat([a, late.with_columns(benchmark=pl.lit("other"))]), b], {}),
         ("plain", [a, b.with_columns(target_value=pl.lit(3.3))], {}),
@@ -632,6 +641,13 @@ def of_entries() -> Found:
         ),
         "never": group(of(evaluation(0, 5.0, target_value=4.0), global_batch_size=None)),
     }
+    late = [
+        evaluation(n, 3.9, target_value=4.0, epoch=epoch, samples=int(1000 * epoch))
+        for n, epoch in enumerate((3.0, 2.0, 4.0))
+    ]
+    counted = frame(of(*late, benchmark="stable_diffusion"), of(*late, benchmark="bert"))
+    runs = rcp_row.officially_counted(time_to_target.runs(counted), counted.lazy())
+    yield "officially counted", runs.select("benchmark", "epochs", "samples", "steps").rows()
     records = {
         "epochs": (reference(8, 3.0, 4.0, 4.0, 5.0),),
         "samples": (reference(8, 3000.0, 4000.0, unit="samples"),),

@@ -217,4 +217,7 @@ def test_a_mean_has_an_interval_from_three_runs_on_failed_ones_among_them() -> N
 def test_of_many_entries_the_fastest_are_shown_and_the_others_counted() -> None:
     (one,) = found(made({f"s/{n:02}": [10.0 + n, 10.1 + n] for n in range(45)}))
     assert (len(one.entries), one.left_out) == (league.MOST, 5)
-    assert "first of 45" in league.claim(one)
+    assert league.claim(one).startswith("s/00 is first of 45 on digits: 30.1 s")
+    text = "45 entries with 90 results on digits: no entry is shown to be the fastest in any of 2"
+    assert league.headline((one, one)) == f"{text} size classes"
+    assert league.not_separable(one, 7) == "not told apart from ranks 1 to 7, 9 to 40"

@@ -43,6 +43,9 @@ SHOWN: dict[str, Callable[[], Report]] = {
     "the first alone": lambda: api.summary(TABLE, top=3),
     "sorted": lambda: api.summary(TABLE, sort="-tta"),
     "all rows": lambda: api.summary(TABLE, top=0),
+    "as many rows as asked for": lambda: api.summary(
+        made({f"s/{n:02}": [10.0 + n, 10.1 + n] for n in range(30)}), top=30
+    ),
     "few rows": lambda: api.summary(TABLE, where=["accelerators>8"]),
     "of many benchmarks": lambda: api.summary(of_benchmarks(TABLE, "pqrstuvw")),
     "of a few without sizes": lambda: api.summary(of_benchmarks(made(OF_ONE_SIZE), "pqr")),
