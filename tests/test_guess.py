@@ -329,6 +329,39 @@ TABLES = (
     "epoch,elapsed,val_acc\n1,0:00:30,.5\n2,0:01:00,.6",
     "1 8.04\n2 7.5\n3 6",
     "# step acc\n1 .4\n2 .5\n3 .6\n4 .6\n5 .6",
+    # More metrics than are proposed, doubtful ones, and values in percent or not.
+    "step,"
+    + ",".join(f"val_{c}_loss" for c in "abcdefghij")
+    + "\n1"
+    + ",1" * 10
+    + "\n2"
+    + ",1" * 10,
+    "step,val_loss,test_acc,accuracy,train_f1,acc\n1,3,.1,.1,.1,.1\n2,2,.2,.2,.2,.2",
+    "step,val_acc\n1,1\n2,100",
+    "step,val_acc\n1,1\n2,1.5",
+    "step,top1\n1,1\n2,100.5",
+    'step,"val_acc>2",val_x higher\n1,1,2\n2,2,1',
+    "x,y\n1,2\n2,1",
+    "step,bleu\n1,2\n2,4",
+    "step,id,score_z\n1,4,3\n2,4,4",
+    "step,score_z\n1,3",
+    "step,score_y,score_z\n1,3,3\n2,3,3",
+    # Clocks that go back in a fifth of the steps or in more, by run or not.
+    "step,elapsed,val_loss\n" + "".join(f"{n},{t},1\n" for n, t in enumerate((1, 2, 3, 4, 3, 4))),
+    "step,elapsed,val_loss\n" + "".join(f"{n},{t},1\n" for n, t in enumerate((1, 2, 3, 2, 3))),
+    "name,seed,step,elapsed,val_loss\n"
+    + "".join(f"{name},{seed},{n},{n},1\n" for name in "ab" for seed in "12" for n in range(3)),
+    "run,model,step,val_loss\na,x,1,1\na,x,2,1\nb,x,1,1\nb,x,2,1\nc,y,1,1\nc,y,2,1",
+    "epoch,time,val_acc\n1,9,.1\n2,8,.2\n3,9,.3",
+    "epoch,time,val_acc\n1,9,.1\n3,8,.2\n4,9,.3",
+    "elapsed_bar,elapsed_of_bar,val_loss\n1,9,1\n2,8,1",
+    "step,date,val_loss\n1,2024/01/31 12:00:00Z,1\n2,2024/01/31 12:00:01Z,1",
+    "step,date,val_loss\n1,2024-01-31 12:00:00+01:00,1\n2,2024-01-31 12:00:01+01:00,1",
+    "step,timestamp,val_loss\n1,900000000,1\n2,900000001,1",
+    "step,timestamp,val_loss\n1,3999999999,1\n2,4000000000,1",
+    "step,timestamp,elapsed,val_loss\n1,1700000000,1,1\n2,1700000001,2,1",
+    "epoch,samples,iter,val_loss\n0,10,1,1\n1,20,2,1",
+    "num_epoch,val_loss\n0,1\n1,1\n3,1",
 )
 LINES = (
     "step 2000: train loss 3.7, val loss 3.8\nstep 4000: train loss 3.2, val loss 3.1",
@@ -348,6 +381,23 @@ LINES = (
     "23:59:30 step 10 acc 0.50\n00:00:30 step 20 acc 0.90\n",
     "2024-01-01 10:00:00 loading\n2024-01-01 10:00:01 loaded\n"
     + "".join(f"step {n} val_loss {n}\n" for n in range(9)),
+    # More forms of lines than are proposed, rare ones, and those without a count.
+    "".join(f"step {n} val_{c}_loss={n} of {c}\n" for n in range(3) for c in "abcdef"),
+    "".join(f"step {n} val_loss={n}\n" for n in range(30)) + "val_loss=3\nval_acc=.5\n",
+    "".join(f"epoch {n} of 9\nval_loss={n}\n" for n in range(3)),
+    "".join(f"val_loss is {n} after the epoch {n}, at 3 sec\n" for n in range(3)),
+    "".join(f"lr 0.{n} step {n} loss: [{n}] rank {n}\n" for n in range(3)),
+    "".join(f"elapsed: 0:0{n}:30 step {n} val-acc(x): .{n} in {n} h total\n" for n in range(3)),
+    "".join(f"[rank0]: step {n} val/err -.{n}e-1 nan\n" for n in range(3)),
+    "".join(f"[2024-05-01 10:0{n}:00,123] val_loss {n}\n" for n in range(3)),
+    "step 1 val_loss 2 took 3 min\n",
+    "step 1 val_loss 1\n",
+    "val_loss\n",
+    "1 2 3\n4 5 6\n",
+    "1.5 2\n2.5 3\n",
+    "2 1\n1 2\n",
+    "a b\n1 2\n3 4\nend\n",
+    "a a\n1 2\n3 4\n",
 )
 PATHS = (
     ("adam/seed1.csv", "muon/seed1.csv", "muon/seed2.csv"),
@@ -365,7 +415,11 @@ PATHS = (
 def of_texts(texts: Iterable[str], path: str) -> Iterator[Any]:
     """Yield the keys that are proposed for a text, and what is doubted of them."""
     for text in texts:
-        found = kinds.sketched(text.encode(), path).proposal
+        try:
+            found = kinds.sketched(text.encode(), path).proposal
+        except NoLogError as error:
+            yield text, str(error)
+            continue
         doubts = [[reason.key, reason.text] for reason in found.reasons if not reason.sure]
         yield text, found.keys, doubts
 
