@@ -392,6 +392,8 @@ LINES = (
     "".join(f"[2024-05-01 10:0{n}:00,123] val_loss {n}\n" for n in range(3)),
     "step 1 val_loss 2 took 3 min\n",
     "step 1 val_loss 1\n",
+    "step 1 val/top1 .5\nstep 2 val/top1 .6\n",
+    "step1 loss 3\nstep2 loss 2\n",
     "val_loss\n",
     "1 2 3\n4 5 6\n",
     "1.5 2\n2.5 3\n",

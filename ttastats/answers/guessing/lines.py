@@ -22,7 +22,9 @@ _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b"
 _UNIT = "ms|seconds|sec|s|minutes|min|hours|h"
 _PAIR = re.compile(
     r"(?<![\w/.-])(?P<key>[A-Za-z][\w/@.-]*?(?:\([A-Za-z]\))?(?: [A-Za-z][\w/@.-]*?){0,3})"
-    rf"(?P<mark>['\"]?[ \t]{{0,8}}(?:[:=][ \t]{{0,8}})?[\[(]?[ \t]{{0,2}})(?P<number>{_NUMBER})"
+    rf"(?P<mark>['\"]?[ \t]{{0,8}}(?:[:=][ \t]{{0,8}})?[\[(]?[ \t]{{0,2}})"
+    # A number that is a part of a name, as in top1, is no value; one of step1 is.
+    rf"(?:(?<!\w)|(?<=[Ss]tep)|(?<=[Ee]poch))(?P<number>{_NUMBER})"
     rf"(?P<unit>\s?(?:{_UNIT})\b)?(?![\w.]*[A-Za-z:-]\d)"
 )
 #: Colours and the rank in front, which are taken away before an expression is tried.
@@ -56,7 +58,7 @@ class _Named(Struct, frozen=True):
         value = r"\d+(?:\.\d+)?" if self.part in {"epoch", "clock"} else value
         before = r"\s*" if self.mark[:1].isspace() else ""
         plain = self.mark.strip()
-        mark = rf"{before}{re.escape(plain)}\s*" if plain else r"\s+"
+        mark = rf"{before}{re.escape(plain)}\s*" if plain else r"\s+" if self.mark else ""
         return rf"{key}{mark}(?P<{self.group}>{value})"
 
 
