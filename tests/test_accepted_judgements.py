@@ -483,6 +483,8 @@ def of_records() -> Found:
     for ends, rule in (([3.25] * 5, golf), (ENDS, {"meets": ">="})):
         found = contest(None, ending(b, ends), "parameter-golf", 3.25, margin=0.0, **rule)
         yield ("golf, no margin", *rule.values()), found
+    more = ending(b, [one + 0.01 for one in ENDS])
+    yield "golf, higher is better", contest(a, more, "parameter-golf", meets=">=", margin=0.009)
     untimed = ending(b, ENDS, tta_seconds=[1.0, None, 2.0, 3.0, 4.0])
     yield "golf, not told", contest(a, untimed, "parameter-golf", **golf)
 

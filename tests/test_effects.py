@@ -142,6 +142,11 @@ def test_effects_are_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 
+def test_without_intervals_there_is_no_table_of_shares() -> None:
+    few = asked([of_a()[n] for n in (0, 1, 3, 6, 9)])()
+    assert [each.title for each in few.tables] == ["effects"]
+
+
 def test_the_command_line_prints_effects_shares_and_levels(sweep: Path) -> None:
     done = run("effects", sweep, "--on", "batch_size,lr", "--confidence", "90%")
     assert done.returncode == 0, done.stderr

@@ -180,8 +180,8 @@ def _fit_group(
     if constant := [knob.name for knob in every if len(knob.levels) < 2]:
         notes.append(note("constant_setting", names=constant, n=len(constant)))
     every = knobs.merge_aliased([knob for knob in every if len(knob.levels) > 1])
-    timed = (runs["reached"] & runs["tta_seconds"].is_not_null()).to_numpy()
-    solved, gone = knobs.drop_rare_levels(every, timed)
+    reached = runs["reached"].to_numpy()
+    solved, gone = knobs.drop_rare_levels(every, reached)
     if gone:
         notes.append(note("level_left_out", names=gone, n=len(gone)))
     varied = knobs.merge_aliased(
@@ -199,8 +199,7 @@ def _fit_group(
     parts = {
         name: model.fit_part(y, design, confidence=options.confidence) for name, y in logs.items()
     }
-    fit, reached = Fit(varied, design, logs, parts), runs["reached"].to_numpy()
-    n = int(solved.sum())
+    fit, n = Fit(varied, design, logs, parts), int(solved.sum())
     if design.has_intervals:
         notes += _effect_notes(fit, axis)
     elif design.df < model.FEWEST_DF:
