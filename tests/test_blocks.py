@@ -75,6 +75,11 @@ def on_hosts(speed: float) -> pl.DataFrame:
     return pl.concat([timed(speed, days, hour, extra={"host": host}) for days, host in runs])
 
 
+def undated(speed: float, count: int) -> pl.DataFrame:
+    runs = timed(speed, (count,))
+    return runs.with_columns(started_at=pl.lit(None, runs["started_at"].dtype))
+
+
 def failing_on(table: pl.DataFrame, day: int) -> pl.DataFrame:
     reached = pl.col("reached") & (pl.col("started_at").dt.day() != day)
     return table.with_columns(reached=reached, tta_seconds=pl.when(reached).then("tta_seconds"))
@@ -116,6 +121,9 @@ QUESTIONS: Questions = {
     ),
     "splits of few runs have no p": lambda: within(*TWO_DAYS),
     "one common day is said": lambda: within(timed(1.0, (3, 2, 0)), timed(0.97, (3, 0, 2), hour=1)),
+    "runs of no known day are counted": lambda: within(
+        pl.concat([A, undated(1.05, 1)]), pl.concat([B, undated(1.02, 2)])
+    ),
     "no common day": lambda: within(timed(1.0, (2, 0, 0)), timed(0.97, (0, 2, 0))),
     "a difference that changes from day to day is flagged": lambda: within(
         A, pl.concat([EARLY, ODD])
