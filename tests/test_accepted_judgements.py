@@ -145,7 +145,7 @@ def of_budgets() -> Found:
         for least in range(0, runs.height, 5):
             some = runs[least : least + 5]
             found = lengths(some)
-            yield ("lengths", least), [found, found.one, found.all_reach, found.said(found.least)]
+            yield ("lengths", least), [found, found.equal, found.all_reach, found.text(found.least)]
     values = (
         (0.1234567,),
         (0.12345678,),
@@ -188,8 +188,8 @@ def of_lengths() -> Found:
     for name, rows in cases.items():
         runs = pl.DataFrame(rows, dict.fromkeys(names, pl.Float64), orient="row")
         found = lengths(runs)
-        words = [found.said(found.least), found.said(found.most), found.all_reach]
-        yield name, [found, found.one, found.budget, *words]
+        words = [found.text(found.least), found.text(found.most), found.all_reach]
+        yield name, [found, found.equal, found.budget, *words]
 
 
 # ----------------------------------------------------------------------------------- in comparisons
@@ -988,7 +988,7 @@ def of_axes() -> Found:
     runs = base.with_columns(pl.Series(name, one) for name, one in told.items())
     shown = ("tta_seconds", "observed_seconds", "set_aside", "epoch_seconds")
     for name, one in axis.AXES.items():
-        yield ("on", name), axis.on(runs, one).select(shown).rows()
+        yield ("on", name), axis.converted(runs, one).select(shown).rows()
     untimed = runs.with_columns(
         tta_seconds=pl.lit(None, pl.Float64), observed_seconds=pl.lit(None, pl.Float64)
     )
@@ -997,7 +997,7 @@ def of_axes() -> Found:
     silent = never.with_columns(epochs=None, steps=None, samples=None, evaluations_to_target=None)
     sides_of = {"timed": [runs], "one timed": [runs, untimed], "untimed": [untimed],
                 "some epochs": [some, runs], "never": [never], "silent": [silent, runs],
-                "placed": [axis.on(runs, axis.AXES["steps"])],
+                "placed": [axis.converted(runs, axis.AXES["steps"])],
                 "set aside": [runs.with_columns(set_aside=pl.lit("stopped"))]}  # fmt: skip
     for name, given in sides_of.items():
         for asked in ("", "epochs", "cost", "cpu-seconds", "energy", "epoch"):

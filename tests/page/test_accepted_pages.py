@@ -86,7 +86,7 @@ def of_figures() -> Found:
 def page(report: Report, *tables: pl.DataFrame, unit: str = "", **more: Any) -> Found:
     """Yield what a page of some tables and their report says, without its tables and plots."""
     judged = (api.run_table(one) for one in tables)
-    counted = [axis.on(runs, axis.AXES[unit or "seconds"]) for runs in judged]
+    counted = [axis.converted(runs, axis.AXES[unit or "seconds"]) for runs in judged]
     sides = [(f"side {n}", runs) for n, runs in enumerate(counted)]
     found = content.page_content(sides, report, (), **more)
     yield [found.title, found.counted, found.command]

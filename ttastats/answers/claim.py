@@ -157,7 +157,7 @@ def report(
         counts.append(f"{claim} holds for {number} of {len(of)}{f' ({which})' if which else ''}.")
     below = [
         (*(() if row.holds or not many else (text,)),
-         *(priors.in_words(row.prior) if row.prior else ()))
+         *(priors.prior_lines(row.prior) if row.prior else ()))
         for row, text in zip(rows, sentences, strict=True)
     ]  # fmt: skip
     return grouping.group_report(

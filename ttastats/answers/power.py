@@ -111,7 +111,7 @@ def from_runs(
             whole = priors.together(noises)
             if whole is not None:
                 cv, low, high = whole.limits()
-        details.append(tuple(priors.in_words(added)) if isinstance(added, PriorKeys) else ())
+        details.append(tuple(priors.prior_lines(added)) if isinstance(added, PriorKeys) else ())
         row = plan.row(cv, low, high, group.height if n is None else n)
         about = {"keys": grouping.key_values(keys), "axis": axes.axis_of(runs).name}
         rows.append(structs.replace(row, reached=reached, prior=added, **about))

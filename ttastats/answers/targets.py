@@ -150,7 +150,7 @@ def _runs_at_targets(
             {
                 tuple(keys.values()): group
                 for keys, group in grouping.group_runs(
-                    axes.on(time_to_target.runs_at(side.evaluations, now, by), axis), by
+                    axes.converted(time_to_target.runs_at(side.evaluations, now, by), axis), by
                 )
             }
             for side in sides

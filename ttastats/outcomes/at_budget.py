@@ -311,7 +311,7 @@ def expect_some(judged: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: s
     metrics = judged["target_metric"].drop_nulls().unique()
     metric = str(metrics[0]) if metrics.len() == 1 else ""
     reach = lengths(left_out.standing(runs(rows, END, metric=metric)))
-    longest = f"The longest has {reach.said(reach.most)}" if reach.most else "None logs its length"
+    longest = f"The longest has {reach.text(reach.most)}" if reach.most else "None logs its length"
     able = f"; {reach.all_reach}" if reach.all_reach else ""
     side = f" of {who}" if who else ""
     raise TtastatsError(
@@ -329,4 +329,4 @@ def common_length(rows: pl.LazyFrame, judged: pl.DataFrame) -> str:
     of_runs = rows.join(judged.lazy().select(schema.RUN), on=schema.RUN, how="semi")
     ends = runs(of_runs.filter(pl.col("metric") == metrics[0]))
     extent = lengths(ends) if ends["reached"].all() and ends.height == judged.height else None
-    return extent.said(extent.most) if extent and extent.one and extent.unit else ""
+    return extent.text(extent.most) if extent and extent.equal and extent.unit else ""

@@ -165,7 +165,7 @@ def settled(tables: Sequence[pl.DataFrame], unit: str = "") -> tuple[list[pl.Dat
     if any("axis" in runs.columns for runs in tables):
         return list(tables), ""
     if unit:
-        placed = [on(runs, AXES[unit]) for runs in tables]
+        placed = [converted(runs, AXES[unit]) for runs in tables]
         for number, (runs, before) in enumerate(zip(placed, tables, strict=True)):
             _expect_known(runs, before, chr(ord("A") + number) if len(tables) > 1 else "")
         return placed, ""
@@ -175,7 +175,7 @@ def settled(tables: Sequence[pl.DataFrame], unit: str = "") -> tuple[list[pl.Dat
         axes = (AXES[name] for name in _PROGRESS)
         known = (a for a in axes if all(_is_known(runs, a, every=True) for runs in tables))
         axis = next(known, SECONDS)
-    placed = [on(runs, axis) for runs in tables]
+    placed = [converted(runs, axis) for runs in tables]
     if axis.is_time:
         return placed, ""
     which = "some" if any(_is_known(runs, SECONDS) for runs in tables) else "none"
@@ -192,7 +192,7 @@ def _is_known(runs: pl.DataFrame, axis: Axis, *, every: bool = False) -> bool:
     return places.count() > 0
 
 
-def on(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
+def converted(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
     """Return a table of runs with their times in the unit of an axis.
 
     A run that reached its target nobody knows where is set aside (`no_position`); one that failed

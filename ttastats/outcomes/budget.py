@@ -107,13 +107,13 @@ class Lengths(Struct, frozen=True):
     n_longest: int
 
     @property
-    def one(self) -> bool:
+    def equal(self) -> bool:
         """Return whether all runs have one length; seconds may differ a little."""
         if self.unit == "seconds":
             return self.most - self.least <= _SAME_SECONDS * self.most
         return self.least == self.most
 
-    def said(self, amount: float) -> str:
+    def text(self, amount: float) -> str:
         """Return an amount in words: `1,390 steps`."""
         unit = AMOUNTS[self.unit] if self.unit else "evaluations"
         return units.amount(amount, unit)
@@ -150,4 +150,4 @@ def lengths(at_end: pl.DataFrame) -> Lengths:
         values = amount.cast(pl.Float64).to_list() or [0.0]
         most = max(values)
         common.append(Lengths(unit, min(values), most, len(values), values.count(most)))
-    return next((extent for extent in common if extent.one), common[0])
+    return next((extent for extent in common if extent.equal), common[0])

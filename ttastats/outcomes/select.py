@@ -258,7 +258,7 @@ def parse_all(texts: Iterable[str | Condition], option: str = "--where") -> tupl
 Kind = Literal["run", "result", "evaluation", "other"]
 
 #: What a person leaves out of a name: `tta` is `tta_mean_seconds`.
-_UNSPOKEN = re.compile(r"(_mean)?((?<!epoch)(?<!run)_seconds|_minutes)?$")
+_OMITTED = re.compile(r"(_mean)?((?<!epoch)(?<!run)_seconds|_minutes)?$")
 #: Shares of a whole and qualities, which may be written in percent.
 _FRACTIONS = re.compile(
     r"(cv(?!_ratio)|share|p|prob|time_saved|reached_difference|value|target_value)(_.*)?"
@@ -287,9 +287,9 @@ def kind(name: str) -> Kind:
     return "evaluation" if name in schema.EVALUATION_NAMES else "other"
 
 
-def spoken(names: Iterable[str]) -> dict[str, str]:
-    """Return the names of columns as in sentences, with the columns they stand for."""
-    return {_UNSPOKEN.sub("", name): name for name in names}
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the names of columns as sentences have them, with the columns they stand for."""
+    return {_OMITTED.sub("", name): name for name in names}
 
 
 def full_name(name: str, known: Sequence[str]) -> str | None:
@@ -297,7 +297,7 @@ def full_name(name: str, known: Sequence[str]) -> str | None:
     if name in known:
         return name
     former = FORMER_NAMES.get(name, "")
-    return former if former in known else spoken(known).get(name)
+    return former if former in known else short_names(known).get(name)
 
 
 def in_percent(name: str) -> bool:

@@ -86,7 +86,7 @@ def known(extras: Iterable[str | None]) -> list[str]:
     return sorted({name for extra in dict.fromkeys(extras) for name in flat_settings(extra)})
 
 
-def meant(name: str, names: Sequence[str]) -> str | None:
+def full_name(name: str, names: Sequence[str]) -> str | None:
     """Return the recorded setting that a name means: itself, or the only one ending with it."""
     if name in names:
         return name
@@ -116,7 +116,7 @@ def column(extras: pl.Series, name: str) -> pl.Series:
 
 def values(extras: pl.Series, name: str) -> pl.Series | None:
     """Return the values of the setting that a name means, None where no run records it."""
-    setting = meant(name, known(extras))
+    setting = full_name(name, known(extras))
     return None if setting is None else column(extras, setting)
 
 

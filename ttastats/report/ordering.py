@@ -117,7 +117,7 @@ def _sort_order(rows: Sequence[Mapping[str, Any]], sort: str) -> list[int]:
     }
     key = select.full_name(name, tuple(ordered))
     if key is None:
-        raise select.unknown(name, select.spoken(ordered), "--sort")
+        raise select.unknown(name, select.short_names(ordered), "--sort")
     known = [number for number, row in enumerate(rows) if row[key] is not None]
     unknown = [number for number, row in enumerate(rows) if row[key] is None]
     known.sort(key=lambda number: rows[number][key], reverse=sort.startswith("-"))

@@ -127,7 +127,7 @@ def _judge_again(
     for runs, evaluations in zip(sides, rows, strict=True):
         order = runs.select(RUN)
         rows_of_runs = evaluations.join(order.lazy(), on=RUN, how="semi", maintain_order="left")
-        now = axis.on(time_to_target.runs(rows_of_runs, candidate), axis.axis_of(runs))
+        now = axis.converted(time_to_target.runs(rows_of_runs, candidate), axis.axis_of(runs))
         now = order.join(now, on=RUN, how="left", maintain_order="left")
         reached = now["reached"].fill_null(value=False)
         known = ~reached | now["tta_seconds"].is_not_null()

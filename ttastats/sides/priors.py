@@ -214,7 +214,7 @@ def _prior_keys(part: str, both: Sequence[Prior]) -> dict[str, Any]:
     }
 
 
-def in_words(row: PriorKeys) -> Iterator[str]:
+def prior_lines(row: PriorKeys) -> Iterator[str]:
     """Yield a line for each part: what its prior is made of, or why it is refused."""
     for part, name in _NAMES.items():
         entries, sd, df, refused = (

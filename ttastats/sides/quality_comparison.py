@@ -157,7 +157,7 @@ def _cost_axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) ->
 
 def _costs(runs: pl.DataFrame, axis: Axis) -> Floats | None:
     """Return what each run with a value had spent; None if that is unknown for one."""
-    spent = axes.on(runs, axis)["observed_seconds"].cast(pl.Float64)
+    spent = axes.converted(runs, axis)["observed_seconds"].cast(pl.Float64)
     known = not (runs.is_empty() or spent.null_count()) and (spent > 0).all()
     return spent.to_numpy() if known else None
 
@@ -165,7 +165,7 @@ def _costs(runs: pl.DataFrame, axis: Axis) -> Floats | None:
 def _cost_ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> Ratio | None:
     if any(_costs(runs, axis) is None for runs in with_value):
         return None
-    a, b = (outcomes_of(axes.on(runs, axis)) for runs in with_value)
+    a, b = (outcomes_of(axes.converted(runs, axis)) for runs in with_value)
     ratio = ratio_between(a, b, estimand=options.estimand, confidence=options.confidence)
     if options.estimand != "mean" or not ratio.se_log or a.blocks is not None:
         return ratio
@@ -205,7 +205,7 @@ def _unavailable_reason(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metric
         return "no run with a value"
     if metrics > 1:
         return "the sides log different metrics"
-    if budget.unit == END.unit and not (a.lengths.one and b.lengths.one):
+    if budget.unit == END.unit and not (a.lengths.equal and b.lengths.equal):
         return "ends differ"
     return ""
 

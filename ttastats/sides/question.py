@@ -235,15 +235,15 @@ def _add_settings(
         return every, conditions, []
     runs = every.select(*schema.RUN, "extra").unique(schema.RUN, maintain_order=True).collect()
     known = settings.known(runs["extra"])
-    meant = {each: settings.meant(each.column, known) for each in conditions["other"]}
-    added = sorted({name for name in meant.values() if name is not None})
+    named = {each: settings.full_name(each.column, known) for each in conditions["other"]}
+    added = sorted({name for name in named.values() if name is not None})
     if not added:
         return every, conditions, []
     columns_added = (settings.column(runs["extra"], name) for name in added)
     values = runs.select(*schema.RUN, *columns_added).lazy()
     every = every.join(values, on=schema.RUN, how="left", nulls_equal=True, maintain_order="left")
     run, rest = [*conditions["run"]], []
-    for each, name in meant.items():
+    for each, name in named.items():
         if name is None:
             rest.append(each)
         else:

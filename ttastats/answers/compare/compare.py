@@ -307,7 +307,7 @@ def _side_table(
         below, row = [*lines(s)], s.row
         line = Line(tuple(each.cell(s) for each in every))
         if isinstance(row, TimesRow):
-            prior = priors.in_words(row.prior) if row.prior else ()
+            prior = priors.prior_lines(row.prior) if row.prior else ()
             shown = 1 if row.word.decided else 0
             more, below = tuple(below[shown:]), [*below[:shown], *prior]
             # Faster, slower, undecided, by size.

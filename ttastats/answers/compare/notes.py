@@ -301,24 +301,24 @@ def _length_notes(named: Sequence[tuple[str, QualityComparison]]) -> Iterator[No
             side=letter,
             n_longest=ends.n_longest,
             n=ends.n,
-            most=ends.said(ends.most),
-            least=ends.said(ends.least),
+            most=ends.text(ends.most),
+            least=ends.text(ends.least),
             able=f" ({ends.all_reach})" if ends.all_reach else "",
         )
         for name, contrast in named
         for letter, side in (("A", contrast.a), ("B", contrast.b))
         for ends in [side.lengths]
-        if side.n and not ends.one
+        if side.n and not ends.equal
     ]
     if apart:
         yield note("ends_differ", ends=units.join_names(apart, 6, "; "))
     differ = []
     for name, contrast in named:
         a, b = contrast.a.lengths, contrast.b.lengths
-        steady = contrast.a.n and contrast.b.n and a.one and b.one and a.unit == b.unit
+        steady = contrast.a.n and contrast.b.n and a.equal and b.equal and a.unit == b.unit
         if steady and a.unit not in {None, "seconds"} and a.most != b.most:
             at = f"--at {a.unit}={min(a.most, b.most):.15g}"
-            differ.append(f"{name}A at {a.said(a.most)}, B at {b.said(b.most)} ({at})")
+            differ.append(f"{name}A at {a.text(a.most)}, B at {b.text(b.most)} ({at})")
     if differ:
         yield note("lengths_differ", ends=units.join_names(differ, 6, "; "))
 

@@ -178,11 +178,11 @@ def _time_check(b: pl.DataFrame, limit: float) -> Check:
 def _stop_check(sides: Sides) -> Check:
     """Return the check of whether all runs of a side end after the same training."""
     ends = {name: _lengths_of(runs.filter("reached")) for name, runs in sides.items()}
-    least = {name: "" if end.one else f"{end.said(end.least)} to " for name, end in ends.items()}
+    least = {name: "" if end.equal else f"{end.text(end.least)} to " for name, end in ends.items()}
     text = units.join_names(
-        [f"{name} {least[name]}{end.said(end.most)}" for name, end in ends.items()]
+        [f"{name} {least[name]}{end.text(end.most)}" for name, end in ends.items()]
     )
-    unlike = {end.unit for end in ends.values() if not end.one}
+    unlike = {end.unit for end in ends.values() if not end.equal}
     if unlike - {"seconds"}:
         return Check("same stop", "failed", text)
     if unlike:  # times of equal training vary, so that they alone do not show another stop
@@ -202,7 +202,7 @@ def _lengths_of(runs: pl.DataFrame) -> Lengths:
         return Lengths("step", min(ends), max(ends), len(ends), ends.count(max(ends)))
     length = lengths(runs)
     made = runs["evaluations"].fill_null(0).to_list()
-    if length.unit == "seconds" and not length.one and min(made) == max(made) > 1:
+    if length.unit == "seconds" and not length.equal and min(made) == max(made) > 1:
         return Lengths(None, made[0], made[0], len(made), len(made))
     return length
 

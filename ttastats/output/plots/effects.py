@@ -51,7 +51,7 @@ def _effects_reports(material: Material) -> Iterator[Report]:
         if several := varied.get(tuple(keys.values())):
             known = settings.known(group["extra"])
             short = [(name.rsplit(".", 1)[-1], name) for name in several]
-            on = [last if settings.meant(last, known) == name else name for last, name in short]
+            on = [last if settings.full_name(last, known) == name else name for last, name in short]
             with suppress(TtastatsError):  # too few runs of a value
                 yield effects_report.report(group, by, EffectsOptions(on, confidence=confidence))
 
