@@ -40,27 +40,14 @@ def logs(tmp_path: Path) -> Path:
     return made_logs.write(tmp_path, LOGS) / "logs"
 
 
-def ingested(logs: Path, *arguments: str) -> tuple[int, str, pl.DataFrame | None]:
-    output = Path(str(logs).partition("*")[0]).parent / "out.parquet"
-    done = run("ingest", logs, "-o", output, *arguments)
-    table = pl.read_parquet(output) if output.exists() else None
-    return done.returncode, done.stderr, table
-
-
-def runs(rows: pl.DataFrame | None) -> set[tuple[str, int | None]]:
-    assert rows is not None
-    return set(rows.select("entry", "seed").unique().rows())
-
-
-ALL = {("old", 1), ("old", 2), ("new", 1), ("new", 2)}
 BLOCK = {"logs/ttastats.toml": TOML}
 PATTERN = "--files {entry}/seed{seed}.csv --metric val_loss<=3.28 --seconds 'time s'"
 PLAIN = "--metric val_loss --seconds 'time s'"
 BACK: Files = {"logs/old/seed1.csv": f"{CSV}10,1.0,3.4\n"}
 NANO = "step:0/9 val_loss:10.8 train_time:0ms\nstep:9/9 val_loss:3.2 train_time:9ms\n"
 TWO_FORMS = {"logs/old/keras.csv": "epoch,loss,val_loss\n0,1.0,2.0\n"}
-#: Files beside the logs, and the options with which they are ingested.
-DESCRIBED: dict[str, tuple[Files, str]] = {
+#: Files beside the logs, the options with which they are ingested, and their path if not `logs`.
+DESCRIBED: dict[str, tuple[Files, str, *tuple[str, ...]]] = {
     "by a file beside them": (BLOCK, ""),
     "by one above": ({"ttastats.toml": TOML.replace("{entry}", "logs/{entry}")}, ""),
     "by one below": ({"logs/old/ttastats.toml": TOML.replace("{entry}/", "")}, ""),
@@ -99,16 +86,23 @@ DESCRIBED: dict[str, tuple[Files, str]] = {
         },
         "",
     ),
+    "by one above, of which one is read": (
+        {"ttastats.toml": TOML.replace("{entry}", "logs/{entry}")}, "", "logs/old/seed1.csv"
+    ),
+    "that a pattern means": ({}, f"--files seed{{seed}}.csv {PLAIN}", "logs/[no]*"),
+    "that a pattern of files means": ({}, PATTERN, "logs/*/*.csv"),
+    "below a pattern": ({}, PATTERN, "lo*"),
+    "as a pattern begins": ({}, PATTERN.replace("{entry}", "logs/{entry}"), "lo*"),
 }  # fmt: skip
 
 
 def of_described() -> Iterator[Any]:
     """Yield what an ingest says and the runs that it finds."""
     columns = ("source", "entry", "seed", "metric", "target_value", "target_source", "run_status")
-    for name, (files, options) in DESCRIBED.items():
+    for name, (files, options, *path) in DESCRIBED.items():
         with TemporaryDirectory() as place, contextlib.chdir(place):
             made_logs.write(Path(), LOGS | files)
-            done = run("ingest", "logs", "-o", "out.parquet", *shlex.split(options))
+            done = run("ingest", *(path or ["logs"]), "-o", "out.parquet", *shlex.split(options))
             yield f"---------- logs described {name}"
             yield done.returncode, done.stderr.splitlines()
             if Path("out.parquet").exists():
@@ -121,11 +115,6 @@ def test_logs_are_read_as_they_are_described(case: Case) -> None:
     assert case.is_as_accepted()
 
 
-def test_a_file_above_one_log_describes_it(logs: Path) -> None:
-    (logs.parent / "ttastats.toml").write_text(TOML.replace("{entry}", "logs/{entry}"))
-    assert runs(ingested(logs / "old" / "seed1.csv")[2]) == {("old", 1)}
-
-
 def test_in_an_archive_is_used(logs: Path, tmp_path: Path) -> None:
     (logs / "ttastats.toml").write_text(TOML)
     archive = tmp_path / "packed.tar.gz"
@@ -133,7 +122,8 @@ def test_in_an_archive_is_used(logs: Path, tmp_path: Path) -> None:
         tar.add(logs, "logs")
     output = tmp_path / "packed.parquet"
     assert tta.ingest([archive], output).runs == 4
-    assert runs(pl.read_parquet(output)) == ALL
+    runs = pl.read_parquet(output).select("entry", "seed").unique().rows()
+    assert set(runs) == {("old", 1), ("old", 2), ("new", 1), ("new", 2)}
 
 
 def test_that_changes_makes_all_logs_read_again(logs: Path, tmp_path: Path) -> None:
@@ -146,32 +136,12 @@ def test_that_changes_makes_all_logs_read_again(logs: Path, tmp_path: Path) -> N
     assert set(pl.read_parquet(output)["target_value"]) == {3.0}
 
 
-@pytest.mark.parametrize(
-    ("given", "files"),
-    [
-        ("logs/[no]*", "seed{seed}.csv"),
-        ("logs/*/*.csv", "{entry}/seed{seed}.csv"),
-        ("lo*", "{entry}/seed{seed}.csv"),
-        ("lo*", "logs/{entry}/seed{seed}.csv"),
-    ],
-)
-def test_start_at_the_folders_that_a_pattern_of_paths_means(
-    logs: Path, given: str, files: str
-) -> None:
-    code, _, rows = ingested(
-        logs.parent / given, "--files", files, "--metric", "val_loss", "--seconds", "time s"
-    )
-    assert code == 0
-    assert rows is not None
-    assert set(rows["seed"]) == {1, 2}
-    assert set(rows["entry"]) == {"old", "new"}
-
-
 def test_of_several_presets_that_a_file_looks_like_none_is_chosen(
     monkeypatch: pytest.MonkeyPatch, logs: Path
 ) -> None:
     monkeypatch.setattr(config, "matching_presets", lambda *_: {"keras": {}, "lightning": {}})
-    assert "matches several presets: keras, lightning" in ingested(logs)[1]
+    done = run("ingest", logs, "-o", logs.parent / "out.parquet")
+    assert "matches several presets: keras, lightning" in done.stderr
 
 
 def test_every_preset_says_what_it_is_and_can_be_read() -> None:
