@@ -221,5 +221,5 @@ def digits_for(
     decimals = _USUAL - 1 - (math.floor(math.log10(size)) if 0 < size < math.inf else 0)
     if spread is not None and 0 < spread < math.inf:
         decimals = 1 - math.floor(math.log10(spread))
-    given = [len(f"{value:.9f}".rstrip("0").partition(".")[2]) for value in exact]
-    return Digits(min(max(0, decimals, *given), 12), unit)
+    shown = [len(f"{value:.9f}".rstrip("0").partition(".")[2]) for value in exact]
+    return Digits(min(max(0, decimals, *shown), 12), unit)

@@ -90,12 +90,14 @@ def _cache_folders(*, keep: bool) -> Iterator[Path]:
 
 @cache
 def _process_folder() -> Path:
+    """Return a temporary folder that is removed when this process ends."""
     folder = tempfile.mkdtemp(prefix="ttastats-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 
 
 def _paths_digest(paths: Sequence[str], *, guessed: bool = False) -> str:
+    """Return the name of the cache folder of some paths, as given in the working folder."""
     named = [str(Path.cwd()), *paths, *(["--guess"] if guessed else [])]
     versioned = json.dumps([__version__, schema.RUNS.version, named])
     return xxhash.xxh3_128_hexdigest(versioned.encode())
@@ -112,7 +114,8 @@ def _state(paths: Sequence[str]) -> tuple[str, bool]:
     for path in paths:
         if "://" in path:
             listed = [
-                (each.name, each.file.size, each.file.changed) for each in sources.find([path])
+                (source.name, source.file.size, source.file.changed)
+                for source in sources.find([path])
             ]
             is_known &= all(changed for _, _, changed in listed)
             states += listed

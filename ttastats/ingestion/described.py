@@ -118,6 +118,7 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 def _pattern_root(path: str) -> str:
+    """Return the folder that patterns start from for a path, that of an archive as if unpacked."""
     folder = path if Path(path).is_dir() else str(Path(path).parent)
     if "://" in path:
         folder = "/"
@@ -127,6 +128,7 @@ def _pattern_root(path: str) -> str:
 
 
 def _read_config(path: Path) -> str:
+    """Return the text of a config file, or raise an error that names it."""
     try:
         with path.open("rb") as file:
             return streams.read_bounded(file, streams.limit_for(FILE)).decode("utf-8-sig")
@@ -141,6 +143,7 @@ _Text = tuple[str, str, str]
 
 
 def _configs_in_sources(configs: Iterable[Source]) -> list[_Text]:
+    """Return the config files among the logs."""
     texts = []
     for source in configs:
         try:

@@ -138,6 +138,7 @@ def _table_paths(source: Source) -> list[Place]:
 
 
 def _tables_and_logs(source: Source) -> tuple[list[Place], list[str]]:
+    """Return the tables of a source, and the paths of its logs."""
     names = _expanded_names(source)
     logs = [name for name in names if store.is_logs(name)]
     return [parse_place(name) for name in names if name not in logs], logs
@@ -166,11 +167,12 @@ def paths(source: Source) -> list[Place]:
 
 
 def _expanded_names(source: Source) -> list[str]:
+    """Return the names of the files of a source, without users and passwords of servers."""
     if is_frame(source):
         return []
-    given: Any = [source] if isinstance(source, str | Place) else source
+    places: Any = [source] if isinstance(source, str | Place) else source
     try:
-        texts = [path if isinstance(path, str | Url) else str(Path(path)) for path in given]
+        texts = [path if isinstance(path, str | Url) else str(Path(path)) for path in places]
     except TypeError:
         what = f"neither files nor a table: {type(source).__name__}"
         remedy = "Give names of Parquet files, or a frame made by `from_frame`."
@@ -198,7 +200,9 @@ def profile_rows(paths: Sequence[Place]) -> traces.Traces:
             continue
         made = traces.read(find([str(path)]))
         if made.rows.is_empty():
-            reason = next((each.message for each in made.problems), "contains no profiler trace")
+            reason = next(
+                (problem.message for problem in made.problems), "contains no profiler trace"
+            )
             remedy = "Give a profile (Parquet), or traces that torch.profiler exported as JSON."
             raise TtastatsError(reason, where=str(path), remedy=remedy)
         read.append(made)

@@ -306,7 +306,7 @@ def _ingest_logs(
         partition = RUNS.partition_columns(target) or ()
     lost = {problem.source for problem in problems if problem.code == "unreadable_file"}
     # What a store or a server did not give is asked for again.
-    given = [
+    readable = [
         source
         for source in plan.sources
         if source.name not in lost or not isinstance(source.container, Fetched)
@@ -319,7 +319,7 @@ def _ingest_logs(
     store.write(
         tables.mark_copies(rows, runs),
         target,
-        manifest=manifest.encode(given, files, plan.options),
+        manifest=manifest.encode(readable, files, plan.options),
         problems=problems,
         in_parts=in_parts,
         expected=[plan.state],

@@ -149,11 +149,13 @@ def _misfit(sourced: tables.SourcedRun) -> Problem | None:
 
 
 def _dialect_failure(dialect: str, error: Exception, source: str) -> Problem:
+    """Return the problem of a file whose dialect raised an error."""
     what = f"{type(error).__name__}: {error}".partition("\n")[0]
     return Problem("dialect_failed", f"the dialect {dialect} failed: {what}", "error", None, source)
 
 
 def _rejected(source: Source, code: str, message: str, severity: Severity = "error") -> Contents:
+    """Return no runs and the one problem of a file."""
     return [], [Problem(code, message, severity, source=source.name)]
 
 
@@ -245,8 +247,8 @@ class _Reader:
                     run = inferred.with_settings(run, log, source, dialect, recorded)
                     run = run if run.entry else structs.replace(run, entry=source.entry)
                     runs.append(tables.SourcedRun(run, source.name, "", len(runs), dialect.name))
-                found = (item,) if isinstance(item, Problem) else run.problems
-                problems += (structs.replace(problem, source=source.name) for problem in found)
+                noted = (item,) if isinstance(item, Problem) else run.problems
+                problems += (structs.replace(problem, source=source.name) for problem in noted)
             digest = content.digest()
         except (UnreadableError, streams.TooLargeError, MemoryError, TtastatsError):
             raise
@@ -319,7 +321,7 @@ def _with_names(run: Run, log: Log) -> Run:
     if block is None or run.suite is not None:
         return run
     settings = [value for value in run.extra.values() if isinstance(value, Mapping)]
-    known = {name: str(value) for each in (*settings, run.extra) for name, value in each.items()}
+    known = {key: str(value) for fields in (*settings, run.extra) for key, value in fields.items()}
     named = {**named, **patterns.fill_names(block.fields, {**known, **named})}
     others = {name: value for name, value in named.items() if name not in FIELDS}
     return structs.replace(

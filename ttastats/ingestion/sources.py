@@ -122,6 +122,7 @@ def matches(path: str) -> list[str]:
 
 
 def _local_sources(path: str) -> Iterator[Source]:
+    """Yield the files of a local folder or archive, or the one file."""
     if path.endswith(ARCHIVES) and os.path.isfile(path):
         yield from _archive_sources(path)
         return
@@ -190,6 +191,7 @@ def _file_with_stat(name: str, look: Callable[[], os.stat_result]) -> File:
 
 
 def _archive_sources(path: str) -> Iterator[Source]:
+    """Yield the members of an archive, and what is wrong with it as files that are refused."""
     archive = Archive(os.path.realpath(path))
     stem = os.path.basename(path).split(".")[0]
     shown = printable(path)
@@ -224,6 +226,7 @@ def reason_of(error: Exception) -> str:
 
 
 def _standard_input_source() -> Source:
+    """Return standard input as a file in memory."""
     remedy = "Pipe a log into it, or name a file."
     raise_if(sys.stdin is None, "standard input is closed", "-", remedy)
     try:
@@ -252,6 +255,7 @@ def fetched(unit: Iterable[Source]) -> Iterator[None]:
 
 
 def _tracking_sources(url: str) -> Iterator[Source]:
+    """Yield the runs of a tracking server."""
     from ttastats.ingestion import tracking  # only servers need it
 
     server, listed = tracking.Tracking(url), tracking.runs(url)
@@ -263,6 +267,7 @@ def _tracking_sources(url: str) -> Iterator[Source]:
 
 
 def _remote_sources(url: str) -> Iterator[Source]:
+    """Yield the objects below a URL, without hidden ones."""
     remote = Remote(url, time.time_ns())
     with stores.store_errors_named(stores.Url(url)):
         listed = remote.listed()

@@ -94,9 +94,9 @@ def _has_same_values(run: Run, scalars: Mapping[_Key, Scalar]) -> bool:
     Those of a session that was begun again may differ.
     """
     pairs = [
-        (each.logged_value, scalar.value)
-        for each in run.evaluations
-        if (scalar := scalars.get(_scalar_key(each.metric, each.step))) is not None
+        (evaluation.logged_value, scalar.value)
+        for evaluation in run.evaluations
+        if (scalar := scalars.get(_scalar_key(evaluation.metric, evaluation.step))) is not None
     ]
     same = [
         a == b or (a is not None and b is not None and isclose(a, b, rel_tol=_DIGITS))
@@ -106,6 +106,7 @@ def _has_same_values(run: Run, scalars: Mapping[_Key, Scalar]) -> bool:
 
 
 def _with_event_times(run: Run, files: Sequence[EventFile]) -> Run:
+    """Return a run with the times, the clock and the settings of event files."""
     begun, clock = tfevents.clock_of(files)
     scalars = _scalars_by_key(sorted(files, key=lambda file: file.begun or 0.0))
 

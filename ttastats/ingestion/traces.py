@@ -56,7 +56,7 @@ def read(sources: Iterable[Source]) -> Traces:
             name = posixpath.basename(source.file.name)
             alike = _RANK.sub(r"\1\2*", name) if _RANK.search(name) else ""
             groups.setdefault((folder, alike), []).append((source, digest, trace))
-            problems += [replace(each, source=source.name) for each in trace.problems]
+            problems += [replace(problem, source=source.name) for problem in trace.problems]
     profiles: list[pl.DataFrame] = []
     for (_, alike), group in groups.items():
         ranks = {trace.rank for _, _, trace in group}

@@ -94,6 +94,7 @@ class Tracking(Fetched):
 
 
 def _tracking_for(url: str, user: str) -> Tracking:
+    """Return a server, asked in the name of the user that another process knows."""
     stores.remember_user(url, user)
     return Tracking(url)
 
@@ -116,14 +117,15 @@ def runs(url: str) -> list[File]:
             from mlflow.entities import ViewType
 
             experiments = {
-                each.experiment_id: each.name for each in _all_pages(client.search_experiments)
+                experiment.experiment_id: experiment.name
+                for experiment in _all_pages(client.search_experiments)
             }
             chosen = {id_: name for id_, name in experiments.items() if named in {"", name}}
             chosen = chosen or {id_: name for id_, name in experiments.items() if id_ == named}
             if not chosen:
                 known = suggestion(named, sorted(experiments.values()), "Experiments", most=12)
                 raise TtastatsError(f"no experiment {named!r}", where=url, remedy=known)
-            found = [
+            listed = [
                 File(
                     f"{chosen[run.info.experiment_id]}/{run.info.run_id}",
                     _HISTORY * (1 + len(run.data.metrics)),
@@ -147,7 +149,7 @@ def runs(url: str) -> list[File]:
             remedy="Check the URL and the server. Who asks is told by MLFLOW_TRACKING_TOKEN, or "
             "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD.",
         ) from error
-    return found
+    return listed
 
 
 def content(url: str, name: str) -> bytes:
@@ -184,14 +186,15 @@ def _state_digest(run: Any) -> int:
     A value that is logged for an earlier step, behind the end of a run, changes nothing there.
     """
     last = [
-        (each.key, each.value, each.timestamp, each.step)
-        for each in getattr(run.data, "_metric_objs", ())  # with steps and times
+        (metric.key, metric.value, metric.timestamp, metric.step)
+        for metric in getattr(run.data, "_metric_objs", ())  # with steps and times
     ]
     state = [run.to_dictionary(), sorted(last, key=repr)]
     return xxhash.xxh3_64_intdigest(msgspec.json.encode(state, order="sorted")) >> 1 or 1
 
 
 def _all_pages(ask: Callable[..., Any], **options: Any) -> Iterator[Any]:
+    """Yield what a search returns, page by page."""
     token = None
     while True:
         page = ask(max_results=_PAGE, page_token=token, **options)
@@ -229,8 +232,8 @@ def _error_reason(error: Exception, user: str) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     if cause := re.search(r"\[Errno -?\d+\] ([\w ]+)", text):  # behind all that was tried
         text = cause[1]
-    words = [user, *user.split(":", 1)]
-    words += [os.environ.get(f"MLFLOW_TRACKING_{name}", "") for name in ("TOKEN", "PASSWORD")]
-    for secret in filter(None, [*words, *map(unquote, words)]):
+    secrets = [user, *user.split(":", 1)]
+    secrets += [os.environ.get(f"MLFLOW_TRACKING_{name}", "") for name in ("TOKEN", "PASSWORD")]
+    for secret in filter(None, [*secrets, *map(unquote, secrets)]):
         text = text.replace(secret, "***")
     return text[:300]

@@ -121,6 +121,7 @@ def processes(number: int) -> Iterator[Executor]:
 
 
 def _exit_with_parent() -> None:
+    """End this process when the one that started it ends, however that ends."""
     import multiprocessing
 
     parent = multiprocessing.parent_process()
@@ -161,6 +162,7 @@ def dask(address: str) -> Iterator[Executor]:
 
 
 def _expect_same_program(client: Any, address: str) -> None:
+    """Raise an error if a cluster has another version of ttastats."""
     try:
         versions = {client.run_on_scheduler(version, "ttastats")}
         versions |= set(client.run(version, "ttastats").values())

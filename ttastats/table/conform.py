@@ -62,11 +62,11 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
     raise_if(wrong, "; ".join(wrong), where, "Cast it first.")
     # What others made is small beside what `ingest` writes, and is looked at as a whole.
     rows = _cast_columns(frame.lazy().select(known).unique(maintain_order=True).collect(), where)
-    given = [name for name in schema.RUN if name in rows.columns]
-    _expect_names(rows.lazy().select(given), where)
+    names = [name for name in schema.RUN if name in rows.columns]
+    _expect_names(rows.lazy().select(names), where)
     missing = [name for name in schema.RUN if name not in rows.columns]
     rows = _with_evaluation_numbers(
-        rows.with_columns(pl.col(given[0]).alias(name) for name in missing)
+        rows.with_columns(pl.col(names[0]).alias(name) for name in missing)
     )
     _expect_unique_values(rows, where)
     rows = _with_run_ids(rows)

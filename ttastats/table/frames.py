@@ -90,10 +90,10 @@ def from_frame(
         all rows, such as `accelerators=8` or `run_seconds="total"`.
     """
     rows = to_polars(frame).lazy().collect()
-    given = {"seconds": seconds, "epoch": epoch, "step": step, "samples": samples}
-    given |= {"benchmark": benchmark, "entry": entry, **others}
+    columns = {"seconds": seconds, "epoch": epoch, "step": step, "samples": samples}
+    columns |= {"benchmark": benchmark, "entry": entry, **others}
     goals = {"target_value": target, "higher_is_better": higher_is_better}
-    given |= {name: what for name, what in goals.items() if isinstance(what, str)}
+    columns |= {name: what for name, what in goals.items() if isinstance(what, str)}
     runs = [run] if isinstance(run, str) else list(run)
     for column in runs:
         _expect_known(column, rows.columns, f"run={column!r}: no such column")
@@ -104,7 +104,11 @@ def from_frame(
             pl.col(runs).cast(pl.String),
             separator="/",
         ).alias("source"),
-        *(_column_or_constant(rows, *each) for each in given.items() if each[1] is not None),
+        *(
+            _column_or_constant(rows, *column)
+            for column in columns.items()
+            if column[1] is not None
+        ),
     )
     table = _with_metrics(table, rows, metric, value)
     for name, what in goals.items():
@@ -137,8 +141,10 @@ def _with_metrics(
         several = not isinstance(metric, str)
         remedy = "List the value columns in metric=[...] and omit value."
         raise_if(several, "several metrics but one value column", _HERE, remedy)
-        given = {"metric": metric, "value": value}
-        return table.hstack(rows.select(_column_or_constant(rows, *each) for each in given.items()))
+        columns = {"metric": metric, "value": value}
+        return table.hstack(
+            rows.select(_column_or_constant(rows, *column) for column in columns.items())
+        )
     names = [metric] if isinstance(metric, str) else list(metric)
     for name in names:
         _expect_known(name, rows.columns, f"metric={name!r}: no such column")
