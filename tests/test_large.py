@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from tests.programs import python
-from ttastats.table import store
+from tests.test_limits import limited, linux
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="the peak of a process is read from /proc"
-)
 #: The lengths that are compared; with TTASTATS_LONG set, those of the longest logs there are.
 MEGABYTES = (500, 4_000) if os.environ.get("TTASTATS_LONG") else (50, 200)
-
-# What `ru_maxrss` says includes the peak of the process that started this one.
-MEASURED = """
-import sys
-from pathlib import Path
-def peak():
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-base = peak()
-from ttastats.ingestion.ingest import ingest
-ingest([sys.argv[1]], Path(sys.argv[2]))
-print(base, peak())
-"""
 LINE = b"step %06d loss 1.2345 lr 0.001 throughput 1234.5 images/s [progress =====>    ] \r 12%%\n"
 
 
@@ -45,28 +27,19 @@ def write_log(path: Path, example: Path, megabytes: int) -> None:
                 log.write(output[: output.rfind(b"\n", 0, of_each - start) + 1])
 
 
-def peak_bytes(log: Path, output: Path) -> tuple[int, int]:
-    """Return the peak memory of an interpreter, and of an ingest, in a fresh process."""
-    done = python("-c", MEASURED, log, output)
-    assert done.returncode == 0, done.stderr
-    base, peak = (1024 * int(word) for word in done.stdout.split())
-    return base, peak
-
-
+@linux
 def test_the_peak_of_memory_does_not_grow_with_a_log(two_systems: Path, tmp_path: Path) -> None:
-    example = two_systems / "one_gpu" / "digits" / "result_0.txt"
-    peaks = []
-    tables: list[pl.DataFrame] = []
+    peaks, tables = list[int](), list[pl.DataFrame]()
+    log, table = tmp_path / "result_0.txt", tmp_path / "x.parquet"
     for megabytes in MEGABYTES:
-        log = tmp_path / "result_0.txt"
-        write_log(log, example, megabytes)
+        write_log(log, two_systems / "one_gpu" / "digits" / "result_0.txt", megabytes)
         assert log.stat().st_size == pytest.approx(megabytes * 1e6, rel=0.01)
-        base, peak = peak_bytes(log, tmp_path / "x.parquet")
-        log.unlink()
+        code, stderr, peak = limited("ingest", log, "-o", table)
+        assert code == 0, stderr
         peaks.append(peak)
-        tables.append(store.read_tables([tmp_path / "x.parquet"]).collect())
-        assert peak - base < 256 * 2**20
+        drop = ("run_id", "source_digest", "line")
+        tables.append(pl.read_parquet(table).drop(drop))
+    assert max(peaks) < 265
     assert peaks[1] <= 1.15 * peaks[0]
-    drop = ("run_id", "source_digest", "line")
-    assert tables[0].drop(drop).equals(tables[1].drop(drop))
+    assert tables[0].equals(tables[1])
     assert tables[0]["eval_index"].is_not_null().any()
