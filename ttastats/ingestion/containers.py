@@ -251,7 +251,18 @@ class _Opened:
                         stored = max(info.compress_size, 1)
                         self._add(File(info.filename, info.file_size, stored=stored), info)
             else:
-                plain = handles.enter_context(self._decompressed(path))
+                plain: IO[bytes] = handles.enter_context(open(path, "rb"))
+                ending = next((end for name, end in _WRAPPED.items() if path.endswith(name)), None)
+                if ending is not None:
+                    # To go back in a compressed stream is to decompress it anew for every member.
+                    packed = plain
+                    plain = handles.enter_context(tempfile.TemporaryFile(prefix="ttastats-"))
+                    try:
+                        for chunk in decompressed(packed, ending, os.path.getsize(path)):
+                            plain.write(chunk)
+                    except DAMAGED as error:
+                        self.damage = str(error)
+                    plain.seek(0)
                 headers: Any = _Headers(plain)
                 self._archive = handles.enter_context(tarfile.open(fileobj=headers, mode="r:"))
                 self._list(plain)
@@ -266,25 +277,6 @@ class _Opened:
         if file.name in self._members:
             self.twice.add(file.name)
         self._members[file.name] = file, member
-
-    def _decompressed(self, path: str) -> IO[bytes]:
-        """Return a tar file with random access, and keep the damage met on the way.
-
-        Going back in a compressed stream means decompressing it from the start, for every member.
-        """
-        ending = next((end for name, end in _WRAPPED.items() if path.endswith(name)), None)
-        if ending is None:
-            return open(path, "rb")
-        with ExitStack() as undo, open(path, "rb") as raw:
-            plain = undo.enter_context(tempfile.TemporaryFile(prefix="ttastats-"))
-            try:
-                for chunk in decompressed(raw, ending, os.path.getsize(path)):
-                    plain.write(chunk)
-            except DAMAGED as error:
-                self.damage = str(error)
-            plain.seek(0)
-            undo.pop_all()
-        return plain
 
     def _list(self, plain: IO[bytes]) -> None:
         """List the members of a tar file, up to where it is damaged.

@@ -34,12 +34,8 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
     `logged_value` (the value), `run_status` (unknown) and `run_seconds` (until the last
     evaluation). Types are cast where nothing is lost; times without a zone are taken for UTC, NaN
     is unknown. Runs of a table that has no `source_digest` get a `run_id` that tells them from runs
-    of the same name in other tables. Columns that are not of the schema are left out.
-
-    Parameters
-    ----------
-    where
-        What the table is called in errors.
+    of the same name in other tables. Columns that are not of the schema are left out. Errors
+    call the table `where`.
     """
     types = frame.lazy().collect_schema()
     if dict(types.items()).items() >= dict(schema.POLARS.items()).items():
