@@ -42,22 +42,41 @@ def train_run(
     on_checkpoint: Callable[[Checkpoint], None],
 ) -> Outcome:
     """Train until the target is reached or the epochs are used up; log every event."""
-    run = None
+    checkpoints, reached = [_BEGINNING], False
+
+    def log_end(status: str, reason: str) -> None:
+        how = {"status": status, "reason": reason, **checkpoints[-1].progress}
+        log.end("run_stop", at=clock.stop(), **how)
+
     try:
         net = _build_and_warm_up(settings, team, log, stop)
-        run = _Run(net, log, clock, stop, on_checkpoint)
+        recipe = net.workload.recipe
         waited = _waiting_seconds()
         log.begin("run_start", at=clock.start())
-        outcome = run.train_and_log()
-        waited = None if waited is None else (_waiting_seconds() or waited) - waited
-        cpu, waiting = team.sum_over_workers(
-            outcome.run.cpu, math.nan if waited is None else waited
-        )
+        whole = _read_data(net, log)
+        data = replace(whole, test=None)  # which no run may look at
+        for checkpoint in _train_and_evaluate(net, data, log, clock, stop):
+            checkpoints.append(checkpoint)
+            on_checkpoint(checkpoint)
+            quality, target = checkpoint.quality, settings.target
+            met = quality >= target if recipe.higher_is_better else quality <= target
+            if reached := team.broadcast_decision(met):
+                break
+        log_end(*(("success", "target") if reached else ("aborted", "epochs")))
+        if team.is_leader and whole.test is not None:
+            inputs, targets = (tensor.to(team.device) for tensor in whole.test)
+            tested = replace(data, eval_inputs=inputs, eval_targets=targets)
+            metric, quality = f"test_{recipe.metric}", net.evaluate_quality(tested)
+            log.point("eval_accuracy", quality, metric=metric, **checkpoints[-1].progress)
+        dataset = whole.digest() if team.is_leader else ""
+        outcome = Outcome(reached, tuple(checkpoints[1:]), clock.counted(), dataset, whole.notes)
+        waited = math.nan if waited is None else (_waiting_seconds() or waited) - waited
+        cpu, waiting = team.sum_over_workers(outcome.run.cpu, waited)
     except BaseException as error:
         if not isinstance(error, Interrupted) and not is_lost_worker(error):
             team.report_failure(error)
-        if run is not None and clock.started is not None and clock.stopped is None:
-            run.log_end("aborted", _end_reason(error, team))
+        if clock.started is not None and clock.stopped is None:
+            log_end("aborted", _end_reason(error, team))
         raise
     events.log_totals(log, outcome, team.device, cpu, waiting)
     return outcome
@@ -101,85 +120,42 @@ def _end_reason(error: BaseException, team: Team) -> str:
     return "worker_lost" if is_lost_worker(error) else reason_of(error)
 
 
-class _Run:
-    """What a run has come to between its start and its end."""
+def _read_data(net: Network, log: RunLog) -> Data:
+    """Return the data of a run, once a model that depends on them has its weights."""
+    whole = network.load_data(net.settings, net.team)
+    if net.workload.model.takes("data"):
+        made = network.make_model(net.settings, net.team, replace(whole, test=None))
+        net.bare.load_state_dict(made.state_dict())
+    log.point("train_samples", len(whole.train_targets))
+    log.point("eval_samples", len(whole.eval_targets))
+    for note in whole.notes:
+        log.point("data_note", note)
+    return whole
 
-    def __init__(
-        self,
-        net: Network,
-        log: RunLog,
-        clock: Clock,
-        stop: StopRequest,
-        on_checkpoint: Callable[[Checkpoint], None],
-    ) -> None:
-        self._net, self._log, self._clock, self._stop = net, log, clock, stop
-        self._on_checkpoint = on_checkpoint
-        self._checkpoints = [_BEGINNING]
-        settings, team = net.settings, net.team
-        self._order = torch.Generator(team.device).manual_seed(settings.seed)
-        # A seed of its own for each worker, far from those of the order of samples.
-        worker_seed = settings.seed * team.size + team.rank + 2**32
-        self._augmentation = torch.Generator(team.device).manual_seed(worker_seed)
 
-    def train_and_log(self) -> Outcome:
-        """Read the data, train, and log the end of the run."""
-        net, log, settings, team = self._net, self._log, self._net.settings, self._net.team
-        whole = network.load_data(settings, team)
-        data = replace(whole, test=None)  # which no run may look at
-        if net.workload.model.takes("data"):
-            made = network.make_model(settings, team, data)
-            net.bare.load_state_dict(made.state_dict())
-        log.point("train_samples", len(data.train_targets))
-        log.point("eval_samples", len(data.eval_targets))
-        for note in data.notes:
-            log.point("data_note", note)
-        per_epoch = network.steps_per_epoch(len(data.train_targets), settings)
-        last, every = math.ceil(settings.epochs * per_epoch), settings.evaluate_every
-        batches, reached = self._all_batches(data), False
-        while not reached and (step := self._checkpoints[-1].step) < last:
-            planned = (
-                last if every == END else math.ceil(len(self._checkpoints) * every * per_epoch)
-            )
-            until_stop = itertools.islice(batches, min(last, max(step + 1, planned)) - step)
-            checkpoint = self._train_and_evaluate(until_stop, data, per_epoch)
-            self._checkpoints.append(checkpoint)
-            self._on_checkpoint(checkpoint)
-            quality, target = checkpoint.quality, settings.target
-            higher = net.workload.recipe.higher_is_better
-            reached = team.broadcast_decision(quality >= target if higher else quality <= target)
-        self.log_end(*(("success", "target") if reached else ("aborted", "epochs")))
-        if team.is_leader and whole.test is not None:
-            inputs, targets = (tensor.to(team.device) for tensor in whole.test)
-            tested = replace(data, eval_inputs=inputs, eval_targets=targets)
-            metric, quality = f"test_{net.workload.recipe.metric}", net.evaluate_quality(tested)
-            log.point("eval_accuracy", quality, metric=metric, **self._checkpoints[-1].progress)
-        dataset = whole.digest() if team.is_leader else ""
-        checkpoints = tuple(self._checkpoints[1:])
-        return Outcome(reached, checkpoints, self._clock.counted(), dataset, data.notes)
-
-    def _all_batches(self, data: Data) -> Iterator[Batch]:
-        for epoch in itertools.count():
-            batch = None
-            for batch in self._net.batches(data, self._order, epoch):
-                yield batch
-            if batch is None:
-                raise TtastatsError("batches returned no batch", where=f"workload, epoch {epoch}")
-
-    def _train_and_evaluate(
-        self, batches: Iterator[Batch], data: Data, per_epoch: int
-    ) -> Checkpoint:
-        net, log, before = self._net, self._log, self._checkpoints[-1]
-        number = before.step // per_epoch + 1
-        began = self._clock.stamp()
-        log.begin("block_start", at=began, first_epoch_num=number, epoch_count=1)
-        log.begin("epoch_start", at=began, epoch_num=number)
-        loss, steps, samples = self._take_steps(batches, per_epoch)
-        trained = self._clock.stamp()
-        training, step = trained.since(began), before.step + steps
-        reached = replace(
-            before, epoch=step / per_epoch, step=step, samples=before.samples + samples
-        )
-        about = reached.progress
+def _train_and_evaluate(
+    net: Network, data: Data, log: RunLog, clock: Clock, stop: StopRequest
+) -> Iterator[Checkpoint]:
+    """Yield a checkpoint after each stretch of training, until the epochs are used up."""
+    settings, team, before = net.settings, net.team, _BEGINNING
+    batches = _all_batches(net, data)
+    # A seed of its own for each worker, far from those of the order of samples.
+    worker_seed = settings.seed * team.size + team.rank + 2**32
+    augmentation = torch.Generator(team.device).manual_seed(worker_seed)
+    per_epoch = network.steps_per_epoch(len(data.train_targets), settings)
+    last, every = math.ceil(settings.epochs * per_epoch), settings.evaluate_every
+    for number in itertools.count(1):
+        planned = last if every == END else math.ceil(number * every * per_epoch)
+        step = min(last, max(before.step + 1, planned))
+        began, epoch = clock.stamp(), before.step // per_epoch + 1
+        log.begin("block_start", at=began, first_epoch_num=epoch, epoch_count=1)
+        log.begin("epoch_start", at=began, epoch_num=epoch)
+        places = range(before.step, step)
+        loss, samples = _take_steps(net, places, batches, augmentation, per_epoch, stop)
+        trained = clock.stamp()
+        training = trained.since(began)
+        done = replace(before, epoch=step / per_epoch, step=step, samples=before.samples + samples)
+        about = done.progress
         log.end("epoch_stop", at=trained, **about)
         stats = {
             "throughput": round(samples / training.wall, 3) if training.wall else None,
@@ -189,42 +165,56 @@ class _Run:
             "cpu_seconds": round(training.cpu, 6),
         }
         log.point("tracked_stats", stats, step=step, epoch_num=about["epoch_num"])
-        evaluating = self._clock.stamp()
+        evaluating = clock.stamp()
         log.begin("eval_start", at=evaluating, **about)
-        quality = net.evaluate_quality(data) if net.team.is_leader else math.nan
-        known = self._clock.stamp()
-        counted = self._clock.counted(known)
-        cpu, cpu_trained = net.team.sum_over_workers(counted.cpu, training.cpu)
-        checkpoint = replace(
-            reached,
+        quality = net.evaluate_quality(data) if team.is_leader else math.nan
+        known = clock.stamp()
+        counted = clock.counted(known)
+        cpu, cpu_trained = team.sum_over_workers(counted.cpu, training.cpu)
+        before = replace(
+            done,
             quality=quality,
             train_loss=loss,
             trained=Seconds(before.trained.wall + training.wall, before.trained.cpu + cpu_trained),
             evaluated=before.evaluated + known.since(evaluating).wall,
             known_at=Seconds(counted.wall, cpu),
         )
-        events.log_evaluation(log, net.workload.recipe.metric, checkpoint, known)
+        events.log_evaluation(log, net.workload.recipe.metric, before, known)
         log.end("eval_stop", at=known, **about)
-        log.end("block_stop", at=known, first_epoch_num=number)
-        self._stop.raise_if_stopped()
-        return checkpoint
+        log.end("block_stop", at=known, first_epoch_num=epoch)
+        stop.raise_if_stopped()
+        yield before
+        if step == last:
+            return
 
-    def _take_steps(self, batches: Iterator[Batch], per_epoch: int) -> tuple[float, int, int]:
-        """Train on batches; return their mean loss, their number, and the number of samples."""
-        total = torch.zeros((), dtype=torch.float64, device=self._net.team.device)
-        first, steps, samples = self._checkpoints[-1].step, 0, 0
-        for step, (inputs, targets, count) in enumerate(batches, start=first):
-            self._stop.raise_if_stopped()
-            epoch = (step + 0.5) / per_epoch
-            loss = self._net.train_step(inputs, targets, self._augmentation, epoch, step)
-            total += loss.double() * count
-            steps, samples = steps + 1, samples + count
-        return float(total) / max(1, samples), steps, samples
 
-    def log_end(self, status: str, reason: str) -> None:
-        """Log how the run ended."""
-        how = {"status": status, "reason": reason, **self._checkpoints[-1].progress}
-        self._log.end("run_stop", at=self._clock.stop(), **how)
+def _all_batches(net: Network, data: Data) -> Iterator[Batch]:
+    """Yield the batches of one epoch after the other."""
+    order = torch.Generator(net.team.device).manual_seed(net.settings.seed)
+    for epoch in itertools.count():
+        batch = None
+        for batch in net.batches(data, order, epoch):
+            yield batch
+        if batch is None:
+            raise TtastatsError("batches returned no batch", where=f"workload, epoch {epoch}")
+
+
+def _take_steps(
+    net: Network,
+    places: range,
+    batches: Iterator[Batch],
+    rng: torch.Generator,
+    per_epoch: int,
+    stop: StopRequest,
+) -> tuple[float, int]:
+    """Take the steps of these numbers; return their mean loss and the number of samples."""
+    total, samples = torch.zeros((), dtype=torch.float64, device=net.team.device), 0
+    for step, (inputs, targets, count) in zip(places, batches, strict=False):
+        stop.raise_if_stopped()
+        loss = net.train_step(inputs, targets, rng, (step + 0.5) / per_epoch, step)
+        total += loss.double() * count
+        samples += count
+    return float(total) / max(1, samples), samples
 
 
 class Interrupted(Exception):  # noqa: N818 - asked for, no error
