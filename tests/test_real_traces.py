@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from functools import lru_cache
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +109,7 @@ def test_ranges_of_cupti_have_the_instructions_that_were_counted(folder: Path) -
 
 
 def test_what_breaks_off_gives_what_it_holds(folder: Path) -> None:
-    for path, share in zip(sorted(folder.glob("*.gz")), cycle([0.3, 0.9]), strict=False):
+    for path, share in zip(sorted(folder.glob("*.gz")), (0.3, 0.9, 0.3, 0.1), strict=False):
         data = gzip.decompress(path.read_bytes())
         found = kineto.read_trace([data[: int(len(data) * share)]])
         assert [one.code for one in found.problems if one.severity == "warning"] == [

@@ -9,7 +9,7 @@ import pytest
 import ttastats as tta
 from tests.made_traces import operator, steps_on_a_device, trace, written
 from ttastats.base.errors import TtastatsError
-from ttastats.traces import events, kineto, pieces, table
+from ttastats.traces import kineto, table
 from ttastats.traces.pieces import NoTraceError
 
 
@@ -83,11 +83,6 @@ def test_times_of_nothing_give_no_rates_and_negative_ones_no_events(tmp_path: Pa
     report = tta.profiled(path)
     (row,) = [row for row in report.rows if row["section"] == "operator"]
     assert (row["name"], row["share"], row["flops_per_second"]) == ("aten::mm", None, None)
-
-
-def test_a_fused_instruction_is_two_operations() -> None:
-    counted = pieces.MoreArgs(fadd=3, dmul=1, dfma=10, ffma=100, hfma=1000)
-    assert events._counted_flops(counted) == 4 + 2 * 1110
 
 
 def test_a_trace_without_events_is_named(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_training_prints_a_summary_and_keeps_the_logs(tmp_path: Path) -> None:
 def test_a_sweep_ends_with_what_each_option_does_and_goes_on_where_it_was(tmp_path: Path) -> None:
     command = ("sweep", "--batch-size", "64,128", "--width", 8, "--target", 0.2, "--epochs", 9)
     command += ("--device", "cpu", "--emit-log", tmp_path, "--system", "machine")
-    both = invoke(*command, "--set", "lr=0.05,0.1", "--runs", 2)
+    both = invoke(*command, "--set", "lr=0.05,0.1", "--runs", 1)
     table_7, effects = both.stdout.split(" effects\n")
     assert "speedup over batch_size 64, lr 0.05" in table_7
     assert "batch_size 128 vs 64" in effects

@@ -330,8 +330,8 @@ def test_the_examples_reach_their_target(name: str, tmp_path: Path) -> None:
     path = EXAMPLES / f"{name}.py"
     if not path.exists():
         pytest.skip("the examples are not installed")
-    made = trained(tmp_path, Overrides(device="cpu"), str(path), seeds=(0, 1))
-    assert [one.outcome.reached for one in made] == [True, True]
+    (made,) = trained(tmp_path, Overrides(device="cpu"), str(path))
+    assert made.outcome.reached
     assert len(path.read_text().splitlines()) < 50
 
 

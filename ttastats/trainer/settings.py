@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from ttastats.base.errors import raise_if
 from ttastats.trainer.workloads import load_workload
-from ttastats.trainer.workloads.contract import END, Value, Workload
+from ttastats.trainer.workloads.contract import END, Value
 
 #: How precise numbers can be; a recipe may name another that its file sees to itself.
 PRECISIONS = ("fp32", "tf32", "bf16")
@@ -63,7 +63,10 @@ class Settings(Struct, frozen=True):
 
 
 def complete_settings(options: Overrides, name: str, seed: int) -> Settings:
-    """Return the user's options completed by the recipe of a workload and by the machine."""
+    """Return the user's options completed by the recipe of a workload and by the machine.
+
+    An error names a value that no run can have.
+    """
     workload, device = load_workload(name), options.device
     absent = device == "cuda" and not torch.cuda.is_available()
     remedy = "Use --device cpu, or install a CUDA build of PyTorch."
@@ -75,7 +78,22 @@ def complete_settings(options: Overrides, name: str, seed: int) -> Settings:
     # one, since they wait for each other without sleeping.
     values["threads"] = values["threads"] or (1 if device == "cpu" else 0)
     settings = Settings(name, workload.sha256, seed, values, device, options.data)
-    _check_settings(settings, workload)
+    for name in ("batch_size", "workers", "epochs", "evaluate_every"):
+        value = settings.values[name]
+        low = value != END and value <= 0  # type: ignore[operator]
+        raise_if(low, "must be above 0", f"--set {name}")
+    precisions = dict.fromkeys((*PRECISIONS, workload.recipe.values["precision"]))
+    unknown = f"does not support precision {settings.precision!r}"
+    choices = f"Choose {', '.join(map(str, precisions))}."
+    raise_if(settings.precision not in precisions, unknown, "--precision", choices)
+    size, workers = settings.batch_size, settings.workers
+    small = f"a batch of {size} cannot be split over {workers} workers"
+    raise_if(size < workers, small, "--batch-size", "Give every worker at least one sample.")
+    # torchrun may have started workers on other machines as well.
+    local_workers = int(os.environ.get("LOCAL_WORLD_SIZE") or workers)
+    gpus = torch.cuda.device_count()
+    few = f"{local_workers} workers need as many GPUs; there are {gpus}"
+    raise_if(settings.device == "cuda" and local_workers > gpus, few, "--workers")
     return settings
 
 
@@ -93,22 +111,3 @@ def setup_suffix(options: Overrides, settings: Settings) -> str:
         else:
             suffix += f"-{name.removesuffix('_size')}{value:g}"
     return suffix
-
-
-def _check_settings(settings: Settings, workload: Workload) -> None:
-    for name in ("batch_size", "workers", "epochs", "evaluate_every"):
-        value = settings.values[name]
-        low = value != END and value <= 0  # type: ignore[operator]
-        raise_if(low, "must be above 0", f"--set {name}")
-    precisions = dict.fromkeys((*PRECISIONS, workload.recipe.values["precision"]))
-    unknown = f"does not support precision {settings.precision!r}"
-    choices = f"Choose {', '.join(map(str, precisions))}."
-    raise_if(settings.precision not in precisions, unknown, "--precision", choices)
-    size, workers = settings.batch_size, settings.workers
-    small = f"a batch of {size} cannot be split over {workers} workers"
-    raise_if(size < workers, small, "--batch-size", "Give every worker at least one sample.")
-    # torchrun may have started workers on other machines as well.
-    local_workers = int(os.environ.get("LOCAL_WORLD_SIZE") or workers)
-    gpus = torch.cuda.device_count()
-    few = f"{local_workers} workers need as many GPUs; there are {gpus}"
-    raise_if(settings.device == "cuda" and local_workers > gpus, few, "--workers")
