@@ -119,6 +119,8 @@ FOLDERS: dict[str, Files] = {
     },
     "of a repeated evaluation": {"seeds.csv": csv_of("step,val_loss", "1,4", "2,3", "3,2", "3,2")},
     "of quotes": {"a.log": csv_of(*(f"'val_loss': {n} # \"x\\y\"" for n in (3, 2)))},
+    "of logs of two kinds that are called alike": seeds("a", *FALLING) | seeds("b", *FALLING)
+    | {"c/seed1.csv": csv_of("step,perplexity", "1,4", "2,3"), "d.csv": ONE_RUN, "e.csv": ONE_RUN},
     "of means": {"groups.csv": csv_of("name,val_loss_mean,val_loss_std", "1,3,.1", "2,2,.1")},
     "of means of entries": {"groups.csv": csv_of("name,val_loss_mean,val_loss_sem", "a,3,.1")},
     "of runs in columns": {
@@ -336,6 +338,7 @@ TABLES = (
     + ",1" * 10
     + "\n2"
     + ",1" * 10,
+    "step,test_acc,val_acc\n1,.1,.1\n2,.2,.2",
     "step,val_loss,test_acc,accuracy,train_f1,acc\n1,3,.1,.1,.1,.1\n2,2,.2,.2,.2,.2",
     "step,val_acc\n1,1\n2,100",
     "step,val_acc\n1,1\n2,1.5",
@@ -392,6 +395,13 @@ LINES = (
     "".join(f"[2024-05-01 10:0{n}:00,123] val_loss {n}\n" for n in range(3)),
     "step 1 val_loss 2 took 3 min\n",
     "step 1 val_loss 1\n",
+    *(
+        "".join(
+            f"{f'2024-01-01 10:0{n}:00 x' if n < timed else 'x'}\nstep {n} val_loss 1\n"
+            for n in range(4)
+        )
+        for timed in (2, 3)
+    ),
     "step 1 val/top1 .5\nstep 2 val/top1 .6\n",
     "step1 loss 3\nstep2 loss 2\n",
     "val_loss\n",

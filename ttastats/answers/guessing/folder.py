@@ -232,7 +232,7 @@ def _distinct_patterns(
         elif by_folder:
             folders: dict[str, list[str]] = defaultdict(list)
             for path in layout.paths:
-                folders[path.partition("/")[0] if "/" in path else ""].append(path)
+                folders[path.partition("/")[0]].append(path)
             for part in folders.values():
                 yield from _distinct_patterns(
                     part, others, unfit, runs_inside=runs_inside, by_folder=False
