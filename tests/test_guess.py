@@ -110,6 +110,11 @@ FOLDERS: dict[str, Files] = {
         "run_b/log.csv": csv_of("step,val_loss", "1,4", "2,2"),
         "all.csv": csv_of("name,val_loss", "a,3", "b,2"),
     },
+    "of a summary beside described logs": {
+        "run_a/log.csv": csv_of("step,val_loss", "1,4", "2,3"),
+        "ttastats.toml": '[[logs]]\nfiles = "run_a/log.csv"\nmetric = "val_loss"\n',
+        "all.csv": csv_of("name,val_loss", "a,3", "b,2"),
+    },
     "of a summary": {"all.csv": csv_of("name,val_loss", "a,3", "b,2")},
     "of events beside a table": {"log.csv": ONE_RUN, "events.out.tfevents.1700000000.host": EVENTS},
     "of seeds without a column": {
@@ -121,6 +126,13 @@ FOLDERS: dict[str, Files] = {
     "of quotes": {"a.log": csv_of(*(f"'val_loss': {n} # \"x\\y\"" for n in (3, 2)))},
     "of logs of two kinds that are called alike": seeds("a", *FALLING) | seeds("b", *FALLING)
     | {"c/seed1.csv": csv_of("step,perplexity", "1,4", "2,3"), "d.csv": ONE_RUN, "e.csv": ONE_RUN},
+    "of accuracies": {
+        f"{name}.jsonl": "".join(
+            json.dumps({"step": n, "elapsed": n, "val_acc": n / 3 + seed / 1e4}) + "\n"
+            for n in (1, 2)
+        )
+        for seed, name in enumerate(("one", "two", "three"))
+    },
     "of means": {"groups.csv": csv_of("name,val_loss_mean,val_loss_std", "1,3,.1", "2,2,.1")},
     "of means of entries": {"groups.csv": csv_of("name,val_loss_mean,val_loss_sem", "a,3,.1")},
     "of runs in columns": {
@@ -198,6 +210,8 @@ class TestFolder:
         other = tmp_path / "elsewhere" / "mine.toml"
         _, shown, _ = run("guess", folder, "-o", other)
         assert f"ttastats ingest {folder} --config {other}" in shown
+        for place in (tmp_path / "elsewhere" / "ttastats.toml", folder.parent / "mine.toml"):
+            assert f"ttastats ingest {folder} --config {place}" in str(tta.guess(folder, place))
         assert tta.ingest([folder], tmp_path / "x.parquet", config=other).runs == 11
         run("guess", folder, "-o", folder.parent / "ttastats.toml")
         assert tta.ingest([folder], tmp_path / "y.parquet").runs == 11

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.accepted import Case
+from tests.accepted import Case, cases
 from tests.made_nights import nights
 from tests.questions import Questions, accepted_answers
+from tests.test_accepted_answers import screen
 from tests.test_cli import run
 from ttastats import api
 from ttastats.base.errors import TtastatsError
@@ -98,6 +100,18 @@ QUESTIONS: Questions = {
         slower(1.3).with_columns(epoch=pl.lit(None, pl.Float64))
     ),
 }
+
+
+def of_screens() -> Iterator[str]:
+    """Yield what people see of steps, of a drift and of failures."""
+    drift = nights(60, lambda night: 60 * 1.004 ** max(0, night - 20), noise=(0.001, 0.03))
+    for made in (changed(), drift, pl.concat([changed(), nights(40, seed=3, entry="other")])):
+        yield screen(api.history(made))
+
+
+@cases("screens", history=of_screens)
+def test_histories_are_shown_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
 
 
 @accepted_answers("history", QUESTIONS)

@@ -145,7 +145,7 @@ def report(
         texts.append((nights, f"{name}: {text}" if name else text))
     notes.append(note("promise", wait=changes.WAIT))
     if unordered:
-        notes.append(note("unordered", n=unordered, what="date" if order == BY_DATE else order))
+        notes.append(note("unordered", n=unordered, what=order))
     few = [nights for nights, _ in texts if nights < changes.WAIT]
     sentences = [text for nights, text in texts if nights >= changes.WAIT or len(few) == 1]
     if len(few) > 1:
