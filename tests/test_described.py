@@ -47,7 +47,7 @@ BACK: Files = {"logs/old/seed1.csv": f"{CSV}10,1.0,3.4\n"}
 NANO = "step:0/9 val_loss:10.8 train_time:0ms\nstep:9/9 val_loss:3.2 train_time:9ms\n"
 TWO_FORMS = {"logs/old/keras.csv": "epoch,loss,val_loss\n0,1.0,2.0\n"}
 #: Files beside the logs, the options with which they are ingested, and their path if not `logs`.
-DESCRIBED: dict[str, tuple[Files, str, *tuple[str, ...]]] = {
+DESCRIBED: dict[str, tuple[Any, ...]] = {
     "by a file beside them": (BLOCK, ""),
     "by one above": ({"ttastats.toml": TOML.replace("{entry}", "logs/{entry}")}, ""),
     "by one below": ({"logs/old/ttastats.toml": TOML.replace("{entry}/", "")}, ""),
