@@ -14,7 +14,7 @@ import polars as pl
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ttastats.traces import categories, intervals, work
+from ttastats.traces import categories, flops, intervals, work
 from ttastats.traces.events import STEP, Events, Numbers
 from ttastats.traces.intervals import NONE, Floats, Ints
 from ttastats.traces.work import UNKNOWN, Launches, Operators
@@ -96,8 +96,9 @@ def assign_steps(events: Events) -> SteppedTrace:
         for name in (ids, "correlation"):
             kind.pop(name, None)  # millions of numbers not needed any more
     grain = 1e-3 + 4 * float(np.spacing(abs(zero)))
-    known = work.call_costs(events.calls, names)
-    batches = work.operator_batches(columns, order, known, grain)
+    counted = np.array([name in flops.COUNTED for name in names], bool)
+    costs = work.call_costs(events.calls)
+    batches = work.operator_batches(columns, order, costs, counted, grain)
     optimizing = annotated_time(names, annotations, OPTIMIZER)
     on_device = bool(len(device["start"]))
     operators, (busy, computes, communicates), unknown = _sum_operators(

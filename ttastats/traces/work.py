@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -46,41 +46,22 @@ class Operators(Struct, frozen=True):
     bytes: Ints
 
 
-class Costs(Struct, frozen=True):
-    """What the calls of a trace take, by their numbers, and which names are counted operators."""
-
-    flops: Ints
-    bytes: Ints
-    counted: Bools
-
-
-def call_costs(calls: Iterable[Any], names: Sequence[str]) -> Costs:
-    """Return FLOPs and bytes of each distinct call."""
-    costs = [
-        [
-            amount if amount is not None and 0 <= amount <= _MOST else UNKNOWN
-            for amount in _flops_and_bytes(*call)
-        ]
-        for call in calls
-    ]
-    amounts = np.array(costs, np.int64).reshape(-1, 2)
-    counted = np.array([name in flops.COUNTED for name in names], bool)
-    return Costs(amounts[:, 0], amounts[:, 1], counted)
-
-
-def _flops_and_bytes(name: str, dims: bytes, *more: bytes) -> tuple[int | None, int | None]:
-    try:
-        values = [json.loads(text) if text else () for text in (dims, *more)]
-    except ValueError:
-        values = []
-    if not (dims and values):
-        return None, None
-    inputs = flops.Inputs(*(value if isinstance(value, list) else () for value in values))
-    if name not in flops.COUNTED:
-        return 0, flops.bytes_moved(name, inputs)
-    cost = flops.call_cost(name, inputs)
-    moved = flops.bytes_moved(name, inputs, cost.output if cost else None)
-    return cost.flops if cost else None, moved
+def call_costs(calls: Iterable[Any]) -> Ints:
+    """Return FLOPs and bytes of each distinct call, as two columns."""
+    costs = []
+    for name, *texts in calls:
+        try:
+            values = [json.loads(text) if text else () for text in texts]
+        except ValueError:
+            values = []
+        amounts: list[int | None] = [None, None]
+        if values and texts[0]:
+            inputs = flops.Inputs(*(value if isinstance(value, list) else () for value in values))
+            cost = flops.call_cost(name, inputs) if name in flops.COUNTED else flops.Cost(0, 0)
+            moved = flops.bytes_moved(name, inputs, cost.output if cost else None)
+            amounts = [cost.flops if cost else None, moved]
+        costs.append([UNKNOWN if n is None or not 0 <= n <= _MOST else n for n in amounts])
+    return np.array(costs, np.int64).reshape(-1, 2)
 
 
 def operator_order(columns: Numbers) -> Ints:
@@ -95,45 +76,41 @@ def operator_order(columns: Numbers) -> Ints:
 
 
 def operator_batches(
-    columns: Numbers, order: Ints, known: Costs, grain: float
+    columns: Numbers, order: Ints, costs: Ints, counted: Bools, grain: float
 ) -> Iterator[Operators]:
-    """Yield the operators in batches with their self time; `grain` is the time resolution."""
+    """Yield the operators in batches, cut where every operator that has begun has ended.
+
+    `costs` are those of the calls, `counted` tells by name which operators are counted ones, and
+    `grain` is the time resolution.
+    """
     changes = np.flatnonzero(np.diff(columns["thread"][order])) + 1
     edges = [0, *changes.tolist(), len(order)]
     for begin, end in itertools.pairwise(edges):
         while begin < end:
-            cut = _batch_end(columns, order, begin, end)
-            yield _make_operators(columns, order[begin:cut], begin, known, grain)
+            cut, size = end, _BATCH
+            while cut == end and begin + size < end:
+                part = order[begin : begin + size]
+                start = columns["start"][part]
+                reached = np.maximum.accumulate(start + columns["length"][part])
+                apart = np.flatnonzero((start[1:] >= reached[:-1]) & (start[1:] > start[:-1]))
+                cut = begin + int(apart[-1]) + 1 if len(apart) else end
+                size *= 2
+            yield _nested_operators(columns, order[begin:cut], begin, costs, counted, grain)
             begin = cut
 
 
-def _batch_end(columns: Numbers, order: Ints, begin: int, end: int) -> int:
-    """Return the index at which every operator that has begun has ended."""
-    size = _BATCH
-    while begin + size < end:
-        part = order[begin : begin + size]
-        start = columns["start"][part]
-        reached = np.maximum.accumulate(start + columns["length"][part])
-        apart = np.flatnonzero((start[1:] >= reached[:-1]) & (start[1:] > start[:-1]))
-        if len(apart):
-            return begin + int(apart[-1]) + 1
-        size *= 2
-    return end
-
-
-def _make_operators(
-    columns: Numbers, part: Ints, first: int, known: Costs, grain: float
+def _nested_operators(
+    columns: Numbers, part: Ints, first: int, costs: Ints, counted: Bools, grain: float
 ) -> Operators:
     """Return the operators of a part of a thread, nested and with their FLOPs and bytes."""
     start, length, name = columns["start"][part], columns["length"][part], columns["name"][part]
     # Neighbours share a moment, but for rounding.
     nested = intervals.find_callers(start, np.maximum(length - grain, grain))
-    is_counted = known.counted[name]
+    is_counted = counted[name]
     outer = intervals.outermost_marked(is_counted, nested)
     itself = np.arange(len(part))
     account = np.where(outer == NONE, itself, outer)
-    call = columns["call"][part]
-    moved = known.bytes[call]
+    operations, moved = costs[columns["call"][part]].T
     alone = account == itself
     below = intervals.calls_marked((moved != UNKNOWN) & alone, nested)
     return Operators(
@@ -145,7 +122,7 @@ def _make_operators(
         nested,
         account,
         intervals.self_time(length, nested),
-        np.where(is_counted & alone, known.flops[call], 0),
+        np.where(is_counted & alone, operations, 0),
         np.where(alone & (is_counted | ~below), moved, UNKNOWN),
     )
 
