@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import polars as pl
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
-from torch.profiler import ProfilerActivity, profile
 from torch.utils import flop_counter
 
 from ttastats.traces import kineto
+from ttastats.trainer.profiler.trace import Recorder
 
 
-def traced(work: Callable[[], object], path: Path) -> pl.DataFrame:
-    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as recorded:
+def traced(work: Callable[[], object]) -> pl.DataFrame:
+    with Recorder(torch.device("cpu")) as recorder:
         work()
-    recorded.export_chrome_trace(str(path))
-    return kineto.read_trace([path.read_bytes()]).rows
+    return kineto.read_trace([recorder.trace]).rows
 
 
 def counted(work: Callable[[], object]) -> int:
@@ -50,13 +48,13 @@ NETS = {
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_of_a_network_forward_and_backward(name: str, tmp_path: Path) -> None:
+def test_of_a_network_forward_and_backward(name: str) -> None:
     layer, shape = NETS[name]
     work = trained(layer, *shape)
-    assert flops(traced(work, tmp_path / "t.json")) == counted(work) > 0
+    assert flops(traced(work)) == counted(work) > 0
 
 
-def test_of_products_of_batches_and_of_attention_by_its_formula(tmp_path: Path) -> None:
+def test_of_products_of_batches_and_of_attention_by_its_formula() -> None:
     a, b, c = torch.randn(3, 4, 5), torch.randn(3, 5, 6), torch.randn(3, 4, 6)
     query = torch.randn(2, 3, 40, 8, requires_grad=True)
 
@@ -68,11 +66,11 @@ def test_of_products_of_batches_and_of_attention_by_its_formula(tmp_path: Path) 
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
             F.scaled_dot_product_attention(query, query, query).sum().backward()
 
-    assert flops(traced(work, tmp_path / "t.json")) == counted(work) > 0
+    assert flops(traced(work)) == counted(work) > 0
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_of_attention_on_a_cpu_are_those_on_a_gpu(causal: bool, tmp_path: Path) -> None:
+def test_of_attention_on_a_cpu_are_those_on_a_gpu(causal: bool) -> None:
     query = torch.randn(2, 3, 40, 8, requires_grad=True)
     key, value = (torch.randn(2, 3, 24, 8, requires_grad=True) for _ in range(2))
     shapes = query.shape, key.shape, value.shape
@@ -81,7 +79,7 @@ def test_of_attention_on_a_cpu_are_those_on_a_gpu(causal: bool, tmp_path: Path) 
         found = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
         found.sum().backward()
 
-    rows = traced(work, tmp_path / "t.json")
+    rows = traced(work)
     assert "attention" in rows.filter(pl.col("flops") > 0)["category"].to_list()
     expected = flop_counter.sdpa_flop_count(*shapes)
     expected += flop_counter.sdpa_backward_flop_count(query.shape, *shapes)
