@@ -27,7 +27,7 @@ from ttastats.output.plots.profiled import shared
 BENCHMARKS = ("resnet", "unet", "rgat")
 
 
-def some(runs: pl.DataFrame) -> pl.DataFrame:
+def chosen(runs: pl.DataFrame) -> pl.DataFrame:
     return runs.filter(pl.col("benchmark").is_in(BENCHMARKS))
 
 
@@ -51,13 +51,13 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
         labels=["before", "after"],
     ),
     "of_leaders": lambda: api.plots(made.leaders()),
-    "of_failures": lambda: api.plots(some(answers.both())),
+    "of_failures": lambda: api.plots(chosen(answers.both())),
     "of_scales": lambda: api.plots(answers.scales(), unit="epochs"),
     "of_targets": lambda: api.plot("targets", answers.speedruns()[0]),
-    "of_speedups": lambda: api.plot("speedups", some(answers.before()), some(answers.after())),
+    "of_speedups": lambda: api.plot("speedups", chosen(answers.before()), chosen(answers.after())),
     "of_steps": lambda: api.plot("speedups", *answers.speedruns()[:2], unit="steps"),
     "of_dollars": lambda: api.plot(
-        "tta", some(answers.before()), some(answers.after()), unit="cost"
+        "tta", chosen(answers.before()), chosen(answers.after()), unit="cost"
     ),
     "of_training": lambda: api.plot(quality.TIME, trained(), metric="train_loss"),
     "of_unpriced": lambda: api.plot(
@@ -117,7 +117,7 @@ def of_profiles(*names: str) -> tuple[Plot, ...]:
     )
 
 
-def told(plot: Plot) -> Iterator[object]:
+def plot_parts(plot: Plot) -> Iterator[object]:
     """Yield what makes a plot; of long tables some rows, and what all come to in their order."""
     yield [plot.kind, plot.benchmark, plot.title]
     yield plot.caption
@@ -173,12 +173,12 @@ def axes_of() -> Iterator[object]:
     yield [axes.duration_expression("x"), axes.duration_expression("x", "g")]
 
 
-def all_told(make: Callable[[], tuple[Plot, ...]]) -> Iterator[str]:
-    for one in (one for plot in make() for one in told(plot)):
-        yield six_digits(json.dumps(plain(one), ensure_ascii=False, sort_keys=True))
+def plot_lines(make: Callable[[], tuple[Plot, ...]]) -> Iterator[str]:
+    for part in (part for plot in make() for part in plot_parts(plot)):
+        yield six_digits(json.dumps(plain(part), ensure_ascii=False, sort_keys=True))
 
 
-@cases("plots", axes_of=axes_of, **{name: partial(all_told, make) for name, make in MADE.items()})
+@cases("plots", axes_of=axes_of, **{name: partial(plot_lines, make) for name, make in MADE.items()})
 def test_plots_are_drawn_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
