@@ -71,29 +71,21 @@ def sides(folder: Path) -> list[Path]:
     return found
 
 
-def page_of(name: str, sources: Callable[[], Sequence[api.Source]], **more: Any) -> Any:
-    """Return a fixture: the path of the page that compares or summarises some sources."""
+def page_of(
+    name: str, sources: Callable[..., Sequence[api.Source]], *needs: str, **more: Any
+) -> Any:
+    """Return a fixture: the path of the page that compares or summarises some sources.
+
+    `needs` are the fixtures that the sources are made of.
+    """
 
     @pytest.fixture(scope="package", name=name)
-    def built(folder: Path) -> Path:
-        api.html_report(*sources(), output=folder / f"{name}.html", **more)
+    def built(folder: Path, request: pytest.FixtureRequest) -> Path:
+        known = sources(*map(request.getfixturevalue, needs))
+        api.html_report(*known, output=folder / f"{name}.html", **more)
         return folder / f"{name}.html"
 
     return built
-
-
-@pytest.fixture(scope="package")
-def compared(folder: Path, sides: list[Path]) -> Path:
-    """Return the page that compares the two systems of the example."""
-    api.html_report(*sides, output=folder / "compared.html")
-    return folder / "compared.html"
-
-
-@pytest.fixture(scope="package")
-def summarised(folder: Path, sides: list[Path]) -> Path:
-    """Return the page that summarises both systems as entries of one table."""
-    api.html_report(sides, output=folder / "summarised.html")
-    return folder / "summarised.html"
 
 
 @pytest.fixture(scope="package")
@@ -143,6 +135,9 @@ MACHINES = [f"org/machine_{number:02}" for number in range(45)]
 LONG = [f"{'a_submitter_of_long_names/' * 6}machine_{number}" for number in range(2)]
 LABELS = [f"{'a side of a long name ' * 5}{letter}" for letter in "ab"]
 
+#: The two systems of the example, and both as entries of one table.
+compared = page_of("compared", lambda sides: sides, "sides")
+summarised = page_of("summarised", lambda sides: [sides], "sides")
 many = page_of("many", lambda: [rows(MACHINES[:30], benchmarks=("digits", "letters"))])
 thirty = page_of("thirty", lambda: [rows(MACHINES[:30], runs=2)])
 #: More entries than a plot shows.
