@@ -146,10 +146,10 @@ def _benchmark_sections(content: Content) -> list[Section]:
         if plots := [(n, plot) for n, plot in numbered if plot.kind == kind]:
             headed.append((heading, None, (), plots))
     sections = []
-    for place, (heading, name, of, plots) in enumerate(headed):
+    for place, (heading, name, conclusions, plots) in enumerate(headed):
         plots.sort(key=lambda item: _RANKS.get(item[1].kind, len(_RANKS)))
         first, more = tuple(plots[:_FIRST]), tuple(plots[_FIRST:])
-        sections.append(Section(f"section-{place}", heading, name, of, first, more))
+        sections.append(Section(f"section-{place}", heading, name, conclusions, first, more))
     return sections
 
 

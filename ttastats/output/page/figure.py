@@ -77,8 +77,8 @@ def rows_of_figure(report: Report) -> tuple[FigureRow, ...]:
 
 def verdict_counts(rows: tuple[FigureRow, ...]) -> str:
     """Return the number of rows by verdict: `8 faster, 32 undecided`."""
-    words = Counter(row.verdict.split(" ", 1)[1] for row in rows)
-    return ", ".join(f"{n} {word}" for word, n in words.items())
+    counts = Counter(row.verdict.split(" ", 1)[1] for row in rows)
+    return ", ".join(f"{n} {word}" for word, n in counts.items())
 
 
 def _figure_row(
@@ -103,16 +103,16 @@ def _figure_row(
     # The keys but the benchmark, such as `8× NVIDIA H200`.
     known = {key: str(row.get(key)) for key in keys if row.get(key) is not None}
     accelerators = known.pop("accelerators", "")
-    words = " ".join(known.values())
+    text = " ".join(known.values())
     if accelerators:
-        words = f"{accelerators}× {words}" if words else f"{accelerators} accelerators"
+        text = f"{accelerators}× {text}" if text else f"{accelerators} accelerators"
     throughput, epochs = finite(row.throughput_speedup), finite(row.epochs_ratio)
     first = "throughput" if row.on.is_time else "per epoch"
     parts = ((first, throughput or 0.0), (row.progress_unit or "epochs", epochs or 0.0))
     return FigureRow(
         benchmark=row.benchmark,
         name=row.benchmark or "these runs",
-        setup=" · ".join(filter(None, (row.b if several else "", words))),
+        setup=" · ".join(filter(None, (row.b if several else "", text))),
         count=counts,
         a=runs(a, means[0]),
         b=runs(b, means[1]),
@@ -163,7 +163,7 @@ class Layout(Struct, frozen=True):
     b: Place
     ratio: Place
     bars: Place | None
-    words: Place
+    text: Place
     parts: Place | None
     verdict: Place
     p: Place | None = None
@@ -178,7 +178,7 @@ _WIDE = Layout(
 _WIDE_THIN = replace(
     _WIDE, height=27, letters=(30, 30, 44), lines=((0, 27), (0, 27)), names=Place(0, 18),
     setup=None, count=None, a=Place(240, 9, 610), b=Place(0, 19), ratio=Place(650, 9, 850),
-    bars=Place(0, 17), words=Place(860, 18), parts=None, verdict=Place(1084, 18),
+    bars=Place(0, 17), text=Place(860, 18), parts=None, verdict=Place(1084, 18),
 )  # fmt: skip
 _NARROW = Layout(
     "narrow", 360, 148, 85, (22, 30, 30), (Place(0, 48), Place(0, 64)), None, ((42, 39), (98, 31)),
@@ -189,7 +189,7 @@ _NARROW = Layout(
 _NARROW_THIN = replace(
     _NARROW, height=60, top=103, letters=(30, 30, 30), ticks=(83, 97), lines=((15, 30), (40, 16)),
     names=Place(0, 15), setup=None, count=None, a=Place(6, 25, 354), b=Place(0, 35),
-    ratio=Place(6, 48, 176), bars=None, words=Place(186, 52), parts=None, verdict=Place(360, 15),
+    ratio=Place(6, 48, 176), bars=None, text=Place(186, 52), parts=None, verdict=Place(360, 15),
     p=None,
 )  # fmt: skip
 
@@ -224,20 +224,20 @@ class _Figure(Struct, frozen=True):
 
     def svg(self, rows: Sequence[FigureRow], sides: tuple[str, str], level: str) -> str:
         """Return the figure of some rows: a legend, the titles of columns and each row."""
-        layout, of, wide = self.layout, self.axis, self.layout.name == "wide"
+        layout, axis, wide = self.layout, self.axis, self.layout.name == "wide"
         x, y, marks = layout.a.x, 13.0, ""
         for kind, name in zip("ab", sides, strict=True):
-            words = f"{kind.upper()} {cut_middle(escape_invisible(name), layout.letters[2])}"
+            text = f"{kind.upper()} {cut_middle(escape_invisible(name), layout.letters[2])}"
             marks += f'<path class="{kind}" d="M{x + 4:g} {y - 4:g}h.01"/>'
-            marks += _svg_text(Place(x + 14, y), words, "l")
-            x, y = (x + 40 + 7.8 * len(words), y) if wide else (x, y + 17)
+            marks += _svg_text(Place(x + 14, y), text, "l")
+            x, y = (x + 40 + 7.8 * len(text), y) if wide else (x, y + 17)
         if any(row.a.failed or row.b.failed for row in rows):
             x, y = (x, y) if wide else (layout.width - 100, 13.0)
             marks += f'<path class="x" d="{cross_path(x + 4, y - 4)}"/>'
             marks += _svg_text(Place(x + 14, y), "did not reach", "l")
         parts = "; bars: its parts" if any(row.parts for row in rows) else ""
-        interval = f"{of.ratio}, {level} interval (log){parts}"
-        titles = (f"{of.to_target} of every run (log)", interval, "verdict")
+        interval = f"{axis.ratio}, {level} interval (log){parts}"
+        titles = (f"{axis.to_target} of every run (log)", interval, "verdict")
         for place, title in zip(layout.titles, titles, strict=False):
             marks += _svg_text(place, title, "t")
         if layout.ticks:
@@ -248,7 +248,7 @@ class _Figure(Struct, frozen=True):
             shift = f'transform="translate(0 {layout.top + n * layout.height:g})"'
             marks += f"<g{about} {shift}>{''.join(self.row_marks(row, *name_setup))}</g>"
         height = layout.top + len(rows) * layout.height + 4
-        label = f"{of.to_target} of every run, {of.ratio} and verdict of each benchmark"
+        label = f"{axis.to_target} of every run, {axis.ratio} and verdict of each benchmark"
         return (
             f'<svg class="figure {layout.name}" viewBox="0 0 {layout.width:g} {height:g}" '
             f'role="group" aria-label="{_escaped(label)}">{marks}</svg>'
@@ -300,27 +300,27 @@ class _Figure(Struct, frozen=True):
                 yield f'<path class="{look}" d="{"".join(starmap(draw, at))}"/>'
             ends += places
         if ends and runs.mean is not None and not thin:
-            words = units.amount(runs.mean, self.axis.unit)
+            text = units.amount(runs.mean, self.axis.unit)
             if self.axis.unit not in {"seconds", "dollars", "joules"}:  # the axis says what it is
-                words = words.split(" ")[0]
-            yield _svg_text(Place(max(ends) + 9, y + 4), words, f"l on-{kind}")
+                text = text.split(" ")[0]
+            yield _svg_text(Place(max(ends) + 9, y + 4), text, f"l on-{kind}")
 
     def speedup_marks(self, row: FigureRow) -> Iterator[str]:
         """Yield the speedup with its interval, as marks and in words, and its parts as bars."""
         layout, ratios, place = self.layout, self.ratios, self.layout.ratio
         if row.ratio is None:
-            yield _svg_text(layout.words, "–", "t")
+            yield _svg_text(layout.text, "–", "t")
             return
-        words, tone = units.factor(row.ratio), "dim" if row.carried else row.tone
+        text, tone = units.factor(row.ratio), "dim" if row.carried else row.tone
         if row.low and row.high:
             x, end = place.along(ratios, row.low), place.along(ratios, row.high)
             yield f'<path class="ci {tone}" d="M{x:.1f} {place.y:g}H{end:.1f}"/>'
-            words += units.interval_suffix(row.low, row.high)
+            text += units.interval_suffix(row.low, row.high)
         if row.ratio > 0:
             x = place.along(ratios, row.ratio)
             yield f'<path class="pt {tone}" d="M{x:.1f} {place.y:g}h.01"/>'
         beside = f'<tspan class="t">  {_escaped(row.p)}</tspan>' if layout.name == "wide" else ""
-        yield _svg_text(layout.words, words, "v", more=beside)
+        yield _svg_text(layout.text, text, "v", more=beside)
         if layout.p:
             yield _svg_text(layout.p, row.p, "t")
         start, height = 1.0, 5.0 if layout.parts else 3.0
@@ -332,19 +332,19 @@ class _Figure(Struct, frozen=True):
                 yield f'<rect class="part{n}" x="{left:.1f}" y="{y:g}" {size}/>'
             start *= ratio
         if row.parts and layout.parts:
-            words = " · ".join(f"{name} {units.factor(ratio)}" for name, ratio in row.parts)
-            yield _svg_text(layout.parts, words, "t")
+            text = " · ".join(f"{name} {units.factor(ratio)}" for name, ratio in row.parts)
+            yield _svg_text(layout.parts, text, "t")
 
 
 def _tick_labels(scale: Scale, place: Place, y: float) -> str:
     """Return the tick labels that do not overlap; that of 1 takes precedence."""
     taken, labels = list[float](), ""
-    for value, words in sorted(scale.ticks, key=lambda tick: tick[0] != 1.0):
+    for value, text in sorted(scale.ticks, key=lambda tick: tick[0] != 1.0):
         x = place.along(scale, value)
         if all(abs(x - other) >= _ROOM for other in taken):
             taken.append(x)
             anchor = "start" if x < place.x + 14 else "end" if x > place.end - 14 else "middle"
-            labels += _svg_text(Place(x, y), words, "t", anchor)
+            labels += _svg_text(Place(x, y), text, "t", anchor)
     return labels
 
 
@@ -370,9 +370,9 @@ def cross_path(x: float, y: float) -> str:
     return f"M{x - 3.5:g} {y - 3.5:g}l7 7m0-7l-7 7"
 
 
-def _svg_text(at: Place, words: str, kind: str, anchor: str = "start", *, more: str = "") -> str:
+def _svg_text(at: Place, text: str, kind: str, anchor: str = "start", *, more: str = "") -> str:
     end = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text x="{at.x:g}" y="{at.y:g}" class="{kind}"{end}>{_escaped(words)}{more}</text>'
+    return f'<text x="{at.x:g}" y="{at.y:g}" class="{kind}"{end}>{_escaped(text)}{more}</text>'
 
 
 def _escaped(text: str) -> str:

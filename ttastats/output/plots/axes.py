@@ -73,7 +73,7 @@ class AmountAxis(Struct, frozen=True):
 
 def amount_axis(
     amounts: Iterable[float],
-    of: Axis,
+    measure: Axis,
     what: str,
     *,
     log_from: float = LOG_FROM,
@@ -84,9 +84,9 @@ def amount_axis(
     `what` is the title, and names what is counted.
     """
     low, high = _positive_range(amounts)
-    is_time, axis = of.unit == "seconds", dict[str, Any](tickCount=6)
+    is_time, axis = measure.unit == "seconds", dict[str, Any](tickCount=6)
     if not is_time:
-        axis["labelExpr"] = amount_expression("datum.value", of, named=False)
+        axis["labelExpr"] = amount_expression("datum.value", measure, named=False)
     if high / low > log_from:
         room = (high / low) ** 0.04
         scale = Scale(low / room, high * room)
@@ -106,20 +106,20 @@ def amount_axis(
     return AmountAxis(what, divisor, {"zero": True, "nice": True} if from_zero else linear, axis)
 
 
-def amount_expression(value: str, of: Axis, *, named: bool = True) -> str:
+def amount_expression(value: str, measure: Axis, *, named: bool = True) -> str:
     """Return the Vega expression that formats an amount as `units.amount` does.
 
     A count is not `named` where the title of an axis says what is counted; its values are round.
     """
-    if of.unit == "seconds":
+    if measure.unit == "seconds":
         return duration_expression(value)
-    if of.unit == "dollars":
+    if measure.unit == "dollars":
         amount = f"format({value}, {value} < 0.1 ? '.2~g' : ',.2f')"
         return f"'$' + {amount if named else value}"
-    if of.unit == "joules":
+    if measure.unit == "joules":
         return f"format({value}, '.3~s') + 'J'"
     count = f"format({value}, {value} < 1000 ? '.4~g' : ',.0f')"
-    return f"{count} + ' {of.noun}'" if named else count
+    return f"{count} + ' {measure.noun}'" if named else count
 
 
 def duration_expression(value: str, form: str = ".3r") -> str:

@@ -229,7 +229,7 @@ def sentence_case(text: str) -> str:
 
 def make_plot(
     kind: str,
-    of: Panel | str | None,
+    subject: Panel | str | None,
     title: str,
     caption: Sequence[str],
     chart: Drawn,
@@ -244,7 +244,8 @@ def make_plot(
     The width is that of the whole plot: labels take what they need, the plot has the rest.
     """
     text = " ".join(sentence.strip() for sentence in caption if sentence.strip())
-    runs, benchmark = (of.counts_text, of.benchmark) if isinstance(of, Panel) else ("", of)
+    runs = subject.counts_text if isinstance(subject, Panel) else ""
+    benchmark = subject.benchmark if isinstance(subject, Panel) else subject
     drawn = [view.specification for view in chart]
     shared = {"data": drawn[0]["data"]} if all(x["data"] == drawn[0]["data"] for x in drawn) else {}
     layers = [{name: part for name, part in x.items() if name not in shared} for x in drawn]

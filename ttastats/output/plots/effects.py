@@ -47,13 +47,13 @@ def _effects_reports(material: Material) -> Iterator[Report]:
     # Hardly any table records settings that vary: for all others, this is all that is computed.
     pooled = settings.pooled(runs, by).items()
     varied = {keys: several for keys, several in pooled if 0 < len(several) <= _MOST}
-    for keys, group in grouping.group_runs(runs, by) if varied else ():
+    for keys, rows in grouping.group_runs(runs, by) if varied else ():
         if several := varied.get(tuple(keys.values())):
-            known = settings.known(group["extra"])
+            known = settings.known(rows["extra"])
             short = [(name.rsplit(".", 1)[-1], name) for name in several]
             on = [last if settings.full_name(last, known) == name else name for last, name in short]
             with suppress(TtastatsError):  # too few runs of a value
-                yield effects_report.report(group, by, EffectsOptions(on, confidence=confidence))
+                yield effects_report.report(rows, by, EffectsOptions(on, confidence=confidence))
 
 
 def _part_plots(report: Report, material: Material) -> Iterator[Plot]:
@@ -61,16 +61,16 @@ def _part_plots(report: Report, material: Material) -> Iterator[Plot]:
     every = [row for row in report.records if isinstance(row, EffectRow) and row.ratio_low]
     level = percentages.percent_text(material.options.confidence)
     for benchmark in dict.fromkeys(row.keys.get("benchmark") for row in every):
-        of = [row for row in every if row.keys.get("benchmark") == benchmark]
+        rows = [row for row in every if row.keys.get("benchmark") == benchmark]
         records = [
             {"benchmark": benchmark, "row": effects_report.name_of(row), "part": part_of(row)}
             | {name: row.get(name) for name in _COLUMNS}
-            for row in of
+            for row in rows
         ]
         table = pl.DataFrame(records, infer_schema_length=None)
-        name = f"effects: {' '.join(str(value) for value in of[0].keys.values() if value)}"
-        first = [row for row in of if (row.part, row.setting) == (of[0].part, of[0].setting)]
-        n = sum(row.n for row in first) + (of[0].n_base if of[0].base else 0)
+        name = f"effects: {' '.join(str(value) for value in rows[0].keys.values() if value)}"
+        first = [row for row in rows if (row.part, row.setting) == (rows[0].part, rows[0].setting)]
+        n = sum(row.n for row in first) + (rows[0].n_base if rows[0].base else 0)
         caption = [f"{units.plural(n, 'run')} that reached the target, {level} intervals."]
         explained = (
             "A ratio of geometric means is to the base of a setting, or of a doubling; 1 is no "

@@ -73,8 +73,10 @@ def _part_rows(history: History, part: Part) -> Iterator[dict[str, Any]]:
 
 
 def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part]) -> Plot:
-    of = {name: keys.get(name) for name in ("benchmark", "entry")}
-    rows = [{**of, "part": part.name, **row} for part in parts for row in _part_rows(history, part)]
+    owner = {name: keys.get(name) for name in ("benchmark", "entry")}
+    rows = [
+        owner | {"part": part.name} | row for part in parts for row in _part_rows(history, part)
+    ]
     table, shares = pl.DataFrame(rows, _COLUMNS), parts[0].name == FAILURES
     known = [value for value in keys.values() if value is not None]
     changed = [f"{part.name} {history_report.size_of(part, border)}"
@@ -111,6 +113,6 @@ def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part])
         segment.mark("rule", strokeWidth=2.2).encode(x2="to", y=y),
     )
     return charts.make_plot(
-        KIND, of["benchmark"], title, caption, layers,
+        KIND, owner["benchmark"], title, caption, layers,
         {name: table}, height=220.0, described=caption[-1],
     )  # fmt: skip

@@ -24,10 +24,10 @@ def leaderboard_plots(material: Material) -> tuple[Plot, ...]:
     measures = {"tta_seconds": material.axis}
     measures |= {"cost": AXES["cost"]} if material.axis.is_time else {}
     drawn = (
-        _leaderboard_plot(panel, measure, of)
+        _leaderboard_plot(panel, column, unit)
         for panel in _suitable_panels(material)
-        for measure, of in measures.items()
-        if panel.runs[measure].count() > 2
+        for column, unit in measures.items()
+        if panel.runs[column].count() > 2
     )
     return expect_plots(
         drawn,
@@ -72,36 +72,36 @@ def _named_entries(panel: Panel) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _leaderboard_plot(panel: Panel, measure: str, of: Axis) -> Plot:
+def _leaderboard_plot(panel: Panel, column: str, unit: Axis) -> Plot:
     """Return the plot of the entries by rank in time or `cost`; ties share a rank."""
-    ranked = _named_entries(panel).drop_nulls(measure).sort(measure, "entry")
-    ranked = ranked.with_columns(rank=pl.col(measure).rank("min").cast(pl.Int32))
+    ranked = _named_entries(panel).drop_nulls(column).sort(column, "entry")
+    ranked = ranked.with_columns(rank=pl.col(column).rank("min").cast(pl.Int32))
     named = ranked.with_columns(row=pl.format("{}. {}", "rank", "series"))
     ranked = named.unique("row", keep="first", maintain_order=True)
     shown = ranked.head(_MOST)
-    unpriced = panel.runs.height - ranked.height if measure == "cost" else 0
+    unpriced = panel.runs.height - ranked.height if column == "cost" else 0
     caption = (
         panel.counts_text,
         f"The {_MOST} best of {ranked.height} are shown." if ranked.height > _MOST else "",
         f"{units.plural(unpriced, 'run has', 'runs have')} no known cost." if unpriced else "",
-        "Cost is time-to-accuracy times the price of the hardware." if measure == "cost" else "",
+        "Cost is time-to-accuracy times the price of the hardware." if column == "cost" else "",
         "Each entry is a single run, so the order of close entries may be due to chance.",
     )
-    amounts = shown[measure].to_list()
+    amounts = shown[column].to_list()
     # One beyond them, so that words fit right of the last mark.
     amounts.append(amounts[-1] * (amounts[-1] / amounts[0]) ** 0.4)
-    axis = axes.amount_axis(amounts, of, of.to_target, log_from=5)
-    name, words = f"leaderboard by {of.noun}: {panel.name}", f"datum.{measure}"
+    axis = axes.amount_axis(amounts, unit, unit.to_target, log_from=5)
+    name, words = f"leaderboard by {unit.noun}: {panel.name}", f"datum.{column}"
     base = charts.table_view(
-        name, at=axis.field_expression(measure), words=axes.amount_expression(words, of)
+        name, at=axis.field_expression(column), words=axes.amount_expression(words, unit)
     ).encode(x=axis.x(), y=charts.rows_by_name("row"))
     tooltip = [
-        "entry:N", "submitter:N", "hardware:N", ("words:N", of.mean.removeprefix("mean ")),
+        "entry:N", "submitter:N", "hardware:N", ("words:N", unit.mean.removeprefix("mean ")),
         ("epochs:Q", "", ".4~g"), ("source:N", "log"),
     ]  # fmt: skip
     marks = base.encode(color=charts.BLUE, tooltip=tooltip).points(45)
     return charts.make_plot(
-        KIND, panel, f"Leaderboard by {of.noun}: {panel.title}", caption,
+        KIND, panel, f"Leaderboard by {unit.noun}: {panel.title}", caption,
         (marks, base.labels("words", align="left", dx=7)), {name: shown.drop("started_at")},
         height=shown.height * _STEP, described=f"First: {shown['entry'][0]}.",
     )  # fmt: skip

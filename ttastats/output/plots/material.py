@@ -110,8 +110,8 @@ class Panel:
         failed = f", {n - reached:,} {does_not}" if n > reached else ""
         runs = units.plural(self.hidden_runs, "run")
         left = f" {self.hidden:,} slower {self._several} ({runs}) are not shown."
-        of = units.plural(self.series.height, self.what, self._several)
-        text = f"{units.plural(n, 'run')} of {of}: {reached:,} {does}{failed}."
+        several = units.plural(self.series.height, self.what, self._several)
+        text = f"{units.plural(n, 'run')} of {several}: {reached:,} {does}{failed}."
         return text + (left if self.hidden else "")
 
     @property

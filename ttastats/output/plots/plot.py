@@ -16,7 +16,7 @@ from ttastats.base.json_safe import json_value
 if TYPE_CHECKING:
     import altair as alt
 
-_Of = TypeVar("_Of")
+_T = TypeVar("_T")
 #: Columns a reader may choose rows by: a row stays if each that its table has is chosen.
 FILTERS = ("benchmark", "system", "entry")
 
@@ -117,9 +117,9 @@ def expect_plots(plots: Iterable[Plot], what: str, remedy: str | None = None) ->
     return drawn
 
 
-def plots_or_none(draw: Callable[[_Of], tuple[Plot, ...]], of: _Of) -> tuple[Plot, ...]:
+def plots_or_none(draw: Callable[[_T], tuple[Plot, ...]], subject: _T) -> tuple[Plot, ...]:
     """Return the plots of a kind, empty if there is nothing to draw."""
     try:
-        return draw(of)
+        return draw(subject)
     except NothingToDrawError:
         return ()

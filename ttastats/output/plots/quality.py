@@ -56,12 +56,12 @@ def _quality_plots(material: Material, kind: str, over: str) -> tuple[Plot, ...]
         draw = _plot_series_together if panel.too_many else _plot_each_run
         metrics = curves.drawn_metrics(panel, rows, material.metric)
         drawn += [draw(kind, panel, rows, metric, over) for metric in metrics]
-    of = f" of {material.metric}" if material.metric else ""
-    none = f"no run has two values{of}" if of else "no run was evaluated"
+    text = f" of {material.metric}" if material.metric else ""
+    none = f"no run has two values{text}" if text else "no run was evaluated"
     other = "`plot quality-time` plots it over time, or over steps or samples with --in."
     return expect_plots(
         filter(None, drawn),
-        none if over == "seconds" else f"no run logs its {_OVER[over]}{of}",
+        none if over == "seconds" else f"no run logs its {_OVER[over]}{text}",
         other if kind == EPOCHS else "`ttastats runs FILE` lists the runs.",
     )
 
@@ -130,46 +130,48 @@ def _plot_each_run(
     # The columns a reader chooses rows by are few different words.
     filters = panel.runs.select("run", pl.col("benchmark", "system", "entry"))
     lines = lines.join(filters, on="run", how="left", maintain_order="left")
-    of = Curves(kind, panel, metric, over, _progress_axis(drawn, over), _value_scale(metric, drawn))
+    axis, scale = _progress_axis(drawn, over), _value_scale(metric, drawn)
+    chart = Curves(kind, panel, metric, over, axis, scale)
     bands = curves.quantiles_by_epoch(panel, rows, metric) if over == "epoch" else pl.DataFrame()
     # A run's end belongs among the values if its target is of this metric.
     judged_by = panel.runs["target_metric"].drop_nulls().unique().to_list()
     with_ends = judged_by == [metric.name]
     caption = (
         panel.counts_text, thinned, panel.highlighted_text,
-        *_mark_texts(of, drawn, bands, with_ends=with_ends),
+        *_mark_texts(chart, drawn, bands, with_ends=with_ends),
     )  # fmt: skip
     of_lines, (of_runs, runs) = f"quality: {panel.name} {metric.name}", charts.runs_table(panel)
     data = {of_lines: lines, of_runs: runs}
-    layers = _run_lines(of, of_lines, of_runs, thin=not bands.is_empty())
+    layers = _run_lines(chart, of_lines, of_runs, thin=not bands.is_empty())
     if not bands.is_empty():
         spread = f"spread: {panel.name} {metric.name}"
         data[spread] = bands
-        layers += _median_layers(of, spread)
+        layers += _median_layers(chart, spread)
     if with_ends:
-        layers += _end_marks(of, of_runs)
-    return of.plot(caption, layers, data)
+        layers += _end_marks(chart, of_runs)
+    return chart.plot(caption, layers, data)
 
 
 def _mark_texts(
-    of: Curves, drawn: pl.DataFrame, bands: pl.DataFrame, *, with_ends: bool
+    chart: Curves, drawn: pl.DataFrame, bands: pl.DataFrame, *, with_ends: bool
 ) -> Iterator[str]:
     """Yield which runs are not shown, what lines, their ends and bands mean, and what is cut."""
-    panel, (low, high) = of.panel, of.scale["domain"]
+    panel, (low, high) = chart.panel, chart.scale["domain"]
     if unseen := panel.runs.height - drawn["run"].n_unique():
-        yield f"Not shown: {units.plural(unseen, 'run')} without {of.metric.words}."
+        yield f"Not shown: {units.plural(unseen, 'run')} without {chart.metric.words}."
     mark = "; the mark is its time-to-accuracy, which may end at `run_stop`"
     if panel.at_budget:
         mark = "; the mark is its value at the budget"
-    elif of.over != "seconds":
+    elif chart.over != "seconds":
         mark = "; the mark is the evaluation that reached the target"
     yield f"Each line is a run{mark if with_ends else ''}."
     if not panel.runs["reached"].all():
         cross = ", ending in a cross" if with_ends else ""
         failed = "has no value at the budget" if panel.at_budget else "failed"
         yield f"Dashed{cross}: a run that {failed}."
-    value, start = pl.col("value"), of.axis.scale.get("domain", (0.0, 0.0))[0] * of.axis.divisor
-    beyond = drawn.filter((value < low) | (value > high) | (pl.col(of.over) < start))
+    start = chart.axis.scale.get("domain", (0.0, 0.0))[0] * chart.axis.divisor
+    inside = pl.col("value").is_between(low, high) & (pl.col(chart.over) >= start)
+    beyond = drawn.filter(~inside)
     if beyond.height:
         runs = units.plural(beyond["run"].n_unique(), "run")
         span = _span_text(beyond["value"], ".4g")
@@ -188,10 +190,10 @@ def _span_text(values: pl.Series, form: str) -> str:
     return " to ".join(dict.fromkeys(f"{end:{form}}" for end in (ordered[0], ordered[-1])))
 
 
-def _progress_axis(drawn: pl.DataFrame, over: str, of: str = "run") -> axes.AmountAxis:
+def _progress_axis(drawn: pl.DataFrame, over: str, by: str = "run") -> axes.AmountAxis:
     if over != "seconds":
         return axes.AmountAxis(_OVER[over], 1.0, {"zero": False, "nice": True}, {"tickCount": 6})
-    ends = drawn.group_by(of).agg(pl.col(over).max())[over]
+    ends = drawn.group_by(by).agg(pl.col(over).max())[over]
     low, high = float(ends.min() or 1.0), float(ends.max() or 1.0)  # type: ignore[arg-type]
     if high / low <= axes.LOG_FROM:
         return axes.amount_axis([high], SECONDS, "time", from_zero=True)
@@ -214,23 +216,24 @@ def _value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
     return {"domain": domain, "nice": False, "zero": False, "clamp": False}
 
 
-def _run_lines(of: Curves, lines: str, runs: str, *, thin: bool) -> tuple[charts.View, ...]:
+def _run_lines(chart: Curves, lines: str, runs: str, *, thin: bool) -> tuple[charts.View, ...]:
     """Return a line for each run, dashed where it failed; `thin` ones lie below others."""
-    color, *_ = charts.series_channels(of.panel.coloured_labels)
+    color, *_ = charts.series_channels(chart.panel.coloured_labels)
     fields = ["colour", "order", "series", "entry", "source", "seed", "reached"]
     fields += ["observed_seconds", "epochs", "value_final"]
     known = {"data": {"name": runs}, "key": "run", "fields": fields}
     ends = (("min", "value", "lowest"), ("max", "value", "highest"), ("min", "at", "first"))
     joined = [{"op": op, "field": name, "as": end} for op, name, end in ends]
     dashes = {"domain": [True, False], "range": [[1, 0], theme.FAILED_DASH]}
+    at = chart.axis.field_expression(chart.over)
     view = (
-        charts.table_view(lines, f"datum['{of.over}'] != null && datum['{of.over}'] > 0")
+        charts.table_view(lines, f"datum['{chart.over}'] != null && datum['{chart.over}'] > 0")
         .transform({"lookup": "run", "from": known})
-        .computing(at=of.axis.field_expression(of.over), **charts.run_descriptions(of.panel))
+        .computing(at=at, **charts.run_descriptions(chart.panel))
         .transform({"joinaggregate": joined, "groupby": ["run"]})
         .encode(
-            x=of.axis.x(),
-            y=of.y("value", tickCount=5),
+            x=chart.axis.x(),
+            y=chart.y("value", tickCount=5),
             color=color,
             detail="run:N",
             strokeDash=charts.field("reached:N", scale=dashes, legend=None),
@@ -238,52 +241,52 @@ def _run_lines(of: Curves, lines: str, runs: str, *, thin: bool) -> tuple[charts
             tooltip=charts.RUN_TOOLTIP,
         )
     )
-    thin = thin or of.panel.runs.height > _MANY
+    thin = thin or chart.panel.runs.height > _MANY
     look = {"strokeWidth": 0.8 if thin else 1.2, "strokeOpacity": 0.45 if thin else 0.7}
     # To clip a line costs as much as ten to draw: only those that leave the frame are.
-    within = of.visible("lowest", "highest", "first")
+    within = chart.visible("lowest", "highest", "first")
     clipped = view.where(f"!({within})").mark("line", clip=True, **look)
     return clipped, view.where(within).mark("line", **look)
 
 
-def _median_layers(of: Curves, name: str) -> tuple[charts.View, ...]:
+def _median_layers(chart: Curves, name: str) -> tuple[charts.View, ...]:
     """Return the layers of band, line and points of medians."""
-    color, shape, _ = charts.series_channels(of.panel.coloured_labels)
+    color, shape, _ = charts.series_channels(chart.panel.coloured_labels)
     tooltip = [
         ("series:N", "runs of"), ("epoch:Q", "", ".4~g"), ("n:Q", "runs"),
         ("low:Q", "lowest", ".5~g"), ("lower:Q", "25%", ".5~g"), ("median:Q", "median", ".5~g"),
         ("upper:Q", "75%", ".5~g"), ("high:Q", "highest", ".5~g"),
         ("std:Q", "standard deviation", ".5~g"),
     ]  # fmt: skip
-    x = of.axis.x(of.over)
+    x = chart.axis.x(chart.over)
     base = charts.table_view(name).encode(x=x, color=color, detail="series:N", tooltip=tooltip)
-    medians = base.encode(y=of.y("median"))
+    medians = base.encode(y=chart.y("median"))
     return (
-        of.band(base, "lower", "upper", 0.25),
+        chart.band(base, "lower", "upper", 0.25),
         medians.mark("line", strokeWidth=2.2, clip=True),
         medians.encode(shape=shape).points(26, clip=True),
     )
 
 
-def _end_marks(of: Curves, runs: str) -> tuple[charts.View, ...]:
+def _end_marks(chart: Curves, runs: str) -> tuple[charts.View, ...]:
     """Return the marks at the ends of runs, or crosses where they failed."""
-    color, shape, _ = charts.series_channels(of.panel.coloured_labels)
-    field = "epochs" if of.over == "epoch" else "observed_seconds"
+    color, shape, _ = charts.series_channels(chart.panel.coloured_labels)
+    field = "epochs" if chart.over == "epoch" else "observed_seconds"
     known = f"datum['{field}'] != null && datum.value_final != null"
-    at = of.axis.field_expression(field)
+    at = chart.axis.field_expression(field)
     ends = (
-        charts.table_view(runs, known, at=at, **charts.run_descriptions(of.panel))
-        .where(of.visible("value_final", "value_final", "at"))
+        charts.table_view(runs, known, at=at, **charts.run_descriptions(chart.panel))
+        .where(chart.visible("value_final", "value_final", "at"))
         .encode(
-            x=of.axis.x(),
-            y=of.y("value_final"),
+            x=chart.axis.x(),
+            y=chart.y("value_final"),
             color=color,
             order=charts.field("order:Q", sort="descending"),
             tooltip=charts.RUN_TOOLTIP,
         )
     )
     reached = ends.where("datum.reached").encode(shape=shape)
-    size = 22 if of.panel.runs.height > _MANY else 34
+    size = 22 if chart.panel.runs.height > _MANY else 34
     return reached.points(size, fillOpacity=0.8), ends.crosses(40, strokeWidth=1.6)
 
 
@@ -311,7 +314,7 @@ def _plot_series_together(
     )
     axis = _progress_axis(bands.rename({"at": over}), over, "series")
     values = pl.concat([bands.select(value="low"), bands.select(value="high")])
-    of = Curves(kind, panel, metric, over, axis, _value_scale(metric, values))
+    chart = Curves(kind, panel, metric, over, axis, _value_scale(metric, values))
     color, _, dash = charts.series_channels(shown)
     tooltip = [
         ("series:N", "runs of"), ("median:Q", "", ".5~g"), ("low:Q", "5%", ".5~g"),
@@ -320,8 +323,8 @@ def _plot_series_together(
     base = charts.table_view(name, at_=axis.field_expression("at"))
     base = base.encode(x=axis.x("at_"), color=color, tooltip=tooltip)
     layers = (
-        of.band(base, "low", "high", 0.15),
-        of.band(base, "lower", "upper", 0.25),
-        base.mark("line", strokeWidth=1.6, clip=True).encode(y=of.y("median"), strokeDash=dash),
+        chart.band(base, "low", "high", 0.15),
+        chart.band(base, "lower", "upper", 0.25),
+        base.mark("line", strokeWidth=1.6, clip=True).encode(y=chart.y("median"), strokeDash=dash),
     )
-    return of.plot(caption, layers, {name: bands})
+    return chart.plot(caption, layers, {name: bands})

@@ -47,9 +47,9 @@ def _scaling_table(rows: pl.DataFrame) -> pl.DataFrame:
         common.select(
             *shared,
             measure=pl.lit(measure),
-            **{name: pl.col(f"{of}{end}").cast(pl.Float64) for name, end in numbers},
+            **{name: pl.col(f"{column}{end}").cast(pl.Float64) for name, end in numbers},
         )
-        for measure, of in _MEASURES.items()
+        for measure, column in _MEASURES.items()
     ]
     long = pl.concat(parts).drop_nulls("speedup")
     best = pl.col("speedup") == pl.col("speedup").max().over("curve", "measure", "growth")

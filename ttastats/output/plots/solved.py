@@ -88,8 +88,8 @@ def _line_ends(steps: pl.DataFrame, axis: axes.AmountAxis) -> pl.DataFrame:
 
 
 def _solved_plot(panel: Panel) -> Plot:
-    steps, of = _solved_table(panel), panel.axis
-    axis = axes.amount_axis(steps["seconds"], of, of.noun, log_from=_LOG_FROM)
+    steps, unit = _solved_table(panel), panel.axis
+    axis = axes.amount_axis(steps["seconds"], unit, unit.noun, log_from=_LOG_FROM)
     ends = _line_ends(steps, axis)
     few = int((panel.series["n"] < _FEWEST).sum())
     caption = (
@@ -111,7 +111,7 @@ def _solved_plot(panel: Panel) -> Plot:
     shares = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1], "titleAnchor": "start"}
     y = charts.position("share", up, scale, shares)
     places = {"x": axis.x(), "y": y, "color": color}
-    at, time = axis.field_expression("seconds"), axes.amount_expression("datum.seconds", of)
+    at, time = axis.field_expression("seconds"), axes.amount_expression("datum.seconds", unit)
     data = {f"solved: {panel.name}": steps, f"ends of solved: {panel.name}": ends}
     of_steps, of_ends = data
     tooltip = [("series:N", "runs of"), ("time:N", "within"), ("runs:N", "reached")]
@@ -132,6 +132,6 @@ def _solved_plot(panel: Panel) -> Plot:
         text.where(which).labels(NAME, align=side, dx=dx, baseline="middle", limit={"expr": room})
         for which, side, dx, room in rooms
     )
-    title = f"Fraction of runs at the target over {of.noun}: {panel.title}"
+    title = f"Fraction of runs at the target over {unit.noun}: {panel.title}"
     layers = (joins, lines, *labels)
     return charts.make_plot(KIND, panel, title, caption, layers, data, height=190.0 * height)

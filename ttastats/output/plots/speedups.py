@@ -51,9 +51,9 @@ def speedup_plots(material: Material) -> tuple[Plot, ...]:
     reason = "`ttastats compare` shows the reason for each."
     refuse_if(table.is_empty(), "no benchmark has a speedup", reason)
     shown, choice = _limit_range(table)
-    sides, of = side_labels(material.sides), material.axis
+    sides, unit = side_labels(material.sides), material.axis
     level = percentages.percent_text(material.options.confidence)
-    title = charts.sentence_case(of.ratio if of.is_time else f"{of.noun} ratio")
+    title = charts.sentence_case(unit.ratio if unit.is_time else f"{unit.noun} ratio")
     title += f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
     counts = [f"{row.benchmark} {_reached_text(row)}" for row in rows]
     whole = shown.filter(pl.col("place") == 0).head(12)
@@ -65,8 +65,8 @@ def speedup_plots(material: Material) -> tuple[Plot, ...]:
         KIND,
         shown["benchmark"][0] if shown["benchmark"].n_unique() == 1 else None,
         title,
-        (choice, *_explanations(rows, of, level), f"n: {units.join_names(counts, 8)}."),
-        _speedup_layers(shown, level, of),
+        (choice, *_explanations(rows, unit, level), f"n: {units.join_names(counts, 8)}."),
+        _speedup_layers(shown, level, unit),
         {"speedups": shown},
         height=max(1.4, shown["order"].n_unique()) * _STEP,
         described=described,
@@ -74,9 +74,9 @@ def speedup_plots(material: Material) -> tuple[Plot, ...]:
     return (plot,)
 
 
-def _part_names(of: Axis) -> list[str]:
+def _part_names(unit: Axis) -> list[str]:
     """Return what the axis calls a ratio and the two parts it is a product of."""
-    first = ("TTA speedup", "throughput") if of.is_time else (of.to_target, of.per_epoch)
+    first = ("TTA speedup", "throughput") if unit.is_time else (unit.to_target, unit.per_epoch)
     return [*first, "epochs"]
 
 
@@ -84,22 +84,22 @@ def _part_names(of: Axis) -> list[str]:
 _PARTS = (("speedup", "speedup"), ("throughput_speedup", "throughput"), ("epochs_ratio", "epochs"))
 
 
-def _explanations(rows: Sequence[TimesRow], of: Axis, level: str) -> Iterator[str]:
+def _explanations(rows: Sequence[TimesRow], unit: Axis, level: str) -> Iterator[str]:
     """Yield what the ratios mean, where runs failed and under which conditions they hold."""
-    if of.is_time:
+    if unit.is_time:
         yield (
             f"Right of 1: faster than the baseline. The TTA speedup with its {level} interval is "
             "split into throughput (time per epoch) and epochs to the target."
         )
     else:
-        yield f"Right of 1: {of.less} than the baseline, with {level} intervals."
-        if of.progress is None:
-            yield f"They are split into {of.per_epoch} and epochs to the target."
+        yield f"Right of 1: {unit.less} than the baseline, with {level} intervals."
+        if unit.progress is None:
+            yield f"They are split into {unit.per_epoch} and epochs to the target."
     if failed := [str(row.benchmark) for row in rows if row.estimand == "ert"]:
         yield (
-            f"Where runs failed ({units.join_names(failed)}), the {of.ratio} is the ratio of "
-            f"expected {'times' if of.is_time else of.noun} to a success; its parts use only the "
-            "runs that reached the target."
+            f"Where runs failed ({units.join_names(failed)}), the {unit.ratio} is the ratio of "
+            f"expected {'times' if unit.is_time else unit.noun} to a success; its parts use only "
+            "the runs that reached the target."
         )
     for condition, meaning in CONDITIONS.items():
         if any(condition in row.conditions for row in rows):
@@ -149,8 +149,9 @@ def _limit_range(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     return shown, f"The {_MOST} of {count:,} rows farthest from 1 are shown."
 
 
-def _speedup_layers(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
-    title, parts = f"ratio A/B, log scale: >1 means B {of.does(of.better)}", _part_names(of)
+def _speedup_layers(table: pl.DataFrame, level: str, unit: Axis) -> charts.Drawn:
+    title = f"ratio A/B, log scale: >1 means B {unit.does(unit.better)}"
+    parts = _part_names(unit)
     lines = max(row.count(fitting.LINE) for row in table["row"])
     # The first of several lines would stand in the middle.
     split = f"split(datum.label, '{fitting.LINE}')"

@@ -50,10 +50,10 @@ def _target_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plo
     # As in `quality.Curves.y`, the name of a metric is the title of an axis, not of a field.
     axis = {"title": f"quality target ({metric})", "grid": False, "tickCount": 8}
     x = charts.position("target", "quality target", {"zero": False, "padding": 12}, axis)
-    name, of = f"targets: {panel.name}", panel.axis
+    name, unit = f"targets: {panel.name}", panel.axis
     draw = _speedup_chart if len(labels) > 1 else _time_chart
-    what, text, shown, layers = draw(rows, of, labels, name, x)
-    ends = "TTA here is" if of.is_time else f"{charts.sentence_case(of.to_target)} here end at"
+    what, text, shown, layers = draw(rows, unit, labels, name, x)
+    ends = "TTA here is" if unit.is_time else f"{charts.sentence_case(unit.to_target)} here end at"
     official = rows.filter("official")["target"].to_list()
     caption = (
         panel.counts_text,
@@ -69,13 +69,13 @@ _Chart = tuple[str, str, pl.DataFrame, charts.Drawn]
 
 
 def _speedup_chart(
-    rows: pl.DataFrame, of: Axis, labels: Sequence[str], name: str, x: charts.Channel
+    rows: pl.DataFrame, unit: Axis, labels: Sequence[str], name: str, x: charts.Channel
 ) -> _Chart:
-    ratio = "speedup A/B" if of.is_time else of.ratio
+    ratio = "speedup A/B" if unit.is_time else unit.ratio
     looks = {
-        f"B {of.less}": (theme.COLOURS[2], "triangle-up"),
-        f"B {of.more}": (theme.COLOURS[1], "triangle-down"),
-        "as fast" if of.is_time else "as much": (theme.COLOURS[0], "square"),
+        f"B {unit.less}": (theme.COLOURS[2], "triangle-up"),
+        f"B {unit.more}": (theme.COLOURS[1], "triangle-down"),
+        "as fast" if unit.is_time else "as much": (theme.COLOURS[0], "square"),
         "undecided": (theme.GREY, "circle"),
         "no verdict": (theme.GREY, "diamond"),
     }
@@ -113,30 +113,30 @@ def _speedup_chart(
         marks.encode(shape=shape).points(55),
     )
     text = (
-        f"{labels[0]}, {labels[1]}. {charts.sentence_case(ratio)} in {of.expected} to each target, "
-        f"with a 95% interval per target; above 1, B {of.does(of.better)}."
+        f"{labels[0]}, {labels[1]}. {charts.sentence_case(ratio)} in {unit.expected} to each target"
+        f", with a 95% interval per target; above 1, B {unit.does(unit.better)}."
     )
-    return f"{of.ratio} at", text, shown, layers
+    return f"{unit.ratio} at", text, shown, layers
 
 
 def _time_chart(
-    rows: pl.DataFrame, of: Axis, _: Sequence[str], name: str, x: charts.Channel
+    rows: pl.DataFrame, unit: Axis, _: Sequence[str], name: str, x: charts.Channel
 ) -> _Chart:
     shown = rows.select(
         "benchmark", "target", "official", ert_seconds="ert_a_seconds", n="n_a",
         reached="reached_a", fraction=pl.format("{}/{}", "reached_a", "n_a"),
     )  # fmt: skip
     times = shown["ert_seconds"].drop_nulls()
-    axis = axes.amount_axis(times.filter(times.is_finite()), of, of.expected)
+    axis = axes.amount_axis(times.filter(times.is_finite()), unit, unit.expected)
     data = charts.table_view(
         name,
         "datum.ert_seconds != null",
         at=axis.field_expression("ert_seconds"),
-        said=axes.amount_expression("datum.ert_seconds", of),
+        said=axes.amount_expression("datum.ert_seconds", unit),
     )
     base = data.encode(x=x, y=axis.y())
     blue = base.encode(color=charts.BLUE)
-    tooltip = [("target:Q", "", ".5~g"), ("said:N", of.expected), ("fraction:N", "reached")]
+    tooltip = [("target:Q", "", ".5~g"), ("said:N", unit.expected), ("fraction:N", "reached")]
     layers = (
         data.where("datum.official").mark("rule", style="target").encode(x=x),
         blue.mark("line", strokeWidth=1.5),
@@ -144,8 +144,8 @@ def _time_chart(
         base.where("datum.reached < datum.n").labels("fraction", dy=-10),
     )
     text = (
-        f"{charts.sentence_case(of.expected)} to a success (ERT): a run that misses the target "
-        f"counts with all its {of.noun}. Numbers are the runs that reached the target, where some "
-        "did not."
+        f"{charts.sentence_case(unit.expected)} to a success (ERT): a run that misses the target "
+        f"counts with all its {unit.noun}. Numbers are the runs that reached the target, where "
+        "some did not."
     )
-    return f"{of.expected} to", text, shown, layers
+    return f"{unit.expected} to", text, shown, layers

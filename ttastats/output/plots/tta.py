@@ -59,17 +59,17 @@ def _tta_plot(panel: Panel, level: str) -> Plot | None:
     # The axis holds the ends of the intervals: a low one not far below its mean.
     low = pl.max_horizontal("low", pl.col("mean") / _FARTHEST)
     ends = means.filter(pl.col("reached_runs") > 1).select(low.alias("low"), "high").drop_nulls()
-    of = panel.axis
+    unit = panel.axis
     times = [*timed["observed_seconds"], *ends["low"], *ends["high"]]
     sizes, places = _size_headings(panel)
-    tables = {of_runs: dots, f"{of.mean}: {panel.name}": means}
+    tables = {of_runs: dots, f"{unit.mean}: {panel.name}": means}
     data = {
         name: table.join(places, on="order", how="left", maintain_order="left")
         for name, table in tables.items()
     } | ({f"sizes: {panel.name}": sizes} if sizes.height else {})
     headings = sizes["series"].n_unique() if sizes.height else 0
-    layers = _tta_layers(panel, axes.amount_axis(times, of, of.to_target), data, level)
-    title = f"{charts.sentence_case(of.to_target)}: {panel.title}"
+    layers = _tta_layers(panel, axes.amount_axis(times, unit, unit.to_target), data, level)
+    title = f"{charts.sentence_case(unit.to_target)}: {panel.title}"
     height = max(3, panel.series.height + headings) * _STEP
     caption = (panel.counts_text, *_mark_texts(panel, timed, thinned, level))
     return charts.make_plot(KIND, panel, title, caption, layers, data, height=height)
@@ -77,14 +77,14 @@ def _tta_plot(panel: Panel, level: str) -> Plot | None:
 
 def _mark_texts(panel: Panel, timed: pl.DataFrame, thinned: str, level: str) -> Iterator[str]:
     """Yield which runs are not shown, and what the marks mean."""
-    of, untimed = panel.axis, panel.runs.height - timed.height
+    unit, untimed = panel.axis, panel.runs.height - timed.height
     if untimed:
-        noun = of.noun if of.progress else f"a {of.noun}"
+        noun = unit.noun if unit.progress else f"a {unit.noun}"
         yield f"Not shown: {units.plural(untimed, 'run')} without {noun}."
     yield thinned
     yield "Each dot is a run; the vertical offset only separates dots."
     if not timed["reached"].all():
-        needs = "its time is longer" if of.is_time else "the target is further"
+        needs = "its time is longer" if unit.is_time else "the target is further"
         yield f"A cross is a failed run (right-censored): it stopped there, {needs}."
     if (panel.series["reached_runs"] > 1).any():
         setups = panel.runs.select("series", setup=setup_names(panel.runs)).unique()
@@ -161,10 +161,12 @@ def _tta_layers(
     ]
     if data[of_means].is_empty():
         return layers
-    of = panel.axis
-    low, high = axes.amount_expression("datum.low", of), axes.amount_expression("datum.high", of)
+    unit = panel.axis
+    low, high, mean = (
+        axes.amount_expression(f"datum.{end}", unit) for end in ("low", "high", "mean")
+    )
     tooltip = [
-        ("series:N", "runs of"), ("said:N", of.mean), ("interval:N", f"{level} interval"),
+        ("series:N", "runs of"), ("said:N", unit.mean), ("interval:N", f"{level} interval"),
         ("reached_runs:Q", "reached"), ("n:Q", "of"),
     ]  # fmt: skip
     # The mean of one run is that run.
@@ -174,7 +176,7 @@ def _tta_layers(
         at=axis.field_expression("mean"),
         from_=f"max({axis.field_expression('low')}, {axis.scale['domain'][0]})",
         to=axis.field_expression("high"),
-        said=axes.amount_expression("datum.mean", of),
+        said=mean,
         lane=f"{_MEAN}",
         interval=f"datum.low == null ? 'needs 2 runs' : ({low}) + ' to ' + ({high})",
     ).encode(**places, yOffset=charts.field("lane:Q", scale=across), tooltip=tooltip)
