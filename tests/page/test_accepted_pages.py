@@ -28,6 +28,7 @@ from ttastats.output.page.content import Look
 from ttastats.output.page.figure import FigureRow, Runs
 from ttastats.output.plots.plot import Plot
 from ttastats.report.answer import Report
+from ttastats.traces.table import frame_of, measure_row
 
 Found = Iterator[Any]
 
@@ -146,6 +147,13 @@ def of_summaries() -> Found:
     yield [[row.name, row.whole] for row in tables[0].rows]
     two = pl.concat([made.rows(made.FAST, entry=entry) for entry in ("lab/a", "lab/b")])
     yield from page(api.summary(two), two)
+    # Two of six go on beyond the axis.
+    far = pl.concat(
+        made.rows([(slower * time, epochs) for time, epochs in (*made.FAST, (70.0, None))],
+                  entry=f"lab/{n}")
+        for n, slower in enumerate((1.0, 1.1, 1.2, 1.3, 3.9, 20.0))
+    )  # fmt: skip
+    yield from page(api.summary(far), far)
 
 
 def of_profiled() -> Found:
@@ -164,7 +172,8 @@ def of_profiled() -> Found:
         value=pl.when(pl.col("name") == "compute_seconds").then(0.0)
         .when(pl.col("name") == "host_seconds").then(0.011).otherwise("value")
     )  # fmt: skip
-    alone = [[("a", rows)] for rows in (waiting, profile("no step", measured=False))]
+    sized = frame_of([measure_row("batch_size", 1024)], profile="sized", profile_id="sized")
+    alone = [[("a", rows)] for rows in (waiting, sized, profile("no step", measured=False))]
     for sides in ([a, ("b", slower)], [("a", several), ("b", third)], [a, single], *alone):
         found = of_profiles.profiles_content(sides, [])
         yield [found.title, found.counted, len(found.plots)]
