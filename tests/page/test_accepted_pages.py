@@ -17,6 +17,7 @@ from msgspec import structs
 
 from tests import test_accepted_answers as answers
 from tests.accepted import Case, by_name, cases
+from tests.made_curves import of_spans
 from tests.plotting import made
 from tests.plotting.test_profiled import profile
 from ttastats import api
@@ -117,6 +118,12 @@ def of_comparisons() -> Found:
     yield from figure.rows_of_figure(twice)
     yield figure.verdict_counts(figure.rows_of_figure(twice))
     yield from page(api.compare(a, b, unit="cost"), a, b, unit="cost")
+    for others in ([fast] * 3, [fast] * 4):
+        whole = content.page_content(
+            [(f"side {n}", api.run_table(one)) for n, one in enumerate([slow, *others])],
+            api.compare(slow, *others), (),
+        )  # fmt: skip
+        yield [whole.title, whole.answer and whole.answer.above]
 
 
 def of_summaries() -> Found:
@@ -216,7 +223,15 @@ def of_sections() -> Found:
         )
 
 
-PAGES = (of_figures, of_comparisons, of_summaries, of_profiled, of_sections)
+def of_looks() -> Found:
+    """Yield what to look at twice: of many findings of a kind the first, and how many more."""
+    yield from content.find_looks(api.material(answers.faulty()).sides)
+    for slow in (11, 12):
+        spans = {f"{n:02}": [80.0 if n < slow else 10.0 + n / 100] * 8 for n in range(40)}
+        yield from content.find_looks(api.material(of_spans(spans)).sides)
+
+
+PAGES = (of_figures, of_comparisons, of_summaries, of_profiled, of_sections, of_looks)
 
 
 @cases("pages", **by_name(*PAGES))

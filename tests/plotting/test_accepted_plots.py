@@ -45,6 +45,13 @@ def two_targets() -> pl.DataFrame:
     return made.losses().with_columns(known)
 
 
+def leaders(priced: int) -> tuple[Plot, ...]:
+    """Return the leaderboards of five entries of which so many have a price."""
+    known = pl.col("entry").is_in(["entry_0", "entry_4", "entry_3", "entry_2"][:priced])
+    price = pl.when(known).then("cost_per_hour")
+    return api.plot("leaderboard", made.leaders().with_columns(cost_per_hour=price))
+
+
 MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_two_sides": lambda: api.plots(
         *(made.rows(times, entry="lab/x") for times in (made.SLOW, made.FAST)),
@@ -60,12 +67,7 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
         "tta", chosen(answers.before()), chosen(answers.after()), unit="cost"
     ),
     "of_training": lambda: api.plot(quality.TIME, trained(), metric="train_loss"),
-    "of_unpriced": lambda: api.plot(
-        "leaderboard",
-        made.leaders().with_columns(
-            cost_per_hour=pl.when(pl.col("entry") != "entry_1").then("cost_per_hour")
-        ),
-    ),
+    "of_unpriced": lambda: tuple(plot for n in (4, 3, 2) for plot in leaders(priced=n)),
     "of_many_runs": lambda: api.plot(
         quality.TIME, made.rows([(50.0 + n % 90, 5 + n % 4) for n in range(601)])
     ),
@@ -99,6 +101,7 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_groups": lambda: tuple(
         plot for count in (32, 33) for plot in api.plot("variance", made.groups(count))
     ),
+    "of_two_points": lambda: api.plot(quality.TIME, made.rows([(100.0, 2)])),
     "of_odd": lambda: api.plot("tta", answers.odd()),
     "of_nights": lambda: api.plot("history", made.nightly()),
     "of_a_change": lambda: api.plot("history", made.nightly(slower=200.0))[:1],
