@@ -276,8 +276,8 @@ def of_qualities(
         if (gap := contrast.difference) is not None:
             yield from (Note(flag.code, f"{name}{flag.message}.") for flag in gap.flags)
     for finding in dict.fromkeys(each for s in shown for each in s.contrast.findings):
-        who = [s.name for s in shown if finding in s.contrast.findings] if len(shown) > 1 else []
-        yield Note(finding.code, f"{', '.join(who)}: {finding.message}.".removeprefix(": "))
+        who = names_of(s for s in shown if finding in s.contrast.findings)
+        yield Note(finding.code, f"{f'{who}: ' if len(shown) > 1 else ''}{finding.message}.")
     if options.estimand == "geomean":
         yield note("geomean.costs")
     tests = sum(s.row.p_adjusted is not None for s in shown)

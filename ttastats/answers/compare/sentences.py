@@ -105,7 +105,7 @@ def is_alone(row: TimesRow, tests: int, confidence: float) -> bool:
     return side_of(1, low, high) != 0 and p < 1 - confidence <= adjusted
 
 
-def names_of(shown: Iterable[Times]) -> str:
+def names_of(shown: Iterable[Times | Qualities]) -> str:
     """Return the names of groups, each once."""
     return ", ".join(dict.fromkeys(each.name for each in shown))
 
