@@ -545,6 +545,9 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "same_of_three": lambda: api.compare(pl.concat(sessions()), same=True, by=["day"]),
     "same_of_one_benchmark": lambda: api.compare(*sessions(), same=True, where=[RESNET]),
     "same_at_the_end": lambda: api.compare(*speedruns()[:3], same=True, at_end=True),
+    "same_of_other_budgets": lambda: api.compare(
+        *speedruns()[:2], speedruns()[1].filter(seed=0), same=True, at="step=990"
+    ),
     "compare_within_days": lambda: api.compare(
         pl.concat(sessions()), pl.concat(sessions(0.95)[:2]), block=["day"]
     ),

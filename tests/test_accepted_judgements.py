@@ -889,6 +889,7 @@ def of_gates() -> Found:
         "no cv": no_cv, "many": many, "one few": {"n_a": 400},
         "epochs shift": {"epoch_shift_b": 0.05},
         "straggler": {"flags": ["straggler"]}, "grids differ": {"flags": ["grids_differ"]},
+        "few of B": {"n_b": 3, "reached_b": 3},
         "straggler in epochs": {"axis": "epochs", "flags": ["straggler"]},
     }  # fmt: skip
     usual = ((more, 1.2), (at, 1.2), (less, 1.2), (less, more), (less, at), (0.7, less))
