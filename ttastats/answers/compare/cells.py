@@ -198,12 +198,10 @@ def _range_text(counts: Sequence[tuple[float, int]]) -> str:
 def _fractions_text(contrast: Comparison) -> str:
     """Return the difference of the fractions reached, in percentage points."""
     gap = contrast.fraction
-    if gap is None or gap.estimate is None:
+    if gap is None or gap.estimate is None or gap.low is None or gap.high is None:
         return "no data"
-    text = f"reached {gap.estimate * 100:+.0f} pp"
-    if gap.low is not None and gap.high is not None:
-        text += f" [{gap.low * 100:+.1f}, {gap.high * 100:+.1f}]"
-    return text
+    interval = f"[{gap.low * 100:+.1f}, {gap.high * 100:+.1f}]"
+    return f"reached {gap.estimate * 100:+.0f} pp {interval}"
 
 
 def cost_lines(s: Qualities) -> Iterator[str]:
