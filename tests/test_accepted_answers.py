@@ -291,6 +291,17 @@ def scales() -> pl.DataFrame:
     )  # fmt: skip
 
 
+def odd_scales() -> pl.DataFrame:
+    """Return runs at further scales, of which one failed after an unknown time, or no progress."""
+    more: dict[str, Any] = {"accelerators": 64, "entry": "lab/64", "global_batch_size": 64}
+    failed = run(7, 9.0, 3, reaches=False, timed=False, **more)
+    untold = several(
+        56, 2.0, (3, 4), told=None, **(more | {"accelerators": 128, "entry": "lab/128"})
+    )
+    rows = table([run(6, 9.0, 3, **more), failed], untold)
+    return rows.with_columns(run_id=pl.col("entry") + pl.col("run_id"), source_digest=None)
+
+
 MORE = tuple(range(3, 14))
 
 
@@ -473,6 +484,12 @@ GEOMEAN = Options(estimand="geomean", same_convergence=True, epochs_fixed=True, 
 NCF = {"benchmark": "ncf", "round": "v0.5"}
 WIDE = View(wide=True, strips=True, margin_claims=True, named=True)
 RESNET, BERT_07 = "benchmark=resnet", "masked_lm_accuracy=0.7"
+FAILING = ("failing", "failing a little", "faster", "few", "never", "one", "steady alike", "only 0")
+BETWEEN: dict[str, Any] = {
+    "at": "samples=2500",
+    "interpolate": True,
+    "where": ["benchmark=resnet,rgat,gnn,ssd"],
+}
 GATE = {"fail_on": "slower:2%", "require": "not-slower:5%"}
 
 ANSWERS: dict[str, Callable[[], Report]] = {
@@ -483,9 +500,9 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "summary_in_evaluations": lambda: api.summary(before(), by=["benchmark"], unit="evaluations"),
     "summary_of_untimed": lambda: api.summary(
         table(
-            [run(n, 70.0, 5, reaches=False, timed=False) for n in range(2)], several(1, 2.0, (3,))
+            [run(n, 70.0, 5, reaches=False, timed=False) for n in range(2)],
+            several(1, 2.0, (3,), **BERT),
         ),
-        by=["seed"],
         dots=True,
     ),
     "summary_in_dollars": lambda: sort_rows(api.summary(both(), unit="cost"), sort="-cv", top=1),
@@ -495,6 +512,7 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "variance_of_sources_of_few": lambda: api.variance(
         before(), sources=["seed"], by=["benchmark"], where=["benchmark=rgat,ssd"]
     ),
+    "variance_of_unknown_seeds": lambda: api.variance(odd(), sources=["seed"], where=[RESNET]),
     "variance_in_epochs": lambda: api.variance(both(), ddof=0, **EPOCHS),
     "variance_in_dollars": lambda: api.variance(both(), unit="cost"),
     "effects": lambda: api.effects(both(), on=["system"], by=["benchmark"]),
@@ -503,6 +521,8 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "power_of_looks": lambda: api.power(before(), effects=(0.1, 0.5), max_runs=12),
     "power_of_successes": lambda: api.power(alike_claims()[0], n=4, effects=(0.1125,)),
     "power_of_failures": lambda: api.power(before(), n=4, where=[RESNET]),
+    "power_of_one_run": lambda: api.power(singles(), where=["entry=x0"], by=["suite"]),
+    "power_of_random": lambda: api.power(random_runs(), target=[BERT_07], by=["benchmark"]),
     "power_of_seven_without_a_plan": lambda: api.power(singles()),
     "power_of_six_without_a_plan": lambda: api.power(singles(), where=["entry!=x6"]),
     "power_of_a_cv": lambda: api.power(cv=0.1, n=8),
@@ -564,16 +584,25 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "claim_without_values": lambda: api.claim(
         faulty(), quality="top1_accuracy >= 0.7", seconds="0.5", by=["benchmark"], at_end=True
     ),
+    "claim_between_evaluations": lambda: api.claim(before(), quality="0.66", **BETWEEN),
+    "claim_between_falling": lambda: api.claim(
+        before().with_columns(value=1.5 - pl.col("value")), quality="0.8", **BETWEEN
+    ),
+    "claim_of_equal_steps": lambda: api.claim(
+        table(speedrun(0, [1400] * 5, [3.27] * 5)), steps="<= 1400"
+    ),
     "claim_of_quality": lambda: api.claim(both(), quality="0.7505"),
     "claim_of_time": lambda: api.claim(before(), seconds="<= 100", level=0.01, by=["benchmark"]),
     "claim_at_epoch_4": lambda: api.claim(
         both(), quality="top1_accuracy >= 0.66", seconds="90", at="epoch=4", sigma=0.02
     ),
     "runs": lambda: api.runs(odd()),
+    "runs_of_untimed": lambda: api.runs(table(several(7, 2.0, (3, 4), timed=False))),
     "runs_of_missing": lambda: api.runs(odd().with_columns(run_status=pl.lit("missing"))),
     "runs_of_one_benchmark": lambda: api.runs(before(), where=[RESNET]),
     "scaling": lambda: api.scaling(scales()),
     "scaling_mixed": lambda: api.scaling(scales(), by=["submitter"]),
+    "scaling_of_untimed": lambda: api.scaling(pl.concat([scales(), odd_scales()])),
     "scaling_in_epochs": lambda: api.scaling(scales(), **EPOCHS),
     "problems": lambda: api.problems(faulty()),
     "problems_of_some": lambda: api.problems(faulty(), where=[RESNET], codes=["duplicate_run"]),
@@ -594,6 +623,10 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "targets": lambda: api.targets(before(), points=4),
     "targets_of_two": lambda: api.targets(before(), after(), points=4, where=[RESNET]),
     "targets_of_odd": lambda: api.targets(odd(), points=2),
+    "targets_of_suites": lambda: api.targets(before(), by=["suite"], points=2),
+    "targets_of_untimed": lambda: api.targets(
+        table(several(1, 20.0, VARIED, timed=False)), table(several(2, 20.0, VARIED, **OTHER))
+    ),
     "targets_of_a_loss": lambda: api.targets(
         with_losses(before(), 1.0).filter(
             pl.col("metric").ne("loss") | pl.col("benchmark").ne("gpt")
@@ -617,6 +650,19 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     ),
     "compare_one_decided_of_two": lambda: api.compare(
         *(side.filter(pl.col("benchmark").is_in(["faster", "wide"])) for side in claims())
+    ),
+    "compare_claims_in_epochs": lambda: api.compare(
+        *(side.filter(pl.col("benchmark").is_in(FAILING)) for side in claims()),
+        view=WIDE,
+        options=CLOSE,
+        **EPOCHS,
+        **GATE,
+    ),
+    "compare_pooled_setups": lambda: api.compare(
+        setups(0), setups(1), pool=True, where=["benchmark=scales"]
+    ),
+    "compare_also_better": lambda: api.compare(
+        with_losses(after(), 1.0), with_losses(before(), 0.9), also=["loss", "top1_accuracy"]
     ),
     "compare_without_progress": lambda: api.compare(*map(unlogged, alike_claims())),
     "compare_of_other_convergence": lambda: api.compare(
@@ -651,7 +697,13 @@ ANSWERS: dict[str, Callable[[], Report]] = {
         speedruns()[0], speedruns()[2], at_end=True, options=Options(margin=0.004)
     ),
     "speedruns_to_two_targets": lambda: api.compare(
-        speedruns()[0], speedruns()[1].with_columns(target_value=3.285), at_end=True
+        *(
+            side.with_columns(benchmark=pl.lit(None, pl.String), target_value=pl.lit(target))
+            for side, target in zip(speedruns()[:2], (3.28, 3.285), strict=True)
+        ),
+        at_end=True,
+        labels=("old", "new"),
+        view=WIDE,
     ),
     "speedruns_at_step_990": lambda: api.compare(
         *speedruns()[:2], at="step=990", require="not-worse:0.01"

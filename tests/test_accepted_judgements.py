@@ -301,7 +301,15 @@ def of_qualities() -> Found:
     }  # fmt: skip
     for name, (given, more) in asked.items():
         yield name, tried(compared, *given, **more)
-    for text in ("worse:0.001", "worse: 1e-3", "worse:0", "worse:-1", "worse", "not-worse:1"):
+    for text in (
+        "worse:0.001",
+        "worse: 1e-3",
+        "worse:0",
+        "worse:-1",
+        "worse",
+        "not-worse:1",
+        "worse:x",
+    ):
         found = tried(limits_of, text, gates.QUALITIES)
         yield ("gate", text), found
 
@@ -889,6 +897,7 @@ def of_gates() -> Found:
         "no cv": no_cv, "many": many, "one few": {"n_a": 400},
         "epochs shift": {"epoch_shift_b": 0.05},
         "straggler": {"flags": ["straggler"]}, "grids differ": {"flags": ["grids_differ"]},
+        "unavailable": {"verdict": "unavailable", "claim": "no verdict: why"},
         "few of B": {"n_b": 3, "reached_b": 3},
         "straggler in epochs": {"axis": "epochs", "flags": ["straggler"]},
     }  # fmt: skip
@@ -1025,6 +1034,8 @@ def of_measures() -> Found:
     ):  # fmt: skip
         notes_on = measured(measure_row(name, value, text="rule")).notes
         yield (name, value), [note for note in notes_on if note not in usual]
+    fast = measured({**measure_row("peak_flops", 1e13, of="fp32")}).notes
+    yield "below the ridge", [note for note in fast if note not in usual]
     rows = measured(measure_row("batch_samples_per_second", 5000.0, of="4096")).rows
     yield "no FLOPs", [known(row) for row in rows if row["name"] == "4096"]
 

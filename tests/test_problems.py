@@ -205,6 +205,7 @@ def further_apart() -> Report:
 
 USUAL = dict.fromkeys("abc", [10.0] * 8)
 QUESTIONS: Questions = {
+    "a code where nothing is wrong": lambda: tta.problems(of_spans(USUAL), codes=["odd"]),
     "runs far from those of their entry": lambda: tta.problems(
         until({"a": [10, 10, 11, 10, 30, 10]}, a1=3.0)
     ),
