@@ -77,7 +77,7 @@ def report(
     shown = [
         ProblemRow(
             problem.code, problem.severity, problem.source, problem.line, problem.message,
-            *map(heads.get(problem.source or "", {}).get, ENTRY),
+            *map(heads.get(problem.source, {}).get, ENTRY),
         ) for problem in of_logs
     ]  # fmt: skip
     shown += findings(runs, rows, silent)

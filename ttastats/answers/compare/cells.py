@@ -129,7 +129,7 @@ def marks(contrast: Comparison) -> str:
 
 
 def _verdict_cell(s: Times, view: View) -> Text:
-    row, word, claim = s.row, s.row.word, s.row.claim or "n/a"
+    row, word, claim = s.row, s.row.word, s.row.claim
     if row.estimand == "none":
         return Text(row.on.claim(claim))
     if word is Verdict.UNAVAILABLE:

@@ -137,7 +137,7 @@ def _failures_by_row(
     """
     sides = [(_failed_of_side(row, "a"), _failed_of_side(row, "b")) for row in rows]
     tests = [
-        fails_more_p(n_a - failed_a, n_a, n_b - failed_b, n_b) if n_a and n_b else None
+        fails_more_p(n_a - failed_a, n_a, n_b - failed_b, n_b)
         for (failed_a, n_a, _), (failed_b, n_b, _) in sides
     ]
     for name, row, (a, b), p in zip(names, rows, sides, adjust_p_values(tests), strict=True):
@@ -188,7 +188,7 @@ def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) ->
     low, high, lowest = row.non_inferiority_low, row.inferiority_high, 1 / (1 + rule.limit)
     judged: tuple[Outcome, str, str]
     if low is None or high is None or row.word is Verdict.UNAVAILABLE:
-        why = row.reason or row.claim or ""
+        why = row.reason or row.claim
         judged = ("failed", "not_judged", f"cannot be judged ({why})")
         if row.reached_a and not row.reached_b:
             text = (

@@ -116,7 +116,7 @@ def _claim_text(whole: _Whole) -> str:
     if words == {toward} and whole.ratio:
         return f"{claim(toward, a, b, axis, _factor_text(whole.ratio, axis))} to the same quality"
     if len(rows) == 1 and row.word is Verdict.SAME:
-        return f"{claim(row.word, a, b, axis)} ({axis.claim(row.claim or '')})"
+        return f"{claim(row.word, a, b, axis)} ({axis.claim(row.claim)})"
     if len(rows) == 1 and row.estimand == "fraction":
         of_a = f"{row.reached_a} of {row.n_a} runs of {a}"
         return f"{of_a} and {row.reached_b} of {row.n_b} runs of {b} reached the target"

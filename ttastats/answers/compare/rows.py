@@ -187,7 +187,7 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
     conditions: key.Conditions = field(default_factory=list)
     marks: key.Marks = ""
     why: key.Why = None
-    claim: Annotated[str | None, Key("the verdict in words, as the table shows it")] = None
+    claim: Annotated[str, Key("the verdict in words, as the table shows it")] = ""
     flags: _Flags = field(default_factory=list)
     lost_a: key.LeftOutOfA = key.LeftOutOfA()
     lost_b: key.LeftOutOfB = key.LeftOutOfB()

@@ -53,14 +53,14 @@ def finding(row: TimesRow, a: str, b: str, confidence: float, on: str = "") -> s
     """Return which of A and B is faster, by how much, how sure and on what, without a full stop."""
     word, axis, where = row.word, row.on, f" on {on}" if on else ""
     if word is Verdict.UNAVAILABLE:
-        return f"{on}: {row.claim}" if on else row.claim or "no verdict"
+        return row.claim
     ratio, low, high = row.speedup, row.speedup_low, row.speedup_high
     if ratio is None or low is None or high is None:
-        return f"{b} against {a}{where}: {axis.claim(row.claim or '')}{p_text(row, ' ({})')}"
+        return f"{b} against {a}{where}: {axis.claim(row.claim)}{p_text(row, ' ({})')}"
     interval, p = f"{percentages.percent_text(confidence)} CI", p_text(row, "; {}")
     span = f"{axis.ratio} {units.factor(ratio)} ({interval} {units.factor_range(low, high)}{p})"
     if word is Verdict.SAME:
-        margin = axis.claim(row.claim or "")
+        margin = axis.claim(row.claim)
         return f"{claim(word, a, b, axis)}{where} ({margin}; {span}){_condition_text(row)}"
     if word is Verdict.UNDECIDED:
         why = f" ({row.why})" if row.why else ""
