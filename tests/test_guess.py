@@ -115,6 +115,10 @@ FOLDERS: dict[str, Files] = {
         "ttastats.toml": '[[logs]]\nfiles = "run_a/log.csv"\nmetric = "val_loss"\n',
         "all.csv": csv_of("name,val_loss", "a,3", "b,2"),
     },
+    "of runs in one table beside logs": {
+        "run_a/log.csv": csv_of("step,val_loss", "1,4", "2,3"),
+        "all.csv": csv_of("name,step,val_loss", "a,1,4", "b,1,3", "b,2,2"),
+    },
     "of a summary": {"all.csv": csv_of("name,val_loss", "a,3", "b,2")},
     "of events beside a table": {"log.csv": ONE_RUN, "events.out.tfevents.1700000000.host": EVENTS},
     "of seeds without a column": {
@@ -401,6 +405,7 @@ LINES = (
     # More forms of lines than are proposed, rare ones, and those without a count.
     "".join(f"step {n} val_{c}_loss={n} of {c}\n" for n in range(3) for c in "abcdef"),
     "".join(f"step {n} val_loss={n}\n" for n in range(30)) + "val_loss=3\nval_acc=.5\n",
+    "".join(f"step {n} val_loss={n}\n" for n in range(30)) + "step 9 at end val_acc=.5\n" * 2,
     "".join(f"epoch {n} of 9\nval_loss={n}\n" for n in range(3)),
     "".join(f"val_loss is {n} after the epoch {n}, at 3 sec\n" for n in range(3)),
     "".join(f"lr 0.{n} step {n} loss: [{n}] rank {n}\n" for n in range(3)),
