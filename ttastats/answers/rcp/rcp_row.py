@@ -53,12 +53,12 @@ _Share = Annotated[Number, Key("share of simulated submissions", "fraction")]
 class RcpOptions(Struct, frozen=True, kw_only=True):
     """How entries are held against the reference: the options of `api.rcp`."""
 
-    ruleset: str = ""
-    confidence: float = 0.95
-    bypass: bool = False
-    draws: int = 10_000
-    seed: int = 1
-    verbose: bool = False
+    ruleset: str
+    confidence: float
+    bypass: bool
+    draws: int
+    seed: int
+    verbose: bool
 
 
 class RcpRow(Row, frozen=True, kw_only=True):
