@@ -142,6 +142,7 @@ FOLDERS: dict[str, Files] = {
     "of runs in columns": {
         "groups.csv": csv_of("Step,lr: 1 - val/loss,lr: 2 - val/loss", "1,3,.1", "2,2,.1")
     },
+    "of losses of many digits": {"a.csv": csv_of("step,elapsed,val_loss", "1,1,4", "2,2,3.4321")},
     "of nothing to read": {"a.csv": "", "b.md": "x", "c.csv": "", "d.py": "x"},
     "of prose": {"notes.md": "x", "LOGBOOK.md": "| step | val_loss |\n|---|---|\n| 1 | 2.0 |\n"},
 }  # fmt: skip

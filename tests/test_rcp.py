@@ -373,6 +373,7 @@ QUESTIONS: Questions = {
     "runs that all stop alike keep an interval": lambda: asked([lora(3072)] * 3),
     "a failed run costs what it trained": lambda: asked([*EIGHT[:9], *aborted(1)]),
     "too many failed": lambda: asked([*EIGHT[:8], *aborted(2)]),
+    "none reached": lambda: asked([*aborted(3), *OTHER]),
     "below the limit": lambda: asked([lora(2304)] * 10),
     "by bypass": lambda: asked([lora(2304)] * 10, bypass=True),
     "of the open division": lambda: asked([lora(3072, division="open")] * 10),
