@@ -143,6 +143,11 @@ FOLDERS: dict[str, Files] = {
         "groups.csv": csv_of("Step,lr: 1 - val/loss,lr: 2 - val/loss", "1,3,.1", "2,2,.1")
     },
     "of losses of many digits": {"a.csv": csv_of("step,elapsed,val_loss", "1,1,4", "2,2,3.4321")},
+    "of described logs with a target of one metric": {
+        f"{name}.csv": csv_of("step,elapsed,val_loss,acc", "1,1,4,.1", f"2,{end},3,.2")
+        for name, end in (("x", 2), ("y", 3))
+    }
+    | {"ttastats.toml": '[[logs]]\nfiles = "{entry}.csv"\nmetric = ["val_loss <= 3.6", "acc"]\n'},
     "of nothing to read": {"a.csv": "", "b.md": "x", "c.csv": "", "d.py": "x"},
     "of prose": {"notes.md": "x", "LOGBOOK.md": "| step | val_loss |\n|---|---|\n| 1 | 2.0 |\n"},
 }  # fmt: skip
