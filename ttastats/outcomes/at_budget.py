@@ -245,6 +245,7 @@ def _resolution() -> pl.Expr:
 
 
 def _missing_reason(budget: Budget) -> pl.Expr:
+    """Return why a run has no value at a budget, as a key of `SHORT`; null if it has one."""
     reasons = [(pl.col("evaluations").is_null(), "never_evaluated")]
     if budget.amount is not None:
         far = pl.col("furthest")

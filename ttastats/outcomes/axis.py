@@ -263,6 +263,7 @@ def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
 
 
 def _expect_known(placed: pl.DataFrame, runs: pl.DataFrame, side: str) -> None:
+    """Raise an error if no run of a side tells what its axis counts."""
     if placed.get_column("observed_seconds").count() or left_out.standing(runs).is_empty():
         return
     axis = axis_of(placed)

@@ -255,6 +255,7 @@ def _metrics_text(logged: Sequence[_Metric]) -> str:
 
 
 def _out_of_range_error(target: UserTarget, outside: Sequence[_Metric]) -> TtastatsError:
+    """Return the error for a target far outside what metrics logged, a percentage maybe."""
     limits = [
         metric.limits(f"{metric.name} of {metric.key[-1]}" if metric.key[-1] else metric.name)
         for metric in outside

@@ -101,6 +101,7 @@ def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
 
 
 def _restrict_pair(pair: Pair, names: Sequence[str]) -> Pair:
+    """Return a pair with only the runs of blocks that have both sides, numbered by block."""
     if pair.unavailable is not None:
         return pair
     both = pl.concat(
@@ -148,6 +149,7 @@ def _unpaired_block(block: tuple[str, int, int]) -> str:
 
 
 def _block_notes(paired: Pairing, by: str) -> Iterator[Note]:
+    """Yield notes on the blocks of each pair: how many, of one side alone, of none known."""
     for pair in paired.pairs:
         blocks = pair.blocks
         if blocks is None:

@@ -126,6 +126,7 @@ def _session_findings(a: Design, b: Design) -> Iterator[Finding]:
 
 
 def _seed_findings(a: Design, b: Design) -> Iterator[Finding]:
+    """Yield a finding if a side has several runs of one seed, which follow each other."""
     seeds = [side.runs["seed"] for side in (a, b)]
     if a.blocked or any(each.null_count() for each in seeds):
         return
@@ -199,6 +200,7 @@ def at_budget(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[Finding
 
 
 def _position_findings(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterator[Finding]:
+    """Yield a finding if values at a budget are of evaluations elsewhere."""
     if budget.amount is None:
         return
     if budget.unit == "seconds" and not budget.interpolate:

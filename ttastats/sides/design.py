@@ -222,6 +222,7 @@ TOGETHER_SECONDS = 10.0
 
 
 def _started_together(runs: pl.DataFrame) -> bool:
+    """Return whether most runs of one system started within seconds of another."""
     if runs["started_at"].null_count() > runs.height - 2:
         return False
     runs = runs.drop_nulls(["started_at", "run_seconds"])

@@ -120,6 +120,7 @@ def _run_identities(runs: pl.DataFrame) -> frozenset[Any]:
 
 
 def _log_parts(runs: pl.DataFrame) -> dict[str, Floats] | None:
+    """Return the logs of progress, and of the time per unit of it, of runs that reached."""
     unit, _ = common_progress(runs)
     reached = runs.filter("reached")
     if unit is None or reached.is_empty() or reached["tta_seconds"].null_count():

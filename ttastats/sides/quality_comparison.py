@@ -89,6 +89,7 @@ def compare(
 
 
 def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> QualityComparison:
+    """Return the comparison of a pair at a budget, before it is judged among others."""
     of_a, of_b = (runs.filter(pl.col("quality").is_not_null()) for runs in (pair.a, pair.b))
     with_value = of_a, of_b
     axis = _cost_axis(with_value, budget, unit)
@@ -223,6 +224,7 @@ def other_metrics(
 def _compare_at_stop(
     baseline: Side, other: Side, pair: Pair, metric: str, options: Options
 ) -> Also:
+    """Return the comparison of another metric where the time of each run ended."""
     a, b = (
         at_stop(side.evaluations, runs, metric).join(runs, on=schema.RUN, how="left")
         for side, runs in ((baseline, pair.a), (other, pair.b))

@@ -254,6 +254,7 @@ def _add_settings(
 def _refuse_unknown(
     conditions: Sequence[Condition], also: Sequence[str], every: pl.LazyFrame
 ) -> None:
+    """Raise an error for the first condition, if any: its column is nowhere."""
     known = (*select.of_runs(), *also)
     for condition in conditions:
         extras = every.select("extra").unique().collect()["extra"]
@@ -273,6 +274,7 @@ def _judge_rows(
     targets: Sequence[UserTarget],
     added: Sequence[str],
 ) -> Chosen:
+    """Return the runs of a tidy table that meet conditions, judged by targets."""
     rows = select.where(every, conditions["run"]).drop(added)
     if conditions["evaluation"]:
         having = select.where(rows, conditions["evaluation"]).select(schema.RUN).unique()
@@ -301,6 +303,7 @@ def _judge_rows(
 
 
 def _filter_by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.LazyFrame) -> Chosen:
+    """Return the judged runs that meet conditions on their results, with their rows."""
     of_results = conditions["result"]
     if not of_results:
         return Chosen(judged, tidy, (), conditions["other"])
