@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from ttastats.answers.qualities import budget_notes, rare_note
 from ttastats.base import percentages, units
-from ttastats.base.codes import Note, note
+from ttastats.base.codes import CONDITIONS, Note, note
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.units import Digits, digits_for
 from ttastats.outcomes import axis as axes
@@ -26,7 +26,7 @@ from ttastats.report.fields import Field
 from ttastats.report.keys import High, LeftOutKeys, Low
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides import priors
-from ttastats.sides.checks import WORDS, bend, common_budgets, evaluated_there, places_taken
+from ttastats.sides.checks import bend, common_budgets, evaluated_there, places_taken
 from ttastats.sides.priors import Entry, PriorKeys
 from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.means import AgainstNumber, compare_exact, compare_with_number, smallest_change
@@ -257,7 +257,7 @@ def _quality_row(group: _Group, threshold: float, rules: ClaimOptions) -> ClaimR
         return row
     row = structs.replace(row, curvature=worse, flags=[*row.flags, "interpolated"])
     if test.holds and (worse is None or not shifted(-worse if upwards else worse).holds):
-        row = structs.replace(row, holds=False, why=WORDS["interpolated"], runs_needed=None)
+        row = structs.replace(row, holds=False, why=CONDITIONS["interpolated"], runs_needed=None)
     return row
 
 

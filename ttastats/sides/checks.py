@@ -306,10 +306,6 @@ Effect = Literal["undecided", "allowance", "condition", "note"]
 #: The finding that a reader must not overlook, and is shown in red.
 POOLED: FlagCode = "pooled_setups"
 
-#: What a finding is called behind the word of a verdict: `faster, setups pooled`, or as the reason
-#: for which there is none.
-WORDS = CONDITIONS
-
 
 def flag(key: str, **fields: object) -> Flag:
     """Return the flag for a key of the table of codes."""
@@ -322,7 +318,7 @@ class Finding:
 
     `effect`: no claim can be made (`undecided`), the interval that decides is wider by it
     (`allowance`), a claim carries the finding behind its word (`condition`), or is made as it is
-    (`note`). Codes of all but the last have their `WORDS`.
+    (`note`). Codes of all but the last have a text in `CONDITIONS`.
     `clusters` number the sessions or seeds that runs of each side share, where a verdict by these
     may do without the condition.
     """
@@ -348,7 +344,7 @@ class Finding:
 
 def condition_names(codes: Iterable[str]) -> str:
     """Return the short names of those codes that are conditions of a verdict."""
-    return ", ".join(dict.fromkeys(WORDS[code] for code in codes if code in WORDS))
+    return ", ".join(dict.fromkeys(CONDITIONS[code] for code in codes if code in CONDITIONS))
 
 
 def these_blocks(

@@ -10,14 +10,10 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ttastats.base.codes import CONDITIONS
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.sides import checks
-from ttastats.sides.checks import (
-    WORDS,
-    Finding,
-    condition_names,
-    these_blocks,
-)
+from ttastats.sides.checks import Finding, condition_names, these_blocks
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
 from ttastats.stats.blocks import ByBlock
@@ -231,7 +227,7 @@ def decided(
         # Would a direction be shown if evaluation intervals did not differ?
         alike = replace(times, a=replace(times.a, late=0.0), b=replace(times.b, late=0.0))
         if by(alike, Bounds()).word.directed:
-            return replace(verdict, why=WORDS["grids_differ"])
+            return replace(verdict, why=CONDITIONS["grids_differ"])
     return verdict
 
 
