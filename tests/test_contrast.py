@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from ttastats.sides.checks import Finding
 from ttastats.sides.contrast import ValuesContrast, judged
 from ttastats.sides.options import Options
 from ttastats.stats.means import mean_difference
@@ -26,20 +25,6 @@ def words(
     *contrasts: ValuesContrast[None], margin: float | None = None, **options: Any
 ) -> list[str]:
     return [one.verdict.word.value for one in judged(contrasts, Options(**options), margin)]
-
-
-def test_p_values_share_one_alpha_and_those_without_a_verdict_take_no_part() -> None:
-    weak = of(A + 0.0145)
-    assert weak.p_value is not None
-    assert 0.025 < weak.p_value < 0.05
-    assert words(weak) == ["worse"]
-    assert words(weak, weak) == ["undecided", "undecided"]
-    prevented = of(A, findings=(Finding("looks_differ", "a message", "undecided"),))
-    assert words(weak, prevented) == ["worse", "unavailable"]
-    assert judged([prevented], Options())[0].verdict.reason == (
-        "best of unequal numbers of evaluations"
-    )
-    assert words(weak, weak, fdr=True) == ["worse", "worse"]
 
 
 @pytest.mark.parametrize("incomplete", [(True, False), (False, True)])

@@ -68,6 +68,7 @@ def looking(max_runs: int = 20, **asked: Any) -> Callable[[], Report]:
     return lambda: api.compare(side(ALIKE), side(ALIKE), options=plan, **asked)
 
 
+NEAR = [(300 + k, 3) for k in range(6)]
 ALIKE = [(300 + 0.5 * (k % 3), 3) for k in range(6)]
 QUESTIONS: Questions = {
     "sessions whose own spread still shows the difference": lambda: compared(
@@ -80,6 +81,13 @@ QUESTIONS: Questions = {
     "claims about a margin hold at every look": looking(),
     "and are wider than without looks": lambda: compared(
         side(ALIKE), side(ALIKE), epochs_fixed=True
+    ),
+    "a benchmark that waits for its look takes part in them": lambda: compared(
+        pl.concat([side(NEAR), side(NEAR[1:], "bert")]),
+        pl.concat([side(NEAR[::-1]), side(NEAR, "bert")]),
+        max_runs=20,
+        margin=0.0135,
+        epochs_fixed=True,
     ),
     "no quality has looks": looking(at_end=True),
     "nor has another metric": looking(also=["top1_accuracy"], prior="missing.parquet"),

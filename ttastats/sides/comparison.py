@@ -74,7 +74,7 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
             by_block = _log_ratios_by_block(a.outcomes, b.outcomes)
             base = replace(base, by_block=by_block, verdict=verdict)
         measured_pairs.append(base)
-    comparisons = judged(measured_pairs, options, options.margin)
+    comparisons = judged(measured_pairs, options)
     alpha = 1 - options.confidence
     tests = sum(each.p_adjusted is not None and each.p_adjusted >= alpha for each in comparisons)
     return tuple(replace(each, plan=_power_plan(each, tests, options)) for each in comparisons)

@@ -164,8 +164,8 @@ def judged(
     """Return contrasts with their verdicts; p values and margin claims share one alpha.
 
     One that has a verdict keeps it. Its p takes part in the adjustment of the others unless it is
-    unavailable. `margin` does not matter: a fraction of times, else in the unit of the values.
-    Without one nothing is called the same.
+    unavailable. A difference of values up to `margin` does not matter; without one no values are
+    called the same.
     """
     contrasts = list(contrasts)
     for number, contrast in enumerate(contrasts):
@@ -175,11 +175,9 @@ def judged(
         if reasons and contrast.verdict is NOT_JUDGED:
             contrasts[number] = replace(contrast, verdict=no_verdict(reasons, options))
     known = [None if each.verdict.reason else each.p_value for each in contrasts]
-    bounds: Sequence[Bounds] = [Bounds()] * len(contrasts)
-    if margin is not None:
-        times = [c.speedup if isinstance(c, TimesContrast) else None for c in contrasts]
-        waiting = times.count(None) if options.max_runs is not None else 0
-        bounds = margin_bounds(times, margin, waiting)
+    times = [each.speedup if isinstance(each, TimesContrast) else None for each in contrasts]
+    waiting = times.count(None) if options.max_runs is not None else 0
+    bounds = margin_bounds(times, options.margin, waiting)
     p_values = adjust_p_values(known, fdr=options.fdr)
     for number, (contrast, p, within) in enumerate(zip(contrasts, p_values, bounds, strict=True)):
         verdict, findings, has_interval = contrast.verdict, [*contrast.findings], True
