@@ -470,7 +470,9 @@ def of_records() -> Found:
         for stated in (None, *known_as):
             yield (rules, stated), tried(contest, None, b, rules, stated, **changed)
         yield (rules, "both"), contest(a, b, rules, **changed)
-    for worse, rules in product((-0.0015, 0.0009, 0.002), ("nanogpt-track-1", "nanogpt-track-3")):
+    for worse, rules in product(
+        (-0.003, -0.0015, 0.0009, 0.002), ("nanogpt-track-1", "nanogpt-track-3")
+    ):
         found = contest(a, ending(b, [one + worse for one in ENDS]), rules)
         yield ("worse", worse, rules), found
     even = ending(b[:4], [3.278] * 4)  # 0.002 times the root of 4 is 0.004
@@ -568,6 +570,7 @@ def of_contests() -> Found:
         ("nanogpt-track-1", [a.filter(pl.col("source").str.ends_with("0")), b], {}),
         ("plain", [a, b], {"against": 3.0}),
         ("nanogpt-track-3", [unnamed], {"against": 350}),
+        ("nanogpt-track-3", [b.with_columns(step=pl.lit(None, pl.Int64))], {"against": 350}),
         ("plain", [a, pl.concat([b, late.with_columns(benchmark=pl.lit("other"))])], {}),
         ("plain", [pl.concat([a, late.with_columns(benchmark=pl.lit("other"))]), b], {}),
         ("plain", [a, b.with_columns(target_value=pl.lit(3.3))], {}),

@@ -148,6 +148,12 @@ FOLDERS: dict[str, Files] = {
         for name, end in (("x", 2), ("y", 3))
     }
     | {"ttastats.toml": '[[logs]]\nfiles = "{entry}.csv"\nmetric = ["val_loss <= 3.6", "acc"]\n'},
+    "of several runs in each file, in part at no known time": {
+        f"{name}.csv": csv_of(
+            "seed,step,elapsed,val_loss", "1,1,,4", "1,2,2,3", "2,1,1,4", "2,2,2,3"
+        )
+        for name in ("x", "y", "z")
+    },
     "of nothing to read": {"a.csv": "", "b.md": "x", "c.csv": "", "d.py": "x"},
     "of prose": {"notes.md": "x", "LOGBOOK.md": "| step | val_loss |\n|---|---|\n| 1 | 2.0 |\n"},
 }  # fmt: skip
@@ -413,6 +419,7 @@ LINES = (
     "".join(f"step {n} val_{c}_loss={n} of {c}\n" for n in range(3) for c in "abcdef"),
     "".join(f"step {n} val_loss={n}\n" for n in range(30)) + "val_loss=3\nval_acc=.5\n",
     "".join(f"step {n} val_loss={n}\n" for n in range(30)) + "step 9 at end val_acc=.5\n" * 2,
+    "".join(f"step {n} val_loss={n}\nval_loss: {n} at step {n}\n" for n in range(3)),
     "".join(f"epoch {n} of 9\nval_loss={n}\n" for n in range(3)),
     "".join(f"val_loss is {n} after the epoch {n}, at 3 sec\n" for n in range(3)),
     "".join(f"lr 0.{n} step {n} loss: [{n}] rank {n}\n" for n in range(3)),
