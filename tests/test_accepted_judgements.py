@@ -495,6 +495,8 @@ def of_records() -> Found:
         yield ("golf, no margin", *rule.values()), found
     more = ending(b, [one + 0.01 for one in ENDS])
     yield "golf, higher is better", contest(a, more, "parameter-golf", meets=">=", margin=0.009)
+    silent = ending(b, ENDS, hardware=None, run_seconds=None)
+    yield "golf, no machines nor times", contest(None, silent, "parameter-golf", 3.3, **golf)
     untimed = ending(b, ENDS, tta_seconds=[1.0, None, 2.0, 3.0, 4.0])
     yield "golf, not told", contest(a, untimed, "parameter-golf", **golf)
 
