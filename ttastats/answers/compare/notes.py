@@ -236,8 +236,8 @@ _OF_CLAIMS = (
              _epochs_fields, CONSTANT),
     NoteRule("no_stragglers", _stragglers_matter, _straggler_fields, "‡"),
     NoteRule("assumption",  # of a claim without ‡ that assumes what so few runs cannot show
-             lambda s: s.marked and s.row.word.decided and not _stragglers_matter(s)
-             and side_of(1, s.row.robust_low, s.row.robust_high) == 0,
+             lambda s: s.contrast.speedup and s.marked and s.row.word.decided
+             and not _stragglers_matter(s) and side_of(1, s.row.robust_low, s.row.robust_high) == 0,
              lambda some, _, options: {"most": _failure_bound_text(some, options)}),
     NoteRule("failed_runs.compare", lambda s: s.contrast.estimand == "ert", _failed_runs, FAILED),
     NoteRule("no_target.compare",
