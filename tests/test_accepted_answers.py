@@ -302,6 +302,11 @@ def odd_scales() -> pl.DataFrame:
     return rows.with_columns(run_id=pl.col("entry") + pl.col("run_id"), source_digest=None)
 
 
+def solved(reached: int) -> pl.DataFrame:
+    """Return twelve runs of which so many reach the target."""
+    return table(several(57 + reached, 5.0, MANY, failed=12 - reached, entry=f"lab/{reached}"))
+
+
 MORE = tuple(range(3, 14))
 
 
@@ -657,6 +662,11 @@ ANSWERS: dict[str, Callable[[], Report]] = {
         options=CLOSE,
         **EPOCHS,
         **GATE,
+    ),
+    "compare_with_failures_only": lambda: api.compare(solved(12), solved(0), **GATE),
+    "compare_of_failures_only": lambda: api.compare(solved(0), solved(12), **GATE),
+    "compare_within_seeds": lambda: api.compare(
+        before(), after(), block=["seed"], where=["benchmark=resnet,gnn"]
     ),
     "compare_pooled_setups": lambda: api.compare(
         setups(0), setups(1), pool=True, where=["benchmark=scales"]

@@ -89,6 +89,14 @@ def test_one_profile_has_no_noise_and_repeated_ones_do(a: Path, b: Path, tmp_pat
         assert "over 2 profiles of A and 2 of B" in notes(report)["factors"]
 
 
+def test_what_cannot_be_explained_is_not(a: Path, b: Path) -> None:
+    sides, profiles = (runs(PACE_A), runs(PACE_B)), (a, b)
+    assert "unexplained" in notes(tta.compare(*sides, profiles=profiles, unit="epochs"))
+    unsized = [side.with_columns(train_samples=pl.lit(None, pl.Int64)) for side in sides]
+    assert "step_lengths" in notes(tta.compare(*sides, profiles=profiles))
+    assert "step_lengths" not in notes(tta.compare(*unsized, profiles=profiles))
+
+
 def test_the_options_of_the_command(a: Path, b: Path, tmp_path: Path) -> None:
     for name, pace in (("ra", PACE_A), ("rb", PACE_B)):
         run_store.write(runs(pace), tmp_path / f"{name}.parquet")
