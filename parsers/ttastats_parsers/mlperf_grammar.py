@@ -215,7 +215,8 @@ def _logged_status(stop: Event, *, is_recorded: bool) -> RunStatus:
     inner = as_mapping(value)
     words = (metadata.status, metadata.success, inner.get("success"), inner.get("status"), value)
     known = (_STATUS.get(shown(word).strip("' ").lower()) for word in words)
-    status: RunStatus = next((word for word in known if word), "unknown")
+    unknown: RunStatus = "unknown"
+    status = next(filter(None, known), unknown)
     reason = shown(metadata.reason)
     if not is_recorded or status != "aborted" or reason in {"", "None", "epochs"}:
         return status

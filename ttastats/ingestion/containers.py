@@ -86,7 +86,7 @@ class Container:
 
     __slots__ = ()
 
-    def open(self, name: str) -> IO[bytes]:
+    def open(self, name: str, /) -> IO[bytes]:
         """Open a file, not decompressed."""
         raise NotImplementedError
 
@@ -178,7 +178,7 @@ class Refused(Container):
 
     reason: str
 
-    def open(self, _name: str) -> IO[bytes]:
+    def open(self, _name: str, /) -> IO[bytes]:
         """Raise the error for which the file was refused."""
         raise OSError(self.reason)
 
@@ -189,7 +189,7 @@ class Memory(Container):
 
     data: bytes
 
-    def open(self, _name: str) -> IO[bytes]:
+    def open(self, _name: str, /) -> IO[bytes]:
         """Return the bytes in memory as a file."""
         return io.BytesIO(self.data)
 

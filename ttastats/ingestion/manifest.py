@@ -91,7 +91,9 @@ def compare(before: Manifest, sources: Sequence[Source], reader: Reader) -> Chan
     if not len(same) == len(sources) == len(before.files):
         same -= {*before.together}
     fresh = [source for source in sources if source.name not in same]
-    files = {kind: [name for name in getattr(before, kind) if name in same] for kind in KINDS}
+    files: dict[Kind, list[str]] = {
+        kind: [name for name in getattr(before, kind) if name in same] for kind in KINDS
+    }
     is_none = bool(same) and not fresh and len(same) == len(before.files)
     return Changes(fresh, frozenset(same), files, is_none)
 

@@ -242,12 +242,13 @@ class _Reader:
             if dialect.name in together.DUPLICATING:
                 items = together.with_times(items, log, self._listing, self._event_files)
             for item in items:
+                noted: tuple[Problem, ...] = (item,) if isinstance(item, Problem) else ()
                 if isinstance(item, Run):
                     run = _flag_open_end(item, content.tail) if driving else _with_names(item, log)
                     run = inferred.with_settings(run, log, source, dialect, recorded)
                     run = run if run.entry else structs.replace(run, entry=source.entry)
                     runs.append(tables.SourcedRun(run, source.name, "", len(runs), dialect.name))
-                noted = (item,) if isinstance(item, Problem) else run.problems
+                    noted = run.problems
                 problems += (structs.replace(problem, source=source.name) for problem in noted)
             digest = content.digest()
         except (UnreadableError, streams.TooLargeError, MemoryError, TtastatsError):
