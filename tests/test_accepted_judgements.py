@@ -582,6 +582,9 @@ def of_contests() -> Found:
         found = tried(api.judge_record, *given, rules=rules, **more)
         said = found if isinstance(found, list) else told(found)[:2]
         yield (rules, len(given), more), said
+    for rules, against in (("nanogpt-track-3", 300), ("parameter-golf", 3.3), ("plain", 80.0)):
+        judged = api.judge_record(b, rules=rules, against=against, metric="val_loss")
+        yield ("remarks", rules), told(judged)[2]
 
 
 # ----------------------------------------------------------------------- against reference records
