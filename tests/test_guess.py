@@ -154,6 +154,10 @@ FOLDERS: dict[str, Files] = {
         )
         for name in ("x", "y", "z")
     },
+    "of a last evaluation without a step": {
+        "x.csv": csv_of("step,elapsed,val_loss", "1,1,4", "2,2,3"),
+        "y.csv": csv_of("step,elapsed,val_loss", "1,1,4", ",2,3"),
+    },
     "of nothing to read": {"a.csv": "", "b.md": "x", "c.csv": "", "d.py": "x"},
     "of prose": {"notes.md": "x", "LOGBOOK.md": "| step | val_loss |\n|---|---|\n| 1 | 2.0 |\n"},
 }  # fmt: skip
@@ -451,6 +455,7 @@ PATHS = (
     ("a/x.csv", "a/y.csv", "b/x.csv"), ("run_lr0.1_v2.txt", "run_lr0.3_v2.txt"), ("only.csv",),
     ("m/a/s1.csv.gz", "m/a/s2.csv"), ("a/b/seed1.log", "c/d/seed1.log"),
     tuple(f"{one}/1d7c6c0{one}-846f-4dc8-9809-dcb1e42496da.txt" for one in "ab"),
+    ("a-b.csv", "a-b-b.csv"), ("lr-1-x.csv", "lr-1-y.csv", "lr-2-x.csv"),
     # Names that differ between folders are setups and not runs of one.
     ("a/check/kernel.log", "a/check/own.log", "b/base/training.log"),
     ("a/x.log", "a/y.log", "b/x.log", "b/y.log"),
