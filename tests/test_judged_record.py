@@ -40,7 +40,7 @@ def test_rules_are_complete_and_have_a_source() -> None:
 def test_exit_codes(tmp_path: Path) -> None:
     a, b = tmp_path / "a.parquet", tmp_path / "b.parquet"
     for path, seconds in ((a, 80.0), (b, 70.0)):
-        ends = [evaluation(1, 3.277 + n / 1e3, seconds=seconds + n, step=300) for n in range(3)]
+        ends = [evaluation(1, 3.277 + n / 1e4, seconds=seconds + n, step=300) for n in range(3)]
         store.write(logs([of(evaluation(0, seconds), end) for end in ends]), path)
     assert run("record", a, b, "--rules", "nanogpt-track-1").returncode == 0
     assert run("record", b, a, "--rules", "nanogpt-track-1").returncode == 3
