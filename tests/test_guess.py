@@ -399,6 +399,7 @@ TABLES = (
     "step,timestamp,val_loss\n1,3999999999,1\n2,4000000000,1",
     "step,timestamp,elapsed,val_loss\n1,1700000000,1,1\n2,1700000001,2,1",
     "epoch,samples,iter,val_loss\n0,10,1,1\n1,20,2,1",
+    "step," + ",".join(f"val_{c}_mean,val_{c}_std" for c in "abc") + "\n1" + ",1" * 6,
     "num_epoch,val_loss\n0,1\n1,1\n3,1",
 )
 LINES = (
