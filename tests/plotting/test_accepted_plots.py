@@ -24,6 +24,7 @@ from ttastats.output.plots import axes, kinds, quality, speedups
 from ttastats.output.plots.plot import Plot
 from ttastats.output.plots.profiled import shared
 
+LABS = pl.col("submitter").is_in(["lab_0", "lab_1", "lab_2"])
 BENCHMARKS = ("resnet", "unet", "rgat")
 
 
@@ -102,6 +103,13 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
         plot for count in (32, 33) for plot in api.plot("variance", made.groups(count))
     ),
     "of_two_points": lambda: api.plot(quality.TIME, made.rows([(100.0, 2)])),
+    "of_an_interval_below_0": lambda: api.plot(
+        "tta", made.rows([(50.0, 5), (300.0, 6), (70.0, 5)])
+    ),
+    "of_three_curves": lambda: api.plot("scaling", made.sizes().filter(LABS)),
+    "of_four_entries": lambda: api.plot(
+        quality.EPOCHS, pl.concat(made.rows(made.FAST[n:] * 2, entry=f"lab/{n}") for n in range(4))
+    ),
     "of_odd": lambda: api.plot("tta", answers.odd()),
     "of_nights": lambda: api.plot("history", made.nightly()),
     "of_a_change": lambda: api.plot("history", made.nightly(slower=200.0))[:1],

@@ -55,8 +55,7 @@ def _solved_table(panel: Panel) -> pl.DataFrame:
             thinned = np.unique(np.linspace(0, times.size - 1, _STEPS).round().astype(int))
             times, places = times[thinned], places[thinned]
         longest = runs["observed_seconds"].max()
-        last = float(times[-1]) if times.size else 0.0
-        end = float(longest) if isinstance(longest, float) else last
+        end = float(longest) if isinstance(longest, float) else 0.0
         seconds, done = [end / 100, end], [0, 0]
         if times.size:
             seconds, done = [times[0], *times, end], [0, *places, places[-1]]
