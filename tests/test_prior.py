@@ -77,6 +77,7 @@ QUESTIONS: Questions = {
     "a plan of unknown progress": lambda: api.power(
         A.with_columns(epoch=None, step=None, samples=None), prior=EARLIER
     ),
+    "of one run": lambda: api.power(runs(1, 1), prior=EARLIER),
     "of two runs": lambda: api.power(runs(2, 1), prior=EARLIER),
     "a claim": lambda: api.claim(A, seconds="<= 700", prior=EARLIER),
     "a claim without": lambda: api.claim(A, seconds="<= 700"),

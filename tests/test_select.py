@@ -99,7 +99,7 @@ def conditions() -> Iterator[Any]:
     for text in UNMET:
         yield [text, str(select.unmet(TABLE.collect(), parse_all(text.split("&")), "run"))]
     for values in ([5, 5], [*range(8)], [*range(9)], [0.25, 0.5], [*"abcdefgh"], [*"abcdefghi"],
-                   ["x" * 100], ["x" * 101], [True], [None]):  # fmt: skip
+                   ["x" * 100], ["x" * 101], ["a", "x" * 101], [True], [None]):  # fmt: skip
         table = pl.DataFrame({"seed": values})
         yield [values, select.there_are(table, parse("seed>99"), "run")]
     hidden = ["benchmark=resnet,sdd", "system!=dgx9", "nodes=1", "nodes!=*"]
