@@ -161,6 +161,10 @@ def of_summaries() -> Found:
         for n, slower in enumerate((1.0, 1.1, 1.2, 1.3, 3.9, 20.0))
     )  # fmt: skip
     yield from page(api.summary(far), far)
+    # Of an entry that never reached there are no accelerator-hours.
+    never = (("lab/a", made.FAST), ("lab/b", [(90.0, None), (80.0, None)]))
+    lost = pl.concat(made.rows(times, entry=entry, accelerators=8) for entry, times in never)
+    yield from page(api.summary(lost), lost)
 
 
 def of_profiled() -> Found:

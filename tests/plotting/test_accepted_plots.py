@@ -102,7 +102,10 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_groups": lambda: tuple(
         plot for count in (32, 33) for plot in api.plot("variance", made.groups(count))
     ),
-    "of_two_points": lambda: api.plot(quality.TIME, made.rows([(100.0, 2)])),
+    "of_two_points": lambda: (
+        *api.plot(quality.TIME, made.rows([(100.0, 2)])),
+        *api.plot(quality.EPOCHS, made.rows([(100.0, 2), (90.0, 2), (80.0, 2)])),
+    ),
     "of_an_interval_below_0": lambda: api.plot(
         "tta", made.rows([(50.0, 5), (300.0, 6), (70.0, 5)])
     ),
