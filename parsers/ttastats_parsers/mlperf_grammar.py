@@ -214,9 +214,8 @@ def _logged_status(stop: Event, *, is_recorded: bool) -> RunStatus:
     value, metadata = stop.value, stop.metadata
     inner = as_mapping(value)
     words = (metadata.status, metadata.success, inner.get("success"), inner.get("status"), value)
-    known = (_STATUS.get(shown(word).strip("' ").lower()) for word in words)
-    unknown: RunStatus = "unknown"
-    status = next(filter(None, known), unknown)
+    texts = (shown(word).strip("' ").lower() for word in words)
+    status = _STATUS.get(next(filter(_STATUS.__contains__, texts), ""), "unknown")
     reason = shown(metadata.reason)
     if not is_recorded or status != "aborted" or reason in {"", "None", "epochs"}:
         return status
