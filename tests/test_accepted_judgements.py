@@ -58,7 +58,7 @@ def tried(call: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
 
 def settled(tables: Sequence[pl.DataFrame], unit: str) -> Any:
     """Return the tables on the axis of a unit, refused if there is none of that name."""
-    return axis.settled(tables, axis.by_clock(unit, ""))
+    return axis.on_common_axis(tables, axis.by_clock(unit, ""))
 
 
 def limits_of(text: str, kind: gates.Kind = gates.TIMES) -> list[dict[str, Any]]:
@@ -408,7 +408,7 @@ def timed(seconds: float) -> dict[str, Any]:
 
 def contest(a: pl.DataFrame | None, b: pl.DataFrame, rules: str, stated: float | None = None,
             **changed: Any) -> list[Any]:  # fmt: skip
-    asked = replace(record_checks.named(rules), **changed)
+    asked = replace(record_checks.rules_named(rules), **changed)
     sides = {"B": b} if a is None else {"A": a, "B": b}
     made = record_judged.judged(sides, asked, stated)
     checks = [list(astuple(check)) for check in made.checks]
@@ -502,7 +502,7 @@ def of_records() -> Found:
 
 
 def record_checks_of(a: pl.DataFrame, b: pl.DataFrame) -> list[Any]:
-    rules = record_checks.named("nanogpt-track-1")
+    rules = record_checks.rules_named("nanogpt-track-1")
     return [one for one in record_checks.evidence({"A": a, "B": b}, rules) if one.name == "order"]
 
 
@@ -964,7 +964,7 @@ def of_targets() -> Found:
              "val_loss<=30", "mask=10.2", "map=101", "map=50", "none=1", "ppl=499")  # fmt: skip
     for text in asked:
         one = target.parse_all([text])
-        kept = tried(target.suited, rows, one)
+        kept = tried(target.rows_with_targets, rows, one)
         if isinstance(kept, list):
             yield ("suited", text), kept
             continue
@@ -1024,7 +1024,7 @@ def of_axes() -> Found:
                 found = [[axis.axis_of(table).name for table in found[0]], found[1]]
             yield ("settled", name, asked), found
     for price in ("12.5", "$12.5", "1e-6", "9e-7", "1e12", "x", "accelerators", "entry"):
-        found = tried(axis.priced, runs, price)
+        found = tried(axis.hourly_price, runs, price)
         yield ("priced", price), found if isinstance(found, list) else str(found)
 
 

@@ -159,7 +159,7 @@ def test_rows_are_exported_one_by_one_and_logs_whole(tmp_path: Path) -> None:
 
 
 def test_the_rows_of_a_choice_are_those_of_its_runs() -> None:
-    found = question.chosen(TABLE, ["reached=false"])
+    found = question.choose_runs(TABLE, ["reached=false"])
     assert found.rows.collect().get_column("seed").unique().to_list() == [9]
     (panel,) = api.material(TABLE, where=["reached=false"]).panels
     assert panel.evaluations.collect().height == 2

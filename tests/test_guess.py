@@ -467,7 +467,7 @@ def of_texts(texts: Iterable[str], path: str) -> Iterator[Any]:
     """Yield the keys that are proposed for a text, and what is doubted of them."""
     for text in texts:
         try:
-            found = kinds.sketched(text.encode(), path).proposal
+            found = kinds.make_sketch(text.encode(), path).proposal
         except NoLogError as error:
             yield text, str(error)
             continue

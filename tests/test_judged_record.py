@@ -23,18 +23,18 @@ from ttastats.table import store
 
 
 def test_rules_are_complete_and_have_a_source() -> None:
-    assert list(record_checks.known()) == [
+    assert list(record_checks.all_rules()) == [
         "nanogpt-track-1", "nanogpt-track-2", "nanogpt-track-3", "parameter-golf", "nanochat",
         "airbench", "algoperf", "plain",
     ]  # fmt: skip
-    for one in record_checks.known().values():
+    for one in record_checks.all_rules().values():
         assert one.source
         assert one.title
         assert one.read or one.name == "plain"
         assert (one.target is None) == (one.name in {"parameter-golf", "algoperf", "plain"})
     listed = run("record", "--rules", "list")
     assert listed.returncode == 0
-    assert all(name in listed.stdout for name in record_checks.known())
+    assert all(name in listed.stdout for name in record_checks.all_rules())
 
 
 def test_exit_codes(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_claims_say_who_leads_and_what_is_not_told_apart(
 ) -> None:
     (one,) = found(made(times))
     assert league.claim(one) == claim
-    assert league.tied(one) == tied
+    assert league.ties_text(one) == tied
     assert league.headline((one, one)) == headline
 
 

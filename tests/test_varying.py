@@ -64,7 +64,7 @@ def varying() -> Iterator[Any]:
     yield list(failed_notes(missed))
     for names in (["x", None], ["x", "y", "z"], ["x", "y", "z", "w"], [None]):
         some = runs(hardware=names, entry=[*map(str, range(len(names)))])
-        yield ["described", names, setups.described(some, "hardware")]
+        yield ["described", names, setups.values_text(some, "hardware")]
 
 
 @cases("pieces", varying=varying)

@@ -87,7 +87,7 @@ def side(runs: Runs) -> Outcomes:
 
 def measured(a: Runs, b: Runs) -> comparison.Comparison:
     """Return what a verdict of `compare` rests on."""
-    return comparison.measured(
+    return comparison.measure(
         comparison.Comparison({}, _numbers(a), _numbers(b)), Options(), brief=True
     )
 

@@ -18,7 +18,7 @@ from benchmarks.coverage.judging import directed
 from benchmarks.coverage.shapes import generator
 from benchmarks.coverage.simulations import Plan
 from ttastats.sides import design as side_design
-from ttastats.sides.comparison import Comparison, measured
+from ttastats.sides.comparison import Comparison, measure
 from ttastats.sides.contrast import judged
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
@@ -94,7 +94,7 @@ def _verdict(layout: Layout, rng: np.random.Generator) -> Decision:
         for clusters, offsets in ((layout.a, level), (layout.b, level + lead))
     )
     options = Options()
-    (found,) = judged([measured(Comparison({}, a, b), options)], options, options.margin)
+    (found,) = judged([measure(Comparison({}, a, b), options)], options, options.margin)
     return found.verdict
 
 

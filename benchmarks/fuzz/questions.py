@@ -147,7 +147,7 @@ def claimed(rng: random.Random) -> list[str]:
 
 def ruled(rng: random.Random) -> list[str]:
     """Return rules of a contest, mostly those that any table may be judged by."""
-    rules = rng.choice(("plain", "plain", *record_checks.known()))
+    rules = rng.choice(("plain", "plain", *record_checks.all_rules()))
     return ["--rules", rules, *chosen(rng, ("target", "metric"))]
 
 

@@ -93,7 +93,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
         f"setting {name}": blocking.values(runs, name.partition("=")[0], "--on").cast(pl.String)
         for name in options.on
     }
-    blocks = {_BLOCK: blocking.labelled(runs, options.block)} if options.block else {}
+    blocks = {_BLOCK: blocking.block_labels(runs, options.block)} if options.block else {}
     runs = runs.with_columns(**settings, **blocks)
     effects, shares, levels = list[EffectRow](), list[ShareRow](), list[LevelRow]()
     notes, sentences = [*grouping.group_notes(runs, (*by, *settings))], []

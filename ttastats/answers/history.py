@@ -291,7 +291,7 @@ def _gate_findings(
         if row.size_low is None or row.size_high is None:
             continue
         size, since = _size_of_row(row), row.first_night
-        text = wording(text, size=size, since=since, limit=gate.written, part=row.part)
+        text = wording(text, size=size, since=since, limit=gate.limit_text, part=row.part)
         if row.size_low > limit and row.independent:
             yield "failed", code, text
         elif row.size_low > limit:
@@ -378,7 +378,7 @@ def history_of(runs: pl.DataFrame, order: str) -> History:
     undated = order == BY_DATE and runs["started_at"].null_count() == runs.height
     remedy = f"Order the runs by a column or a recorded name: {_OPTION} commit."
     raise_if(undated, "no run records its date", f"{_OPTION} {BY_DATE}", remedy)
-    label = blocking.labelled(runs, ["day" if order == BY_DATE else order], _OPTION)
+    label = blocking.block_labels(runs, ["day" if order == BY_DATE else order], _OPTION)
     whole_name, time = axis.to_target, pl.col("tta_seconds")
     measures: dict[str, tuple[str, pl.Expr]] = {whole_name: (axis.unit, time)}
     if unit is not None and not axis.progress:

@@ -299,7 +299,7 @@ def not_separable(league: League, place: int) -> str:
     return f"not told apart from {'ranks' if len(rivals) > 1 else 'rank'} {listed}"
 
 
-def tied(league: League) -> str:
+def ties_text(league: League) -> str:
     """Return which ranks cannot be told apart, and by which statistics."""
     count = len(league.entries)
     if count == 1 or not league.n_reached:

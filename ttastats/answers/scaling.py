@@ -17,7 +17,7 @@ from ttastats.base.errors import raise_if
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.left_out import counted
-from ttastats.outcomes.time_to_target import common_progress, solved
+from ttastats.outcomes.time_to_target import common_progress, values_of_reached
 from ttastats.report import fields, grouping
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
@@ -158,7 +158,7 @@ def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
                 part.height,
                 reached,
                 axis.name,
-                grouping.mean_of(solved(part, "tta_seconds")),
+                grouping.mean_of(values_of_reached(part, "tta_seconds")),
                 expected_seconds(part),
                 not all(side.runs["reached"].all() for side in (base, point)),
                 **interval_keys("speedup", speedup),
@@ -183,8 +183,8 @@ def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Ratio | None, 
     if unit is None or not axes.axis_of(point.runs).is_time:
         return speedup, None, None
     both = base.runs, point.runs
-    epochs = [solved(runs, unit).cast(pl.Float64).to_numpy() for runs in both]
-    times = [solved(runs, "tta_seconds").to_numpy() for runs in both]
+    epochs = [values_of_reached(runs, unit).cast(pl.Float64).to_numpy() for runs in both]
+    times = [values_of_reached(runs, "tta_seconds").to_numpy() for runs in both]
     per_epoch = [seconds / n for seconds, n in zip(times, epochs, strict=True)]
     return speedup, ratio_of_geometric_means(*per_epoch), ratio_of_geometric_means(*epochs)
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
-from ttastats.api.tables import answered
+from ttastats.api.tables import with_choice_notes
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
 from ttastats.sides import question
 from ttastats.sides.options import Counted, Judged, JudgedAt, several
-from ttastats.sides.question import Chosen, Question, Selection, Source, chosen, takes
+from ttastats.sides.question import Chosen, Question, Selection, Source, choose_runs, takes
 
 
 @takes(JudgedAt)
@@ -47,11 +47,11 @@ def summary(
 
     what = Question(**keywords)
     (side,) = question.sides([source], what, of_answer=True)
-    report = answered(summarised(side, what, ddof, confidence, dots=dots), side)
+    report = with_choice_notes(summarize_entries(side, what, ddof, confidence, dots=dots), side)
     return rank_report.shown(report, sort=sort, top=top, confidence=confidence)
 
 
-def summarised(
+def summarize_entries(
     side: Chosen, what: Question, ddof: int, confidence: float, *, dots: bool = False
 ) -> Report:
     """Report each entry, of times or of qualities at a budget."""
@@ -91,8 +91,10 @@ def rank(
 
     what = Question(**keywords)
     (side,) = question.sides([source], what)
-    entries = summarised(side, what, 1, confidence)
-    return answered(rank_report.report(entries, mine=mine, top=top, confidence=confidence), side)
+    entries = summarize_entries(side, what, 1, confidence)
+    return with_choice_notes(
+        rank_report.report(entries, mine=mine, top=top, confidence=confidence), side
+    )
 
 
 @takes(Judged)
@@ -115,8 +117,10 @@ def variance(
 
     side, keys = question.runs_and_keys(source, Question(**keywords), ENTRY)
     if sources:
-        return answered(variance_report.report_sources(side.runs, keys, several(sources)), side)
-    return answered(variance_report.report(side.runs, keys, ddof=ddof), side)
+        return with_choice_notes(
+            variance_report.report_sources(side.runs, keys, several(sources)), side
+        )
+    return with_choice_notes(variance_report.report(side.runs, keys, ddof=ddof), side)
 
 
 @takes(Judged)
@@ -140,7 +144,7 @@ def history(
     gates = gate.conditions(fail_on, "")
     setup = [name for name in history_report.SETUP if name != order]
     side, keys = question.runs_and_keys(source, Question(**keywords), setup)
-    return answered(history_report.report(side.runs, keys, order=order, gates=gates), side)
+    return with_choice_notes(history_report.report(side.runs, keys, order=order, gates=gates), side)
 
 
 @takes(Judged)
@@ -178,7 +182,7 @@ def effects(
     raise_if(not on, "no setting given", "--on", "Add --on batch_size,lr.")
     side, keys = question.runs_and_keys(source, Question(**keywords), BENCHMARK)
     options = EffectsOptions(several(on), several(levels), several(block), interactions, confidence)
-    return answered(effects_report.report(side.runs, keys, options), side)
+    return with_choice_notes(effects_report.report(side.runs, keys, options), side)
 
 
 @takes(Judged)
@@ -236,7 +240,7 @@ def power(
     report = power_report.from_runs(
         side.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs, prior=noise
     )
-    return answered(report, side)
+    return with_choice_notes(report, side)
 
 
 @takes(Judged)
@@ -248,7 +252,7 @@ def scaling(source: Source, **keywords: Unpack[Judged]) -> Report:
     from ttastats.answers import scaling as scaling_report  # scipy costs start-up time
 
     side, keys = question.runs_and_keys(source, Question(**keywords), scaling_report.CURVE)
-    return answered(scaling_report.report(side.runs, keys), side)
+    return with_choice_notes(scaling_report.report(side.runs, keys), side)
 
 
 def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) -> Report:
@@ -256,9 +260,9 @@ def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) 
     from ttastats.answers import score as score_report  # scipy costs start-up time
     from ttastats.outcomes.left_out import RESULT
 
-    side = chosen(source, where, of_answer=True)
+    side = choose_runs(source, where, of_answer=True)
     keys = question.group_keys(by, RESULT, side)
-    return answered(score_report.report(side.runs, keys), side)
+    return with_choice_notes(score_report.report(side.runs, keys), side)
 
 
 def rcp(
@@ -302,11 +306,11 @@ def rcp(
         seed=seed,
         verbose=verbose,
     )
-    side = chosen(source, where, of_answer=True)
+    side = choose_runs(source, where, of_answer=True)
     keys = question.group_keys(by, RESULT, side)
     library = convergence_rules.library(None if records is None else Path(records))
     runs = officially_counted(side.runs, side.rows)
-    return answered(rcp_report.report(runs, library, options, keys), side)
+    return with_choice_notes(rcp_report.report(runs, library, options, keys), side)
 
 
 @takes(JudgedAt)
@@ -376,7 +380,7 @@ def claim(
         rules=rules,
         prior=noise,
     )
-    return answered(report, side)
+    return with_choice_notes(report, side)
 
 
 @takes(Counted)
@@ -409,7 +413,7 @@ def targets(
     report = targets_report.report(
         sides, tuple(dict.fromkeys((*always, *keys))), points=points, metric=metric
     )
-    return answered(report, *choices)
+    return with_choice_notes(report, *choices)
 
 
 def judge_record(
@@ -440,7 +444,7 @@ def judge_record(
     from ttastats.answers.record import record_checks
     from ttastats.answers.record.record_judged import judged
 
-    contest = record_checks.named(rules)
+    contest = record_checks.rules_named(rules)
     raise_if(
         not 1 <= len(sources) <= 2,
         f"{len(sources)} tables",
@@ -459,4 +463,4 @@ def judge_record(
         (benchmark, judged(sides, contest, against))
         for benchmark, sides in record_report.by_benchmark(choices, labels)
     ]
-    return answered(record_report.report(made, contest, labels), *choices)
+    return with_choice_notes(record_report.report(made, contest, labels), *choices)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
-from ttastats.api.tables import answered
+from ttastats.api.tables import with_choice_notes
 from ttastats.base.codes import Note
 from ttastats.base.errors import raise_if
 from ttastats.base.records import Problem
@@ -100,7 +100,7 @@ def compare(
         from ttastats.answers.compare.same import of_one_setup  # scipy costs start-up time
 
         report = of_one_setup(report, options.confidence)
-    return answered(report, *choices)
+    return with_choice_notes(report, *choices)
 
 
 def conditions_of(what: Question, fail_on: str, require: str) -> tuple[Requirement, ...]:

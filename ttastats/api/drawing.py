@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Unpack
 
 from msgspec.structs import replace
 
-from ttastats.api.answers import summarised
+from ttastats.api.answers import summarize_entries
 from ttastats.api.comparing import conditions_of, judged_sides
-from ttastats.api.tables import answered
+from ttastats.api.tables import with_choice_notes
 from ttastats.base.errors import raise_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.sides import question
@@ -126,8 +126,8 @@ def html_report(
     if made.compares:
         answer = judged_sides(made.sides, what, conditions, also=also)
     else:
-        answer = summarised(choices[0], what, options.ddof, options.confidence)
-    answer = answered(answer, *choices)
+        answer = summarize_entries(choices[0], what, options.ddof, options.confidence)
+    answer = with_choice_notes(answer, *choices)
     page = document.make_page(
         content.page_content(
             list(zip(names, runs, strict=True)),

@@ -19,7 +19,7 @@ from ttastats.report.answer import Report
 from ttastats.report.ordering import filter_rows
 from ttastats.sides import question
 from ttastats.sides.options import AtBudget, several
-from ttastats.sides.question import Chosen, Question, Source, chosen
+from ttastats.sides.question import Chosen, Question, Source, choose_runs
 from ttastats.table import schema, store
 from ttastats.table.schema import RUNS
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ttastats.output.export.subset import Subset
 
 
-def answered(report: Report, *sides: Chosen) -> Report:
+def with_choice_notes(report: Report, *sides: Chosen) -> Report:
     """Return a report with only the rows asked for, and notes on how the runs were chosen.
 
     A gate has judged all rows before: a condition must not hide a failure from it.
@@ -66,7 +66,7 @@ def run_table(
 
     A table returned by this function is accepted unchanged; its target is fixed.
     """
-    return chosen(source, where, target, by_evaluation=True).runs
+    return choose_runs(source, where, target, by_evaluation=True).runs
 
 
 def runs(
@@ -85,9 +85,9 @@ def runs(
         from ttastats.answers import qualities  # scipy costs start-up time
 
         (at,) = question.sides([source], what)
-        return answered(qualities.of_runs(at.runs, budget), at)
-    side = chosen(source, where, target, by_evaluation=True)
-    return answered(runs_report.report(side.runs), side)
+        return with_choice_notes(qualities.of_runs(at.runs, budget), at)
+    side = choose_runs(source, where, target, by_evaluation=True)
+    return with_choice_notes(runs_report.report(side.runs), side)
 
 
 def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> Exported:
@@ -95,7 +95,7 @@ def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> 
     from ttastats.output.export import logs
 
     # A log is whole or it is not true; rows stand for themselves.
-    whole = chosen(source, where, by_evaluation=True).rows if where else read(source)
+    whole = choose_runs(source, where, by_evaluation=True).rows if where else read(source)
     table = read(source, where=where) if logs.is_row_format(Path(output)) else whole
     return logs.export(table, Path(output))
 
@@ -124,7 +124,7 @@ def filter(  # noqa: A001 - the name of the command
     state, manifest = store.table_state(place), store.read_manifest(place) if anew else ""
     store.expect_output(place, in_parts=in_parts or place.is_dir())
     every = store.concatenate([given.tidy(source) for source in sources])
-    side = chosen(every, where, by_evaluation=True) if where else None
+    side = choose_runs(every, where, by_evaluation=True) if where else None
     known = [problem for source in sources for problem in given.problems(source)]
     done = subset.write_subset(
         every,
@@ -167,7 +167,7 @@ def problems(
     rows = store.concatenate([given.tidy(table) for table in given_tables])
     if not where:
         return problems_report.report(known, every, every, rows, several(codes))
-    side = chosen(rows, where, by_evaluation=True)
+    side = choose_runs(rows, where, by_evaluation=True)
     runs = every.join(side.runs, on=schema.RUN, how="semi")
     report = problems_report.report(known, runs, every, rows, several(codes))
     return dataclasses.replace(report, notes=(*report.notes, *side.notes))

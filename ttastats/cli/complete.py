@@ -48,7 +48,7 @@ def _column_names() -> Sequence[str]:
     from ttastats.table.schema import RUN_NAMES
 
     extras = _unique_values("extra")
-    return [*RUN_NAMES, *(() if extras is None else settings.known(extras))]
+    return [*RUN_NAMES, *(() if extras is None else settings.setting_names(extras))]
 
 
 def _unique_values(column: str) -> pl.Series | None:

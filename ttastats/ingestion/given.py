@@ -144,7 +144,7 @@ def _tables_and_logs(source: Source) -> tuple[list[Place], list[str]]:
     return [parse_place(name) for name in names if name not in logs], logs
 
 
-def judged(source: Source) -> pl.DataFrame | None:
+def given_runs(source: Source) -> pl.DataFrame | None:
     """Return a table of runs that is given as such, or None for any other source.
 
     The rows of a report, which do not tell enough, are an error.

@@ -27,7 +27,7 @@ from ttastats.formats.own_logs.setups import MARK
 from ttastats.ingestion import inferred, registry, together, traces
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for
-from ttastats.ingestion.sources import Source, fetched, reason_of
+from ttastats.ingestion.sources import Source, prefetch, reason_of
 from ttastats.table import tables
 from ttastats.traces import kineto
 from ttastats_parsers import tfevents
@@ -107,7 +107,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
     others: list[str] = []
     parts: list[str] = []
     readers: dict[Container, _Reader] = {}
-    with without_garbage_collection(), fetched(unit):
+    with without_garbage_collection(), prefetch(unit):
         for source in unit:
             if source.container not in readers:
                 readers[source.container] = _Reader(source.container, reading)

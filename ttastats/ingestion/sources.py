@@ -238,7 +238,7 @@ def _standard_input_source() -> Source:
 
 
 @contextmanager
-def fetched(unit: Iterable[Source]) -> Iterator[None]:
+def prefetch(unit: Iterable[Source]) -> Iterator[None]:
     """Fetch the small objects of a unit in parallel, and free them after the block."""
     by_store: dict[Fetched, list[File]] = {}
     for source in unit:

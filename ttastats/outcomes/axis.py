@@ -156,7 +156,9 @@ def by_clock(name: str, clock: str) -> str:
     return _OF_TRAINING[name]
 
 
-def settled(tables: Sequence[pl.DataFrame], unit: str = "") -> tuple[list[pl.DataFrame], str]:
+def on_common_axis(
+    tables: Sequence[pl.DataFrame], unit: str = ""
+) -> tuple[list[pl.DataFrame], str]:
     """Return the tables of runs of all sides on one axis, and a remark on it if needed.
 
     Without a `unit` it is that of seconds; where a side tells none, the first of epochs, steps,
@@ -247,7 +249,7 @@ def _total_if_ended(paths: Sequence[str]) -> pl.Expr:
     return pl.when(known).then(total)
 
 
-def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
+def hourly_price(runs: pl.DataFrame, price: str | float) -> pl.Expr:
     """Return the price of an hour as a number, or as a column of the runs."""
     try:
         number = float(str(price).removeprefix("$"))

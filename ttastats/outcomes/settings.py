@@ -81,7 +81,7 @@ def _by_group(
         yield tuple(keys), extras
 
 
-def known(extras: Iterable[str | None]) -> list[str]:
+def setting_names(extras: Iterable[str | None]) -> list[str]:
     """Return the names of all settings that runs record."""
     return sorted({name for extra in dict.fromkeys(extras) for name in flat_settings(extra)})
 
@@ -116,7 +116,7 @@ def column(extras: pl.Series, name: str) -> pl.Series:
 
 def values(extras: pl.Series, name: str) -> pl.Series | None:
     """Return the values of the setting that a name means, None where no run records it."""
-    setting = full_name(name, known(extras))
+    setting = full_name(name, setting_names(extras))
     return None if setting is None else column(extras, setting)
 
 
@@ -136,7 +136,7 @@ def unknown(
 ) -> TtastatsError:
     """Return the error for a name that is neither a column nor a setting."""
     extras = list(extras)
-    error = select.unknown(name, [*columns_, *known(extras)], where)
+    error = select.unknown(name, [*columns_, *setting_names(extras)], where)
     return with_varying(error, varying(extras))
 
 

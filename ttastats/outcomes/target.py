@@ -133,7 +133,7 @@ class _Unsuited(Struct, frozen=True):
     outside: bool = False
 
 
-def suited(
+def rows_with_targets(
     rows: pl.LazyFrame, targets: Sequence[UserTarget]
 ) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     """Return the rows of benchmarks that can have the targets, and the benchmarks left out.

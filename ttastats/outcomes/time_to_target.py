@@ -229,12 +229,12 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
 def common_progress(*tables: pl.DataFrame) -> tuple[str, str] | tuple[None, None]:
     """Return the best unit of progress that all runs that reached tell, and its interval column."""
     for unit, interval in PROGRESS:
-        if not any(solved(runs, unit).null_count() for runs in tables):
+        if not any(values_of_reached(runs, unit).null_count() for runs in tables):
             return unit, interval
     return None, None
 
 
-def solved(runs: pl.DataFrame, name: str) -> pl.Series:
+def values_of_reached(runs: pl.DataFrame, name: str) -> pl.Series:
     """Return a column of the runs that reached the target."""
     return runs.get_column(name).filter(runs.get_column("reached"))
 
@@ -244,7 +244,7 @@ def evaluation_interval(runs: pl.DataFrame, column: str) -> float | None:
 
     None unless every one tells its own: an extra evaluation in one run says nothing of the others.
     """
-    intervals = solved(runs, column)
+    intervals = values_of_reached(runs, column)
     widest = None if intervals.null_count() else intervals.max()
     return float(widest) if isinstance(widest, int | float) else None
 

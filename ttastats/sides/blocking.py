@@ -25,7 +25,7 @@ _APART = " | "
 FEW = 5
 
 
-def labelled(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> pl.Series:
+def block_labels(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> pl.Series:
     """Return each run's block as text: its `values`, null where one of them is unknown."""
     parts = [values(runs, name, option).cast(pl.String) for name in names]
     for name, part in zip(names, parts, strict=True):
@@ -109,7 +109,7 @@ def _restrict_pair(pair: Pair, names: Sequence[str]) -> Pair:
         how="vertical_relaxed",
     )
     others = [name for name in names if name != "order"]
-    parts = [labelled(both, others)] if others else []
+    parts = [block_labels(both, others)] if others else []
     if "order" in names:
         parts.append(in_turn(both))
     label = _join_labels(parts).alias("label")

@@ -68,7 +68,7 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
         )
         base = Comparison(pair.keys, a, b, axis, progress_unit=unit)
         if (why := pair.unavailable) is None:
-            base = measured(base, options)
+            base = measure(base, options)
         else:
             verdict = Decision(Verdict.UNAVAILABLE, why, options.margin, reason=why)
             by_block = _log_ratios_by_block(a.outcomes, b.outcomes)
@@ -80,7 +80,7 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
     return tuple(replace(each, plan=_power_plan(each, tests, options)) for each in comparisons)
 
 
-def measured(base: Comparison, options: Options, *, brief: bool = False) -> Comparison:
+def measure(base: Comparison, options: Options, *, brief: bool = False) -> Comparison:
     """Return the comparison before it is judged; `brief`: what its word rests on, no findings."""
     a, b, alpha = base.a, base.b, 1 - options.confidence
     if a.design.blocked and b.design.blocked:
@@ -332,7 +332,7 @@ def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:
     )
     # Fractions that reached, and times of which none varies: few, and judged one by one.
     single = {
-        place: measured(Comparison({}, sides[a[place]], sides[b[place]]), options, brief=True)
+        place: measure(Comparison({}, sides[a[place]], sides[b[place]]), options, brief=True)
         for place in np.flatnonzero(~of_times | (total == 0)).tolist()
     }
     for place, contrast in single.items():

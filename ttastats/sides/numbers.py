@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from msgspec import Struct, field
 
-from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval, solved
+from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval, values_of_reached
 from ttastats.sides.design import BLOCK, Design, design, grids_of, mixed_setups, setup_names
 from ttastats.stats.blocks import Labels
 from ttastats.stats.outcomes import Epochs, Outcomes, expected_time, make_outcomes
@@ -74,8 +74,8 @@ def side(
     `unit` and `column` are those of `time_to_target.common_progress`: the columns of the progress
     both sides share, and of its evaluation interval.
     """
-    times = _floats(solved(runs, "tta_seconds"))
-    progress = _floats(solved(runs, unit)) if unit else None
+    times = _floats(values_of_reached(runs, "tta_seconds"))
+    progress = _floats(values_of_reached(runs, unit)) if unit else None
     spread = cv_interval(
         times,
         epochs=progress,
@@ -126,9 +126,9 @@ def outcomes_of(runs: pl.DataFrame, *, mixed: bool = True) -> Outcomes:
     logged = [
         Epochs(_floats(amounts), evaluation_interval(timed, column))
         for unit, column in PROGRESS
-        if not (amounts := solved(timed, unit)).null_count()
+        if not (amounts := values_of_reached(timed, unit)).null_count()
     ]
-    evaluations = solved(timed, "evaluations_to_target")
+    evaluations = values_of_reached(timed, "evaluations_to_target")
     if not evaluations.null_count() and (evaluations > 1).all():
         logged.append(Epochs(_floats(evaluations), 1.0))
     # Labels that never change (BERT's epoch 1.0) have no interval, and count no progress.

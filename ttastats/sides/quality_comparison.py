@@ -148,7 +148,7 @@ def step_of(runs: pl.DataFrame) -> float:
 def _cost_axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) -> Axis:
     """Return the axis of what was spent: seconds, or progress if the budget is a time."""
     if unit:
-        axes.settled(with_value, unit)  # refuses what no side tells
+        axes.on_common_axis(with_value, unit)  # refuses what no side tells
         return axes.AXES[unit]
     for name in _INSTEAD_OF_TIME if budget.unit == "seconds" else ():
         if not any(runs[name].null_count() for runs in with_value):

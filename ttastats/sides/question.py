@@ -25,7 +25,7 @@ from ttastats.outcomes import budget as budgets
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.left_out import with_stopped
 from ttastats.outcomes.select import Condition, parse_all
-from ttastats.outcomes.target import UserTarget, suited
+from ttastats.outcomes.target import UserTarget, rows_with_targets
 from ttastats.outcomes.target import parse_all as parse_targets
 from ttastats.sides.options import Counted, Options, several
 from ttastats.sides.pairing import Side, refuse_overlap
@@ -168,11 +168,11 @@ def rows(source: Source, where: Sequence[str] = ()) -> pl.LazyFrame:
     _refuse_unknown(conditions["other"], schema.EVALUATION_NAMES, every)
     if conditions["result"]:
         by_runs = Selection(table, (*conditions["run"], *conditions["result"]))
-        return select.where(chosen(by_runs).rows, conditions["evaluation"])
+        return select.where(choose_runs(by_runs).rows, conditions["evaluation"])
     return select.where(every, (*conditions["run"], *conditions["evaluation"])).drop(added)
 
 
-def chosen(
+def choose_runs(
     source: Source,
     where: Sequence[str] = (),
     target: Sequence[str] = (),
@@ -190,7 +190,7 @@ def chosen(
     """
     table, conditions = _table_and_conditions(source, where)
     of_side = source.conditions if isinstance(source, Selection) else ()
-    judged = given.judged(table)
+    judged = given.given_runs(table)
     every = given.tidy(table) if judged is None else judged.lazy()
     every, conditions, added = _add_settings(every, conditions)
     others = [each for each in conditions["other"] if not of_answer or each in of_side]
@@ -234,7 +234,7 @@ def _add_settings(
     if not conditions["other"]:
         return every, conditions, []
     runs = every.select(*schema.RUN, "extra").unique(schema.RUN, maintain_order=True).collect()
-    known = settings.known(runs["extra"])
+    known = settings.setting_names(runs["extra"])
     named = {each: settings.full_name(each.column, known) for each in conditions["other"]}
     added = sorted({name for name in named.values() if name is not None})
     if not added:
@@ -259,7 +259,7 @@ def _refuse_unknown(
     for condition in conditions:
         extras = every.select("extra").unique().collect()["extra"]
         error = settings.unknown(condition.column, known, extras, condition.option)
-        if nearest_names(condition.column, (*known, *settings.known(extras))):
+        if nearest_names(condition.column, (*known, *settings.setting_names(extras))):
             raise error
         hint = (
             "Columns of an answer, such as cv or verdict, can be used with --where in summary, "
@@ -279,7 +279,7 @@ def _judge_rows(
     if conditions["evaluation"]:
         having = select.where(rows, conditions["evaluation"]).select(schema.RUN).unique()
         rows = rows.join(having, on=schema.RUN, how="semi")
-    suitable, left_out = suited(rows, targets)
+    suitable, left_out = rows_with_targets(rows, targets)
     runs = time_to_target.runs(suitable, targets)
     if runs.is_empty():
         run_columns = {*schema.RUN, *(condition.column for condition in conditions["run"])}
@@ -333,7 +333,7 @@ def sides(
         is_part = isinstance(source, Selection)
         name = label if len(sources) > 1 and not is_part else ""
         where, target = question.where, question.target
-        side = chosen(source, where, target, of_answer=of_answer, name=name)
+        side = choose_runs(source, where, target, of_answer=of_answer, name=name)
         choices.append(side)
         # Two files may hold the same run, sent in twice; two parts of one table must not.
         if is_part or is_frame(source):
@@ -343,7 +343,7 @@ def sides(
     if question.censor_stopped:
         choices = [replace(each, runs=with_stopped(each.runs)) for each in choices]
     if priced:
-        hours = [axis.priced(each.runs, question.price) for each in choices]
+        hours = [axis.hourly_price(each.runs, question.price) for each in choices]
         choices = [
             replace(each, runs=each.runs.with_columns(hour), rows=each.rows.with_columns(hour))
             for each, hour in zip(choices, hours, strict=True)
@@ -362,7 +362,7 @@ def sides(
             choices[number] = replace(side, runs=runs)
         return _add_setting_columns(choices, question.by)
     choices = _add_setting_columns(choices, question.by)
-    tables, text = axis.settled([each.runs for each in choices], unit)
+    tables, text = axis.on_common_axis([each.runs for each in choices], unit)
     notes = (Note("axis", text),) if text else ()
     return [
         replace(each, runs=runs, notes=(*each.notes, *notes))
@@ -390,7 +390,7 @@ def earlier_runs(prior: Source, question: Question) -> pl.DataFrame:
     other = axis.by_clock(question.unit, question.clock) not in {"", "seconds"} or question.budget
     remedy = "Remove --in, --clock and --at, or --prior."
     raise_if(other, "is about the time to a target", "--prior", remedy)
-    return chosen(prior, (), question.target, name="--prior").runs
+    return choose_runs(prior, (), question.target, name="--prior").runs
 
 
 def runs_and_keys(
@@ -441,10 +441,10 @@ def split_into_sets(
     side: Chosen, by: Sequence[str], names: Sequence[str] = ()
 ) -> tuple[Sequence[str], list[Chosen]]:
     """Return names and runs of the sets that columns (or `day`, ...) tell apart in one table."""
-    from ttastats.sides.blocking import labelled  # scipy costs start-up time
+    from ttastats.sides.blocking import block_labels  # scipy costs start-up time
 
     option = "--same --by"
-    label = labelled(side.runs, by, option)
+    label = block_labels(side.runs, by, option)
     known = label.drop_nulls().unique().sort().to_list()
     where, remedy = (
         f"{option} {','.join(by)}",

@@ -122,7 +122,7 @@ def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
     return next(iter(distinct)) if len(distinct) == 1 else None
 
 
-def described(runs: pl.DataFrame, column: str) -> str:
+def values_text(runs: pl.DataFrame, column: str) -> str:
     """Return the values of a setup column in words."""
     names = ["unknown" if value is None else str(value) for value in values(runs, column)]
     return units.join_names(names, 3)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ttastats.answers.compare import cells, headline, notes, rows, same, sentences
 from ttastats.answers.compare.rows import Shown, Times, TimesRow
-from ttastats.answers.compare.step_factors import explained
+from ttastats.answers.compare.step_factors import explain_throughput
 from ttastats.answers.problems import stalls
 from ttastats.answers.qualities import short_notes
 from ttastats.base import units
@@ -121,7 +121,7 @@ def of_times(
         several = f"the profiles match {len(shown)} comparisons"
         remedy = "Select one comparison, for example with --where benchmark=resnet."
         raise_if(len(shown) > 1, several, "--profile-a", remedy)
-        why = explained(shown[0].contrast, shown[0].pair, profiles, options.confidence)
+        why = explain_throughput(shown[0].contrast, shown[0].pair, profiles, options.confidence)
         records = [structs.replace(records[0], factors=why.numbers())]
         tables += why.tables(options.confidence)
         below += why.notes
@@ -291,7 +291,9 @@ def _side_table(
 
     def key(s: Shown[Any, Any], name: str) -> Text:
         if isinstance(s.row, TimesRow) and name in setups.COLUMNS and s.get(name) is None:
-            return Text(f"{setups.described(s.pair.a, name)} | {setups.described(s.pair.b, name)}")
+            return Text(
+                f"{setups.values_text(s.pair.a, name)} | {setups.values_text(s.pair.b, name)}"
+            )
         return fields.key_cell(name, s.row)
 
     every = [

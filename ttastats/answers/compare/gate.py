@@ -66,13 +66,13 @@ class Requirement(Struct, frozen=True):
     kind: Kind = TIMES
 
     @property
-    def written(self) -> str:
+    def limit_text(self) -> str:
         """Return the limit as on the command line."""
         return percentages.percent_text(self.limit) if self.kind is TIMES else f"{self.limit:g}"
 
     def __str__(self) -> str:
         """Return the condition as it is written on the command line."""
-        return f"{self.option} {self.kind.words[_OPTIONS.index(self.option)]}:{self.written}"
+        return f"{self.option} {self.kind.words[_OPTIONS.index(self.option)]}:{self.limit_text}"
 
 
 def conditions(fail_on: str, require: str, kind: Kind = TIMES) -> tuple[Requirement, ...]:
@@ -169,7 +169,7 @@ def _failed_of_side(row: CompareRow, side: str) -> tuple[int, int, str]:
 
 def _quality_findings(name: str, row: QualitiesRow, rule: Requirement) -> Iterator[Finding]:
     low, high = row.worse_by_low, row.worse_by_high
-    about, allowed = (str(rule), name, row.benchmark, row.b), f"{rule.written} is allowed"
+    about, allowed = (str(rule), name, row.benchmark, row.b), f"{rule.limit_text} is allowed"
     if low is None or high is None or row.word is Verdict.UNAVAILABLE or row.missing_b:
         why = "runs missing" if row.missing_b else row.why
         yield Finding(*about, "failed", "not_judged", f"cannot be judged ({why})")
@@ -207,7 +207,7 @@ def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) ->
         if robust or not DOUBTS.intersection(row.flags) or rule.option != "--require":
             return
         # These runs give a reason to expect stragglers, which the bound does not allow for.
-        text = f"not slower by more than {rule.written}"
+        text = f"not slower by more than {rule.limit_text}"
         text = f" is {text}" if row.on.is_time else f": {row.on.claim(text)}"
         judged = ("passed", "no_stragglers", f"{row.b}{text} {_NO_STRAGGLERS}")
     elif high < lowest and row.word is Verdict.SLOWER and not row.dagger:
@@ -215,7 +215,7 @@ def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) ->
         # so the verdict, whose p is adjusted for their number, has to say so too.
         much = f"at least {1 / high - 1:.1%}" if high else "infinitely"
         if_none = f" {_NO_STRAGGLERS}" if "no_stragglers" in row.conditions else ""
-        text = f"{row.b} {row.on.worse.format(much)}{if_none}; {rule.written} is allowed"
+        text = f"{row.b} {row.on.worse.format(much)}{if_none}; {rule.limit_text} is allowed"
         judged = ("failed", "slower", text)
     else:
         judged = ("undecided", "undecided", _margin_text(row, low, high, rule))
@@ -254,10 +254,10 @@ _NO_STRAGGLERS = "if no further run fails or straggles"
 def _margin_text(row: TimesRow, low: float, high: float, rule: Requirement) -> str:
     axis, much = row.on, "any factor" if low <= 0 else f"up to {1 / low - 1:.1%}"
     if not axis.is_time:
-        text = f"possibly, {row.b} {axis.worse.format(much)}; {rule.written} is allowed"
+        text = f"possibly, {row.b} {axis.worse.format(much)}; {rule.limit_text} is allowed"
     else:
         words = f"slower by {much}" if low <= 0 else f"{much} slower"
-        text = f"{row.b} may be {words}; {rule.written} is allowed"
+        text = f"{row.b} may be {words}; {rule.limit_text} is allowed"
     slower = axis.does(axis.worse)
     if row.word is Verdict.SLOWER and row.dagger:
         text += (

@@ -106,7 +106,7 @@ class Explained(Struct, frozen=True):
             yield fields.make_table(rows, columns, "the throughput as a product of factors")
 
 
-def explained(
+def explain_throughput(
     comparison: Comparison, pair: Pair, profiles: Sequence[pl.DataFrame], confidence: float
 ) -> Explained:
     """Return which parts of a step explain the throughput; `profiles` are rows of A and B."""

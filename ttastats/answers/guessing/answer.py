@@ -154,7 +154,7 @@ def _kind_lines(place: int, kind: Kind) -> Iterator[str]:
     reasons = kind.proposal.reasons if kind.proposal else ()
     if kind.proposal:
         # A doubt stands in the file; on the screen it follows the block.
-        block = re.sub(r"^# \w+\? .*\n", "", written(kind.proposal), flags=re.MULTILINE)
+        block = re.sub(r"^# \w+\? .*\n", "", proposal_toml(kind.proposal), flags=re.MULTILINE)
         yield from ("", *(f"   {line}" for line in escape_lines(block).splitlines()))
     if reasons or kind.problems:
         yield ""
@@ -205,7 +205,7 @@ class NoLogError(Exception):
     """Nothing suits a file, with the reason."""
 
 
-def written(proposal: Proposal) -> str:
+def proposal_toml(proposal: Proposal) -> str:
     """Return a proposal as TOML, with doubts as comments."""
     lines = ["[[logs]]"]
     for key in KEYS:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from msgspec.structs import replace
 
 from ttastats.answers.guessing import kinds, trial
-from ttastats.answers.guessing.answer import Guessed, NoLogError, Proposal, Reason, written
+from ttastats.answers.guessing.answer import Guessed, NoLogError, Proposal, Reason, proposal_toml
 from ttastats.answers.guessing.layout import FilePattern, layouts, literal
 from ttastats.answers.guessing.trial import File
 from ttastats.base import atomic, stores, units
@@ -71,7 +71,9 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     prefix = _pattern_prefix(root, output)
     proposals = [kind.proposal for kind in found_kinds if kind.proposal]
     texts = [
-        written(replace(block, keys={**block.keys, "files": f"{prefix}{block.keys['files']}"}))
+        proposal_toml(
+            replace(block, keys={**block.keys, "files": f"{prefix}{block.keys['files']}"})
+        )
         for block in proposals
     ]
     config = "\n".join([_HEADER, *texts]) if texts else ""

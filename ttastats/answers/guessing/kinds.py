@@ -54,7 +54,7 @@ def sketch_like(seen: Seen, head: bytes, path: str) -> Sketch:
         like = all(re.search(pattern, text, re.MULTILINE) for pattern in patterns)
         if len(known) >= _CLOSELY and like:
             return max(known[-_CLOSELY:], key=lambda sketch: sketch.rows)
-    sketch = sketched(head, path)
+    sketch = make_sketch(head, path)
     if not _is_json(head):
         alike[sketch.title == "text"].append(sketch)
     return sketch
@@ -67,7 +67,7 @@ def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
         with suppress(UnfitError):
             known = unpivoted(_read_rows(head, path), block).frame.columns
         if block.metrics and not any(metric.name in known for metric in block.metrics):
-            return sketched(head, path)  # another program writes such files too
+            return make_sketch(head, path)  # another program writes such files too
     preset = block.preset or ""
     keys: dict[str, str | tuple[str, ...]] = {"preset": preset}
     text = f"recognised: preset {preset}; needs no block, this one adds a target and names"
@@ -95,7 +95,7 @@ def _expect_text(head: bytes, path: str) -> None:
         raise NoLogError("binary, or a text that is not UTF-8")
 
 
-def sketched(head: bytes, path: str) -> Sketch:
+def make_sketch(head: bytes, path: str) -> Sketch:
     """Return the sketch of a file: a table, else lines with evaluations; or raise NoLogError."""
     try:
         return _sketch_table(_read_rows(head, path).frame, head)

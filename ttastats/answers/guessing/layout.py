@@ -71,7 +71,7 @@ class _Part(Struct):
     end: str = ""
     name: str = ""
 
-    def written(self) -> str:
+    def pattern(self) -> str:
         """Return the part as in a pattern."""
         words = f"{{{self.name}}}" if self.words else ""
         number = f"{{{self.counted}}}" if self.counted else ""
@@ -92,7 +92,7 @@ def _propose_pattern(paths: Sequence[str], ending: str, runs_inside: bool) -> Fi
     repeat = len({tuple(path) for path in split}) > len(set(last))
     entry = _name_parts(parts, runs_inside, repeat)
     reasons = tuple(_reasons(parts, paths, entry, runs_inside))
-    return FilePattern("/".join(part.written() for part in parts), tuple(paths), reasons, entry)
+    return FilePattern("/".join(part.pattern() for part in parts), tuple(paths), reasons, entry)
 
 
 def _make_part(values: Sequence[str], ending: str) -> _Part:

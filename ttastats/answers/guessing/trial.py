@@ -10,7 +10,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ttastats.answers.guessing.answer import Kind, Proposal, written
+from ttastats.answers.guessing.answer import Kind, Proposal, proposal_toml
 from ttastats.answers.guessing.columns import rank
 from ttastats.answers.guessing.kinds import Sketch
 from ttastats.base import units
@@ -65,7 +65,7 @@ def read_kind(
     blocks: tuple[Block, ...],
 ) -> Kind:
     """Return a kind of files, read as `ingest` does it with the proposed block."""
-    proposed = config.blocks(written(proposal), FILE, root) if proposal else ()
+    proposed = config.blocks(proposal_toml(proposal), FILE, root) if proposal else ()
     reading = Reading(blocks=proposed or blocks)
     names = [metric.name for block in proposed for metric in block.metrics]
     shown = {files[at].below for at in (0, len(files) // 2, -1)}

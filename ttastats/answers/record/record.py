@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 from msgspec.structs import replace
 
-from ttastats.answers.record.record_checks import Result, Rules, known, unique
+from ttastats.answers.record.record_checks import Result, Rules, all_rules, unique
 from ttastats.answers.record.record_judged import JudgedRecord, compare_with_threshold, meets_target
 from ttastats.base import units
 from ttastats.base.codes import Note
@@ -127,7 +127,7 @@ def _record_sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) 
 
 def of_rules() -> Report:
     """Return the report of all contest rules, with their sources."""
-    rows = [RulesRow(x.name, x.title, x.read, x.source) for x in known().values()]
+    rows = [RulesRow(x.name, x.title, x.read, x.source) for x in all_rules().values()]
     columns = (
         Column("rules"), Column("definition of a record"),
         Column("rules as of", rank=2, names=True), Column("source", rank=1, names=True),

@@ -234,20 +234,20 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 @cache
-def known() -> dict[str, Rules]:
+def all_rules() -> dict[str, Rules]:
     """Return all contest rules by their names."""
     text = resources.files("ttastats.answers.record").joinpath("rules.toml").read_bytes()
     (contests,) = msgspec.toml.decode(text, type=dict[str, tuple[Rules, ...]]).values()
     return {rules.name: rules for rules in contests}
 
 
-def named(name: str) -> Rules:
+def rules_named(name: str) -> Rules:
     """Return the rules of a name, or raise an error that lists the names."""
-    if (rules := known().get(name)) is not None:
+    if (rules := all_rules().get(name)) is not None:
         return rules
     raise TtastatsError(
         f"unknown rules {name!r}" if name else "no rules given",
         where="--rules",
-        remedy=suggestion(name, known(), "Rules", most=len(known()))
+        remedy=suggestion(name, all_rules(), "Rules", most=len(all_rules()))
         + " `--rules list` describes them.",
     )

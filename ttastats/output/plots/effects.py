@@ -49,7 +49,7 @@ def _effects_reports(material: Material) -> Iterator[Report]:
     varied = {keys: several for keys, several in pooled if 0 < len(several) <= _MOST}
     for keys, rows in grouping.group_runs(runs, by) if varied else ():
         if several := varied.get(tuple(keys.values())):
-            known = settings.known(rows["extra"])
+            known = settings.setting_names(rows["extra"])
             short = [(name.rsplit(".", 1)[-1], name) for name in several]
             on = [last if settings.full_name(last, known) == name else name for last, name in short]
             with suppress(TtastatsError):  # too few runs of a value
