@@ -41,7 +41,7 @@ appended_tables bucket_tables buckets callbacks ci_gate_example cli codes covera
 dependencies documentation every_command folders fuzz help ingestion json_safe large
 last_defence limits long_tables misfortunes mllog notebook object_stores
 paper_example percentages progress reachable real real_traces real_writers records
-reference_reading site sources store together tracking typed wild wild_code workers
+reference_reading site sources store tracking typed wild workers
 """
 
 #: The tests that are asked: those of numbers, of reading, and of what is shown without a browser.
