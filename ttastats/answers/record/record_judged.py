@@ -256,8 +256,7 @@ def _length_checks(sides: Sides, means: Mapping[str, float], rules: Rules) -> It
     theirs, ours = (_most_steps(sides[name]) for name in ("A", "B"))
     if theirs is None or ours is None:
         return
-    gain = (means["A"] - means["B"]) * (1 if rules.meets == "<=" else -1)
-    gain += (theirs - ours) * rules.loss_per_step
+    gain = means["A"] - means["B"] + (theirs - ours) * rules.loss_per_step
     score = gain / math.sqrt(1 / sides["A"].height + 1 / sides["B"].height)
     figures = f"{score:.2g}, at least {rules.least_score:g} shows that B is better than A"
     passed = score >= rules.least_score * (1 - 1e-9)
