@@ -142,6 +142,12 @@ QUESTIONS: Questions = {
     "interrupted runs stand in a summary": lambda: tta.summary(
         made("a", crashed=(1,), end="KeyboardInterrupt")
     ),
+    "interrupted runs that are censored": lambda: tta.summary(
+        made("a", crashed=(1,), end="KeyboardInterrupt"), censor_stopped=True
+    ),
+    "and at a budget": lambda: tta.summary(
+        made("a", crashed=(1,), end="KeyboardInterrupt"), censor_stopped=True, at="epoch=3"
+    ),
     "logs that could not be read stand in a summary": lambda: tta.summary(damaged_twice()),
     "in a variance": lambda: tta.variance(damaged_twice()),
     "in a plan": lambda: tta.power(damaged_twice()),
@@ -161,6 +167,9 @@ QUESTIONS: Questions = {
     "no failures are not spoken of": compared({}, **SLOWER),
     "logs that cannot be read count as failures": compared({"damaged": range(6)}, n=12, **SLOWER),
     "interrupted runs are no failures": compared({"crashed": range(5), "end": "SIGTERM"}, **SLOWER),
+    "unless they are censored": compared(
+        {"crashed": range(5), "end": "SIGTERM"}, censor_stopped=True, **SLOWER
+    ),
     "a benchmark fails more often": lambda: one_of("x"),
     "which may be chance among three": lambda: one_of("xyz"),
     "qualities without failures": lambda: tta.compare(made("a"), early(0), **AT_3),

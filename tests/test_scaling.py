@@ -43,6 +43,7 @@ APART = pl.concat([entry("old_8", 8, 800.0), entry("new_16", 16, 210.0, hardware
 BASE = entry("old_1", 1, 800.0)
 HALF: Sequence[made.Outcome] = [(100.0, 5), (101.0, 5), (99.0, 5), *[(100.0, None)] * 3]
 EIGHT = made.rows(HALF, accelerators=8, hardware="old", framework="one", entry="old_8")
+SINGLE = pl.concat([BASE.filter(seed=0), EIGHT.filter(seed=0)], how="diagonal_relaxed")
 OF_SUBMITTERS = [
     TWO_KINDS.with_columns(
         pl.col("run_id", "source", "content_digest") + name, submitter=pl.lit(name)
@@ -62,6 +63,7 @@ QUESTIONS: Questions = {
     "other hardware at another scale makes no curve": lambda: api.scaling(APART),
     "failed runs count": lambda: api.scaling(pl.concat([BASE, EIGHT], how="diagonal_relaxed")),
     "as compare counts them": lambda: api.compare(BASE, EIGHT, by=["benchmark"]),
+    "entries of one run": lambda: api.scaling(SINGLE),
     "several curves": lambda: api.scaling(pl.concat(OF_SUBMITTERS)),
 }
 
