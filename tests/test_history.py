@@ -142,6 +142,7 @@ def test_the_plot_has_the_nights_segments_and_changes_of_the_answer() -> None:
     assert "time per epoch +1.9%" in times.caption
     (shares,) = failures.data.values()
     assert shares.filter(what="night")["value"].sum() == len(FAILED)
+    assert [*shares.filter(what="change")["name"]] == ["2026-02-20 to 2026-02-22"]
     with pytest.raises(TtastatsError, match="no setup was run on 10 days or more"):
         api.plot("history", nights(9))
 
