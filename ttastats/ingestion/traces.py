@@ -44,7 +44,7 @@ def read(sources: Iterable[Source]) -> Traces:
     problems: list[Problem] = []
     for source in sources:
         try:
-            digest, trace = _read_one(source)
+            digest, trace = _read_trace(source)
         except NoTraceError:
             if source.named:
                 what = "not a profiler trace"
@@ -78,7 +78,7 @@ def is_trace(source: Source) -> bool:
         return False
 
 
-def _read_one(source: Source) -> tuple[str, kineto.ReadTrace]:
+def _read_trace(source: Source) -> tuple[str, kineto.ReadTrace]:
     """Return one trace with the digest of its bytes; raise NoTraceError if it is none."""
     state = xxhash.xxh3_128()
     looks_like_one = False

@@ -82,7 +82,7 @@ class Difference(Struct, frozen=True):
 
 
 Tone = Literal["plain", "good", "bad", "dim"]
-"""Asks for a colour, which never carries meaning alone."""
+"""The colour of a word, which never carries meaning alone."""
 
 
 class Verdict(StrEnum):

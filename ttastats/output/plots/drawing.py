@@ -131,7 +131,7 @@ def _fit_legends_and_axes(
     *,
     named_rows: bool,
 ) -> None:
-    """Give legends so few columns that the longest name fits, and titles and labels the width."""
+    """Limit titles and labels to the width, and columns of legends so that all names fit."""
     config["legend"]["labelLimit"] = width - 40
     config["axis"] |= {"labelLimit": width, "titleLimit": width - 10}
     room = width if named_rows else width - _BESIDE_LEGEND
