@@ -728,6 +728,9 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "speedrun_against_a_number": lambda: api.judge_record(
         speedruns()[1], rules="plain", target=["val_loss<=3.28"], against=27.5
     ),
+    "speedrun_of_a_name": lambda: api.judge_record(
+        speedruns()[1], rules="plain", target=["val_loss<=3.28"], against=27.5, labels=["new"]
+    ),
     "profile_measured": lambda: profile.report(test_profiled.profile()),
     "profile_without_steps": lambda: profile.report(test_profiled.profile(measured=False)),
     "profile_of_ranks": lambda: profile.report(traced(0, 1)),

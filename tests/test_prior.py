@@ -70,6 +70,7 @@ QUESTIONS: Questions = {
     "nor do four": compared(a=runs(4, 1), b=runs(4, 2)),
     "one of many does not": compared(b=runs(6, 2, epochs=9.0)),
     "one run tells no spread": compared(a=runs(1, 1)),
+    "two runs do": compared(a=runs(2, 1), b=runs(2, 4, epochs=9.0)),
     "a side of unknown progress": compared(b=B.with_columns(epoch=pl.lit(None, pl.Float64))),
     "two values of epochs": compared(a=runs(2, 1, noise=0.0), b=runs(2, 2, epochs=8.5, noise=0.0)),
     "a plan": lambda: api.power(A, prior=EARLIER),

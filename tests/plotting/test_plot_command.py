@@ -8,8 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.plotting import made
+from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
+from ttastats.output.plots.tta import text_plot
 from ttastats.table import store
 
 
@@ -63,6 +65,12 @@ def test_without_a_place_runs_are_dots_in_the_terminal(files: list[str]) -> None
     assert "4/5" in out
     assert "×" in out  # the run that failed
     assert "10 runs of 2 sides: 9 reached the target, 1 failed." in out
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_runs_in_text_fill_the_width(width: int) -> None:
+    lines = text_plot(api.material(made.rows(made.FAST)), width=width)
+    assert width - 5 <= max(map(len, lines)) <= width
 
 
 def test_what_no_text_can_show_says_how_to_write_it(files: list[str]) -> None:
