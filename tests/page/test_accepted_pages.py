@@ -124,6 +124,7 @@ def of_comparisons() -> Found:
             api.compare(slow, *others), (),
         )  # fmt: skip
         yield [whole.title, whole.answer and whole.answer.above]
+    yield content.page_content([("side 0", api.run_table(slow))], api.runs(slow), ()).title
 
 
 def of_summaries() -> Found:
