@@ -175,6 +175,7 @@ QUESTIONS: Questions = {
     "qualities without failures": lambda: tta.compare(made("a"), early(0), **AT_3),
     "the gate of qualities fails too": lambda: tta.compare(made("a"), early(8), **AT_3),
     "unless A fails": lambda: tta.compare(early(8), made("a"), **AT_3),
+    "no run of a side is that long": lambda: tta.compare(made("a"), early(10), at="epoch=3"),
 }
 
 
