@@ -147,6 +147,8 @@ def test_a_recorded_setting_is_asked_for_by_its_name(table: Path) -> None:
     assert [(row.get("n_a"), row.get("n_b")) for row in tta.compare(*sides).records] == [(2, 2)]
     assert tta.read(table, where=["lr>=0.15"]).collect()["source"].n_unique() == 2
     assert api.run_table(table, where=["optimizer=a*", "seed=1"]).height == 1
+    with pytest.raises(TtastatsError, match="momentum"):
+        tta.read(table, where=["lr>=0.15", "momentum=0.9"])
     report = tta.summary(table, by=["optimizer", "lr"])
     rows = [(row.get("optimizer"), row.get("lr"), row.get("n")) for row in report.records]
     assert rows == [("adam", 0.1, 2), ("sgd", 0.2, 2)]

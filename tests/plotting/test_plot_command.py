@@ -67,6 +67,15 @@ def test_without_a_place_runs_are_dots_in_the_terminal(files: list[str]) -> None
     assert "10 runs of 2 sides: 9 reached the target, 1 failed." in out
 
 
+@pytest.mark.parametrize(
+    ("kind", "remedy"), [("quality-time", "`ttastats runs FILE`"), ("quality-epochs", "--in")]
+)
+def test_curves_of_single_evaluations_are_refused(kind: str, remedy: str) -> None:
+    with pytest.raises(TtastatsError) as refused:
+        api.plot(kind, made.rows([(100.0, 1)]))
+    assert remedy in str(refused.value)
+
+
 @pytest.mark.parametrize("width", [60, 100])
 def test_runs_in_text_fill_the_width(width: int) -> None:
     lines = text_plot(api.material(made.rows(made.FAST)), width=width)
