@@ -159,18 +159,20 @@ def in_columns(
 
 def unique(header: Sequence[str], problems: list[Problem]) -> list[str]:
     """Return distinct names: a second column of a name is called `name (2)`."""
-    names: list[str] = []
+    names: dict[str, None] = {}
+    numbers: dict[str, int] = {}  # the last of each name, so that no header costs its square
     for number, given in enumerate(header, start=1):
         name = base = given or f"column {number}"
-        count = 1
+        count = numbers.get(base, 1)
         while name in names:
             count += 1
             name = f"{base} ({count})"
+        numbers[base] = count
         if count > 1:
             text = f"two columns are called {base!r}: this one is read as {name!r}"
             problems.append(Problem("duplicate_column", text, "warning"))
-        names.append(name)
-    return names
+        names[name] = None
+    return [*names]
 
 
 def row_problems(
