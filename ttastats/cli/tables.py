@@ -201,9 +201,7 @@ def claim(files: Sequence[str], **options: Any) -> tuple[Report, int]:
     return report, 0 if all(row["holds"] for row in report.rows) else 3
 
 
-@takes(
-    "records ruleset bypass by where confidence draws seed sort top verbose",
-)
+@takes("records ruleset bypass by where confidence draws seed sort top verbose")
 def rcp(
     files: Sequence[str], *, sort: str = "", top: int | None = None, **options: Any
 ) -> tuple[Report, int]:
