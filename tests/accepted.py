@@ -20,8 +20,8 @@ from rich.console import Console
 
 from tests.conftest import ROOT, matches_accepted, plain
 from ttastats.base.codes import TEXTS
+from ttastats.report import as_table
 from ttastats.report.answer import Report
-from ttastats.report.render import as_table
 
 REFERENCE = ROOT / "tests" / "reference"
 

@@ -12,8 +12,8 @@ import msgspec
 
 from tests.test_fixtures import plain
 from ttastats.base.records import Problem, Run
+from ttastats.formats import config
 from ttastats.formats.dialect import log_from_bytes
-from ttastats.formats.own_logs import config
 from ttastats.ingestion import registry
 
 #: The content of files by their paths.

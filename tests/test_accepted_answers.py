@@ -29,9 +29,9 @@ from ttastats.answers.profile import profile, profile_change
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.outcomes import time_to_target
+from ttastats.report import as_table
 from ttastats.report.answer import Report
 from ttastats.report.ordering import sort_rows
-from ttastats.report.render import as_table
 from ttastats.sides.options import Options, View
 from ttastats.table import tables
 from ttastats.traces import kineto

@@ -20,8 +20,8 @@ import polars as pl
 from tests import made_stores as stores
 from tests.accepted import Case, cases
 from ttastats.base.errors import TtastatsError
-from ttastats.formats.own_logs import setups
-from ttastats.formats.own_logs.block import Metric, TimeColumn
+from ttastats.formats import setups
+from ttastats.formats.block import Metric, TimeColumn
 from ttastats.outcomes import target
 from ttastats_parsers import (
     checkpoints,

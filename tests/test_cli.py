@@ -23,7 +23,7 @@ from tests.conftest import ROOT, matches_accepted
 from tests.programs import ended, python, started
 from ttastats import api, cli
 from ttastats.ingestion import containers
-from ttastats.report.render import as_table
+from ttastats.report import as_table
 
 CONTENTS = {
     "a.tsv": b"epoch\thours\tf1Score\n1\t0.5\t0.8\n",

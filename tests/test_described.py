@@ -19,7 +19,7 @@ from tests.accepted import Case, cases
 from tests.test_cli import run
 from ttastats.base import streams
 from ttastats.base.errors import TtastatsError
-from ttastats.formats.own_logs import config
+from ttastats.formats import config
 from ttastats.ingestion import described
 
 CSV = "step,time,val_loss\n10,1.0,3.5\n20,2.0,3.2\n"

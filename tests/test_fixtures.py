@@ -21,9 +21,10 @@ import xxhash
 from tests.accepted import Case, cases
 from tests.conftest import FIXTURES, matches_accepted
 from ttastats.base.records import Problem, Run
+from ttastats.formats import config
+from ttastats.formats.block import Block
+from ttastats.formats.config import FILE
 from ttastats.formats.dialect import log_from_bytes
-from ttastats.formats.own_logs import FILE, config
-from ttastats.formats.own_logs.block import Block
 from ttastats.ingestion import registry
 from ttastats.ingestion.reading import Reading
 from ttastats.ingestion.reading import choose_dialect as reading_way

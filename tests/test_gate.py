@@ -17,10 +17,10 @@ from tests.test_cli import failed, run
 from tests.test_compare import VARIED_A, VARIED_B, Outcome, compared, side
 from ttastats import api
 from ttastats.answers.compare import gate
+from ttastats.report import as_csv, as_html, as_json, as_markdown, harmless
 from ttastats.report.answer import Report
 from ttastats.report.cells import Gate
 from ttastats.report.grouping import BENCHMARK
-from ttastats.report.render import as_csv, as_html, as_json, as_markdown, harmless
 from ttastats.stats.unseen import unseen_share
 
 FAIL_ON, REQUIRE = "slower:2%", "not-slower:2%"

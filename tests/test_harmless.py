@@ -17,10 +17,10 @@ from rich.console import Console
 
 from ttastats.base.codes import Note
 from ttastats.cli.output import say
+from ttastats.report import as_csv, as_json, as_markdown, as_table
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
-from ttastats.report.render import as_csv, as_json, as_markdown, as_table
-from ttastats.report.render.harmless import escape_invisible, escape_lines
+from ttastats.report.harmless import escape_invisible, escape_lines
 from ttastats.report.row import Row
 
 HOSTILE = (

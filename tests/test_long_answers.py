@@ -25,11 +25,11 @@ from tests.accepted import Case, cases
 from tests.programs import PATIENCE, environment
 from ttastats.base.errors import TtastatsError
 from ttastats.cli.output import paged, pager_words
+from ttastats.report import as_csv, as_json, as_markdown, as_table
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
+from ttastats.report.fitting import shorten_names
 from ttastats.report.ordering import sort_rows
-from ttastats.report.render import as_csv, as_json, as_markdown, as_table
-from ttastats.report.render.fitting import shorten_names
 from ttastats.report.row import Row
 
 ENTRIES = 6

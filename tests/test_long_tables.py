@@ -14,8 +14,8 @@ from msgspec import structs
 
 from ttastats.base import streams
 from ttastats.base.records import Problem, Run
+from ttastats.formats.block import Block, CellCondition, CountColumn, Metric, TimeColumn
 from ttastats.formats.dialect import Log, log_from_bytes
-from ttastats.formats.own_logs.block import Block, CellCondition, CountColumn, Metric, TimeColumn
 from ttastats_parsers import own_blocks, own_cells
 from ttastats_parsers.own_runs import runs_of
 

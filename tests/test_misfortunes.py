@@ -18,7 +18,7 @@ import pytest
 
 from tests.conftest import FIXTURES
 from ttastats.base.errors import TtastatsError
-from ttastats.formats.own_logs import FILE
+from ttastats.formats.config import FILE
 from ttastats.ingestion.ingest import ingest
 from ttastats.table import store
 

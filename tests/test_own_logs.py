@@ -11,9 +11,9 @@ from tests.accepted import Case, cases
 from tests.programs import within
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Run
+from ttastats.formats import config, patterns
+from ttastats.formats.block import Block, CellCondition
 from ttastats.formats.dialect import log_from_bytes
-from ttastats.formats.own_logs import config, patterns
-from ttastats.formats.own_logs.block import Block, CellCondition
 from ttastats.ingestion import registry
 
 

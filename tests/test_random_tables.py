@@ -17,8 +17,8 @@ import polars as pl
 
 from tests.accepted import Case, cases
 from tests.random_cases import Draw, at_random, in_short
+from ttastats.formats import config
 from ttastats.formats.dialect import Metrics, log_from_bytes
-from ttastats.formats.own_logs import config
 from ttastats.ingestion import registry
 
 Row = dict[str, Any]

@@ -13,8 +13,8 @@ from tests.questions import Questions, accepted_answers
 from tests.test_cli import run
 from tests.test_league import around, made
 from ttastats import api
+from ttastats.report import as_json
 from ttastats.report.answer import Report
-from ttastats.report.render import as_json
 
 #: Two that cannot be told apart, one that is slower, and one alone on sixteen accelerators.
 TIMES = {

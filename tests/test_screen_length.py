@@ -13,7 +13,7 @@ from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.ingestion.ingest import Account
 from ttastats.outcomes.select import parse_all
-from ttastats.report.render import as_table
+from ttastats.report import as_table
 from ttastats.sides.question import Selection
 
 

@@ -14,8 +14,8 @@ from ttastats import api, ingest
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app, complete
 from ttastats.cli.commands import make_command
-from ttastats.formats.own_logs import setups
-from ttastats.formats.own_logs.setups import Seen
+from ttastats.formats import setups
+from ttastats.formats.setups import Seen
 from ttastats.ingestion.ingest import Account
 from ttastats.outcomes.select import parse_all
 from ttastats.sides.question import Selection

@@ -16,8 +16,8 @@ from tests.test_accepted_answers import screen
 from tests.test_league import around, made
 from ttastats import api
 from ttastats.outcomes import time_to_target
+from ttastats.report import as_csv, as_json
 from ttastats.report.answer import Report
-from ttastats.report.render import as_csv, as_json
 
 #: Twenty entries on eight accelerators, the first shown to be the fastest, and four other sizes.
 SIZES = {f"big/{size}": size for size in (16, 32, 64, 128)}

@@ -21,9 +21,9 @@ from rich.console import Console
 
 from ttastats import api, ingest
 from ttastats.base.errors import TtastatsError
+from ttastats.report import as_table
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
-from ttastats.report.render import as_table
 
 Entry = Mapping[str, Any]
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from ttastats import api, ingest
 from ttastats.base.errors import TtastatsError
+from ttastats.report import as_markdown
 from ttastats.report.answer import Report
-from ttastats.report.render import as_markdown
 
 BASELINE = "baseline"
 RULES = (("track_3", "nanogpt-track-3"), ("track_2", "nanogpt-track-2"), ("", "nanogpt-track-1"))

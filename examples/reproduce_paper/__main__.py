@@ -27,10 +27,10 @@ from ttastats.base.codes import Note
 from ttastats.base.errors import TtastatsError
 from ttastats.base.units import Digits
 from ttastats.cli.train import needs_torch
+from ttastats.report import as_table
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Line, PValue, Quantity, Table, Text
 from ttastats.report.grouping import ENTRY
-from ttastats.report.render import as_table
 from ttastats.stats.means import MeanDifference, mean_difference
 from ttastats.stats.power import detectable_difference
 from ttastats.stats.speedup import ratio_of_means

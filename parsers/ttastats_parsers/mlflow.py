@@ -15,7 +15,7 @@ import msgspec
 
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, Log
-from ttastats.formats.own_logs.setups import entry_name, recorded_seed
+from ttastats.formats.setups import entry_name, recorded_seed
 from ttastats_parsers import settings_files
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, shown, storable

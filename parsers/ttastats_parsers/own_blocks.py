@@ -18,8 +18,8 @@ import polars as pl
 
 from ttastats.base import streams
 from ttastats.base.records import Problem
+from ttastats.formats.block import Block
 from ttastats.formats.dialect import Log
-from ttastats.formats.own_logs.block import Block
 from ttastats_parsers import own_cells
 from ttastats_parsers.own_cells import LINE
 from ttastats_parsers.own_choice import (

@@ -14,8 +14,8 @@ import polars as pl
 from ttastats.base import streams
 from ttastats.base.metric_names import EPOCH_WORDS, STEP_WORDS
 from ttastats.base.records import Problem
+from ttastats.formats.block import BACK, Block
 from ttastats.formats.dialect import Log
-from ttastats.formats.own_logs.block import BACK, Block
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows
 from ttastats_parsers.payloads import json_value

@@ -12,7 +12,7 @@ from ttastats.base import metric_names as names
 from ttastats.base.errors import suggestion
 from ttastats.base.metric_names import higher_is_better
 from ttastats.base.records import Problem, Severity
-from ttastats.formats.own_logs.block import Block, CountColumn, Metric, TimeColumn
+from ttastats.formats.block import Block, CountColumn, Metric, TimeColumn
 
 _Column = TypeVar("_Column", TimeColumn, CountColumn)
 

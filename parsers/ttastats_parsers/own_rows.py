@@ -12,7 +12,7 @@ import polars as pl
 from msgspec import Struct, field
 
 from ttastats.base.records import Problem
-from ttastats.formats.own_logs.block import BACK, Block, TimeColumn
+from ttastats.formats.block import BACK, Block, TimeColumn
 from ttastats_parsers.own_choice import (
     ChosenColumns,
     UnfitError,

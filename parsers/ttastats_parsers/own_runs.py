@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from ttastats.base import streams
 from ttastats.base.metric_names import higher_is_better
 from ttastats.base.records import Evaluation, Problem, Run
+from ttastats.formats import patterns
+from ttastats.formats.block import BACK, FIELDS, Block, Metric, run_fields
 from ttastats.formats.dialect import Log
-from ttastats.formats.own_logs import patterns
-from ttastats.formats.own_logs.block import BACK, FIELDS, Block, Metric, run_fields
 from ttastats_parsers.checkpoints import in_one_unit, score_of
 from ttastats_parsers.own_choice import (
     ChosenColumns,

@@ -16,7 +16,7 @@ from contextlib import suppress
 from itertools import takewhile
 from typing import Any
 
-from ttastats.formats.own_logs.setups import flatten
+from ttastats.formats.setups import flatten
 from ttastats_parsers.payloads import decode, json_value, storable
 
 #: Files that hold the settings of what lies beside them, those of Hydra in a hidden folder.

@@ -16,7 +16,7 @@ from tests.plotting.test_hostile_names import METRICS, hostile_profile, of_all_k
 from ttastats import api
 from ttastats.base import units
 from ttastats.output.plots import drawing, theme
-from ttastats.report.render import as_csv
+from ttastats.report import as_csv
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

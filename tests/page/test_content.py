@@ -14,7 +14,7 @@ from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.output.page import document
 from ttastats.output.plots import kinds
-from ttastats.report.render.harmless import escape_invisible
+from ttastats.report.harmless import escape_invisible
 
 
 def test_the_same_runs_give_the_same_bytes(sides: list[Path], compared: Path) -> None:

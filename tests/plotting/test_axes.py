@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ttastats.output.plots import theme
 from ttastats.output.plots.curves import evenly_spaced
-from ttastats.report.render import fitting
+from ttastats.report import fitting
 
 
 @given(st.lists(st.text("ab/. ", min_size=1, max_size=90), min_size=1, max_size=6, unique=True))

@@ -24,7 +24,7 @@ from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.output.plots import drawing, kinds, quality, renderer, targets
 from ttastats.output.plots.plot import Plot
-from ttastats.report.render.harmless import escape_invisible
+from ttastats.report.harmless import escape_invisible
 from ttastats.traces.table import write_profile
 
 NAMES = (

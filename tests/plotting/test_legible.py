@@ -20,7 +20,7 @@ from ttastats.ingestion.ingest import Account
 from ttastats.output.plots import drawing, kinds, renderer
 from ttastats.output.plots.plot import Plot
 from ttastats.output.plots.profiled import shared
-from ttastats.report.render import fitting
+from ttastats.report import fitting
 
 COLUMN, PAGE = 3.3, 7.0
 #: Entries with their accelerators, how many of these, and minutes of a run.

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from tests.trainer.runs import OWN, request, small
 from ttastats.base.errors import TtastatsError
+from ttastats.report import as_table
 from ttastats.report.answer import Report
-from ttastats.report.render import as_table
 from ttastats.trainer import experiment, tables, workloads
 from ttastats.trainer.settings import Overrides
 

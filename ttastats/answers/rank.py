@@ -26,7 +26,7 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.render.fitting import hardware_models
+from ttastats.report.fitting import hardware_models
 from ttastats.report.row import Key, Number, Row
 
 #: Notes of a summary that speak of its CV, which no rank needs.

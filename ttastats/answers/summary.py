@@ -17,12 +17,11 @@ from ttastats.outcomes import axis as axes
 from ttastats.outcomes import settings
 from ttastats.outcomes.left_out import counted
 from ttastats.outcomes.time_to_target import PROGRESS
-from ttastats.report import fields, grouping
+from ttastats.report import fields, grouping, pictures
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.fields import Field
 from ttastats.report.grouping import Groups
-from ttastats.report.render import pictures
 from ttastats.report.row import Key, Row, lazy_subset
 from ttastats.sides.design import may_differ, two_speeds
 from ttastats.stats.means import mean_limits

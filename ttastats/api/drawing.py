@@ -101,7 +101,7 @@ def html_report(
     """
     from ttastats.output.page import content, document
     from ttastats.output.plots import kinds, speedups, tta
-    from ttastats.report.render.fitting import shorten_names
+    from ttastats.report.fitting import shorten_names
 
     raise_if(
         len(sources) < 2 and (fail_on or require or also),

@@ -49,7 +49,7 @@ def report(
     """
     from ttastats.ingestion.given import is_profile  # polars costs start-up time
     from ttastats.output.page import document
-    from ttastats.report.render import harmless
+    from ttastats.report import harmless
 
     path = None if str(output) == "-" else output
     if path is not None:

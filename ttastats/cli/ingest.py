@@ -14,7 +14,7 @@ from ttastats.base.errors import raise_if
 from ttastats.base.units import plural
 from ttastats.cli.options import given_options, takes
 from ttastats.cli.output import progress, say
-from ttastats.formats.own_logs import GUESSED
+from ttastats.formats.config import GUESSED
 
 if TYPE_CHECKING:
     from ttastats.ingestion.ingest import Account

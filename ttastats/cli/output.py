@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ttastats.base.errors import TtastatsError
-from ttastats.report.render.harmless import escape_invisible
+from ttastats.report.harmless import escape_invisible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -36,7 +36,7 @@ def show(
     if output_format == "table":
         _print_or_page(report.displayed, verbose=verbose, no_pager=no_pager)
     else:
-        from ttastats.report.render import as_csv, as_json, as_markdown
+        from ttastats.report import as_csv, as_json, as_markdown
 
         renders = {
             "json": as_json.render_json,
@@ -50,7 +50,7 @@ def show(
     gate = report.gate
     # The output does not hold the verdict, or nobody may look at it.
     if gate and (output_format == "csv" or not (gate.passed or sys.stdout.isatty())):
-        from ttastats.report.render import harmless
+        from ttastats.report import harmless
 
         say(*harmless.gate_lines(gate))
 
@@ -58,7 +58,7 @@ def show(
 def _print_or_page(report: Report, *, verbose: bool, no_pager: bool) -> None:
     from rich.console import Console  # only a table needs it
 
-    from ttastats.report.render import as_table
+    from ttastats.report import as_table
 
     console = Console()
     if not console.is_terminal:

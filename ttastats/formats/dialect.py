@@ -18,7 +18,7 @@ import msgspec
 
 from ttastats.base import streams
 from ttastats.base.records import Problem, Run
-from ttastats.formats.own_logs.block import Block
+from ttastats.formats.block import Block
 
 #: Which measurements become rows: those of quality, or also those of every training step.
 Metrics: TypeAlias = Literal["evaluations", "all"]

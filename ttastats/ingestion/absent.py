@@ -14,7 +14,7 @@ import polars as pl
 import xxhash
 
 from ttastats.base.records import Problem, Run
-from ttastats.formats.own_logs.block import Block, run_fields
+from ttastats.formats.block import Block, run_fields
 from ttastats.ingestion.described import block_for
 from ttastats.ingestion.sources import Source
 from ttastats.table import tables

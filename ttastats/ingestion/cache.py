@@ -28,7 +28,7 @@ from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.file_names import user_folder
 from ttastats.base.version import __version__
-from ttastats.formats.own_logs import FILE
+from ttastats.formats.config import FILE
 from ttastats.ingestion import sources
 from ttastats.table import schema
 

@@ -17,8 +17,9 @@ from ttastats.base import streams, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.base.streams import UnreadableError
-from ttastats.formats.own_logs import FILE, GUESSED, NOT_GUESSED, patterns
-from ttastats.formats.own_logs.block import Block
+from ttastats.formats import patterns
+from ttastats.formats.block import Block
+from ttastats.formats.config import FILE, GUESSED, NOT_GUESSED
 from ttastats.ingestion.containers import Archive, Disk, printable
 from ttastats.ingestion.sources import Source, matches
 
@@ -43,7 +44,7 @@ def propose_blocks(
     """Return blocks proposed for some paths, and a problem that holds the text of each."""
     if propose is None:
         return [], []
-    from ttastats.formats.own_logs import config
+    from ttastats.formats import config
 
     blocks: list[Block] = []
     problems: list[Problem] = []
@@ -76,7 +77,7 @@ def find_blocks(
     above = [] if description.options or description.config else _configs_above(logs)
     if not (description.options or description.config or configs or above):
         return (), logs
-    from ttastats.formats.own_logs import config  # those who describe nothing need none of it
+    from ttastats.formats import config  # those who describe nothing need none of it
 
     if description.options:
         blocks = [

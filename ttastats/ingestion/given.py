@@ -19,7 +19,7 @@ from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.records import Problem, Severity
 from ttastats.base.stores import Place, Url, parse_place
 from ttastats.base.units import join_names, plural
-from ttastats.formats.own_logs import GUESSED
+from ttastats.formats.config import GUESSED
 from ttastats.table import store, tables
 from ttastats.table.conform import conform
 from ttastats.table.frames import Frame, is_frame, to_polars

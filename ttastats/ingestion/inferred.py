@@ -15,10 +15,10 @@ import polars as pl
 from msgspec import structs
 
 from ttastats.base.records import Problem, Run
+from ttastats.formats import patterns, setups
+from ttastats.formats.block import run_fields
 from ttastats.formats.dialect import Dialect, Log
-from ttastats.formats.own_logs import patterns, setups
-from ttastats.formats.own_logs.block import run_fields
-from ttastats.formats.own_logs.setups import MARK
+from ttastats.formats.setups import MARK
 from ttastats.ingestion.sources import Source
 from ttastats.table import schema
 from ttastats_parsers import settings_files

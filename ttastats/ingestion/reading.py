@@ -20,10 +20,10 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Run, Severity, without_garbage_collection
 from ttastats.base.stores import Place
 from ttastats.base.streams import UnreadableError
+from ttastats.formats import config, patterns
+from ttastats.formats.block import FIELDS, Block, has_layout, merge_block, run_fields
 from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
-from ttastats.formats.own_logs import config, patterns
-from ttastats.formats.own_logs.block import FIELDS, Block, has_layout, merge_block, run_fields
-from ttastats.formats.own_logs.setups import MARK
+from ttastats.formats.setups import MARK
 from ttastats.ingestion import inferred, registry, together, traces
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, cast
 
 from ttastats.base.errors import raise_if
 from ttastats.base.records import Problem, Run
+from ttastats.formats import config
+from ttastats.formats.block import Block
 from ttastats.formats.dialect import Dialect, Log
-from ttastats.formats.own_logs import config
-from ttastats.formats.own_logs.block import Block
 
 #: Entry-point group under which other distributions offer dialects.
 GROUP = "ttastats.dialects"

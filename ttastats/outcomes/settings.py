@@ -12,7 +12,7 @@ import polars as pl
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.units import join_names
-from ttastats.formats.own_logs import setups
+from ttastats.formats import setups
 from ttastats.outcomes import select
 from ttastats.table.schema import parse_extra
 

@@ -78,7 +78,7 @@ class Report:
 
     def __str__(self) -> str:
         """Return the report as the command line prints it into a pipe: 100 columns, no colour."""
-        from ttastats.report.render import as_table  # costs start-up time
+        from ttastats.report import as_table  # costs start-up time
 
         return as_table.render_text(self.displayed)
 
@@ -86,7 +86,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Return the report as HTML tables with notes, for a notebook."""
-        from ttastats.report.render import as_html
+        from ttastats.report import as_html
 
         return as_html.render_standalone(self.displayed)
 

@@ -23,9 +23,9 @@ from ttastats import api
 from ttastats.base.codes import Note
 from ttastats.base.errors import TtastatsError
 from ttastats.output.plots import drawing
+from ttastats.report import as_table
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
-from ttastats.report.render import as_table
 from ttastats.traces import answers
 from ttastats.traces.table import read_profiles, write_profile
 from ttastats.trainer.profiler import workload

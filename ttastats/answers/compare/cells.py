@@ -13,10 +13,9 @@ from ttastats.answers.qualities import with_value
 from ttastats.base import percentages, units
 from ttastats.base.units import Digits, digits_for
 from ttastats.outcomes.axis import Axis
-from ttastats.report import fields
+from ttastats.report import fields, pictures
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text
 from ttastats.report.fields import Field
-from ttastats.report.render import pictures
 from ttastats.sides import checks
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import ValuesContrast

@@ -15,12 +15,12 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base import units
-from ttastats.formats.own_logs import FILE
-from ttastats.formats.own_logs.block import KEYS
+from ttastats.formats.block import KEYS
+from ttastats.formats.config import FILE
 from ttastats.ingestion.ingest import default_output
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Table, Text
-from ttastats.report.render.harmless import escape_invisible, escape_lines
+from ttastats.report.harmless import escape_invisible, escape_lines
 from ttastats.sides.options import several
 
 #: Names of one reason, or of one kind, that are shown before the rest is only counted.

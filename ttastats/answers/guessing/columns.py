@@ -13,7 +13,7 @@ from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
 from ttastats.base import metric_names as names
 from ttastats.base.metric_names import evaluation_metrics, higher_is_better, plain, unit_of
 from ttastats.base.units import join_names
-from ttastats.formats.own_logs.block import Metric, TimeColumn
+from ttastats.formats.block import Metric, TimeColumn
 from ttastats_parsers.own_choice import directions, numbers, texts, times
 
 Value: TypeAlias = str | tuple[str, ...]

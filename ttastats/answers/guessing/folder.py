@@ -17,8 +17,8 @@ from ttastats.answers.guessing.trial import File
 from ttastats.base import atomic, stores, units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.streams import UnreadableError
-from ttastats.formats.own_logs import FILE, patterns
-from ttastats.formats.own_logs.config import load_presets, preset_block
+from ttastats.formats import patterns
+from ttastats.formats.config import FILE, load_presets, preset_block
 from ttastats.ingestion import described
 from ttastats.ingestion.containers import printable
 from ttastats.ingestion.reading import LFS_POINTER, Reading, choose_dialect

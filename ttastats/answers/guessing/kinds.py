@@ -15,8 +15,8 @@ from ttastats.answers.guessing import columns, lines
 from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
 from ttastats.base.metric_names import guess_metrics
 from ttastats.base.units import join_names
-from ttastats.formats.own_logs import config
-from ttastats.formats.own_logs.block import Block
+from ttastats.formats import config
+from ttastats.formats.block import Block
 from ttastats_parsers.own_cells import rows_of, unpivoted
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows

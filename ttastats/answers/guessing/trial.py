@@ -15,9 +15,10 @@ from ttastats.answers.guessing.columns import rank
 from ttastats.answers.guessing.kinds import Sketch
 from ttastats.base import units
 from ttastats.base.records import Problem
+from ttastats.formats import config
+from ttastats.formats.block import Block
+from ttastats.formats.config import FILE
 from ttastats.formats.dialect import PART_OF_A_RUN
-from ttastats.formats.own_logs import FILE, config
-from ttastats.formats.own_logs.block import Block
 from ttastats.ingestion import inferred
 from ttastats.ingestion.ingest import units as units_of_work
 from ttastats.ingestion.reading import Reading, read_unit

@@ -17,7 +17,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.file_names import safe_file_name
 from ttastats.output.export import mlperf
 from ttastats.recording import run_log
-from ttastats.report.render.as_csv import FORMULA
+from ttastats.report.as_csv import FORMULA
 from ttastats.table import schema, store
 from ttastats.table.schema import parse_extra
 

@@ -25,9 +25,9 @@ from ttastats.output.page import figure
 from ttastats.output.page.figure import FigureRow
 from ttastats.output.plots import quality, tta
 from ttastats.output.plots.plot import FILTERS, Plot
+from ttastats.report import fitting
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
-from ttastats.report.render import fitting
 from ttastats.sides.pairing import Side
 from ttastats.table import schema
 

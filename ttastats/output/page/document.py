@@ -24,9 +24,9 @@ from ttastats.output.page import figure, league
 from ttastats.output.page.content import Content, Look
 from ttastats.output.plots import quality, renderer, theme
 from ttastats.output.plots.plot import Plot
+from ttastats.report import as_csv, as_html
 from ttastats.report.cells import Conclusion, Gate
-from ttastats.report.render import as_csv, as_html
-from ttastats.report.render.harmless import escape_frame
+from ttastats.report.harmless import escape_frame
 
 #: Fonts that are there; a page brings none.
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"

@@ -18,9 +18,9 @@ from ttastats.outcomes.axis import Axis
 from ttastats.output.plots import axes
 from ttastats.output.plots.axes import Scale
 from ttastats.report.answer import Report
+from ttastats.report.fitting import cut_middle, shorten_names
 from ttastats.report.grouping import shown_keys
-from ttastats.report.render.fitting import cut_middle, shorten_names
-from ttastats.report.render.harmless import escape_invisible
+from ttastats.report.harmless import escape_invisible
 from ttastats.report.row import expect_kind
 from ttastats.stats.outcomes import Outcomes
 from ttastats.stats.results import Tone

@@ -20,8 +20,8 @@ from ttastats.outcomes.axis import AXES, Axis
 from ttastats.output.page import figure
 from ttastats.output.plots import axes
 from ttastats.output.plots.axes import Scale
-from ttastats.report.render import fitting
-from ttastats.report.render.fitting import shorten_names
+from ttastats.report import fitting
+from ttastats.report.fitting import shorten_names
 from ttastats.sides.numbers import SideNumbers
 
 #: Columns of a screen that a name may take before it is shortened.

@@ -11,8 +11,8 @@ from msgspec import Struct
 from ttastats.output.plots import axes, theme
 from ttastats.output.plots.material import OTHERS, Panel
 from ttastats.output.plots.plot import Plot
-from ttastats.report.render import fitting
-from ttastats.report.render.harmless import escape_frame, escape_invisible, escape_json
+from ttastats.report import fitting
+from ttastats.report.harmless import escape_frame, escape_invisible, escape_json
 
 #: The width in CSS pixels of a name that has a line of its own.
 _WHOLE = 560

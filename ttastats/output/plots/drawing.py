@@ -16,8 +16,8 @@ from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.json_safe import script_json
 from ttastats.base.stores import Place
 from ttastats.output.plots import renderer, theme
-from ttastats.report.render import as_html
-from ttastats.report.render.fitting import LINE, NAME, wrapped_names
+from ttastats.report import as_html
+from ttastats.report.fitting import LINE, NAME, wrapped_names
 
 if TYPE_CHECKING:
     from ttastats.output.plots.plot import Plot

@@ -16,9 +16,8 @@ from ttastats.outcomes import settings
 from ttastats.output.plots import charts
 from ttastats.output.plots.material import Material
 from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
-from ttastats.report import grouping
+from ttastats.report import fitting, grouping
 from ttastats.report.answer import Report
-from ttastats.report.render import fitting
 
 KIND = "effects"
 _STEP, _NUMBERS = 36.0, 82

@@ -14,8 +14,7 @@ from ttastats.base import units
 from ttastats.output.plots import charts
 from ttastats.output.plots.material import Material
 from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
-from ttastats.report import grouping
-from ttastats.report.render import fitting
+from ttastats.report import fitting, grouping
 from ttastats.stats.changes import WAIT
 
 KIND = "history"

@@ -9,7 +9,7 @@ from ttastats.outcomes.axis import AXES, SECONDS, Axis
 from ttastats.output.plots import axes, charts, theme
 from ttastats.output.plots.material import Material, Panel
 from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
-from ttastats.report.render import fitting
+from ttastats.report import fitting
 
 KIND, RECORD = "leaderboard", "record"
 _STEP = 17.0

@@ -16,8 +16,8 @@ from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.left_out import counted, standing
 from ttastats.outcomes.time_to_target import evaluated_at
 from ttastats.output.plots import theme
+from ttastats.report import fitting
 from ttastats.report.grouping import BENCHMARK, ENTRY
-from ttastats.report.render import fitting
 from ttastats.sides.design import mixed_setups, setup_names
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import SAME_RUNS, Side, pairings

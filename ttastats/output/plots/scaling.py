@@ -12,8 +12,8 @@ from ttastats.base.errors import TtastatsError
 from ttastats.output.plots import axes, charts, theme
 from ttastats.output.plots.material import OTHERS, Material
 from ttastats.output.plots.plot import NothingToDrawError, Plot, refuse_if
+from ttastats.report import fitting
 from ttastats.report.grouping import BENCHMARK
-from ttastats.report.render import fitting
 
 KIND = "scaling"
 #: The columns of the report by what they measure.

@@ -10,7 +10,7 @@ import polars as pl
 from ttastats.output.plots import axes, charts
 from ttastats.output.plots.material import Material, Panel
 from ttastats.output.plots.plot import Plot, expect_plots
-from ttastats.report.render.fitting import NAME
+from ttastats.report.fitting import NAME
 
 KIND = "solved"
 #: Fewer runs make no distribution.

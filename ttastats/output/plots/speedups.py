@@ -15,8 +15,8 @@ from ttastats.outcomes.axis import Axis
 from ttastats.output.plots import charts, theme
 from ttastats.output.plots.material import Material, side_labels
 from ttastats.output.plots.plot import Plot, refuse_if
+from ttastats.report import fitting
 from ttastats.report.grouping import shown_keys
-from ttastats.report.render import fitting
 from ttastats.report.row import expect_kind
 from ttastats.sides.question import Question
 from ttastats.stats.decision import MARKS

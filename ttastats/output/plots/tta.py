@@ -13,7 +13,7 @@ from ttastats.output.plots import axes, charts, solved, theme
 from ttastats.output.plots.curves import evenly_spaced
 from ttastats.output.plots.material import MOST_RUNS, OTHERS, Material, Panel
 from ttastats.output.plots.plot import Plot, expect_plots
-from ttastats.report.render import pictures
+from ttastats.report import pictures
 from ttastats.sides.design import setup_names
 
 KIND = "tta"

@@ -12,8 +12,8 @@ from ttastats.base import units
 from ttastats.output.plots import charts
 from ttastats.output.plots.material import Material
 from ttastats.output.plots.plot import Plot, refuse_if
+from ttastats.report import fitting
 from ttastats.report.grouping import ENTRY, shown_keys
-from ttastats.report.render import fitting
 from ttastats.report.row import expect_kind
 
 KIND = "variance"

@@ -10,7 +10,7 @@ import polars as pl
 from ttastats.base import units
 from ttastats.output.plots import charts
 from ttastats.output.plots.plot import Plot, refuse_if
-from ttastats.report.render.fitting import number_duplicates
+from ttastats.report.fitting import number_duplicates
 from ttastats.traces import answers
 
 #: The rows of profiles by their names.

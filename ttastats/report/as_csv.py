@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.report.answer import Report
-from ttastats.report.render.harmless import escape_frame, escape_invisible
+from ttastats.report.harmless import escape_frame, escape_invisible
 
 #: Where a spreadsheet would take text for a formula: at its start, or after a semicolon, since
 #: that ends a cell where the comma is for decimals. Some also take the full-width signs.

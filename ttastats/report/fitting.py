@@ -12,9 +12,9 @@ from typing import Any
 from msgspec import Struct
 from rich.cells import cell_len
 
+from ttastats.report import harmless
 from ttastats.report.cells import Table
-from ttastats.report.render import harmless
-from ttastats.report.render.harmless import escape_invisible
+from ttastats.report.harmless import escape_invisible
 
 #: Between two columns.
 GAP = "  "

@@ -18,7 +18,7 @@ from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError, suggestion
 from ttastats.base.metric_names import SECONDS, higher_is_better
 from ttastats.base.records import FORMER_NAMES
-from ttastats.formats.own_logs import patterns
+from ttastats.formats import patterns
 
 #: Columns of the table that a block, a pattern or the log itself may fill.
 FIELDS = (

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from ttastats.report import harmless
 from ttastats.report.cells import Column, Quantity, Table, Text
-from ttastats.report.render import harmless
 
 _WIDTH = 15
 #: Times further apart than this share a logarithmic axis.

@@ -12,8 +12,15 @@ from typing import Any
 import msgspec
 
 from ttastats.base.errors import TtastatsError, suggestion
-from ttastats.formats.own_logs import patterns
-from ttastats.formats.own_logs.block import BACK, Block, Keys, parse_block
+from ttastats.formats import patterns
+from ttastats.formats.block import BACK, Block, Keys, parse_block
+
+#: The file that is looked for beside logs and in the folders above.
+FILE = "ttastats.toml"
+#: The code of the problem that holds a block by which logs were read that nobody had described.
+GUESSED = "guessed_block"
+#: The code of the problem that names files for which no block is proposed, and why.
+NOT_GUESSED = "not_guessed"
 
 _HEADER = re.compile(r"^[ \t]*\[\[\s*logs\s*\]\]", re.MULTILINE)
 #: A group with a name.

@@ -13,14 +13,13 @@ from rich.console import Console
 from rich.text import Text as Line
 
 from ttastats.base.codes import CAUTIONS
-from ttastats.report import answer
+from ttastats.report import answer, fitting, harmless
 from ttastats.report.answer import Remark, Report
 from ttastats.report.cells import Cell, Column, Quantity, Table, Text
 from ttastats.report.cells import Line as TableLine
-from ttastats.report.render import fitting, harmless
-from ttastats.report.render.fitting import GAP, Layout, hardware_models
-from ttastats.report.render.harmless import escape_invisible
-from ttastats.report.render.pictures import with_pictures
+from ttastats.report.fitting import GAP, Layout, hardware_models
+from ttastats.report.harmless import escape_invisible
+from ttastats.report.pictures import with_pictures
 from ttastats.stats.results import Tone
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "dim": "dim"}

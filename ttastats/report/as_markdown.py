@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ttastats.report import harmless
 from ttastats.report.answer import Report
 from ttastats.report.cells import Table
-from ttastats.report.render import harmless
-from ttastats.report.render.harmless import escape_invisible
+from ttastats.report.harmless import escape_invisible
 
 #: Words that a renderer would make a link, or that would call a person or an issue.
 _LINK = re.compile(r"(\S*(?:@|://|www\.|#\d)\S*)", re.IGNORECASE)

@@ -8,10 +8,10 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from ttastats.report import harmless
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, PValue, Quantity, Reached
-from ttastats.report.render import harmless
-from ttastats.report.render.harmless import escape_invisible
+from ttastats.report.harmless import escape_invisible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -39,7 +39,7 @@ def render_html(report: Report) -> str:
 
     Cells of numbers say the raw number (seconds, fractions) in `data-value`.
     """
-    return fill_html("report/render/report.html", report=report)
+    return fill_html("report/report.html", report=report)
 
 
 def fill_html(template: str, **values: Any) -> str:

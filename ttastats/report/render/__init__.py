@@ -1,1 +1,0 @@
-"""One small file per output format; each turns a report into text."""
