@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ttastats.base.version import __version__
+from ttastats.base import __version__
 
 if TYPE_CHECKING:
     from ttastats.api import (

@@ -20,9 +20,8 @@ from tests.conftest import plain
 from tests.plotting import made, test_profiled
 from ttastats import api
 from ttastats.outcomes import axis
-from ttastats.output.plots import axes, kinds, quality, speedups
+from ttastats.output.plots import axes, kinds, quality, speedups, steps
 from ttastats.output.plots.plot import Plot
-from ttastats.output.plots.profiled import shared
 
 LABS = pl.col("submitter").is_in(["lab_0", "lab_1", "lab_2"])
 BENCHMARKS = ("resnet", "unet", "rgat")
@@ -127,7 +126,7 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
 
 def of_profiles(*names: str) -> tuple[Plot, ...]:
     return kinds.all_plots_of_profiles(
-        shared.profiles_by_name([(name, test_profiled.profile(name)) for name in names])
+        steps.profiles_by_name([(name, test_profiled.profile(name)) for name in names])
     )
 
 

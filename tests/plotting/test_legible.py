@@ -17,9 +17,8 @@ from tests.plotting import drawn, made
 from tests.plotting.test_profiled import profile
 from ttastats import api
 from ttastats.ingestion.ingest import Account
-from ttastats.output.plots import drawing, kinds, renderer
+from ttastats.output.plots import drawing, kinds, renderer, steps
 from ttastats.output.plots.plot import Plot
-from ttastats.output.plots.profiled import shared
 from ttastats.report import fitting
 
 COLUMN, PAGE = 3.3, 7.0
@@ -88,7 +87,7 @@ def leaders() -> pl.DataFrame:
 def traces(kind: str) -> tuple[Plot, ...]:
     """Return the plots of three profiles, and of the first alone."""
     names = ("digits_resnet50_batch256_one_GPU", "digits_resnet50_batch256_fused", "digits")
-    found = shared.profiles_by_name([(name, profile(name)) for name in names])
+    found = steps.profiles_by_name([(name, profile(name)) for name in names])
     return *kinds.plots_of_profiles(kind, found), *kinds.plots_of_profiles(
         kind, {names[0]: found[names[0]]}
     )

@@ -230,11 +230,10 @@ def plot_profiles(kind: str, source: Profiles) -> Plots:
     source
         As `profiled`.
     """
-    from ttastats.output.plots import kinds
+    from ttastats.output.plots import kinds, steps
     from ttastats.output.plots.plot import Plots
-    from ttastats.output.plots.profiled import shared
 
     paths = given.paths(source)
     rows = (given.profile_rows([path]).rows for path in paths)
     labelled = zip(question.short_labels(paths), rows, strict=True)
-    return Plots(kinds.plots_of_profiles(kind, shared.profiles_by_name(labelled)))
+    return Plots(kinds.plots_of_profiles(kind, steps.profiles_by_name(labelled)))

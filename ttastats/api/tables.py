@@ -24,8 +24,8 @@ from ttastats.table import schema, store
 from ttastats.table.schema import RUNS
 
 if TYPE_CHECKING:
-    from ttastats.output.export.logs import Exported
-    from ttastats.output.export.subset import Subset
+    from ttastats.output.logs import Exported
+    from ttastats.output.subset import Subset
 
 
 def with_choice_notes(report: Report, *sides: Chosen) -> Report:
@@ -92,7 +92,7 @@ def runs(
 
 def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> Exported:
     """Write runs as rows (`NAME.csv`, `NAME.jsonl`) or as a new folder of logs (any other name)."""
-    from ttastats.output.export import logs
+    from ttastats.output import logs
 
     # A log is whole or it is not true; rows stand for themselves.
     whole = choose_runs(source, where, by_evaluation=True).rows if where else read(source)
@@ -114,7 +114,7 @@ def filter(  # noqa: A001 - the name of the command
         sources, but that a folder alone, without conditions, is put together anew: its parts
         become few and large.
     """
-    from ttastats.output.export import subset
+    from ttastats.output import subset
 
     place, in_parts = stores.parse_place(output), str(output).endswith("/")
     inputs = [path for source in sources for path in given.paths(source)]

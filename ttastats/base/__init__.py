@@ -2,3 +2,5 @@
 
 It imports no other folder.
 """
+
+__version__ = "0.1.0"

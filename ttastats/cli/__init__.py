@@ -15,9 +15,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from ttastats.base import stores
+from ttastats.base import __version__, stores
 from ttastats.base.errors import TtastatsError
-from ttastats.base.version import __version__
 from ttastats.cli import output
 from ttastats.cli.commands import Group
 from ttastats.cli.output import say_error

@@ -24,10 +24,9 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from ttastats.base import atomic
+from ttastats.base import __version__, atomic
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.file_names import user_folder
-from ttastats.base.version import __version__
 from ttastats.formats.config import FILE
 from ttastats.ingestion import sources
 from ttastats.table import schema

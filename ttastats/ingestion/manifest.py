@@ -19,9 +19,8 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
-from ttastats.base import streams
+from ttastats.base import __version__, streams
 from ttastats.base.stores import Place
-from ttastats.base.version import __version__
 from ttastats.ingestion.sources import Source
 from ttastats.table import schema, store
 from ttastats.table.kind import pack_json, unpack_json

@@ -16,8 +16,8 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any
 
+from ttastats.base import __version__
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.version import __version__
 from ttastats.ingestion.containers import File, Memory
 from ttastats.ingestion.reading import Reading, Result, Spool, read_unit
 from ttastats.ingestion.sources import Source

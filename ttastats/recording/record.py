@@ -14,11 +14,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
-from ttastats.base import metric_names, percentages
+from ttastats.base import __version__, metric_names, percentages
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.file_names import checked_folder_name, safe_file_name
 from ttastats.base.quality import Target
-from ttastats.base.version import __version__
 from ttastats.recording import run_log
 from ttastats.recording.run_ends import EndWatch, reason_of
 from ttastats.recording.run_log import Clock, ResultFolder, RunLog, SilentLog

@@ -7,8 +7,8 @@ from json import dumps
 import polars as pl
 from msgspec.structs import asdict
 
+from ttastats.base import __version__
 from ttastats.base.json_safe import json_value
-from ttastats.base.version import __version__
 from ttastats.report.answer import Report
 
 

@@ -28,11 +28,10 @@ import msgspec
 import polars as pl
 from msgspec import Struct
 
-from ttastats.base import atomic, stores, streams
+from ttastats.base import __version__, atomic, stores, streams
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.records import Problem, Severity
 from ttastats.base.stores import Place, Url
-from ttastats.base.version import __version__
 
 if TYPE_CHECKING:
     from polars.io.partition import FileProviderArgs

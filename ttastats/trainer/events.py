@@ -13,8 +13,7 @@ import torch
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from ttastats.base import atomic
-from ttastats.base.version import __version__
+from ttastats.base import __version__, atomic
 from ttastats.recording import run_log
 from ttastats.recording.run_log import (
     ResultFolder,

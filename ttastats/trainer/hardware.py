@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ttastats.base.version import __version__
+from ttastats.base import __version__
 from ttastats.recording.run_log import ResultFolder
 from ttastats.trainer.settings import Settings
 

@@ -16,10 +16,9 @@ from urllib.parse import quote
 import polars as pl
 from msgspec import Struct
 
-from ttastats.base import atomic
+from ttastats.base import __version__, atomic
 from ttastats.base.json_safe import script_json
 from ttastats.base.stores import Place
-from ttastats.base.version import __version__
 from ttastats.output.page import figure, league
 from ttastats.output.page.content import Content, Look
 from ttastats.output.plots import quality, renderer, theme

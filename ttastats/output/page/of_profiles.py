@@ -14,8 +14,7 @@ from ttastats.base.codes import Note, note
 from ttastats.output.page.content import Content, Fact, limit_rows
 from ttastats.output.plots import kinds
 from ttastats.output.plots.plot import FILTERS
-from ttastats.output.plots.profiled import shared
-from ttastats.output.plots.profiled.shared import Profiles
+from ttastats.output.plots.steps import Profiles, profiles_by_name
 from ttastats.report.cells import Conclusion
 from ttastats.report.row import expect_kind
 from ttastats.stats.decision import side_of
@@ -52,7 +51,7 @@ def profiles_content(
     """
     for label, rows in sides[1:]:
         profile_change.expect_others(sides[0][1], rows, label)
-    profiles = shared.profiles_by_name(sides)
+    profiles = profiles_by_name(sides)
     (a, before), *others = [(_profile_name(side, profiles), side[1]) for side in sides]
     reports, verdicts = [], []
     for b, rows in others:
@@ -68,7 +67,7 @@ def profiles_content(
         first = (
             (label, next(answers.profiles(rows))[1]) for label, rows in sides[: kinds.MOST_PROFILES]
         )
-        drawn = shared.profiles_by_name(first)
+        drawn = profiles_by_name(first)
     if len(drawn) < len(profiles):
         notes.append(note("not_drawn.profiles", drawn=len(drawn), n=len(profiles)))
     names, compared = units.join_names(list(profiles)), units.join_names([b for b, _ in others])

@@ -10,11 +10,13 @@ from ttastats.output.plots import (
     effects,
     history,
     leaderboard,
+    operators,
     profile,
     quality,
     scaling,
     solved,
     speedups,
+    steps,
     targets,
     theme,
     tta,
@@ -22,8 +24,7 @@ from ttastats.output.plots import (
 )
 from ttastats.output.plots.material import Material
 from ttastats.output.plots.plot import Plot, plots_or_none, refuse_if
-from ttastats.output.plots.profiled import bars, work
-from ttastats.output.plots.profiled.shared import Profiles
+from ttastats.output.plots.steps import Profiles
 
 Draw = Callable[[Material], tuple[Plot, ...]]
 
@@ -59,30 +60,30 @@ KINDS: Mapping[str, tuple[Draw, str]] = {
 }
 #: The same of the kinds that draw profiles.
 OF_PROFILES: Mapping[str, tuple[Callable[[Profiles], tuple[Plot, ...]], str]] = {
-    bars.STEP: (
-        bars.step_plots,
+    steps.STEP: (
+        steps.step_plots,
         "Where does a step go: computing, communication, copies, input, the host, nothing?",
     ),
-    work.ROOFLINE: (
-        work.roofline_plots,
+    operators.ROOFLINE: (
+        operators.roofline_plots,
         "What binds each operator, arithmetic or memory? The roofline (Coleman et al., "
         "Figures 7, 8)",
     ),
-    work.WORK: (
-        work.work_plots,
+    operators.WORK: (
+        operators.work_plots,
         "How fast is the machine used for how much of the time? (Coleman et al., Figures 9 to 11)",
     ),
-    bars.MEMORY: (
-        bars.memory_plots,
+    steps.MEMORY: (
+        steps.memory_plots,
         "What is the memory of a step for, at its peak? (Zhu et al., Figure 8)",
     ),
-    work.BATCH_SIZES: (
-        work.batch_size_plots,
+    operators.BATCH_SIZES: (
+        operators.batch_size_plots,
         "Up to which batch size does a larger one train more samples a second? (TBD, Figures 4 "
         "to 7)",
     ),
-    bars.WORKERS: (
-        bars.worker_plots,
+    steps.WORKERS: (
+        steps.worker_plots,
         "How much of a step do workers communicate? (Coleman et al., Figures 5, 6, Tables 8, 9)",
     ),
 }

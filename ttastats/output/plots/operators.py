@@ -13,8 +13,7 @@ import polars as pl
 from ttastats.base import units
 from ttastats.output.plots import axes, charts
 from ttastats.output.plots.plot import Plot, plots_or_none, refuse_if
-from ttastats.output.plots.profiled import shared
-from ttastats.output.plots.profiled.shared import Profiles
+from ttastats.output.plots.steps import Profiles, make_plot, measure_values, rate_expression
 from ttastats.traces import answers, categories
 
 ROOFLINE, WORK, BATCH_SIZES = "roofline", "work", "batch-sizes"
@@ -37,7 +36,7 @@ _DRAWN = (
 
 def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return one roofline plot of all profiles."""
-    every = shared.operators_with_flops(profiles, "intensity", "bytes", "flops")
+    every = _operators_with_flops(profiles, "intensity", "bytes", "flops")
     known = every.filter(pl.col("intensity").is_not_null())
     # An operator that took no time has no place.
     points = pl.concat([known, _whole_steps(profiles, every)]).filter(
@@ -63,7 +62,7 @@ def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
     color, shape, _ = charts.series_channels(list(profiles), "profile")
     scale = {"type": "log", "nice": False}
     intensities = {"grid": False, "format": "~g", "values": axes.round_ticks(*across)}
-    label = shared.rate_expression("datum.value", "")
+    label = rate_expression("datum.value", "")
     rates = {"labelExpr": label, "values": axes.round_ticks(*up)}
     titles = "FLOPs per byte, at least (log scale)", "achieved FLOP/s (log scale)"
     places = {
@@ -87,7 +86,7 @@ def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
         "Roofline of operators",
         {"operators": points.drop("bytes", "flops"), "roof": roofs},
     )
-    return (shared.make_plot(ROOFLINE, profiles, title, caption, chart, data, height=260.0),)
+    return (make_plot(ROOFLINE, profiles, title, caption, chart, data, height=260.0),)
 
 
 def _axis_ranges(points: pl.DataFrame) -> list[tuple[float, float]]:
@@ -116,7 +115,7 @@ def _roof_lines(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
     """Return the corners of the roof of each profile."""
     (low, high), _ = _axis_ranges(points)
     rows = []
-    for name, (flops, copied) in shared.measured_peaks(profiles).items():
+    for name, (flops, copied) in _measured_peaks(profiles).items():
         if flops and copied:
             ridge = flops / copied
             corners = (min(low, ridge / 2), ridge, max(high, ridge * 2))
@@ -131,7 +130,7 @@ def work_plots(profiles: Profiles) -> tuple[Plot, ...]:
     Of one profile there are further lines for what is left without some kinds of work.
     """
     lines = _with_compute_only(profiles)
-    on_device = shared.operator_rates(lines, "tensor_core_share").drop_nulls("tensor_core_share")
+    on_device = _operator_rates(lines, "tensor_core_share").drop_nulls("tensor_core_share")
     if not on_device["tensor_core_share"].sum():
         return (_rate_plot(profiles, lines),)
     rates = plots_or_none(lambda lines: (_rate_plot(profiles, lines),), lines)
@@ -167,17 +166,17 @@ def _with_compute_only(profiles: Profiles) -> Profiles:
 
 
 def _rate_plot(profiles: Profiles, lines: Profiles) -> Plot:
-    operators = shared.operators_with_flops(lines)
+    operators = _operators_with_flops(lines)
     unknown = operators.filter(pl.col("flops_per_second") == 0)
     caption = (
         "Each operator adds its share of the time at its achieved rate.",
         f"Without FLOPs: {_share_text(lines, unknown)}.",
     )
-    known = [(name, top) for name, (top, _) in shared.measured_peaks(profiles).items() if top]
+    known = [(name, top) for name, (top, _) in _measured_peaks(profiles).items() if top]
     types = {"profile": pl.String, "flops_per_second": pl.Float64}
     peaks = pl.DataFrame(known, types, orient="row")
     words = ("achieved FLOP/s", "FLOP/s", ".3s")
-    axis = {"labelExpr": shared.rate_expression("datum.value", "")}
+    axis = {"labelExpr": rate_expression("datum.value", "")}
     x = charts.position("flops_per_second", words[0], {}, {"grid": False, "tickCount": 5} | axis)
     return _work_plot(profiles, lines, operators, x, words, caption, peaks)
 
@@ -220,7 +219,7 @@ def _work_plot(
         if peaks.height:
             caption = (*caption, "Dotted: the measured peak of a matrix multiplication.")
     title = f"Share of time over {title}"
-    return shared.make_plot(WORK, profiles, title, caption, layers, data, height=220.0)
+    return make_plot(WORK, profiles, title, caption, layers, data, height=220.0)
 
 
 def batch_size_plots(profiles: Profiles) -> tuple[Plot, ...]:
@@ -245,7 +244,7 @@ def batch_size_plots(profiles: Profiles) -> tuple[Plot, ...]:
             y = charts.field(f"{column}:Q", title=on_axis, axis={"format": form, "tickCount": 5})
             base = charts.table_view("batch sizes").encode(x=x, y=y, color=color)
             points = base.encode(shape=shape, tooltip=tooltip).points(40)
-            plot = shared.make_plot(
+            plot = make_plot(
                 BATCH_SIZES, profiles, f"{title} over batch size", (text or saturated,),
                 (base.mark("line", strokeWidth=1.5), points), {"batch sizes": table}, height=200.0,
             )  # fmt: skip
@@ -256,11 +255,11 @@ def batch_size_plots(profiles: Profiles) -> tuple[Plot, ...]:
 def _batch_size_table(profiles: Profiles) -> pl.DataFrame:
     """Return one row for each profile and batch size."""
     how = "Measure it with `ttastats profile digits --batch-sizes auto -o prof.parquet`."
-    rates = shared.measure_values(profiles, "batch_samples_per_second", how)
+    rates = measure_values(profiles, "batch_samples_per_second", how)
     for measure in ("batch_step_flops", "batch_cpu_utilization"):
-        more = shared.measure_values(profiles, measure)
+        more = measure_values(profiles, measure)
         rates = rates.join(more, on=["profile", "of"], how="left")
-    peaks = {name: top for name, (top, _) in shared.measured_peaks(profiles).items()}
+    peaks = {name: top for name, (top, _) in _measured_peaks(profiles).items()}
     peak = pl.col("profile").replace_strict(peaks, return_dtype=pl.Float64)
     size, rate = pl.col("of").cast(pl.Int64), pl.col("batch_samples_per_second")
     return rates.select(
@@ -270,3 +269,36 @@ def _batch_size_table(profiles: Profiles) -> pl.DataFrame:
         utilization=pl.col("batch_step_flops") / size * rate / peak,
         cpu_utilization="batch_cpu_utilization",
     ).sort("profile", "batch_size")
+
+
+def _operators_with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
+    """Return the operators of all profiles that have FLOPs; an error if there are none."""
+    operators = _operator_rates(profiles, *more)
+    refuse_if(
+        not operators["flops_per_second"].sum(),
+        "FLOPs are unknown: the traces contain no input shapes",
+        "Record them with torch.profiler.profile(record_shapes=True).",
+    )
+    return operators
+
+
+def _operator_rates(profiles: Profiles, *more: str) -> pl.DataFrame:
+    """Return the operators that took time, with their rate and share of the time."""
+    frames = [
+        answers.operator_table(rows)
+        .filter(pl.col("seconds") > 0)
+        .select(
+            pl.lit(name).alias("profile"), "operator", "category", "calls", "seconds", "share",
+            pl.col("flops_per_second").fill_null(0.0), *more,
+        )
+        for name, rows in profiles.items()
+    ]  # fmt: skip
+    return pl.concat(frames, how="vertical_relaxed")
+
+
+def _measured_peaks(profiles: Profiles) -> dict[str, tuple[float | None, float | None]]:
+    """Return the measured peaks of each profile: FLOP/s of a product, bytes/s of a copy."""
+    return {
+        name: (answers.peak(rows, "peak_flops"), answers.peak(rows, "peak_bandwidth"))
+        for name, rows in profiles.items()
+    }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -11,8 +12,11 @@ from ttastats.answers.profile import profile as report
 from ttastats.base import units
 from ttastats.output.plots import charts, theme
 from ttastats.output.plots.plot import Plot, refuse_if
-from ttastats.output.plots.profiled import shared
-from ttastats.output.plots.profiled.shared import Profiles
+from ttastats.report.fitting import number_duplicates
+from ttastats.traces import answers
+
+#: The rows of profiles by their names.
+Profiles = Mapping[str, pl.DataFrame]
 
 STEP, MEMORY, WORKERS = "step", "memory", "workers"
 #: The height of a bar with the room around it.
@@ -54,7 +58,7 @@ def step_plots(profiles: Profiles) -> tuple[Plot, ...]:
 def memory_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return one plot with a bar for each profile's peak memory."""
     how = "Record a workload, or a script with tta.profile(..., model=model)."
-    parts = shared.measure_values(profiles, "memory_bytes", how)
+    parts = measure_values(profiles, "memory_bytes", how)
     whole = pl.col("memory_bytes").sum().over("profile")
     parts = parts.rename({"of": "part"}).with_columns(share=pl.col("memory_bytes") / whole)
     parts = parts.rename({"profile": "bar"})
@@ -73,9 +77,9 @@ def memory_plots(profiles: Profiles) -> tuple[Plot, ...]:
 def worker_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return one plot with three bars for each profile and number of workers."""
     how = "Measure it with `ttastats profile digits --workers 2 -o prof.parquet`."
-    steps = shared.measure_values(profiles, "workers_step_seconds", how)
+    steps = measure_values(profiles, "workers_step_seconds", how)
     measured = [
-        shared.measure_values(profiles, measure, how)
+        measure_values(profiles, measure, how)
         .rename({measure: "seconds"})
         .with_columns(part=pl.lit(name))
         for name, measure in _MEASURES.items()
@@ -102,7 +106,7 @@ def _share_channel(title: str) -> charts.Channel:
 
 
 def _amount_channel(column: str, title: str, unit: str) -> charts.Channel:
-    axis = {"labelExpr": shared.rate_expression("datum.value", unit), "tickCount": 5}
+    axis = {"labelExpr": rate_expression("datum.value", unit), "tickCount": 5}
     return charts.field(f"{column}:Q", title=title, axis=axis)
 
 
@@ -129,4 +133,55 @@ def _bar_plot(
         bars = bars.encode(yOffset=charts.field("part:N", sort=parts))
     chart = [bars.mark("bar", size=_BAR * (0.7 if stacked else 0.25))]
     height = _BAR * len(names) + 60
-    return (shared.make_plot(kind, profiles, title, caption, chart, {kind: table}, height=height),)
+    return (make_plot(kind, profiles, title, caption, chart, {kind: table}, height=height),)
+
+
+def profiles_by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
+    """Return the rows of each profile by name; one that is in two files counts once.
+
+    Profiles that share a name are called by their files, and those of one file are numbered.
+    """
+    by_id: dict[str, tuple[str, str, pl.DataFrame]] = {}
+    for label, table in files:
+        for name, rows in answers.profiles(table):
+            by_id.setdefault(rows["profile_id"][0], (name, label, rows))
+    counts = Counter(name for name, _, _ in by_id.values())
+    called = [name if counts[name] == 1 else label for name, label, _ in by_id.values()]
+    return dict(zip(number_duplicates(called), (rows for *_, rows in by_id.values()), strict=True))
+
+
+def measure_values(profiles: Profiles, measure: str, how: str = "") -> pl.DataFrame:
+    """Return the values of a measure; if there are none, an error says `how` to record it."""
+    frames = [
+        answers.measure_rows(rows, measure).select(
+            pl.lit(name).alias("profile"), "of", pl.col("value").alias(measure)
+        )
+        for name, rows in profiles.items()
+    ]
+    values = pl.concat(frames).drop_nulls()
+    refuse_if(how and values.is_empty(), "was not measured", how, where=measure)
+    return values
+
+
+def make_plot(
+    kind: str,
+    profiles: Profiles,
+    title: str,
+    caption: Sequence[str],
+    chart: charts.Drawn,
+    data: Mapping[str, pl.DataFrame],
+    *,
+    height: float,
+) -> Plot:
+    """Return a plot of profiles, titled by the one profile if there is only one."""
+    title = f"{title}: {next(iter(profiles))}" if len(profiles) == 1 else title
+    devices = [answers.measure_rows(rows, "device_name")["text"] for rows in profiles.values()]
+    known = pl.concat(devices).drop_nulls().unique(maintain_order=True).to_list()
+    machines = f"On {units.join_names(known)}." if known else ""
+    return charts.make_plot(kind, None, title, (*caption, machines), chart, data, height=height)
+
+
+def rate_expression(value: str, unit: str) -> str:
+    """Return the Vega expression that formats a rate, such as `20 GFLOP/s`."""
+    # 1e9 is `1B` elsewhere, so that G is written.
+    return f"replace(format({value}, '.3~s'), 'B', 'G') + '{unit}'"
