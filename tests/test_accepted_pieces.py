@@ -27,7 +27,6 @@ from ttastats_parsers import (
     checkpoints,
     mlflow,
     mlperf_layout,
-    mlperf_power,
     own_cells,
     own_choice,
     payloads,
@@ -230,7 +229,7 @@ def of_words() -> Pieces:
     for readings in watts:
         columns = [list(map(itemgetter(place), readings)) for place in (0, 1)]
         for start, stop in (*pairwise((0, 1, 5, 10, 12)), (0, 10)):
-            yield of(mlperf_power.integral, *columns, start, stop)
+            yield of(mlperf_layout.integral, *columns, start, stop)
 
 
 CELLS = (

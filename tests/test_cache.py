@@ -25,7 +25,7 @@ from tests.made_traces import steps_on_a_device, trace
 from tests.programs import python
 from tests.test_cli import Done, failed, run
 from tests.test_every_command import COMMANDS, ENDINGS
-from ttastats.base.file_names import user_folder
+from ttastats.base.atomic import user_folder
 from ttastats.ingestion import cache
 from ttastats.ingestion.workers import Unit, Workers
 

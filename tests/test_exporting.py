@@ -15,8 +15,8 @@ import pytest
 from tests.conftest import FIXTURES, ROOT
 from tests.test_cli import failed, run
 from ttastats import api
+from ttastats.base.atomic import safe_file_name
 from ttastats.base.errors import TtastatsError
-from ttastats.base.file_names import safe_file_name
 from ttastats.ingestion.ingest import Account
 from ttastats.table import schema, store
 

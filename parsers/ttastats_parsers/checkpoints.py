@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ttastats.base import streams
 from ttastats.base.errors import suggestion
-from ttastats.base.metric_names import evaluation_metrics, higher_is_better
+from ttastats.base.metrics import evaluation_metrics, higher_is_better
 from ttastats.base.records import Evaluation, Problem
 from ttastats.formats.block import Metric
 from ttastats.formats.dialect import Log

@@ -14,11 +14,11 @@ from typing import Any
 
 from msgspec import structs
 
-from ttastats.base import benchmarks, quality
+from ttastats.base import benchmarks, metrics
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, Log
 from ttastats.recording.run_log import RECORDER
-from ttastats_parsers import mlperf_layout, mlperf_power
+from ttastats_parsers import mlperf_layout
 from ttastats_parsers.mlperf_events import Event, Style, Trace, labels_of
 from ttastats_parsers.mlperf_scores import evaluations_of, recorded_evaluations, training_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, shown, storable
@@ -124,7 +124,7 @@ def _run(by_key: _ByKey, trace: Trace, log: Log, style: Style, token_benchmark: 
         )
     problems += score_problems
     if place.metered and start.time is not None and ended is not None:
-        joules, power_problems = mlperf_power.energy(log, start.time, ended)
+        joules, power_problems = mlperf_layout.energy(log, start.time, ended)
         extra |= {} if joules is None else {"energy_joules": joules}
         problems += power_problems
     training = training_of(by_key, start) if log.metrics == "all" else ()
@@ -239,7 +239,7 @@ def _trained_samples(by_key: _ByKey) -> int | None:
 
 def _targets_by_metric(
     by_key: _ByKey, suite: str, benchmark: str, round_: str | None, problems: list[Problem]
-) -> dict[str, quality.Target]:
+) -> dict[str, metrics.Target]:
     """Return the targets by metric, the rules' or the log's own; a problem if there is none."""
     known = benchmarks.targets(suite, benchmark, round_)
     logged = [e for e in by_key.get("eval_target", ()) if as_float(e.value) is not None]
@@ -259,7 +259,7 @@ def _targets_by_metric(
     if higher is None:
         higher = known[0].higher_is_better if known else True
     value = as_float(logged[0].value)
-    return {shown(metric): quality.Target(shown(metric), bool(higher), value, 1, "log")}
+    return {shown(metric): metrics.Target(shown(metric), bool(higher), value, 1, "log")}
 
 
 def _extra_fields(by_key: _ByKey) -> dict[str, Any]:

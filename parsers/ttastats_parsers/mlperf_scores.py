@@ -15,8 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ttastats.base.benchmarks import FEWEST_SAMPLES, Benchmark, metrics
-from ttastats.base.metric_names import higher_is_better
-from ttastats.base.quality import Target
+from ttastats.base.metrics import Target, higher_is_better
 from ttastats.base.records import Evaluation, Problem
 from ttastats_parsers.mlperf_events import TRAINING_KEYS, Event, Style, labels_of
 from ttastats_parsers.payloads import as_float, as_int, shown, since

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.base import streams
-from ttastats.base.metric_names import EPOCH_WORDS, STEP_WORDS
+from ttastats.base.metrics import EPOCH_WORDS, STEP_WORDS
 from ttastats.base.records import Problem
 from ttastats.formats.block import BACK, Block
 from ttastats.formats.dialect import Log

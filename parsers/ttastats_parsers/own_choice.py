@@ -8,9 +8,9 @@ from typing import TypeVar
 import msgspec
 import polars as pl
 
-from ttastats.base import metric_names as names
+from ttastats.base import metrics as names
 from ttastats.base.errors import suggestion
-from ttastats.base.metric_names import higher_is_better
+from ttastats.base.metrics import higher_is_better
 from ttastats.base.records import Problem, Severity
 from ttastats.formats.block import Block, CountColumn, Metric, TimeColumn
 

@@ -10,7 +10,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from ttastats.base import streams
-from ttastats.base.metric_names import higher_is_better
+from ttastats.base.metrics import higher_is_better
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.formats import patterns
 from ttastats.formats.block import BACK, FIELDS, Block, Metric, run_fields

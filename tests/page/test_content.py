@@ -73,8 +73,8 @@ def test_a_table_that_plots_share_is_there_once() -> None:
 def test_a_page_says_which_plots_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
     table = rows(["one"], runs=4)
     assert "is omitted for more than" not in api.html_report(table).html
-    monkeypatch.setitem(kinds._SLOW, kinds.variance.KIND, 3)
-    assert f"the plot `{kinds.variance.KIND}` is omitted for more than 3 runs" in re.sub(
+    monkeypatch.setitem(kinds._SLOW, kinds.variance.VARIANCE, 3)
+    assert f"the plot `{kinds.variance.VARIANCE}` is omitted for more than 3 runs" in re.sub(
         r"</?code>", "`", api.html_report(table).html
     )
 

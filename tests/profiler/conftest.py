@@ -16,10 +16,10 @@ def _one_thread_and_small_peaks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     """Measure peaks by small products and copies: how high they are is no matter here."""
     import torch
 
-    from ttastats.trainer.profiler import machine
+    from ttastats.trainer.profiler import timing
 
-    monkeypatch.setattr(machine, "_SIDE", {"cpu": 64})
-    monkeypatch.setattr(machine, "_COPIED", {"cpu": 2**16})
+    monkeypatch.setattr(timing, "_SIDE", {"cpu": 64})
+    monkeypatch.setattr(timing, "_COPIED", {"cpu": 2**16})
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

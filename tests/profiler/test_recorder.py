@@ -17,7 +17,7 @@ from tests.profiler.nets import CPU, Attending, flops_of_attending, recorded, tr
 from tests.programs import until
 from ttastats.traces import kineto as reader
 from ttastats.traces.table import MEASURES
-from ttastats.trainer.profiler import machine, memory, recording, timing, trace, workload
+from ttastats.trainer.profiler import memory, recording, timing, trace, workload
 from ttastats.trainer.profiler.memory import KINDS, TrainingState
 from ttastats.trainer.profiler.recording import Recording
 from ttastats.trainer.profiler.timing import Subject
@@ -173,7 +173,7 @@ def driver(**changes: Any) -> Any:
     def asked() -> Any:
         return SimpleNamespace(metrics=[SimpleNamespace(nvmlReturn=0) for _ in range(9)])
 
-    names = dict(zip(machine.COUNTERS.values(), range(1, 9), strict=False))
+    names = dict(zip(timing.COUNTERS.values(), range(1, 9), strict=False))
     return SimpleNamespace(**{
         "NVMLError": NVMLError,
         "nvmlInit": lambda: None,
@@ -197,7 +197,7 @@ def refuse(*_: object) -> None:
 
 
 USUAL = {"power": pytest.approx(300.0), "gpu_utilization": pytest.approx(0.8)}
-COUNTED = {name: pytest.approx(0.1 * place) for place, name in enumerate(machine.COUNTERS, 1)}
+COUNTED = {name: pytest.approx(0.1 * place) for place, name in enumerate(timing.COUNTERS, 1)}
 
 
 @pytest.mark.parametrize(
@@ -219,12 +219,12 @@ def test_a_driver_tells_power_and_counters_if_it_has_them(
 ) -> None:
     about = SimpleNamespace(uuid="1234")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: about)
-    monkeypatch.setattr(machine, "_EVERY_SECONDS", 1e-4)
+    monkeypatch.setattr(timing, "_EVERY_SECONDS", 1e-4)
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     before, asked = threading.active_count(), []
     rates = nvml.nvmlDeviceGetUtilizationRates
     nvml.nvmlDeviceGetUtilizationRates = lambda handle: asked.append(handle) or rates(handle)
-    with machine.driver_measures(torch.device(device)) as measures:
+    with timing.driver_measures(torch.device(device)) as measures:
         until(lambda: asked or threading.active_count() == before)
     assert measures == told
     assert told.keys() <= MEASURES.keys()

@@ -12,9 +12,10 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from ttastats.answers.compare.rows import interval_keys, verdict_numbers
-from ttastats.base import benchmarks, quality
+from ttastats.base import benchmarks
 from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import raise_if
+from ttastats.base.metrics import TOLERANCE
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out, time_to_target
 from ttastats.outcomes.axis import Axis
@@ -375,7 +376,7 @@ def grids(
         of_group = curves.get(place, [])
         targets = set(target_grid(of_group, points, higher_is_better=higher))
         if (official := grid.official) is not None:
-            slack = abs(official) * quality.TOLERANCE
+            slack = abs(official) * TOLERANCE
             targets = {official, *(target for target in targets if abs(target - official) > slack)}
         common = len(of_group) == numbers[place]
         hardest = hardest_common_target(of_group, higher_is_better=higher) if common else None

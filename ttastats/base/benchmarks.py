@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from ttastats.base.quality import Target
+from ttastats.base.metrics import Target
 
 #: Progress of at least this size is samples, however it is named: no run has more epochs.
 FEWEST_SAMPLES = 20_000

@@ -16,7 +16,7 @@ import msgspec
 
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError, suggestion
-from ttastats.base.metric_names import SECONDS, higher_is_better
+from ttastats.base.metrics import SECONDS, higher_is_better
 from ttastats.base.records import FORMER_NAMES
 from ttastats.formats import patterns
 

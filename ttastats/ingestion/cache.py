@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 import xxhash
 
 from ttastats.base import __version__, atomic
+from ttastats.base.atomic import user_folder
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.file_names import user_folder
 from ttastats.formats.config import FILE
 from ttastats.ingestion import sources
 from ttastats.table import schema

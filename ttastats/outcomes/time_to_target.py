@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ttastats.base import benchmarks, quality
+from ttastats.base import benchmarks
+from ttastats.base.metrics import TOLERANCE
 from ttastats.outcomes import left_out
 from ttastats.outcomes.target import UserTarget, with_user_targets
 from ttastats.stats.moments import count_by_group
@@ -254,7 +255,7 @@ def _with_judgement(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     known = pl.when(pl.col("target_value").is_finite()).then("target_value")
     evaluations = evaluations.with_columns(target_value=known)
     value, target = pl.col("value"), pl.col("target_value")
-    slack = target.abs() * quality.TOLERANCE
+    slack = target.abs() * TOLERANCE
     near = (
         pl.when(pl.col("higher_is_better").fill_null(value=True))
         .then(value >= target - slack)

@@ -15,8 +15,8 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base import atomic
+from ttastats.base.atomic import safe_file_name
 from ttastats.base.errors import TtastatsError
-from ttastats.base.file_names import safe_file_name
 from ttastats.recording import run_log
 from ttastats.report.as_csv import FORMULA
 from ttastats.table import schema, store

@@ -14,10 +14,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
-from ttastats.base import __version__, metric_names, percentages
+from ttastats.base import __version__, metrics, percentages
+from ttastats.base.atomic import checked_folder_name, safe_file_name
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.file_names import checked_folder_name, safe_file_name
-from ttastats.base.quality import Target
+from ttastats.base.metrics import Target
 from ttastats.recording import run_log
 from ttastats.recording.run_ends import EndWatch, reason_of
 from ttastats.recording.run_log import Clock, ResultFolder, RunLog, SilentLog
@@ -123,7 +123,7 @@ def _parse_target(metric: str, target: float | str, higher_is_better: bool | Non
     is_other = sign and higher_is_better not in {None, direction}
     raise_if(is_other, contradicts, "target", "Remove one of them.")
     if direction is None:
-        direction = metric_names.higher_is_better(metric) is not False
+        direction = metrics.higher_is_better(metric) is not False
     return Target(metric, direction, value, 1, "user")
 
 

@@ -12,8 +12,9 @@ from itertools import zip_longest
 
 import polars as pl
 
-from ttastats.base import quality, units
+from ttastats.base import units
 from ttastats.base.codes import Note, note
+from ttastats.base.metrics import TOLERANCE
 from ttastats.outcomes import axis, time_to_target
 from ttastats.outcomes.target import UserTarget, is_upwards
 from ttastats.table.schema import RUN
@@ -97,7 +98,7 @@ def _are_equal(values: Sequence[float]) -> bool:
     """Return whether targets differ by float32 rounding at most."""
     if not all(map(math.isfinite, values)):
         return len(set(values)) < 2
-    return max(values) - min(values) <= quality.TOLERANCE * max(map(abs, values))
+    return max(values) - min(values) <= TOLERANCE * max(map(abs, values))
 
 
 def _values_text(values: Mapping[str, Sequence[float]]) -> str:

@@ -25,8 +25,8 @@ from msgspec.structs import replace
 from ttastats import api
 from ttastats.answers.compare.rows import LookKeys, TimesRow
 from ttastats.base import units
+from ttastats.base.atomic import checked_folder_name
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.file_names import checked_folder_name
 from ttastats.recording import run_log
 from ttastats.recording.run_log import ResultFolder
 from ttastats.report.answer import Report

@@ -10,8 +10,8 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
-from ttastats.base import metric_names as names
-from ttastats.base.metric_names import evaluation_metrics, higher_is_better, plain, unit_of
+from ttastats.base import metrics as names
+from ttastats.base.metrics import evaluation_metrics, higher_is_better, plain, unit_of
 from ttastats.base.units import join_names
 from ttastats.formats.block import Metric, TimeColumn
 from ttastats_parsers.own_choice import directions, numbers, texts, times

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from ttastats.answers.guessing import columns
 from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
-from ttastats.base import metric_names as names
-from ttastats.base.metric_names import higher_is_better, unit_of
+from ttastats.base import metrics as names
+from ttastats.base.metrics import higher_is_better, unit_of
 from ttastats.formats.block import Block
 from ttastats.formats.dialect import log_from_bytes
 from ttastats_parsers.own_cells import rows_of_lines

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ttastats.base.codes import Note, note
 from ttastats.base.errors import raise_if
 from ttastats.output.plots import (
-    effects,
     history,
     leaderboard,
     operators,
-    profile,
     quality,
     scaling,
     solved,
@@ -38,7 +36,7 @@ KINDS: Mapping[str, tuple[Draw, str]] = {
     ),
     quality.EPOCHS: (quality.over_epochs, "How far apart are runs after the same epoch?"),
     tta.KIND: (tta.tta_plots, "How long did each run take, and how sure is the mean?"),
-    solved.KIND: (solved.solved_plots, "What fraction of the runs is at the target over time?"),
+    solved.SOLVED: (solved.solved_plots, "What fraction of the runs is at the target over time?"),
     leaderboard.KIND: (
         leaderboard.leaderboard_plots,
         "Which entry of one run leads, by time and by cost?",
@@ -46,15 +44,15 @@ KINDS: Mapping[str, tuple[Draw, str]] = {
     leaderboard.RECORD: (leaderboard.record_plots, "How did the fastest time fall over the years?"),
     targets.KIND: (targets.target_plots, "Does the answer depend on the quality target?"),
     scaling.KIND: (scaling.scaling_plots, "What do more accelerators buy?"),
-    variance.KIND: (
+    variance.VARIANCE: (
         variance.variance_plots,
         "Do runs of one setup differ by epochs or by time per epoch?",
     ),
-    effects.KIND: (effects.effects_plots, "Which setting changes the time, and through what?"),
+    variance.EFFECTS: (variance.effects_plots, "Which setting changes the time, and through what?"),
     history.KIND: (history.history_plots, "On which night did training change, and in which part?"),
     speedups.KIND: (speedups.speedup_plots, "By how much is B faster, and why?"),
-    profile.KIND: (
-        profile.performance_profile_plots,
+    solved.PROFILE: (
+        solved.performance_profile_plots,
         "Which system of a size is fast on many benchmarks?",
     ),
 }
@@ -90,7 +88,7 @@ OF_PROFILES: Mapping[str, tuple[Callable[[Profiles], tuple[Plot, ...]], str]] = 
 #: Profiles in one plot: as many as have colours.
 MOST_PROFILES = theme.HIGHLIGHTS
 #: Kinds whose statistics take long, with the runs up to which a page waits for them.
-_SLOW = {variance.KIND: 30_000}
+_SLOW = {variance.VARIANCE: 30_000}
 
 
 def all_plots(
@@ -130,7 +128,7 @@ def drawer_of(kind: str, metric: str = "", on: Sequence[str] = ()) -> Draw:
     unknown = f"unknown plot kind {kind!r}"
     raise_if(kind not in KINDS, unknown, None, f"Choose from: {', '.join(KINDS)}.")
     for option, value, kinds in (
-        ("--metric", metric, quality.OF_ANY_METRIC), ("--on", on, (effects.KIND,)),
+        ("--metric", metric, quality.OF_ANY_METRIC), ("--on", on, (variance.EFFECTS,)),
     ):  # fmt: skip
         none = f"plot {kind} does not support {option}"
         raise_if(value and kind not in kinds, none, option, f"Supported by: {', '.join(kinds)}.")

@@ -20,8 +20,8 @@ from threading import Lock
 from typing import IO, Any, cast
 
 from ttastats.base import atomic
+from ttastats.base.atomic import user_folder
 from ttastats.base.errors import TtastatsError
-from ttastats.base.file_names import user_folder
 
 #: The child looks for modules where this process does, and nowhere else before it knows.
 _CHILD = (

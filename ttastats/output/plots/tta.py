@@ -188,7 +188,7 @@ def _tta_layers(
 
 
 #: The kinds that a line of text can show.
-KINDS = (KIND, solved.KIND)
+KINDS = (KIND, solved.SOLVED)
 
 
 def text_plot(material: Material, *, width: int = 100) -> Iterator[str]:

@@ -28,7 +28,7 @@ from ttastats.base.errors import raise_if
 from ttastats.traces import kineto, table
 from ttastats.traces.table import Row, measure_row
 from ttastats.trainer import hardware
-from ttastats.trainer.profiler import machine, memory, timing, trace
+from ttastats.trainer.profiler import memory, timing, trace
 from ttastats.trainer.profiler.memory import TrainingState
 from ttastats.trainer.profiler.timing import FlopCounter, Stopwatch
 
@@ -85,7 +85,7 @@ class Recording:
             events = list(trace.trace_events(self.watched, self.plain.median))
             self.trace = msgspec.json.encode({"schemaVersion": 1, "traceEvents": events})
         else:  # PyTorch's profiler is started once
-            with machine.driver_measures(self.device) as self.driver_measures:
+            with timing.driver_measures(self.device) as self.driver_measures:
                 for _ in range(steps):
                     with self.plain.timing():
                         yield
@@ -172,9 +172,9 @@ def _measures(recording: Recording, about: About) -> Iterator[Row]:
     yield measure_row("device_name", of=number, text=name)
     yield measure_row("torch_version", text=torch.__version__)
     yield measure_row("threads", torch.get_num_threads())
-    for precision, rate in machine.peak_flops(device).items():
+    for precision, rate in timing.peak_flops(device).items():
         yield measure_row("peak_flops", rate, of=precision)
-    yield measure_row("peak_bandwidth", machine.peak_bandwidth(device), of=device.type)
+    yield measure_row("peak_bandwidth", timing.peak_bandwidth(device), of=device.type)
     yield measure_row("precision", text=about.precision)
 
 

@@ -1,12 +1,15 @@
-"""What does the name of a metric or a column tell: quality, a direction, a clock, progress?
+"""What does the name of a metric or a column tell, and which value of a metric must be reached?
 
-Nothing here looks at values. Whoever acts on a guess says so.
+Whoever acts on a guess from a name says so. Only the standard library is imported: a training
+script that records itself needs this.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 _WORD = re.compile(r"[a-z0-9]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -177,3 +180,26 @@ def unit_of(name: str) -> str | None:
     if not words & _TIME or words & _OF_A_PART:
         return None
     return next((unit for unit, named in _NAMED_UNITS.items() if words & named), "s")
+
+
+#: Relative slack of a comparison with a target: systems log float32, where 21.8 is 21.799999.
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One metric a run must reach. `value` is None where each log names its own target."""
+
+    metric: str
+    higher_is_better: bool
+    value: float | None
+    runs: int
+    source: str
+
+    def is_met_by(self, value: float) -> bool:
+        """Return whether a value meets the target, within the tolerance; NaN never does."""
+        if self.value is None:
+            return False
+        slack = abs(self.value) * TOLERANCE
+        above, below = value >= self.value - slack, value <= self.value + slack
+        return math.isfinite(value) and (above if self.higher_is_better else below)
