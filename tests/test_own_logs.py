@@ -88,3 +88,11 @@ def test_a_table_of_many_runs_takes_little_time() -> None:
         items = registry.named(block.dialect).parse(log_from_bytes(text.encode(), block=block))
         runs = [item for item in items if isinstance(item, Run)]
     assert (len(runs), runs[7].entry, runs[7].extra["setting39"]) == (1_000, "n7", "1")
+
+
+def test_an_error_about_fifty_thousand_columns_takes_little_time_and_names_a_hundred() -> None:
+    text = f"{','.join(f'c{number}x' for number in range(50_000))}\n1,2\n"
+    with within(2.0):
+        problems: list[Any] = list(registry.named("table").parse(log_from_bytes(text.encode())))
+    assert [problem.code for problem in problems] == ["row_width", "no_metric"]
+    assert "c99x and 49,900 more." in problems[-1].message

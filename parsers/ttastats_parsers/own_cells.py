@@ -148,13 +148,18 @@ def in_columns(
     rows = rows.with_columns(line=pl.col("line").cast(pl.Int64()), width=cells.len())
     trailing = (pl.col("width") == width + 1) & (cells.last().str.strip_chars() == "")
     fits = (pl.col("width") == width) | trailing
-    columns = (cells.get(number).str.strip_chars().alias(f"c{number}") for number in range(width))
-    frame = rows.filter(fits).select("line", *columns)
-    repeated = pl.all_horizontal(pl.col(f"c{number}") == name for number, name in enumerate(header))
-    again = frame.filter(repeated)["line"].to_list()
-    named = {f"c{number}": name for number, name in enumerate(names)}
+    fitting = rows.filter(fits)
+    # No expression for each column: where no row fits a header of thousands, that took seconds.
+    every = fitting["cells"].list.head(width).explode().str.strip_chars()
+    columns = {
+        name: every.gather_every(width, number) if fitting.height else every
+        for number, name in enumerate(names)
+    }
+    frame = pl.DataFrame({LINE: fitting["line"], **columns})
+    alike = frame.filter(pl.col(names[0]) == header[0]).iter_rows()
+    again = [line for line, *row in alike if row == list(header)]
     unfit = rows.filter(~fits).select(NONE_UNFIT.columns)
-    return frame.filter(~repeated).rename({"line": LINE, **named}), unfit, again
+    return frame.filter(~pl.col(LINE).is_in(again)), unfit, again
 
 
 def unique(header: Sequence[str], problems: list[Problem]) -> list[str]:

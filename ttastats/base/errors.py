@@ -38,6 +38,8 @@ def raise_if(holds: object, what: str, where: str | None = None, remedy: str | N
 
 #: Names less alike than this are another matter, not a slip.
 _ALIKE = 0.65
+#: Names that one error lists: a table may have thousands of columns.
+_LISTED = 100
 
 
 def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -67,5 +69,6 @@ def suggestion(name: str, known: Iterable[str], what: str, most: int = 8) -> str
     close = nearest_names(name, names)
     parts = [f"Nearest: {', '.join(close)}."] if close else []
     if len(names) <= most or not close:
-        parts.append(f"{what}: {', '.join(names)}.")
+        more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+        parts.append(f"{what}: {', '.join(names[:_LISTED])}{more}.")
     return " ".join(parts)
