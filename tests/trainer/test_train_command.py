@@ -15,7 +15,7 @@ from ttastats.base.codes import Note
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
 from ttastats.cli.commands import make_command
-from ttastats.cli.train import _say_next
+from ttastats.cli.train import _say_next, overrides
 from ttastats.recording.run_log import ResultFolder
 from ttastats.report.answer import Report
 
@@ -124,6 +124,14 @@ def test_mistakes_are_answered_by_one_message(arguments: tuple[str, ...], messag
     assert isinstance(done.exception, TtastatsError)
     assert message in str(done.exception)
     assert done.stdout == ""
+
+
+def test_setups_are_named_by_what_a_step_is_before_where_a_run_ends() -> None:
+    pytest.importorskip("torch", reason="training needs PyTorch")
+    given = {"epochs": "1,2", "set": ["lr=0.1,0.2"], "batch_size": "64,128", "device": "cpu"}
+    options, grid = overrides("digits", given)
+    assert list(grid) == ["batch_size", "epochs", "lr"]
+    assert (options.device, options.data) == ("cpu", None)
 
 
 @pytest.mark.parametrize(("code", "clock"), [("contended", " --in cpu-seconds"), ("other", "")])

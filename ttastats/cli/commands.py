@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from importlib import import_module
-from inspect import Parameter, Signature, cleandoc, signature
+from inspect import Signature, cleandoc, signature
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_type_hints, is_typeddict
+from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
@@ -43,32 +43,20 @@ GROUPS = {
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 #: The options that many commands share, by what they are for, in the order of use.
 _OPTIONS = {
-    "Sides and runs": (
-        "a", "b", "baseline", "labels", "on", "levels", "sources", "where", "by", "pool",
-    ),
-    "What counts": (
-        "target", "unit", "clock", "price", "censor_stopped", "at_end", "at", "best",
-        "interpolate", "metric", "also",
-    ),
-    "Judgement": (
-        "margin", "confidence", "interactions", "same", "block", "sequential", "max_runs",
-        "estimand", "ddof", "fdr", "same_convergence", "epochs_fixed", "prior",
-    ),
-    "Gate (exit code 3)": ("fail_on", "require"),
-    "Causes": ("profile_a", "profile_b"),
-    "Output": (
-        "sort", "top", "wide", "verbose", "output_format", "no_pager", "guess", "no_cache", "help",
-        "help_all",
-    ),
-}  # fmt: skip
+    "Sides and runs": "a b baseline labels on levels sources where by pool",
+    "What counts": "target unit clock price censor_stopped at_end at best interpolate metric also",
+    "Judgement": "margin confidence interactions same block sequential max_runs estimand ddof fdr "
+    "same_convergence epochs_fixed prior",
+    "Gate (exit code 3)": "fail_on require",
+    "Causes": "profile_a profile_b",
+    "Output": "sort top wide verbose output_format no_pager guess no_cache help help_all",
+}
 #: The options of every command that takes logs.
 _OF_LOGS = ("guess", "no_cache")
 #: Commands with at most so many options list all of them, without groups.
 _FEW = 12
 #: What most need of these, in a line each, so that `--help` is read without scrolling.
-_USUAL = (
-    "on", "a", "b", "where", "by", "target", "margin", "fail_on", "top", "verbose", "output_format",
-)  # fmt: skip
+_USUAL = "on a b where by target margin fail_on top verbose output_format"
 #: The option that takes a folder or none, and the folder where the command has no default.
 _LOGS, _FOLDER = "--emit-log", "logs"
 
@@ -126,10 +114,11 @@ class Command(TyperCommand):
         options = [name for name in records if name not in arguments]
         groups: dict[str, Iterable[str]] = {"Arguments": arguments, "Options": options}
         if "help_all" in params:
-            alone = [name for name in options if name not in chain(*_OPTIONS.values())]
-            groups |= {"Options": alone, **_OPTIONS}
+            shared = {title: names.split() for title, names in _OPTIONS.items()}
+            alone = [name for name in options if name not in chain(*shared.values())]
+            groups |= {"Options": alone, **shared}
             if width is not None:
-                names = [*alone, *(name for name in _USUAL if name in params), "help_all"]
+                names = [*alone, *(name for name in _USUAL.split() if name in params), "help_all"]
                 room = width - 4 - max(len(records[name][0]) for name in names)
                 for name in names:
                     records[name] = records[name][0], _first_sentence(params[name].help, room)
@@ -244,53 +233,32 @@ def _with_flat_options(name: str, command: Callable[..., Any]) -> Callable[..., 
     """
     hints = get_type_hints(command, localns={"Report": Any})  # polars costs start-up time
     answers, taken = hints.pop("return") is not type(None), TAKEN.get(name, {})
-    groups = {name: get_type_hints(hint) for name, hint in hints.items() if is_typeddict(hint)}
-    texts = {key: text for name in groups for key, text in entries(hints[name].__doc__).items()}
-    rest = [*hints][-1]
-    if taken:
-        hints = {name: hint for name, hint in hints.items() if name not in taken}
-        groups[rest] = taken
-    if answers:
-        groups["output"] = get_type_hints(Output)
-    if "files" in {*hints, *taken}:
-        groups["logs"] = {name: bool for name in _OF_LOGS if name not in taken}
-    declared = _declare_options(command, hints | groups, texts | entries(command.__doc__))
+    own = {n: p for n, p in signature(command).parameters.items() if p.kind != p.VAR_KEYWORD}
+    types = {option: hints[option] for option in own if option not in taken}
+    types |= {option: type_ or hints.get(option, str) for option, type_ in taken.items()}
+    of_output = get_type_hints(Output) if answers else {}
+    of_logs = [option for option in _OF_LOGS if option not in types] if "files" in types else []
+    texts, declared = entries(command.__doc__), {}
+    for option, type_ in (types | of_output | dict.fromkeys(of_logs, bool)).items():
+        default = own[option].default if option in own else False if type_ is bool else None
+        declared[option] = declare(option, type_, default, texts)
 
     def called(**words: Any) -> None:
         given = {n: read(n, word) for n, word in words.items() if word != declared[n].default}
-        arguments = {name: given[name] for name in hints if name in given}
-        for name, options in groups.items():
-            arguments[name] = {option: given[option] for option in options if option in given}
-        output = arguments.pop("output") if answers else None
-        logs = arguments.pop("logs", None)
-        if taken:
-            arguments |= arguments.pop(rest)
-        with nullcontext() if logs is None else _reading_logs(**logs):
+        arguments, output, logs = (
+            {option: given[option] for option in options if option in given}
+            for options in (types, of_output, of_logs)
+        )
+        with _reading_logs(**logs) if "files" in types else nullcontext():
             answer = command(**arguments)
-            if output is not None:
+            if answers:
                 _print_answer(answer, output)
 
     called.__signature__ = Signature(list(declared.values()))  # type: ignore[attr-defined]
     return called
 
 
-def _declare_options(
-    command: Callable[..., Any], hints: Mapping[str, Any], texts: Mapping[str, tuple[str, str]]
-) -> dict[str, Parameter]:
-    """Return the options of a command as parameters, those of groups one by one."""
-    declared: dict[str, Parameter] = {}
-    for parameter, hint in hints.items():
-        if isinstance(hint, dict):
-            for option, type_ in hint.items():
-                default = False if type_ is bool else None
-                declared.setdefault(option, declare(option, type_, default, texts))
-        else:
-            default = signature(command).parameters[parameter].default
-            declared[parameter] = declare(parameter, hint, default, texts)
-    return declared
-
-
-def _print_answer(answer: Report | tuple[Report, int], output: Output) -> None:
+def _print_answer(answer: Report | tuple[Report, int], output: dict[str, Any]) -> None:
     """Print a report, which may stand before an exit code, and exit with that if it is not 0."""
     report, code = answer if isinstance(answer, tuple) else (answer, 0)
     show(report, **output)

@@ -8,19 +8,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 import ttastats as tta
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.cli.options import COMPARING, options_and_keywords, refuse_of_runs, sources, takes
+from ttastats.cli.options import COMPARING, refuse_of_runs, sources, split_options, takes
 from ttastats.cli.output import progress, say, show_page
-from ttastats.sides.options import Judged, Options, Sided
-
-if TYPE_CHECKING:
-    from ttastats.sides.question import Source
+from ttastats.sides.options import Judged, Sided
 
 #: Kinds that draw intervals of the confidence comparing for; others keep to 95 %, and say so.
 _OF_ANY_CONFIDENCE = ("tta", "speedups", "effects")
@@ -54,7 +51,7 @@ def report(
     path = None if str(output) == "-" else output
     if path is not None:
         document.expect_page_path(path, map(stores.parse_place, files))
-    how, keywords = options_and_keywords(options)
+    how, keywords = split_options(options)
     if all(is_profile(stores.parse_place(file)) for file in files):
         refuse_of_runs(options)
         paths = [files] if together else files
@@ -81,14 +78,11 @@ def report(
         raise typer.Exit(3)
 
 
-@takes("a b", Sided, Judged)
+@takes("metric on confidence a b", Sided, Judged)
 def plot(
     kind: str,
     files: Sequence[str] = (),
     output: Path | None = None,
-    metric: str = "",
-    on: Sequence[str] = (),
-    confidence: float | None = None,
     width: str = "",
     dpi: float = 192,
     title: bool = True,
@@ -119,30 +113,26 @@ def plot(
         return
     profiled = kind in kinds.OF_PROFILES
     if not profiled:
-        kinds.drawer_of(kind, metric, on)
+        kinds.drawer_of(kind, options.get("metric", ""), options.get("on", ()))
     raise_if(
-        confidence is not None and kind not in _OF_ANY_CONFIDENCE,
+        "confidence" in options and kind not in _OF_ANY_CONFIDENCE,
         f"plot {kind} does not support --confidence",
         "--confidence",
         f"Supported by: {', '.join(_OF_ANY_CONFIDENCE)}.",
     )
     usual = "page" if output and output.suffix.lower() == ".html" else "paper-column"
     style = drawing.Style(_inches(width or usual) * 96, title, dpi)
-    tables: Sequence[Source] = ()
-    question: dict[str, Any] = {}
     if profiled:
-        named = {name: value for name, value in (("metric", metric), ("on", on)) if value}
-        refuse_of_runs(named | options)
+        refuse_of_runs(options)
         remedy = f"ttastats plot {kind} prof.parquet -o {kind}.svg"
         needs = "needs a profile and an output file"
         raise_if(output is None or not files, needs, f"plot {kind}", remedy)
-    else:
-        raise_if(not files, "no input file", None, f"ttastats plot {kind} FILE -o {kind}.svg")
-        tables = sources(files, options, one_will_do=True)
-        how = Options() if confidence is None else Options(confidence=confidence)
-        question = {"metric": metric, "options": how, **options}
+    raise_if(not files, "no input file", None, f"ttastats plot {kind} FILE -o {kind}.svg")
+    how, question = split_options(options)
+    on = question.pop("on", ())
+    tables = sources(files, question, one_will_do=True)
     if output is None:
-        material = api.material(*tables, **question)
+        material = api.material(*tables, options=how, **question)
         remedy = f"Write it to a file: -o {kind}.svg. Kinds with text output: {', '.join(KINDS)}."
         raise_if(kind not in KINDS, f"{kind} cannot be printed as text", "plot", remedy)
         for line in text_plot(material, width=get_terminal_size().columns):
@@ -152,7 +142,7 @@ def plot(
     if profiled:
         plots = api.plot_profiles(kind, files)
     else:
-        plots = api.plot(kind, *tables, on=on, **question)
+        plots = api.plot(kind, *tables, on=on, options=how, **question)
     drawing.write_plots(output, plots, style)
     for plot in plots:
         say(plot.title, f"  {plot.caption}")

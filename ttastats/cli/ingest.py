@@ -12,7 +12,7 @@ import typer
 import ttastats as tta
 from ttastats.base.errors import raise_if
 from ttastats.base.units import plural
-from ttastats.cli.options import given_options, takes
+from ttastats.cli.options import given_options, taken_out, takes
 from ttastats.cli.output import progress, say
 from ttastats.formats.config import GUESSED
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Problems that are named of each code, by how bad they are; `problems` lists all.
 _NAMED = {"error": None, "warning": 5, "info": 1}
+#: What options say of logs, by the keys of a block of `ttastats.toml`.
+_BLOCK = "files line metric seconds step epoch samples run new_run resume new_epoch preset"
 
 
 def guess(path: str, output: Path | None = None) -> None:
@@ -40,25 +42,19 @@ def guess(path: str, output: Path | None = None) -> None:
 
 
 @takes(
-    "files line",
-    {"metric": Sequence[str]},
-    "seconds step epoch samples run new_run resume new_epoch preset config guess strict",
+    "output dialect round metrics workers dask append partition",
+    _BLOCK,
+    "config guess strict",
+    {"metrics": Literal["evaluations", "all"], "workers": int, "metric": Sequence[str]},
 )
 def ingest(
     paths: Sequence[str],
     *,
-    output: str | None = None,
-    dialect: str | None = None,
-    round_: str | None = None,
-    metrics: Literal["evaluations", "all"] = "evaluations",
-    workers: int | None = None,
     dask: str | None = None,
-    append: bool = False,
     partition: Sequence[str] = (),
-    config: str | None = None,
     guess: bool = False,
     strict: bool = False,
-    **own_logs: Any,
+    **options: Any,
 ) -> None:
     r"""Read logs of any known format into one tidy Parquet file.
 
@@ -71,6 +67,7 @@ def ingest(
     --dialect FORMAT: Read every file as this format instead of detecting it.
     --round, --edition ROUND: MLPerf round, such as v5.0, if the path does not contain it.
     --metrics: `all` also keeps the training metrics of every step: loss, learning rate, throughput.
+        [default: evaluations]
     --workers N: Worker processes (default: all cores for large inputs, else 1). [x>=1]
     --dask ADDRESS: Read on a Dask cluster, given its scheduler's address.
     --append: Keep the runs of logs that are not given, and add new ones as parts of a folder.
@@ -92,18 +89,18 @@ def ingest(
     --new-epoch WHEN: 'step back': the step counter restarts in each epoch.
     --preset NAME: Known log layout, such as nanogpt, keras or ultralytics.
     --config PATH: Use this ttastats.toml instead of those beside the logs or in parent folders.
-    --guess: Read logs that nobody described as `ttastats guess` proposes, and print the block.
     --strict: Exit 1 if the logs have any problem.
 
     $ ttastats ingest logs -o runs.parquet
     $ ttastats ingest logs --guess
     $ ttastats ingest logs --metric 'val_loss <= 3.4' --seconds 'elapsed s'
     """
-    option = next(iter(given_options(own_logs)), "--config")
+    block, config = taken_out(options, _BLOCK.split()), options.get("config")
+    option = next(iter(given_options(block)), "--config")
     both = f"{option} and --config both describe the logs"
-    raise_if(own_logs and config, both, option, "Move it to that file, or drop --config.")
+    raise_if(block and config, both, option, "Move it to that file, or drop --config.")
     also = f"{option} and --guess both describe the logs"
-    raise_if(guess and (own_logs or config), also, "--guess", "Drop one of them.")
+    raise_if(guess and (block or config), also, "--guess", "Drop one of them.")
     from ttastats.ingestion.ingest import ingest as read_logs  # polars costs start-up time
     from ttastats.ingestion.workers import dask as cluster
 
@@ -113,18 +110,12 @@ def ingest(
         try:
             account = read_logs(
                 paths,
-                output,
-                dialect=dialect,
-                round=round_,
-                metrics=metrics,
-                block=own_logs or None,
-                config=config,
+                block=block or None,
                 guess=tta.guess if guess else None,
-                workers=workers,
                 executor=executor,
-                append=append,
                 partition=[name for text in partition for name in text.split(",")],
                 on_progress=on_progress,
+                **options,
             )
         except KeyboardInterrupt:
             say("ttastats: interrupted; nothing was written")

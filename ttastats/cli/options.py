@@ -1,6 +1,6 @@
 """How options are declared: in signatures, by `takes` and TypedDicts; their help in docstrings.
 
-In the docstring of a command, or of a group of options (a TypedDict), an entry has the names of an
+In the docstring of a command, or of keywords of the API (a TypedDict), an entry has the names of an
 option and what stands for its value, a colon, and the help; its further lines are indented.
 `[default: text]` at the end is the default, `[default: (text)]` is shown as one, and `[x>=0]` or
 `[0<=x<=1]` is checked. Entries that commands share stand in `SHARED`; what a command says itself
@@ -10,7 +10,7 @@ fills `{}` there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, cleandoc
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin, get_type_hints
@@ -49,8 +49,21 @@ FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives,
 --no-pager: Do not page long output.
 --guess: Read logs that nobody described as `ttastats guess` proposes, and print the block.
 --no-cache: Read all logs again, and keep no table of them.
+--prior FILE: Runs of earlier entries, whose noise adds to that of few runs. Repeatable.
 --runs N: Number of runs of each setup. [x>=1]
 --seed N: Seed of the first run; each further run adds 1. [x>=0]
+--epochs N: Maximum number of epochs. [default: (recipe)]
+--batch-size N: Global batch size: samples per step over all workers. [default: (recipe)]
+--width N: Width of the network. [default: (recipe)]
+--precision NAME: fp32, tf32 or bf16. [default: (recipe)]
+--optimizer NAME: sgd or adamw. [default: (recipe)]
+--compile: Compile the network with torch.compile.
+--channels-last: Use the channels-last memory format.
+--threads N: Threads per worker. [default: (recipe)]
+--workers N: Worker processes (data parallel). [default: (recipe)]
+--set NAME=VALUE: Set any value of the recipe, such as lr=0.1.
+--device: Compute device. CUDA is untested. [default: auto]
+--data FOLDER: Folder with the data set, if it is not built in.
 --org NAME: Submitter; the name of a folder in the logs.
 --system NAME: System; the name of a folder in the logs. [default: (detected)]
 """
@@ -71,7 +84,7 @@ _COMPLETED = {
     "UNIT": complete.units,
 }  # fmt: skip
 #: Options whose text is several names.
-_LISTS = ("by", "also", "block", "sources", "on", "levels")
+_LISTS = ("by", "also", "block", "sources", "on", "levels", "without")
 #: Options whose text is a fraction, with its limits: a confidence of half or less would make an
 #: interval meaningless; a coefficient of variation or a difference to detect may exceed 100 %, with
 #: a percent sign, but nobody plans for ten times the mean.
@@ -81,13 +94,14 @@ _FRACTIONS: dict[str, dict[str, float]] = {
 }  # fmt: skip
 #: The options that commands take by name, by their types; others are one text.
 _BY_TYPE: tuple[tuple[Any, str], ...] = (
-    (bool, "bypass epochs_fixed fdr guess interactions same same_convergence sequential"),
-    (bool, "strict verbose wide"),
+    (bool, "ablation append bypass channels_last compile epochs_fixed fdr guess interactions same"),
+    (bool, "same_convergence sequential strict verbose wide"),
     (int, "ddof draws max_runs points runs seed top"),
     (float, "against sigma"),
-    (Path, "records"),
+    (Path, "data records"),
     (Literal["mean", "geomean"], "estimand"),
-    (Sequence[str], "a b code detect line prior run target where"),
+    (Literal["auto", "cpu", "cuda"], "device"),
+    (Sequence[str], "a b code detect line partition prior run set target where"),
     (Sequence[Path], "profile_a profile_b"),
 )
 _TYPES = {name: type_ for type_, names in _BY_TYPE for name in names.split()}
@@ -100,12 +114,12 @@ COMPARING = (
     "margin estimand same_convergence epochs_fixed fdr sequential max_runs ddof confidence",
     "fail_on require also",
 )
-#: The types of the options that commands take as keywords, by command and option.
+#: The options that commands take by name, and their types where the signature has none, by command.
 TAKEN: dict[str, dict[str, Any]] = {}
 
 
 def takes(*options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that names keywords of a command: texts of names, and TypedDicts.
+    """Return a decorator that names options of a command: texts of names, and TypedDicts.
 
     A dictionary gives the types of options that have another type elsewhere.
     """
@@ -114,7 +128,7 @@ def takes(*options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         taken = TAKEN[command.__name__] = {}
         for option in options:
             if isinstance(option, str):
-                taken |= {name: _TYPES.get(name, str) for name in option.split()}
+                taken |= {name: _TYPES.get(name) for name in option.split()}
             else:
                 taken |= option if isinstance(option, dict) else get_type_hints(option)
         return command
@@ -122,15 +136,10 @@ def takes(*options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return decorate
 
 
-def columns(text: str) -> tuple[str, ...]:
-    """Return the names in a list separated by commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
 def read(name: str, value: Any) -> Any:
     """Return the value of an option whose parameter is no text."""
     if name in _LISTS:
-        return columns(value)
+        return tuple(part.strip() for part in value.split(",") if part.strip())
     if name not in _FRACTIONS:
         return value
     texts = [value] if isinstance(value, str) else value
@@ -151,10 +160,9 @@ def entries(docstring: str | None) -> dict[str, tuple[str, str]]:
 
 def declare(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, str]]) -> Parameter:
     """Return a parameter as typer takes it, with its help from `texts` or from shared entries."""
-    word = name.strip("_")
-    head, text = texts.get(word) or SHARED[word]
-    if "{}" in SHARED.get(word, ("", ""))[1]:
-        head, text = SHARED[word][0], SHARED[word][1].format(text)
+    head, text = texts.get(name) or SHARED[name]
+    if "{}" in SHARED.get(name, ("", ""))[1]:
+        head, text = SHARED[name][0], SHARED[name][1].format(text)
     behind = _BEHIND.search(text)
     limits = behind.groupdict() if behind else {}
     more: dict[str, Any] = {
@@ -183,10 +191,14 @@ def declare(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, s
     )
 
 
-def given_options(*groups: Mapping[str, Any]) -> list[str]:
-    """Return the names of the options in groups of given ones."""
-    names = [_OPTION_NAMES.get(name, name) for group in groups for name in group]
-    return [f"--{name.strip('_').replace('_', '-')}" for name in names]
+def given_options(options: Iterable[str]) -> list[str]:
+    """Return given options as they are written."""
+    return [f"--{_OPTION_NAMES.get(name, name).replace('_', '-')}" for name in options]
+
+
+def taken_out(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return those of the given options that have one of some names; they leave the options."""
+    return {name: options.pop(name) for name in names if name in options}
 
 
 class Output(TypedDict, total=False):
@@ -204,7 +216,7 @@ def sources(
     from ttastats.outcomes.select import parse_all  # polars costs start-up time
     from ttastats.sides.question import Selection
 
-    if parts := {name: options.pop(name) for name in ("a", "b") if name in options}:
+    if parts := taken_out(options, ("a", "b")):
         whole = len(files) == 1 and len(parts) == 2
         remedy = "Give one file and both options, or two files and neither."
         raise_if(not whole, "--a and --b select two parts of one file", None, remedy)
@@ -221,16 +233,16 @@ def sources(
 
 SHARED = entries(_SHARED)
 SHARED["workload"] = ("WORKLOAD", f"{', '.join(BUILT_IN)}, or your own workload file.")
-for _group in (Counted, Judged, Sided, AtBudget):
-    SHARED |= entries(_group.__doc__)
+for _keywords in (Counted, Judged, Sided, AtBudget):
+    SHARED |= entries(_keywords.__doc__)
 
 
-def options_and_keywords(given: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
+def split_options(given: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
     """Return how a comparison is made, and what else is asked, as keywords of the question."""
     from ttastats.sides.comparison import MAX_RUNS  # polars costs start-up time
 
     keywords = dict(given)
-    options = {name: keywords.pop(name) for name in Options.__annotations__ if name in keywords}
+    options = taken_out(keywords, Options.__annotations__)
     sequential, most = keywords.pop("sequential", False), options.get("max_runs")
     alone, remedy = most is not None and not sequential, "Add --sequential, or remove --max-runs."
     raise_if(alone, "needs --sequential", f"--max-runs {most}", remedy)

@@ -10,17 +10,19 @@ import ttastats as tta
 from ttastats.base import percentages
 from ttastats.base.errors import raise_if
 from ttastats.base.stores import parse_place, without_secrets
-from ttastats.cli.options import COMPARING, options_and_keywords, refuse_of_runs, sources, takes
+from ttastats.cli.options import COMPARING, refuse_of_runs, sources, split_options, taken_out, takes
 from ttastats.sides.options import AtBudget, Counted, Judged, JudgedAt, View
 
 if TYPE_CHECKING:
     from ttastats.report.answer import Report
     from ttastats.traces.answers import By
 
+#: Options of the rows of an answer, where its function in the API leaves them to `_in_order`.
+_ORDER = ("sort", "top")
 _Profiles = tuple[Sequence[str | Path], Sequence[str | Path]]
 
 
-def _in_order(report: Report, sort: str, top: int | None) -> Report:
+def _in_order(report: Report, sort: str = "", top: int | None = None) -> Report:
     """Return a report with its rows sorted, and the first of them; all if `top` is 0."""
     from ttastats.report import ordering  # polars costs start-up time
 
@@ -29,7 +31,7 @@ def _in_order(report: Report, sort: str, top: int | None) -> Report:
 
 
 @takes(AtBudget, "where target sort top")
-def runs(files: Sequence[str], *, sort: str = "", top: int | None = None, **options: Any) -> Report:
+def runs(files: Sequence[str], **options: Any) -> Report:
     """Show one row per run: whether and when it reached the target, epochs, time per epoch.
 
     --sort: tta, epochs or seed
@@ -37,7 +39,8 @@ def runs(files: Sequence[str], *, sort: str = "", top: int | None = None, **opti
     $ ttastats runs runs.parquet --where reached=no
     $ ttastats runs runs.parquet --format csv > runs.csv
     """
-    return _in_order(tta.runs(files, **options), sort, top)
+    order = taken_out(options, _ORDER)
+    return _in_order(tta.runs(files, **options), **order)
 
 
 @takes(JudgedAt, "ddof confidence sort top verbose")
@@ -70,9 +73,7 @@ def rank(files: Sequence[str], **options: Any) -> Report:
 
 
 @takes(Judged, "sources ddof sort top")
-def variance(
-    files: Sequence[str], *, sort: str = "", top: int | None = None, **options: Any
-) -> Report:
+def variance(files: Sequence[str], **options: Any) -> Report:
     """Decompose the variance of runs into epochs to the target and time per epoch.
 
     --sources COLUMNS: Show instead what comes from each of these: day, columns, or names in
@@ -83,7 +84,8 @@ def variance(
     $ ttastats variance runs.parquet --where benchmark=resnet
     $ ttastats variance runs.parquet --sources day,host,seed
     """
-    return _in_order(tta.variance(files, **options), sort, top)
+    order = taken_out(options, _ORDER)
+    return _in_order(tta.variance(files, **options), **order)
 
 
 @takes(Judged, "order fail_on")
@@ -135,7 +137,6 @@ def power(
     --power SHARE: Statistical power. [default: 80%]
     --max-runs N: Also show the average number of runs that `compare --sequential --max-runs N`
         needs.
-    --prior FILE: Runs of earlier entries, whose noise adds to that of few runs. Repeatable.
 
     $ ttastats power runs.parquet --detect 5%
     $ ttastats power --cv 14% --detect 10%
@@ -154,9 +155,7 @@ def scaling(files: Sequence[str], **options: Any) -> Report:
 
 
 @takes("by where sort top")
-def score(
-    files: Sequence[str], *, sort: str = "", top: int | None = None, **options: Any
-) -> Report:
+def score(files: Sequence[str], **options: Any) -> Report:
     """Compute the official MLPerf score of each entry.
 
     --sort: score, n or status
@@ -164,7 +163,8 @@ def score(
     $ ttastats score runs.parquet
     $ ttastats score runs.parquet --where submitter=Example --top 5
     """
-    return _in_order(tta.score(files, **options), sort, top)
+    order = taken_out(options, _ORDER)
+    return _in_order(tta.score(files, **options), **order)
 
 
 @takes("where code")
@@ -202,9 +202,7 @@ def claim(files: Sequence[str], **options: Any) -> tuple[Report, int]:
 
 
 @takes("records ruleset bypass by where confidence draws seed sort top verbose")
-def rcp(
-    files: Sequence[str], *, sort: str = "", top: int | None = None, **options: Any
-) -> tuple[Report, int]:
+def rcp(files: Sequence[str], **options: Any) -> tuple[Report, int]:
     """Check convergence against the official reference convergence points (RCP).
 
     --records FOLDER: Folder with rcps_*.json. [default: (installed mlperf_logging)]
@@ -220,8 +218,9 @@ def rcp(
     """
     from ttastats.answers.rcp.rcp import unanswered  # polars costs start-up time
 
+    order = taken_out(options, _ORDER)
     report = tta.rcp(files, **options)
-    return _in_order(report, sort, top), 1 if unanswered(report) else 0
+    return _in_order(report, **order), 1 if unanswered(report) else 0
 
 
 @takes(*COMPARING, "profile_a profile_b block same baseline prior wide verbose")
@@ -244,7 +243,6 @@ def compare(
         extra, or a condition. Comma-separated.
     --same: The files, or the groups of --by, are one setup: which difference is worth claiming?
     --baseline FILE: Side A: the runs since the last change of this history (see `history`).
-    --prior FILE: Runs of earlier entries, whose noise adds to that of few runs. Repeatable.
     --wide: Show more columns.
     --verbose, -v: Show all notes in full, the causes of each row, and each run as a dot.
 
@@ -257,7 +255,7 @@ def compare(
     one_side = "profiles were given for one side only"
     raise_if(bool(profile_a) != bool(profile_b), one_side, None, remedy)
     profiles = (profile_a, profile_b) if profile_a else None
-    how, keywords = options_and_keywords(options)
+    how, keywords = split_options(options)
     if (of_steps := _profiles_alone(files, profiles)) is not None:
         refuse_of_runs(options, but=("--confidence", "--by"))
         by = ",".join(options.get("by", ())) or "work"
@@ -321,9 +319,7 @@ def targets(files: Sequence[str], **options: Any) -> Report:
 
 
 @takes("rules against metric target a b where")
-def record(
-    files: Sequence[str] = (), *, rules: str = "", **options: Any
-) -> Report | tuple[Report, int]:
+def record(files: Sequence[str] = (), **options: Any) -> Report | tuple[Report, int]:
     """Check a record against the rules of a contest. Exit code 0: a record; 3: no, or undecided.
 
     FILE...: Parquet files or logs: baseline A, then runs B; a single one with --a and --b; or only
@@ -336,6 +332,7 @@ def record(
     $ ttastats record a.parquet b.parquet --rules nanogpt-track-1
     $ ttastats record --rules list
     """
+    rules = options.pop("rules", "")
     if rules == "list":
         from ttastats.answers.record.record import of_rules  # polars costs start-up time
 

@@ -10,11 +10,13 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 import ttastats as tta
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.cli.options import Output, columns, given_options
+from ttastats.cli.options import Output, given_options, taken_out, takes
 from ttastats.cli.output import say, show
 
 if TYPE_CHECKING:
@@ -25,60 +27,27 @@ if TYPE_CHECKING:
     from ttastats.trainer.settings import Overrides
 
 
-class Ending(TypedDict, total=False):
-    """Where a run ends, by the names that this has in a recipe.
-
-    --target TARGET: Quality target, at which a run ends: 0.96 or 96%. [default: (recipe)]
-    --epochs N: Maximum number of epochs. [default: (recipe)]
-    """
-
-    target: str
-    epochs: str
+#: What options change of a recipe, by the names it has there, and where its steps are made.
+_ENDING = "target epochs"
+_SETUP = (
+    "batch_size width precision optimizer compile channels_last threads workers set device data"
+)
+#: What is measured of a workload.
+_RECORDED = "steps batch_sizes without ablation"
 
 
-class Setup(TypedDict, total=False):
-    """What is changed of the steps of a recipe, by the names it has there, and where they are made.
-
-    --batch-size N: Global batch size: samples per step over all workers. [default: (recipe)]
-    --width N: Width of the network. [default: (recipe)]
-    --precision NAME: fp32, tf32 or bf16. [default: (recipe)]
-    --optimizer NAME: sgd or adamw. [default: (recipe)]
-    --compile: Compile the network with torch.compile.
-    --channels-last: Use the channels-last memory format.
-    --threads N: Threads per worker. [default: (recipe)]
-    --workers N: Worker processes (data parallel). [default: (recipe)]
-    --set NAME=VALUE: Set any value of the recipe, such as lr=0.1.
-    --device: Compute device. CUDA is untested. [default: auto]
-    --data FOLDER: Folder with the data set, if it is not built in.
-    """
-
-    batch_size: str
-    width: str
-    precision: str
-    optimizer: str
-    compile: bool
-    channels_last: bool
-    threads: str
-    workers: str
-    set_: Sequence[str]
-    device: Literal["auto", "cpu", "cuda"]
-    data: Path
-
-
-def overrides(
-    workload: str, setup: Setup, ending: Ending | None = None
-) -> tuple[Overrides, dict[str, list[Any]]]:
+def overrides(workload: str, options: dict[str, Any]) -> tuple[Overrides, dict[str, list[Any]]]:
     """Return the values that are set once, and those of a grid, by names of the recipe."""
     from ttastats.trainer import workloads
     from ttastats.trainer.settings import Overrides
 
     recipe = workloads.load_workload(workload).recipe
+    ending = taken_out(options, _ENDING.split())  # last in the names of setups
+    where, settings = taken_out(options, ("device", "data")), options.pop("set", ())
     texts: dict[str, str] = {
-        name: "true" if value is True else str(value)
-        for name, value in (*setup.items(), *(ending or {}).items())
-        if name not in {"set_", "device", "data"}
+        name: "true" if value is True else str(value) for name, value in (options | ending).items()
     }
-    for setting in setup.get("set_", ()):
+    for setting in settings:
         name, sign, text = setting.partition("=")
         wrong = "lacks a value" if not sign else "is set twice" if name in texts else ""
         raise_if(wrong, wrong, f"--set {setting}", "Write --set NAME=VALUE once.")
@@ -89,26 +58,26 @@ def overrides(
     }
     once = {name: value for name, (value, *others) in values.items() if not others}
     grid = {name: several for name, several in values.items() if len(several) > 1}
-    data = str(setup["data"]) if "data" in setup else None
-    return Overrides(once, setup.get("device", "auto"), data), grid
+    return Overrides(once, **{name: str(place) for name, place in where.items()}), grid
 
 
+@takes(_ENDING, {"target": str}, _SETUP, "emit_log dawnbench org system")
 def train(
     workload: str = "digits",
+    *,
     runs: int = 1,
     seed: int = 0,
-    *,
-    ending: Ending,
-    setup: Setup,
     emit_log: Path | None = None,
     dawnbench: bool = False,
     org: str = "local",
     system: str | None = None,
+    **setup: Any,
 ) -> None:
     """Train a workload to its target and log each run in the MLPerf format.
 
     `--runs 10` trains with ten seeds. Runs that are already complete in the log folder are skipped.
 
+    --target TARGET: Quality target, at which a run ends: 0.96 or 96%. [default: (recipe)]
     --emit-log FOLDER: Folder for the logs, `logs` if none is given; an interrupted command resumes
         from it. A folder with the name of a workload: --emit-log=digits.
     --dawnbench: Also write DAWNBench files beside the logs.
@@ -120,7 +89,7 @@ def train(
     with needs_torch("training"):
         from ttastats.trainer import experiment, tables
 
-    options, grid = overrides(workload, setup, ending)
+    options, grid = overrides(workload, setup)
     several = next(iter(grid), "")
     raise_if(several, "takes one value", f"--set {several}", "`sweep` takes several.")
     if emit_log is not None and experiment.is_leader():
@@ -130,26 +99,24 @@ def train(
         request = experiment.Request(workload, Path(root), org, system, dawnbench)
         plan = experiment.plan_runs(request, options, range(seed, seed + runs))
         table = _table_of_runs(plan)
-        if table is None:
-            return
         report = tta.summary(table)
         show(report, no_pager=True)
         say(*tables.variation_remarks(table))
     _say_next(report, emit_log, plan)
 
 
+@takes(_ENDING, {"target": str}, _SETUP, "emit_log org system until_decided max_runs")
 def sweep(
     workload: str = "digits",
+    *,
     runs: int = 5,
     seed: int = 0,
-    *,
-    ending: Ending,
-    setup: Setup,
     emit_log: Path = Path("sweep"),
     org: str = "local",
     system: str | None = None,
     until_decided: bool = False,
     max_runs: int | None = None,
+    **setup: Any,
 ) -> None:
     """Run a parameter grid, interleaved, and compare throughput with time-to-accuracy.
 
@@ -157,6 +124,7 @@ def sweep(
     each is the baseline; of several options, `effects` says which matters, and for what. Run an
     interrupted sweep again to resume it.
 
+    --target TARGET: Quality target, at which a run ends: 0.96 or 96%. [default: (recipe)]
     --emit-log FOLDER: Folder for the logs; an interrupted command resumes from it. A folder with
         the name of a workload: --emit-log=digits.
     --until-decided: Instead of --runs: add runs of two setups in alternation until it is decided
@@ -173,7 +141,7 @@ def sweep(
         from ttastats.sides.comparison import MAX_RUNS
         from ttastats.trainer import experiment, tables
 
-    options, grid = overrides(workload, setup, ending)
+    options, grid = overrides(workload, setup)
     if experiment.is_leader():
         say(f"workload {workload}, logs in {emit_log}/")
     request = experiment.Request(workload, emit_log, org, system)
@@ -182,8 +150,6 @@ def sweep(
         return
     plan = experiment.plan_runs(request, options, range(seed, seed + runs), grid)
     table = _table_of_runs(plan)
-    if table is None:
-        return
     report = tables.sweep_report(table, {name: place.system for name, place in plan.setups.items()})
     show(report, no_pager=True)
     if len(grid) > 1:
@@ -217,8 +183,8 @@ def _run_until_decided(
     _say_next(decided.report, request.root, first)
 
 
-def _table_of_runs(plan: Plan) -> pl.DataFrame | None:
-    """Make the missing runs; return the table of all, or None in workers but the first."""
+def _table_of_runs(plan: Plan) -> pl.DataFrame:
+    """Make the missing runs; return the table of all, or end here in workers but the first."""
     from ttastats.trainer import experiment, tables
 
     there = len(plan.runs) - len(plan.missing)
@@ -226,7 +192,7 @@ def _table_of_runs(plan: Plan) -> pl.DataFrame | None:
         say(f"{there} of {len(plan.runs)} runs are already complete")
     experiment.make_runs(plan.missing)
     if not experiment.is_leader():
-        return None
+        raise typer.Exit
     return tables.table_of_logs([place.results for place in plan.setups.values()])
 
 
@@ -260,27 +226,8 @@ def _say_next(report: Report, emit_log: Path | None, plan: Plan) -> None:
     say(f"next: ttastats ingest {logs} && ttastats variance {quote(str(file))}{clock}")
 
 
-class Recorded(TypedDict, total=False):
-    """What is measured of a workload, and where that is kept.
-
-    --output, -o FILE: Save the recorded profile to this Parquet file.
-    --steps: Steps to record. [default: (chosen automatically); x>=1]
-    --batch-sizes SIZES: Also profile other batch sizes: 8,32,128, or auto to double until
-        throughput levels off.
-    --without LAYERS: Remove layers from the network: `batch norm`, or `batch norm,relu`.
-    --ablation: Also profile steps without batch norm, and without ReLU.
-    """
-
-    output: Path
-    steps: int
-    batch_sizes: str
-    without: str
-    ablation: bool
-
-
-def profile(
-    what: Sequence[str], *, top: int = 10, recorded: Recorded, setup: Setup, output: Output
-) -> None:
+@takes({"output": Path}, _RECORDED, {"steps": int}, _SETUP, Output)
+def profile(what: Sequence[str], *, top: int = 10, **options: Any) -> None:
     """Show where the time of a training step goes: compute, communication, host, idle.
 
     A workload is profiled in separate steps, never during a timed run.
@@ -288,10 +235,17 @@ def profile(
     WHAT...: Profiles (Parquet), PyTorch traces, or folders of traces; or, to profile now, one
         workload of `train` or a script that calls tta.profile(...).
     --top N: Number of operators to show; 0: all. [x>=0]
+    --output, -o FILE: Save the recorded profile to this Parquet file.
+    --steps: Steps to record. [default: (chosen automatically); x>=1]
+    --batch-sizes SIZES: Also profile other batch sizes: 8,32,128, or auto to double until
+        throughput levels off.
+    --without LAYERS: Remove layers from the network: `batch norm`, or `batch norm,relu`.
+    --ablation: Also profile steps without batch norm, and without ReLU.
 
     $ ttastats profile digits
     $ ttastats profile trace.json.gz
     """
+    shown = taken_out(options, Output.__annotations__)
     paths = [Path(name) for name in what]
     to_be_run = [
         path for path in paths if path.suffix == ".py" or not (path.suffix or path.exists())
@@ -301,23 +255,26 @@ def profile(
     is_script = bool(to_be_run) and paths[0].suffix == ".py" and not _is_workload(paths[0])
     if is_script or not to_be_run:
         idle = "only applies when a workload is profiled now"
-        option = next(iter(given_options(recorded, setup)), None)
+        option = next(iter(given_options(options)), None)
         raise_if(option, idle, option, "Give a workload, such as digits, instead of files.")
     if not to_be_run:
-        show(tta.profiled(what, top=top), **output)
+        show(tta.profiled(what, top=top), **shown)
         return
+    output, recorded = options.pop("output", None), taken_out(options, _RECORDED.split())
     with TemporaryDirectory(prefix="ttastats-") as folder:
         if is_script:
             written = _run_script(what[0])
         else:
-            written = [recorded.get("output") or Path(folder, "profile.parquet")]
-            _record_workload(what[0], written[0], recorded, setup)
-        show(tta.profiled(written, top=top), **output)
-    if not is_script and "output" not in recorded:
+            written = [output or Path(folder, "profile.parquet")]
+            _record_workload(what[0], written[0], recorded, options)
+        show(tta.profiled(written, top=top), **shown)
+    if not is_script and output is None:
         say("next: add -o prof.parquet to save the profile   (nothing was saved this time)")
 
 
-def _record_workload(name: str, path: Path, recorded: Recorded, setup: Setup) -> None:
+def _record_workload(
+    name: str, path: Path, recorded: dict[str, Any], setup: dict[str, Any]
+) -> None:
     """Profile a workload, and write the profile."""
     from ttastats.base import atomic
 
@@ -327,25 +284,20 @@ def _record_workload(name: str, path: Path, recorded: Recorded, setup: Setup) ->
     from ttastats.traces import table
 
     options, grid = overrides(name, setup)
-    for value in Ending.__annotations__:
+    for value in _ENDING.split():
         idle = "has no effect on a step"
         raise_if(value in options.values, idle, f"--set {value}", "Leave it out.")
     apart = "Profile each value separately; only --batch-sizes takes several."
     several = next(iter(grid), "")
     raise_if(several, "takes one value", f"--set {several}", apart)
-    sizes = recorded.get("batch_sizes")  # empty to search for them
+    sizes = recorded.pop("batch_sizes", None)  # empty to search for them
     listed = [] if sizes in {None, "auto"} else str(sizes).split(",")
     wrong = not all(word.strip().isdecimal() and int(word) for word in listed)
     remedy = "Write sizes such as 8,32,128, or auto."
     raise_if(wrong, f"invalid batch sizes {sizes!r}", "--batch-sizes", remedy)
-    request = workload.Request(
-        name,
-        options,
-        recorded.get("steps"),
-        None if sizes is None else tuple(map(int, listed)),
-        recorded.get("ablation", False),
-        columns(recorded.get("without", "")),
-    )
+    if sizes is not None:
+        recorded["batch_sizes"] = tuple(map(int, listed))
+    request = workload.Request(name, options, **recorded)
     table.write_profile(workload.profile_workload(request), path)
 
 
