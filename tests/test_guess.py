@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import tarfile
 import tomllib
@@ -29,6 +30,8 @@ from tests.test_wild import TARGET, compared, read_runs, without_target
 from ttastats.answers.guessing import kinds, layout, lines
 from ttastats.answers.guessing.answer import NoLogError
 from ttastats.base.errors import TtastatsError
+from ttastats.outcomes import target
+from ttastats.outcomes.target import UserTarget
 
 Files = dict[str, str | bytes]
 
@@ -236,6 +239,18 @@ class TestFolder:
         assert tta.ingest([folder], tmp_path / "x.parquet", config=other).runs == 11
         run("guess", folder, "-o", folder.parent / "ttastats.toml")
         assert tta.ingest([folder], tmp_path / "y.parquet").runs == 11
+
+    def test_the_commands_name_a_file_that_is_free_and_a_metric_with_a_space(
+        self, tmp_path: Path
+    ) -> None:
+        for entry in "ab":
+            (tmp_path / f"{entry}.csv").write_text("step,seconds,val acc\n1,1,.5\n2,2,.6")
+        (tmp_path / "ttastats.toml").touch()
+        write, add, read, compare = tta.guess(tmp_path).commands()
+        assert write.endswith(f" -o {tmp_path}/guessed.toml")
+        assert add == f"cat {tmp_path}/guessed.toml >> {tmp_path}/ttastats.toml"
+        assert read == f"ttastats ingest {tmp_path}"
+        assert target.parse(shlex.split(compare)[-1]) == UserTarget(0.6, "val acc", True)
 
     def test_where_there_are_no_logs_or_no_block_is_needed_none_is_written(
         self, two_systems: Path, tmp_path: Path

@@ -172,7 +172,8 @@ def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:
 def _known_texts(known: Sequence[str], condition: Condition) -> str:
     """Return which values a column has, or those like the one that it lacks."""
     if max(map(len, known)) > _LONG:
-        return f"There are {len(known)} other values."
+        verb = "is" if len(known) == 1 else "are"
+        return f"There {verb} {units.plural(len(known), 'other value')}."
     if condition.operator == "=":
         for value in condition.values:
             text = value.replace("*", "").replace("?", "")

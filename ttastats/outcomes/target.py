@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from shlex import quote
 
 import polars as pl
 from msgspec import Struct
@@ -35,7 +36,12 @@ class UserTarget(Struct, frozen=True):
 
     def __str__(self) -> str:
         sign = {True: ">=", False: "<=", None: "=" if self.metric else ""}[self.higher_is_better]
-        return f"{self.metric or ''}{sign}{self.value:g}"
+        return f"{metric_text(self.metric or '')}{sign}{self.value:g}"
+
+
+def metric_text(name: str) -> str:
+    """Return a metric as a target names it: in quotes where it has a space or a comparison."""
+    return f'"{name}"' if re.search(r"[\s=<>]", name) else name
 
 
 def parse(text: str, option: str = "--target") -> UserTarget:
@@ -72,7 +78,9 @@ def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) 
         several = metrics.filter(pl.len().over("benchmark") > 1).collect()
         if not several.is_empty():
             what = f"{several['benchmark'][0]} has several target metrics"
-            options = " ".join(f"--target {name}=..." for name in several["metric"][:2])
+            options = " ".join(
+                f"--target {quote(f'{metric_text(name)}=...')}" for name in several["metric"][:2]
+            )
             raise TtastatsError(what, where="--target", remedy=f"Give a target for each: {options}")
     value: pl.Expr = pl.lit(None, dtype=pl.Float64)
     higher: pl.Expr = pl.col("higher_is_better")
@@ -265,7 +273,8 @@ def _out_of_range_error(target: UserTarget, outside: Sequence[_Metric]) -> Ttast
     as_percent = all(metric.admits(value) for metric in outside) and 0 < value <= 1
     remedy = f"Write {value:g} or {target.value:g}%." if as_percent else "Write it in that unit."
     if target.metric is None:
-        remedy += f" To select one of several metrics: --target {outside[0].name}=..."
+        option = quote(f"{metric_text(outside[0].name)}=...")
+        remedy += f" To select one of several metrics: --target {option}"
     return TtastatsError(
         f"{target.value:g} is far outside the logged range: {units.join_names(limits, 4, '; ')}",
         where=f"--target {target}",

@@ -18,6 +18,7 @@ from ttastats.base import units
 from ttastats.formats.block import KEYS
 from ttastats.formats.config import FILE
 from ttastats.ingestion.ingest import default_output
+from ttastats.outcomes.target import UserTarget
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.harmless import escape_invisible, escape_lines
@@ -91,7 +92,12 @@ class Guessed(Struct, frozen=True):
         path = shlex.quote(escape_invisible(self.path))
         config = self.output or escape_invisible(str(Path(self.folder) / FILE))
         if self.config and self.output is None:
-            yield f"ttastats guess {path} -o {shlex.quote(config)}"
+            # Nothing that exists is written over: blocks are added to a file of other logs.
+            exists = (Path(self.folder) / FILE).exists()
+            written = str(Path(config).with_name("guessed.toml")) if exists else config
+            yield f"ttastats guess {path} -o {shlex.quote(written)}"
+            if exists:
+                yield f"cat {shlex.quote(written)} >> {shlex.quote(config)}"
         if all(kind.heads.is_empty() for kind in self.kinds):
             return  # a question must be answered in the file first
         # `ingest` looks for it in the folder, in those above and in those below.
@@ -125,8 +131,7 @@ def _common_target(kind: Kind) -> str:
     worst: Any = runs["final"].min() if better else runs["final"].max()
     three = Context(prec=3, rounding=ROUND_FLOOR if better else ROUND_CEILING)
     rounded = f"{float(three.create_decimal(repr(worst))):.3g}"
-    target = f"{metric}{'>=' if better else '<='}{rounded}"
-    return f" --target {shlex.quote(target)}"
+    return f" --target {shlex.quote(str(UserTarget(float(rounded), metric, better)))}"
 
 
 def _contents_line(kind: Kind) -> str:

@@ -310,7 +310,7 @@ def _plot_series_together(
         "Too many runs to draw individually: "
         f"{f'of the {len(shown)} fastest, ' if rest else ''}a line is the median of the values "
         f"in each of up to {curves.SPANS} intervals; the bands contain 50% and 90% of them.",
-        f"{rest} more are not drawn." if rest else "",
+        f"{units.plural(rest, 'more is', 'more are')} not drawn." if rest else "",
     )
     axis = _progress_axis(bands.rename({"at": over}), over, "series")
     values = pl.concat([bands.select(value="low"), bands.select(value="high")])
