@@ -77,7 +77,11 @@ def report(
 ) -> Report:
     """Return the report of each judged benchmark; `labels` name A, if there is one, and B."""
     letters = ("A", "B")[-len(labels) :]
-    sides = "   ".join(f"{letter} = {label}" for letter, label in zip(letters, labels, strict=True))
+    sides = "   ".join(
+        f"{letter} = {label}"
+        for letter, label in zip(letters, labels, strict=True)
+        if (letter, label) != ("B", "A")  # the only frame, which has no name
+    )
     rows, tables, sentences = [], [], []
     for benchmark, record in judged:
         rows.append(
