@@ -180,13 +180,22 @@ def of_profiled() -> Found:
         seconds=0.011, kind=pl.lit("measure"), name=pl.lit("step_seconds"), value=0.011
     )
     a, single = ("a", one), ("b", third.head(1))
-    waiting = one.with_columns(
-        value=pl.when(pl.col("name") == "compute_seconds").then(0.0)
-        .when(pl.col("name") == "host_seconds").then(0.011).otherwise("value")
-    )  # fmt: skip
+    stuck, waiting = (
+        profile("waiting").with_columns(
+            value=pl.col("name").replace_strict(
+                {"compute_seconds": compute, "host_seconds": host, "step_seconds": compute + host},
+                default=pl.col("value"),
+            )
+        )
+        for compute, host in ((0.0, 0.011), (0.002, 0.018))
+    )
     sized = frame_of([measure_row("batch_size", 1024)], profile="sized", profile_id="sized")
-    alone = [[("a", rows)] for rows in (waiting, sized, profile("no step", measured=False))]
-    for sides in ([a, ("b", slower)], [("a", several), ("b", third)], [a, single], *alone):
+    alone = [[("a", rows)] for rows in (stuck, sized, profile("no step", measured=False))]
+    pairs = [(f"{n}", pl.concat(profile(f"{n}{word}") for word in ("one", "two"))) for n in "abcd"]
+    for sides in (
+        [a, ("b", slower)], [("a", several), ("b", third)], [a, single], *alone,
+        [a, ("b", waiting)], pairs[:3], pairs,
+    ):  # fmt: skip
         found = of_profiles.profiles_content(sides, [])
         yield [found.title, found.counted, len(found.plots)]
         yield from found.facts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
@@ -60,6 +60,14 @@ def two_entries() -> pl.DataFrame:
     return pl.concat([rows(SLOW, entry="lab/slow"), rows(FAST, entry="lab/fast")])
 
 
+def entries(names: Iterable[str]) -> list[pl.DataFrame]:
+    """Return the runs of some entries, each slower than the one before."""
+    return [
+        rows([(seconds * (1 + n), epochs) for seconds, epochs in FAST], entry=name)
+        for n, name in enumerate(names)
+    ]
+
+
 def many_kinds() -> pl.DataFrame:
     """Return two systems of different size on two benchmarks."""
     return pl.concat(
@@ -96,14 +104,15 @@ def leaders() -> pl.DataFrame:
     )  # fmt: skip
 
 
-def swept(*more: tuple[int, float]) -> pl.DataFrame:
+def swept(*more: tuple[int, float], others: int = 0) -> pl.DataFrame:
     """Return a sweep of two recorded settings: one of throughput, one of epochs.
 
-    `more` are batch sizes beside the two, with the seconds of an epoch.
+    `more` are batch sizes beside the two, with the seconds of an epoch; so many `others` vary too.
     """
     return pl.concat(
         rows([(seconds * epochs + n, epochs + n % 2) for n in range(4)], entry=f"lab/{size}-{lr}",
-             extra={"settings": {"values": {"batch_size": size, "lr": lr, "seed": 1}}})
+             extra={"settings": {"values": {"batch_size": size, "opt.lr": lr, "seed": 1}
+                                 | {f"x{n}": size for n in range(others)}}})
         for size, seconds in ((32, 20.0), (64, 12.0), *more) for lr, epochs in ((0.1, 5), (0.3, 7))
     )  # fmt: skip
 

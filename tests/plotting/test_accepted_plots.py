@@ -10,18 +10,33 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
+from unittest.mock import patch
 
 import polars as pl
 import polars.selectors as cs
 
 from tests import test_accepted_answers as answers
-from tests.accepted import Case, cases
+from tests.accepted import Case, by_name, cases
 from tests.conftest import plain
 from tests.plotting import made, test_profiled
 from ttastats import api
+from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import axis
-from ttastats.output.plots import axes, kinds, quality, speedups, steps
+from ttastats.output.plots import (
+    axes,
+    charts,
+    drawing,
+    kinds,
+    quality,
+    renderer,
+    speedups,
+    steps,
+    theme,
+    tta,
+)
 from ttastats.output.plots.plot import Plot
+from ttastats.report.fitting import NAME
 
 LABS = pl.col("submitter").is_in(["lab_0", "lab_1", "lab_2"])
 BENCHMARKS = ("resnet", "unet", "rgat")
@@ -43,6 +58,11 @@ def two_targets() -> pl.DataFrame:
     """Return runs of two metrics that have a target each."""
     known = pl.col("higher_is_better").fill_null(True), pl.col("target_value").fill_null(0.5)
     return made.losses().with_columns(known)
+
+
+def odd_target() -> pl.Expr:
+    """Return the targets of runs that were judged by two targets of a metric."""
+    return pl.when(pl.col("entry") == "lab/slow").then(0.7).otherwise("target_value")
 
 
 def leaders(priced: int) -> tuple[Plot, ...]:
@@ -88,6 +108,7 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_two_targets": lambda: (
         *api.plot(quality.TIME, two_targets()),
         *api.plot(quality.TIME, two_targets(), target=["val_loss=-0.03"]),
+        *api.plot(quality.TIME, made.two_entries().with_columns(target_value=odd_target())),
     ),
     "of_systems": lambda: (
         *api.plot("profile", made.systems()),
@@ -118,8 +139,16 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_settings": lambda: (
         *api.plot("effects", made.swept()),
         *api.plot("effects", made.swept((128, 8.0), (256, 7.0))),
+        *api.plot("effects", made.swept().with_columns(benchmark=None), on=["batch_size"]),
+    ),
+    "of_eight_sides": lambda: (
+        *api.plot("solved", *made.entries("abcdefgh")),
+        *api.plot(quality.TIME, *made.entries("abcdefgh")),
     ),
     "of_profiles": lambda: of_profiles("made"),
+    "of_unmeasured": lambda: kinds.all_plots_of_profiles(
+        {"one": test_profiled.profile(measured=False)}
+    ),
     "of_two_profiles": lambda: of_profiles("one", "two"),
 }
 
@@ -176,6 +205,8 @@ def axes_of() -> Iterator[object]:
         for name in ("seconds", "cost", "energy", "steps"):
             of = axes.amount_axis(some, axis.AXES[name], name)
             yield [some, of.title, of.scale, sorted(of.axis)]
+            ticks = axes.tick_scale(some, axis.AXES[name].unit)
+            yield [ticks.low, ticks.high, *ticks.ticks, ticks.position(5.0)]
     for some in RATIOS:
         scales = [axes.ratio_scale(some, ends) for ends in ([], [0.4, 2.5], [1e-3, 1e3])]
         ticks = ([value for value, _ in scale.ticks] for scale in scales)
@@ -184,6 +215,73 @@ def axes_of() -> Iterator[object]:
     for name, of in axis.AXES.items():
         yield [name, axes.amount_expression("x", of), axes.amount_expression("x", of, named=False)]
     yield [axes.duration_expression("x"), axes.duration_expression("x", "g")]
+    yield [axes.round_ticks(1.0, 1.0 + 10.0**-power) for power in range(1, 8)]
+
+
+def looks_of() -> Iterator[object]:
+    for dark, size in ((False, 11.0), (True, 9.5)):
+        yield theme.theme_config(dark=dark, font_size=size)
+    for lengths in ((1,), (1, 14), (15, 1), (1, 40), (41, 1), (9,) * 8):
+        labels = [f"{n}".ljust(length, "x") for n, length in enumerate(lengths)]
+        for key in (True, False):
+            yield charts.series_channels([*labels, "others"], key=key)
+        yield charts.series_channels(labels, "series")
+    for text in ("mAP of", "a b", "A b", ""):
+        yield [charts.sentence_case(text), theme.text_width(text + "Å漢", 10.0)]
+
+
+def plots_of_long_names() -> tuple[Plot, ...]:
+    names = [f"lab/{'a long name, ' * n}{n}" for n in range(4)]
+    entries = made.entries(names)
+    whole = pl.concat(entries)
+    return (
+        *api.plot(quality.EPOCHS, whole), *api.plot("tta", whole), *api.plot("solved", whole),
+        *api.plot("speedups", *entries, labels=names), *of_profiles(names[0], names[3])[:2],
+        *of_profiles("i" * 60)[:1],
+    )  # fmt: skip
+
+
+def drawn(function: str, *values: str | dict[str, Any], **named: float) -> bytes:
+    """Return an SVG as the renderer would, or what it was asked for."""
+    (given,) = values
+    if isinstance(given, str):
+        return json.dumps([function, given, named]).encode()
+    size = f'width="{given["width"] + 20}" height="{given["height"]:.1f}"'
+    return f'<svg id="a" {size}><clipPath id="clip0"/><g clip-path="url(#clip0)"/></svg>'.encode()
+
+
+def widths_of() -> Iterator[object]:
+    """Yield what the width of plots changes, and how they stand in a file."""
+    plots = plots_of_long_names()
+    for plot in plots:
+        for width in (theme.COLUMN, 1.5 * theme.COLUMN, theme.PAGE):
+            look = drawing.Style(width, title=width > 400)
+            sized = drawing.sized_specification(plot, look)
+            yield [plot.kind, width, sized["width"], sized.get("title")]
+            legend, ticks, across = (sized["config"][part] for part in ("legend", "axis", "axisX"))
+            yield [legend["labelLimit"], legend.get("layout")]
+            yield [ticks["labelLimit"], ticks["titleLimit"], across]
+            encodings = [view.get("encoding", {}) for view in sized.get("layer", [sized])]
+            yield [view["color"].get("legend") for view in encodings if "color" in view]
+            yield [view["y"].get("scale") for view in encodings if "y" in view]
+            rows = [row for table in sized["datasets"].values() for row in table]
+            for name in (NAME, "series", "row", "bar"):
+                yield [name, *dict.fromkeys(row[name] for row in rows if name in row)]
+    with patch.object(renderer, "call_renderer", drawn):
+        for some in (plots[:1], plots[:3]):
+            yield drawing.render_svg(some)
+            yield drawing.render_png(some).decode()
+            yield drawing.render_pdf(some, drawing.Style(500.0)).decode()
+
+
+def texts_of() -> Iterator[str]:
+    """Yield the runs of some tables as text."""
+    for width, tables in (
+        (50, [made.two_entries()]), (90, [made.many_kinds()]), (120, [answers.odd()]),
+        (120, [made.rows(times, entry="lab/x") for times in (made.SLOW, made.FAST)]),
+        (100, [made.rows(made.FAST, entry="a name of forty letters, hardly shown, " + "x")]),
+    ):  # fmt: skip
+        yield from tta.text_plot(api.material(*tables), width=width)
 
 
 def plot_lines(make: Callable[[], tuple[Plot, ...]]) -> Iterator[str]:
@@ -191,7 +289,30 @@ def plot_lines(make: Callable[[], tuple[Plot, ...]]) -> Iterator[str]:
         yield six_digits(json.dumps(plain(part), ensure_ascii=False, sort_keys=True))
 
 
-@cases("plots", axes_of=axes_of, **{name: partial(plot_lines, make) for name, make in MADE.items()})
+def refusals_of() -> Iterator[object]:
+    """Yield how many plots of each kind there are of some runs, or why there are none."""
+    sides = made.entries(["lab/x"] * 3)
+    for about, material, among in (
+        ("one evaluation", api.material(made.rows([(100.0, 1)])), kinds.KINDS),
+        ("no success", api.material(made.rows([(90.0, None)] * 3)), kinds.KINDS),
+        ("two sides", api.material(*sides[:2], unit="evaluations"), kinds.KINDS),
+        ("three sides", api.material(*sides), kinds.KINDS),
+        ("leaders by cost", api.material(made.leaders(), unit="cost"), kinds.KINDS),
+        ("5 settings", api.material(made.swept(others=3)), ["effects"]),
+        ("6 settings", api.material(made.swept(others=4)), ["effects"]),
+    ):
+        for kind in among:
+            try:
+                found: object = len(kinds.KINDS[kind][0](material))
+            except TtastatsError as error:
+                found = f"{error.what}. {error.remedy}"
+            yield [about, kind, found]
+
+
+LOOKS = by_name(axes_of, looks_of, widths_of, texts_of, refusals_of)
+
+
+@cases("plots", **LOOKS, **{name: partial(plot_lines, make) for name, make in MADE.items()})
 def test_plots_are_drawn_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 

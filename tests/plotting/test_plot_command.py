@@ -11,7 +11,6 @@ from tests.plotting import made
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
-from ttastats.output.plots.tta import text_plot
 from ttastats.table import store
 
 
@@ -74,12 +73,6 @@ def test_curves_of_single_evaluations_are_refused(kind: str, remedy: str) -> Non
     with pytest.raises(TtastatsError) as refused:
         api.plot(kind, made.rows([(100.0, 1)]))
     assert remedy in str(refused.value)
-
-
-@pytest.mark.parametrize("width", [60, 100])
-def test_runs_in_text_fill_the_width(width: int) -> None:
-    lines = text_plot(api.material(made.rows(made.FAST)), width=width)
-    assert width - 5 <= max(map(len, lines)) <= width
 
 
 def test_what_no_text_can_show_says_how_to_write_it(files: list[str]) -> None:

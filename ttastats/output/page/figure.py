@@ -108,7 +108,9 @@ def _figure_row(
         text = f"{accelerators}× {text}" if text else f"{accelerators} accelerators"
     throughput, epochs = finite(row.throughput_speedup), finite(row.epochs_ratio)
     first = "throughput" if row.on.is_time else "per epoch"
-    parts = ((first, throughput or 0.0), (row.progress_unit or "epochs", epochs or 0.0))
+    parts: tuple[tuple[str, float], ...] = ()
+    if throughput and epochs:
+        parts = ((first, throughput), (row.progress_unit or "epochs", epochs))
     return FigureRow(
         benchmark=row.benchmark,
         name=row.benchmark or "these runs",
@@ -119,7 +121,7 @@ def _figure_row(
         ratio=finite(row.speedup),
         low=finite(row.speedup_low),
         high=finite(row.speedup_high),
-        parts=parts if throughput and epochs else (),
+        parts=parts,
         verdict=row.on.claim(row.word.signed),
         tone=row.word.tone,
         p=p_text(row, "{}"),

@@ -72,14 +72,13 @@ def render_pdf(plots: Sequence[Plot], look: Style = _USUAL) -> bytes:
 
 def _stack_on_white(plots: Sequence[Plot], look: Style) -> str:
     """Return plots as `_stack` on white, since the page may have any colour."""
-    drawn = _stack(plots, look)
-    head = drawn.index(">") + 1
-    return f'{drawn[:head]}<rect width="100%" height="100%" fill="white"/>{drawn[head:]}'
+    head, end, rest = _stack(plots, look).partition(">")
+    return f'{head}{end}<rect width="100%" height="100%" fill="white"/>{rest}'
 
 
 def _stack(plots: Sequence[Plot], look: Style) -> str:
     """Return plots below each other in one SVG, sizes in pixels."""
-    placed, top, widest = [], 0.0, 0.0
+    placed, top, widths = [], 0.0, list[float]()
     for n, plot in enumerate(plots):
         laid_out = renderer.call_renderer("vegalite_to_svg", sized_specification(plot, look))
         # Every clip and gradient gets a name that no other plot of the file has.
@@ -90,8 +89,10 @@ def _stack(plots: Sequence[Plot], look: Style) -> str:
         if len(plots) == 1:
             return described
         width, height = (float(size) for size in _SIZE.findall(drawn)[0])
-        placed.append(described.replace("<svg ", f'<svg y="{top:g}" ', 1))
-        top, widest = top + height + _GAP, max(widest, width)
+        placed.append(f'<svg y="{top:g}"{described.removeprefix("<svg")}')
+        widths.append(width)
+        top += height + _GAP
+    widest = max(widths)
     size = f'width="{widest:g}" height="{top:g}" viewBox="0 0 {widest:g} {top:g}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(placed)}</svg>'
 
@@ -154,7 +155,7 @@ def _shorten_row_names(
     size: float,
 ) -> None:
     """Shorten the names beside rows and lines, and in the order of rows, unless all fit."""
-    columns, limit = {NAME, *(how["field"] for how in beside[:1])}, _NAMES * width
+    columns, limit = {NAME, *(how["field"] for how in beside)}, _NAMES * width
     rows = [row for table in tables.values() for row in table]
     named = [(row, name) for row in rows for name in columns if isinstance(row.get(name), str)]
     names = dict.fromkeys(row[name] for row, name in named)
@@ -178,8 +179,8 @@ def _with_unit_size(drawn: str, factor: float, unit: str) -> str:
     def length(match: re.Match[str]) -> str:
         return f'{match[1]}="{float(match[2]) * factor:.4f}{unit}"'
 
-    head = drawn.index(">") + 1
-    return re.sub(r'\b(width|height)="([\d.]+)"', length, drawn[:head]) + drawn[head:]
+    head, end, rest = drawn.partition(">")
+    return "".join((re.sub(r'\b(width|height)="([\d.]+)"', length, head), end, rest))
 
 
 _FORMATS: dict[str, Callable[[Sequence[Plot], Style], str | bytes]] = {

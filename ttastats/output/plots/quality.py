@@ -194,7 +194,7 @@ def _progress_axis(drawn: pl.DataFrame, over: str, by: str = "run") -> axes.Amou
     if over != "seconds":
         return axes.AmountAxis(_OVER[over], 1.0, {"zero": False, "nice": True}, {"tickCount": 6})
     ends = drawn.group_by(by).agg(pl.col(over).max())[over]
-    low, high = float(ends.min() or 1.0), float(ends.max() or 1.0)  # type: ignore[arg-type]
+    low, high = float(ends.min()), float(ends.max())  # type: ignore[arg-type]
     if high / low <= axes.LOG_FROM:
         return axes.amount_axis([high], SECONDS, "time", from_zero=True)
     # The first evaluations of the fastest runs would stretch the axis for little.

@@ -191,7 +191,7 @@ def _tta_layers(
 KINDS = (KIND, solved.SOLVED)
 
 
-def text_plot(material: Material, *, width: int = 100) -> Iterator[str]:
+def text_plot(material: Material, *, width: int) -> Iterator[str]:
     """Yield the runs of each benchmark as text, a line per series, failed runs as crosses."""
     for panel in material.panels:
         timed = panel.runs.filter(pl.col("observed_seconds") > 0)

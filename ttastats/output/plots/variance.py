@@ -134,13 +134,13 @@ def _effects_reports(material: Material) -> Iterator[Report]:
     if material.on:
         yield effects_report.report(runs, by, EffectsOptions(material.on, confidence=confidence))
         return
-    # Hardly any table records settings that vary: for all others, this is all that is computed.
+    # Hardly any table records settings that vary: of all others, nothing is fitted.
     pooled = settings.pooled(runs, by).items()
-    varied = {keys: several for keys, several in pooled if 0 < len(several) <= _MOST_VARIED}
-    for keys, rows in grouping.group_runs(runs, by) if varied else ():
+    varied = {keys: several for keys, several in pooled if len(several) <= _MOST_VARIED}
+    for keys, rows in grouping.group_runs(runs, by):
         if several := varied.get(tuple(keys.values())):
             known = settings.setting_names(rows["extra"])
-            short = [(name.rsplit(".", 1)[-1], name) for name in several]
+            short = [(name.split(".")[-1], name) for name in several]
             on = [last if settings.full_name(last, known) == name else name for last, name in short]
             with suppress(TtastatsError):  # too few runs of a value
                 yield effects_report.report(rows, by, EffectsOptions(on, confidence=confidence))
@@ -158,9 +158,10 @@ def _part_plots(report: Report, material: Material) -> Iterator[Plot]:
             for row in rows
         ]
         table = pl.DataFrame(records, infer_schema_length=None)
-        name = f"effects: {' '.join(str(value) for value in rows[0].keys.values() if value)}"
-        first = [row for row in rows if (row.part, row.setting) == (rows[0].part, rows[0].setting)]
-        n = sum(row.n for row in first) + (rows[0].n_base if rows[0].base else 0)
+        head = rows[0]
+        name = f"effects: {' '.join(str(value) for value in head.keys.values() if value)}"
+        first = [row for row in rows if (row.part, row.setting) == (head.part, head.setting)]
+        n = sum(row.n for row in first) + (head.n_base if head.base else 0)
         caption = [f"{units.plural(n, 'run')} that reached the target, {level} intervals."]
         explained = (
             "A ratio of geometric means is to the base of a setting, or of a doubling; 1 is no "
