@@ -280,7 +280,7 @@ def _verdict_cell(row: ClaimRow) -> Text:
     if row.margin is None:
         return Text("no run", "bad")
     why = f": {row.why}" if row.why else ""
-    return Text(f"not shown{why}" if row.margin > 0 else "not met", "bad")
+    return Text(f"not shown{why}" if row.margin >= 0 else "not met", "bad")
 
 
 def _claim_sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:

@@ -231,7 +231,8 @@ def _quality_finding(row: QualitiesRow, confidence: float) -> str:
     if low is not None and high is not None:
         limits = f", {percentages.percent_text(confidence)} CI {low:+.3g} to {high:+.3g}"
     why = f", because {row.why}" if row.why else ""
-    gap = f"difference {row.difference:+.3g}{limits}{p_text(row, '; {}')}"
+    # Means that are equal but for the rounding of their sums do not differ.
+    gap = f"difference {round(row.difference, 12):+.3g}{limits}{p_text(row, '; {}')}"
     text = f"{claim(row.word, a, b)} in {what}"
     if row.word is Verdict.UNAVAILABLE:
         text = f"{b} against {a} in {what}: no verdict"
