@@ -192,7 +192,7 @@ class _Cells:
         bare = own_cells.without_quotes(data, self.delimiter) if b'"' in data else data
         if bare is None:
             return None
-        rows = self._at_once(bare, before)
+        rows = self._uniform_rows(bare, before)
         if rows is not None:
             return rows
         # Some have another width, or text for numbers.
@@ -204,7 +204,7 @@ class _Cells:
         self.again += again
         return rows.select(LINE, *self.wanted)
 
-    def _at_once(self, data: bytes, before: int) -> pl.DataFrame | None:
+    def _uniform_rows(self, data: bytes, before: int) -> pl.DataFrame | None:
         """Return the rows where all have the width of the header, and numbers are only numbers."""
         whole = data if data.endswith(b"\n") else data + b"\n"
         shape = whole.translate(None, self._others)
@@ -293,7 +293,7 @@ class _Objects:
         self._line += data.count(b"\n")
         count = data.count(b"\n") + (not data.endswith(b"\n"))
         numbers = range(before + 1, before + count + 1)
-        if (cells := self._at_once(data, count)) is not None:
+        if (cells := self._uniform_cells(data, count)) is not None:
             self._hold(cells, numbers)
             return
         objects, lines, bad = _parse_objects(data, numbers)
@@ -311,7 +311,7 @@ class _Objects:
             )
             self._hold(cells, lines, objects)
 
-    def _at_once(self, data: bytes, count: int) -> pl.DataFrame | None:
+    def _uniform_cells(self, data: bytes, count: int) -> pl.DataFrame | None:
         """Return cells of lines of which each is an object, flat and of known keys, else None."""
         if self._chosen is None or b"[" in data or data.count(b"{") != count:
             return None

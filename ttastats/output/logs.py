@@ -235,9 +235,9 @@ def _head_events(
         yield -init, "INTERVAL_START", "init_start", None, {}
     facts = {
         "submission_benchmark": run["benchmark"],
-        "submission_org": _unless_folder(run["submitter"]),
+        "submission_org": _name_lost_in_path(run["submitter"]),
         "submission_division": run["division"],
-        "submission_platform": _unless_folder(run["system"]),
+        "submission_platform": _name_lost_in_path(run["system"]),
         "seed": run["seed"],
         "global_batch_size": run["global_batch_size"],
         "train_samples": run["train_samples"],
@@ -280,8 +280,8 @@ def _score_events(rows: Sequence[Row], extra: Mapping[str, Any]) -> Iterator[_Ev
         yield seconds, "INTERVAL_END", "run_stop", None, about
 
 
-def _unless_folder(name: str | None) -> str | None:
-    """Return a name, or None where a folder of the log has that name and says it."""
+def _name_lost_in_path(name: str | None) -> str | None:
+    """Return a name that no folder of the log can have, else None: the folder tells it."""
     return None if name is None or safe_file_name(name) == name else name
 
 
