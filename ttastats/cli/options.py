@@ -92,17 +92,16 @@ _FRACTIONS: dict[str, dict[str, float]] = {
     "confidence": {"above": 0.5}, "margin": {}, "level": {"below": 0.5}, "power": {},
     "cv": {"below": 10.0}, "detect": {"below": 10.0},
 }  # fmt: skip
-#: The options that commands take by name, by their types; others are one text.
+#: The options that commands take by name and no signature has, by their types; others are one text.
 _BY_TYPE: tuple[tuple[Any, str], ...] = (
-    (bool, "ablation append bypass channels_last compile epochs_fixed fdr guess interactions same"),
-    (bool, "same_convergence sequential strict verbose wide"),
-    (int, "ddof draws max_runs points runs seed top"),
+    (bool, "ablation append bypass channels_last compile epochs_fixed fdr interactions same"),
+    (bool, "same_convergence sequential verbose"),
+    (int, "ddof draws max_runs points seed top"),
     (float, "against sigma"),
     (Path, "data records"),
     (Literal["mean", "geomean"], "estimand"),
     (Literal["auto", "cpu", "cuda"], "device"),
-    (Sequence[str], "a b code detect line partition prior run set target where"),
-    (Sequence[Path], "profile_a profile_b"),
+    (Sequence[str], "a b detect line prior run set target where"),
 )
 _TYPES = {name: type_ for type_, names in _BY_TYPE for name in names.split()}
 #: The options of a comparison.
