@@ -177,7 +177,7 @@ def _expect_values(runs: pl.DataFrame, limits: Sequence[Limit], budget: Budget |
         raise_if(unknown, f"no run logs its {unit}", f"--{unit}", remedy)
     if budget is None or budget.amount is None or budget.unit == "seconds" or budget.interpolate:
         return
-    if not evaluated_there(there, budget):
+    if not evaluated_there(there, budget.amount):
         remedy = common_budgets([there], budget)
         raise TtastatsError(
             f"runs were last evaluated {places_taken(there, budget)}, before the budget",
@@ -303,7 +303,7 @@ def _claim_sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
     if row.why:
         worst = "any amount" if row.curvature is None else digits.text(row.curvature)
         return f"{text}, but {row.why} and may be worse by {worst}."
-    if row.p_value is None or row.runs_needed is None:
+    if row.runs_needed is None:
         return f"{text}."
     more = row.runs_needed - row.n
     plan = f"{units.plural(more, 'more run')} of this kind ({row.runs_needed:,} in all)"

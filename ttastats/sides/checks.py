@@ -152,7 +152,7 @@ def paired_seeds(a: Design, b: Design) -> Clusters | None:
 def sessions(a: pl.DataFrame, b: pl.DataFrame) -> Clusters:
     """Return the session of each run by its start; a pause in which nothing runs ends a session."""
     starts = np.concatenate([epoch_seconds(runs) for runs in (a, b)])
-    lengths = np.concatenate([runs["run_seconds"].fill_null(0.0).to_numpy() for runs in (a, b)])
+    lengths = pl.concat([a["run_seconds"], b["run_seconds"]]).fill_null(strategy="zero").to_numpy()
     order = np.argsort(starts, kind="stable")
     ends = np.maximum.accumulate(starts[order] + lengths[order])
     pauses = starts[order][1:] - ends[:-1]
@@ -204,13 +204,12 @@ def _position_findings(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iter
     if budget.amount is None:
         return
     if budget.unit == "seconds" and not budget.interpolate:
-        if _differ_in_seconds(a, b):
-            every = [units.seconds(_median_interval(runs) or 0.0) for runs in (a, b)]
+        if every := [units.seconds(each) for each in _unlike_seconds(a, b)]:
             each = f"A every {every[0]}, B every {every[1]}"
             yield Finding.worded("grids_differ.budget", "allowance", each=each)
         return
     places = np.concatenate([runs["taken_at"].to_numpy() for runs in (a, b)])
-    if evaluated_there(a, budget) and evaluated_there(b, budget):
+    if evaluated_there(a, budget.amount) and evaluated_there(b, budget.amount):
         return
     if budget.interpolate:
         yield Finding.worded("interpolated", "allowance")
@@ -225,9 +224,8 @@ def _position_findings(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iter
         yield Finding.worded("not_evaluated", "undecided", each=each, remedy=remedy)
 
 
-def evaluated_there(runs: pl.DataFrame, budget: Budget) -> bool:
-    """Return whether all runs were evaluated exactly at a budget."""
-    amount = budget.amount or 0.0
+def evaluated_there(runs: pl.DataFrame, amount: float) -> bool:
+    """Return whether all runs were evaluated exactly at the amount of a budget."""
     most = _SAME_PLACE * (_median_interval(runs) or amount)
     return bool(((amount - runs["taken_at"]) <= most).all())
 
@@ -247,7 +245,7 @@ def common_budgets(sides: Sequence[pl.DataFrame], budget: Budget) -> str:
     rounded = pl.col("places").list.eval(pl.element().round_sig_figs(9)).list.unique()
     counts = every.select(rounded).explode("places").drop_nulls()["places"].value_counts()
     common = counts.filter(pl.col("count") == every.height)["places"].sort()
-    amount = budget.amount or 0.0
+    amount = budget.amount
     near = [*common.filter(common < amount)[-1:], *common.filter(common > amount)[:1]]
     if not near:
         return "no budget is common to all runs, but --interpolate takes values between evaluations"
@@ -261,9 +259,11 @@ def _median_interval(runs: pl.DataFrame) -> float | None:
     return float(np.median(known)) if known.size else None
 
 
-def _differ_in_seconds(a: pl.DataFrame, b: pl.DataFrame) -> bool:
+def _unlike_seconds(a: pl.DataFrame, b: pl.DataFrame) -> list[float]:
+    """Return the evaluation intervals of both sides in seconds if they differ, else none."""
     intervals = [each for runs in (a, b) if (each := _median_interval(runs)) is not None]
-    return len(intervals) == 2 and max(intervals) >= _SAME_SECONDS * min(intervals)
+    unlike = len(intervals) == 2 and max(intervals) >= _SAME_SECONDS * min(intervals)
+    return intervals if unlike else []
 
 
 def slack(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[float, float]:
@@ -277,13 +277,14 @@ def slack(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[float, floa
         return 0.0, 0.0
     if budget.interpolate:
         moves = [bend(runs) for runs in (a, b)]
-    elif budget.unit == "seconds" and _differ_in_seconds(a, b):
+    elif budget.unit == "seconds" and _unlike_seconds(a, b):
         moves = [_column_mean(runs, "quality_change") for runs in (a, b)]
     else:
         return 0.0, 0.0
-    if None in moves:
+    known = [move for move in moves if move is not None]
+    if len(known) < len(moves):
         return -math.inf, math.inf
-    move_a, move_b = (move or 0.0 for move in moves)
+    move_a, move_b = known
     return min(move_b, 0.0) - max(move_a, 0.0), max(move_b, 0.0) - min(move_a, 0.0)
 
 
@@ -347,6 +348,15 @@ def condition_names(codes: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(CONDITIONS[code] for code in codes if code in CONDITIONS))
 
 
+def adjusted_alike(
+    p: float | None, p_value: float | None, p_adjusted: float | None
+) -> float | None:
+    """Return another p of a contrast, adjusted by the factor that its p value was."""
+    if p is None or not p_value or p_adjusted is None:
+        return p
+    return min(1.0, p * p_adjusted / p_value)
+
+
 def these_blocks(
     by_block: ByBlock | None, p_value: float | None, p_adjusted: float | None, alpha: float
 ) -> Iterator[Finding]:
@@ -354,9 +364,7 @@ def these_blocks(
 
     `p_value` is that of the verdict, `p_adjusted` the same among other comparisons.
     """
-    p = by_block.p_over_blocks() if by_block else None
-    if p is not None and p_value and p_adjusted is not None:
-        p = min(1.0, p * p_adjusted / p_value)
+    p = adjusted_alike(by_block.p_over_blocks() if by_block else None, p_value, p_adjusted)
     if p is None or p >= alpha:
         count = f"{len(by_block.differences)} blocks" if by_block else "these blocks"
         key = "these_blocks" if p is None else "these_blocks.tested"

@@ -6,7 +6,6 @@ target, so a stricter one can be judged only where the evaluations happen to sho
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
@@ -40,8 +39,8 @@ def targets(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.DataFrame:
     )
     if not targets_of_runs.is_empty():
         return targets_of_runs
-    named = pl.col("target_value").is_not_null() & pl.col("target_metric").is_not_null()
-    return runs.filter(named).select(
+    named = pl.col("target_metric").is_not_null()
+    return runs.filter(pl.col("target_value").is_finite(), named).select(
         *RUN,
         pl.col("target_metric").alias("metric"),
         "target_value",
@@ -96,8 +95,6 @@ def judge(
 
 def _are_equal(values: Sequence[float]) -> bool:
     """Return whether targets differ by float32 rounding at most."""
-    if not all(map(math.isfinite, values)):
-        return len(set(values)) < 2
     return max(values) - min(values) <= TOLERANCE * max(map(abs, values))
 
 

@@ -272,8 +272,6 @@ def _cluster_note(
         for side, labels in zip((contrast.a, contrast.b), clusters, strict=True)
     )
     by_cluster = speedup_of(a, b, options)
-    p_value = by_cluster.ratio.p_value
-    if p_value is not None and p is not None:
-        p_value = min(1.0, p_value * p / (ratio.p_value or p or 1.0))
+    p_value = checks.adjusted_alike(by_cluster.ratio.p_value, ratio.p_value, p)
     same = decide(by_cluster, margin=options.margin, p_value=p_value).word is verdict.word
     return dataclasses.replace(finding, effect="note") if same else finding
