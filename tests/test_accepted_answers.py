@@ -729,7 +729,7 @@ ANSWERS: dict[str, Callable[[], Report]] = {
         speedruns()[1], rules="plain", target=["val_loss<=3.28"], against=27.5
     ),
     "speedrun_of_a_name": lambda: api.judge_record(
-        speedruns()[1], rules="plain", target=["val_loss<=3.28"], against=27.5, labels=["new"]
+        speedruns()[1], rules="plain", target=["val_loss<=3.28"], against=27.5, labels=["entry"]
     ),
     "profile_measured": lambda: profile.report(test_profiled.profile()),
     "profile_without_steps": lambda: profile.report(test_profiled.profile(measured=False)),

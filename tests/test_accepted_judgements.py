@@ -746,11 +746,13 @@ def of_comparisons() -> Found:
         "untimed": (failing(a, 2, None), far), "all failed": (a, failing(same, 6)),
         "none reached": (failing(a, 6), failing(same, 6)),
         "one": (a[:1], far[:1]), "three": (a[:3], far[:3]), "uneven": (a, far[:3]),
+        "one of four": (a[:1], failing(same[:3], 3)),
     }  # fmt: skip
     ways = {
         "usual": Options(), "geomean": Options(estimand="geomean", ddof=0, confidence=0.9),
         "throughput": Options(same_convergence=True, margin=0.3),
-        "fixed": Options(epochs_fixed=True, margin=0.1), "looks": Options(max_runs=8, margin=0.5),
+        "fixed": Options(epochs_fixed=True, margin=0.1), "quarter": Options(confidence=0.75),
+        "looks": Options(max_runs=8, margin=0.5),
     }  # fmt: skip
     several = [Pair({"benchmark": name}, *pair) for name, pair in pairs.items()]
     for way, options in ways.items():
@@ -800,6 +802,7 @@ def of_pairs() -> Found:
     x, y, z, unknown = ({"benchmark": name} for name in ("x", "y", "z", None))
     old, new = {"round": "v1"}, {"round": "v2"}
     eight, sixteen = {"accelerators": 8}, {"accelerators": 16}
+    zero = {"aim": 0.0, "losses": (5.0, -0.1)}
     one, two = {"system": "one", "hardware": "a100"}, {"system": "two", "hardware": "h100"}
     cases: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
         "some": ([x, y], [z, x]),
@@ -815,6 +818,8 @@ def of_pairs() -> Found:
         "never": ([x | {"losses": (5.0, 4.5)}], [x]),
         "no target": ([x | {"aim": None}], [x]),
         "no target of B": ([x], [x | {"aim": None, "losses": (5.0, 4.5)}]),
+        "aiming at 0": ([x | zero], [x | zero]),
+        "nearly alike": ([x | {"aim": 4.0}], [x | {"aim": 4.0 + 1e-6}]),
         "no target at all": ([x | {"aim": None}], [x | {"aim": None}]),
     }
     for name, (of_a, of_b) in cases.items():
@@ -827,7 +832,7 @@ def of_pairs() -> Found:
             yield (name, by, pool), found if isinstance(found, list) else parts(*found)
     a, b = paired(0, x | {"aim": None}), paired(1, x)
     other = b.evaluations.with_columns(metric=pl.lit("acc"))
-    lacking = Side("A", a.runs.with_columns(reached=pl.lit(value=True)), a.evaluations)
+    lacking = Side("A", a.runs.with_columns(reached=pl.Series([True, False])), a.evaluations)
     for name, pair in (
         ("no target, another metric", (a, Side("B", b.runs, other))),
         ("no target, reached", (lacking, b)),

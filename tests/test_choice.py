@@ -105,6 +105,12 @@ QUESTIONS: Questions = {
     "sides by their own conditions and those of all": sides(
         "system=steady", "system=spread tta>100", by=["benchmark"], where=["benchmark=resnet"]
     ),
+    "sides are named by their values of one column": sides("system=steady", "system=spread"),
+    "not of two columns": sides("system=steady", "entry=two", by=["suite"]),
+    **{
+        f"sides named by their {column}": sides("entry=one", "entry=two", labels=[column])
+        for column in ("system", "round", "seed", "nothing")
+    },
     "a side of no run": sides("seed<5 entry=one", "system=stedy"),
     "a side of no failure": sides("reached=yes", "reached=true tta<0"),
     "a side of no run's metric": sides("seed>=0", "metric=x"),

@@ -38,6 +38,10 @@ def evaluated(
     return judged(rows)
 
 
+def grids(*every: int) -> list[pl.DataFrame]:
+    return [evaluated(each, each, runs=4, cv=0.001) for each in every]
+
+
 def curves(
     every: int,
     seed: int,
@@ -122,7 +126,14 @@ QUESTIONS: Questions = {
     "the best of many more evaluations": best(750, 75, best=True),
     "the last of them": best(750, 75),
     "the best of few more": best(75, 65, best=True),
-    "the best of half as many more": best(75, 50, best=True),
+    "the best of a quarter more": best(75, 60, best=True),
+    "at a time half as old again": lambda: api.compare(
+        curves(400, 1), curves(600, 2), at="seconds=130"
+    ),
+    "intervals longer by a twentieth": lambda: api.compare(*grids(20, 21)),
+    "half as many evaluations more": lambda: api.compare(
+        *(side.with_columns(epoch=pl.lit(None, pl.Float64)) for side in grids(20, 12))
+    ),
     "two machines have no common mean": lambda: api.summary(
         machines(1.0, 1.01, 1.0, 0.99, 1.0, 7.7, 7.8)
     ),

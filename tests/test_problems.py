@@ -194,6 +194,7 @@ QUESTIONS: Questions = {
     "all took as many epochs": lambda: tta.problems(until({"a": [4] * 5})),
     "but one": lambda: tta.problems(until({"a": [4, 4, 4, 4, 5]})),
     "a run that stood still": spans(100.0),
+    "three times as long as usual": spans(30.0),
     "what is slow in all runs": spans(100.0, runs="abcd"),
     "slow in all of three runs": lambda: tta.problems(
         of_spans(dict.fromkeys("abc", [10.0] * 4 + [100.0] + [10.0] * 3))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -248,6 +249,79 @@ def of_entries(seed: int) -> Iterator[str]:
         yield from answered(api.rcp, runs, **asked)
 
 
+#: When run `n` starts, in hours, and how much later on B: side by side, in turn, apart, at once.
+STARTS: tuple[tuple[Callable[[int], float], float], ...] = (
+    (lambda n: 2.0 * n, 1.0), (lambda n: 48.0 * (n // 2) + n, 24.0), (lambda n: 24.0 * n, 0.5),
+    (lambda n: 24.0 * (n // 2) + n, 0.5), (float, 100.0), (lambda n: n / 900, 3.0),
+)  # fmt: skip
+
+
+def made(draw: Draw, letter: str, starts: int, seeds: int, **facts: Any) -> list[Run]:
+    """Return runs of a benchmark on one side, which are alike but in a few of many ways."""
+    later = letter == "B"
+    start, hours = STARTS[starts % len(STARTS)]
+    pace = 100.0 * (draw.choice([0.3, 0.5, 0.7, 0.9, 1.0, 1.1]) if later else 1.0)
+    every, spread = draw.choice([1, 1, 1, 2]), draw.choice([0, 1, 1, 3])
+    aim = draw.choice([0.75] * 30 + [0.74, 0.76, None])
+    noise, setups = draw.choice([0.003, 0.01, 0.03, 0.2]), draw.choice([1, 1, 1, 2, 3])
+    failing, told, odd = draw.choice([0] * 5 + [0.2, 0.7]), draw.chance(0.8), draw.random()
+    facts |= {"system": draw.choice(["x", "x", "y", None]), "accelerators": 8}
+    facts["global_batch_size"] = draw.choice([256, 256, 512])
+    runs = []
+    for n in range(draw.choice([1, 2, 3, 4, 6, 6, 6, 8])):
+        epochs = 6 + draw.randrange(spread + 1) * every
+        speed = pace * draw.uniform(1 - noise, 1 + noise) * (1.5 if odd < 0.2 and n % 2 else 1)
+        reaches, timed = not draw.chance(failing), odd < 0.9 or draw.chance(0.7)
+        evaluations = (
+            evaluation(
+                place, draw.choice([0.751, 0.761]) if at >= epochs and reaches else 0.74 - 0.3 / at,
+                metric="accuracy", higher_is_better=True, target_value=aim, step=None,
+                epoch=float(at) if told else None, seconds=speed * at if timed else None,
+            )
+            for place, at in enumerate(range(every, epochs + every, every))
+        )  # fmt: skip
+        begun = MONDAY + timedelta(hours=start(n) + hours * later)
+        more = {
+            "entry": letter if odd < 0.5 else f"{letter}{n % setups}",
+            "extra": {"optimizer": "abc"[n % setups]} if odd < 0.5 and setups > 1 else {},
+            "started_at": None if starts > len(STARTS) else begun,
+            "seed": (None, n, n // 2, n + 10 * later)[seeds],
+            "run_seconds": speed * epochs + 1 if timed else None,
+            "run_status": "success" if reaches else draw.choice(["aborted", "unknown"]),
+        }
+        runs.append(of(*evaluations, **facts, **more))
+    return runs
+
+
+DESIGNS: tuple[dict[str, Any], ...] = (
+    {}, {}, {}, {"prior": True}, {"prior": True}, {"block": ["day"]}, {"block": ["order"]},
+    {"block": ["day"]}, {"block": ["seed"]}, {"unit": "epochs"}, {"also": ["accuracy"]},
+)  # fmt: skip
+
+
+def of_designs(seed: int) -> Iterator[str]:
+    """Yield what is claimed of random sides, several at once, by how their runs were made."""
+    draw = Draw(f"design {seed}")
+    sides: dict[str, list[tuple[int, Run]]] = {"A": [], "B": [], "earlier": []}
+    asked = dict(draw.choice(DESIGNS))
+    starts, seeds = 3 if "block" in asked else draw.randrange(len(STARTS) + 2), draw.randrange(4)
+    for place, letter in product(range(draw.choice([1, 2, 3])), sides):
+        for one in made(draw, letter, starts, seeds, benchmark=f"bench{place}"):
+            sides[letter].append((len(sides[letter]) + 100 * ord(letter[0]), one))
+    a, b, earlier = map(frame, sides.values())
+    if "prior" in asked:
+        asked["prior"] = earlier
+    asked["options"] = Options(
+        margin=draw.choice([0.01, 0.3]), fdr=draw.chance(0.3),
+        estimand=draw.choice(["mean", "mean", "geomean"]),
+        max_runs=8 if draw.chance(0.1) else None, same_convergence=draw.chance(0.2),
+    )  # fmt: skip
+    yield f"-- {seed} {list(asked)}"
+    yield from answered(api.compare, a, b, pool=draw.chance(0.3), **asked)
+    if seed % 4 == 0:
+        yield from answered(api.summary, pl.concat([a, b, earlier]))
+
+
 @cases(
     "claims",
     **parts("records", of_records, 30, 6),
@@ -255,6 +329,7 @@ def of_entries(seed: int) -> Iterator[str]:
     **parts("claims", of_claims, 24, 3),
     **parts("qualities", of_qualities, 18, 6),
     **parts("entries", of_entries, 6, 6),
+    **parts("designs", of_designs, 32, 8),
 )
 def test_random_claims_are_judged_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()

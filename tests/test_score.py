@@ -101,7 +101,7 @@ UNET_FAILED = unet(*(60.0 + n for n in range(5)), run_status="aborted")
 FAILURES = (
     run(5.0, run_status="aborted"), run(5.0, run_status="truncated"), missed(5.0),
     run(5.0, evaluations=()), run(5.0, evaluations=(), run_status="truncated"),
-    slow_init(5.0, 32.3), run(None),
+    slow_init(5.0, 32.34), run(None),
 )  # fmt: skip
 LIMITS = (
     ("v0.7", "closed", 20), ("v1.0", "closed", 30), ("v5.0", "closed", 30), ("v5.0", "open", 240),
