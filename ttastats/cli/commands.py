@@ -237,7 +237,8 @@ def _with_flat_options(name: str, command: Callable[..., Any]) -> Callable[..., 
     types = {option: hints[option] for option in own if option not in taken}
     types |= {option: type_ or hints.get(option, str) for option, type_ in taken.items()}
     of_output = get_type_hints(Output) if answers else {}
-    of_logs = [option for option in _OF_LOGS if option not in types] if "files" in types else []
+    # `ingest` reads logs for its table, not for a question.
+    of_logs = _OF_LOGS if "files" in types and "guess" not in types else ()
     texts, declared = entries(command.__doc__), {}
     for option, type_ in (types | of_output | dict.fromkeys(of_logs, bool)).items():
         default = own[option].default if option in own else False if type_ is bool else None
@@ -249,7 +250,7 @@ def _with_flat_options(name: str, command: Callable[..., Any]) -> Callable[..., 
             {option: given[option] for option in options if option in given}
             for options in (types, of_output, of_logs)
         )
-        with _reading_logs(**logs) if "files" in types else nullcontext():
+        with _reading_logs(**logs) if of_logs else nullcontext():
             answer = command(**arguments)
             if answers:
                 _print_answer(answer, output)
