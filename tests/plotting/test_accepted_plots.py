@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 import polars as pl
 import polars.selectors as cs
+from msgspec import structs
 
 from tests import test_accepted_answers as answers
 from tests.accepted import Case, by_name, cases
@@ -34,6 +35,7 @@ from ttastats.output.plots import (
     steps,
     theme,
     tta,
+    variance,
 )
 from ttastats.output.plots.plot import Plot
 from ttastats.report.fitting import NAME
@@ -58,6 +60,12 @@ def two_targets() -> pl.DataFrame:
     """Return runs of two metrics that have a target each."""
     known = pl.col("higher_is_better").fill_null(True), pl.col("target_value").fill_null(0.5)
     return made.losses().with_columns(known)
+
+
+def halves(groups: pl.DataFrame) -> pl.DataFrame:
+    """Return groups as those of two benchmarks."""
+    first = pl.col("entry") < "lab/15"
+    return groups.with_columns(benchmark=pl.when(first).then(pl.lit("bert")).otherwise("benchmark"))
 
 
 def odd_target() -> pl.Expr:
@@ -119,8 +127,11 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
         *api.plot("solved", made.many_kinds(), by=["accelerators"]),
         *api.plot("variance", made.many_kinds(), by=["system", "accelerators"]),
     ),
-    "of_groups": lambda: tuple(
-        plot for count in (32, 33) for plot in api.plot("variance", made.groups(count))
+    "of_groups": lambda: (
+        *api.plot("variance", made.groups(32)),
+        *api.plot("variance", made.groups(33)),
+        *api.plot("variance", halves(made.groups(31))),
+        *api.plot("variance", halves(made.groups(32))),
     ),
     "of_two_points": lambda: (
         *api.plot(quality.TIME, made.rows([(100.0, 2)])),
@@ -246,7 +257,7 @@ def drawn(function: str, *values: str | dict[str, Any], **named: float) -> bytes
     (given,) = values
     if isinstance(given, str):
         return json.dumps([function, given, named]).encode()
-    size = f'width="{given["width"] + 20}" height="{given["height"]:.1f}"'
+    size = f'width="{given["width"] + given["height"] % 7}" height="{given["height"]:.1f}"'
     return f'<svg id="a" {size}><clipPath id="clip0"/><g clip-path="url(#clip0)"/></svg>'.encode()
 
 
@@ -267,8 +278,13 @@ def widths_of() -> Iterator[object]:
             rows = [row for table in sized["datasets"].values() for row in table]
             for name in (NAME, "series", "row", "bar"):
                 yield [name, *dict.fromkeys(row[name] for row in rows if name in row)]
+    titled = structs.replace(plots[0], title="a " * 90)
+    for width in (110.0, 386.0):  # from the second on, two names stand beside each other
+        sized = drawing.sized_specification(titled, drawing.Style(width))
+        yield [sized["title"], sized["layer"][0]["encoding"]["color"]["legend"]]
     with patch.object(renderer, "call_renderer", drawn):
-        for some in (plots[:1], plots[:3]):
+        for count in (1, 3):
+            some = [structs.replace(plot, caption=f"of {plot.kind}") for plot in plots[:count]]
             yield drawing.render_svg(some)
             yield drawing.render_png(some).decode()
             yield drawing.render_pdf(some, drawing.Style(500.0)).decode()
@@ -287,6 +303,20 @@ def texts_of() -> Iterator[str]:
 def plot_lines(make: Callable[[], tuple[Plot, ...]]) -> Iterator[str]:
     for part in (part for plot in make() for part in plot_parts(plot)):
         yield six_digits(json.dumps(plain(part), ensure_ascii=False, sort_keys=True))
+
+
+SHARES = ([-0.2, None, None], [-0.1, -0.6, 1.4], [0.9, -0.2, 1.7], [1.5, None, 1.2],
+          [-1.5, -0.9, 2.2], [2.4, 1.0, 2.5], [-6.0, None, None], [50.0, None, None])  # fmt: skip
+
+
+def shares_of() -> Iterator[object]:
+    """Yield the axes of shares of epochs and their intervals."""
+    names = ("share_epochs", "share_epochs_low", "share_epochs_high")
+    for some in (SHARES[:1], SHARES[:2], SHARES[:4], SHARES[3:5], SHARES[4:6], SHARES[6:]):
+        numbers = pl.DataFrame(some, dict.fromkeys(names, pl.Float64), orient="row")
+        columns = {"benchmark": pl.lit("b"), "group": pl.lit("g"), "with_epochs": 9}
+        plot = variance._variance_plot("b", numbers.with_columns(**columns))
+        yield [*some, plot.chart["layer"][-1]["encoding"]["x"]]
 
 
 def refusals_of() -> Iterator[object]:
@@ -309,7 +339,7 @@ def refusals_of() -> Iterator[object]:
             yield [about, kind, found]
 
 
-LOOKS = by_name(axes_of, looks_of, widths_of, texts_of, refusals_of)
+LOOKS = by_name(axes_of, looks_of, widths_of, texts_of, shares_of, refusals_of)
 
 
 @cases("plots", **LOOKS, **{name: partial(plot_lines, make) for name, make in MADE.items()})
