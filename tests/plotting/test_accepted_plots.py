@@ -20,10 +20,12 @@ from msgspec import structs
 from tests import test_accepted_answers as answers
 from tests.accepted import Case, by_name, cases
 from tests.conftest import plain
+from tests.made_curves import curve, frame
 from tests.plotting import made, test_profiled
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import axis
+from ttastats.output.page import document
 from ttastats.output.plots import (
     axes,
     charts,
@@ -41,6 +43,10 @@ from ttastats.output.plots.plot import Plot
 from ttastats.report.fitting import NAME
 
 LABS = pl.col("submitter").is_in(["lab_0", "lab_1", "lab_2"])
+#: Curves as wide as each other, one of them through fewer points.
+TWO_LABS = pl.col("submitter").is_in(["lab_3", "lab_6"]) & (
+    (pl.col("submitter") == "lab_6") | (pl.col("accelerators") != 16)
+)
 BENCHMARKS = ("resnet", "unet", "rgat")
 
 
@@ -68,9 +74,10 @@ def halves(groups: pl.DataFrame) -> pl.DataFrame:
     return groups.with_columns(benchmark=pl.when(first).then(pl.lit("bert")).otherwise("benchmark"))
 
 
-def odd_target() -> pl.Expr:
-    """Return the targets of runs that were judged by two targets of a metric."""
-    return pl.when(pl.col("entry") == "lab/slow").then(0.7).otherwise("target_value")
+def aimed_lower() -> list[pl.DataFrame]:
+    """Return two sides of which the first has a lower target."""
+    slow, fast = (made.two_entries().filter(entry=name) for name in ("lab/slow", "lab/fast"))
+    return [slow.with_columns(target_value=0.7), fast]
 
 
 def leaders(priced: int) -> tuple[Plot, ...]:
@@ -88,8 +95,17 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_leaders": lambda: api.plots(made.leaders()),
     "of_failures": lambda: api.plots(chosen(answers.both())),
     "of_scales": lambda: api.plots(answers.scales(), unit="epochs"),
-    "of_targets": lambda: api.plot("targets", answers.speedruns()[0]),
-    "of_speedups": lambda: api.plot("speedups", chosen(answers.before()), chosen(answers.after())),
+    "of_targets": lambda: (
+        *api.plot("targets", answers.speedruns()[0]),
+        *api.plot("targets", made.rows(made.SLOW), target=["top1_accuracy=0.5"]),
+        *api.plot("targets", *made.entries("ab"), unit="epochs"),
+    ),
+    "of_speedups": lambda: (
+        *api.plot("speedups", chosen(answers.before()), chosen(answers.after())),
+        *api.plot("speedups", chosen(answers.before()), chosen(answers.after()), unit="cost"),
+        *api.plot("speedups", *made.entries("abc")),
+        *api.plot("speedups", *made.benchmarks(13)),
+    ),
     "of_steps": lambda: api.plot("speedups", *answers.speedruns()[:2], unit="steps"),
     "of_dollars": lambda: api.plot(
         "tta", chosen(answers.before()), chosen(answers.after()), unit="cost"
@@ -107,7 +123,9 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
         *api.plot("leaderboard", made.league(28)),  # as many reached as are named
     ),
     "of_a_crowd": lambda: tuple(
-        plot for kind in ("tta", "solved", quality.EPOCHS) for plot in api.plot(kind, made.crowd())
+        plot
+        for kind in ("tta", "solved", *quality.OF_ANY_METRIC)
+        for plot in api.plot(kind, made.crowd())
     ),
     "of_losses": lambda: (
         *api.plot(quality.TIME, made.losses()),
@@ -116,7 +134,8 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_two_targets": lambda: (
         *api.plot(quality.TIME, two_targets()),
         *api.plot(quality.TIME, two_targets(), target=["val_loss=-0.03"]),
-        *api.plot(quality.TIME, made.two_entries().with_columns(target_value=odd_target())),
+        *api.plot(quality.TIME, *aimed_lower()),
+        *api.plot(quality.TIME, pl.concat(aimed_lower())),
     ),
     "of_systems": lambda: (
         *api.plot("profile", made.systems()),
@@ -124,6 +143,7 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     ),
     "of_keys": lambda: (
         *api.plot("tta", made.many_kinds(), by=["system"]),
+        *api.plot("tta", made.many_kinds(), by=["benchmark"]),
         *api.plot("solved", made.many_kinds(), by=["accelerators"]),
         *api.plot("variance", made.many_kinds(), by=["system", "accelerators"]),
     ),
@@ -140,9 +160,23 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_an_interval_below_0": lambda: api.plot(
         "tta", made.rows([(50.0, 5), (300.0, 6), (70.0, 5)])
     ),
-    "of_three_curves": lambda: api.plot("scaling", made.sizes().filter(LABS)),
+    "of_three_curves": lambda: (
+        *api.plot("scaling", made.sizes().filter(LABS)),
+        *api.plot("scaling", made.sizes().filter(TWO_LABS)),
+    ),
     "of_four_entries": lambda: api.plot(
-        quality.EPOCHS, pl.concat(made.rows(made.FAST[n:] * 2, entry=f"lab/{n}") for n in range(4))
+        quality.EPOCHS,
+        pl.concat(
+            made.rows(times * 2, entry=f"lab/{n}")
+            for n, times in enumerate((*(made.FAST[n:] for n in range(3)), made.FAST[:1] * 4))
+        ),
+    ),
+    "of_close_times": lambda: api.plot(
+        "solved",
+        pl.concat(
+            made.rows([(end - 25.0 * run, 5 + run) for run in range(3)], entry=f"lab/{end}")
+            for end in (3620, 4175, 4800)
+        ),
     ),
     "of_odd": lambda: api.plot("tta", answers.odd()),
     "of_nights": lambda: api.plot("history", made.nightly()),
@@ -152,16 +186,42 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
         *api.plot("effects", made.swept((128, 8.0), (256, 7.0))),
         *api.plot("effects", made.swept().with_columns(benchmark=None), on=["batch_size"]),
     ),
-    "of_eight_sides": lambda: (
+    "of_many_sides": lambda: (
+        *api.plot("solved", *made.entries("abcdef")),
         *api.plot("solved", *made.entries("abcdefgh")),
         *api.plot(quality.TIME, *made.entries("abcdefgh")),
     ),
+    "of_a_side_without_a_benchmark": lambda: api.plot(
+        "tta",
+        made.many_kinds().filter(entry="lab/slow"),
+        made.many_kinds().filter(entry="lab/fast"),
+        made.entries("abc")[2],
+    ),
+    "at_budget": lambda: at_budget(),
     "of_profiles": lambda: of_profiles("made"),
     "of_unmeasured": lambda: kinds.all_plots_of_profiles(
         {"one": test_profiled.profile(measured=False)}
     ),
     "of_two_profiles": lambda: of_profiles("one", "two"),
 }
+
+
+def of_page(*sides: pl.DataFrame, **asked: Any) -> tuple[Plot, ...]:
+    """Return the plots of a page, which alone are drawn at a budget."""
+    with patch.object(document, "make_page") as made_page:
+        api.html_report(*sides, **asked)
+    plots: tuple[Plot, ...] = made_page.call_args.args[0].plots
+    return plots
+
+
+def at_budget() -> tuple[Plot, ...]:
+    """Return the curves of losses; one run ends before the second budget."""
+    ends = {"old": (3.281, 3.283, 3.279), "new": (3.261, 3.262, 3.258)}
+    runs = [curve(5.0, 4.0, end, entry=name) for name, some in ends.items() for end in some]
+    logged = frame(*runs, curve(5.0, 4.5, entry="old"))
+    both = logged.with_columns(content_digest=pl.col("source"))
+    sides = (both.filter(entry=name) for name in ends)
+    return (*of_page(*sides, at_end=True), *of_page(both, at="step=300"))
 
 
 def of_profiles(*names: str) -> tuple[Plot, ...]:
@@ -232,6 +292,7 @@ def axes_of() -> Iterator[object]:
 def looks_of() -> Iterator[object]:
     for dark, size in ((False, 11.0), (True, 9.5)):
         yield theme.theme_config(dark=dark, font_size=size)
+    yield theme.FAILED_DASH
     for lengths in ((1,), (1, 14), (15, 1), (1, 40), (41, 1), (9,) * 8):
         labels = [f"{n}".ljust(length, "x") for n, length in enumerate(lengths)]
         for key in (True, False):
@@ -322,12 +383,18 @@ def shares_of() -> Iterator[object]:
 def refusals_of() -> Iterator[object]:
     """Yield how many plots of each kind there are of some runs, or why there are none."""
     sides = made.entries(["lab/x"] * 3)
+    days = pl.duration(days=30 * pl.col("entry").str.tail(1).cast(pl.Int64))
+    since = pl.datetime(2018, 1, 1, time_zone="UTC") + days
+    leaders = made.leaders().filter(pl.col("cost_per_hour") < 4).with_columns(started_at=since)
+    first_best = leaders.with_columns(seconds=10_000 - pl.col("seconds"))
     for about, material, among in (
         ("one evaluation", api.material(made.rows([(100.0, 1)])), kinds.KINDS),
         ("no success", api.material(made.rows([(90.0, None)] * 3)), kinds.KINDS),
         ("two sides", api.material(*sides[:2], unit="evaluations"), kinds.KINDS),
         ("three sides", api.material(*sides), kinds.KINDS),
         ("leaders by cost", api.material(made.leaders(), unit="cost"), kinds.KINDS),
+        ("60 days", api.material(leaders), ["record"]),
+        ("the first is best", api.material(first_best), ["record"]),
         ("5 settings", api.material(made.swept(others=3)), ["effects"]),
         ("6 settings", api.material(made.swept(others=4)), ["effects"]),
     ):
@@ -356,4 +423,5 @@ def test_of_many_rows_those_farthest_from_1_are_drawn() -> None:
     assert sorted(set(range(43)) - set(kept["order"])) == [19, 20, 21]
     assert (kept.height, said) == (80, "The 40 of 43 rows farthest from 1 are shown.")
     few = table.filter(pl.col("order") < 40)
-    assert speedups._limit_range(few)[0].equals(few)
+    kept, said = speedups._limit_range(few)
+    assert (kept.equals(few), said) == (True, "")

@@ -97,7 +97,7 @@ class Panel:
         """
         names = pl.col("system", "entry")
         only = pl.when(names.n_unique() == 1).then(names.first())
-        owners = self.runs.group_by("order", maintain_order=True).agg(only)
+        owners = self.runs.group_by("order").agg(only)
         owned = table.join(owners, on="order", how="left", maintain_order="left")
         return owned.with_columns(benchmark=pl.lit(self.benchmark, pl.String))
 

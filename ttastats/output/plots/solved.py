@@ -82,7 +82,7 @@ def _line_ends(steps: pl.DataFrame, axis: axes.AmountAxis) -> pl.DataFrame:
     low, high = (float(end) * axis.divisor for end in axis.scale["domain"])
     middle = (low * high) ** 0.5 if axis.scale.get("type") == "log" else (low + high) / 2
     at = pl.col("seconds")
-    lasts = steps.group_by("series", maintain_order=True).agg(pl.all().last())
+    lasts = steps.group_by("series").agg(pl.all().last())
     ends = lasts.filter(pl.col("colour") == pl.col("series")).with_columns(left=at < middle)
     rank = pl.when("left").then(-at).otherwise(at)
     ordered = ends.sort(~pl.col("left"), rank, "series")

@@ -176,7 +176,7 @@ def make_plot(
     """Return a plot of profiles, titled by the one profile if there is only one."""
     title = f"{title}: {next(iter(profiles))}" if len(profiles) == 1 else title
     devices = [answers.measure_rows(rows, "device_name")["text"] for rows in profiles.values()]
-    known = pl.concat(devices).drop_nulls().unique(maintain_order=True).to_list()
+    known = list(dict.fromkeys(pl.concat(devices).drop_nulls()))
     machines = f"On {units.join_names(known)}." if known else ""
     return charts.make_plot(kind, None, title, (*caption, machines), chart, data, height=height)
 

@@ -38,11 +38,11 @@ def target_plots(material: Material) -> tuple[Plot, ...]:
     except TtastatsError as error:
         raise NothingToDrawError(error.what, remedy=error.remedy) from error
     rows = pl.DataFrame([dict(row) for row in report.rows], infer_schema_length=None)
-    parts = rows.partition_by("suite", "round", "benchmark", maintain_order=True)
-    wide = [part for part in parts if part["target"].n_unique() > 1]
+    parts = rows.group_by("suite", "round", "benchmark", maintain_order=True)
+    wide = [(name, part) for (*_, name), part in parts if part["target"].n_unique() > 1]
     refuse_if(not wide, "no benchmark has two targets to evaluate")
     labels = side_labels(material.sides)
-    return tuple(_target_plot(part, suited[part["benchmark"][0]], labels) for part in wide)
+    return tuple(_target_plot(part, suited[name], labels) for name, part in wide)
 
 
 def _target_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
