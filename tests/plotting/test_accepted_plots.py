@@ -31,6 +31,7 @@ from ttastats.output.plots import (
     charts,
     drawing,
     kinds,
+    operators,
     quality,
     renderer,
     speedups,
@@ -80,6 +81,12 @@ def aimed_lower() -> list[pl.DataFrame]:
     return [slow.with_columns(target_value=0.7), fast]
 
 
+def begun() -> pl.DataFrame:
+    """Return a run that is evaluated before its first epoch."""
+    since = pl.col("seconds") - 25, pl.col("epoch") - 1
+    return made.rows([(100.0, 4)]).with_columns(since)
+
+
 def leaders(priced: int) -> tuple[Plot, ...]:
     """Return the leaderboards of five entries of which so many have a price."""
     known = pl.col("entry").is_in(["entry_0", "entry_4", "entry_3", "entry_2"][:priced])
@@ -99,6 +106,7 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
         *api.plot("targets", answers.speedruns()[0]),
         *api.plot("targets", made.rows(made.SLOW), target=["top1_accuracy=0.5"]),
         *api.plot("targets", *made.entries("ab"), unit="epochs"),
+        *api.plot("targets", *aimed_lower()),
     ),
     "of_speedups": lambda: (
         *api.plot("speedups", chosen(answers.before()), chosen(answers.after())),
@@ -112,8 +120,11 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     ),
     "of_training": lambda: api.plot(quality.TIME, trained(), metric="train_loss"),
     "of_unpriced": lambda: tuple(plot for n in (4, 3, 2) for plot in leaders(priced=n)),
-    "of_many_runs": lambda: api.plot(
-        quality.TIME, made.rows([(50.0 + n % 90, 5 + n % 4) for n in range(601)])
+    "of_many_runs": lambda: tuple(
+        plot
+        for kind, counts in ((quality.TIME, (60, 61, 600, 601)), ("tta", (600, 601)))
+        for count in counts
+        for plot in api.plot(kind, made.rows([(50.0 + n % 90, 5 + n % 4) for n in range(count)]))
     ),
     "of_sizes": lambda: api.plot("scaling", made.sizes()),
     "of_a_league": lambda: (
@@ -154,6 +165,11 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
         *api.plot("variance", halves(made.groups(32))),
     ),
     "of_two_points": lambda: (
+        *api.plot(quality.TIME, begun()),
+        *api.plot(quality.EPOCHS, begun()),
+        *api.plot(quality.TIME, begun().with_columns(value=0.5, target_value=None)),
+        *api.plot(quality.TIME, begun().with_columns(value=0.0, target_value=None)),
+        *api.plot(quality.TIME, made.rows([(100.0, 2), (1200.0, 2)])),
         *api.plot(quality.TIME, made.rows([(100.0, 2)])),
         *api.plot(quality.EPOCHS, made.rows([(100.0, 2), (90.0, 2), (80.0, 2)])),
     ),
@@ -201,6 +217,9 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_profiles": lambda: of_profiles("made"),
     "of_unmeasured": lambda: kinds.all_plots_of_profiles(
         {"one": test_profiled.profile(measured=False)}
+    ),
+    "of_much_memory": lambda: operators.roofline_plots(
+        {"much": test_profiled.profile().with_columns(pl.col("bytes") * 20)}
     ),
     "of_two_profiles": lambda: of_profiles("one", "two"),
 }
@@ -257,8 +276,8 @@ def six_digits(text: str) -> str:
 RANGES = ([], [5.0], [0.0, math.inf, 3.0], [1.0, 12.0], [1.0, 12.1], [90.0, 180.0], [90.0, 181.0],
           [900.0, 10_800.0], [900.0, 10_801.0], [6e4, 259_200.0], [6e4, 259_201.0], [0.001, 9e6],
           [0.3, 20.0], [100.0, 107.0], [3e-4, 0.08], [86_400.0, 8e5, 9e7])  # fmt: skip
-RATIOS = ([], [1.0], [0.95, 1.1], [0.84], [0.8], [0.5, 2.0], [7.9], [8.1], [0.002, 900.0],
-          [math.nan, 0.0, -1.0, 3.0])  # fmt: skip
+RATIOS = ([], [1.0], [1.2], [8.0], [0.95, 1.1], [0.84], [0.8], [0.5, 2.0], [7.9], [8.1],
+          [0.002, 900.0], [math.nan, 0.0, -1.0, 3.0])  # fmt: skip
 
 
 def axes_of() -> Iterator[object]:
@@ -353,12 +372,13 @@ def widths_of() -> Iterator[object]:
 
 def texts_of() -> Iterator[str]:
     """Yield the runs of some tables as text."""
-    for width, tables in (
-        (50, [made.two_entries()]), (90, [made.many_kinds()]), (120, [answers.odd()]),
-        (120, [made.rows(times, entry="lab/x") for times in (made.SLOW, made.FAST)]),
-        (100, [made.rows(made.FAST, entry="a name of forty letters, hardly shown, " + "x")]),
+    name = "a name of more letters than are shown beside it"
+    for width, *tables in (
+        (50, made.two_entries()), (90, made.many_kinds()), (120, answers.odd()),
+        (120, *made.entries(["lab/x", f"lab/{name}"])), (99, made.entries([name])[0]),
     ):  # fmt: skip
-        yield from tta.text_plot(api.material(*tables), width=width)
+        labels = [f"{name} {n}" for n in range(2)] if len(tables) > 1 else []
+        yield from tta.text_plot(api.material(*tables, labels=labels), width=width)
 
 
 def plot_lines(make: Callable[[], tuple[Plot, ...]]) -> Iterator[str]:
@@ -380,6 +400,9 @@ def shares_of() -> Iterator[object]:
         yield [*some, plot.chart["layer"][-1]["encoding"]["x"]]
 
 
+SINGLE = ("leaderboard", "record")
+
+
 def refusals_of() -> Iterator[object]:
     """Yield how many plots of each kind there are of some runs, or why there are none."""
     sides = made.entries(["lab/x"] * 3)
@@ -393,8 +416,14 @@ def refusals_of() -> Iterator[object]:
         ("two sides", api.material(*sides[:2], unit="evaluations"), kinds.KINDS),
         ("three sides", api.material(*sides), kinds.KINDS),
         ("leaders by cost", api.material(made.leaders(), unit="cost"), kinds.KINDS),
-        ("60 days", api.material(leaders), ["record"]),
-        ("the first is best", api.material(first_best), ["record"]),
+        ("60 days", api.material(leaders), SINGLE),
+        ("the first is best", api.material(first_best), SINGLE),
+        ("a run a side", api.material(*(one.filter(seed=1) for one in sides)), SINGLE),
+        (
+            "one value",
+            api.material(sides[0].head(1), metric="top1_accuracy"),
+            quality.OF_ANY_METRIC,
+        ),
         ("5 settings", api.material(made.swept(others=3)), ["effects"]),
         ("6 settings", api.material(made.swept(others=4)), ["effects"]),
     ):

@@ -146,7 +146,7 @@ def _league_table(
         ),
         level=percentages.percent_text(ranked.confidence),
         rows=tuple(rows),
-        lanes=max(map(len, lanes), default=0),
+        lanes=len(lanes[0]),
         tied=league.ties_text(ranked),
         left_out=f"{ranked.left_out:,} slower are left out." if ranked.left_out else "",
         is_first=is_first,

@@ -134,7 +134,7 @@ def work_plots(profiles: Profiles) -> tuple[Plot, ...]:
     if not on_device["tensor_core_share"].sum():
         return (_rate_plot(profiles, lines),)
     rates = plots_or_none(lambda lines: (_rate_plot(profiles, lines),), lines)
-    known = on_device["profile"].unique(maintain_order=True).to_list()
+    known = list(dict.fromkeys(on_device["profile"]))
     used = on_device.with_columns(share=pl.col("share") * pl.col("tensor_core_share"))
     caption = (
         "Each operator adds its share of the time at the fraction of its time spent in tensor "

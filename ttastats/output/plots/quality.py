@@ -169,7 +169,7 @@ def _mark_texts(
         cross = ", ending in a cross" if with_ends else ""
         failed = "has no value at the budget" if panel.at_budget else "failed"
         yield f"Dashed{cross}: a run that {failed}."
-    start = chart.axis.scale.get("domain", (0.0, 0.0))[0] * chart.axis.divisor
+    start, _ = chart.axis.scale.get("domain", (0.0, None))
     inside = pl.col("value").is_between(low, high) & (pl.col(chart.over) >= start)
     beyond = drawn.filter(~inside)
     if beyond.height:
