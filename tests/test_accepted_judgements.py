@@ -34,7 +34,7 @@ from ttastats.base.records import Run
 from ttastats.outcomes import at_budget, axis, target, time_to_target
 from ttastats.outcomes.budget import END, Budget, lengths, parse
 from ttastats.report.answer import Report
-from ttastats.sides import comparison, pairing
+from ttastats.sides import checks, comparison, design, pairing
 from ttastats.sides import numbers as sides
 from ttastats.sides.options import Options, View, refuse_excluded
 from ttastats.sides.pairing import Pair, Side
@@ -811,6 +811,7 @@ def of_pairs() -> Found:
         "of mixed rounds": ([x | old, y | new], [x | new, y | new]),
         "of other suites": ([x], [x | {"suite": "t"}]),
         "nothing alike": ([x], [y]),
+        "nothing of many alike": ([{"benchmark": name} for name in "abcdef"], [x]),
         "setups": ([x | eight, x | sixteen, y | one], [x | eight | two, y | two, y | one]),
         "setups of one side": ([x | eight | one, x | sixteen | one], [x | sixteen | two]),
         "harder": ([x], [x | {"aim": 3.6}]),
@@ -856,6 +857,43 @@ def parts(found: pairing.Pairing) -> list[Any]:
     alone = [[known(dict(one.keys)), one.side, one.n, one.short] for one in found.alone]
     return [pairs, alone, found.by, found.remarks, found.shared, found.apart, found.a["pair"],
             found.b["pair"]]  # fmt: skip
+
+
+def of_sessions() -> Found:
+    """Yield the sessions of runs, and what is found of sides that share them or do not."""
+
+    def runs(starts: Sequence[float | None], length: float | None, system: str | None = "x") -> Any:
+        begun = [None if at is None else MONDAY + timedelta(seconds=at) for at in starts]
+        told = {"started_at": begun, "run_seconds": length, "seed": 1, "system": system}
+        return pl.DataFrame(told, schema_overrides=design._RUN).select(*design._RUN)
+
+    hour, two = 3600.0, 7200.0
+    layouts: dict[str, tuple[Sequence[float | None], float | None]] = {
+        "an hour apart": ((0, 10, 20, 30 + hour), 10),
+        "by more": ((0, 10, 20, 30.5 + hour), 10),
+        "of unknown length": ((0, 0, 0, hour, hour, hour), None),
+        "by more of unknown length": ((0, 0, 0, hour + 0.5, hour + 0.5, hour + 0.5), None),
+        "as long as a run": ((0, two, 2 * two, 4 * two), two),
+        "longer": ((0, two, 2 * two, 4 * two + 1), two),
+        "three times the usual": ((0, 2010, 4020, 6030, 12_040), 10),
+        "more often": ((0, 2010, 4020, 6030, 12_041), 10),
+        "together": ((0, 10, 20, 100), 11), "and short": ((0, 10, 20, 100), 10),
+        "not quite": ((0, 10.1, 20.2), 60), "half of them": ((0, 10, 100, 200), 60),
+        "two of unknown start": ((0, 10, None), 60), "three of them": ((0, None, None), 60),
+        "one run": ((0,), 60), "days": ((0, 10 * hour, 24 * hour, 34 * hour), 60),
+    }  # fmt: skip
+    for name, (starts, length) in layouts.items():
+        a = runs(starts, length)
+        yield name, design._started_together(a)
+        last = max(filter(None, starts), default=0.0)
+        for shift, system in ((0.0, "x"), (5.0, None), (last / 2, "y"), (last + 9 * hour, "x")):
+            b = runs([None if at is None else at + shift for at in starts], length, system)
+            if not a["started_at"].null_count():
+                yield (name, shift), [each.tolist() for each in checks.sessions(a, b)]
+            for blocked in (False, True):
+                both = (design.Design(runs=each, blocked=blocked) for each in (a, b))
+                found = checks._session_findings(*both)
+                yield (name, shift, blocked), [[one.message, one.effect] for one in found]
 
 
 def of_fixed_lengths() -> Found:
@@ -1076,8 +1114,8 @@ def of_numbers() -> Found:
 
 JUDGED = (
     of_budgets, of_lengths, of_qualities, of_stops, of_looks, of_records, of_contests,
-    of_comparisons, of_references, of_entries, of_pairs, of_fixed_lengths, of_gates, of_targets,
-    of_axes, of_measures, of_numbers,
+    of_comparisons, of_references, of_entries, of_pairs, of_sessions, of_fixed_lengths, of_gates,
+    of_targets, of_axes, of_measures, of_numbers,
 )  # fmt: skip
 
 

@@ -133,7 +133,7 @@ def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
     scale = ("accelerators", "entry")
     last = [*(True for _ in by), False, False]
     ordered = runs.sort(*by, *scale, nulls_last=last, maintain_order=True)
-    parts = ordered.partition_by(*by, *scale, maintain_order=True)
+    parts = ordered.partition_by(*by, *scale)
     mixed = mixed_setups(ordered, [part.height for part in parts])
     curves: dict[tuple[Any, ...], list[_Point]] = {}
     for part, several in zip(parts, mixed, strict=True):

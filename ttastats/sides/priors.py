@@ -104,7 +104,7 @@ def earlier(runs: pl.DataFrame) -> tuple[Entry, ...]:
     """Return the entries of a table in which at least three runs reached the target."""
     by = [name for name in _ENTRY if name in runs.columns]
     entries = []
-    for part in counted(runs, by).filter("reached").partition_by(by, maintain_order=True):
+    for part in counted(runs, by).filter("reached").partition_by(by):
         logs = _log_parts(part)
         if logs is None or logs["epochs"].size < _LEAST_RUNS:
             continue

@@ -84,8 +84,8 @@ def read_kind(
         parts += len(unit.parts)
         unnamed += unit.marked
         is_shown = pl.col("source").is_in(shown) if len(files) > _RUNS else pl.lit(value=True)
-        for rows in unit.rows.filter(is_shown).partition_by("source", maintain_order=True):
-            runs += rows.partition_by("run_id", maintain_order=True)[:runs_of_a_file]
+        for rows in unit.rows.filter(is_shown).partition_by("source"):
+            runs += rows.partition_by("run_id")[:runs_of_a_file]
         large = [
             Problem("large_file", _READ_IN_PART, "warning", source=source.name)
             for source in sources
