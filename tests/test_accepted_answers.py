@@ -731,6 +731,19 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "speedrun_of_a_name": lambda: api.judge_record(
         speedruns()[1], rules="plain", target=["val_loss<=3.28"], against=27.5, labels=["entry"]
     ),
+    "rank": lambda: api.rank(both(), mine="two", top=1),
+    "summary_of_leagues": lambda: api.summary(
+        pl.concat([*claims(), both()]).with_columns(accelerators=8)
+    ),
+    "summary_of_sizes": lambda: api.summary(
+        pl.concat([*claims(), both()]).with_columns(
+            entry=pl.format("{} {}", "entry", "benchmark"),
+            accelerators=pl.col("benchmark").rank("dense").cast(pl.Int64),
+            benchmark=pl.lit("any"),
+        )
+    ),
+    "rank_of_scales": lambda: api.rank(pl.concat([scales(), singles()])),
+    "rank_of_setups": lambda: api.rank(setups(0), confidence=0.9, **EPOCHS),
     "profile_measured": lambda: profile.report(test_profiled.profile()),
     "profile_without_steps": lambda: profile.report(test_profiled.profile(measured=False)),
     "profile_of_ranks": lambda: profile.report(traced(0, 1)),

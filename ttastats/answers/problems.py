@@ -244,7 +244,7 @@ def _entry_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
         what=pl.format("s per {}", pl.col("unit").str.strip_suffix("s")),
     )
     known = ordered.filter("reached", pl.col("unit").is_not_null())
-    counts = known.group_by("group", maintain_order=True).agg(
+    counts = known.group_by("group").agg(
         pl.col(*ENTRY, "unit", "progress").first(), n=pl.len(), values=pl.col("progress").n_unique()
     )
     equal = counts.filter(pl.col("n") >= moments.LEAST, pl.col("values") == 1)

@@ -264,7 +264,8 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
     """Return a row for each size: how many entries it has, and the fastest of them."""
     most = sorted(sizes, key=_count_entries, reverse=True)[:_FEW]
     rows = [size for size in sizes if size in most]
-    axis, level = AXES[rows[0][1][0].axis], percentages.percent_text(rows[0][0].confidence)
+    (one, (leader, *_)), *_ = rows
+    axis, level = AXES[leader.axis], percentages.percent_text(one.confidence)
     models = short(listed[0] for _, listed in rows)
     benchmarks = [one.name for one, _ in rows]
     first = {id(one): one.name for (one, _), name in zip(rows, [None, *benchmarks], strict=False)

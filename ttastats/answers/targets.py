@@ -102,7 +102,7 @@ def report(
     for side in sides:
         runs = counted(side.runs, by)
         evaluations = side.evaluations.join(
-            runs.select(RUN).lazy(), on=RUN, how="semi", nulls_equal=True, maintain_order="left"
+            runs.select(RUN).lazy(), on=RUN, how="semi", maintain_order="left"
         )
         counting.append(replace(side, runs=runs, evaluations=evaluations))
     every = pl.concat([side.runs.select(by) for side in counting], how="vertical_relaxed")

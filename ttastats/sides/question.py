@@ -233,7 +233,7 @@ def _add_settings(
     """Return a table with the settings that conditions name, now on runs, and their columns."""
     if not conditions["other"]:
         return every, conditions, []
-    runs = every.select(*schema.RUN, "extra").unique(schema.RUN, maintain_order=True).collect()
+    runs = every.select(*schema.RUN, "extra").unique(schema.RUN).collect()
     known = settings.setting_names(runs["extra"])
     named = {each: settings.full_name(each.column, known) for each in conditions["other"]}
     added = sorted({name for name in named.values() if name is not None})
@@ -241,7 +241,7 @@ def _add_settings(
         return every, conditions, []
     columns_added = (settings.column(runs["extra"], name) for name in added)
     values = runs.select(*schema.RUN, *columns_added).lazy()
-    every = every.join(values, on=schema.RUN, how="left", nulls_equal=True, maintain_order="left")
+    every = every.join(values, on=schema.RUN, how="left", maintain_order="left")
     run, rest = [*conditions["run"]], []
     for each, name in named.items():
         if name is None:
@@ -457,7 +457,7 @@ def split_into_sets(
     sets = []
     for name in known:
         runs = side.runs.filter(label == name)
-        rows = side.rows.join(runs.lazy(), on=schema.RUN, how="semi", nulls_equal=True)
+        rows = side.rows.join(runs.lazy(), on=schema.RUN, how="semi")
         sets.append(replace(side, runs=runs, rows=rows))
     return _expect_names_for_all(names, known), sets
 

@@ -159,10 +159,9 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
         tables += profile_measured.tables(measured, title)
         remarks = [*_profile_notes(profile), *profile_measured.notes(profile)]
         notes += [remark for remark in remarks if remark not in notes]
-        sentences.append(_profile_sentence(title, ranks, parts))
-    return Report(
-        "profile", tuple(records), tuple(tables), tuple(notes), " ".join(filter(None, sentences))
-    )
+        if parts:
+            sentences.append(_profile_sentence(title, ranks, parts))
+    return Report("profile", tuple(records), tuple(tables), tuple(notes), " ".join(sentences))
 
 
 def of_step(profile: pl.DataFrame) -> Iterator[PartRow]:
@@ -258,8 +257,6 @@ def _profile_notes(profile: pl.DataFrame) -> Iterator[Note]:
 
 
 def _profile_sentence(title: str, ranks: pl.DataFrame, parts: Sequence[PartRow]) -> str:
-    if not parts:
-        return ""
     *some, whole = parts
     shares = [(row.share, TITLES[row.name]) for row in some if row.share]
     shares.sort(key=itemgetter(0), reverse=True)
