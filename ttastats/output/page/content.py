@@ -17,7 +17,7 @@ from ttastats.answers.compare.sentences import conclusions
 from ttastats.answers.league import League, headline, leagues, verdicts
 from ttastats.answers.qualities import QualityRow
 from ttastats.base import units
-from ttastats.base.codes import note
+from ttastats.base.codes import fill_template, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.left_out import standing
@@ -174,9 +174,7 @@ class Fact(Struct, frozen=True):
     text: str
 
 
-def page_facts(
-    sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]
-) -> tuple[Fact, ...]:
+def page_facts(sides: Sides, conditions: Sequence[str]) -> tuple[Fact, ...]:
     """Return the facts at the head of a page: runs, benchmarks and conditions."""
     runs, several = _all_runs(sides), len(sides) > 1
     names = ["A", *("B" if len(sides) == 2 else f"B{n}" for n in range(1, len(sides)))]
@@ -207,14 +205,12 @@ def page_facts(
     return tuple(Fact(name, text) for name, text in texts if text)
 
 
-def available_choices(
-    sides: Sequence[tuple[str, pl.DataFrame]], by: Sequence[str] = FILTERS
-) -> pl.DataFrame:
+def available_choices(sides: Sides, by: Sequence[str] = FILTERS) -> pl.DataFrame:
     """Return the combinations of benchmark, system and entry, with their numbers of runs."""
     return _all_runs(sides).group_by(by).len(name="runs").sort(by, nulls_last=True)
 
 
-def _all_runs(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
+def _all_runs(sides: Sides) -> pl.DataFrame:
     """Return the runs of all sides; a run that several of them hold counts once."""
     columns = [*schema.RUN, "content_digest", "reached", "suite", "round", *FILTERS]
     columns += ["started_at", "problems", "submitter", "hardware", "accelerators"]
@@ -243,40 +239,34 @@ class Look(Struct, frozen=True):
     log: str = ""
 
 
-#: Of findings of a code the plot that shows them, and how one and how several are told.
+#: Of findings of a code the plot that shows them, and what is told of several.
 _CODES = {
-    "stall": (quality.TIME, "run stood still.", "runs stood still."),
+    "stall": (quality.TIME, "{n:? run/runs} stood still."),
     "epoch_time_outlier": (
         quality.TIME,
-        "run was far slower or faster than others of its entry.",
-        "runs were far slower or faster than others of their entry.",
+        "{n:? run was/runs were} far slower or faster than others of {n:? its/their} entry.",
     ),
     "epochs_outlier": (
         quality.EPOCHS,
-        "run needed far more or fewer epochs than others of its entry.",
-        "runs needed far more or fewer epochs than others of their entry.",
+        "{n:? run/runs} needed far more or fewer epochs than others of {n:? its/their} entry.",
     ),
     "constant_epochs": (
         quality.EPOCHS,
-        "entry has runs that all took the same number of epochs, so the variation is unknown.",
-        "entries have runs that all took the same number of epochs, so the variation is unknown.",
+        "{n:? entry has/entries have} runs that all took the same number of epochs, so the "
+        "variation is unknown.",
     ),
     "duplicate_run": (
         tta.KIND,
-        "run is a duplicate of another and counts once.",
-        "runs are duplicates of others and count once.",
+        "{n:? run is a duplicate of another and counts/runs are duplicates of others and count} "
+        "once.",
     ),
     "no_evaluation": (
-        tta.KIND,
-        "run logged no evaluation and counts as failed.",
-        "runs logged no evaluation and count as failed.",
+        tta.KIND, "{n:? run/runs} logged no evaluation and {n:? counts/count} as failed."
     ),
     "run_count": (
-        tta.KIND,
-        "result has more or fewer runs than the rules require.",
-        "results have more or fewer runs than the rules require.",
+        tta.KIND, "{n:? result has/results have} more or fewer runs than the rules require."
     ),
-}
+}  # fmt: skip
 #: Those that are told one by one.
 _SINGLY = ("stall", "epoch_time_outlier")
 
@@ -289,7 +279,7 @@ def find_looks(sides: Sequence[Side]) -> tuple[Look, ...]:
     runs = pl.concat(labelled, how="diagonal_relaxed").unique(schema.RUN, maintain_order=True)
     rows = pl.concat([side.evaluations for side in sides], how="diagonal_relaxed")
     findings, looks = list(problems.findings(runs, rows)), []
-    for code, (plot, singular, plural) in _CODES.items():
+    for code, (plot, template) in _CODES.items():
         of_code = [finding for finding in findings if finding.code == code]
         named = of_code[:_NAMED] if code in _SINGLY else []
         for finding in named:
@@ -299,6 +289,6 @@ def find_looks(sides: Sequence[Side]) -> tuple[Look, ...]:
         more = " more" if named else ""
         others = Counter(finding.benchmark for finding in of_code[len(named) :])
         for benchmark, number in others.items():
-            text = f"{units.count(number)}{more} {singular if number == 1 else plural}"
+            text = f"{units.count(number)}{more} {fill_template(template, n=number)}"
             looks.append(Look(text, benchmark, plot))
     return tuple(looks)

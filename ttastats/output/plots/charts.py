@@ -72,19 +72,13 @@ class View(Struct, frozen=True):
         return View(self.specification | {"mark": {"type": kind, **look}})
 
     def interval(
-        self,
-        channel: Literal["x", "y"],
-        ends: tuple[str, str],
-        title: str,
-        *,
-        where: str = "",
-        **look: Any,
+        self, channel: Literal["x", "y"], low: str, high: str, where: str = "", **look: Any
     ) -> View:
-        """Return a line between two fields, clipped at the frame.
+        """Return a line between two fields, clipped at the frame, under the title of the axis.
 
         Rows without an end have none, nor do those that do not fulfil the expression `where`.
         """
-        low, high = ends
+        title = self.specification["encoding"][channel]["title"]
         known = [f"datum.{low} != null", f"datum.{high} != null", *filter(None, [where])]
         look = look or {"strokeWidth": 1.6, "strokeOpacity": 1}
         lines = self.where(" && ".join(known)).mark("rule", clip=True, **look)
@@ -240,11 +234,12 @@ def make_plot(
 ) -> Plot:
     """Return a plot of a panel, of a benchmark or of several.
 
-    It is `described` to those who cannot see it by its title and, by default, its runs or caption.
+    The caption of a panel begins with its runs. A plot is `described` to those who cannot see it
+    by its title and, by default, its runs or caption.
     The width is that of the whole plot: labels take what they need, the plot has the rest.
     """
-    text = " ".join(sentence.strip() for sentence in caption if sentence.strip())
     runs = subject.counts_text if isinstance(subject, Panel) else ""
+    text = " ".join(sentence.strip() for sentence in (runs, *caption) if sentence.strip())
     benchmark = subject.benchmark if isinstance(subject, Panel) else subject
     drawn = [view.specification for view in chart]
     shared = {"data": drawn[0]["data"]} if all(x["data"] == drawn[0]["data"] for x in drawn) else {}

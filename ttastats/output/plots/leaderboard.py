@@ -81,7 +81,6 @@ def _leaderboard_plot(panel: Panel, column: str, unit: Axis) -> Plot:
     shown = ranked.head(_MOST)
     unpriced = panel.runs.height - ranked.height if column == "cost" else 0
     caption = (
-        panel.counts_text,
         f"The {_MOST} best of {ranked.height} are shown." if ranked.height > _MOST else "",
         f"{units.plural(unpriced, 'run has', 'runs have')} no known cost." if unpriced else "",
         "Cost is time-to-accuracy times the price of the hardware." if column == "cost" else "",
@@ -129,7 +128,6 @@ def _record_plot(panel: Panel, dated: pl.DataFrame) -> Plot:
     times = f"{units.seconds(held[0])} to {units.seconds(held[-1])}"
     undated = panel.runs.filter("reached").height - dated.height
     caption = (
-        panel.counts_text,
         f"The line is the shortest time-to-accuracy so far: {units.plural(len(held), 'record')}, "
         f"from {times}, a factor of {units.significant(held[0] / held[-1])}. Filled marks were "
         "records when they were entered; hollow marks were not. Dates are those of the entries.",

@@ -38,8 +38,29 @@ _SERIES = {
 }  # fmt: skip
 
 
+class OfSides:
+    """What the sides have in common that something is made of."""
+
+    sides: tuple[Side, ...]
+
+    @property
+    def axis(self) -> Axis:
+        """Return the axis on which runs are counted to their target."""
+        return axes.axis_of(self.sides[0].runs)
+
+    @property
+    def at_budget(self) -> bool:
+        """Return whether runs are judged by their quality at a budget."""
+        return self.sides[0].at_budget
+
+    @property
+    def compares(self) -> bool:
+        """Return whether there are two or more sides."""
+        return len(self.sides) > 1
+
+
 @dataclass(frozen=True, eq=False)
-class Panel:
+class Panel(OfSides):
     """The runs of one benchmark, as a plot shows them.
 
     `name` tells it from all others, `title` from those beside it. `runs` has a row per run with
@@ -60,16 +81,6 @@ class Panel:
     hidden_runs: int
     sides: tuple[Side, ...]
     what: str
-
-    @property
-    def axis(self) -> Axis:
-        """Return the axis on which runs are counted to their target."""
-        return axes.axis_of(self.runs)
-
-    @property
-    def at_budget(self) -> bool:
-        """Return whether runs are judged by their quality at a budget."""
-        return self.sides[0].at_budget
 
     @property
     def benchmark(self) -> str | None:
@@ -119,7 +130,7 @@ class Panel:
         """Return which series have a colour, if not all have, in words."""
         if self.series.height <= theme.HIGHLIGHTS:
             return ""
-        which = "first" if len(self.sides) > 1 else "fastest"
+        which = "first" if self.compares else "fastest"
         return f"The {theme.HIGHLIGHTS} {which} {self._several} are coloured, the others grey."
 
     @property
@@ -156,7 +167,7 @@ class Panel:
         return pl.concat(parts).join(chosen, on=[*RUN, "side"], how="inner").drop(*RUN, "side")
 
 
-class Material(Struct, frozen=True, eq=False):
+class Material(Struct, OfSides, frozen=True, eq=False):
     """All that plots are made of. One side is a summary; of several the first is the baseline.
 
     `by` are the columns that make a series (a summary) or a row (a comparison); with none, and
@@ -171,21 +182,6 @@ class Material(Struct, frozen=True, eq=False):
     pool: bool = False
     metric: str = ""
     on: tuple[str, ...] = ()
-
-    @property
-    def axis(self) -> Axis:
-        """Return the axis on which runs are counted to their target."""
-        return axes.axis_of(self.sides[0].runs)
-
-    @property
-    def at_budget(self) -> bool:
-        """Return whether runs are judged by their quality at a budget."""
-        return self.sides[0].at_budget
-
-    @property
-    def compares(self) -> bool:
-        """Return whether there are two or more sides."""
-        return len(self.sides) > 1
 
 
 def make_material(

@@ -40,36 +40,35 @@ def over_time(material: Material) -> tuple[Plot, ...]:
         f"quality cannot be plotted over {axis.noun}",
         f"Use {EPOCHS} for epochs, or --in seconds or --in steps.",
     )
-    return _quality_plots(material, TIME, _COLUMN[axis.name])
+    return _quality_plots(material, _COLUMN[axis.name])
 
 
 def over_epochs(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark and metric, over epochs."""
-    return _quality_plots(material, EPOCHS, "epoch")
+    return _quality_plots(material, "epoch")
 
 
-def _quality_plots(material: Material, kind: str, over: str) -> tuple[Plot, ...]:
+def _quality_plots(material: Material, over: str) -> tuple[Plot, ...]:
     drawn = []
     for panel in material.panels:
         wanted = pl.col("metric") == material.metric
         rows = panel.logged(wanted) if material.metric else panel.evaluations
         draw = _plot_series_together if panel.too_many else _plot_each_run
         metrics = curves.drawn_metrics(panel, rows, material.metric)
-        drawn += [draw(kind, panel, rows, metric, over) for metric in metrics]
+        drawn += [draw(panel, rows, metric, over) for metric in metrics]
     text = f" of {material.metric}" if material.metric else ""
     none = f"no run has two values{text}" if text else "no run was evaluated"
     other = "`plot quality-time` plots it over time, or over steps or samples with --in."
     return expect_plots(
         filter(None, drawn),
         none if over == "seconds" else f"no run logs its {_OVER[over]}{text}",
-        other if kind == EPOCHS else "`ttastats runs FILE` lists the runs.",
+        other if over == "epoch" else "`ttastats runs FILE` lists the runs.",
     )
 
 
 class Curves(Struct, frozen=True):
     """What all layers of a plot share: the metric of a panel over a column, on two axes."""
 
-    kind: str
     panel: Panel
     metric: DrawnMetric
     over: str
@@ -116,12 +115,11 @@ class Curves(Struct, frozen=True):
             words = {"value": f"target {metric.target:g}"}
             label = base.mark("text", **look).encode(x={"value": 0}, text=words)
             layers = (*layers, base.mark("rule", style="target"), label)
-        return charts.make_plot(self.kind, panel, title, caption, layers, data, height=250.0)
+        kind = EPOCHS if self.over == "epoch" else TIME
+        return charts.make_plot(kind, panel, title, caption, layers, data, height=250.0)
 
 
-def _plot_each_run(
-    kind: str, panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str
-) -> Plot | None:
+def _plot_each_run(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str) -> Plot | None:
     """Return the plot of a line for each run, None if no line has two points."""
     lines, thinned = curves.curve_table(rows, metric, over)
     drawn = lines.drop_nulls(over) if over == "epoch" else lines.filter(pl.col(over) > 0)
@@ -131,15 +129,13 @@ def _plot_each_run(
     filters = panel.runs.select("run", pl.col("benchmark", "system", "entry"))
     lines = lines.join(filters, on="run", how="left", maintain_order="left")
     axis, scale = _progress_axis(drawn, over), _value_scale(metric, drawn)
-    chart = Curves(kind, panel, metric, over, axis, scale)
+    chart = Curves(panel, metric, over, axis, scale)
     bands = curves.quantiles_by_epoch(panel, rows, metric) if over == "epoch" else pl.DataFrame()
     # A run's end belongs among the values if its target is of this metric.
     judged_by = panel.runs["target_metric"].drop_nulls().unique().to_list()
     with_ends = judged_by == [metric.name]
-    caption = (
-        panel.counts_text, thinned, panel.highlighted_text,
-        *_mark_texts(chart, drawn, bands, with_ends=with_ends),
-    )  # fmt: skip
+    marks = _mark_texts(chart, drawn, bands, with_ends=with_ends)
+    caption = (thinned, panel.highlighted_text, *marks)
     of_lines, (of_runs, runs) = f"quality: {panel.name} {metric.name}", charts.runs_table(panel)
     data = {of_lines: lines, of_runs: runs}
     layers = _run_lines(chart, of_lines, of_runs, thin=not bands.is_empty())
@@ -203,11 +199,9 @@ def _progress_axis(drawn: pl.DataFrame, over: str, by: str = "run") -> axes.Amou
 
 def _value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
     """Return the scale of quality values without the far start of training."""
-    value = drawn["value"]
-    low, high = (float(x) for x in (value.quantile(_START), value.quantile(1 - _START)))  # type: ignore[arg-type]
-    top, bottom = float(value.max()), float(value.min())  # type: ignore[arg-type]
-    low = bottom if metric.higher_is_better is not True else low
-    high = top if metric.higher_is_better is not False else high
+    value, rises, falls = drawn["value"], metric.higher_is_better, metric.higher_is_better is False
+    low: Any = value.quantile(_START) if rises else value.min()
+    high: Any = value.quantile(1 - _START) if falls else value.max()
     if metric.target is not None:
         low, high = min(low, metric.target), max(high, metric.target)
     room = (0.07 * high - 0.07 * low) or 0.02 * abs(high) or 0.01
@@ -291,7 +285,7 @@ def _end_marks(chart: Curves, runs: str) -> tuple[charts.View, ...]:
 
 
 def _plot_series_together(
-    kind: str, panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str
+    panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str
 ) -> Plot | None:
     """Return a plot of the runs of each coloured series together: bands and medians."""
     coloured = rows.filter(pl.col("order") < theme.HIGHLIGHTS)
@@ -302,11 +296,10 @@ def _plot_series_together(
     if bands["at"].n_unique() < 2:
         return None
     bands = bands.with_columns(benchmark=pl.lit(panel.benchmark))
-    name = f"{kind}: {panel.name} {metric.name}"
+    name = f"{EPOCHS if over == 'epoch' else TIME}: {panel.name} {metric.name}"
     shown = panel.coloured_labels[: theme.HIGHLIGHTS]
     rest = panel.series.height - len(shown)
     caption = (
-        panel.counts_text,
         "Too many runs to draw individually: "
         f"{f'of the {len(shown)} fastest, ' if rest else ''}a line is the median of the values "
         f"in each of up to {curves.SPANS} intervals; the bands contain 50% and 90% of them.",
@@ -314,7 +307,7 @@ def _plot_series_together(
     )
     axis = _progress_axis(bands.rename({"at": over}), over, "series")
     values = pl.concat([bands.select(value="low"), bands.select(value="high")])
-    chart = Curves(kind, panel, metric, over, axis, _value_scale(metric, values))
+    chart = Curves(panel, metric, over, axis, _value_scale(metric, values))
     color, _, dash = charts.series_channels(shown)
     tooltip = [
         ("series:N", "runs of"), ("median:Q", "", ".5~g"), ("low:Q", "5%", ".5~g"),

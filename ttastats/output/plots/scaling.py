@@ -126,7 +126,7 @@ def _scaling_layers(
     return (
         charts.table_view(ideal).mark("line", style="ideal").encode(**places),
         best.mark("line", strokeWidth=1.5),
-        base.interval("y", ("low", "high"), "speedup", where="datum.growth > 1", **look),
+        base.interval("y", "low", "high", "datum.growth > 1", **look),
         hollow.mark("point", filled=False, size=32, opacity=1),
         filled.points(40, fillOpacity=0.85),
     )

@@ -96,7 +96,6 @@ def _solved_plot(panel: Panel) -> Plot:
     ends = _line_ends(steps, axis)
     few = int((panel.series["n"] < _FEWEST).sum())
     caption = (
-        panel.counts_text,
         panel.highlighted_text,
         "Each line is the fraction of runs that reached the target (empirical distribution "
         "function).",

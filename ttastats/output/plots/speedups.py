@@ -29,13 +29,11 @@ _NUMBERS = 74
 #: Rows that can be read; of more, those whose speedup is farthest from 1.
 _MOST = 40
 
-_COLUMNS = pl.Schema(
-    {
-        "benchmark": pl.String(), "row": pl.String(), "order": pl.Int64(), "part": pl.String(),
-        "place": pl.Int64(), "ratio": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(),
-        "p_adjusted": pl.Float64(), "verdict": pl.String(), "reached": pl.String(),
-    }
-)  # fmt: skip
+_COLUMNS = {
+    "benchmark": pl.String, "row": pl.String, "order": pl.Int64, "part": pl.String,
+    "place": pl.Int64, "ratio": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+    "p_adjusted": pl.Float64, "verdict": pl.String, "reached": pl.String,
+}  # fmt: skip
 
 
 def speedup_plots(material: Material) -> tuple[Plot, ...]:
@@ -184,7 +182,7 @@ def _speedup_layers(table: pl.DataFrame, level: str, unit: Axis) -> charts.Drawn
     )
     return (
         charts.table_view("speedups").reference("x", title),
-        base.interval("x", ("low", "high"), title),
+        base.interval("x", "low", "high"),
         base.encode(shape=shape).points(55),
         rows.where("datum.place == 0").end_labels(y, "words"),
     )

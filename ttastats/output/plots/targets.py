@@ -56,7 +56,6 @@ def _target_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plo
     ends = "TTA here is" if unit.is_time else f"{charts.sentence_case(unit.to_target)} here end at"
     official = rows.filter("official")["target"].to_list()
     caption = (
-        panel.counts_text,
         f"{text} {ends} the first evaluation that meets the target.",
         f"The dotted line is the official target, {official[0]:g}." if official else "",
     )
@@ -99,8 +98,7 @@ def _speedup_chart(
         ("speedup_high:Q", "to", ".4~r"), ("p_adjusted:Q", "p", ".2~g"), "verdict:N",
         "reached:N",
     ]  # fmt: skip
-    ends = ("speedup_low", "speedup_high")
-    limits = [end for name in ends for end in shown[name]]
+    limits = [*shown["speedup_low"], *shown["speedup_high"]]
     y = charts.ratio_position("speedup", ratio, shown["speedup"].drop_nulls(), limits)
     data = charts.table_view(name, "datum.speedup != null")
     base = data.encode(x=x, y=y)
@@ -109,7 +107,7 @@ def _speedup_chart(
         data.reference("y", ratio),
         data.where("datum.official").mark("rule", style="target").encode(x=x),
         base.mark("line", strokeWidth=1, strokeOpacity=0.8).encode(color={"value": theme.GREY}),
-        marks.interval("y", ends, ratio, strokeWidth=1.5),
+        marks.interval("y", "speedup_low", "speedup_high", strokeWidth=1.5),
         marks.encode(shape=shape).points(55),
     )
     text = (

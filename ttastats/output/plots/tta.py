@@ -71,7 +71,7 @@ def _tta_plot(panel: Panel, level: str) -> Plot | None:
     layers = _tta_layers(panel, axes.amount_axis(times, unit, unit.to_target), data, level)
     title = f"{charts.sentence_case(unit.to_target)}: {panel.title}"
     height = max(3, panel.series.height + headings) * _STEP
-    caption = (panel.counts_text, *_mark_texts(panel, timed, thinned, level))
+    caption = [*_mark_texts(panel, timed, thinned, level)]
     return charts.make_plot(KIND, panel, title, caption, layers, data, height=height)
 
 
@@ -103,7 +103,7 @@ def _size_headings(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
     size = pl.col("accelerators")
     only = pl.when(size.n_unique() == 1).then(size.first()).otherwise(_MIXED).alias("size")
     series = panel.runs.group_by("order", maintain_order=True).agg(only).sort("order")
-    if len(panel.sides) > 1 or series["size"].n_unique() == 1:
+    if panel.compares or series["size"].n_unique() == 1:
         return pl.DataFrame(), series.select("order", place=pl.col("order").cast(pl.Float64))
     ordered = series.sort("size", "order", nulls_last=True).with_row_index("place")
     places = ordered.select("order", pl.col("place").cast(pl.Float64))
@@ -181,7 +181,7 @@ def _tta_layers(
         interval=f"datum.low == null ? 'needs 2 runs' : ({low}) + ' to ' + ({high})",
     ).encode(**places, yOffset=charts.field("lane:Q", scale=across), tooltip=tooltip)
     return [
-        means.interval("x", ("from_", "to"), axis.title, where="datum.low != null", style="mean"),
+        means.interval("x", "from_", "to", "datum.low != null", style="mean"),
         means.mark("point", style="mean", shape=theme.MEAN_SHAPE, size=36, filled=False),
         *layers,
     ]

@@ -102,8 +102,8 @@ def _variance_plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
             ("with_epochs:Q", "runs"),
         ],
     )  # fmt: skip
-    ends = ("share_epochs_low", "share_epochs_high")
-    layers = base.interval("x", ends, across), base.points(50, clip=True)
+    intervals = base.interval("x", "share_epochs_low", "share_epochs_high")
+    layers = intervals, base.points(50, clip=True)
     return charts.make_plot(
         VARIANCE, benchmark, title, caption, layers, {name: shown},
         height=max(3, shown.height) * _STEP, described=f"{groups}.",
@@ -204,7 +204,7 @@ def _effect_layers(name: str, table: pl.DataFrame, part: str, level: str) -> cha
     )  # fmt: skip
     return (
         rows.reference("x", title),
-        base.interval("x", ("ratio_low", "ratio_high"), title),
+        base.interval("x", "ratio_low", "ratio_high"),
         base.points(50),
         rows.end_labels(y, "words"),
     )
