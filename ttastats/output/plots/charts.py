@@ -22,11 +22,6 @@ _TYPES = {"Q": "quantitative", "N": "nominal", "T": "temporal"}
 Channel = dict[str, Any]
 #: The colour of marks that no series tells apart.
 BLUE: Channel = {"value": theme.COLOURS[0]}
-#: The tooltip of a run from the fields of `run_descriptions`.
-RUN_TOOLTIP = [
-    ("entry_:N", "entry"), ("source:N", "log"), ("seed_:N", "seed"), ("outcome:N", "target"),
-    ("epochs_:N", "epochs"), ("quality_:N", "quality"),
-]  # fmt: skip
 
 
 class View(Struct, frozen=True):
@@ -197,8 +192,8 @@ def runs_table(panel: Panel) -> tuple[str, pl.DataFrame]:
     )  # fmt: skip
 
 
-def run_descriptions(panel: Panel) -> dict[str, str]:
-    """Return the expressions that describe a run in words, empty where unknown."""
+def with_run_tooltip(view: View, panel: Panel) -> View:
+    """Return a view of runs with the tooltip that describes each, empty where unknown."""
     amount = axes.amount_expression("datum.observed_seconds", panel.axis)
     reached, missed = "reached after", "not reached in"
     if panel.at_budget:
@@ -210,9 +205,14 @@ def run_descriptions(panel: Panel) -> dict[str, str]:
         "epochs_": ("epochs", "format(datum.epochs, '.4~g')"),
         "quality_": ("value_final", "format(datum.value_final, '.5~g')"),
     }
-    return {"outcome": f"(datum.reached ? '{reached} ' : '{missed} ') + ({amount})"} | {
-        name: f"datum.{column} == null ? '' : {words}" for name, (column, words) in known.items()
+    words = {"outcome": f"(datum.reached ? '{reached} ' : '{missed} ') + ({amount})"} | {
+        name: f"datum.{column} == null ? '' : {text}" for name, (column, text) in known.items()
     }
+    tooltip = [
+        ("entry_:N", "entry"), ("source:N", "log"), ("seed_:N", "seed"), ("outcome:N", "target"),
+        ("epochs_:N", "epochs"), ("quality_:N", "quality"),
+    ]  # fmt: skip
+    return view.computing(**words).encode(tooltip=tooltip)
 
 
 def sentence_case(text: str) -> str:

@@ -82,10 +82,8 @@ def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
     steps = base.where(whole).mark("point", shape="diamond", size=90, strokeWidth=2, filled=False)
     roof = charts.table_view("roof").mark("line", strokeWidth=1.2).encode(**places)
     chart = (roof, marks.mark("point", filled=True, opacity=0.75), steps)
-    title, data = (
-        "Roofline of operators",
-        {"operators": points.drop("bytes", "flops"), "roof": roofs},
-    )
+    title = "Roofline of operators"
+    data = {"operators": points.drop("bytes", "flops"), "roof": roofs}
     return (make_plot(ROOFLINE, profiles, title, caption, chart, data, height=260.0),)
 
 

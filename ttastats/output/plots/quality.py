@@ -220,20 +220,16 @@ def _run_lines(chart: Curves, lines: str, runs: str, *, thin: bool) -> tuple[cha
     joined = [{"op": op, "field": name, "as": end} for op, name, end in ends]
     dashes = {"domain": [True, False], "range": [[1, 0], theme.FAILED_DASH]}
     at = chart.axis.field_expression(chart.over)
-    view = (
-        charts.table_view(lines, f"datum['{chart.over}'] != null && datum['{chart.over}'] > 0")
-        .transform({"lookup": "run", "from": known})
-        .computing(at=at, **charts.run_descriptions(chart.panel))
-        .transform({"joinaggregate": joined, "groupby": ["run"]})
-        .encode(
-            x=chart.axis.x(),
-            y=chart.y("value", tickCount=5),
-            color=color,
-            detail="run:N",
-            strokeDash=charts.field("reached:N", scale=dashes, legend=None),
-            order="at:Q",
-            tooltip=charts.RUN_TOOLTIP,
-        )
+    values = charts.table_view(lines, f"datum['{chart.over}'] != null && datum['{chart.over}'] > 0")
+    placed = values.transform({"lookup": "run", "from": known}).computing(at=at)
+    described = charts.with_run_tooltip(placed, chart.panel)
+    view = described.transform({"joinaggregate": joined, "groupby": ["run"]}).encode(
+        x=chart.axis.x(),
+        y=chart.y("value", tickCount=5),
+        color=color,
+        detail="run:N",
+        strokeDash=charts.field("reached:N", scale=dashes, legend=None),
+        order="at:Q",
     )
     thin = thin or chart.panel.runs.height > _MANY
     look = {"strokeWidth": 0.8 if thin else 1.2, "strokeOpacity": 0.45 if thin else 0.7}
@@ -268,16 +264,12 @@ def _end_marks(chart: Curves, runs: str) -> tuple[charts.View, ...]:
     field = "epochs" if chart.over == "epoch" else "observed_seconds"
     known = f"datum['{field}'] != null && datum.value_final != null"
     at = chart.axis.field_expression(field)
-    ends = (
-        charts.table_view(runs, known, at=at, **charts.run_descriptions(chart.panel))
-        .where(chart.visible("value_final", "value_final", "at"))
-        .encode(
-            x=chart.axis.x(),
-            y=chart.y("value_final"),
-            color=color,
-            order=charts.field("order:Q", sort="descending"),
-            tooltip=charts.RUN_TOOLTIP,
-        )
+    every = charts.with_run_tooltip(charts.table_view(runs, known, at=at), chart.panel)
+    ends = every.where(chart.visible("value_final", "value_final", "at")).encode(
+        x=chart.axis.x(),
+        y=chart.y("value_final"),
+        color=color,
+        order=charts.field("order:Q", sort="descending"),
     )
     reached = ends.where("datum.reached").encode(shape=shape)
     size = 22 if chart.panel.runs.height > _MANY else 34

@@ -37,8 +37,7 @@ def target_plots(material: Material) -> tuple[Plot, ...]:
         report = targets_report.report(sides)
     except TtastatsError as error:
         raise NothingToDrawError(error.what, remedy=error.remedy) from error
-    rows = pl.DataFrame([dict(row) for row in report.rows], infer_schema_length=None)
-    parts = rows.group_by("suite", "round", "benchmark", maintain_order=True)
+    parts = report.frame.group_by("suite", "round", "benchmark", maintain_order=True)
     wide = [(name, part) for (*_, name), part in parts if part["target"].n_unique() > 1]
     refuse_if(not wide, "no benchmark has two targets to evaluate")
     labels = side_labels(material.sides)

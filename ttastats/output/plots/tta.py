@@ -146,14 +146,9 @@ def _tta_layers(
     if OTHERS not in panel.coloured_labels:
         color, *_ = charts.series_channels(panel.coloured_labels, key=False)
     of_runs, of_means, *of_sizes = data
-    dots = charts.table_view(
-        of_runs, at=axis.field_expression("observed_seconds"), **charts.run_descriptions(panel)
-    ).encode(
-        **places,
-        yOffset=charts.field("offset:Q", scale=across),
-        color=color,
-        tooltip=charts.RUN_TOOLTIP,
-    )
+    dots = charts.table_view(of_runs, at=axis.field_expression("observed_seconds"))
+    dots = dots.encode(**places, yOffset=charts.field("offset:Q", scale=across), color=color)
+    dots = charts.with_run_tooltip(dots, panel)
     layers = [
         dots.where("datum.reached").points(26, fillOpacity=0.65),
         dots.crosses(26, strokeWidth=1.4),

@@ -12,7 +12,6 @@ from ttastats.answers import effects as effects_report
 from ttastats.answers import variance as variance_report
 from ttastats.answers.effects import EffectRow
 from ttastats.answers.knobs import EffectsOptions, part_of
-from ttastats.answers.variance import VarianceRow
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import settings
@@ -21,8 +20,6 @@ from ttastats.output.plots.material import Material
 from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
 from ttastats.report import fitting, grouping
 from ttastats.report.answer import Report
-from ttastats.report.grouping import ENTRY, shown_keys
-from ttastats.report.row import expect_kind
 
 VARIANCE = "variance"
 _STEP = 19.0
@@ -39,18 +36,18 @@ _NUMBERS = (
 def variance_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot of all entries, or one per benchmark if they are many."""
     refuse_if(not material.axis.is_time, "the variance plot shows time only", "Remove --in.")
-    by, shown = material.by or ENTRY, list[dict[str, Any]]()
+    by, shown = material.by or grouping.ENTRY, list[dict[str, Any]]()
     for number, side in enumerate(material.sides):
         if side.runs.select(by).unique().height > _MOST_GROUPS:
             continue
-        every = expect_kind(variance_report.report(side.runs, by).records, VarianceRow)
-        rows = [row for row in every if row.share_epochs is not None]
-        keys = [key for key in shown_keys(rows, by) if key not in {"benchmark", "suite", "round"}]
-        groups = fitting.short_labels([row.get(key) for key in keys] for row in rows)
+        every = variance_report.report(side.runs, by).rows
+        rows = [row for row in every if row["share_epochs"] is not None]
+        keys = [key for key in grouping.shown_keys(rows, by) if key not in grouping.BENCHMARK]
+        groups = fitting.short_labels([row[key] for key in keys] for row in rows)
+        letter = f"{chr(ord('A') + number)}: " if material.compares else ""
         shown += [
-            {"benchmark": row.keys["benchmark"], "entry": row.keys["entry"]}
-            | {"group": f"{chr(ord('A') + number)}: {group}" if material.compares else group}
-            | {name: row.get(name) for name in _NUMBERS}
+            {"benchmark": row["benchmark"], "entry": row["entry"], "group": letter + group}
+            | {name: row[name] for name in _NUMBERS}
             for row, group in zip(rows, groups, strict=True)
         ]
     refuse_if(
