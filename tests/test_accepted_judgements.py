@@ -17,12 +17,13 @@ import polars as pl
 import pytest
 from msgspec.structs import astuple, replace
 
+from tests import test_accepted_answers as made
 from tests import test_gate
 from tests.accepted import Case, by_name, cases
 from tests.made_curves import curve, evaluation, frame, of
 from tests.plotting import test_profiled
 from ttastats import api
-from ttastats.answers.compare import compare, notes
+from ttastats.answers.compare import compare, notes, step_factors
 from ttastats.answers.compare import gate as gates
 from ttastats.answers.profile import profile
 from ttastats.answers.rcp import convergence_rules, rcp_row
@@ -572,6 +573,7 @@ def of_contests() -> Found:
         ("nanogpt-track-1", [a.filter(pl.col("source").str.ends_with("0")), b], {}),
         ("plain", [a, b], {"against": 3.0}),
         ("nanogpt-track-3", [unnamed], {"against": 350}),
+        ("nanogpt-track-3", [b.with_columns(pl.col("value") * 1000)], {"against": 350}),
         ("nanogpt-track-3", [b.with_columns(step=pl.lit(None, pl.Int64))], {"against": 350}),
         ("plain", [a, pl.concat([b, late.with_columns(benchmark=pl.lit("other"))])], {}),
         ("plain", [pl.concat([a, late.with_columns(benchmark=pl.lit("other"))]), b], {}),
@@ -776,6 +778,40 @@ def compared_times(one: comparison.Comparison) -> list[Any]:
     p_values = [one.p_value, one.p_permutation, one.fraction_p, one.epochs_p, one.p_adjusted]
     codes = [flag.code for flag in one.flags]
     return [sides_of, *numbers, p_values, one.fraction, one.wins, one.plan, one.verdict, codes]
+
+
+def of_factors() -> Found:
+    """Yield which parts of a step explain a throughput, by profiles of these systems or others."""
+    a, faster = timed_runs(0), pl.col("observed_seconds") * 0.8
+    b = timed_runs(1).with_columns(observed_seconds=faster)
+    sized = {"epochs": None, "samples": pl.col("epochs") * 1000}
+    of_size = {"train_samples": 1000, "global_batch_size": 10}
+    runs: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "usual": ({}, {}), "as fast": ({"observed_seconds": faster}, {}),
+        "in steps": ({"epochs": None}, {}), "in nothing": ({"epochs": None, "steps": None}, {}),
+        "in samples": (sized | of_size, sized | {"global_batch_size": 20}),
+        "in epochs of a size": (of_size, of_size), "of one size": (of_size, {}),
+        "named": ({"benchmark": pl.lit("x"), "hardware": pl.lit("NVIDIA A100"), "accelerators": 1},
+                  {"benchmark": pl.lit("y"), "hardware": pl.lit("t4"), "accelerators": 2}),
+    }  # fmt: skip
+    one, other, more, less = (
+        made.traced(rank, work=work).with_columns(pl.col("value", "seconds") * pace)
+        for rank, work, pace in ((0, 40.0, 1.0), (0, 25.0, 0.7), (1, 40.0, 1.02), (1, 24.0, 0.69))
+    )
+    told = [
+        table.frame_of([measure_row("device_name", text=text), measure_row("batch_size", size)],
+                       profile="told", profile_id="told")
+        for text, size in (("NVIDIA A100-SXM4", 10), ("NVIDIA L4", 5))
+    ]  # fmt: skip
+    profiles = {"one each": ([one], [other]), "slower": ([other], [one]),
+                "two each": ([one, more], [other, less]),
+                "told": ([one, told[0]], [other, told[1]])}  # fmt: skip
+    for (name, changed), (kind, sides_of) in product(runs.items(), profiles.items()):
+        pair = Pair({}, a.with_columns(**changed[0]), b.with_columns(**changed[1]))
+        rows = [pl.concat(each, how="diagonal_relaxed") for each in sides_of]
+        (found,) = comparison.compare([pair])
+        why = step_factors.explain_throughput(found, pair, rows, 0.95)
+        yield (name, kind), [why.sentence(), why.numbers().keys, [each.text for each in why.notes]]
 
 
 # --------------------------------------------------------------------------------------- the pairs
@@ -1114,8 +1150,8 @@ def of_numbers() -> Found:
 
 JUDGED = (
     of_budgets, of_lengths, of_qualities, of_stops, of_looks, of_records, of_contests,
-    of_comparisons, of_references, of_entries, of_pairs, of_sessions, of_fixed_lengths, of_gates,
-    of_targets, of_axes, of_measures, of_numbers,
+    of_comparisons, of_factors, of_references, of_entries, of_pairs, of_sessions, of_fixed_lengths,
+    of_gates, of_targets, of_axes, of_measures, of_numbers,
 )  # fmt: skip
 
 

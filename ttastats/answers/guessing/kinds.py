@@ -149,4 +149,5 @@ def _is_json(head: bytes) -> bool:
 def _whole_lines(head: bytes) -> bytes:
     if len(head) <= _LOOKED_AT:
         return head
-    return head[: head.rfind(b"\n", 0, _LOOKED_AT) + 1 or _LOOKED_AT]
+    kept = head[:_LOOKED_AT]
+    return kept[: kept.rfind(b"\n") + 1] or kept

@@ -176,7 +176,7 @@ def _preview_run(run: pl.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     evaluations = run.filter(pl.col("eval_index") >= 0)
     metric = row["target_metric"] or _first_metric(evaluations, names)
     of_metric = evaluations.filter(pl.col("metric") == metric)
-    last = of_metric.row(-1, named=True) if of_metric.height else dict.fromkeys(of_metric.columns)
+    last = next(of_metric[-1:].iter_rows(named=True), {})
     target = "" if row["target_value"] is None else f"{metric} {row['target_value']:g}"
     if target:
         counts = [f" in {units.count(row[name])} {name}" for name in ("steps", "epochs", "samples")
@@ -190,7 +190,7 @@ def _preview_run(run: pl.DataFrame, names: Sequence[str]) -> dict[str, Any]:
         "run": " ".join(f"{name}={value}" for name, value in named if value is not None),
         "evaluations": of_metric.height,
         "metric": metric,
-        "last": last["value"],
-        **{name: last[name] for name in ("seconds", "step", "epoch")},
+        "last": last.get("value"),
+        **{name: last.get(name) for name in ("seconds", "step", "epoch")},
         "target": target,
     }
