@@ -32,6 +32,7 @@ from ttastats.report.answer import Report
 from ttastats.traces.table import frame_of, measure_row
 
 Found = Iterator[Any]
+EARLY = pl.col("seed") < 3
 
 
 # ----------------------------------------------------------------------------------------- figures
@@ -118,6 +119,8 @@ def of_comparisons() -> Found:
     yield from figure.rows_of_figure(twice)
     yield figure.verdict_counts(figure.rows_of_figure(twice))
     yield from page(api.compare(a, b, unit="cost"), a, b, unit="cost")
+    first, rest = (made.many_kinds().filter(some) for some in (EARLY, EARLY.not_()))
+    yield from figure.rows_of_figure(api.compare(first, rest, by=["benchmark", "accelerators"]))
     for others in ([fast] * 3, [fast] * 4):
         whole = content.page_content(
             [(f"side {n}", api.run_table(one)) for n, one in enumerate([slow, *others])],
