@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 import pytest
 
+from tests.accepted import Case, cases
 from tests.conftest import FIXTURES, ROOT
+from tests.plotting import made
 from tests.test_cli import failed, run
 from ttastats import api
 from ttastats.base.atomic import safe_file_name
@@ -94,6 +97,30 @@ class TestRoundTrip:
         assert set(first["run_status"]) >= {"success", "aborted", "truncated"}
         times = [table["tta_seconds"].sort().round(4) for table in (first, again)]
         assert times[0].equals(times[1])
+
+
+def logs_of() -> Iterator[str]:
+    """Yield the logs of entries, one of which logs a second metric once, and of runs of a round."""
+    leaders = made.leaders().filter(pl.col("cost_per_hour") < 3)
+    top5 = leaders.filter(entry="entry_1", eval_index=1).with_columns(
+        metric=pl.lit("top5_accuracy")
+    )
+    facts = {"accelerators": 8, "nodes": 2, "hardware": "H100", "scaling_factor": 1.25}
+    runs = made.rows(made.SLOW[3:], extra={"init_seconds": 3.5, "lr": 0.1}, **facts)
+    stopped = made.rows([(9.0, None)], suite="mlperf_hpc", **facts)
+    stopped = stopped.with_columns(run_status=pl.lit("stopped"))
+    with TemporaryDirectory() as folder:
+        for name, table in (("d", [leaders, top5]), ("r", [runs]), ("s", [stopped])):
+            api.export(pl.concat(table).with_columns(logged_value="value"), Path(folder, name))
+        for path in sorted(Path(folder).rglob("*.*")):
+            if path.is_file():
+                yield f"-- {path.relative_to(folder).as_posix()}"
+                yield path.read_text("utf-8")
+
+
+@cases("pages", logs_of=logs_of)
+def test_logs_are_written_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
 
 
 class TestOddTables:

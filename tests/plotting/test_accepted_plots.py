@@ -48,6 +48,7 @@ LABS = pl.col("submitter").is_in(["lab_0", "lab_1", "lab_2"])
 TWO_LABS = pl.col("submitter").is_in(["lab_3", "lab_6"]) & (
     (pl.col("submitter") == "lab_6") | (pl.col("accelerators") != 16)
 )
+MORE_LOSSES = (pl.col("metric") == "val_loss") | (pl.col("eval_index") < 2)
 BENCHMARKS = ("resnet", "unet", "rgat")
 
 
@@ -79,6 +80,11 @@ def aimed_lower() -> list[pl.DataFrame]:
     """Return two sides of which the first has a lower target."""
     slow, fast = (made.two_entries().filter(entry=name) for name in ("lab/slow", "lab/fast"))
     return [slow.with_columns(target_value=0.7), fast]
+
+
+def failed_on(night: int) -> pl.Expr:
+    """Return the values of runs that did not reach on one night."""
+    return pl.when(pl.col("seed") == night).then(0.1).otherwise("value").alias("value")
 
 
 def begun() -> pl.DataFrame:
@@ -140,6 +146,7 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     ),
     "of_losses": lambda: (
         *api.plot(quality.TIME, made.losses()),
+        *api.plot(quality.TIME, made.losses().filter(MORE_LOSSES).with_columns(target_value=None)),
         *api.plot(quality.EPOCHS, made.losses(), metric="train_lr"),
     ),
     "of_two_targets": lambda: (
@@ -150,6 +157,8 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     ),
     "of_systems": lambda: (
         *api.plot("profile", made.systems()),
+        *api.plot("profile", made.systems().filter(pl.col("entry") != "lab/s8")),
+        *api.plot("profile", made.systems().filter(pl.col("entry").str.contains("[019]$"))),
         *api.plot("profile", *made.sources("profile")),
     ),
     "of_keys": lambda: (
@@ -195,34 +204,47 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
         ),
     ),
     "of_odd": lambda: api.plot("tta", answers.odd()),
-    "of_nights": lambda: api.plot("history", made.nightly()),
-    "of_a_change": lambda: api.plot("history", made.nightly(slower=200.0))[:1],
+    "of_nights": lambda: (
+        *api.plot("history", made.nightly()),
+        *api.plot("history", made.nightly().filter(~pl.col("seed").is_in([4, 15]))),
+    ),
+    "of_a_change": lambda: api.plot(
+        "history", made.nightly(slower=200.0).with_columns(failed_on(night=10))
+    )[:1],
     "of_settings": lambda: (
         *api.plot("effects", made.swept()),
         *api.plot("effects", made.swept((128, 8.0), (256, 7.0))),
         *api.plot("effects", made.swept().with_columns(benchmark=None), on=["batch_size"]),
     ),
     "of_many_sides": lambda: (
-        *api.plot("solved", *made.entries("abcdef")),
+        *api.plot("solved", pl.concat(made.entries("abcdef"))),
         *api.plot("solved", *made.entries("abcdefgh")),
         *api.plot(quality.TIME, *made.entries("abcdefgh")),
     ),
-    "of_a_side_without_a_benchmark": lambda: api.plot(
-        "tta",
-        made.many_kinds().filter(entry="lab/slow"),
-        made.many_kinds().filter(entry="lab/fast"),
-        made.entries("abc")[2],
-    ),
+    "of_a_side_without_a_benchmark": lambda: one_benchmark_short(),
     "at_budget": lambda: at_budget(),
     "of_profiles": lambda: of_profiles("made"),
     "of_unmeasured": lambda: kinds.all_plots_of_profiles(
         {"one": test_profiled.profile(measured=False)}
     ),
-    "of_much_memory": lambda: operators.roofline_plots(
-        {"much": test_profiled.profile().with_columns(pl.col("bytes") * 20)}
+    "of_much_memory": lambda: (
+        operators.roofline_plots(
+            {"much": test_profiled.profile().with_columns(pl.col("bytes") * 20)}
+        )
+        + operators.roofline_plots(
+            {"no peak": test_profiled.profile().filter(pl.col("name") != "peak_bandwidth")}
+        )
     ),
     "of_two_profiles": lambda: of_profiles("one", "two"),
 }
+
+
+def one_benchmark_short() -> tuple[Plot, ...]:
+    """Return the dots of sides of which one lacks a benchmark, and of all as one."""
+    slow, fast = (made.many_kinds().filter(entry=name) for name in ("lab/slow", "lab/fast"))
+    short = made.entries("abc")[2]
+    several = ([slow, fast, short], [slow, short], [pl.concat([slow, short])])
+    return tuple(plot for some in several for plot in api.plot("tta", *some))
 
 
 def of_page(*sides: pl.DataFrame, **asked: Any) -> tuple[Plot, ...]:
@@ -274,10 +296,10 @@ def six_digits(text: str) -> str:
 
 
 RANGES = ([], [5.0], [0.0, math.inf, 3.0], [1.0, 12.0], [1.0, 12.1], [90.0, 180.0], [90.0, 181.0],
-          [900.0, 10_800.0], [900.0, 10_801.0], [6e4, 259_200.0], [6e4, 259_201.0], [0.001, 9e6],
+          [950.0, 10_800.0], [950.0, 10_801.0], [6e4, 259_200.0], [6e4, 259_201.0], [0.001, 9e6],
           [0.3, 20.0], [100.0, 107.0], [3e-4, 0.08], [86_400.0, 8e5, 9e7])  # fmt: skip
 RATIOS = ([], [1.0], [1.2], [8.0], [0.95, 1.1], [0.84], [0.8], [0.5, 2.0], [7.9], [8.1],
-          [0.002, 900.0], [math.nan, 0.0, -1.0, 3.0])  # fmt: skip
+          [0.002, 9000.0], [math.nan, 0.0, -1.0, 3.0])  # fmt: skip
 
 
 def axes_of() -> Iterator[object]:
@@ -306,6 +328,7 @@ def axes_of() -> Iterator[object]:
         yield [name, axes.amount_expression("x", of), axes.amount_expression("x", of, named=False)]
     yield [axes.duration_expression("x"), axes.duration_expression("x", "g")]
     yield [axes.round_ticks(1.0, 1.0 + 10.0**-power) for power in range(1, 8)]
+    yield [axes.round_ticks(1.0, high) for high in (200.0, 500.0, 1000.0)]
 
 
 def looks_of() -> Iterator[object]:
@@ -405,6 +428,10 @@ SINGLE = ("leaderboard", "record")
 
 def refusals_of() -> Iterator[object]:
     """Yield how many plots of each kind there are of some runs, or why there are none."""
+    told: list[object] = []
+    runs = api.material(made.rows(made.FAST))
+    kinds.all_plots(runs, without=["tta"], on_progress=lambda *done: told.append(done))
+    yield told
     sides = made.entries(["lab/x"] * 3)
     days = pl.duration(days=30 * pl.col("entry").str.tail(1).cast(pl.Int64))
     since = pl.datetime(2018, 1, 1, time_zone="UTC") + days
