@@ -70,21 +70,23 @@ def report(summary: Report, *, mine: str, top: int, confidence: float) -> Report
     `mine` is a part of the names of one's own entries, in either case. Of each table the first
     `top` are shown, and one's own; 0 shows all. Rows for programs have all entries.
     """
-    every = [(one, standing(one, mine)) for one in league.leagues(summary, confidence, most=None)]
-    named = [(one, rows) for one, rows in every if any(row.mine for row in rows)]
+    every = [
+        (group, standing(group, mine)) for group in league.leagues(summary, confidence, most=None)
+    ]
+    named = [(group, rows) for group, rows in every if any(row.mine for row in rows)]
     unknown = f"no entry contains {mine!r} in its name"
     raise_if(mine and not named, unknown, "--mine", "`ttastats summary` lists the entries.")
     details = details_of(summary)
-    shown = named or [(one, rows) for one, rows in every if len(rows) > 1] or every
+    shown = named or [(group, rows) for group, rows in every if len(rows) > 1] or every
     hidden = len(every) - len(shown)
     below = [remark for remark in summary.notes if remark.code not in _OF_CV]
     if hidden:
         below.append(note("other_sizes.mine" if named else "other_sizes.alone", n=hidden))
-    below += tie_notes([one for one, _ in shown])
+    below += tie_notes([group for group, _ in shown])
     hours = [fields.number_field("accelerator h", "accelerator_hours", "number", rank=5)]
     tables = tuple(
-        table(one, rows, top, details, hours if rows[0].accelerator_hours else ())
-        for one, rows in shown
+        table(group, rows, top, details, hours if rows[0].accelerator_hours else ())
+        for group, rows in shown
     )
     records = tuple(row for _, rows in every for row in rows)
     text = _rank_sentence(shown, mine)
@@ -97,17 +99,17 @@ def details_of(summary: Report) -> dict[int, tuple[str, ...]]:
     return {id(row): line.details for row, line in zip(summary.records, lines, strict=True)}
 
 
-def standing(one: League, mine: str = "") -> list[StandingRow]:
+def standing(group: League, mine: str = "") -> list[StandingRow]:
     """Return the rows of a league; entries whose names contain `mine` are the user's own."""
     return [
         StandingRow(
             keys=entry.row.keys,
-            accelerators=one.size,
+            accelerators=group.size,
             rank=rank.rank,
             rank_low=rank.first,
             rank_high=rank.last,
-            entries=len(one.entries) + one.left_out,
-            not_separable=list(one.rivals(place)),
+            entries=len(group.entries) + group.left_out,
+            not_separable=list(group.rivals(place)),
             n=entry.side.n,
             reached=entry.side.n_reached,
             mean_seconds=entry.mean,
@@ -119,31 +121,31 @@ def standing(one: League, mine: str = "") -> list[StandingRow]:
             axis=entry.row.axis,
             left_out=entry.row.left_out,
         )
-        for place, (entry, rank) in enumerate(zip(one.entries, one.ranks, strict=True))
+        for place, (entry, rank) in enumerate(zip(group.entries, group.ranks, strict=True))
     ]
 
 
 def table(
-    one: League,
+    group: League,
     rows: Sequence[StandingRow],
     top: int,
     details: Mapping[int, tuple[str, ...]],
     more: Sequence[Field[StandingRow]] = (),
 ) -> Table:
     """Return the first `top` rows of a league and the user's own, with extra columns."""
-    axis, level = AXES[rows[0].axis], percentages.percent_text(one.confidence)
+    axis, level = AXES[rows[0].axis], percentages.percent_text(group.confidence)
     shown = [row for row in rows if not top or row.rank <= top or row.mine]
-    models, lanes = short(shown), one.lanes()
+    models, lanes = short(shown), group.lanes()
     reached = all(row.reached == row.n for row in rows)
     alike = len({row.n for row in rows}) == 1 and reached
     columns: list[Field[StandingRow]] = [
         fields.text_field("rank", lambda row: f"{'> ' if row.mine else ''}{row.rank}")
     ]
-    if one.ties:
+    if group.ties:
         bars = ["".join("│" if lane else " " for lane in place).rstrip() for place in lanes]
         columns.append(Field(Column("ties"), lambda row: Text(bars[row.rank - 1])))
     columns.append(
-        Field(Column("entry", names=True), lambda row: Text(one.entries[row.rank - 1].label))
+        Field(Column("entry", names=True), lambda row: Text(group.entries[row.rank - 1].label))
     )
     if any(models.values()):
         columns.append(Field(Column("hardware", rank=1), lambda row: Text(models[row.hardware])))
@@ -156,11 +158,11 @@ def table(
         ),
         *more,
     ]
-    below = [details.get(id(one.entries[row.rank - 1].row), ()) for row in shown]
+    below = [details.get(id(group.entries[row.rank - 1].row), ()) for row in shown]
     if hidden := rows[0].entries - len(shown):
         below[-1] = (*below[-1], f"{hidden:,} slower not shown: --top 0 shows all")
     each = f", {units.plural(rows[0].n, 'run')}{' each' if len(rows) > 1 else ''}" if alike else ""
-    title = f"{one.title}: {units.plural(rows[0].entries, 'entry', 'entries')}{each}"
+    title = f"{group.title}: {units.plural(rows[0].entries, 'entry', 'entries')}{each}"
     return fields.make_table(shown, columns, title, below)
 
 
@@ -173,27 +175,27 @@ def short(rows: Iterable[StandingRow]) -> dict[str, str]:
 
 def tie_notes(leagues: Iterable[League]) -> Iterator[Note]:
     """Yield notes on the statistics that separate ranks, if any two can be tested."""
-    testable = [one for one in leagues if one.testable and one.n_reached]
+    testable = [group for group in leagues if group.testable and group.n_reached]
     if testable:
-        pairs = sum(math.comb(len(one.entries), 2) for one in testable)
+        pairs = sum(math.comb(len(group.entries), 2) for group in testable)
         yield note("ties", pairs=pairs, level=percentages.percent_text(testable[0].confidence))
 
 
 def _rank_sentence(shown: Sequence[tuple[League, Sequence[StandingRow]]], mine: str) -> str:
     if not mine:
-        return f"{league.headline([one for one, _ in shown])}."
+        return f"{league.headline([group for group, _ in shown])}."
     if len(shown) > 3:
         firsts = sum(any(row.mine and row.rank_low == 1 for row in rows) for _, rows in shown)
         first = f"{mine} is first, or not shown to be slower than any"
         return f"{first}, in {firsts} of {len(shown)} tables."
     texts = []
-    for one, rows in shown:
+    for group, rows in shown:
         place = next(place for place, row in enumerate(rows) if row.mine)
         how = "of too few runs to tell from chance"
-        how = league.not_separable(one, place) if one.testable else how
-        text = f"{units.ordinal(place + 1)} of {len(one.entries)}, {how}"
-        text = "the only entry" if len(one.entries) == 1 else text
-        texts.append(f"{one.title}: {one.entries[place].label} is {text}.")
+        how = league.not_separable(group, place) if group.testable else how
+        text = f"{units.ordinal(place + 1)} of {len(group.entries)}, {how}"
+        text = "the only entry" if len(group.entries) == 1 else text
+        texts.append(f"{group.title}: {group.entries[place].label} is {text}.")
     return " ".join(texts)
 
 
@@ -240,21 +242,21 @@ def _displayed(
         return dataclasses.replace(
             whole, sentence=_leaders_sentence(league.leagues(report, confidence))
         )
-    sizes = [(one, standing(one)) for one in
+    sizes = [(group, standing(group)) for group in
              league.leagues(report, confidence, most=max(league.MOST, first))]  # fmt: skip
     notes = list(rows.notes)
     tables, listed = [], sizes
     if len(sizes) > _FEW_SIZES:
         tables.append(_size_table(sizes, grouping.common_title(report.records, report.by)))
-        one_benchmark = len({one.name for one, _ in sizes}) == 1
+        one_benchmark = len({group.name for group, _ in sizes}) == 1
         listed = [max(sizes, key=_count_entries)] if one_benchmark else []
         key = "other_sizes.entries" if listed else "other_sizes.benchmarks"
         notes.append(note(key, n=len(report.records) - sum(map(_count_entries, listed))))
     elif top is None:
         first = min(first, _FEW // len(sizes))
     tables += [_entry_table(*size, report, first, confidence) for size in listed]
-    notes += tie_notes(one for one, _ in listed)
-    sentence = _leaders_sentence([one for one, _ in sizes])
+    notes += tie_notes(group for group, _ in listed)
+    sentence = _leaders_sentence([group for group, _ in sizes])
     return dataclasses.replace(
         report, records=rows.records, tables=tuple(tables), notes=tuple(notes), sentence=sentence
     )
@@ -264,17 +266,18 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
     """Return a row for each size: how many entries it has, and the fastest of them."""
     most = sorted(sizes, key=_count_entries, reverse=True)[:_FEW]
     rows = [size for size in sizes if size in most]
-    (one, (leader, *_)), *_ = rows
-    axis, level = AXES[leader.axis], percentages.percent_text(one.confidence)
+    (group, (leader, *_)), *_ = rows
+    axis, level = AXES[leader.axis], percentages.percent_text(group.confidence)
     models = short(listed[0] for _, listed in rows)
-    benchmarks = [one.name for one, _ in rows]
-    first = {id(one): one.name for (one, _), name in zip(rows, [None, *benchmarks], strict=False)
-             if one.name != name}  # fmt: skip
+    benchmarks = [group.name for group, _ in rows]
+    groups = [group for group, _ in rows]
+    first = {id(group): group.name for group, above in zip(groups, [None, *groups], strict=False)
+             if above is None or group.name != above.name}  # fmt: skip
     columns: list[Field[_Size]] = [
         fields.text_field("entries", lambda size: f"{_count_entries(size):,}"),
         Field(Column("shortest mean", names=True), lambda size: Text(size[0].entries[0].label)),
     ]
-    if any(one.size is not None for one, _ in rows):
+    if any(group.size is not None for group, _ in rows):
         number: Field[_Size] = fields.text_field(
             "accelerators", lambda size: f"{size[0].size or '–'}"
         )
@@ -288,11 +291,11 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
 
     def fastest(size: _Size) -> Text:
         """Return whether the first of a size is shown to be the fastest."""
-        one, _ = size
-        if len(one.entries) == 1:
+        group, _ = size
+        if len(group.entries) == 1:
             return Text("alone")
-        shown = "shown" if one.has_leader else f"{len(one.rivals(0)) + 1} tied"
-        return Text(shown if one.testable else "too few runs")
+        shown = "shown" if group.has_leader else f"{len(group.rivals(0)) + 1} tied"
+        return Text(shown if group.testable else "too few runs")
 
     columns += [
         fields.field_of_part(mean, lambda size: size[1][0]),
@@ -310,24 +313,24 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
 
 
 def _entry_table(
-    one: League, rows: Sequence[StandingRow], report: Report, top: int, confidence: float
+    group: League, rows: Sequence[StandingRow], report: Report, top: int, confidence: float
 ) -> Table:
     axis = AXES[rows[0].axis]
     more = summary.more_fields(axis, confidence, rank=3)
     if any(row.reached != row.n for row in rows):
         more.insert(0, summary.mean_field(axis, confidence, rank=3))
-    of = {row.rank: entry.row for row, entry in zip(rows, one.entries, strict=True)}
+    of = {row.rank: entry.row for row, entry in zip(rows, group.entries, strict=True)}
     columns = [fields.field_of_part(field, lambda row: of[row.rank]) for field in more]
-    return table(one, rows, top, details_of(report), columns)
+    return table(group, rows, top, details_of(report), columns)
 
 
 def _leaders_sentence(leagues: Sequence[League]) -> str:
     """Return who leads, without entries that have no name."""
-    if all(entry.row.keys["entry"] is None for one in leagues for entry in one.entries):
+    if all(entry.row.keys["entry"] is None for group in leagues for entry in group.entries):
         return ""
     text = f"{league.headline(leagues)}."
-    if len(leagues) > 1 and len({one.name for one in leagues}) == 1:
-        most = max(leagues, key=lambda one: len(one.entries) + one.left_out)
+    if len(leagues) > 1 and len({group.name for group in leagues}) == 1:
+        most = max(leagues, key=lambda group: len(group.entries) + group.left_out)
         if len(most.entries) > 1 and most.size is not None:
             size = units.plural(most.size, "accelerator")
             text += f" On {size}, {league.claim(replace(most, benchmark=None))}."

@@ -201,13 +201,13 @@ def _progress_of_runs(
     The interval of a group is the widest between two evaluations, if every run tells its own.
     """
     progress, interval = np.full(solved.height, np.nan), np.full(n, np.nan)
-    settled = np.zeros(n, dtype=bool)
+    complete = np.zeros(n, dtype=bool)
     for unit, column in [axis.progress] if axis.progress else PROGRESS:
         amounts = solved[unit].cast(pl.Float64).to_numpy()  # unknown: NaN
-        suits = (np.bincount(groups, np.isnan(amounts), n) == 0) & ~settled
+        suits = (np.bincount(groups, np.isnan(amounts), n) == 0) & ~complete
         here = suits[groups]
         progress[here] = amounts[here]
-        settled |= suits
+        complete |= suits
         if column is not None:
             widest = np.full(n, -np.inf)
             with np.errstate(invalid="ignore"):  # NaN stays

@@ -97,8 +97,8 @@ class Url:
             with suppress(FileNotFoundError):
                 return store.info(place)
 
-        found: Mapping[str, Any] | None = self._cached_request(look)
-        return found
+        metadata: Mapping[str, Any] | None = self._cached_request(look)
+        return metadata
 
     def list_folder(self) -> dict[str, Mapping[str, Any]]:
         """Return the store's metadata of all objects in a folder, by their relative names."""

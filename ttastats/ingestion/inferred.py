@@ -37,14 +37,14 @@ _HOST = re.compile(r"tfevents\.\d+\.(.+?)\.\d+\.\d+")
 
 
 #: Settings in files, the names of these files, and problems of reading them.
-Found = tuple[Mapping[str, Any], tuple[str, ...], tuple[Problem, ...]]
+FileSettings = tuple[Mapping[str, Any], tuple[str, ...], tuple[Problem, ...]]
 
 
 def settings_in(
     listing: Callable[[PurePosixPath], Sequence[str]],
     companion: Callable[[PurePosixPath], bytes | None],
     folder: PurePosixPath,
-) -> Found:
+) -> FileSettings:
     """Return the settings that the files of a folder record."""
     settings: dict[str, Any] = {}
     names: list[str] = []
@@ -69,13 +69,13 @@ def surrounding_settings(
     log: Log,
     source: Source,
     dialect: Dialect,
-    in_folder: Callable[[PurePosixPath], Found],
+    in_folder: Callable[[PurePosixPath], FileSettings],
     head: bytes,
-) -> tuple[Found, Mapping[str, Any]]:
+) -> tuple[FileSettings, Mapping[str, Any]]:
     """Return the settings recorded beside a log and in folders above it, and those at its head."""
     folders = (log.folder, *log.folder.parents[: min(source.depth(), _ABOVE)])
     in_folders = [] if dialect.name in _RECORDING else [in_folder(folder) for folder in folders]
-    beside: Found = (
+    beside: FileSettings = (
         {key: value for settings, _, _ in reversed(in_folders) for key, value in settings.items()},
         tuple(name for _, names, _ in in_folders for name in names),
         tuple(problem for _, _, problems in in_folders for problem in problems),
@@ -88,7 +88,7 @@ def with_settings(
     log: Log,
     source: Source,
     dialect: Dialect,
-    recorded: Callable[[], tuple[Found, Mapping[str, Any]]],
+    recorded: Callable[[], tuple[FileSettings, Mapping[str, Any]]],
 ) -> Run:
     """Return a run with the settings recorded around its log and in it.
 

@@ -34,7 +34,7 @@ from ttastats.stats.results import Flag, FlagCode
 
 def findings(a: Design, b: Design) -> tuple[Finding, ...]:
     """Return what is wrong with a comparison of times by its design."""
-    found = [*of_runs(a, b)]
+    made = [*of_runs(a, b)]
     if (unlike := _differing_grids(a, b)) is not None:
         unit, grid_a, grid_b = unlike
         if unit == EVALUATIONS:
@@ -43,12 +43,12 @@ def findings(a: Design, b: Design) -> tuple[Finding, ...]:
             a_every, b_every = (units.mean_count(grid.interval, unit) for grid in (grid_a, grid_b))
             how = wording("grids_differ.intervals", a=a_every, b=b_every)
         a_share, b_share = grid_a.share, grid_b.share
-        found.append(Finding.worded("grids_differ", "allowance", how=how, a=a_share, b=b_share))
+        made.append(Finding.worded("grids_differ", "allowance", how=how, a=a_share, b=b_share))
     for name, side in (("A", a), ("B", b)):
         if side.speeds:
             text = side.speeds
-            found.append(Finding.worded("mixed_speeds", "condition", side=name, speeds=text))
-    return tuple(found)
+            made.append(Finding.worded("mixed_speeds", "condition", side=name, speeds=text))
+    return tuple(made)
 
 
 def of_runs(a: Design, b: Design) -> Iterator[Finding]:

@@ -135,11 +135,11 @@ def prior_for(entries: Sequence[Entry], runs: pl.DataFrame, part: str) -> Prior:
     reached = int(runs["reached"].sum())
     if reached < 2 or reached > PARTS[part]:
         return Prior(0, refused="prior_few_runs" if reached < 2 else "prior_enough_runs")
-    these = _run_identities(runs)
+    identities = _run_identities(runs)
     near = [
         entry for entry in entries
         if entry.keys.get("benchmark") == first.get("benchmark")
-        and entry.target == first.get("target_value") and not entry.runs & these
+        and entry.target == first.get("target_value") and not entry.runs & identities
     ]  # fmt: skip
     if part == "epochs":
         batch = first.get("global_batch_size") or math.nan

@@ -80,8 +80,8 @@ def find_callers(start: Floats, length: Floats) -> Nest:
 
 def self_time(length: Floats, nested: Nest) -> Floats:
     """Return the time of each operator without that of the operators it called."""
-    called = nested.parent != NONE
-    inside = np.bincount(nested.parent[called], weights=length[called], minlength=len(length))
+    inner = nested.parent != NONE
+    inside = np.bincount(nested.parent[inner], weights=length[inner], minlength=len(length))
     return np.maximum(length - inside, 0.0)
 
 

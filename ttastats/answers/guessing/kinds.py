@@ -149,5 +149,5 @@ def _is_json(head: bytes) -> bool:
 def _whole_lines(head: bytes) -> bytes:
     if len(head) <= _LOOKED_AT:
         return head
-    kept = head[:_LOOKED_AT]
-    return kept[: kept.rfind(b"\n") + 1] or kept
+    beginning = head[:_LOOKED_AT]
+    return beginning[: beginning.rfind(b"\n") + 1] or beginning

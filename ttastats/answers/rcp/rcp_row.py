@@ -115,8 +115,8 @@ def row_maker(
     library: Library, options: RcpOptions
 ) -> Callable[[dict[str, Any], pl.DataFrame], RcpRow]:
     """Return a function that makes the row of an entry from its keys and runs."""
-    known = cache(lambda *kind: benchmark_of(library, *kind))
-    found = cache(reference_at)
+    benchmark_by_kind = cache(lambda *kind: benchmark_of(library, *kind))
+    reference_by_size = cache(reference_at)
     rates = cache(lambda *point: _pass_rates(options, *point))
 
     def row_of(keys: dict[str, Any], group: pl.DataFrame) -> RcpRow:
@@ -136,7 +136,7 @@ def row_maker(
             return structs.replace(row, status="several benchmarks or rounds in one group")
         suite, round_, benchmark = (kind[0] for kind in kinds)
         ruleset = options.ruleset or ruleset_of(round_)
-        held = known(suite, ruleset, benchmark)
+        held = benchmark_by_kind(suite, ruleset, benchmark)
         if isinstance(held, str):
             return structs.replace(row, ruleset=ruleset, status=held)
         outcomes, converged, interval = entry_of(group, held)
@@ -149,7 +149,7 @@ def row_maker(
             row = structs.replace(row, **official)
         if row.batch_size is None:
             return structs.replace(row, status="batch size unknown, or several batch sizes")
-        match = found(held, row.batch_size, interval)
+        match = reference_by_size(held, row.batch_size, interval)
         if isinstance(match, str):
             return structs.replace(row, status=match)
         how, records, reference = match
@@ -350,11 +350,13 @@ def _compared_numbers(
     if limits is None or not math.isfinite(limits[1]):
         bounded = {"the entry": compared.a, "the reference": compared.b}
         alike = [
-            f" of {name}" for name, one in bounded.items() if one and math.isinf(one.epoch_shift)
+            f" of {name}"
+            for name, sample in bounded.items()
+            if sample and math.isinf(sample.epoch_shift)
         ]
         runs = "all runs" if len(alike) > 1 else f"all runs{''.join(alike)}"
         why = f"{runs} stopped at the same evaluation, and the evaluation interval is unknown"
-        if any(one is None or one.n < 2 for one in bounded.values()):
+        if any(sample is None or sample.n < 2 for sample in bounded.values()):
             why = "2 runs are needed on each side"
         elif reference.misfit is not None and reference.misfit[0] is None:
             why = "the interpolation error between only two records is unknown"

@@ -121,11 +121,11 @@ def _record_sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) 
     )
     text = f"{of}B is a record by the rules of {rules.name} ({grounds})."
     # What keeps nothing from being a record where logs do not tell it.
-    settled = {"seeds", "machines", "order", "time", "same stop"}
-    unsettled = [check for check in record.checks if check.name in settled]
-    if silent := [check.name for check in unsettled if check.result == "not known"]:
+    optional = {"seeds", "machines", "order", "time", "same stop"}
+    optional_checks = [check for check in record.checks if check.name in optional]
+    if silent := [check.name for check in optional_checks if check.result == "not known"]:
         text += f" Not in the logs: {units.join_names(silent)}."
-    failed = (check for check in unsettled if check.result == "failed")
+    failed = (check for check in optional_checks if check.result == "failed")
     return text + "".join(f" But {check.name}: {check.figures}." for check in failed)
 
 
@@ -216,7 +216,7 @@ def _choose_metric(
     raise TtastatsError(
         f"the runs do not log the quality that {rules.name} judges: {' or '.join(wanted)}",
         where="--metric" if named else f"--rules {rules.name}",
-        remedy=f"{there} Select one: --metric NAME. {rules.told}".rstrip(),
+        remedy=f"{there} Select one: --metric NAME. {rules.hint}".rstrip(),
     )
 
 

@@ -220,7 +220,7 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     target: float | None = None
     level: float = 0.05
     tested: bool = True
-    told: str = ""
+    hint: str = ""
     remark: str = ""
     sigma: float | None = None
     least_score: float | None = None

@@ -272,8 +272,8 @@ class _Figure(Struct, frozen=True):
             yield f'<path class="g" d="{"".join(f"M{x:.1f} {top:g}v{height:g}" for x in at)}"/>'
         if layout.ticks is None:
             yield _tick_labels(self.times, layout.a, layout.b.y + 18)
-        one, (top, height) = layout.ratio.along(self.ratios, 1.0), layout.lines[-1]
-        yield f'<path class="one" d="M{one:.1f} {top:g}v{height:g}"/>'
+        neutral, (top, height) = layout.ratio.along(self.ratios, 1.0), layout.lines[-1]
+        yield f'<path class="one" d="M{neutral:.1f} {top:g}v{height:g}"/>'
         yield from self.run_marks(row.a, "a", layout.a.y)
         yield from self.run_marks(row.b, "b", layout.b.y)
         yield from self.speedup_marks(row)

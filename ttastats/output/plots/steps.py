@@ -146,8 +146,8 @@ def profiles_by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
         for name, rows in answers.profiles(table):
             by_id.setdefault(rows["profile_id"][0], (name, label, rows))
     counts = Counter(name for name, _, _ in by_id.values())
-    called = [name if counts[name] == 1 else label for name, label, _ in by_id.values()]
-    return dict(zip(number_duplicates(called), (rows for *_, rows in by_id.values()), strict=True))
+    labels = [name if counts[name] == 1 else label for name, label, _ in by_id.values()]
+    return dict(zip(number_duplicates(labels), (rows for *_, rows in by_id.values()), strict=True))
 
 
 def measure_values(profiles: Profiles, measure: str, how: str = "") -> pl.DataFrame:

@@ -104,10 +104,10 @@ def warm_up_steps(seconds: Sequence[float]) -> tuple[int, str]:
         raise ValueError("no rule for fewer than four steps")
     half = len(seconds) // 2
     limit = median(seconds[half:]) * (1 + TOLERANCE)
-    settled = [number for number in range(1, half + 1) if seconds[number] <= limit]
+    steady = [number for number in range(1, half + 1) if seconds[number] <= limit]
     rule = f"step 1 and all steps before the first within {TOLERANCE:.0%} of the median of the "
-    ending = "last half" if settled else "last half; there was none, so half of them are excluded"
-    return min(settled, default=half), rule + ending
+    ending = "last half" if steady else "last half; there was none, so half of them are excluded"
+    return min(steady, default=half), rule + ending
 
 
 #: Attention on a CPU, which PyTorch's list lacks; of all else it counts products of matrices,
