@@ -160,6 +160,7 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
         *api.plot("profile", made.systems().filter(pl.col("entry") != "lab/s8")),
         *api.plot("profile", made.systems().filter(pl.col("entry").str.contains("[019]$"))),
         *api.plot("profile", *made.sources("profile")),
+        *api.plot("tta", made.systems().filter(benchmark="dlrm")),
     ),
     "of_keys": lambda: (
         *api.plot("tta", made.many_kinds(), by=["system"]),

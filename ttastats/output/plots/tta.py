@@ -102,7 +102,7 @@ def _size_headings(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
     """
     size = pl.col("accelerators")
     only = pl.when(size.n_unique() == 1).then(size.first()).otherwise(_MIXED).alias("size")
-    series = panel.runs.group_by("order", maintain_order=True).agg(only).sort("order")
+    series = panel.runs.group_by("order").agg(only).sort("order")
     if panel.compares or series["size"].n_unique() == 1:
         return pl.DataFrame(), series.select("order", place=pl.col("order").cast(pl.Float64))
     ordered = series.sort("size", "order", nulls_last=True).with_row_index("place")
