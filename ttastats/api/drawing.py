@@ -165,4 +165,4 @@ def _chosen_material(choices: Sequence[Chosen], what: Question, names: Sequence[
     from ttastats.output.plots.material import make_material  # scipy costs start-up time
 
     sides = question.as_sides(choices, what, names)
-    return make_material(sides, what.by, what.options, pool=what.pool)
+    return make_material(sides, what)

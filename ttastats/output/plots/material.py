@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import polars as pl
-from msgspec import Struct, field
+from msgspec import Struct
 
 from ttastats.base import units
 from ttastats.outcomes import axis as axes
@@ -21,6 +21,7 @@ from ttastats.report.grouping import BENCHMARK, ENTRY
 from ttastats.sides.design import mixed_setups, setup_names
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import SAME_RUNS, Side, pairings
+from ttastats.sides.question import Question
 from ttastats.stats.means import mean_interval
 from ttastats.table import schema
 from ttastats.table.schema import RUN
@@ -170,54 +171,48 @@ class Panel(OfSides):
 class Material(Struct, OfSides, frozen=True, eq=False):
     """All that plots are made of. One side is a summary; of several the first is the baseline.
 
-    `by` are the columns that make a series (a summary) or a row (a comparison); with none, and
-    with `pool`, a comparison makes its rows as `pairing.pairings` does. `metric` is drawn in the
-    place of the quality metrics, by the kinds that can, and `on` are the settings of `effects`.
+    `what` is asked of them, `by` are the columns that make a series (a summary) or a row (a
+    comparison); with none, a comparison makes its rows as `pairing.pairings` does. `metric` is
+    drawn in the place of the quality metrics, by the kinds that can, and `on` are the settings of
+    `effects`.
     """
 
     sides: tuple[Side, ...]
+    what: Question
     by: tuple[str, ...]
-    options: Options = field(default_factory=Options)
-    panels: tuple[Panel, ...] = ()
-    pool: bool = False
+    confidence: float
+    panels: tuple[Panel, ...]
     metric: str = ""
     on: tuple[str, ...] = ()
 
 
-def make_material(
-    sides: Sequence[Side],
-    by: Sequence[str] = (),
-    options: Options | None = None,
-    *,
-    pool: bool = False,
-) -> Material:
+def make_material(sides: Sequence[Side], what: Question) -> Material:
     """Return the runs of one side by entry, or of several by side, as panels."""
-    several = len(sides) > 1
-    by, options = tuple(by) or (() if several else ENTRY), options or Options()
+    several, level = len(sides) > 1, (what.options or Options()).confidence
+    by = tuple(what.by) or (() if several else ENTRY)
     if several:
-        groups = _runs_by_panel(sides, by, pool=pool)
+        groups = _runs_by_panel(sides, what)
     else:
         numbered = standing(sides[0].runs).with_columns(side=pl.lit(0, pl.Int32))
         ordered = numbered.sort(BENCHMARK, nulls_last=True, maintain_order=True)
         parts = ordered.partition_by(BENCHMARK, maintain_order=True)
         groups = [(part.select(BENCHMARK).row(0, named=True), part) for part in parts]
     series_by = ["side"] if several else [key for key in by if key not in BENCHMARK]
-    panels = [
-        _make_panel(keys, runs, series_by, sides, options.confidence) for keys, runs in groups
-    ]
+    panels = [_make_panel(keys, runs, series_by, sides, level) for keys, runs in groups]
     if several:  # what only one side has cannot be compared
         panels = [panel for panel in panels if panel.series.height > 1] or panels
     titles = _panel_titles([panel.keys for panel in panels])
     titled = map(lambda panel, title: replace(panel, title=title), panels, titles)
-    return Material(tuple(sides), by, options, tuple(titled), pool)
+    return Material(tuple(sides), what, by, level, tuple(titled))
 
 
 def _runs_by_panel(
-    sides: Sequence[Side], by: Sequence[str], *, pool: bool
+    sides: Sequence[Side], what: Question
 ) -> list[tuple[dict[str, Any], pl.DataFrame]]:
     """Return the compared runs of all sides, by benchmark."""
     panels: dict[tuple[Any, ...], tuple[dict[str, Any], list[pl.DataFrame]]] = {}
-    for number, pairing in enumerate(pairings(sides[0], sides[1:], by, pool=pool), 1):
+    paired = pairings(sides[0], sides[1:], what.by, pool=what.pool)
+    for number, pairing in enumerate(paired, 1):
         for pair in (pair for pair in pairing.pairs if pair.unavailable != SAME_RUNS):
             for side, runs in ((0, pair.a), (number, pair.b)):
                 for (benchmark,), part in runs.group_by("benchmark", maintain_order=True):

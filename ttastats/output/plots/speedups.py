@@ -18,7 +18,6 @@ from ttastats.output.plots.plot import Plot, refuse_if
 from ttastats.report import fitting
 from ttastats.report.grouping import shown_keys
 from ttastats.report.row import expect_kind
-from ttastats.sides.question import Question
 from ttastats.stats.decision import MARKS
 from ttastats.stats.results import Verdict
 
@@ -42,15 +41,14 @@ def speedup_plots(material: Material) -> tuple[Plot, ...]:
         not material.compares, "only one file to compare", "Give two files, the baseline first."
     )
     baseline, *others = material.sides
-    what = Question(by=material.by, options=material.options, pool=material.pool)
-    report = compare_report.of_times(baseline, others, what)
+    report = compare_report.of_times(baseline, others, material.what)
     rows = expect_kind(report.records, TimesRow)
     table = _speedup_table(rows, report.by, material)
     reason = "`ttastats compare` shows the reason for each."
     refuse_if(table.is_empty(), "no benchmark has a speedup", reason)
     shown, choice = _limit_range(table)
     sides, unit = side_labels(material.sides), material.axis
-    level = percentages.percent_text(material.options.confidence)
+    level = percentages.percent_text(material.confidence)
     title = charts.sentence_case(unit.ratio if unit.is_time else f"{unit.noun} ratio")
     title += f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
     counts = [f"{row.benchmark} {_reached_text(row)}" for row in rows]

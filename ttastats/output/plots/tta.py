@@ -34,7 +34,7 @@ _FARTHEST = 4.0
 
 def tta_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark with every run as a dot."""
-    level = percentages.percent_text(material.options.confidence)
+    level = percentages.percent_text(material.confidence)
     drawn = (_tta_plot(panel, level) for panel in material.panels)
     return expect_plots(filter(None, drawn), f"no run logs its {material.axis.to_target}")
 

@@ -126,7 +126,7 @@ def effects_plots(material: Material) -> tuple[Plot, ...]:
 
 def _effects_reports(material: Material) -> Iterator[Report]:
     """Yield the effects of named settings or, by benchmark, of those that vary."""
-    runs, confidence = material.sides[0].runs, material.options.confidence
+    runs, confidence = material.sides[0].runs, material.confidence
     by = [name for name in grouping.BENCHMARK if name in runs.columns]
     if material.on:
         yield effects_report.report(runs, by, EffectsOptions(material.on, confidence=confidence))
@@ -146,7 +146,7 @@ def _effects_reports(material: Material) -> Iterator[Report]:
 def _part_plots(report: Report, material: Material) -> Iterator[Plot]:
     """Yield a panel for each part of each benchmark, on one axis."""
     every = [row for row in report.records if isinstance(row, EffectRow) and row.ratio_low]
-    level = percentages.percent_text(material.options.confidence)
+    level = percentages.percent_text(material.confidence)
     for benchmark in dict.fromkeys(row.keys.get("benchmark") for row in every):
         rows = [row for row in every if row.keys.get("benchmark") == benchmark]
         records = [
