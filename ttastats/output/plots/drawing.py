@@ -109,35 +109,28 @@ def render_html(plots: Sequence[Plot], look: Style = _USUAL) -> str:
 
 def sized_specification(plot: Plot, look: Style) -> dict[str, Any]:
     """Return the specification for a width; a narrow plot has smaller letters."""
-    narrow = look.width < 1.5 * theme.COLUMN
+    width, narrow = look.width, look.width < 1.5 * theme.COLUMN
     size = 9.5 if narrow else 11.0
     whole = plot.specification(font_size=size)
-    whole["width"] = look.width
+    whole["width"], config = width, whole["config"]
     views = [view.get("encoding", {}) for view in (whole, *whole.get("layer", ()))]
     beside = [view["y"] for view in views if view.get("y", {}).get("type") == "nominal"]
-    _fit_legends_and_axes(whole["config"], views, look.width, size, named_rows=bool(beside))
+    config["legend"]["labelLimit"] = width - 40
+    config["axis"] |= {"labelLimit": width, "titleLimit": width - 10}
+    if beside:  # names push the plot to the right: its legend may begin above them
+        config["legend"]["layout"] = {"top": {"anchor": "end"}}
+    _fit_legends(views, width if beside else width - _BESIDE_LEGEND, size)
     if narrow:  # in the middle, a long title would be cut
-        whole["config"]["axisX"]["titleAnchor"] = "end"
-    _shorten_row_names(whole["datasets"], beside, look.width, size)
+        config["axisX"]["titleAnchor"] = "end"
+    rows = [row for table in whole["datasets"].values() for row in table]
+    _shorten_row_names(rows, beside, width, size)
     if look.title:  # a letter is about half as wide as it is high
-        whole["title"] = {"text": wrap(plot.title, max(20, int(look.width / 6.2))) or [""]}
+        whole["title"] = {"text": wrap(plot.title, max(20, int(width / 6.2))) or [""]}
     return whole
 
 
-def _fit_legends_and_axes(
-    config: dict[str, Any],
-    views: Sequence[Mapping[str, Any]],
-    width: float,
-    size: float,
-    *,
-    named_rows: bool,
-) -> None:
-    """Limit titles and labels to the width, and columns of legends so that all names fit."""
-    config["legend"]["labelLimit"] = width - 40
-    config["axis"] |= {"labelLimit": width, "titleLimit": width - 10}
-    room = width if named_rows else width - _BESIDE_LEGEND
-    if named_rows:  # they push the plot to the right: its legend may begin above them
-        config["legend"]["layout"] = {"top": {"anchor": "end"}}
+def _fit_legends(views: Sequence[Mapping[str, Any]], room: float, size: float) -> None:
+    """Limit the columns of legends so that all names fit."""
     for how in (how for view in views for how in view.values() if isinstance(how, dict)):
         legend, domain = how.get("legend"), how.get("scale", {}).get("domain", ())
         names = [name for name in domain if isinstance(name, str)]
@@ -149,14 +142,10 @@ def _fit_legends_and_axes(
 
 
 def _shorten_row_names(
-    tables: Mapping[str, list[dict[str, Any]]],
-    beside: Sequence[Mapping[str, Any]],
-    width: float,
-    size: float,
+    rows: Sequence[dict[str, Any]], beside: Sequence[dict[str, Any]], width: float, size: float
 ) -> None:
     """Shorten the names beside rows and lines, and in the order of rows, unless all fit."""
     columns, limit = {NAME, *(how["field"] for how in beside)}, _NAMES * width
-    rows = [row for table in tables.values() for row in table]
     named = [(row, name) for row in rows for name in columns if isinstance(row.get(name), str)]
     names = dict.fromkeys(row[name] for row, name in named)
 
