@@ -13,7 +13,7 @@ import polars as pl
 from ttastats.base import units
 from ttastats.output.plots import axes, charts
 from ttastats.output.plots.plot import Plot, plots_or_none, refuse_if
-from ttastats.output.plots.steps import Profiles, make_plot, measure_values, rate_expression
+from ttastats.output.plots.steps import Profiles, measure_values, of_profiles, rate_expression
 from ttastats.traces import answers, categories
 
 ROOFLINE, WORK, BATCH_SIZES = "roofline", "work", "batch-sizes"
@@ -82,9 +82,9 @@ def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
     steps = base.where(whole).mark("point", shape="diamond", size=90, strokeWidth=2, filled=False)
     roof = charts.table_view("roof").mark("line", strokeWidth=1.2).encode(**places)
     chart = (roof, marks.mark("point", filled=True, opacity=0.75), steps)
-    title = "Roofline of operators"
+    title, texts = of_profiles(profiles, "Roofline of operators", caption)
     data = {"operators": points.drop("bytes", "flops"), "roof": roofs}
-    return (make_plot(ROOFLINE, profiles, title, caption, chart, data, height=260.0),)
+    return (charts.make_plot(ROOFLINE, None, title, texts, chart, data, height=260.0),)
 
 
 def _axis_ranges(points: pl.DataFrame) -> list[tuple[float, float]]:
@@ -216,8 +216,8 @@ def _work_plot(
         layers.insert(0, dotted.encode(x=x, color=color))
         if peaks.height:
             caption = (*caption, "Dotted: the measured peak of a matrix multiplication.")
-    title = f"Share of time over {title}"
-    return make_plot(WORK, profiles, title, caption, layers, data, height=220.0)
+    title, caption = of_profiles(profiles, f"Share of time over {title}", caption)
+    return charts.make_plot(WORK, None, title, caption, layers, data, height=220.0)
 
 
 def batch_size_plots(profiles: Profiles) -> tuple[Plot, ...]:
@@ -242,11 +242,9 @@ def batch_size_plots(profiles: Profiles) -> tuple[Plot, ...]:
             y = charts.field(f"{column}:Q", title=on_axis, axis={"format": form, "tickCount": 5})
             base = charts.table_view("batch sizes").encode(x=x, y=y, color=color)
             points = base.encode(shape=shape, tooltip=tooltip).points(40)
-            plot = make_plot(
-                BATCH_SIZES, profiles, f"{title} over batch size", (text or saturated,),
-                (base.mark("line", strokeWidth=1.5), points), {"batch sizes": table}, height=200.0,
-            )  # fmt: skip
-            plots.append(plot)
+            chart, data = (base.mark("line", strokeWidth=1.5), points), {"batch sizes": table}
+            about = of_profiles(profiles, f"{title} over batch size", [text or saturated])
+            plots.append(charts.make_plot(BATCH_SIZES, None, *about, chart, data, height=200.0))
     return tuple(plots)
 
 

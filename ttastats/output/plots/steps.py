@@ -132,8 +132,8 @@ def _bar_plot(
     if not stacked:
         bars = bars.encode(yOffset=charts.field("part:N", sort=parts))
     chart = [bars.mark("bar", size=_BAR * (0.7 if stacked else 0.25))]
-    height = _BAR * len(names) + 60
-    return (make_plot(kind, profiles, title, caption, chart, {kind: table}, height=height),)
+    height, (title, caption) = _BAR * len(names) + 60, of_profiles(profiles, title, caption)
+    return (charts.make_plot(kind, None, title, caption, chart, {kind: table}, height=height),)
 
 
 def profiles_by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
@@ -163,22 +163,14 @@ def measure_values(profiles: Profiles, measure: str, how: str = "") -> pl.DataFr
     return values
 
 
-def make_plot(
-    kind: str,
-    profiles: Profiles,
-    title: str,
-    caption: Sequence[str],
-    chart: charts.Drawn,
-    data: Mapping[str, pl.DataFrame],
-    *,
-    height: float,
-) -> Plot:
-    """Return a plot of profiles, titled by the one profile if there is only one."""
+def of_profiles(
+    profiles: Profiles, title: str, caption: Sequence[str]
+) -> tuple[str, Sequence[str]]:
+    """Return a title with the name of the only profile, and a caption with the devices."""
     title = f"{title}: {next(iter(profiles))}" if len(profiles) == 1 else title
     devices = [answers.measure_rows(rows, "device_name")["text"] for rows in profiles.values()]
     known = list(dict.fromkeys(pl.concat(devices).drop_nulls()))
-    machines = f"On {units.join_names(known)}." if known else ""
-    return charts.make_plot(kind, None, title, (*caption, machines), chart, data, height=height)
+    return title, (*caption, f"On {units.join_names(known)}." if known else "")
 
 
 def rate_expression(value: str, unit: str) -> str:
