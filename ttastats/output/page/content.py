@@ -144,23 +144,19 @@ def limit_rows(report: Report, most: int = 600) -> Report:
 
     Of a summary the fastest of each benchmark stay. The rows for programs stay as they are.
     """
-    summary, total = report.command == "summary", sum(len(table.rows) for table in report.tables)
-    tables = []
-    for table in report.tables:
-        rows = table.rows
-        if len(rows) > most and not summary:
-            rows = rows[:most]
-        elif len(rows) > most:  # it is one table, row by row that for programs
-            names = [row.get("benchmark") for row in report.records]
-            share, place = max(1, most // len(set(names))), pl.int_range(pl.len()).over("name")
-            places = pl.DataFrame({"name": names}, {"name": pl.String}).select(place).to_series()
-            rows = tuple(row for row, n in zip(rows, places, strict=True) if n < share)
-        tables.append(replace(table, rows=rows))
-    shown = sum(len(table.rows) for table in tables)
-    if shown == total:
+    total = sum(len(table.rows) for table in report.tables)
+    shown, which = [table.rows[:most] for table in report.tables], "the first"
+    if report.command == "summary" and total > most:  # one table, row by row that for programs
+        names = [row.get("benchmark") for row in report.records]
+        share, place = max(1, most // len(set(names))), pl.int_range(pl.len()).over("name")
+        places = pl.DataFrame({"name": names}, {"name": pl.String}).select(place).to_series()
+        rows = zip(report.tables[0].rows, places, strict=True)
+        shown, which = [[row for row, n in rows if n < share]], "the fastest of each benchmark"
+    count = sum(map(len, shown))
+    if count == total:
         return report
-    which = "the fastest of each benchmark" if summary else "the first"
-    left = note("capped", shown=shown, n=total, which=which, command=report.command)
+    left = note("capped", shown=count, n=total, which=which, command=report.command)
+    tables = map(lambda table, rows: replace(table, rows=rows), report.tables, shown)
     return dataclasses.replace(report, tables=tuple(tables), notes=(left, *report.notes))
 
 

@@ -229,11 +229,8 @@ def _runs_by_panel(
 
 def _panel_titles(panels: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return panel titles: the benchmark and differing keys, `resnet (mlperf v0.5)`."""
-    varying = [
-        key
-        for key in (panels[0] if panels else ())
-        if key != "benchmark" and len({keys[key] for keys in panels}) > 1
-    ]
+    every = panels[0] if panels else {}
+    varying = [x for x in every if x != "benchmark" and len({keys[x] for keys in panels}) > 1]
     titles = []
     for keys in panels:
         words = [fitting.key_label([keys[key]]) for key in varying if keys[key] is not None]

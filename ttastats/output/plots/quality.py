@@ -53,7 +53,7 @@ def _quality_plots(material: Material, over: str) -> tuple[Plot, ...]:
     for panel in material.panels:
         wanted = pl.col("metric") == material.metric
         rows = panel.logged(wanted) if material.metric else panel.evaluations
-        draw = _plot_series_together if panel.too_many else _plot_each_run
+        draw = _plot_together if panel.too_many else _plot_each_run
         metrics = curves.drawn_metrics(panel, rows, material.metric)
         drawn += [draw(panel, rows, metric, over) for metric in metrics]
     text = f" of {material.metric}" if material.metric else ""
@@ -276,9 +276,7 @@ def _end_marks(chart: Curves, runs: str) -> tuple[charts.View, ...]:
     return reached.points(size, fillOpacity=0.8), ends.crosses(40, strokeWidth=1.6)
 
 
-def _plot_series_together(
-    panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str
-) -> Plot | None:
+def _plot_together(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str) -> Plot | None:
     """Return a plot of the runs of each coloured series together: bands and medians."""
     coloured = rows.filter(pl.col("order") < theme.HIGHLIGHTS)
     times = panel.runs["observed_seconds"]
