@@ -90,10 +90,8 @@ def amount_axis(
     if high / low > log_from:
         room = (high / low) ** 0.04
         scale = Scale(low / room, high * room)
-        if is_time:
-            axis = _time_ticks(low, high)
-        else:
-            axis["values"] = round_ticks(scale.low, scale.high)
+        values = round_ticks(scale.low, scale.high)
+        axis = _time_ticks(low, high) if is_time else axis | {"values": values}
         return AmountAxis(f"{what} (log scale)", 1.0, scale.vega, axis)
     divisor = 1.0
     if is_time:

@@ -58,7 +58,8 @@ def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
         "steps only.",
     )
     both = pl.concat([points.select(roofs.columns), roofs])
-    across, up = ((low / _ROOM, high * _ROOM) for low, high in _axis_ranges(both))
+    ends = (both["intensity"].to_list(), both["flops_per_second"].to_list())
+    across, up = ((min(values) / _ROOM, max(values) * _ROOM) for values in ends)
     color, shape, _ = charts.series_channels(list(profiles), "profile")
     scale = {"type": "log", "nice": False}
     intensities = {"grid": False, "format": "~g", "values": axes.round_ticks(*across)}
@@ -87,12 +88,6 @@ def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
     return (charts.make_plot(ROOFLINE, None, title, texts, chart, data, height=260.0),)
 
 
-def _axis_ranges(points: pl.DataFrame) -> list[tuple[float, float]]:
-    """Return the lowest and the highest value of both axes."""
-    columns = (points[name] for name in ("intensity", "flops_per_second"))
-    return [(float(x.min()), float(x.max())) for x in columns]  # type: ignore[arg-type]
-
-
 def _whole_steps(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
     """Return each step as a single operator, with all its waiting."""
     steps = {name: answers.mean_of_known(answers.step_table(rows)["step_seconds"])
@@ -111,12 +106,11 @@ def _whole_steps(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
 
 def _roof_lines(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
     """Return the corners of the roof of each profile."""
-    (low, high), _ = _axis_ranges(points)
-    rows = []
+    known, rows = points["intensity"].to_list(), []
     for name, (flops, copied) in _measured_peaks(profiles).items():
         if flops and copied:
             ridge = flops / copied
-            corners = (min(low, ridge / 2), ridge, max(high, ridge * 2))
+            corners = (min(*known, ridge / 2), ridge, max(*known, ridge * 2))
             rows += [(name, x, min(flops, copied * x)) for x in corners]
     schema = {"profile": pl.String, "intensity": pl.Float64, "flops_per_second": pl.Float64}
     return pl.DataFrame(rows, schema, orient="row")
