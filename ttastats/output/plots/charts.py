@@ -234,13 +234,14 @@ def make_plot(
 ) -> Plot:
     """Return a plot of a panel, of a benchmark or of several.
 
-    The caption of a panel begins with its runs. A plot is `described` to those who cannot see it
-    by its title and, by default, its runs or caption.
+    The title of a panel ends with its own, its caption begins with its runs. A plot is `described`
+    to those who cannot see it by its title and, by default, its runs or caption.
     The width is that of the whole plot: labels take what they need, the plot has the rest.
     """
-    runs = subject.counts_text if isinstance(subject, Panel) else ""
+    runs = ""
+    if isinstance(subject, Panel):
+        title, runs, subject = f"{title}: {subject.title}", subject.counts_text, subject.benchmark
     text = " ".join(sentence.strip() for sentence in (runs, *caption) if sentence.strip())
-    benchmark = subject.benchmark if isinstance(subject, Panel) else subject
     drawn = [view.specification for view in chart]
     shared = {"data": drawn[0]["data"]} if all(x["data"] == drawn[0]["data"] for x in drawn) else {}
     layers = [{name: part for name, part in x.items() if name not in shared} for x in drawn]
@@ -254,4 +255,4 @@ def make_plot(
     # No renderer, page or screen gets a control character: some write invalid SVG, some abort.
     shown = {escape_invisible(name): escape_frame(frame) for name, frame in data.items()}
     title, text = escape_invisible(title), escape_invisible(text)
-    return Plot(kind, title, text, escape_json(specification), shown, benchmark)
+    return Plot(kind, title, text, escape_json(specification), shown, subject)

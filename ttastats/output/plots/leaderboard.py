@@ -100,7 +100,7 @@ def _leaderboard_plot(panel: Panel, column: str, unit: Axis) -> Plot:
     ]  # fmt: skip
     marks = base.encode(color=charts.BLUE, tooltip=tooltip).points(45)
     return charts.make_plot(
-        KIND, panel, f"Leaderboard by {unit.noun}: {panel.title}", caption,
+        KIND, panel, f"Leaderboard by {unit.noun}", caption,
         (marks, base.labels("words", align="left", dx=7)), {name: shown.drop("started_at")},
         height=shown.height * _STEP, described=f"First: {shown['entry'][0]}.",
     )  # fmt: skip
@@ -170,6 +170,6 @@ def _record_plot(panel: Panel, dated: pl.DataFrame) -> Plot:
         records.where("datum.said").labels("words", **beside),
     )  # fmt: skip
     return charts.make_plot(
-        RECORD, panel, f"The record over time: {panel.title}", caption, layers,
+        RECORD, panel, "The record over time", caption, layers,
         {name: dated}, height=250.0, described=f"{times}.",
     )  # fmt: skip

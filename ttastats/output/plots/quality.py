@@ -101,7 +101,7 @@ class Curves(Struct, frozen=True):
     ) -> Plot:
         """Return the plot of some layers with the target line and its label."""
         panel, metric = self.panel, self.metric
-        title = f"{charts.sentence_case(metric.words)} over {_OVER[self.over]}: {panel.title}"
+        title = f"{charts.sentence_case(metric.words)} over {_OVER[self.over]}"
         if metric.target is not None:
             lower = metric.higher_is_better is False
             better = "; lower is better" if lower else ""

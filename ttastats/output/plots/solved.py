@@ -134,7 +134,7 @@ def _solved_plot(panel: Panel) -> Plot:
         text.where(which).labels(NAME, align=side, dx=dx, baseline="middle", limit={"expr": room})
         for which, side, dx, room in rooms
     )
-    title = f"Fraction of runs at the target over {unit.noun}: {panel.title}"
+    title = f"Fraction of runs at the target over {unit.noun}"
     layers = (joins, lines, *labels)
     return charts.make_plot(SOLVED, panel, title, caption, layers, data, height=190.0 * height)
 
@@ -192,11 +192,10 @@ def performance_profile_plots(material: Material) -> tuple[Plot, ...]:
     line = line.mark("line", interpolate="step-after", strokeWidth=1.8, strokeOpacity=0.9)
     title = f"Performance profile of {len(times)} systems of {units.plural(size, 'accelerator')}"
     data = {"profile": table.filter(pl.col("series").is_in(shown))}
-    return (
-        charts.make_plot(
-            PROFILE, None, title, caption, [line], data, height=200.0, described=f"{best}."
-        ),
-    )  # fmt: skip
+    plot = charts.make_plot(
+        PROFILE, None, title, caption, [line], data, height=200.0, described=f"{best}."
+    )
+    return (plot,)
 
 
 def _most_common_size(panels: Sequence[Panel]) -> tuple[int, Times]:

@@ -58,7 +58,7 @@ def _target_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plo
         f"{text} {ends} the first evaluation that meets the target.",
         f"The dotted line is the official target, {official[0]:g}." if official else "",
     )
-    title = f"{charts.sentence_case(what)} other quality targets: {panel.title}"
+    title = f"{charts.sentence_case(what)} other quality targets"
     return charts.make_plot(KIND, panel, title, caption, layers, {name: shown}, height=190.0)
 
 

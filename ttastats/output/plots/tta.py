@@ -69,7 +69,7 @@ def _tta_plot(panel: Panel, level: str) -> Plot | None:
     } | ({f"sizes: {panel.name}": sizes} if sizes.height else {})
     headings = sizes["series"].n_unique() if sizes.height else 0
     layers = _tta_layers(panel, axes.amount_axis(times, unit, unit.to_target), data, level)
-    title = f"{charts.sentence_case(unit.to_target)}: {panel.title}"
+    title = charts.sentence_case(unit.to_target)
     height = max(3, panel.series.height + headings) * _STEP
     caption = [*_mark_texts(panel, timed, thinned, level)]
     return charts.make_plot(KIND, panel, title, caption, layers, data, height=height)
