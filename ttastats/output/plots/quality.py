@@ -10,7 +10,7 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base import units
-from ttastats.outcomes.axis import SECONDS
+from ttastats.outcomes.axis import AXES, SECONDS
 from ttastats.output.plots import axes, charts, curves, theme
 from ttastats.output.plots.curves import DrawnMetric
 from ttastats.output.plots.material import Material, Panel
@@ -21,13 +21,10 @@ TIME, EPOCHS = "quality-time", "quality-epochs"
 OF_ANY_METRIC = (TIME, EPOCHS)
 #: Of more runs than these the lines are thin and the marks small.
 _MANY = 60
-#: What the columns of the horizontal axis are called in titles.
-_OVER = {
-    "seconds": "time", "epoch": "epochs", "step": "steps", "samples": "samples",
-    "evaluation": "evaluations",
-}  # fmt: skip
 #: What the first plot is drawn over, by the axis; of what is known of whole runs there is none.
 _COLUMN = {"seconds": "seconds", "steps": "step", "samples": "samples", "evaluations": "evaluation"}
+#: What the columns of the horizontal axis are called in titles.
+_OVER = {"epoch": "epochs"} | {column: AXES[name].noun for name, column in _COLUMN.items()}
 #: Shares of the best quality below this are where training starts, not where runs differ.
 _START = 0.05
 

@@ -58,10 +58,9 @@ def step_plots(profiles: Profiles) -> tuple[Plot, ...]:
 def memory_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return one plot with a bar for each profile's peak memory."""
     how = "Record a workload, or a script with tta.profile(..., model=model)."
-    parts = measure_values(profiles, "memory_bytes", how)
-    whole = pl.col("memory_bytes").sum().over("profile")
-    parts = parts.rename({"of": "part"}).with_columns(share=pl.col("memory_bytes") / whole)
-    parts = parts.rename({"profile": "bar"})
+    parts = measure_values(profiles, "memory_bytes", how).rename({"profile": "bar", "of": "part"})
+    whole = pl.col("memory_bytes").sum().over("bar")
+    parts = parts.with_columns(share=pl.col("memory_bytes") / whole)
     sums = parts.group_by("bar", maintain_order=True).agg(pl.sum("memory_bytes"))
     sizes = [f"{name} {units.with_prefix(size, 'B')}" for name, size in sums.iter_rows()]
     caption = (
