@@ -127,28 +127,21 @@ class Section(Struct, frozen=True):
 def _benchmark_sections(content: Content) -> list[Section]:
     """Return a section for each benchmark, those of several first, and those of `_APART`."""
     verdicts = content.verdicts if content.answer or content.leagues else ()
-    numbered = [*enumerate(content.plots)]
-    among = [(n, plot) for n, plot in numbered if plot.kind not in _APART]
-    names = dict.fromkeys(plot.benchmark for _, plot in among)
-    names |= dict.fromkeys(verdict.benchmark for verdict in verdicts)
-    across = _ACROSS if len(names) > 1 else _ALL
-    headed = [
-        (
-            name or across,
-            name,
-            tuple(verdict for verdict in verdicts if verdict.benchmark == name),
-            [(n, plot) for n, plot in among if plot.benchmark == name],
-        )
-        for name in sorted(names, key=lambda name: name is not None)
-    ]
-    for kind, heading in _APART.items():
-        if plots := [(n, plot) for n, plot in numbered if plot.kind == kind]:
-            headed.append((heading, None, (), plots))
-    sections = []
-    for place, (heading, name, conclusions, plots) in enumerate(headed):
-        plots.sort(key=lambda item: _RANKS.get(item[1].kind, len(_RANKS)))
+    # By the kind, of those of `_APART`, or by the benchmark.
+    groups: dict[tuple[str, str | None], list[tuple[int, Plot]]] = {}
+    for number, plot in enumerate(content.plots):
+        about = (plot.kind, None) if plot.kind in _APART else ("", plot.benchmark)
+        groups.setdefault(about, []).append((number, plot))
+    for verdict in verdicts:
+        groups.setdefault(("", verdict.benchmark), [])
+    across = _ACROSS if sum(not kind for kind, _ in groups) > 1 else _ALL
+    kinds, sections = ["", *_APART], list[Section]()
+    for kind, name in sorted(groups, key=lambda x: (kinds.index(x[0]), x[1] is not None)):
+        heading = _APART[kind] if kind else name or across
+        told = tuple(x for x in verdicts if not kind and x.benchmark == name)
+        plots = sorted(groups[kind, name], key=lambda x: _RANKS.get(x[1].kind, len(_RANKS)))
         first, more = tuple(plots[:_FIRST]), tuple(plots[_FIRST:])
-        sections.append(Section(f"section-{place}", heading, name, conclusions, first, more))
+        sections.append(Section(f"section-{len(sections)}", heading, name, told, first, more))
     return sections
 
 
