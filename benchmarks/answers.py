@@ -77,7 +77,7 @@ def large(folder: Path, entries: int, runs_of_each: int, least: int, most: int) 
         .with_columns(run_seconds=pl.col("pace") * rng.normal(1, 0.05, number))
     )
     last, failed = pl.col("eval_index") == pl.col("needed") - 1, pl.col("r") == runs_of_each - 1
-    done = (pl.col("eval_index") + 1) / pl.col("needed")
+    progress = (pl.col("eval_index") + 1) / pl.col("needed")
     rows = (
         runs.join(pl.DataFrame({"eval_index": range(most)}), how="cross")
         .filter(pl.col("eval_index") < pl.col("needed"))
@@ -90,9 +90,9 @@ def large(folder: Path, entries: int, runs_of_each: int, least: int, most: int) 
             accelerators=2 ** (3 + pl.col("e") % 5),
             seed="r",
             metric=pl.lit("accuracy"),
-            value=pl.when(last & ~failed).then(0.9).otherwise(done * 0.7),
+            value=pl.when(last & ~failed).then(0.9).otherwise(progress * 0.7),
             target_value=0.8,
-            seconds=pl.col("run_seconds") * done,
+            seconds=pl.col("run_seconds") * progress,
             epoch=pl.col("eval_index") + 1,
             run_status=pl.when(failed).then(pl.lit("aborted")).otherwise(pl.lit("success")),
         )
@@ -128,9 +128,9 @@ def compared(what: str, programs: dict[str, list[str]], turns: int) -> list[str]
     lines = [f"### {what}\n", "| | CPU s, least | CPU, first row 1 | MB | MB, first row 1 |"]
     lines.append("|---|---:|---:|---:|---:|")
     by_hand = next(iter(costs.values()))
-    for name, each in costs.items():
-        cpu, peak = min(cost.cpu for cost in each), max(cost.peak for cost in each)
-        times = ratio([cost.cpu for cost in each], [cost.cpu for cost in by_hand])
+    for name, of_command in costs.items():
+        cpu, peak = min(cost.cpu for cost in of_command), max(cost.peak for cost in of_command)
+        times = ratio([cost.cpu for cost in of_command], [cost.cpu for cost in by_hand])
         memory = peak / max(cost.peak for cost in by_hand)
         lines.append(f"| {name} | {cpu:.2f} | {times:.1f}× | {peak / 1e6:.0f} | {memory:.1f}× |")
     return [*lines, ""]

@@ -46,11 +46,11 @@ def main() -> None:
         venv.create(folder, with_pip=True)
         python = Path(folder, "bin", "python")
         subprocess.run([python, "-m", "pip", "install", "-q", "--no-compile", HERE], check=True)
-        sizes = json.loads(_said(python, SIZES))
+        sizes = json.loads(_stdout(python, SIZES))
 
         def measured(row: re.Match[str]) -> str:
             code = TIME.format(row["module"])
-            seconds = min(float(_said(python, code)) for _ in range(5))
+            seconds = min(float(_stdout(python, code)) for _ in range(5))
             size = sizes["alone"][row["package"]] / 1e6
             start = row[0].rsplit("|", 3)[0]
             return f"{start}| {size:.1f} | {1000 * seconds:.0f} |"
@@ -60,7 +60,7 @@ def main() -> None:
     PAGE.write_text(text + "\n", "utf-8")
 
 
-def _said(python: Path, code: str) -> str:
+def _stdout(python: Path, code: str) -> str:
     command = [python, "-c", code]
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd="/").stdout
 

@@ -52,12 +52,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--draws", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--records", type=Path)
-    asked = parser.parse_args(arguments)
-    library = convergence_rules.library(asked.records)
+    options = parser.parse_args(arguments)
+    library = convergence_rules.library(options.records)
     for table in (
-        coverage(asked.replicates, asked.seed),
+        coverage(options.replicates, options.seed),
         interpolations(library),
-        error_rates(library, asked.draws, asked.seed),
+        error_rates(library, options.draws, options.seed),
     ):
         print("\n".join(table), end="\n\n", flush=True)
     return 0
@@ -73,7 +73,7 @@ def coverage(replicates: int, seed: int) -> Iterator[str]:
     for cell, (sizes, spread, grids) in enumerate(product(SIZES, SPREADS, GRIDS)):
         rng = np.random.default_rng((seed, cell))
         plain, shown = _covered(sizes, spread, grids, replicates, rng)
-        grid = " / ".join(f"{100 * one:g} %" for one in dict.fromkeys(grids))
+        grid = " / ".join(f"{100 * size:g} %" for size in dict.fromkeys(grids))
         name = f"{sizes[0]} / {sizes[1]} | {100 * spread:g} % | {grid}"
         yield f"| {name} | {_percent(plain, replicates)} | {_percent(shown, replicates)} |"
 
@@ -101,9 +101,9 @@ def _covered(
     hits = np.zeros(2)
     for a, b in zip(entry, reference, strict=True):
         side = make_outcomes(a, progress=Epochs(a, grids[0]))
-        found = convergence_ratio(side, _measured(b, grids[1]), confidence=CONFIDENCE)
+        ratio = convergence_ratio(side, _measured(b, grids[1]), confidence=CONFIDENCE)
         for which, epochs in enumerate((False, True)):
-            hits[which] += _holds(found.limits(CONFIDENCE, epochs=epochs), truth)
+            hits[which] += _holds(ratio.limits(CONFIDENCE, epochs=epochs), truth)
     return float(hits[0] / replicates), float(hits[1] / replicates)
 
 
@@ -128,17 +128,17 @@ def _holds(limits: Limits | None, truth: float) -> bool:
 
 def interpolations(library: Library) -> Iterator[str]:
     """Yield how often a record lies in the interval of a line between its neighbours."""
-    found = {
+    coverages = {
         (records[place].benchmark, records[place].values): held
         for ruleset in RULESETS
         for records in library("mlperf", ruleset).values()
         for place in range(1, len(records) - 1)
         if (held := _left_out(records, place)) is not None
     }
-    by_runs, by_both = (sum(held[which] for held in found.values()) for which in (0, 1))
+    by_runs, by_both = (sum(held[which] for held in coverages.values()) for which in (0, 1))
     yield "| records | within the scatter of the runs | within the interval that is shown |"
     yield "|---|---|---|"
-    yield f"| {len(found)} | {by_runs} | {by_both} |"
+    yield f"| {len(coverages)} | {by_runs} | {by_both} |"
 
 
 def _left_out(records: Sequence[Record], place: int) -> tuple[bool, bool] | None:

@@ -33,11 +33,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--turns", type=int, default=3, help="of every command; 3")
     parser.add_argument("--of", type=Path, help="a trace to repeat, instead of a made one")
     parser.add_argument("--scratch", type=Path, help="where the trace may lie for a while")
-    asked = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="ttastats-traces-", dir=asked.scratch) as folder:
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="ttastats-traces-", dir=options.scratch) as folder:
         path = Path(folder, "trace.json")
-        size = write(path, asked.megabytes * _MB, asked.of)
-        print("\n".join(table(path, size, asked.turns)))
+        size = write(path, options.megabytes * _MB, options.of)
+        print("\n".join(table(path, size, options.turns)))
     return 0
 
 
@@ -56,10 +56,10 @@ def table(path: Path, size: int, turns: int) -> Iterator[str]:
             costs[name].append(measured(command))
     yield f"| {size / _MB:,.0f} MB | CPU seconds | per MB | of `json.load` | peak memory |"
     yield "|---|---|---|---|---|"
-    theirs = median(one.cpu for one in costs["`json.load`"])
-    for name, found in costs.items():
-        cpu = median(one.cpu for one in found)
-        peak = max(one.peak for one in found) / _MB
+    theirs = median(cost.cpu for cost in costs["`json.load`"])
+    for name, of_reader in costs.items():
+        cpu = median(cost.cpu for cost in of_reader)
+        peak = max(cost.peak for cost in of_reader) / _MB
         per_mb = cpu / (size / _MB)
         yield f"| {name} | {cpu:.1f} | {per_mb:.4f} | {cpu / theirs:.0%} | {peak:,.0f} MB |"
 
@@ -111,7 +111,7 @@ def _step(number: int) -> bytes:
     events = [_event("user_annotation", f"ProfilerStep#{number}", zero, _LAYER * _LAYERS)]
     for layer in range(_LAYERS):
         events += _layer(zero + layer * _LAYER, number * _LAYERS + layer, layer % len(_NESTS))
-    return ",\n".join(f"  {json.dumps(one)}" for one in events).encode()
+    return ",\n".join(f"  {json.dumps(event)}" for event in events).encode()
 
 
 def _layer(start: float, number: int, kind: int) -> Iterator[dict[str, object]]:
@@ -119,15 +119,15 @@ def _layer(start: float, number: int, kind: int) -> Iterator[dict[str, object]]:
     names = _NESTS[kind]
     for depth, name in enumerate(names):
         length = _LAYER - 10 * (depth + 1)
-        told = {"External id": first + depth, "Ev Idx": first + depth, **_SHAPES}
-        yield _event("cpu_op", name, start + 3 * depth, length, **told)
+        fields = {"External id": first + depth, "Ev Idx": first + depth, **_SHAPES}
+        yield _event("cpu_op", name, start + 3 * depth, length, **fields)
     flow = {"ph": "s", "id": first, "pid": 1, "tid": 1, "ts": start + 15, "cat": "ac2g"}
     launch = start + 3 * len(names)
     yield _event("cuda_runtime", "cudaLaunchKernel", launch, 5.0, cbid=211, correlation=first)
     yield {**flow, "name": "ac2g"}
-    told = {"External id": first + len(names) - 1, "correlation": first, "device": 0, "stream": 7}
+    fields = {"External id": first + len(names) - 1, "correlation": first, "device": 0, "stream": 7}
     grid = {"grid": [512, 1, 1], "block": [512, 1, 1], "est. achieved occupancy %": 75}
-    yield _event("kernel", _KERNELS[kind], start + 20, _LAYER - 25, **told, **grid)
+    yield _event("kernel", _KERNELS[kind], start + 20, _LAYER - 25, **fields, **grid)
     yield {**flow, "ph": "f", "name": "ac2g", "bp": "e"}
 
 

@@ -72,18 +72,17 @@ def _lines(code: CodeType) -> int:
     return len({line for *_, line in code.co_lines() if line} - {code.co_firstlineno})
 
 
-def table(functions: Iterable[Function], *, each: bool) -> list[str]:
+def table(functions: Iterable[Function], *, one_by_one: bool) -> list[str]:
     """Return a line for each folder, and for each of its functions where they are asked for."""
     folders: dict[str, list[Function]] = {}
     for function in functions:
         folders.setdefault(str(function.path.parent.relative_to(HERE)), []).append(function)
     lines = ["functions  lines  folder"]
     for folder, inside in sorted(folders.items()):
-        lines.append(f"{len(inside):9}  {sum(one.lines for one in inside):5}  {folder}")
-        if each:
+        lines.append(f"{len(inside):9}  {sum(f.lines for f in inside):5}  {folder}")
+        if one_by_one:
             lines += [
-                f"{one.calls:9} × {one.lines:3}    {one.path.name}:{one.line} {one.name}"
-                for one in inside
+                f"{f.calls:9} × {f.lines:3}    {f.path.name}:{f.line} {f.name}" for f in inside
             ]
     everything = [function for inside in folders.values() for function in inside]
     total = sum(function.lines for function in everything)
@@ -98,7 +97,7 @@ def main(arguments: Any = None) -> int:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as scratch:
         words = options.words or ["compare", *_two_systems(Path(scratch))]
-        print(*table(passed(lambda: _run(words)), each=options.list), sep="\n")
+        print(*table(passed(lambda: _run(words)), one_by_one=options.list), sep="\n")
     return 0
 
 

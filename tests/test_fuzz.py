@@ -126,7 +126,7 @@ PAIRS = 10 if os.environ.get("TTASTATS_LONG") else 2
 def test_every_command_answers_of_any_table() -> None:
     asked = asking.ask(range(10, 10 + PAIRS), SEED, LOGS)
     assert asked.tables > PAIRS
-    assert asked.found == {}
+    assert asked.findings == {}
 
 
 def test_every_command_is_asked() -> None:
@@ -146,6 +146,6 @@ DRAWS = 100 if os.environ.get("TTASTATS_LONG") else 5
 @pytest.mark.parametrize("kind", around.KINDS)
 def test_what_lies_around_logs_and_tables_ends_no_command(kind: str) -> None:
     drawn = around.draw(kind, range(DRAWS), SEED)
-    assert drawn.found == []
+    assert drawn.findings == []
     assert drawn.count == DRAWS
     assert drawn.codes[0] + drawn.codes[1] > 0  # not all is refused

@@ -63,7 +63,7 @@ class Blocked:
     @property
     def sigma(self) -> float:
         """Return the deviation of the log of one run, the larger of both sides'."""
-        return max(float(np.sqrt(np.log1p(one.cv**2))) for one in (self.a, self.b))
+        return max(float(np.sqrt(np.log1p(side.cv**2))) for side in (self.a, self.b))
 
 
 CASES = (
@@ -76,7 +76,7 @@ CASES = (
 
 
 def _labels(layout: Layout) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    a, b = (np.repeat(np.arange(len(layout)), [each[side] for each in layout]) for side in (0, 1))
+    a, b = (np.repeat(np.arange(len(layout)), [block[side] for block in layout]) for side in (0, 1))
     return a, b
 
 
@@ -88,10 +88,10 @@ def _drawn(
     labels = _labels(layout)
     size = (plan.replicates, len(layout))
     common = case.spread * case.sigma * rng.standard_normal(size)
-    own = case.apart * case.sigma * rng.standard_normal(size)
+    apart = case.apart * case.sigma * rng.standard_normal(size)
     failing = Failing(case.failing, 1.5)
     sides = []
-    for shape, blocks, effect in ((case.a, labels[0], common + own), (case.b, labels[1], common)):
+    for shape, blocks, effect in ((case.a, labels[0], common + apart), (case.b, labels[1], common)):
         times, epochs = shape.successes((plan.replicates, blocks.size), rng)
         reached = rng.random(times.shape) >= failing.share
         times = np.where(reached, times, failing.stopped_at) * np.exp(effect[:, blocks])
@@ -111,9 +111,9 @@ def times(plan: Plan) -> Iterator[Figure]:
         for name, layout in LAYOUTS.items():
             shown = [judge(a, b) for a, b in _drawn(case, layout, plan)]
             kind: Kind = "no promise" if case.apart else "coverage"
-            hits = hit_rate([one.deciding for one in shown], 1.0)
+            hits = hit_rate([judgement.deciding for judgement in shown], 1.0)
             yield Figure("blocks: covered", case.name, name, hits, kind)
-            verdicts = [one.verdict for one in shown]
+            verdicts = [judgement.verdict for judgement in shown]
             free = case.apart or case.failing
             kinds = FREE if case.apart else {**STEADY, "‡": "no promise"} if free else STEADY
             yield from by_mark("blocks: claims", case.name, name, verdicts, directed, kinds)
@@ -132,10 +132,10 @@ def qualities(plan: Plan) -> Iterator[Figure]:
                     level = spread * rng.standard_normal(len(layout))
                     a = level[labels[0]] + rng.standard_normal(labels[0].size)
                     b = level[labels[1]] + of_b * rng.standard_normal(labels[1].size)
-                    found = mean_difference(a, b, blocks=labels)
-                    if found.low is None or found.high is None:
+                    difference = mean_difference(a, b, blocks=labels)
+                    if difference.low is None or difference.high is None:
                         continue
-                    hits += found.low <= 0 <= found.high
+                    hits += difference.low <= 0 <= difference.high
                 covered = rate(hits, plan.replicates)
                 yield Figure("blocks: qualities", setup, name, covered, "coverage")
 
@@ -148,7 +148,7 @@ Test = Callable[[Floats, Floats, tuple[NDArray[np.intp], NDArray[np.intp]]], flo
 def _one_variance(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
     """Return the p of least squares with one variance for both sides."""
     gap, part_a, part_b = difference_within_blocks(a, b, blocks)
-    n_a, n_b = (np.bincount(one, minlength=int(blocks[0].max()) + 1) for one in blocks)
+    n_a, n_b = (np.bincount(of_side, minlength=int(blocks[0].max()) + 1) for of_side in blocks)
     df = a.size + b.size - n_a.size - 1
     squares = float((part_a.residuals**2).sum() + (part_b.residuals**2).sum())
     se = np.sqrt(squares / df / (n_a * n_b / (n_a + n_b)).sum())
@@ -168,8 +168,8 @@ def _hc2(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 def _shipped(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
-    found = mean_difference(a, b, blocks=blocks).p_value
-    return 1.0 if found is None else found
+    p_value = mean_difference(a, b, blocks=blocks).p_value
+    return 1.0 if p_value is None else p_value
 
 
 def _of_blocks(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
@@ -179,8 +179,8 @@ def _of_blocks(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.
 
 
 def _ignored(a: Floats, b: Floats, _: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
-    found = mean_difference(a, b).p_value
-    return 1.0 if found is None else found
+    p_value = mean_difference(a, b).p_value
+    return 1.0 if p_value is None else p_value
 
 
 def _dealt(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
@@ -244,10 +244,10 @@ def _decided(
     for test_name, test in CANDIDATES.items():
         if test_name == _MIXED and (effect or column not in {"0×", "3×"}):
             continue
-        some = pairs[: max(2, len(pairs) // (2 if test_name == _MIXED else 1))]
-        hits = sum(test(a, b, _labels(layout)) < 0.05 for a, b in some)
-        found = rate(hits, len(some))
-        yield Figure(quantity, f"{name}: {test_name}", column, found, "no promise")
+        tested = pairs[: max(2, len(pairs) // (2 if test_name == _MIXED else 1))]
+        hits = sum(test(a, b, _labels(layout)) < 0.05 for a, b in tested)
+        share = rate(hits, len(tested))
+        yield Figure(quantity, f"{name}: {test_name}", column, share, "no promise")
 
 
 # ----------------------------------------------------------------------- sessions of one setup
@@ -262,17 +262,17 @@ def sessions(plan: Plan) -> Iterator[Figure]:
             rng = generator(plan.seed, "sessions of one setup", setup, str(sets))
             beyond = bounded = 0
             for _ in range(plan.replicates):
-                made, _ = LN05.successes((sets + 2, 5), rng)
+                seconds, _ = LN05.successes((sets + 2, 5), rng)
                 effects = spread * sigma * rng.standard_normal((sets + 2, 1))
-                terms = [time_term(make_outcomes(one)) for one in made * np.exp(effects)]
+                terms = [time_term(make_outcomes(of_set)) for of_set in seconds * np.exp(effects)]
                 logs = [float(np.log(term.estimate)) for term in terms]
                 known = [
                     Set(log, term.variance or 0.0, term.df)
                     for log, term in zip(logs, terms, strict=True)
                 ]
-                found = variance_between_sets(known[:sets])
-                beyond += abs(logs[sets] - logs[sets + 1]) > found.smallest_claim
-                bounded += found.highest >= spread * sigma
+                variance = variance_between_sets(known[:sets])
+                beyond += abs(logs[sets] - logs[sets + 1]) > variance.smallest_claim
+                bounded += variance.highest >= spread * sigma
             runs = f"{sets} sets of 5"
             far = rate(beyond, plan.replicates)
             yield Figure("sessions: beyond", setup, runs, far, "false claim")

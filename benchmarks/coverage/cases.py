@@ -79,10 +79,10 @@ def _evaluated(name: str, epochs: float, cv: float, evaluation_interval: float) 
     last = math.ceil(epochs * math.exp(6 * cv) / evaluation_interval)
     grid = evaluation_interval * np.arange(1, last + 1)
     chances = np.diff(special.ndtr(np.log(grid / epochs) / cv), prepend=0.0)
-    kept = chances > 1e-9
-    chances = chances[kept] / chances[kept].sum()
+    likely = chances > 1e-9
+    chances = chances[likely] / chances[likely].sum()
     return Shape(
-        name, tuple(grid[kept].tolist()), tuple(chances.tolist()), 0.003, evaluation_interval
+        name, tuple(grid[likely].tolist()), tuple(chances.tolist()), 0.003, evaluation_interval
     )
 
 
@@ -177,11 +177,11 @@ def _row(case: Case, runs: str, shown: Sequence[Shown]) -> Iterator[Figure]:
     """Yield intervals and claims; the one interval that leaves no condition is to cover 1."""
     group, setup = case.group, case.name
     for name in ("printed", "deciding"):
-        hits = hit_rate([getattr(one, name) for one in shown], 1.0)
+        hits = hit_rate([getattr(judgement, name) for judgement in shown], 1.0)
         yield Figure(f"{group}: {name}", setup, runs, hits, "no promise")
-    hits = hit_rate([one.robust for one in shown], 1.0)
+    hits = hit_rate([judgement.robust for judgement in shown], 1.0)
     yield Figure(f"{group}: robust", setup, runs, hits, "coverage")
-    verdicts = [one.verdict for one in shown]
+    verdicts = [judgement.verdict for judgement in shown]
     yield from by_mark(f"{group}: claims", setup, runs, verdicts, directed, case.promise)
 
 
@@ -196,12 +196,12 @@ def systems(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
         pooled = [(replace(a, clusters=labels), replace(b, clusters=labels)) for a, b in drawn]
         for known, pairs in (("by system", pooled), ("by run", drawn)):
             shown = [judge_runs(a, b, 0.01) for a, b in pairs]
-            hits = hit_rate([one.deciding for one in shown], 1.0)
+            hits = hit_rate([judgement.deciding for judgement in shown], 1.0)
             setup, runs = f"{source.name}, {known}", f"{labels.size}"
             known_so = pairs is pooled
             kind: Kind = "coverage" if known_so else "no promise"
             yield Figure("systems: deciding", setup, runs, hits, kind)
-            verdicts = [one.verdict for one in shown]
+            verdicts = [judgement.verdict for judgement in shown]
             kinds = UNMARKED if known_so else FREE
             yield from by_mark("systems: claims", setup, runs, verdicts, directed, kinds)
 

@@ -81,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
     figures = measured(Plan(options.replicates, options.seed), options)
     if options.output is not None:
         results.write(options.output, figures)
-    print(summary.written([figure for some in figures.values() for figure in some]), end="")
+    print(summary.written([figure for group in figures.values() for figure in group]), end="")
     return 0
 
 
@@ -148,6 +148,6 @@ def _measured(name: str, files: Sequence[Path], plan: Plan) -> list[Figure]:
 
 def _timed(name: str, figures: Iterator[Figure]) -> list[Figure]:
     start = time.perf_counter()
-    found = list(figures)
+    result = list(figures)
     print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-    return found
+    return result

@@ -58,7 +58,7 @@ def to_target(every: int, cv: float, slow: float = 0.0) -> Logs:
     `slow` is the share of runs that were made on a machine twice as slow.
     """
 
-    def made(replicates: int, runs: int, rng: np.random.Generator) -> pl.DataFrame:
+    def draw(replicates: int, runs: int, rng: np.random.Generator) -> pl.DataFrame:
         size = (replicates, runs, 1)
         met = 60.5 * (1 + cv * rng.standard_normal(size))
         pace = 1 + 0.003 * rng.standard_normal(size) + (rng.random(size) < slow)
@@ -66,13 +66,13 @@ def to_target(every: int, cv: float, slow: float = 0.0) -> Logs:
         rows = _rows(replicates, runs, epochs, seconds=pace * epochs, value=(epochs >= met) * 1.0)
         return rows.rename({"place": "epoch"})
 
-    return made
+    return draw
 
 
 def curves(every: int, sd: float, flat: bool = False) -> Logs:
     """Return runs of one falling curve of losses, evaluated at each of so many of 3,000 steps."""
 
-    def made(replicates: int, runs: int, rng: np.random.Generator) -> pl.DataFrame:
+    def draw(replicates: int, runs: int, rng: np.random.Generator) -> pl.DataFrame:
         steps = np.arange(every, 3001.0, every)
         noise = sd * rng.standard_normal((replicates, runs, steps.size))
         pace = 0.1 * (1 + 0.003 * rng.standard_normal((replicates, runs, 1)))
@@ -80,7 +80,7 @@ def curves(every: int, sd: float, flat: bool = False) -> Logs:
         rows = _rows(replicates, runs, steps, seconds=pace * steps, value=loss)
         return rows.rename({"place": "step"})
 
-    return made
+    return draw
 
 
 _AT = Budget("step", 750.0)
@@ -120,16 +120,16 @@ def figures(plan: Plan) -> Iterator[Figure]:
     for case in CASES:
         for runs in (5, 20):
             rng = generator(plan.seed, "designs", case.name, str(runs))
-            sides = [each(plan.replicates, runs, rng) for each in (case.a, case.b)]
-            found = list(_judged(sides, case.budget, plan.replicates))
-            claims = [told for word, told, _ in found if word in _CLAIMS]
+            sides = [draw(plan.replicates, runs, rng) for draw in (case.a, case.b)]
+            judgements = list(_judged(sides, case.budget, plan.replicates))
+            claims = [claim for word, claim, _ in judgements if word in _CLAIMS]
             shares: tuple[tuple[str, int, Kind], ...] = (
                 ("claims", len(claims) - sum(claims), "false claim"),
                 ("marked", sum(claims), "no promise"),
-                ("prevented", sum(bool(why) for *_, why in found), "no promise"),
+                ("prevented", sum(bool(why) for *_, why in judgements), "no promise"),
             )
             for name, hits, kind in shares:
-                share = rate(hits, len(found))
+                share = rate(hits, len(judgements))
                 yield Figure(f"designs: {name}", case.name, str(runs), share, kind)
 
 
@@ -141,8 +141,8 @@ def _judged(
     for number in range(replicates):
         a, b = (side[number,] for side in runs)
         if budget is None:
-            (one,) = comparison.compare([Pair({}, a, b)])
-            verdict = one.verdict
+            (compared,) = comparison.compare([Pair({}, a, b)])
+            verdict = compared.verdict
         else:
             (at,) = quality_comparison.compare([Pair({}, a, b)], budget, Options())
             verdict = at.verdict

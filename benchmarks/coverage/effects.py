@@ -126,13 +126,13 @@ def intervals(plan: Plan) -> Iterator[Figure]:
         rng, design = generator(plan.seed, "effects", case.name), case.design
         hits = np.zeros(2, dtype=int)
         for _ in range(plan.replicates):
-            made = fit_part(case.drawn(rng), design)
-            effect = made.effects[len(design.settings) if case.pairs else 0][0]
+            part = fit_part(case.drawn(rng), design)
+            effect = part.effects[len(design.settings) if case.pairs else 0][0]
             for place, ratio in enumerate((effect.ratio, effect.plain)):
                 if ratio.low is not None and ratio.high is not None:
                     hits[place] += ratio.low <= 1 <= ratio.high
         runs = str(len(case.cells))
-        covered, plain = (rate(int(each), plan.replicates) for each in hits)
+        covered, plain = (rate(int(count), plan.replicates) for count in hits)
         yield Figure("effects: covered", case.name, runs, covered, case.kind)
         yield Figure("effects: least squares", case.name, runs, plain, "no promise")
 

@@ -54,10 +54,10 @@ def families(plan: Plan) -> Iterator[Figure]:
     for name, pairs in FAMILIES.items():
         for runs, size in BALANCED.items():
             means, false = [], 0
-            for found in _family(pairs, size, plan, name):
-                means.append(_mean_row(found))
+            for family in _family(pairs, size, plan, name):
+                means.append(_mean_row(family))
                 false += any(
-                    directed(v) and not v.assumes_constant_epochs for v in judged(found, 0.01)
+                    directed(v) and not v.assumes_constant_epochs for v in judged(family, 0.01)
                 )
             yield Figure("geometric mean row", name, runs, hit_rate(means, 1.0), "coverage")
             any_false = rate(false, plan.replicates)
@@ -70,20 +70,20 @@ def at_the_margin(plan: Plan) -> Iterator[Figure]:
         slower = [replace(pair, ratio=1 / (1 + MARGIN)) for pair in pairs]
         for runs, size in BALANCED.items():
             false = sum(
-                any(not_slower(v) and not v.assumes_constant_epochs for v in judged(found, MARGIN))
-                for found in _family(slower, size, plan, name)
+                any(not_slower(v) and not v.assumes_constant_epochs for v in judged(family, MARGIN))
+                for family in _family(slower, size, plan, name)
             )
             any_false = rate(false, plan.replicates)
             yield Figure("any claim about the margin", name, runs, any_false, "false claim")
 
 
-def judged(found: Family, margin: float) -> list[Decision]:
+def judged(family: Family, margin: float) -> list[Decision]:
     """Judge benchmarks together, as `compare` does."""
-    return [one.verdict for one in contrast.judged(found, Options(margin=margin), margin)]
+    return [row.verdict for row in contrast.judged(family, Options(margin=margin), margin)]
 
 
-def _mean_row(found: Family) -> Limits | None:
-    mean = geometric_mean_speedup([one.speedup.ratio for one in found if one.speedup])
+def _mean_row(family: Family) -> Limits | None:
+    mean = geometric_mean_speedup([row.speedup.ratio for row in family if row.speedup])
     return None if mean.low is None or mean.high is None else (mean.low, mean.high)
 
 

@@ -62,14 +62,14 @@ def by_mark(
     setup: str,
     runs: str,
     verdicts: Sequence[Decision],
-    said: Callable[[Decision], bool],
+    counts: Callable[[Decision], bool],
     kinds: Mapping[Mark, Kind] = UNMARKED,
 ) -> Iterator[Figure]:
     """Yield how often something was said without a mark, with ‡ alone and with †."""
-    marks = [mark(verdict) for verdict in verdicts if said(verdict)]
-    for one, kind in kinds.items():
-        hits = rate(marks.count(one), len(verdicts))
-        yield Figure(f"{quantity} {one}".strip(), setup, runs, hits, kind)
+    marks = [mark(verdict) for verdict in verdicts if counts(verdict)]
+    for word, kind in kinds.items():
+        hits = rate(marks.count(word), len(verdicts))
+        yield Figure(f"{quantity} {word}".strip(), setup, runs, hits, kind)
 
 
 def clustered_rate(hits: Sequence[int], trials: Sequence[int]) -> Rate | None:

@@ -39,14 +39,14 @@ def variations(plan: Plan) -> Iterator[Figure]:
             rng = generator(plan.seed, "cv", shape.name, str(n))
             drawn = draw(shape, (plan.replicates, n), rng)
             rows = [drawn.row(index) for index in range(plan.replicates)]
-            found = [
+            cvs = [
                 cv_interval(r.times, epochs=r.epochs, evaluation_interval=r.evaluation_interval)
                 for r in rows
             ]
-            intervals = [(e.low, e.high) for e in found if e.low is not None and e.high is not None]
+            intervals = [(e.low, e.high) for e in cvs if e.low is not None and e.high is not None]
             hits = hit_rate(intervals, shape.cv)
             yield Figure("CV", shape.name, str(n), hits, "coverage")
-            yield Figure("CV, printed", shape.name, str(n), rate(len(intervals), len(found)), _FREE)
+            yield Figure("CV, printed", shape.name, str(n), rate(len(intervals), len(cvs)), _FREE)
     yield from _unlike(plan)
 
 
@@ -109,11 +109,11 @@ def _unlike(plan: Plan) -> Iterator[Figure]:
         for n in (3, 5, 10, 20):
             rng = generator(plan.seed, "cv", shape.name, str(n))
             times = shape.draw(rng, (plan.replicates, n))
-            found = [cv_interval(row) for row in times]
+            cvs = [cv_interval(row) for row in times]
             shows = [n >= RUNS_FOR_REPEATS and has_outlier(row) for row in times]
             hits = [
                 None if e.low is None or e.high is None else e.low <= shape.cv <= e.high
-                for e in found
+                for e in cvs
             ]
             for name, wanted in (("seen", True), ("unseen", False)):
                 known = [
@@ -156,8 +156,8 @@ def geometric_means(plan: Plan) -> Iterator[Figure]:
     for pair in (*ALIKE, *MIXED):
         for runs, size in SIZES.items():
             drawn = samples(pair, size, plan)
-            found = [limits(ratio_of_geometric_means(a.times, b.times)) for a, b in drawn]
-            hits = hit_rate(found, pair.geometric)
+            intervals = [limits(ratio_of_geometric_means(a.times, b.times)) for a, b in drawn]
+            hits = hit_rate(intervals, pair.geometric)
             yield Figure("geometric means", pair.name, runs, hits, "coverage")
 
 
@@ -171,11 +171,11 @@ def shares(plan: Plan) -> Iterator[Figure]:
         for n in (10, 30):
             rng = generator(plan.seed, "share", shape.name, str(n))
             drawn = draw(shape, (plan.replicates, n), rng)
-            found = [_share(drawn.row(index)) for index in range(plan.replicates)]
-            hits = hit_rate(found, shape.share_epochs)
+            intervals = [_share(drawn.row(index)) for index in range(plan.replicates)]
+            hits = hit_rate(intervals, shape.share_epochs)
             kind: Kind = "no promise" if shape.stragglers else "coverage"
             yield Figure("share of epochs", shape.name, str(n), hits, kind)
-            printed = rate(sum(one is not None for one in found), len(found))
+            printed = rate(sum(interval is not None for interval in intervals), len(intervals))
             yield Figure("share of epochs, printed", shape.name, str(n), printed, _FREE)
 
 
@@ -208,5 +208,5 @@ def _wilson_covers(k: int, n: int, truth: float) -> bool:
 
 def _newcombe_covers(i: int, j: int, n: int) -> bool:
     """Both sides reach the target equally often, so the true difference is 0."""
-    found = newcombe_difference(i, n, j, n)
-    return found.low is not None and found.high is not None and found.low <= 0 <= found.high
+    limit = newcombe_difference(i, n, j, n)
+    return limit.low is not None and limit.high is not None and limit.low <= 0 <= limit.high

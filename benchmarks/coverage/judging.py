@@ -45,16 +45,16 @@ Judge = Callable[[Runs, Runs, float], Shown]
 
 def judge(a: Runs, b: Runs, margin: float = 0.01) -> Shown:
     """Judge B against A as `compare` judges a single benchmark."""
-    (one,) = judged([measured(a, b)], Options(margin=margin), margin)
-    found = one.speedup
-    if found is None:
-        return Shown(None, None, None, one.verdict)
-    level = found.ratio.confidence
+    (compared,) = judged([measured(a, b)], Options(margin=margin), margin)
+    speedup = compared.speedup
+    if speedup is None:
+        return Shown(None, None, None, compared.verdict)
+    level = speedup.ratio.confidence
     return Shown(
-        limits(found.ratio),
-        found.limits(level, epochs=True),
-        found.limits(level, epochs=True, stragglers=True),
-        one.verdict,
+        limits(speedup.ratio),
+        speedup.limits(level, epochs=True),
+        speedup.limits(level, epochs=True, stragglers=True),
+        compared.verdict,
     )
 
 
@@ -99,8 +99,8 @@ def _numbers(runs: Runs) -> SideNumbers:
         share = float(interval / runs.epochs[runs.reached].mean())
         grids = {"epochs": side_design.Grid(interval, share)}
     design = side_design.Design(grids=grids, blocked=runs.blocks is not None)
-    made = side(runs)
-    return SideNumbers(made.n, made, None, None, None, None, None, None, design=design)
+    outcomes = side(runs)
+    return SideNumbers(outcomes.n, outcomes, None, None, None, None, None, None, design=design)
 
 
 def limits(ratio: Ratio) -> Limits | None:

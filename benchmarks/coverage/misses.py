@@ -111,7 +111,7 @@ def explained(figures: Sequence[Figure]) -> dict[str, list[Figure]]:
     missed = [(figure, _reason(figure)) for figure in figures if breaks_promise(figure)]
     texts = (*(reason.text for reason in REASONS), UNEXPLAINED)
     by_reason = {text: [figure for figure, reason in missed if reason == text] for text in texts}
-    return {text: some for text, some in by_reason.items() if some}
+    return {text: misses for text, misses in by_reason.items() if misses}
 
 
 def _reason(figure: Figure) -> str:

@@ -29,8 +29,8 @@ def figures(plan: Plan) -> Iterator[Figure]:
     yield from overlap(plan)
 
 
-def _said(what: str, runs: str, found: Rate | None) -> Figure:
-    return Figure(QUANTITY, what, runs, found, "no promise")
+def _figure(what: str, runs: str, share: Rate | None) -> Figure:
+    return Figure(QUANTITY, what, runs, share, "no promise")
 
 
 def _part(side: Runs, n: int) -> Runs:
@@ -51,21 +51,21 @@ def peeking(plan: Plan) -> Iterator[Figure]:
             any(_decided(_part(a, n), _part(b, n)) for n in range(5, most + 1)) for a, b in drawn
         )
         what = "equal sides, a look after every further run a side"
-        yield _said(what, f"5 to {most}", rate(hits, plan.replicates))
+        yield _figure(what, f"5 to {most}", rate(hits, plan.replicates))
 
 
 def choosing(plan: Plan) -> Iterator[Figure]:
     """Keep the fastest runs of B, or the fastest of its sets of runs."""
     for pair in (Pair(TRF, TRF), Pair(LN15, LN15)):
         for n, of in ((5, 8), (10, 20)):
-            kept = [(a, _fastest(b, n)) for a, b in samples(pair, (n, of), plan, "best runs")]
-            hits = sum(judge(a, b).verdict.word == "faster" for a, b in kept)
+            chosen = [(a, _fastest(b, n)) for a, b in samples(pair, (n, of), plan, "best runs")]
+            hits = sum(judge(a, b).verdict.word == "faster" for a, b in chosen)
             what = f"{pair.name}, equal sides, B keeps its fastest {n} of {of} runs"
-            yield _said(what, str(n), rate(hits, plan.replicates))
-        kept = [(a, _best_set(b, 5)) for a, b in samples(pair, (5, 15), plan, "best set")]
-        hits = sum(judge(a, b).verdict.word == "faster" for a, b in kept)
+            yield _figure(what, str(n), rate(hits, plan.replicates))
+        chosen = [(a, _best_set(b, 5)) for a, b in samples(pair, (5, 15), plan, "best set")]
+        hits = sum(judge(a, b).verdict.word == "faster" for a, b in chosen)
         what = f"{pair.name}, equal sides, B keeps the best of 3 sets of 5 runs"
-        yield _said(what, "5", rate(hits, plan.replicates))
+        yield _figure(what, "5", rate(hits, plan.replicates))
 
 
 def _chosen(side: Runs, places: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Runs:
@@ -93,8 +93,8 @@ def sessions(plan: Plan) -> Iterator[Figure]:
             hits += directed(verdict)
             by_margin += directed(verdict) and "by more than" in verdict.claim
         what = "equal sides, runs vary by 0.2%, sessions by 0.3%"
-        yield _said(what, str(n), rate(hits, plan.replicates))
-        yield _said(f"{what}: by more than 1%", str(n), rate(by_margin, plan.replicates))
+        yield _figure(what, str(n), rate(hits, plan.replicates))
+        yield _figure(f"{what}: by more than 1%", str(n), rate(by_margin, plan.replicates))
 
 
 def _session(n: int, rng: np.random.Generator) -> Runs:
@@ -114,7 +114,7 @@ def ranks(plan: Plan) -> Iterator[Figure]:
             p = mann_whitney_p(a.times, b.times, rng=rng, draws=999)
             hits += p is not None and p < 0.05
         what = f"{pair.name}, equal means, Mann-Whitney p < .05"
-        yield _said(what, str(n), rate(hits, plan.replicates))
+        yield _figure(what, str(n), rate(hits, plan.replicates))
 
 
 def overlap(plan: Plan) -> Iterator[Figure]:
@@ -124,11 +124,11 @@ def overlap(plan: Plan) -> Iterator[Figure]:
         decided = [(a, b) for a, b in samples(pair, (n, n), plan, "overlap") if _decided(a, b)]
         hits = sum(_overlap(a.times, b.times) for a, b in decided)
         what = "LN15 1.2×, decided, yet the intervals of the two means overlap"
-        yield _said(what, str(n), rate(hits, len(decided)))
+        yield _figure(what, str(n), rate(hits, len(decided)))
 
 
 def _overlap(a: Floats, b: Floats) -> bool:
-    one, other = mean_interval(a), mean_interval(b)
-    ends = (one.low, one.high, other.low, other.high)
+    mean_a, mean_b = mean_interval(a), mean_interval(b)
+    ends = (mean_a.low, mean_a.high, mean_b.low, mean_b.high)
     low_a, high_a, low_b, high_b = (0.0 if end is None else end for end in ends)
     return low_a <= high_b and low_b <= high_a

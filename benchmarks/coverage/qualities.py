@@ -58,8 +58,8 @@ class Quality:
         edges = (_STEPS + 0.5) * self.step
         below = special.ndtr((edges - offset) / self.sd)
         shares = np.diff(below, prepend=0.0, axis=1)
-        found: Floats = shares @ (_STEPS * self.step)
-        return found
+        means: Floats = shares @ (_STEPS * self.step)
+        return means
 
 
 NORMAL = Quality("normal")
@@ -97,14 +97,14 @@ def differences(plan: Plan) -> Iterator[Figure]:
             offset = rng.uniform(0, 1, (plan.replicates, 1)) * max(a.step, 1.0)
             # Equal means of what is logged: B is moved by what its own runs differ.
             other = offset - b.sd * b.bad * b.far + a.sd * a.bad * a.far
-            one = a.draw((plan.replicates, n_a), rng, offset)
-            two = b.draw((plan.replicates, n_b), rng, other)
+            drawn_a = a.draw((plan.replicates, n_a), rng, offset)
+            drawn_b = b.draw((plan.replicates, n_b), rng, other)
             truth = b.mean(other) - a.mean(offset)
-            found = [
-                mean_difference(x, y, resolution=max(a.step, b.step))
-                for x, y in zip(one, two, strict=True)
+            shifts = [
+                mean_difference(u, v, resolution=max(a.step, b.step))
+                for u, v in zip(drawn_a, drawn_b, strict=True)
             ]
-            gaps = [_around(each, true) for each, true in zip(found, truth, strict=True)]
+            gaps = [_around(shift, true) for shift, true in zip(shifts, truth, strict=True)]
             hits = hit_rate(gaps, 0.0)
             yield Figure("quality difference", _name(a, b), runs, hits, "coverage")
             claims = sum(gap is not None and not gap[0] <= 0 <= gap[1] for gap in gaps)
@@ -113,11 +113,11 @@ def differences(plan: Plan) -> Iterator[Figure]:
             )
 
 
-def _around(found: MeanDifference, truth: float) -> tuple[float, float] | None:
+def _around(difference: MeanDifference, truth: float) -> tuple[float, float] | None:
     """Return the interval of what is left of a difference without the true one."""
-    if found.low is None or found.high is None:
+    if difference.low is None or difference.high is None:
         return None
-    return float(found.low - truth), float(found.high - truth)
+    return float(difference.low - truth), float(difference.high - truth)
 
 
 #: Of a claim about losses, runs that are rarely worse are the danger, and runs rarely better none.
@@ -126,7 +126,7 @@ _OFTEN_GOOD: Kind = "no promise"
 
 def claims(plan: Plan) -> Iterator[Figure]:
     """Measure how often a mean that just is as good as a number is shown to be better."""
-    for quality in dict.fromkeys(one for pair in QUALITIES for one in pair):
+    for quality in dict.fromkeys(quality for pair in QUALITIES for quality in pair):
         odd = quality.skewed or bool(quality.bad)
         for n in (3, 5, 10, 20):
             rng = generator(plan.seed, "claim", quality.name, str(n))
@@ -142,9 +142,9 @@ def claims(plan: Plan) -> Iterator[Figure]:
             yield Figure("claim, higher is better", setup, runs, _held(upper), kind)
             means = [mean_quality(x, resolution=quality.step) for x, _ in pairs]
             limits = [
-                (each.low - true, each.high - true)
-                for each, (_, true) in zip(means, pairs, strict=True)
-                if each.low is not None and each.high is not None
+                (interval.low - true, interval.high - true)
+                for interval, (_, true) in zip(means, pairs, strict=True)
+                if interval.low is not None and interval.high is not None
             ]
             promise: Kind = _OFTEN_GOOD if odd else "coverage"
             yield Figure("mean quality", setup, runs, hit_rate(limits, 0.0), promise)
@@ -156,5 +156,5 @@ def _claim(values: Floats, truth: float, quality: Quality, *, higher: bool) -> A
     )
 
 
-def _held(found: list[AgainstNumber]) -> Rate | None:
-    return rate(sum(one.holds for one in found), len(found))
+def _held(tests: list[AgainstNumber]) -> Rate | None:
+    return rate(sum(test.holds for test in tests), len(tests))

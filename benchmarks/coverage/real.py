@@ -47,8 +47,8 @@ class Entry:
     def chosen(self, places: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Entry:
         """Return some of the runs, with the evaluation interval that these tell."""
         runs, intervals = self.runs, self.intervals[places]
-        told = intervals[runs.reached[places]]
-        evaluation_interval = float(told.max()) if told.size and not np.isnan(told).any() else None
+        grid = intervals[runs.reached[places]]
+        evaluation_interval = float(grid.max()) if grid.size and not np.isnan(grid).any() else None
         epochs = None if runs.epochs is None else runs.epochs[places]
         return Entry(
             self.name,
@@ -59,13 +59,13 @@ class Entry:
 
 def entries(path: Path) -> list[Entry]:
     """Read the entries of a Parquet file that `ttastats ingest` wrote."""
-    found = []
+    result = []
     for keys, group in group_runs(api.run_table(path), ENTRY):
         timed = group.filter(pl.col("observed_seconds").is_not_null())
         # Expected times need all runs of an entry, so one without a time rules them out.
         if timed.height == group.height:
-            found.append(_entry(" ".join(map(str, keys.values())), timed))
-    return found
+            result.append(_entry(" ".join(map(str, keys.values())), timed))
+    return result
 
 
 def _entry(name: str, runs: pl.DataFrame) -> Entry:
@@ -127,9 +127,9 @@ def _outcomes(a: Runs, b: Runs, judge_runs: Judge) -> Iterator[tuple[str, Kind, 
         yield "real: printed", "coverage", covers(shown.printed, 1.0)
         yield "real: deciding", "coverage", covers(shown.deciding, 1.0)
         yield "real: unbounded", "no promise", math.isinf(shown.deciding[1])
-    said = mark(shown.verdict) if directed(shown.verdict) else None
-    for one, kind in STEADY.items():
-        yield f"real: claims {one}".strip(), kind, said == one
+    word = mark(shown.verdict) if directed(shown.verdict) else None
+    for claim, kind in STEADY.items():
+        yield f"real: claims {claim}".strip(), kind, word == claim
 
 
 def _parts(a: Runs, b: Runs) -> Iterator[tuple[str, Kind, bool]]:
@@ -146,15 +146,15 @@ def _parts(a: Runs, b: Runs) -> Iterator[tuple[str, Kind, bool]]:
 
 
 def figures(
-    found: Sequence[Entry], name: str, plan: Plan, judge_runs: Judge = judge
+    cases: Sequence[Entry], name: str, plan: Plan, judge_runs: Judge = judge
 ) -> Iterator[Figure]:
     """Measure all entries with at least 2n successes, and those with failures, failures included.
 
     `plan.replicates` is the number of splits of each entry.
     """
-    failed = [entry for entry in found if not entry.runs.reached.all()]
+    failed = [entry for entry in cases if not entry.runs.reached.all()]
     groups_of = {
-        f"{name}, successes": [entry.successes() for entry in found],
+        f"{name}, successes": [entry.successes() for entry in cases],
         f"{name}, entries with failures": [e for e in failed if e.runs.reached.any()],
     }
     for label, chosen in groups_of.items():

@@ -33,11 +33,11 @@ def write(path: Path, measured: Measured) -> None:
 
 def read(path: Path) -> dict[str, list[Figure]]:
     """Return the figures of a file that `write` made."""
-    found: dict[str, list[Figure]] = {}
+    figures: dict[str, list[Figure]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            found.setdefault(row["measurement"], []).append(_figure(row))
-    return found
+            figures.setdefault(row["measurement"], []).append(_figure(row))
+    return figures
 
 
 def quantities() -> Iterator[tuple[str, str, str, str]]:

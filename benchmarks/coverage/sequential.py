@@ -84,7 +84,7 @@ def decides(a: Sample, b: Sample, level: float, *, epoch_safe: bool) -> Bools:
         outside: Bools = np.abs(log_ratio) > printed
         return outside
     unseen = _constant(a) | _constant(b)
-    (below_a, above_a), (below_b, above_b) = (_half_widths(one, level) for one in (a, b))
+    (below_a, above_a), (below_b, above_b) = (_half_widths(side, level) for side in (a, b))
     below = np.where(unseen, np.maximum(printed, np.hypot(below_a, above_b)), printed)
     above = np.where(unseen, np.maximum(printed, np.hypot(above_a, below_b)), printed)
     safe: Bools = (log_ratio > below) | (-log_ratio > above)
@@ -93,14 +93,14 @@ def decides(a: Sample, b: Sample, level: float, *, epoch_safe: bool) -> Bools:
 
 def _variance(side: Sample) -> Floats:
     """Variance of the log of the mean of every replicate."""
-    found: Floats = (side.times.std(axis=1, ddof=1) / side.times.mean(axis=1)) ** 2
-    return found / side.times.shape[1]
+    variances: Floats = (side.times.std(axis=1, ddof=1) / side.times.mean(axis=1)) ** 2
+    return variances / side.times.shape[1]
 
 
 def _constant(side: Sample) -> Bools:
     """Return for each replicate whether its runs all took the same number of epochs."""
-    found: Bools = np.ptp(side.epochs, axis=1) == 0
-    return found
+    constant: Bools = np.ptp(side.epochs, axis=1) == 0
+    return constant
 
 
 def _half_widths(side: Sample, level: float) -> tuple[Floats, Floats]:
@@ -116,13 +116,13 @@ def stops(
     a: Sample, b: Sample, most: int, level: Level, *, epoch_safe: bool = True
 ) -> tuple[Floats, Bools]:
     """Return the runs a side at which each replicate stops, and whether it was decided by then."""
-    found = np.full(a.times.shape[0], float(most))
-    decided = np.zeros(found.size, dtype=np.bool_)
+    lengths = np.full(a.times.shape[0], float(most))
+    decided = np.zeros(lengths.size, dtype=np.bool_)
     for n in range(FIRST_LOOK, most + 1):
         now = decides(a.first(n), b.first(n), level(n, most), epoch_safe=epoch_safe) & ~decided
-        found[now] = n
+        lengths[now] = n
         decided |= now
-    return found, decided
+    return lengths, decided
 
 
 def repeated(_n: int, _most: int) -> float:
@@ -165,8 +165,8 @@ def _late_levels(most: int) -> dict[tuple[int, int], float]:
         return 0.5 * 2 * float(special.ndtr(edge))
 
     looks = range(FIRST_LOOK, most + 1)
-    found = critical_values(looks, [spent(n) for n in looks])
-    return {(n, most): 2 * float(special.ndtr(-edge)) for n, edge in zip(looks, found, strict=True)}
+    edges = critical_values(looks, [spent(n) for n in looks])
+    return {(n, most): 2 * float(special.ndtr(-edge)) for n, edge in zip(looks, edges, strict=True)}
 
 
 _LATE = {key: level for most in MOST for key, level in _late_levels(most).items()}
@@ -192,11 +192,11 @@ def errors(plan: Plan) -> Iterator[Figure]:
             for quantity, level in (("any look", repeated), ("sequential", planned)):
                 for safe in (False, True):
                     _, decided = stops(a, b, most, level, epoch_safe=safe)
-                    found = rate(int(decided.sum()), plan.replicates)
+                    share = rate(int(decided.sum()), plan.replicates)
                     promised = safe and level is planned
                     name = f"{quantity}, {'deciding' if safe else 'printed'}"
                     kind = "false claim" if promised else "no promise"
-                    yield Figure(name, pair.name, runs, found, kind)
+                    yield Figure(name, pair.name, runs, share, kind)
 
 
 #: Runs a side that a fixed plan needs for 80 % power.
@@ -212,8 +212,8 @@ def prices(plan: Plan) -> Iterator[Figure]:
         column = f"fixed {needed}"
         for name, level in CANDIDATES.items():
             runs, decided = stops(a, b, _MOST_OF_PRICES, level, epoch_safe=False)
-            found = rate(int(decided.sum()), plan.replicates)
-            yield Figure("sequential, decided", name, column, found, "no promise")
+            decided_share = rate(int(decided.sum()), plan.replicates)
+            yield Figure("sequential, decided", name, column, decided_share, "no promise")
             share = _mean(runs / needed)
             yield Figure("sequential, runs made", name, column, share, "no promise")
 
@@ -224,8 +224,8 @@ def candidates(plan: Plan) -> Iterator[Figure]:
         a, b = drawn(Pair(shape, shape), _MOST_OF_PRICES, plan, "candidates")
         for name, level in CANDIDATES.items():
             _, decided = stops(a, b, _MOST_OF_PRICES, level, epoch_safe=False)
-            found = rate(int(decided.sum()), plan.replicates)
-            yield Figure("sequential, candidates", name, shape.name, found, "no promise")
+            share = rate(int(decided.sum()), plan.replicates)
+            yield Figure("sequential, candidates", name, shape.name, share, "no promise")
 
 
 def ratio_needing(runs: int, shape: Shape) -> float:
@@ -268,12 +268,12 @@ def families(plan: Plan) -> Iterator[Figure]:
             for place, pair in enumerate(pairs):
                 a, b = drawn(pair, most, plan, "family", name, str(place), str(most))
                 for n in range(FIRST_LOOK, most + 1):
-                    look, one, other = Look(n, most), a.first(n), b.first(n)
-                    tested = decides(one, other, look.level(ALPHA / len(pairs)), epoch_safe=False)
-                    decided = decides(one, other, look.level(ALPHA), epoch_safe=True)
+                    look, x, y = Look(n, most), a.first(n), b.first(n)
+                    tested = decides(x, y, look.level(ALPHA / len(pairs)), epoch_safe=False)
+                    decided = decides(x, y, look.level(ALPHA), epoch_safe=True)
                     false |= tested & decided
-            found = rate(int(false.sum()), plan.replicates)
-            yield Figure("sequential, any after Holm", name, f"3 to {most}", found, "false claim")
+            share = rate(int(false.sum()), plan.replicates)
+            yield Figure("sequential, any after Holm", name, f"3 to {most}", share, "false claim")
 
 
 def figures(plan: Plan) -> Iterator[Figure]:

@@ -94,8 +94,8 @@ def _verdict(layout: Layout, rng: np.random.Generator) -> Decision:
         for clusters, offsets in ((layout.a, level), (layout.b, level + lead))
     )
     options = Options()
-    (found,) = judged([measure(Comparison({}, a, b), options)], options, options.margin)
-    return found.verdict
+    (comparison,) = judged([measure(Comparison({}, a, b), options)], options, options.margin)
+    return comparison.verdict
 
 
 def _side(
@@ -103,7 +103,7 @@ def _side(
 ) -> SideNumbers:
     times = 300 * np.exp(offsets[clusters] + rng.normal(0, RUN, clusters.size))
     progress = Epochs(times / 10, 0.1)  # epochs that vary as times do
-    made = make_outcomes(times, progress=progress, blocks=clusters if layout.within else None)
+    outcomes = make_outcomes(times, progress=progress, blocks=clusters if layout.within else None)
     order = [int((clusters[:place] == day).sum()) for place, day in enumerate(clusters)]
     when = [
         _BEGIN + timedelta(days=0 if layout.seeds else int(day), minutes=10 * number)
@@ -120,4 +120,4 @@ def _side(
     )
     how = side_design.Design(runs=runs, blocked=layout.within)
     mean = float(times.mean())
-    return SideNumbers(clusters.size, made, None, mean, mean, None, None, None, design=how)
+    return SideNumbers(clusters.size, outcomes, None, mean, mean, None, None, None, design=how)

@@ -38,11 +38,11 @@ from ttastats.stats.speedup import ratio_between
 
 def sizes(*names: str) -> dict[str, tuple[int, int]]:
     """Return the runs of A and of B by what a column is called: "5", or "5+30"."""
-    found = {}
+    numbers = {}
     for name in names:
         a, _, b = name.partition("+")
-        found[name] = (int(a), int(b or a))
-    return found
+        numbers[name] = (int(a), int(b or a))
+    return numbers
 
 
 SIZES = sizes("5", "10", "30", "5+10", "10+5", "5+30")
@@ -90,11 +90,11 @@ def speedups(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
     for pair in (*ALIKE, *MIXED):
         for runs, size in SIZES.items():
             shown = [judge_runs(a, b, 0.01) for a, b in samples(pair, size, plan)]
-            printed = hit_rate([one.printed for one in shown], pair.ratio)
-            deciding = hit_rate([one.deciding for one in shown], pair.ratio)
+            printed = hit_rate([judgement.printed for judgement in shown], pair.ratio)
+            deciding = hit_rate([judgement.deciding for judgement in shown], pair.ratio)
             yield Figure("speedup, printed", pair.name, runs, printed, "coverage")
             yield Figure("speedup, deciding", pair.name, runs, deciding, "coverage")
-            verdicts = [one.verdict for one in shown]
+            verdicts = [judgement.verdict for judgement in shown]
             yield from by_mark("claims", pair.name, runs, verdicts, directed, STEADY)
 
 
@@ -111,9 +111,9 @@ def power(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
         for ratio in (1.1, 1.2, 2.0, 3.0):
             pair = Pair(shape, shape, ratio)
             for runs, size in BALANCED.items():
-                found = [judge_runs(a, b, 0.01).verdict for a, b in samples(pair, size, plan)]
+                words = [judge_runs(a, b, 0.01).verdict for a, b in samples(pair, size, plan)]
                 setup = f"{shape.name} {ratio:g}×"
-                yield from by_mark("faster", setup, runs, found, lambda v: v.word == "faster", FREE)
+                yield from by_mark("faster", setup, runs, words, lambda v: v.word == "faster", FREE)
 
 
 def margins(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
@@ -121,8 +121,8 @@ def margins(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
     for shape in SHAPES:
         pair = Pair(shape, shape, 1 / (1 + MARGIN))
         for runs, size in BALANCED.items():
-            found = [judge_runs(a, b, MARGIN).verdict for a, b in samples(pair, size, plan)]
-            yield from by_mark("margin", pair.name, runs, found, not_slower, STEADY)
+            words = [judge_runs(a, b, MARGIN).verdict for a, b in samples(pair, size, plan)]
+            yield from by_mark("margin", pair.name, runs, words, not_slower, STEADY)
 
 
 @dataclass(frozen=True, slots=True)

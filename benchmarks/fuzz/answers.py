@@ -40,21 +40,21 @@ def answer(words: Sequence[str]) -> Answer:
     """Run a command line in this process and say what is wrong with its answer."""
     begun = time.process_time()
     try:
-        done = run(words)
+        result = run(words)
     except Exception as error:
         return Answer(None, (escaped(error),))
     except BaseException as error:  # a panic of polars is no Exception
         if isinstance(error, KeyboardInterrupt):
             raise
         return Answer(None, (escaped(error),))
-    found = list(wrong(words, done))
+    findings = list(wrong(words, result))
     if (took := time.process_time() - begun) > SECONDS:
-        found.append(f"took {took:.0f} s")
-    return Answer(done.code, tuple(found))
+        findings.append(f"took {took:.0f} s")
+    return Answer(result.code, tuple(findings))
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Result:
     """How a command ended, and what it printed."""
 
     code: int
@@ -63,7 +63,7 @@ class Done:
     warnings: tuple[str, ...]
 
 
-def run(words: Sequence[str]) -> Done:
+def run(words: Sequence[str]) -> Result:
     """Run a command in this process, with pipes for its output."""
     stdout, stderr = io.StringIO(), io.StringIO()
     with (
@@ -77,26 +77,26 @@ def run(words: Sequence[str]) -> Done:
             cli.main()
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else -1
-    said = tuple(f"{w.category.__name__}: {w.message} ({w.filename}:{w.lineno})" for w in warned)
-    return Done(code, stdout.getvalue(), stderr.getvalue(), said)
+    texts = tuple(f"{w.category.__name__}: {w.message} ({w.filename}:{w.lineno})" for w in warned)
+    return Result(code, stdout.getvalue(), stderr.getvalue(), texts)
 
 
-def wrong(words: Sequence[str], done: Done) -> Iterator[str]:
+def wrong(words: Sequence[str], result: Result) -> Iterator[str]:
     """Yield what is wrong with an answer, by its code, on the screen or in its file."""
-    yield from done.warnings
-    if done.code not in CODES:
-        yield f"exit code {done.code}"
-    if "internal error" in done.stderr:
-        yield done.stderr.strip()
-    if done.code == 2 and (done.stdout or not done.stderr.strip()):
-        yield f"refused with {done.stdout[:80]!r} and {done.stderr[:80]!r}"
-    yield from steering(done.stdout + "\n" + done.stderr)
-    if done.code == 2:
+    yield from result.warnings
+    if result.code not in CODES:
+        yield f"exit code {result.code}"
+    if "internal error" in result.stderr:
+        yield result.stderr.strip()
+    if result.code == 2 and (result.stdout or not result.stderr.strip()):
+        yield f"refused with {result.stdout[:80]!r} and {result.stderr[:80]!r}"
+    yield from steering(result.stdout + "\n" + result.stderr)
+    if result.code == 2:
         return
     if "json" in words:
-        yield from no_json(done.stdout)
+        yield from no_json(result.stdout)
     if "md" in words:
-        yield from markup(done.stdout)
+        yield from markup(result.stdout)
     if "-o" in words:
         yield from wrong_file(Path(words[words.index("-o") + 1]))
 
@@ -106,8 +106,8 @@ def escaped(error: BaseException) -> str:
     steps = traceback.extract_tb(error.__traceback__)
     ours = [step for step in steps if "/ttastats/" in step.filename]
     places = " < ".join(f"{Path(s.filename).name}:{s.lineno}" for s in reversed(ours[-4:]))
-    said = str(error).partition("\n")[0][:200]
-    return f"{type(error).__name__}: {said} ({places})"
+    message = str(error).partition("\n")[0][:200]
+    return f"{type(error).__name__}: {message} ({places})"
 
 
 def steering(text: str) -> Iterator[str]:

@@ -61,14 +61,14 @@ class Drawn:
     seconds: float = 0.0
     megabytes: float = 0.0
     codes: Counter[int | None] = field(default_factory=Counter)
-    found: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
 
     def ask(self, words: Sequence[str]) -> answers.Answer:
         """Run a command and note what is wrong with its answer."""
         answer = answers.answer(words)
         self.commands += 1
         self.codes[answer.code] += 1
-        self.found += [f"{' '.join(map(repr, words))}\n  {text}" for text in answer.findings]
+        self.findings += [f"{' '.join(map(repr, words))}\n  {text}" for text in answer.findings]
         return answer
 
     def add(self, other: Drawn) -> None:
@@ -78,7 +78,7 @@ class Drawn:
         self.seconds += other.seconds
         self.megabytes = max(self.megabytes, other.megabytes)
         self.codes += other.codes
-        self.found += other.found
+        self.findings += other.findings
 
 
 # ------------------------------------------------------------------------------------------ values
@@ -87,10 +87,10 @@ class Drawn:
 def anything(rng: random.Random, depth: int = 0) -> Any:
     """Return any JSON value."""
     if depth < 3 and rng.random() < 0.4:
-        some = range(rng.choice((0, 1, 2, 5)))
+        items = range(rng.choice((0, 1, 2, 5)))
         if rng.random() < 0.5:
-            return [anything(rng, depth + 1) for _ in some]
-        return {rng.choice(columns.TEXTS): anything(rng, depth + 1) for _ in some}
+            return [anything(rng, depth + 1) for _ in items]
+        return {rng.choice(columns.TEXTS): anything(rng, depth + 1) for _ in items}
     return rng.choice((None, True, *columns.TEXTS, *columns.FLOATS, *columns.INTS, 10**400))
 
 
@@ -135,18 +135,18 @@ def footers(rng: random.Random, folder: Path, drawn: Drawn) -> None:
         key = rng.choice(sorted(before))
         write_footer(path, before | {key: changed_footer(rng, key, before[key])})
     out = str(folder / "o.parquet")
-    asked = (
+    commands = (
         ["runs", str(path), "-f", "json"],
         ["problems", str(path), "-f", "json"],
         ["summary", str(path)],
         ["compare", str(path), str(folder / "a.parquet"), "-f", "json"],
         ["ingest", str(folder / "log.txt"), "-o", str(path)],
     )
-    for words in rng.sample(asked[:-1], 2):
+    for words in rng.sample(commands[:-1], 2):
         drawn.ask(words)
     if drawn.ask(["filter", str(path), "-o", out]).code == 0:
         expect_all(drawn, rows, Path(out))
-    drawn.ask(asked[-1])
+    drawn.ask(commands[-1])
 
 
 def table(rng: random.Random, folder: Path, path: Path) -> pl.DataFrame:
@@ -191,7 +191,7 @@ def expect_all(drawn: Drawn, rows: pl.DataFrame, path: Path) -> None:
     """Note the runs that a filter without a condition lost."""
     lost = rows.select(schema.RUN).unique().join(pl.read_parquet(path), on=schema.RUN, how="anti")
     if not lost.is_empty():
-        drawn.found.append(f"filter lost {lost.height} runs of {path}")
+        drawn.findings.append(f"filter lost {lost.height} runs of {path}")
 
 
 # -------------------------------------------------------------------------------------- companions
@@ -199,14 +199,14 @@ def expect_all(drawn: Drawn, rows: pl.DataFrame, path: Path) -> None:
 
 def cases() -> dict[str, Files]:
     """Return the fixtures: folders of files that belong together, by dialect and name."""
-    found: dict[str, Files] = {}
+    files_of: dict[str, Files] = {}
     for path in sorted((ROOT / "fixtures").rglob("*")):
         if not path.is_file() or ".expected." in path.name:
             continue
         dialect, *below = path.relative_to(ROOT / "fixtures").parts
         case = f"{dialect}/{below[0]}" if len(below) > 1 else dialect
-        found.setdefault(case, {})["/".join(below)] = path.read_bytes()
-    return found
+        files_of.setdefault(case, {})["/".join(below)] = path.read_bytes()
+    return files_of
 
 
 #: Formats whose runs lie in several files.
@@ -230,7 +230,7 @@ def companions(rng: random.Random, folder: Path, drawn: Drawn) -> None:
     answer = drawn.ask(["ingest", str(place), "-o", str(folder / "x.parquet")])
     after = sources_of(place, folder / "x.parquet") if answer.code in {0, 1} else set()
     for lost in (whole & names) - after:
-        drawn.found.append(f"{lost} had a run before another file was changed")
+        drawn.findings.append(f"{lost} had a run before another file was changed")
 
 
 def is_log(name: str) -> bool:
@@ -307,9 +307,9 @@ def stores(rng: random.Random, folder: Path, drawn: Drawn) -> None:
     binary = ("mlflow-db", "tfevents", "wandb", "evaluations-npz")
     files = {
         name: data
-        for case, some in cases().items()
+        for case, content in cases().items()
         if case.split("/")[0] in binary
-        for name, data in some.items()
+        for name, data in content.items()
         if is_log(name) or name.endswith(".db")
     }
     name = rng.choice(sorted(files))
@@ -352,22 +352,22 @@ def database(rng: random.Random, data: bytes) -> bytes:
 
 def statement(rng: random.Random, connection: sqlite3.Connection) -> str:
     """Return a statement that changes a table."""
-    one = rng.choice(("experiments", "runs", "metrics", "params", "tags"))
-    names = [row[1] for row in connection.execute(f"PRAGMA table_info({one})")] or ["x"]
+    name = rng.choice(("experiments", "runs", "metrics", "params", "tags"))
+    names = [row[1] for row in connection.execute(f"PRAGMA table_info({name})")] or ["x"]
     column, value = rng.choice(names), rng.choice(COMPUTED)
     kind = rng.choice(COLUMN_TYPES)
     return rng.choice(
         (
-            f"ALTER TABLE {one} ADD COLUMN new{rng.randrange(99)} {kind} "
+            f"ALTER TABLE {name} ADD COLUMN new{rng.randrange(99)} {kind} "
             f"GENERATED ALWAYS AS ({value})",
-            f"ALTER TABLE {one} ADD COLUMN new{rng.randrange(99)} {kind} DEFAULT 'a'",
-            f"UPDATE {one} SET {column} = {value}",
-            f"UPDATE {one} SET {column} = '{'a' * 2_000_000}'",
-            f"INSERT INTO {one} SELECT * FROM {one}",
-            f"DELETE FROM {one}",
-            f"ALTER TABLE {one} RENAME COLUMN {column} TO other",
-            f"DROP TABLE {one}",
-            f"CREATE VIEW v{rng.randrange(99)} AS SELECT * FROM {one}",
+            f"ALTER TABLE {name} ADD COLUMN new{rng.randrange(99)} {kind} DEFAULT 'a'",
+            f"UPDATE {name} SET {column} = {value}",
+            f"UPDATE {name} SET {column} = '{'a' * 2_000_000}'",
+            f"INSERT INTO {name} SELECT * FROM {name}",
+            f"DELETE FROM {name}",
+            f"ALTER TABLE {name} RENAME COLUMN {column} TO other",
+            f"DROP TABLE {name}",
+            f"CREATE VIEW v{rng.randrange(99)} AS SELECT * FROM {name}",
         )
     )
 
@@ -426,7 +426,7 @@ def archives(rng: random.Random, folder: Path, drawn: Drawn) -> None:
     logs = Counter(name for name, _ in members if not name.endswith("/"))  # the others are folders
     double = any(count > 1 for count in logs.values())
     if answer.code == 0 and double and not damage:
-        drawn.found.append("members of one name are no problem")
+        drawn.findings.append("members of one name are no problem")
 
 
 def zipped(rng: random.Random, members: Sequence[tuple[str, bytes]]) -> bytes:
@@ -488,7 +488,7 @@ def names(rng: random.Random, folder: Path, drawn: Drawn) -> None:
         files = paths if kind == speedups.KIND else paths[: rng.choice((1, 1, 2))]
         words = ["plot", kind, *map(str, files), "-o", str(out)]
         if drawn.ask(words).code == 0:
-            drawn.found += [f"{' '.join(map(repr, words))}\n  {text}" for text in undrawn(out)]
+            drawn.findings += [f"{' '.join(map(repr, words))}\n  {text}" for text in undrawn(out)]
             break
 
 
@@ -507,7 +507,7 @@ def undrawn(path: Path) -> Iterator[str]:
 # --------------------------------------------------------------------------------------------- all
 
 KINDS: dict[str, Callable[[random.Random, Path, Drawn], None]] = {
-    one.__name__: one for one in (companions, stores, archives, names, footers)
+    source.__name__: source for source in (companions, stores, archives, names, footers)
 }
 
 
@@ -517,15 +517,15 @@ def draw(kind: str, numbers: Sequence[int], seed: int) -> Drawn:
     for number in numbers:
         # Each has a source of chance of its own, so that one can be made again alone.
         rng = random.Random(f"{kind}-{seed}-{number}")
-        before = len(drawn.found)
+        before = len(drawn.findings)
         with TemporaryDirectory(prefix="ttastats-fuzz-") as folder:
             try:
                 KINDS[kind](rng, Path(folder), drawn)
             except TtastatsError as error:
-                drawn.found.append(f"making: {error}")
+                drawn.findings.append(f"making: {error}")
             except Exception as error:
-                drawn.found.append(f"making: {answers.escaped(error)}")
-        drawn.found[before:] = [f"{kind} {number}: {text}" for text in drawn.found[before:]]
+                drawn.findings.append(f"making: {answers.escaped(error)}")
+        drawn.findings[before:] = [f"{kind} {number}: {text}" for text in drawn.findings[before:]]
         drawn.count += 1
     drawn.seconds = time.process_time() - begun
     peaks = (resource.getrusage(who).ru_maxrss for who in PROCESSES)
@@ -545,20 +545,20 @@ def draw_all(count: int, seed: int) -> Iterator[tuple[str, Drawn]]:
                 with ProcessPoolExecutor(1, mp_context=context) as pool:
                     whole.add(pool.submit(draw, kind, numbers, seed).result())
             except BrokenProcessPool:
-                whole.found.append(f"{kind} {numbers}: the process was aborted")
+                whole.findings.append(f"{kind} {numbers}: the process was aborted")
         yield kind, whole
 
 
-def text(found: Mapping[str, Drawn], seed: int) -> str:
+def text(draws: Mapping[str, Drawn], seed: int) -> str:
     """Return the page."""
     lines = [
         f"| seed {seed} | draws | commands | exit codes | CPU s | peak MB | findings |",
         "|---|---|---|---|---|---|---|",
     ]
-    for kind, one in found.items():
-        codes = ", ".join(f"{code}: {n:,}" for code, n in sorted(one.codes.items(), key=str))
+    for kind, drawn in draws.items():
+        codes = ", ".join(f"{code}: {n:,}" for code, n in sorted(drawn.codes.items(), key=str))
         lines.append(
-            f"| {kind} | {one.count:,} | {one.commands:,} | {codes} | {one.seconds:.0f} | "
-            f"{one.megabytes:,.0f} | {len(one.found)} |"
+            f"| {kind} | {drawn.count:,} | {drawn.commands:,} | {codes} | {drawn.seconds:.0f} | "
+            f"{drawn.megabytes:,.0f} | {len(drawn.findings)} |"
         )
-    return "\n".join([*lines, *(text for one in found.values() for text in one.found[:20])])
+    return "\n".join([*lines, *(text for drawn in draws.values() for text in drawn.findings[:20])])

@@ -25,7 +25,7 @@ BATCH = 20
 
 
 @dataclass(slots=True)
-class Asked:
+class Tally:
     """What came of some tables; `found` has the first finding of each kind, with its number."""
 
     pairs: int = 0
@@ -34,15 +34,15 @@ class Asked:
     origins: Counter[str] = field(default_factory=Counter)
     codes: Counter[int | None] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
-    found: dict[str, str] = field(default_factory=dict)
+    findings: dict[str, str] = field(default_factory=dict)
 
     def note(self, place: str, words: Sequence[str], text: str) -> None:
         """Count a finding; those of one command that raise in one place are of one kind."""
         kind = f"{words[0]}: {re.sub(r'[0-9]+', 'n', text.rpartition(' (')[2])}"
         self.kinds[kind] += 1
-        self.found.setdefault(kind, f"{place}\n  {' '.join(map(repr, words))}\n  {text}")
+        self.findings.setdefault(kind, f"{place}\n  {' '.join(map(repr, words))}\n  {text}")
 
-    def add(self, other: Asked) -> None:
+    def add(self, other: Tally) -> None:
         """Count what another process found."""
         self.pairs += other.pairs
         self.tables += other.tables
@@ -50,7 +50,7 @@ class Asked:
         self.origins += other.origins
         self.codes += other.codes
         self.kinds += other.kinds
-        self.found = other.found | self.found
+        self.findings = other.findings | self.findings
 
     def text(self, seed: int) -> str:
         """Return the page."""
@@ -61,78 +61,78 @@ class Asked:
             f"Commands: {self.codes.total():,}; exit codes: {codes}.",
             f"CPU: {self.seconds:.0f} s; Python {platform.python_version()}.",
             f"Findings: {self.kinds.total()} of {len(self.kinds)} kinds.",
-            *(f"{n:,} × {self.found[kind]}" for kind, n in self.kinds.most_common()),
+            *(f"{n:,} × {self.findings[kind]}" for kind, n in self.kinds.most_common()),
         ]
         return "\n".join(lines)
 
 
 def ask_all(
     numbers: Sequence[int], seed: int, logs: Sequence[bytes], *, workers: int = 1
-) -> Iterator[Asked]:
+) -> Iterator[Tally]:
     """Ask about the pairs of some numbers in several processes; give what was found so far."""
-    whole = Asked()
+    whole = Tally()
     batches = [numbers[start : start + BATCH] for start in range(0, len(numbers), BATCH)]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        for asked in pool.map(ask, batches, [seed] * len(batches), [logs] * len(batches)):
-            whole.add(asked)
+        for tally in pool.map(ask, batches, [seed] * len(batches), [logs] * len(batches)):
+            whole.add(tally)
             yield whole
 
 
-def ask(numbers: Sequence[int], seed: int, logs: Sequence[bytes]) -> Asked:
+def ask(numbers: Sequence[int], seed: int, logs: Sequence[bytes]) -> Tally:
     """Ask everything about the pairs of tables of some numbers."""
-    asked, begun = Asked(), time.process_time()
+    tally, begun = Tally(), time.process_time()
     for number in numbers:
         # Each pair has a source of chance of its own, so that one can be made again alone.
         rng = random.Random(f"tables-{seed}-{number}")
         folder = Path(tempfile.mkdtemp(prefix="ttastats-fuzz-"))
         try:
-            ask_of_pair(asked, rng, number, logs, folder)
+            ask_of_pair(tally, rng, number, logs, folder)
         finally:
             shutil.rmtree(folder)
-    asked.seconds = time.process_time() - begun
-    return asked
+    tally.seconds = time.process_time() - begun
+    return tally
 
 
-def ask_of_files(files: Sequence[Path], seed: int, times: int) -> Iterator[Asked]:
+def ask_of_files(files: Sequence[Path], seed: int, times: int) -> Iterator[Tally]:
     """Ask everything about each file and each two of some, so many times; give what was found."""
-    asked = Asked(tables=len(files))
-    pairs = [*itertools.permutations(files, 2), *([one] for one in files)]
+    tally = Tally(tables=len(files))
+    pairs = [*itertools.permutations(files, 2), *([path] for path in files)]
     for number, paths in itertools.product(range(times), pairs):
         rng = random.Random(f"files-{seed}-{number}-{paths}")
         with tempfile.TemporaryDirectory(prefix="ttastats-fuzz-") as folder:
             begun = time.process_time()
-            asked.pairs += 1
-            asked.origins["files"] += len(paths)
-            of_paths(asked, rng, f"{number}", paths, Path(folder), draw=False)
-            asked.seconds += time.process_time() - begun
-        yield asked
+            tally.pairs += 1
+            tally.origins["files"] += len(paths)
+            of_paths(tally, rng, f"{number}", paths, Path(folder), draw=False)
+            tally.seconds += time.process_time() - begun
+        yield tally
 
 
 def ask_of_pair(
-    asked: Asked, rng: random.Random, number: int, logs: Sequence[bytes], folder: Path
+    tally: Tally, rng: random.Random, number: int, logs: Sequence[bytes], folder: Path
 ) -> None:
     """Make two tables and ask everything about them; `ingest` and `from_frame` are asked too."""
     try:
-        made = tables.pair(rng, logs, folder)
+        pair = tables.pair(rng, logs, folder)
     except Exception as error:
-        asked.note(f"{number}", ["making"], answers.escaped(error))
+        tally.note(f"{number}", ["making"], answers.escaped(error))
         return
-    asked.pairs += 1
-    asked.tables += len(made.paths)
-    asked.origins[made.origin] += len(made.paths)
-    if not made.paths:
+    tally.pairs += 1
+    tally.tables += len(pair.paths)
+    tally.origins[pair.origin] += len(pair.paths)
+    if not pair.paths:
         return
     draw = number % DRAWN == 0
-    of_paths(asked, rng, f"{number} {made.origin}: {made.how}", made.paths, folder, draw=draw)
+    of_paths(tally, rng, f"{number} {pair.origin}: {pair.how}", pair.paths, folder, draw=draw)
 
 
 def of_paths(
-    asked: Asked, rng: random.Random, place: str, paths: Sequence[Path], folder: Path, *, draw: bool
+    tally: Tally, rng: random.Random, place: str, paths: Sequence[Path], folder: Path, *, draw: bool
 ) -> None:
     """Ask everything about one or two tables; what the commands write goes to the folder."""
     for words in questions.questions(rng, paths, folder, draw=draw):
         answer = answers.answer(words)
-        asked.codes[answer.code] += 1
+        tally.codes[answer.code] += 1
         for text in answer.findings:
-            asked.note(place, words, text)
+            tally.note(place, words, text)

@@ -27,13 +27,13 @@ def findings(content: bytes, runs: list[Run]) -> Iterator[str]:
         begun = time.process_time()
         try:
             _ask_all(content)
-            found = list(dialect.parse(log_from_bytes(content, PLACE)))
+            items = list(dialect.parse(log_from_bytes(content, PLACE)))
         except Exception:
             yield f"{name}: {traceback.format_exc(limit=-3)}"
             continue
         if time.process_time() - begun > SECONDS + SECONDS_PER_BYTE * len(content):
             yield f"{name}: {time.process_time() - begun:.1f} s for {len(content):,} bytes"
-        for run in found:
+        for run in items:
             if not isinstance(run, Run):
                 continue
             runs.append(run)

@@ -143,14 +143,14 @@ def setups(rng: random.Random) -> list[Row]:
     qualities = rng.sample(QUALITIES, 2 if way == "grid" else rng.choice((1, 1, 2, 3)))
     if way == "grid":
         systems = [setup(rng, qualities[0], letter) for letter in "ab"]
-        return [one | of_quality(quality) for one in systems for quality in qualities]
-    found = [setup(rng, rng.choice(qualities), letter) for letter in "abcde"[: rng.randint(1, 5)]]
+        return [system | of_quality(quality) for system in systems for quality in qualities]
+    drawn = [setup(rng, rng.choice(qualities), letter) for letter in "abcde"[: rng.randint(1, 5)]]
     if way == "curve":
         scales = {"submitter": "Org", "hardware": "V100"} | of_quality(qualities[0])
-        return [one | scales | {"accelerators": 8 * n} for n, one in enumerate(found, start=1)]
+        return [base | scales | {"accelerators": 8 * n} for n, base in enumerate(drawn, start=1)]
     if way == "leaderboard":
-        return [one | of_quality(qualities[0]) | {"single": True} for one in found]
-    return found
+        return [base | of_quality(qualities[0]) | {"single": True} for base in drawn]
+    return drawn
 
 
 def of_quality(quality: Quality) -> Row:

@@ -42,8 +42,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.large:
         cases = large.all_cases()
         print(large_text(cases))
-        page.found += [text for case in cases for text in case.findings]
-    return 1 if page.found else 0
+        page.findings += [text for case in cases for text in case.findings]
+    return 1 if page.findings else 0
 
 
 def draw_around(options: argparse.Namespace) -> int:
@@ -52,26 +52,26 @@ def draw_around(options: argparse.Namespace) -> int:
         drawn = ((kind, around.draw(kind, [options.only], options.seed)) for kind in around.KINDS)
     else:
         drawn = around.draw_all(options.around, options.seed)
-    found = {}
-    for kind, one in drawn:
-        found[kind] = one
-        sys.stderr.write(f"{kind}: {one.count:,} draws, {len(one.found)} findings\n")
-    print(around.text(found, options.seed))
-    return 1 if any(one.found for one in found.values()) else 0
+    draws = {}
+    for kind, result in drawn:
+        draws[kind] = result
+        sys.stderr.write(f"{kind}: {result.count:,} draws, {len(result.findings)} findings\n")
+    print(around.text(draws, options.seed))
+    return 1 if any(result.findings for result in draws.values()) else 0
 
 
 def ask(options: argparse.Namespace, logs: list[bytes]) -> int:
     """Ask every command about tables; give the exit code: 1 where something was found."""
-    asked, said = asking.Asked(), set[str]()
-    for asked in answered(options, logs):
-        new = [text for kind, text in asked.found.items() if kind not in said]
-        said |= asked.found.keys()
-        sys.stderr.write("\n".join([f"{asked.tables:,} tables", *new, ""]))
-    print(asked.text(options.seed))
-    return 1 if asked.found else 0
+    tally, kinds = asking.Tally(), set[str]()
+    for tally in answered(options, logs):
+        new = [text for kind, text in tally.findings.items() if kind not in kinds]
+        kinds |= tally.findings.keys()
+        sys.stderr.write("\n".join([f"{tally.tables:,} tables", *new, ""]))
+    print(tally.text(options.seed))
+    return 1 if tally.findings else 0
 
 
-def answered(options: argparse.Namespace, logs: list[bytes]) -> Iterator[asking.Asked]:
+def answered(options: argparse.Namespace, logs: list[bytes]) -> Iterator[asking.Tally]:
     """Ask about the files named, or about tables made up; give what was found so far."""
     if options.files:
         answers.SECONDS = SECONDS_OF_FILES
@@ -116,8 +116,8 @@ def parser() -> argparse.ArgumentParser:
 class Page:
     """What was done and found so far."""
 
-    def __init__(self, seed: int, logs: int, ways: Counter[str], found: list[str]) -> None:
-        self.seed, self.logs, self.ways, self.found = seed, logs, ways, found
+    def __init__(self, seed: int, logs: int, ways: Counter[str], findings: list[str]) -> None:
+        self.seed, self.logs, self.ways, self.findings = seed, logs, ways, findings
         self.count = self.runs = self.evaluations = self.bytes = 0
 
     def read(self, numbers: Sequence[int], logs: list[bytes]) -> Iterator[tuple[int, list[Run]]]:
@@ -130,7 +130,7 @@ class Page:
             self.count += 1
             self.bytes += len(content)
             self.ways.update(names.split("+"))
-            self.found += [f"{number} ({names}) {t}" for t in checks.findings(content, runs)]
+            self.findings += [f"{number} ({names}) {t}" for t in checks.findings(content, runs)]
             if len(runs) >= BATCH:
                 yield number, runs
                 runs = []
@@ -142,7 +142,7 @@ class Page:
         self.evaluations += sum(len(run.evaluations) for run in runs)
         if checks.cannot_be_stored(runs):
             reasons = filter(None, (checks.cannot_be_stored([run]) for run in runs))
-            self.found += [f"up to {number}: {reason}" for reason in reasons]
+            self.findings += [f"up to {number}: {reason}" for reason in reasons]
 
     def text(self, seconds: float) -> str:
         """Return the page."""
@@ -155,8 +155,8 @@ class Page:
             f"What was done to them: {ways}.",
             f"CPU: {seconds:.0f} s; peak memory: {peak:,.0f} MB; "
             f"Python {platform.python_version()}.",
-            f"Findings: {len(self.found)}.",
-            *self.found[:20],
+            f"Findings: {len(self.findings)}.",
+            *self.findings[:20],
         ]
         return "\n".join(lines)
 

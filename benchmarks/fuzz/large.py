@@ -53,8 +53,8 @@ def measure(name: str) -> Large:
     content = CASES[name]()
     before = _peak()
     begun = time.process_time()
-    found = tuple(checks.findings(content, []))
-    return Large(name, found, time.process_time() - begun, _peak() - before)
+    findings = tuple(checks.findings(content, []))
+    return Large(name, findings, time.process_time() - begun, _peak() - before)
 
 
 def _peak() -> float:

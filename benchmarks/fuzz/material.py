@@ -20,8 +20,8 @@ def fixtures(root: Path) -> list[bytes]:
 def cuttings(data: Path, rng: random.Random, number: int) -> list[bytes]:
     """Return short versions of some public logs, chosen at random."""
     files = sorted(path for path in data.rglob("*") if path.is_file())
-    found = (cutting(path.read_bytes(), rng) for path in rng.sample(files, min(number, len(files))))
-    return [text for text in found if text]
+    texts = (cutting(path.read_bytes(), rng) for path in rng.sample(files, min(number, len(files))))
+    return [text for text in texts if text]
 
 
 def cutting(content: bytes, rng: random.Random) -> bytes:

@@ -66,7 +66,7 @@ def questions(
     """
     files = [str(path) for path in paths]
     ours = files[:1]
-    asked = [
+    commands = [
         ["runs", *ours, *chosen(rng, ("where", "target"))],
         ["summary", *ours, *chosen(rng, ("by", "where", "target", "ddof", "-v", "in"))],
         ["variance", *ours, *chosen(rng, ("by", "where", "target", "ddof", "in"))],
@@ -92,7 +92,7 @@ def questions(
         ["targets", *ours, *chosen(rng, ("where", "by", "points", "metric", "in"))],
         ["rank", *ours, *chosen(rng, ("by", "where", "target", "in"))],
     ]
-    answers = [[*words, *in_order(rng, words[0]), "-f", rng.choice(FORMATS)] for words in asked]
+    answers = [[*words, *in_order(rng, words[0]), "-f", rng.choice(FORMATS)] for words in commands]
     return [*answers, *files_of(rng, files, folder, draw=draw)]
 
 
@@ -166,11 +166,11 @@ def sides(rng: random.Random) -> list[str]:
 def parts(rng: random.Random, path: Path) -> list[str]:
     """Return two parts of one file by the values of one of its columns."""
     names = ("system", "submitter", "hardware", "accelerators", "benchmark", "run_status")
-    found = {name: values(path, name) for name in names}
-    several = [name for name in names if len(found[name]) > 1]
+    known = {name: values(path, name) for name in names}
+    several = [name for name in names if len(known[name]) > 1]
     name = rng.choice(several or names)
     odd = ["nobody", rng.choice(HOSTILE)]
-    a, b = rng.sample(found[name] if several and rng.random() < 0.8 else [*found[name], *odd], 2)
+    a, b = rng.sample(known[name] if several and rng.random() < 0.8 else [*known[name], *odd], 2)
     return ["--a", f"{name}={a}", "--b", f"{name}={b}"]
 
 

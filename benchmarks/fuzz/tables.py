@@ -98,9 +98,9 @@ def framed(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
         words |= {"target": "target_value", "higher_is_better": "higher_is_better"}
     other = frame.rename({"seconds": "at", "metric": "name", "value": "measured"})
     given = rng.choice((other, other.to_pandas, other.to_arrow, other.lazy))
-    found = given() if callable(given) else given
-    made = tta.from_frame(found, metric="name", value="measured", seconds="at", **words)
-    store.write(made, path)
+    content = given() if callable(given) else given
+    table = tta.from_frame(content, metric="name", value="measured", seconds="at", **words)
+    store.write(table, path)
 
 
 def cast(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:

@@ -27,7 +27,7 @@ class Cost:
     cpu: float
     wall: float
     peak: int
-    said: str
+    output: str
     stolen: float = 0.0
 
 
@@ -62,9 +62,9 @@ def measured(command: Sequence[str], cwd: Path | None = None) -> Cost:
     wall = time.perf_counter() - start
     if process.returncode not in allowed:
         raise FailedError(f"{' '.join(command)} ended with {process.returncode}")
-    said = last.decode("utf-8", "replace").strip()
+    output = last.decode("utf-8", "replace").strip()
     share = (_stolen() - stolen) / wall / (os.cpu_count() or 1)
-    return Cost(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * 1024, said, share)
+    return Cost(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * 1024, output, share)
 
 
 def _stolen() -> float:
@@ -95,7 +95,7 @@ def ours(folder: Path, output: Path, *options: str, afresh: bool = True) -> list
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     """Return the ratios of what was measured in the same turn, the least first."""
-    return sorted(one / other for one, other in zip(ours, theirs, strict=True))
+    return sorted(our / other for our, other in zip(ours, theirs, strict=True))
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:

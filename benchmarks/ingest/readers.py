@@ -45,11 +45,11 @@ def official(folder: str, ruleset: str) -> dict[str, Any]:
     """Read every file that holds the token with MLCommons' parser, and keep nothing."""
     events = failed = crashed = 0
     for path in _files(folder):
-        found = _official_events(path, ruleset)
-        if found is None:
+        logs = _official_events(path, ruleset)
+        if logs is None:
             crashed += 1
         else:
-            events, failed = events + len(found[0]), failed + len(found[1])
+            events, failed = events + len(logs[0]), failed + len(logs[1])
     return {"events": events, "failed": failed, "crashed": crashed}
 
 
@@ -106,16 +106,16 @@ def _judged(
     if not theirs or not measured:
         return {"only_ours": bool(measured) and not theirs}
     # What several ranks logged at one moment is one evaluation.
-    found = sorted({(row["logged_value"], row["seconds"]) for row in measured}, key=_when)
+    values = sorted({(row["logged_value"], row["seconds"]) for row in measured}, key=_when)
     # Of two metrics a run must meet both; that rule is tested elsewhere, evaluation by evaluation.
     single = len({row["metric"] for row in measured}) == 1
     target = measured[0]
-    ours_at = next((at for value, at in found if single and _reaches(target, value)), None)
+    ours_at = next((at for value, at in values if single and _reaches(target, value)), None)
     theirs_at = next((at for value, at in theirs if _reaches(target, value)), None)
     return {
         "files": True,
-        "same_all": len(found) == len(theirs) and all(map(_same, found, theirs)),
-        "same_last": _same(found[-1], theirs[-1]),
+        "same_all": len(values) == len(theirs) and all(map(_same, values, theirs)),
+        "same_last": _same(values[-1], theirs[-1]),
         "reached": ours_at is not None,
         "same_tta": ours_at is not None and theirs_at is not None and _close(ours_at, theirs_at),
     }
@@ -127,17 +127,17 @@ def _when(evaluation: tuple[float, float]) -> tuple[int, float]:
     return round(seconds * 1e3), value
 
 
-def _same(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    return one[0] == other[0] and _close(one[1], other[1])
+def _same(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
+    return ours[0] == theirs[0] and _close(ours[1], theirs[1])
 
 
 def _evaluations(events: list[Any]) -> list[tuple[float, float]]:
     """Return value and seconds since the start of every evaluation of one number."""
     start = next((event.timestamp for event in events if event.key == "run_start"), None)
-    found = [event for event in events if event.key == "eval_accuracy"]
-    if start is None or not all(isinstance(e.value["value"], int | float) for e in found):
+    accuracies = [event for event in events if event.key == "eval_accuracy"]
+    if start is None or not all(isinstance(e.value["value"], int | float) for e in accuracies):
         return []
-    timed = [(event.value["value"], (event.timestamp - start) / 1e3) for event in found]
+    timed = [(event.value["value"], (event.timestamp - start) / 1e3) for event in accuracies]
     return sorted(set(timed), key=_when)
 
 
@@ -148,8 +148,8 @@ def _reaches(row: dict[str, Any], value: float) -> bool:
     return bool(value >= target if row["higher_is_better"] else value <= target)
 
 
-def _close(one: float, other: float) -> bool:
-    return math.isclose(one, other, abs_tol=_ONE_MILLISECOND, rel_tol=0)
+def _close(a: float, b: float) -> bool:
+    return math.isclose(a, b, abs_tol=_ONE_MILLISECOND, rel_tol=0)
 
 
 def polars_table(path: str) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def compared(folder: Path, scratch: Path, turns: int, with_summarizer: bool) -> 
         # It writes its tables where it stands.
         costs[SUMMARIZER] = [measured(_summarizer(folder, str(ruleset)), cwd=scratch)]
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    said = (
+    counts = (
         []
         if has_peer
         else [
@@ -60,7 +60,7 @@ def compared(folder: Path, scratch: Path, turns: int, with_summarizer: bool) -> 
             " or has no grammar for this round."
         ]
     )
-    checks = _checks(ruleset, table, costs) if has_peer and ruleset else said
+    checks = _checks(ruleset, table, costs) if has_peer and ruleset else counts
     return [
         f"### {folder.name}: {size / 1e6:,.0f} MB\n",
         *_table(costs, size),
@@ -71,16 +71,16 @@ def compared(folder: Path, scratch: Path, turns: int, with_summarizer: bool) -> 
 
 def _turn(folder: Path, table: Path, ruleset: str | None) -> dict[str, Cost]:
     """Run every reader once; the slow one first, as what is compared should be neighbours."""
-    found = {}
+    costs = {}
     if ruleset is not None:
-        found[OFFICIAL] = measured(reader("official", folder, ruleset))
-    found[PLAIN] = measured(reader("plain", folder))
-    found[GREP] = measured(grep(folder))
+        costs[OFFICIAL] = measured(reader("official", folder, ruleset))
+    costs[PLAIN] = measured(reader("plain", folder))
+    costs[GREP] = measured(grep(folder))
     warm = measured(reader("warm", folder, table))
-    inside = json.loads(warm.said.splitlines()[-1])["cpu"]
-    found[WARM] = Cost(inside, warm.wall, warm.peak, warm.said)
-    found[OURS] = measured(ours(folder, table, "--workers", "1"))
-    return found
+    inside = json.loads(warm.output.splitlines()[-1])["cpu"]
+    costs[WARM] = Cost(inside, warm.wall, warm.peak, warm.output)
+    costs[OURS] = measured(ours(folder, table, "--workers", "1"))
+    return costs
 
 
 def _summarizer(folder: Path, ruleset: str) -> list[str]:
@@ -105,8 +105,8 @@ def _spread(ours: Sequence[Cost], theirs: Sequence[Cost]) -> str:
     """Return the least and largest ratio of a turn."""
     if len(ours) != len(theirs) or len(ours) < 2:
         return ""
-    found = ratios(_cpu(ours), _cpu(theirs))
-    return f" ({found[0]:.3f} to {found[-1]:.3f})"
+    shares = ratios(_cpu(ours), _cpu(theirs))
+    return f" ({shares[0]:.3f} to {shares[-1]:.3f})"
 
 
 def _table(costs: dict[str, list[Cost]], size: int) -> list[str]:
@@ -126,13 +126,13 @@ def _table(costs: dict[str, list[Cost]], size: int) -> list[str]:
 
 def _goals(costs: dict[str, list[Cost]]) -> list[str]:
     lines = []
-    for one, other, goal in GOALS:
+    for name, other, goal in GOALS:
         if other not in costs:
             continue
-        reached = _ratio(costs[one], costs[other])
+        reached = _ratio(costs[name], costs[other])
         word = "met" if reached <= goal else "**missed**"
         lines.append(
-            f"- {one}, against {other}: {reached:.3f}{_spread(costs[one], costs[other])}; "
+            f"- {name}, against {other}: {reached:.3f}{_spread(costs[name], costs[other])}; "
             f"goal {goal:.3f}: {word}"
         )
     return [*lines, ""]
@@ -140,8 +140,8 @@ def _goals(costs: dict[str, list[Cost]]) -> list[str]:
 
 def _checks(ruleset: str, table: Path, costs: dict[str, list[Cost]]) -> list[str]:
     """Return whether the readers found the same."""
-    plain, official = (_said(costs[name][-1]) for name in (PLAIN, OFFICIAL))
-    same = _said(measured(reader("agreement", ruleset, table)))
+    plain, official = (_counts(costs[name][-1]) for name in (PLAIN, OFFICIAL))
+    same = _counts(measured(reader("agreement", ruleset, table)))
     lines = [
         f"- events: {plain['events']:,} by the plain loop, {official['events']:,} by the official "
         f"parser, which fails on {official['failed']:,} lines and {official['crashed']:,} files",
@@ -156,6 +156,6 @@ def _checks(ruleset: str, table: Path, costs: dict[str, list[Cost]]) -> list[str
     return ["They agree on what they read:\n", *lines, ""]
 
 
-def _said(cost: Cost) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(cost.said.splitlines()[-1])
-    return found
+def _counts(cost: Cost) -> dict[str, Any]:
+    counts: dict[str, Any] = json.loads(cost.output.splitlines()[-1])
+    return counts

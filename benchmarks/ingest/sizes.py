@@ -33,12 +33,12 @@ def _in_quiet_turns(
     rows: list[list[Cost]] = []
     while len(rows) < 2 * turns and sum(_stolen(row) <= _QUIET for row in rows) < turns:
         rows.append([measured(command()) for command in commands])
-    kept = sorted(rows, key=_stolen)[:turns]
-    said = (
+    quiet = sorted(rows, key=_stolen)[:turns]
+    note = (
         f"{turns} of {len(rows)} turns count: those in which the host of this virtual machine gave "
-        f"least of its processors to others, at most {max(map(_stolen, kept)):.1%}."
+        f"least of its processors to others, at most {max(map(_stolen, quiet)):.1%}."
     )
-    return [list(column) for column in zip(*kept, strict=True)], said
+    return [list(column) for column in zip(*quiet, strict=True)], note
 
 
 def _stolen(costs: Sequence[Cost]) -> float:
@@ -75,16 +75,16 @@ def _two_processes(folder: Path, scratch: Path, turns: int, copies: int) -> list
     logs, table = scratch / "repeated", scratch / "w.parquet"
     size = made.repeated(folder, logs, copies)
     commands = [lambda n=n: ours(logs, table, "--workers", n) for n in ("1", "2")]
-    (one, two), said = _in_quiet_turns(commands, turns)
+    (alone, two), note = _in_quiet_turns(commands, turns)
     shutil.rmtree(logs)
-    of_turns = ratios([cost.wall for cost in one], [cost.wall for cost in two])
+    of_turns = ratios([cost.wall for cost in alone], [cost.wall for cost in two])
     faster = median(of_turns)
-    dearer = ratio([cost.cpu for cost in two], [cost.cpu for cost in one])
-    peak = max(cost.peak for cost in (*one, *two)) / 2**20
+    dearer = ratio([cost.cpu for cost in two], [cost.cpu for cost in alone])
+    peak = max(cost.peak for cost in (*alone, *two)) / 2**20
     return [
-        f"{size / 1e9:.1f} GB. {said}\n",
+        f"{size / 1e9:.1f} GB. {note}\n",
         *_HEAD,
-        _line("one process", one, size),
+        _line("one process", alone, size),
         _line("two processes", two, size),
         "",
         f"- wall time {faster:.2f}× better ({of_turns[0]:.2f} to {of_turns[-1]:.2f}); goal 1.6: "

@@ -49,11 +49,11 @@ def jsonl(path: Path, number: int) -> int:
 
 
 def _varint(value: int) -> bytes:
-    found = bytearray()
+    data = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        data.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes([*found, value])
+    return bytes([*data, value])
 
 
 def _field(number: int, data: bytes) -> bytes:
@@ -76,12 +76,12 @@ def _events(number: int) -> Iterator[bytes]:
 def tfevents(path: Path, number: int) -> int:
     """Write an event file and return its bytes."""
     with path.open("wb") as file:
-        made = _events(number)
-        while events := list(islice(made, 10_000)):
+        stream = _events(number)
+        while events := list(islice(stream, 10_000)):
             sizes = [struct.pack("<Q", len(event)) for event in events]
             sums = crc32c([*sizes, *events])
             masked = [((int(s) >> 15 | int(s) << 17) + 0xA282EAD8) & 0xFFFFFFFF for s in sums]
-            packed = [struct.pack("<I", each) for each in masked]
+            packed = [struct.pack("<I", checksum) for checksum in masked]
             of_sizes, of_events = packed[: len(events)], packed[len(events) :]
             for parts in zip(sizes, of_sizes, events, of_events, strict=True):
                 file.write(b"".join(parts))
@@ -97,12 +97,12 @@ def wandb(path: Path, number: int) -> int:
     with path.open("wb") as file:
         file.write(b":W&B\xe1\xbe\x00")
         for row in _rows(number):
-            told = {"_step": row["step"], "_runtime": row["time"]}
-            told["_timestamp"] = 1.7e9 + row["time"]
-            told |= {name: row[name] for name in row if name not in {"step", "time"}}
+            fields = {"_step": row["step"], "_runtime": row["time"]}
+            fields["_timestamp"] = 1.7e9 + row["time"]
+            fields |= {name: row[name] for name in row if name not in {"step", "time"}}
             items = b"".join(
                 _field(1, _field(1, key.encode()) + _varint(16 << 3 | 2) + _sized(value))
-                for key, value in told.items()
+                for key, value in fields.items()
             )
             rest, first = _field(2, items), True
             while rest or first:

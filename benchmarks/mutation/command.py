@@ -63,8 +63,8 @@ def main(arguments: Sequence[str]) -> int:
     for name in SLOW:
         __import__(name)
     files = {group: _files(patterns) for group, patterns in GROUPS.items()}
-    kept = options.map or Path(tempfile.mkdtemp(), "map.json")
-    calls, seconds = mapped([str(f) for group in files.values() for f in group], TESTS, kept)
+    path = options.map or Path(tempfile.mkdtemp(), "map.json")
+    calls, seconds = mapped([str(f) for group in files.values() for f in group], TESTS, path)
     if not passes(calls, seconds):
         print("the tests fail without any change", file=sys.stderr)
         return 2
@@ -74,9 +74,9 @@ def main(arguments: Sequence[str]) -> int:
         outcome = judged(mutant, tests, seconds)
         counts[group][outcome] += 1
         where = Path(mutant.path).relative_to(ROOT)
-        found = f"{outcome}: {where}:{mutant.line} #{mutant.number}: {mutant.change}"
+        line = f"{outcome}: {where}:{mutant.line} #{mutant.number}: {mutant.change}"
         killed = outcome in {"killed", "timeout"}
-        print(found, file=sys.stderr if killed else sys.stdout, flush=True)
+        print(line, file=sys.stderr if killed else sys.stdout, flush=True)
     print(table(counts))
     every = sum(counts.values(), Counter[Outcome]())
     return 0 if _share(every) >= options.least else 1
@@ -120,9 +120,9 @@ def table(counts: dict[str, Counter[Outcome]]) -> str:
     """Return the counts in Markdown."""
     lines = ["| | mutants | killed | survived | not tested |", "| --- | --- | --- | --- | --- |"]
     every = sum(counts.values(), Counter[Outcome]())
-    for name, found in (*counts.items(), ("all", every)):
-        if found:
-            killed = f"{found['killed'] + found['timeout']} ({_share(found):.0%})"
-            rest = f"{found['survived']} | {found['not tested']}"
-            lines.append(f"| {name} | {found.total()} | {killed} | {rest} |")
+    for name, of_folder in (*counts.items(), ("all", every)):
+        if of_folder:
+            killed = f"{of_folder['killed'] + of_folder['timeout']} ({_share(of_folder):.0%})"
+            rest = f"{of_folder['survived']} | {of_folder['not tested']}"
+            lines.append(f"| {name} | {of_folder.total()} | {killed} | {rest} |")
     return "\n".join(lines)

@@ -64,8 +64,8 @@ def mutants(path: str, source: str) -> list[Mutant]:
 
 def _function(functions: Sequence[ast.FunctionDef], line: int) -> int:
     """Return the line of the innermost function around a line; a default is part of none."""
-    inside = (one for one in functions if one.body[0].lineno <= line <= (one.end_lineno or 0))
-    return max((one.lineno for one in inside), default=0)
+    inside = (f for f in functions if f.body[0].lineno <= line <= (f.end_lineno or 0))
+    return max((f.lineno for f in inside), default=0)
 
 
 def mutated(source: str, number: int) -> ast.Module:

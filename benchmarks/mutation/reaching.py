@@ -82,47 +82,47 @@ class Map:
 
     def calls(self) -> Calls:
         """Return the tests of each function, quickest first, without those that did not pass."""
-        found: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        tests_of: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
         for name, calls in self._calls.items():
             tests = {test for test in self.seconds if name in (test, test.split("::")[0])}
             for file, line in calls:
-                found[file][line] |= tests - self._failed
-                found[file][0] |= tests - self._failed
+                tests_of[file][line] |= tests - self._failed
+                tests_of[file][0] |= tests - self._failed
         for file, line in self._at_import:  # what it made, any test of the file may use
-            found[file][line] |= found[file][0]
+            tests_of[file][line] |= tests_of[file][0]
         quickest = self.seconds.__getitem__
         return {
             file: {line: sorted(tests, key=quickest) for line, tests in of_file.items()}
-            for file, of_file in found.items()
+            for file, of_file in tests_of.items()
         }
 
 
 def mapped(
-    files: Sequence[str], tests: Sequence[str], kept: Path
+    files: Sequence[str], tests: Sequence[str], path: Path
 ) -> tuple[Calls, dict[str, float]]:
     """Return the tests of each function of some files, and their seconds.
 
     They are kept in a file for next time. The tests run in a process of their own, so that nothing
     of the product is imported here.
     """
-    if not kept.exists():
+    if not path.exists():
         child = os.fork()
         if not child:
             try:
-                _map(files, tests, kept)
+                _map(files, tests, path)
             finally:
                 os._exit(0)
         os.waitpid(child, 0)
-    found = json.loads(kept.read_text("utf-8"))
+    content = json.loads(path.read_text("utf-8"))
     calls = {
         file: {int(line): names for line, names in of_file.items()}
-        for file, of_file in found["calls"].items()
+        for file, of_file in content["calls"].items()
     }
-    return calls, found["seconds"]
+    return calls, content["seconds"]
 
 
-def _map(files: Sequence[str], tests: Sequence[str], kept: Path) -> None:
+def _map(files: Sequence[str], tests: Sequence[str], path: Path) -> None:
     plugin = Map(files)
     replace_code(plugin.code)
     pytest.main([*tests, "-q", "-p", "no:cacheprovider"], [plugin])
-    kept.write_text(json.dumps({"calls": plugin.calls(), "seconds": plugin.seconds}), "utf-8")
+    path.write_text(json.dumps({"calls": plugin.calls(), "seconds": plugin.seconds}), "utf-8")

@@ -28,8 +28,8 @@ def judged(mutant: Mutant, tests: Sequence[str], seconds: dict[str, float]) -> O
     if not chosen:
         return "not tested"
     slower = [test for test in tests if "accepted" in test and test not in chosen]
-    for some in filter(None, (wide(chosen, seconds), chosen, slower)):
-        code = _in_a_process(mutant, some, int(60 + 10 * sum(seconds[test] for test in some)))
+    for group in filter(None, (wide(chosen, seconds), chosen, slower)):
+        code = _in_a_process(mutant, group, int(60 + 10 * sum(seconds[test] for test in group)))
         if code:
             return "killed" if code > 0 else "timeout"
     return "survived"

@@ -18,9 +18,9 @@ def train(batch: int, seed: int, epochs: int = 60) -> None:
     settings = {"benchmark": "halves", "metric": "accuracy", "target": 0.96, "seed": seed}
     with tta.record("logs", system=f"batch-{batch}", global_batch_size=batch, **settings) as run:
         for epoch in range(1, epochs + 1):
-            for some in rng.permutation(10_000).reshape(-1, batch):
-                wrong = CLASSES[some] - np.tanh(SAMPLES[some] @ weights)
-                weights += 0.01 * wrong @ SAMPLES[some] / batch
+            for indices in rng.permutation(10_000).reshape(-1, batch):
+                wrong = CLASSES[indices] - np.tanh(SAMPLES[indices] @ weights)
+                weights += 0.01 * wrong @ SAMPLES[indices] / batch
             guesses = np.sign(SAMPLES[10_000:] @ weights)
             if run.evaluation(np.mean(guesses == CLASSES[10_000:]), epoch=epoch):
                 break

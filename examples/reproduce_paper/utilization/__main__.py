@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> int:
         for name, request in PROFILES.items():
             _record(folder / f"{name}.parquet", request)
         for name, (kind, shown) in PLOTS.items():
-            files = [folder / f"{each}.parquet" for each in shown]
+            files = [folder / f"{stem}.parquet" for stem in shown]
             drawn = drawing.render_svg(api.plot_profiles(kind, files))
             (folder / f"{name}.svg").write_text(drawn, "utf-8")
     except (TtastatsError, OSError) as error:
