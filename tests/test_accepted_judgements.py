@@ -731,6 +731,7 @@ def of_comparisons() -> Found:
 
     steady = {"epochs": 4.0, "evaluation_interval_epochs": 1.0}
     alike = [runs.with_columns(**{n: pl.lit(v) for n, v in steady.items()}) for runs in (a, same)]
+    constant = a.with_columns(tta_seconds=pl.lit(50.0), observed_seconds=pl.lit(50.0))
     setups = pl.Series("entry", ["x", "x", "y", "y", "z", "z"])
     block = pl.Series(sides.BLOCK, [0, 0, 1, 1, 0, 1], pl.UInt32)
     faster, far = times(same, 0.8), times(same, 0.3)
@@ -748,7 +749,7 @@ def of_comparisons() -> Found:
         "untimed": (failing(a, 2, None), far), "all failed": (a, failing(same, 6)),
         "none reached": (failing(a, 6), failing(same, 6)),
         "one": (a[:1], far[:1]), "three": (a[:3], far[:3]), "uneven": (a, far[:3]),
-        "one of four": (a[:1], failing(same[:3], 3)),
+        "one of four": (a[:1], failing(same[:3], 3)), "constant": (constant, times(constant, 0.9)),
     }  # fmt: skip
     ways = {
         "usual": Options(), "geomean": Options(estimand="geomean", ddof=0, confidence=0.9),
