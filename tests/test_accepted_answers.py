@@ -753,6 +753,17 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "profile_without_steps": lambda: profile.report(test_profiled.profile(measured=False)),
     "profile_of_ranks": lambda: profile.report(traced(0, 1)),
     "profile_changed": lambda: profile_change.report(traced(0), traced(1, work=25.0), ("a", "b")),
+    "profiles_changed": lambda: profile_change.report(
+        *(
+            traced(0, 1, work=work).with_columns(
+                pl.col("value", "seconds") * work, profile_id=pl.format("{}", "rank")
+            )
+            for work in (40.0, 25.0)
+        ),
+        ("a", "b"),
+        by="operator",
+        confidence=0.9,
+    ),
     "compare_where_epochs_are_labels": lambda: api.compare(
         *(side.with_columns(epoch=pl.lit(1.0)) for side in (before(), after())), where=[RESNET]
     ),
