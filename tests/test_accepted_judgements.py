@@ -23,6 +23,7 @@ from tests.accepted import Case, by_name, cases
 from tests.made_curves import curve, evaluation, frame, of
 from tests.plotting import test_profiled
 from ttastats import api
+from ttastats.answers import claim
 from ttastats.answers.compare import compare, notes, step_factors
 from ttastats.answers.compare import gate as gates
 from ttastats.answers.profile import profile
@@ -558,6 +559,8 @@ def of_contests() -> Found:
         ("plain", [a, b], {}),
         ("plain", [a, b], {"target": ["val_loss>=3.2"]}),
         ("plain", [rising], {"against": 80.0, "target": ["3.2"]}),
+        ("plain", [pl.concat([one, one.with_columns(metric=pl.lit("other"))]) for one in (a, b)],
+         {"target": ["other<=3.2784"]}),
         ("airbench", [rising], {"against": 80.0}),
         ("plain", [a, b], {"target": ["a<=1", "b<=2"]}),
         ("parameter-golf", [a, b], {"target": ["val_loss<=3"]}),
@@ -1147,6 +1150,8 @@ def of_numbers() -> Found:
         "seconds=1.5", "seconds=50%", "hours=1", "step=-1", "step",
     ):  # fmt: skip
         yield ("budget", text), tried(parse, text)
+    for text in ("0", "-1", "<= 1e-3", "< 80", "<=80 %", "x", "=5"):
+        yield ("limit", text), tried(claim.limits, text)
 
 
 JUDGED = (

@@ -369,6 +369,7 @@ TABLES = (
     "Wall time,Step,Value\n1700000000,1,3\n1700000001,2,2",
     "step,time,elapsed,val_loss\n" + "".join(f"{n},{n % 2},{n},1\n" for n in range(8)),
     "step,time,elapsed,val_loss\n1,1,1,1\n2,2,2,2",
+    "step,elapsed,val_loss\n1,5,3\n2,5,2\n3,5,1",
     "step,time,val_loss\n" + "".join(f"{n},{n % 2},1\n" for n in range(8)),
     "step,total train time (min),eval_time,val_loss\n1,2,9,1\n2,4,9,1",
     "step,time_per_epoch,eta_seconds,val_loss\n1,1,1,1\n2,2,2,2",
@@ -432,6 +433,7 @@ LINES = (
     "".join(f"step {n} time {n} s\nstep {n} val_loss {9 - n}\n" for n in (1, 2, 3)),
     "".join(f"2024-05-01 10:0{n}:00 epoch {n} val_loss {9 - n} elapsed {n}.5s\n" for n in (1, 2)),
     "step=1 val_loss=3\nstep=2 val_loss=2\n",
+    "".join(f"step={n} val_loss={3 - n} val_acc={n} ms time={n}\n" for n in (1, 2)),
     "23:59:30 step 10 acc 0.50\n00:00:30 step 20 acc 0.90\n",
     "2024-01-01 10:00:00 loading\n2024-01-01 10:00:01 loaded\n"
     + "".join(f"step {n} val_loss {n}\n" for n in range(9)),
