@@ -108,10 +108,11 @@ def logs_of() -> Iterator[str]:
     facts = {"accelerators": 8, "nodes": 2, "hardware": "H100", "scaling_factor": 1.25}
     runs = made.rows(made.SLOW[3:], extra={"init_seconds": 3.5, "lr": 0.1}, **facts)
     stopped = made.rows([(9.0, None)], suite="mlperf_hpc", **facts)
-    stopped = stopped.with_columns(run_status=pl.lit("stopped"))
+    stopped = stopped.with_columns(run_status=pl.lit("stopped"), higher_is_better=None)
+    logged = pl.col("value").alias("logged_value"), pl.lit("log").alias("target_source")
     with TemporaryDirectory() as folder:
         for name, table in (("d", [leaders, top5]), ("r", [runs]), ("s", [stopped])):
-            api.export(pl.concat(table).with_columns(logged_value="value"), Path(folder, name))
+            api.export(pl.concat(table).with_columns(logged), Path(folder, name))
         for path in sorted(Path(folder).rglob("*.*")):
             if path.is_file():
                 yield f"-- {path.relative_to(folder).as_posix()}"
