@@ -126,11 +126,16 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     ),
     "of_training": lambda: api.plot(quality.TIME, trained(), metric="train_loss"),
     "of_unpriced": lambda: tuple(plot for n in (4, 3, 2) for plot in leaders(priced=n)),
-    "of_many_runs": lambda: tuple(
-        plot
-        for kind, counts in ((quality.TIME, (60, 61, 600, 601)), ("tta", (600, 601)))
-        for count in counts
-        for plot in api.plot(kind, made.rows([(50.0 + n % 90, 5 + n % 4) for n in range(count)]))
+    "of_many_runs": lambda: (
+        tuple(
+            plot
+            for kind, counts in ((quality.TIME, (60, 61, 600, 601)), ("tta", (600, 601)))
+            for count in counts
+            for plot in api.plot(
+                kind, made.rows([(50.0 + n % 90, 5 + n % 4) for n in range(count)])
+            )
+        )
+        + api.plot(quality.EPOCHS, made.rows([(100.0, 2)] * 601))
     ),
     "of_sizes": lambda: api.plot("scaling", made.sizes()),
     "of_a_league": lambda: (
