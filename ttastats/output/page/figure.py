@@ -147,7 +147,8 @@ class Layout(Struct, frozen=True):
     The head of a figure ends at `top` and holds the titles of its columns and, at two heights,
     the ticks of times and of ratios: without these, each row has its own ticks of times. All else
     is of a row. `letters` fit beside each other in a name, a setup, and the name of a side;
-    `lines` are the tops and heights of the lines behind times and behind ratios.
+    `lines` are the tops and heights of the lines behind times and behind ratios; `b` and `bars`
+    are heights, of what stands below `a` and below `ratio`.
     """
 
     name: str
@@ -162,9 +163,9 @@ class Layout(Struct, frozen=True):
     setup: Place | None
     count: Place | None
     a: Place
-    b: Place
+    b: float
     ratio: Place
-    bars: Place | None
+    bars: float | None
     text: Place
     parts: Place | None
     verdict: Place
@@ -174,23 +175,23 @@ class Layout(Struct, frozen=True):
 _WIDE = Layout(
     "wide", 1240, 52, 64, (24, 34, 44), (Place(240, 34), Place(650, 34), Place(1084, 34)),
     (58, 58), ((0, 52), (0, 52)), Place(0, 19), Place(0, 37), Place(1084, 37), Place(240, 15, 556),
-    Place(0, 36), Place(650, 14, 850), Place(0, 30), Place(860, 19), Place(860, 37),
+    36, Place(650, 14, 850), 30, Place(860, 19), Place(860, 37),
     Place(1084, 19),
 )  # fmt: skip
 _WIDE_THIN = replace(
     _WIDE, height=27, letters=(30, 30, 44), lines=((0, 27), (0, 27)), names=Place(0, 18),
-    setup=None, count=None, a=Place(240, 9, 610), b=Place(0, 19), ratio=Place(650, 9, 850),
-    bars=Place(0, 17), text=Place(860, 18), parts=None, verdict=Place(1084, 18),
+    setup=None, count=None, a=Place(240, 9, 610), b=19, ratio=Place(650, 9, 850),
+    bars=17, text=Place(860, 18), parts=None, verdict=Place(1084, 18),
 )  # fmt: skip
 _NARROW = Layout(
     "narrow", 360, 148, 85, (22, 30, 30), (Place(0, 48), Place(0, 64)), None, ((42, 39), (98, 31)),
-    Place(0, 18), Place(0, 34), Place(360, 34), Place(6, 52, 286), Place(0, 71),
-    Place(6, 106, 176), Place(0, 121), Place(186, 110), Place(6, 142), Place(360, 18),
+    Place(0, 18), Place(0, 34), Place(360, 34), Place(6, 52, 286), 71,
+    Place(6, 106, 176), 121, Place(186, 110), Place(6, 142), Place(360, 18),
     Place(186, 126),
 )  # fmt: skip
 _NARROW_THIN = replace(
     _NARROW, height=60, top=103, letters=(30, 30, 30), ticks=(83, 97), lines=((15, 30), (40, 16)),
-    names=Place(0, 15), setup=None, count=None, a=Place(6, 25, 354), b=Place(0, 35),
+    names=Place(0, 15), setup=None, count=None, a=Place(6, 25, 354), b=35,
     ratio=Place(6, 48, 176), bars=None, text=Place(186, 52), parts=None, verdict=Place(360, 15),
     p=None,
 )  # fmt: skip
@@ -271,11 +272,11 @@ class _Figure(Struct, frozen=True):
             at = (place.along(scale, value) for value, _ in scale.ticks)
             yield f'<path class="g" d="{"".join(f"M{x:.1f} {top:g}v{height:g}" for x in at)}"/>'
         if layout.ticks is None:
-            yield _tick_labels(self.times, layout.a, layout.b.y + 18)
+            yield _tick_labels(self.times, layout.a, layout.b + 18)
         neutral, (top, height) = layout.ratio.along(self.ratios, 1.0), layout.lines[-1]
         yield f'<path class="one" d="M{neutral:.1f} {top:g}v{height:g}"/>'
         yield from self.run_marks(row.a, "a", layout.a.y)
-        yield from self.run_marks(row.b, "b", layout.b.y)
+        yield from self.run_marks(row.b, "b", layout.b)
         yield from self.speedup_marks(row)
         place, anchor = layout.verdict, "end" if layout.name == "narrow" else "start"
         if row.carried:
@@ -330,7 +331,7 @@ class _Figure(Struct, frozen=True):
             left, right = sorted(place.along(ratios, value) for value in (start, start * ratio))
             size = f'width="{max(right - left, 0.8):.1f}" height="{height:g}"'
             if layout.bars:
-                y = layout.bars.y + n * (height + 1)
+                y = layout.bars + n * (height + 1)
                 yield f'<rect class="part{n}" x="{left:.1f}" y="{y:g}" {size}/>'
             start *= ratio
         if row.parts and layout.parts:

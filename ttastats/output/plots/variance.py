@@ -155,7 +155,7 @@ def _part_plots(report: Report, material: Material) -> Iterator[Plot]:
             for row in rows
         ]
         table = pl.DataFrame(records, infer_schema_length=None)
-        head = rows[0]
+        head, *_ = rows
         name = f"effects: {' '.join(str(value) for value in head.keys.values() if value)}"
         first = [row for row in rows if (row.part, row.setting) == (head.part, head.setting)]
         n = sum(row.n for row in first) + (head.n_base if head.base else 0)
