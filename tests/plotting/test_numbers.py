@@ -40,6 +40,14 @@ def test_what_is_unknown_of_a_run_is_not_said() -> None:
     assert "seed: ;" in said
 
 
+def test_a_history_is_of_one_setup_over_all_rounds_as_the_command_has_it() -> None:
+    nights = made.nightly()
+    round_ = pl.when(pl.col("seed") < 10).then(pl.lit("v1")).otherwise(pl.lit("v2"))
+    of_rounds = api.plot("history", nights.with_columns(round=round_))
+    assert len(of_rounds) == len(api.plot("history", nights)) == 2
+    assert api.history(nights.with_columns(round=round_)).frame["nights"].sum() == 80
+
+
 COMPLETE_ON_ONE = ~((pl.col("benchmark") == "bert") & (pl.col("system") == "slow"))
 REFUSED: dict[str, tuple[str, Callable[[], list[pl.DataFrame]]]] = {
     "two benchmarks": ("profile", lambda: [of_one_size().filter(COMPLETE_ON_ONE)]),
