@@ -133,8 +133,10 @@ def prior_for(entries: Sequence[Entry], runs: pl.DataFrame, part: str) -> Prior:
     """Return the prior of one part of a side's runs, refused with a reason if unsuitable."""
     first = runs.row(0, named=True)
     reached = int(runs["reached"].sum())
-    if reached < 2 or reached > PARTS[part]:
-        return Prior(0, refused="prior_few_runs" if reached < 2 else "prior_enough_runs")
+    if reached < 2:
+        return Prior(0, refused="prior_few_runs")
+    if reached > PARTS[part]:
+        return Prior(0, refused="prior_enough_runs")
     identities = _run_identities(runs)
     near = [
         entry for entry in entries
