@@ -10,7 +10,7 @@ import shutil
 import tarfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -25,6 +25,7 @@ from tests import made_logs
 from tests.accepted import Case, cases
 from tests.conftest import ROOT
 from tests.made_stores import scalar
+from tests.random_cases import Draw
 from tests.test_cli import run as cli_run
 from tests.test_wild import TARGET, compared, read_runs, without_target
 from ttastats.answers.guessing import kinds, layout, lines
@@ -492,6 +493,37 @@ def of_texts(texts: Iterable[str], path: str) -> Iterator[Any]:
         yield text, found.keys, doubts
 
 
+#: Names as logs have them, the forms of a number beside its name, and values by the row.
+WORDS = """step iter epoch samples tokens time elapsed time_ms epoch_time eta_seconds timestamp
+date val_loss train_loss loss test_acc val_acc top1 accuracy lr seed run name reward bleu val_f1"""
+FORMS = ("{}: {}", "{}={}", "{} {}", "{} = {}", "[{} {}/99]", "{} {} ms", "{}:{}s", "({}: {}%)")
+COLUMNS: tuple[Callable[[int, int], Any], ...] = (
+    lambda n, _: n, lambda n, _: n // 2, lambda n, k: n % 3 * k, lambda n, k: 90 - n * k,
+    lambda n, _: 0.1 + n / 20, lambda n, k: 3 + k / (n + 1), lambda n, _: f"0:{n:02}:30",
+    lambda n, k: f"2024-05-0{k} 10:{n:02}:00", lambda n, k: 1_700_000_000 + n * k,
+    lambda n, _: "ab"[n // 4 % 2], lambda n, _: "" if n % 2 else n, lambda *_: 7, lambda *_: "nan",
+)  # fmt: skip
+
+
+def at_random(seeds: int, *, table: bool) -> Iterator[str]:
+    """Yield tables, or lines, of named numbers that rise, fall, repeat, break off, or are none."""
+    for seed in range(seeds):
+        draw = Draw(f"guess {seed} {table}")
+        named = [(name, draw.choice(FORMS), draw.choice(COLUMNS), draw.randrange(1, 5))
+                 for name in draw.sample(WORDS.split(), draw.randrange(1, 7))]  # fmt: skip
+        rows = []
+        for n in range(draw.choice([1, 2, 5, 9])):
+            cells = [(name, form, column(n, k)) for name, form, column, k in named]
+            if table:
+                kept = cells[: draw.choice([9, 9, 9, 1])] if seed % 5 == 0 else cells
+                rows.append(",".join(str(value) for _, _, value in kept))
+            else:
+                texts = [form.format(name, value) for name, form, value in cells]
+                rows += ["\n".join(texts) if seed % 4 == 0 else " ".join(texts)]
+                rows += ["and no number"] * draw.chance(0.1)
+        yield "\n".join([",".join(name for name, *_ in named)] * table + rows) + "\n"
+
+
 def of_paths() -> Iterator[Any]:
     for paths, inside in product(PATHS, (False, True)):
         for found in layout.layouts(paths, runs_inside=inside):
@@ -501,6 +533,8 @@ def of_paths() -> Iterator[Any]:
 @cases(
     "guesses", folders=of_folders, tables=partial(of_texts, TABLES, "losses/a.log"), paths=of_paths,
     lines=partial(of_texts, LINES, "losses/a.log"),
+    random_tables=lambda: of_texts(at_random(80, table=True), "x/a.csv"),
+    random_lines=lambda: of_texts(at_random(80, table=False), "x/a.log"),
 )  # fmt: skip
 def test_what_is_proposed_is_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
