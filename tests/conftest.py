@@ -145,19 +145,19 @@ def workers_say(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     from ttastats.trainer import parallel
 
-    said = tmp_path_factory.mktemp("workers") / "said"
+    path = tmp_path_factory.mktemp("workers") / "said"
     multiprocessing.set_forkserver_preload(list(parallel.IMPORTED_ONCE))
-    kept = [os.dup(number) for number in (1, 2)]
-    with said.open("a") as stream:
+    copies = [os.dup(number) for number in (1, 2)]
+    with path.open("a") as stream:
         try:
             for number in (1, 2):
                 os.dup2(stream.fileno(), number)
             multiprocessing.forkserver.ensure_running()
         finally:
-            for number, one in zip((1, 2), kept, strict=True):
-                os.dup2(one, number)
-                os.close(one)
-    return said
+            for number, copy in zip((1, 2), copies, strict=True):
+                os.dup2(copy, number)
+                os.close(copy)
+    return path
 
 
 @pytest.fixture
@@ -203,13 +203,13 @@ def plain(value: Any) -> Any:
         return float(f"{value:.6g}") if math.isfinite(value) else str(value)
     if isinstance(value, Struct) or dataclasses.is_dataclass(value):
         fields = structs.fields(value) if isinstance(value, Struct) else dataclasses.fields(value)
-        found = {field.name: (getattr(value, field.name), field.default) for field in fields}
-        return {name: plain(one) for name, (one, usual) in found.items() if one is not usual}
+        values = {field.name: (getattr(value, field.name), field.default) for field in fields}
+        return {name: plain(item) for name, (item, usual) in values.items() if item is not usual}
     if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, str | int | None):
         return value
-    return [plain(one) for one in value]
+    return [plain(item) for item in value]
 
 
 @pytest.fixture

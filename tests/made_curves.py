@@ -33,7 +33,7 @@ def curve(*values: float, **more: Any) -> Run:
 
 def of(*evaluations: Evaluation, **more: Any) -> Run:
     fields = {"benchmark": "lm", "run_status": "unknown"}
-    last = [one.seconds for one in evaluations if one.seconds is not None]
+    last = [evaluation.seconds for evaluation in evaluations if evaluation.seconds is not None]
     length = {"run_seconds": max(last)} if last else {}
     return Run(evaluations=evaluations, **fields | length | more)
 

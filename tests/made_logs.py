@@ -47,8 +47,8 @@ def log(
     Logs that are equal are copies of one run; another `seed` makes a run of another hour.
     """
     clock = 3_600.0 * seed
-    said = {"submission_benchmark": benchmark, "seed": seed, **(more or {})}
-    lines = [line(key, value, clock) for key, value in said.items()]
+    events = {"submission_benchmark": benchmark, "seed": seed, **(more or {})}
+    lines = [line(key, value, clock) for key, value in events.items()]
     lines.append(line("eval_target", TARGET, clock, metric="accuracy", higher_is_better=True))
     lines.append(line("run_start", None, clock))
     for epoch, value in enumerate(values, start=1):

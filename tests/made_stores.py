@@ -16,11 +16,11 @@ from typing import Any
 
 def varint(value: int) -> bytes:
     value &= 2**64 - 1
-    found = bytearray()
+    data = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        data.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes([*found, value])
+    return bytes([*data, value])
 
 
 def field(number: int, value: int | float | bytes | str) -> bytes:
@@ -97,11 +97,11 @@ BLOCK = 32 * 1024
 
 def items(number: int, values: Mapping[str, Any], *, nested: bool = False) -> bytes:
     """Return the items of a history, a summary or a configuration."""
-    found = b""
+    data = b""
     for key, value in values.items():
         names = b"".join(field(2, part) for part in key.split(".")) if nested else field(1, key)
-        found += field(number, names + field(16, json.dumps(value)))
-    return found
+        data += field(number, names + field(16, json.dumps(value)))
+    return data
 
 
 def history(values: Mapping[str, Any], *, nested: bool = False) -> bytes:

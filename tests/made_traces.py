@@ -34,8 +34,8 @@ def operator(name: str, start: float, length: float, number: int, **args: Any) -
 
 def kernel(name: str, start: float, length: float, number: int, **args: Any) -> Event:
     """Return a kernel that the operator of an external id launched."""
-    told = {"External id": number, "device": 0, "stream": 7, "correlation": number + 100_000}
-    return event("kernel", name, start, length, **{**told, **args}) | {"pid": DEVICE, "tid": 7}
+    fields = {"External id": number, "device": 0, "stream": 7, "correlation": number + 100_000}
+    return event("kernel", name, start, length, **{**fields, **args}) | {"pid": DEVICE, "tid": 7}
 
 
 def launch(start: float, number: int, length: float = 1.0) -> Event:
@@ -50,8 +50,8 @@ def step(number: int, start: float, length: float) -> Event:
 
 def collective(start: float, length: float, number: int) -> Event:
     """Return the kernel of an all-reduce of 1,000 floats, on a stream of its own."""
-    told = {"Collective name": "allreduce", "In msg nelems": 1000, "dtype": "Float", "stream": 20}
-    return kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", start, length, number, **told)
+    fields = {"Collective name": "allreduce", "In msg nelems": 1000, "dtype": "Float", "stream": 20}
+    return kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", start, length, number, **fields)
 
 
 def steps_on_a_device(count: int = 4, *, own_work: float = 40.0) -> list[Event]:
@@ -59,33 +59,33 @@ def steps_on_a_device(count: int = 4, *, own_work: float = 40.0) -> list[Event]:
 
     The product takes `own_work`, batch norm 20; 10 of the 20 of the all-reduce are exposed.
     """
-    found: list[Event] = []
+    events: list[Event] = []
     for number in range(count):
-        zero, own = 100.0 * number, 10 * number
-        found += [
+        zero, first = 100.0 * number, 10 * number
+        events += [
             step(number + 3, zero, 100.0),
-            operator("aten::linear", zero + 1, 9, own + 1),
+            operator("aten::linear", zero + 1, 9, first + 1),
             operator(
                 "aten::addmm",
                 zero + 2,
                 7,
-                own + 2,
+                first + 2,
                 **{
                     "Input Dims": [[8], [4, 16], [16, 8], [], []],
                     "Input type": ["float", "float", "float", "Scalar", "Scalar"],
                     "Concrete Inputs": ["", "", "", "1", "1"],
                 },
             ),
-            launch(zero + 3, own + 2),
-            kernel("ampere_sgemm_32x128_tn", zero + 10, own_work, own + 2),
-            operator("aten::native_batch_norm", zero + 12, 4, own + 3),
-            launch(zero + 13, own + 3),
-            kernel("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float>", zero + 60, 20, own + 3),
-            operator("c10d::allreduce_", zero + 20, 5, own + 4),
-            launch(zero + 21, own + 4),
-            collective(zero + 70, 20, own + 4),
+            launch(zero + 3, first + 2),
+            kernel("ampere_sgemm_32x128_tn", zero + 10, own_work, first + 2),
+            operator("aten::native_batch_norm", zero + 12, 4, first + 3),
+            launch(zero + 13, first + 3),
+            kernel("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float>", zero + 60, 20, first + 3),
+            operator("c10d::allreduce_", zero + 20, 5, first + 4),
+            launch(zero + 21, first + 4),
+            collective(zero + 70, 20, first + 4),
         ]
-    return found
+    return events
 
 
 HEAD: Mapping[str, Any] = {
@@ -96,9 +96,9 @@ HEAD: Mapping[str, Any] = {
 
 def trace(events: Iterable[Event], rank: int | None = None, size: int = 2) -> bytes:
     """Return a trace as Kineto writes it, with the head first."""
-    told = {} if rank is None else {"distributedInfo": {"rank": rank, "world_size": size}}
-    head = json.dumps({**HEAD, **told})[:-1]
-    body = ",\n".join(json.dumps(one, indent=2) for one in events)
+    fields = {} if rank is None else {"distributedInfo": {"rank": rank, "world_size": size}}
+    head = json.dumps({**HEAD, **fields})[:-1]
+    body = ",\n".join(json.dumps(event, indent=2) for event in events)
     return f'{head}, "traceEvents": [\n{body}\n], "traceName": "example.json"}}\n'.encode()
 
 

@@ -26,7 +26,7 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
 
 
-def done(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+def call(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a program to its end and give all it said."""
     given: dict[str, Any] = {"env": environment(), "capture_output": True, "text": True}
     return subprocess.run(
@@ -36,7 +36,7 @@ def done(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]
 
 def python(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run Python to its end and give all it said."""
-    return done(sys.executable, *words, **options)
+    return call(sys.executable, *words, **options)
 
 
 def started(*words: str | Path, **options: Any) -> subprocess.Popen[str]:
@@ -48,11 +48,11 @@ def started(*words: str | Path, **options: Any) -> subprocess.Popen[str]:
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     """Wait for the end of a process and give its code and what it said."""
     try:
-        said, complained = process.communicate(timeout=PATIENCE)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         process.kill()
         raise
-    return process.returncode, said or "", complained or ""
+    return process.returncode, stdout or "", stderr or ""
 
 
 def until(happens: Callable[[], object], within: subprocess.Popen[str] | None = None) -> None:

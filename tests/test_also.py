@@ -24,12 +24,12 @@ ACCURACIES = [0.931, 0.934, 0.932, 0.930, 0.933]
 
 def stopped(seconds: float, *more: Evaluation, losses: Sequence[float] = (5.0, 3.2)) -> Run:
     """Return a run that meets 3.28 at its last evaluation, and what was logged of it after."""
-    own = tuple(
+    curve = tuple(
         evaluation(k, loss, seconds=seconds * (k + 1) / len(losses), target_value=3.28)
         for k, loss in enumerate(losses)
     )
     return Run(
-        evaluations=(*own, *more), benchmark="lm", run_status="success", run_seconds=seconds,
+        evaluations=(*curve, *more), benchmark="lm", run_status="success", run_seconds=seconds,
         entry="one",
     )  # fmt: skip
 
@@ -65,8 +65,8 @@ WORSE = [value - 0.01 for value in ACCURACIES]
     ids=["after the end", "at the checkpoint", "after it, of the same weights"],
 )
 def test_a_gain_in_time_that_costs_quality_is_called_so(where: dict[str, Any]) -> None:
-    found = compared(with_test(40.0, ACCURACIES, **where), with_test(20.0, WORSE, **where))
-    (row,) = found.rows
+    report = compared(with_test(40.0, ACCURACIES, **where), with_test(20.0, WORSE, **where))
+    (row,) = report.rows
     assert (row["verdict"], row["test_accuracy_verdict"]) == ("faster", "worse")
     assert row["test_accuracy_a"] == pytest.approx(0.932)
     assert row["test_accuracy_difference"] == pytest.approx(-0.01)
@@ -74,9 +74,9 @@ def test_a_gain_in_time_that_costs_quality_is_called_so(where: dict[str, Any]) -
     assert row["test_accuracy_p_value"] < 0.001
     assert (
         "the faster setup has lower quality on data that were not used to stop the runs"
-        in found.sentence
+        in report.sentence
     )
-    assert "also test_accuracy  A 0.9320 ±0.0016  B 0.9220 ±0.0016  B − A -0.0100" in str(found)
+    assert "also test_accuracy  A 0.9320 ±0.0016  B 0.9220 ±0.0016  B − A -0.0100" in str(report)
 
 
 def test_a_metric_nobody_logs_is_refused() -> None:
@@ -97,10 +97,10 @@ def test_the_option_of_the_command(tmp_path: Any) -> None:
     files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     store.write(with_test(40.0, ACCURACIES), files[0])
     store.write(with_test(20.0, WORSE), files[1])
-    done = run("compare", *files, "--also", "test_accuracy, val_loss")
-    assert done.returncode == 0, done.stderr
-    assert "also test_accuracy" in done.stdout
-    assert "also val_loss" in done.stdout
+    result = run("compare", *files, "--also", "test_accuracy, val_loss")
+    assert result.returncode == 0, result.stderr
+    assert "also test_accuracy" in result.stdout
+    assert "also val_loss" in result.stdout
 
 
 @pytest.mark.real

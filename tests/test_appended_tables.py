@@ -44,16 +44,16 @@ def test_new_logs_become_new_parts(alone: Path, two_systems: Path, tmp_path: Pat
     folder = tmp_path / "runs"
     for name in SYSTEMS:
         before = parts_of(folder)
-        done = run("ingest", two_systems / name, "-o", f"{folder}/", "--append", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert f"wrote {folder}" in done.stderr
+        result = run("ingest", two_systems / name, "-o", f"{folder}/", "--append", cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        assert f"wrote {folder}" in result.stderr
         assert set(before) < set(parts_of(folder))
     assert rows_of(folder).equals(rows_of(alone))
     again = ingest([two_systems / SYSTEMS[0]], f"{folder}/", append=True)
     assert (again.written, again.unchanged) == (False, again.files)
     for words in (("summary",), ("runs", "--format", "csv"), ("problems",)):
-        one, many = (run(words[0], at, *words[1:], cwd=tmp_path) for at in (alone, folder))
-        assert sorted(many.stdout.splitlines()) == sorted(one.stdout.splitlines())
+        whole, parts = (run(words[0], at, *words[1:], cwd=tmp_path) for at in (alone, folder))
+        assert sorted(parts.stdout.splitlines()) == sorted(whole.stdout.splitlines())
 
 
 def test_filter_makes_one_part_of_many_and_keeps_what_was_read(
@@ -129,8 +129,8 @@ def test_a_folder_cut_by_columns_is_read_by_others_as_it_is(
     number = rows_of(alone).height
     pattern = f"{folder}*/*/*.parquet"
     assert pl.scan_parquet(pattern, hive_partitioning=True).collect().height == number
-    asked = f"select count(entry) from read_parquet('{pattern}', hive_partitioning = true)"
-    assert duckdb.sql(asked).fetchall() == [(number,)]
+    query = f"select count(entry) from read_parquet('{pattern}', hive_partitioning = true)"
+    assert duckdb.sql(query).fetchall() == [(number,)]
     assert pyarrow.dataset.dataset(folder, partitioning="hive").count_rows() == number
     for part in parts:
         assert not {"benchmark", "entry"} & set(pl.read_parquet_schema(f"{folder}{part}"))
@@ -186,8 +186,8 @@ def test_what_cannot_be_added_or_cut_is_said(two_systems: Path, tmp_path: Path) 
         (("--partition", "round", "-o", "x.parquet"), "--partition: needs a folder of parts"),
         (("--partition", "rund", "-o", "x/"), "--partition: rund is no column of runs"),
     ):
-        done = run("ingest", two_systems, *words, cwd=tmp_path)
-        assert (done.returncode, what in done.stderr) == (2, True), done.stderr
+        result = run("ingest", two_systems, *words, cwd=tmp_path)
+        assert (result.returncode, what in result.stderr) == (2, True), result.stderr
     assert not [*tmp_path.iterdir()]
 
 

@@ -66,11 +66,11 @@ def untold() -> tuple[pl.DataFrame, pl.DataFrame]:
     """
     official: dict[str, Any] = {"suite": "mlperf", "run_status": "success"}
     first = pl.col("source").str.ends_with("0")
-    one = timed((30.0, 33.0, 36.0), **official).with_columns(
+    first_three = timed((30.0, 33.0, 36.0), **official).with_columns(
         seconds=pl.when(~first).then("seconds")
     )
     laxer = aiming(timed((60.0, 63.0, 66.0), **official), 0.6)
-    timeless = one.with_columns(seconds=pl.when(~first).then("seconds"))
+    timeless = first_three.with_columns(seconds=pl.when(~first).then("seconds"))
     return timeless, laxer.filter(pl.col("eval_index") < 2)
 
 
@@ -79,7 +79,7 @@ def without_numbers() -> pl.DataFrame:
     return tta.from_frame(frame, run="run", metric="loss", target=3.0, higher_is_better=False)
 
 
-def asked(**more: Any) -> Callable[[], tta.Report]:
+def time_of(**more: Any) -> Callable[[], tta.Report]:
     return lambda: tta.summary(timed((30.0, 33.0)), **more)
 
 
@@ -101,13 +101,13 @@ QUESTIONS: Questions = {
         for name, extra in TOTALS.items()
     },
     "energy to several targets": lambda: tta.targets(totals(TOTALS["energy"]), unit="energy"),
-    "no unit": asked(unit="furlongs"),
-    "a price of no cost": asked(price=3),
-    "a negative price": asked(unit="cost", price=-1),
-    "a price that is no number": asked(unit="cost", price="nan"),
-    "a column without numbers": asked(unit="cost", price="system"),
-    "no column": asked(unit="cost", price="prise"),
-    "no cost": asked(unit="cost"),
+    "no unit": time_of(unit="furlongs"),
+    "a price of no cost": time_of(price=3),
+    "a negative price": time_of(unit="cost", price=-1),
+    "a price that is no number": time_of(unit="cost", price="nan"),
+    "a column without numbers": time_of(unit="cost", price="system"),
+    "no column": time_of(unit="cost", price="prise"),
+    "no cost": time_of(unit="cost"),
     "a common target in steps": lambda: tta.compare(losses(_A), aiming(losses(_B), 2.9)),
     "a common target in epochs": lambda: tta.compare(
         timed((30.0, 33.0, 36.0)), aiming(timed((60.0, 63.0, 66.0)), 0.6), unit="epochs"
@@ -123,11 +123,11 @@ def test_answers_on_an_axis_are_as_accepted(case: Case) -> None:
 
 
 def test_plots_name_the_unit() -> None:
-    titles = {one.kind: one.title for one in api.plots(losses(_A), losses(_B))}
+    titles = {plot.kind: plot.title for plot in api.plots(losses(_A), losses(_B))}
     assert titles["tta"] == "Steps to target: lm"
     assert titles["quality-time"] == "Loss over steps: lm"
     assert titles["solved"] == "Fraction of runs at the target over steps: lm"
-    chart = json.dumps([one.chart for one in tta.plot("tta", losses(_A))])
+    chart = json.dumps([plot.chart for plot in tta.plot("tta", losses(_A))])
     assert "time" not in chart.replace("timeunit", "")
 
 

@@ -37,15 +37,15 @@ def dated(runs: Sequence[int], hour: int) -> Iterator[tuple[int, int, int, datet
 
 def timed(speed: float, runs: Sequence[int], hour: int = 0, **more: Any) -> pl.DataFrame:
     """Return so many runs on each day, of times that the day makes longer or shorter."""
-    made = []
+    tables = []
     for day, number, place, when in dated(runs, hour):
         seconds = 300 * speed * DAYS[day] * (1 + NOISE[(place + 3 * hour) % len(NOISE)])
-        made.append(side([(seconds, 3 + number % 2)], started_at=when, **more))
-    return pl.concat(made)
+        tables.append(side([(seconds, 3 + number % 2)], started_at=when, **more))
+    return pl.concat(tables)
 
 
-def within(a: pl.DataFrame, b: pl.DataFrame, *block: str, **asked: Any) -> Report:
-    return api.compare(a, b, block=block or ("day",), **asked)
+def within(a: pl.DataFrame, b: pl.DataFrame, *block: str, **more: Any) -> Report:
+    return api.compare(a, b, block=block or ("day",), **more)
 
 
 def texts(report: Report, code: str) -> list[str]:
@@ -53,11 +53,11 @@ def texts(report: Report, code: str) -> list[str]:
 
 
 def losses(start: float, gain: float, runs: Sequence[int], hour: int) -> pl.DataFrame:
-    made = []
+    curves = []
     for day, _, place, when in dated(runs, hour):
         end = start + day / 10 - gain + NOISE[(place + hour) % 6]
-        made.append(curve(5.0, 4.0, end, started_at=when))
-    return logs(made)
+        curves.append(curve(5.0, 4.0, end, started_at=when))
+    return logs(curves)
 
 
 def short_on(table: pl.DataFrame, day: int) -> pl.DataFrame:
@@ -87,23 +87,23 @@ def failing_on(table: pl.DataFrame, day: int) -> pl.DataFrame:
 
 def with_accuracy(speed: float, gain: float, hour: int) -> pl.DataFrame:
     """Return runs that meet a loss and have an accuracy at their end, two on each of two days."""
-    made = []
+    runs = []
     for day, number, place, when in dated((2, 2), hour):
         last = evaluation(1, 0.9 - day / 10 + gain + NOISE[place + hour], metric="test_accuracy",
                           higher_is_better=True, step=None, epoch=None, seconds=None)  # fmt: skip
         reached = evaluation(0, 3.2, target_value=3.28, seconds=speed * (100 + number))
-        made.append(of(reached, last, started_at=when, run_status="success"))
-    return logs(made)
+        runs.append(of(reached, last, started_at=when, run_status="success"))
+    return logs(runs)
 
 
 def paced(speed: float, hour: int) -> pl.DataFrame:
     """Return runs that end at the same losses, after times that the day makes longer or shorter."""
-    made = []
+    runs = []
     for day, number, place, when in dated((2, 2, 2), hour):
         seconds = 100 * speed * DAYS[day] * (1 + NOISE[(place + hour) % 6])
         last = evaluation(0, 3.0 + NOISE[(number + hour) % 6], seconds=seconds)
-        made.append(of(last, started_at=when))
-    return logs(made)
+        runs.append(of(last, started_at=when))
+    return logs(runs)
 
 
 A, B = timed(1.0, (2, 2, 2)), timed(0.97, (2, 2, 2), hour=1)
@@ -185,7 +185,7 @@ def test_the_command_takes_blocks(tmp_path: Path) -> None:
     files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     for hour, file in enumerate(files):
         store.write(losses(3.0, 0.02 * hour, (2, 2), hour), file)
-    said = run("compare", *files, "--at-end", "--block", "day", "-f", "json")
-    assert said.returncode == 0
-    (row,) = json.loads(said.stdout)["rows"]
-    assert [one["block"] for one in row["blocks"]] == ["2026-11-01", "2026-11-02"]
+    result = run("compare", *files, "--at-end", "--block", "day", "-f", "json")
+    assert result.returncode == 0
+    (row,) = json.loads(result.stdout)["rows"]
+    assert [block["block"] for block in row["blocks"]] == ["2026-11-01", "2026-11-02"]

@@ -42,11 +42,11 @@ def local(tables: Path) -> Path:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_filter_reads_and_writes_tables_in_a_store(name: str, local: Path, memory: Any) -> None:
-    done = tta.filter(local, output=f"memory://bucket/{name}", where=["entry=Example/one_gpu"])
-    assert 0 < done.runs < done.all_runs
+    part = tta.filter(local, output=f"memory://bucket/{name}", where=["entry=Example/one_gpu"])
+    assert 0 < part.runs < part.all_runs
     both = tta.filter(f"memory://bucket/{name}", local, output="memory://bucket/both/")
-    assert both.runs == done.all_runs
-    assert [each for each in memory.find("/bucket/both") if each.endswith("_ttastats.parquet")]
+    assert both.runs == part.all_runs
+    assert [path for path in memory.find("/bucket/both") if path.endswith("_ttastats.parquet")]
     same = f"memory://bucket/{name}"
     with pytest.raises(TtastatsError, match="is an input"):
         tta.filter(same, output=same, where=["entry=Example/one_gpu"])
@@ -142,11 +142,11 @@ def test_what_is_wrong_is_said_without_credentials(tmp_path: Path, memory: Any) 
         "memory://bucket/note.parquet": "not a Parquet file",
         "nosuch://user:secret@bucket/x.parquet?token=secret": "Protocol not known: nosuch",
     }.items():
-        done = run("summary", url, cwd=tmp_path)
-        assert done.returncode == 2
-        assert what in done.stderr
-        assert "secret" not in done.stderr
-        assert "Check the URL" in done.stderr or "not a Parquet" in what
+        result = run("summary", url, cwd=tmp_path)
+        assert result.returncode == 2
+        assert what in result.stderr
+        assert "secret" not in result.stderr
+        assert "Check the URL" in result.stderr or "not a Parquet" in what
     for url, what in {
         "memory://bucket/note.parquet": "already exists and was not created by ttastats",
         "memory://bucket/other/": "already exists and was not created by ttastats",
@@ -288,9 +288,9 @@ def test_writers_killed_at_random_leave_the_old_or_the_new_table(
         monkeypatch.setenv("TMPDIR", str(place))
     logs = two_systems / "eight_gpus"
     output = f"{root or f'{place}/'}{name}"
-    done = python("-c", KILLS, str(NUMBER), output, logs, logs.parent / "one_gpu")
-    assert done.returncode == 0, done.stderr
-    heights = done.stdout.split()
+    result = python("-c", KILLS, str(NUMBER), output, logs, logs.parent / "one_gpu")
+    assert result.returncode == 0, result.stderr
+    heights = result.stdout.split()
     assert len(heights) == NUMBER
     assert set(heights) <= {"10", "20"}
     left = [path.name for path in place.rglob("*")]
@@ -311,7 +311,7 @@ def test_uploads_that_a_killed_writer_left_in_s3_are_forgotten(
     s3.call_s3("create_multipart_upload", Bucket="bucket", Key=key)
     s3.call_s3("create_multipart_upload", Bucket="bucket", Key="others.parquet")
     ingest([two_systems], f"s3://bucket/{name}")
-    assert [each["Key"] for each in s3.list_multipart_uploads("bucket")] == ["others.parquet"]
+    assert [upload["Key"] for upload in s3.list_multipart_uploads("bucket")] == ["others.parquet"]
 
 
 def test_s3_itself_refuses_to_replace_what_another_wrote(
@@ -319,10 +319,10 @@ def test_s3_itself_refuses_to_replace_what_another_wrote(
 ) -> None:
     table = parse_place("s3://bucket/runs.parquet")
     rows = tta.read(local)
-    asked: list[stores.Url] = []
-    monkeypatch.setattr(stores, "state_of", lambda url: asked.append(url) or "newer")
+    urls: list[stores.Url] = []
+    monkeypatch.setattr(stores, "state_of", lambda url: urls.append(url) or "newer")
     store.write(rows, table, expected=[None])
-    assert not asked
+    assert not urls
     for stale in (None, '"stale"'):
         with pytest.raises(ReplacedError):
             store.write(rows.head(3), table, expected=[stale])

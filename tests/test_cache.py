@@ -112,9 +112,9 @@ def test_every_command_answers_from_logs_as_from_their_table(
     of_table, of_logs = answer("a.parquet", "out_x"), answer(forms[form], "out_y")
     assert of_logs.returncode == of_table.returncode
     assert of_logs.stdout.replace(forms[form], "a.parquet") == of_table.stdout
-    said = of_logs.stderr.replace("out_y", "out_x").replace(forms[form], "a.parquet")
+    stderr = of_logs.stderr.replace("out_y", "out_x").replace(forms[form], "a.parquet")
     if ".html" not in ONCE[command]:
-        assert said.endswith(of_table.stderr)
+        assert stderr.endswith(of_table.stderr)
 
 
 def test_a_second_question_reads_no_log(logs: Path, own_cache: Path, reads: list[int]) -> None:
@@ -122,12 +122,12 @@ def test_a_second_question_reads_no_log(logs: Path, own_cache: Path, reads: list
     assert first.stderr == (
         "a: 10 logs read: 10 runs, 101 evaluations\nb: 10 logs read: 10 runs, 208 evaluations\n"
     )
-    kept = tables(own_cache)
+    cached = tables(own_cache)
     second = run("compare", "a", "b", cwd=logs)
     assert second == Done(first.returncode, first.stdout, "")
     assert run("summary", "a", cwd=logs).stderr == ""
     assert reads == [10, 10]
-    assert tables(own_cache) == kept
+    assert tables(own_cache) == cached
 
 
 def test_a_second_question_imports_nothing_that_reads_logs(logs: Path) -> None:
@@ -141,9 +141,9 @@ except SystemExit as end:
     assert not end.code
 print([name for name in sys.modules if name.startswith(("ttastats_", "ttastats.ingestion."))])
 """
-    done = python("-c", code, cwd=logs)
+    process = python("-c", code, cwd=logs)
     light = [f"ttastats.ingestion.{name}" for name in ("cache", "containers", "given", "sources")]
-    assert sorted(eval(done.stdout.splitlines()[-1])) == sorted(light), done.stderr
+    assert sorted(eval(process.stdout.splitlines()[-1])) == sorted(light), process.stderr
 
 
 def test_of_changed_logs_only_those_are_read(logs: Path, reads: list[int]) -> None:
@@ -210,9 +210,9 @@ def test_a_cache_that_cannot_be_written_is_no_error(
     else:
         monkeypatch.delenv("XDG_CACHE_HOME")
         monkeypatch.setattr(Path, "home", Mock(side_effect=RuntimeError))
-    done = run("summary", "a", cwd=logs)
-    assert done.returncode == 0
-    assert "10/10" in done.stdout
+    result = run("summary", "a", cwd=logs)
+    assert result.returncode == 0
+    assert "10/10" in result.stdout
     assert tables(own_cache) == []
 
 
@@ -231,9 +231,9 @@ def test_tables_are_kept_where_the_platform_keeps_caches(
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setattr(sys, "platform", platform)
-    found = user_folder()
+    folder = user_folder()
     monkeypatch.undo()
-    assert found == tmp_path / place
+    assert folder == tmp_path / place
 
 
 def test_a_log_is_known_to_have_a_table_until_it_changes(logs: Path) -> None:
@@ -285,8 +285,8 @@ def test_tables_of_logs_as_they_were_are_removed_after_an_hour(logs: Path, own_c
     for hours in (0.5, 2, 0):
         run("runs", "a", cwd=logs)
         for table in tables(own_cache):
-            made = time.time() - hours * 3600
-            os.utime(table, (made, made))
+            written = time.time() - hours * 3600
+            os.utime(table, (written, written))
         log.write_bytes(log.read_bytes() + b"\n")
     assert len(tables(own_cache)) == 1
 
@@ -296,8 +296,8 @@ class TestRejectedLogs:
     def bad(self, logs: Path) -> Path:
         for number in range(7):
             log = logs / "a" / "digits" / f"result_{number}.txt"
-            kept = [line for line in log.read_text().splitlines() if "run_start" not in line]
-            log.write_text("\n".join(kept))
+            lines = [line for line in log.read_text().splitlines() if "run_start" not in line]
+            log.write_text("\n".join(lines))
         return logs
 
     def test_they_are_named_and_the_exit_status_shows_it(self, bad: Path) -> None:
@@ -305,16 +305,16 @@ class TestRejectedLogs:
         listing = "7 errors (ttastats problems a)"
         assert first.stderr.splitlines()[0] == f"a: 10 logs read: 3 runs, 30 evaluations; {listing}"
         assert second.stderr.splitlines()[0] == f"a: {listing}"
-        for done in (first, second):
-            assert done.returncode == 1
-            lines = done.stderr.splitlines()
+        for result in (first, second):
+            assert result.returncode == 1
+            lines = result.stderr.splitlines()
             assert lines[1].startswith("  a/digits/result_0.txt: has evaluations or an end but")
             assert lines[6] == "  and 2 more: ttastats problems a"
         assert "B faster" in first.stdout or "undecided" in first.stdout
         assert run("compare", "b", "a", "--fail-on", "slower:1%", cwd=bad).returncode == 3
-        done = run("problems", "a", cwd=bad)
-        assert done.returncode == 1
-        assert "no_run_start  error            7" in done.stdout
+        result = run("problems", "a", cwd=bad)
+        assert result.returncode == 1
+        assert "no_run_start  error            7" in result.stdout
 
     def test_python_warns_of_them(self, bad: Path) -> None:
         with pytest.warns(UserWarning, match=r"7 errors \(ttastats problems"):
@@ -359,8 +359,8 @@ def test_a_table_among_logs_is_no_log(logs: Path) -> None:
 def test_tables_and_logs_are_one_question(logs: Path, reads: list[int]) -> None:
     run("ingest", "b", cwd=logs)
     several = ("a/digits/result_0.txt", "b.parquet", "a/digits/result_1.txt")
-    done = run("summary", *several, "--format", "json", cwd=logs)
-    assert [row["n"] for row in json.loads(done.stdout)["rows"]] == [12]
+    result = run("summary", *several, "--format", "json", cwd=logs)
+    assert [row["n"] for row in json.loads(result.stdout)["rows"]] == [12]
     assert reads == [10, 2]
     assert run("problems", *several, cwd=logs).returncode == 0
 
@@ -369,17 +369,17 @@ def test_a_pattern_and_a_url_are_logs(logs: Path, own_cache: Path, reads: list[i
     with fsspec.open("memory://logs/result_0.txt", "wb") as file:
         file.write((logs / "a" / "digits" / "result_0.txt").read_bytes())
     assert "10 runs" in run("runs", "a/*/*.txt", cwd=logs).stderr
-    kept = tables(own_cache)
-    done = run("compare", "memory://logs", "b", cwd=logs)
-    assert "A = logs   B = b" in done.stdout
-    assert len(tables(own_cache)) == len(kept) + 2
+    cached = tables(own_cache)
+    result = run("compare", "memory://logs", "b", cwd=logs)
+    assert "A = logs   B = b" in result.stdout
+    assert len(tables(own_cache)) == len(cached) + 2
     assert reads == [10, 1, 10]
 
 
 def test_parts_of_one_folder_are_compared(logs: Path) -> None:
     sides = ("--a", "global_batch_size=64", "--b", "global_batch_size=512")
-    done = run("compare", ".", *sides, cwd=logs)
-    assert "A = global_batch_size=64   B = global_batch_size=512" in done.stdout
+    result = run("compare", ".", *sides, cwd=logs)
+    assert "A = global_batch_size=64   B = global_batch_size=512" in result.stdout
 
 
 def test_a_page_calls_folders_by_their_names(logs: Path) -> None:
@@ -394,7 +394,7 @@ def test_a_page_calls_folders_by_their_names(logs: Path) -> None:
 def test_processes_that_ask_at_the_same_time_agree(logs: Path, own_cache: Path) -> None:
     words = ("-m", "ttastats", "summary", "a", "--format", "json")
     with ThreadPoolExecutor(2) as threads:
-        done = list(threads.map(lambda _: python(*words, cwd=logs), range(2)))
-    assert {one.returncode for one in done} == {0}
-    assert len({one.stdout for one in done}) == 1
+        processes = list(threads.map(lambda _: python(*words, cwd=logs), range(2)))
+    assert {process.returncode for process in processes} == {0}
+    assert len({process.stdout for process in processes}) == 1
     assert all(table.suffix == ".parquet" for table in tables(own_cache))

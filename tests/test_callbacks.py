@@ -38,13 +38,13 @@ class TestFollowing:
         assert following.record_evaluation({"acc": 0.5, "loss": 2.0, "time": 9.0}, epoch=1)
         following.end()
         assert not following.record_evaluation({"acc": 1.0}, epoch=2)
-        found = rows(logs)
-        assert [(row["metric"], row["value"], row["epoch"]) for row in found] == [
+        recorded = rows(logs)
+        assert [(row["metric"], row["value"], row["epoch"]) for row in recorded] == [
             ("acc", 0.5, 1.0),
             ("loss", 2.0, 1.0),
         ]
-        assert found[0]["seed"] == 5  # what is asked comes before what the framework knows
-        assert '"learning_rate":0.1' in found[0]["extra"].replace(" ", "")
+        assert recorded[0]["seed"] == 5  # what is asked comes before what the framework knows
+        assert '"learning_rate":0.1' in recorded[0]["extra"].replace(" ", "")
 
     def test_a_metric_that_never_came_is_said_with_what_there_was(self, tmp_path: Path) -> None:
         following = Following(tmp_path, **ASKED | {"metric": "acc"})
@@ -98,13 +98,13 @@ class TestHuggingFace:
     def test_every_evaluation_is_recorded(self, tmp_path: Path) -> None:
         trainer = self.trained(tmp_path / "logs", also=["eval_runtime"])
         trainer.evaluate()  # after the training: no part of the run
-        found = [row for row in rows(tmp_path / "logs") if row["metric"] == "eval_loss"]
-        said = [entry for entry in trainer.state.log_history if "eval_loss" in entry][:3]
-        assert [row["value"] for row in found] == [entry["eval_loss"] for entry in said]
-        assert [(row["epoch"], row["step"]) for row in found] == [(1, 4), (2, 8), (3, 12)]
-        assert {row["global_batch_size"] for row in found} == {4}
-        assert {row["run_status"] for row in found} == {"aborted"}
-        assert {row["higher_is_better"] for row in found} == {False}
+        losses = [row for row in rows(tmp_path / "logs") if row["metric"] == "eval_loss"]
+        logged = [entry for entry in trainer.state.log_history if "eval_loss" in entry][:3]
+        assert [row["value"] for row in losses] == [entry["eval_loss"] for entry in logged]
+        assert [(row["epoch"], row["step"]) for row in losses] == [(1, 4), (2, 8), (3, 12)]
+        assert {row["global_batch_size"] for row in losses} == {4}
+        assert {row["run_status"] for row in losses} == {"aborted"}
+        assert {row["higher_is_better"] for row in losses} == {False}
 
 
 @quiet
@@ -157,12 +157,12 @@ class TestLightning:
         self, interval: float, epochs: list[float], steps: list[int], tmp_path: Path
     ) -> None:
         values = self.trained(tmp_path / "logs", val_check_interval=interval)
-        found = rows(tmp_path / "logs")
-        assert [row["value"] for row in found] == values
-        assert [row["epoch"] for row in found] == epochs
-        assert [row["step"] for row in found] == steps
-        assert {row["metric"] for row in found} == {"val/loss"}
-        assert {row["run_status"] for row in found} == {"aborted"}
+        recorded = rows(tmp_path / "logs")
+        assert [row["value"] for row in recorded] == values
+        assert [row["epoch"] for row in recorded] == epochs
+        assert [row["step"] for row in recorded] == steps
+        assert {row["metric"] for row in recorded} == {"val/loss"}
+        assert {row["run_status"] for row in recorded} == {"aborted"}
 
     def test_a_training_that_fails_says_so(self, tmp_path: Path) -> None:
         with pytest.raises(ArithmeticError):
@@ -192,11 +192,11 @@ class TestKeras:
         monkeypatch.setenv("KERAS_BACKEND", "torch")
         monkeypatch.setenv("KERAS_HOME", str(tmp_path))
         history = self.trained(tmp_path / "logs").history
-        found = rows(tmp_path / "logs")
+        recorded = rows(tmp_path / "logs")
         for metric in ("val_loss", "loss"):
-            values = [row["value"] for row in found if row["metric"] == metric]
+            values = [row["value"] for row in recorded if row["metric"] == metric]
             assert values == pytest.approx(history[metric])
-        assert [row["epoch"] for row in found if row["metric"] == "loss"] == [1, 2, 3]
+        assert [row["epoch"] for row in recorded if row["metric"] == "loss"] == [1, 2, 3]
 
 
 @quiet
@@ -207,5 +207,5 @@ def test_training_stops_at_the_target_if_asked(
     monkeypatch.setenv("KERAS_BACKEND", "torch")
     monkeypatch.setenv("KERAS_HOME", str(tmp_path))
     framework().trained(tmp_path / "logs", target=1e9, stop_at_target=True)
-    found = rows(tmp_path / "logs")
-    assert {(row["epoch"], row["run_status"]) for row in found} == {(1, "success")}
+    recorded = rows(tmp_path / "logs")
+    assert {(row["epoch"], row["run_status"]) for row in recorded} == {(1, "success")}

@@ -68,7 +68,7 @@ def where(name: str, *conditions: str, **more: Any) -> Callable[[], Report]:
 
 
 def sides(a: str, b: str, **more: Any) -> Callable[[], Report]:
-    chosen = (Selection(TABLE, parse_all(one.split(), f"--{n}")) for n, one in (("a", a), ("b", b)))
+    chosen = (Selection(TABLE, parse_all(t.split(), f"--{n}")) for n, t in (("a", a), ("b", b)))
     return lambda: api.compare(*chosen, **more)
 
 
@@ -83,8 +83,8 @@ QUESTIONS: Questions = {
     "no evaluation meets both": where("runs", "value<0.6", "epoch=2"),
     "none has such a metric": where("runs", "metric=bleu"),
     **{
-        f"runs with {one}": where("runs", one)
-        for one in ("reached=false", "tta>300", "tta_seconds>=450", "epochs=2",
+        f"runs with {condition}": where("runs", condition)
+        for condition in ("reached=false", "tta>300", "tta_seconds>=450", "epochs=2",
                     "run_status=aborted", "value_final<75%", "target_value=0.75")
     },
     "runs by the target asked for": where("runs", "tta<26", target=["0.5"]),
@@ -140,8 +140,8 @@ QUESTIONS: Questions = {
         for name in ("targets", "plot", "report")
     },
     **{
-        f"{name} judges whole runs, not {one}": where(name, one)
-        for name, one in zip(ANSWERS, cycle(["metric=top1_accuracy", "value>0.6", "line=3"]))
+        f"{name} judges whole runs, not {condition}": where(name, condition)
+        for name, condition in zip(ANSWERS, cycle(["metric=top1_accuracy", "value>0.6", "line=3"]))
         if name != "runs"
     },
 }  # fmt: skip
@@ -165,8 +165,8 @@ def test_rows_are_exported_one_by_one_and_logs_whole(tmp_path: Path) -> None:
 
 
 def test_the_rows_of_a_choice_are_those_of_its_runs() -> None:
-    found = question.choose_runs(TABLE, ["reached=false"])
-    assert found.rows.collect().get_column("seed").unique().to_list() == [9]
+    choice = question.choose_runs(TABLE, ["reached=false"])
+    assert choice.rows.collect().get_column("seed").unique().to_list() == [9]
     (panel,) = api.material(TABLE, where=["reached=false"]).panels
     assert panel.evaluations.collect().height == 2
     page = api.html_report(TABLE, where=["reached=true"])
@@ -175,10 +175,10 @@ def test_the_rows_of_a_choice_are_those_of_its_runs() -> None:
 
 def test_tables_show_the_rows_that_were_chosen() -> None:
     assert api.summary(TABLE, where=["n>=1"]) == api.summary(TABLE)
-    every, kept = ANSWERS["compare"](TABLE), where("compare", "verdict=slower")()
-    assert [row.of_all for row in kept.tables[0].rows] == [False, True]
-    assert kept.tables[0].rows[1] == every.tables[0].rows[-1]
-    assert kept.sentence == every.sentence
+    whole, part = ANSWERS["compare"](TABLE), where("compare", "verdict=slower")()
+    assert [row.of_all for row in part.tables[0].rows] == [False, True]
+    assert part.tables[0].rows[1] == whole.tables[0].rows[-1]
+    assert part.sentence == whole.sentence
     several = QUESTIONS["of several tables"]()
     shown = [sum(not row.of_all for row in table.rows) for table in several.tables]
     assert shown == [0, len(several.rows)]

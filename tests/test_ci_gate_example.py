@@ -57,7 +57,7 @@ def bash(step: Mapping[str, Any], checkout: Path) -> subprocess.CompletedProcess
         "NUMBER": "7",
     }
     shell = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
-    return programs.done(*shell, step["run"], cwd=checkout, env=programs.environment(**environment))
+    return programs.call(*shell, step["run"], cwd=checkout, env=programs.environment(**environment))
 
 
 def test_a_branch_that_is_slower_fails_and_the_summary_says_why(
@@ -65,9 +65,9 @@ def test_a_branch_that_is_slower_fails_and_the_summary_says_why(
 ) -> None:
     given(checkout, two_systems / "eight_gpus", two_systems / "one_gpu")
     assert bash(steps()["Read the logs"], checkout).returncode == 0
-    done = bash(steps()["Compare with the baseline"], checkout)
-    assert done.returncode == 3, done.stderr
-    assert "failed: digits: this branch is at least" in done.stderr
+    process = bash(steps()["Compare with the baseline"], checkout)
+    assert process.returncode == 3, process.stderr
+    assert "failed: digits: this branch is at least" in process.stderr
     summary = (checkout / "summary.md").read_text()
     assert "| benchmark | A: mean ±CV |" in summary
     assert "**gate --fail-on slower:2%: failed**" in summary
@@ -79,8 +79,8 @@ def test_a_branch_that_is_faster_passes_and_is_commented_on(
     given(checkout, two_systems / "one_gpu", two_systems / "eight_gpus")
     assert run("ingest", "logs", "-o", "branch.parquet", cwd=checkout).returncode == 0
     for name in ("Compare with the baseline", "Comment on the pull request"):
-        done = bash(steps()[name], checkout)
-        assert done.returncode == 0, done.stderr
+        process = bash(steps()[name], checkout)
+        assert process.returncode == 0, process.stderr
     assert "passed**" in (checkout / "comparison.md").read_text()
     words = (checkout / "gh.txt").read_text().splitlines()
     assert words[:3] == ["pr", "comment", "7"]
@@ -93,8 +93,8 @@ def test_a_baseline_of_something_else_fails_with_its_message(
     (tmp_path / "other.tsv").write_text("epoch\thours\tf1Score\n1\t0.5\t0.8\n")
     given(checkout, tmp_path / "other.tsv", two_systems / "one_gpu")
     assert run("ingest", "logs", "-o", "branch.parquet", cwd=checkout).returncode == 0
-    done = bash(steps()["Compare with the baseline"], checkout)
-    assert done.returncode == 2
+    process = bash(steps()["Compare with the baseline"], checkout)
+    assert process.returncode == 2
     assert "no common round, benchmark" in (checkout / "summary.md").read_text()
 
 
@@ -117,10 +117,10 @@ def test_a_night_is_added_to_those_before_and_looked_at(checkout: Path, two_syst
     given(checkout, two_systems / "one_gpu", two_systems / "one_gpu")
     every = steps(NIGHTLY)
     for _ in range(2):
-        done = bash(every["Add this night"], checkout)
-        assert done.returncode == 0, done.stderr
+        process = bash(every["Add this night"], checkout)
+        assert process.returncode == 0, process.stderr
     assert (checkout / "before.parquet").exists()
-    done = bash(every["Look for a change"], checkout)
-    assert done.returncode == 0, done.stderr
+    process = bash(every["Look for a change"], checkout)
+    assert process.returncode == 0, process.stderr
     summary = (checkout / "summary.md").read_text("utf-8")
     assert "changes are looked for from 10 nights on" in summary

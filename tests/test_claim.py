@@ -67,7 +67,7 @@ def test_the_exit_code_is_the_answer(tmp_path: Path) -> None:
 def test_numbers_are_those_that_others_state(
     table: Callable[..., Path], options: str, stated: dict[str, Any], wild: Path, tmp_path: Path
 ) -> None:
-    done = run("claim", table(wild, tmp_path), "-f", "json", *options.split())
-    assert done.returncode in {0, 3}, done.stderr
-    (found,) = json.loads(done.stdout)["rows"]
-    assert {name: found[name] for name in stated} == pytest.approx(stated)
+    result = run("claim", table(wild, tmp_path), "-f", "json", *options.split())
+    assert result.returncode in {0, 3}, result.stderr
+    (row,) = json.loads(result.stdout)["rows"]
+    assert {name: row[name] for name in stated} == pytest.approx(stated)

@@ -140,43 +140,43 @@ def run(*arguments: str | Path, cwd: Path | None = None) -> Done:
     return Done(code, stdout.getvalue(), stderr.getvalue())
 
 
-def failed(done: Done) -> str:
+def failed(result: Done) -> str:
     """Check that a command refused to work as it should, and give its message."""
-    assert done.returncode == 2, done
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    return done.stderr
+    assert result.returncode == 2, result
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return result.stderr
 
 
 @pytest.fixture(scope="module")
-def one(tables: Path) -> Path:
+def one_gpu(tables: Path) -> Path:
     return tables / "one_gpu.parquet"
 
 
 @pytest.fixture(scope="module")
-def eight(tables: Path) -> Path:
+def eight_gpus(tables: Path) -> Path:
     return tables / "eight_gpus.parquet"
 
 
 def rows(*arguments: str | Path) -> list[dict[str, Any]]:
-    done = run(*arguments, "--format", "json")
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    result = run(*arguments, "--format", "json")
+    assert result.returncode == 0, result.stderr
+    answer = json.loads(result.stdout)
     assert answer["command"] == arguments[0]
     assert {"ttastats", "notes"} <= answer.keys()
-    found: list[dict[str, Any]] = answer["rows"]
-    return found
+    records: list[dict[str, Any]] = answer["rows"]
+    return records
 
 
 class TestAnswers:
     def test_what_options_ask_for_is_answered_as_accepted(self, tables: Path) -> None:
-        said = []
+        lines = []
         for words in ANSWERED.strip().splitlines():
-            done = run(*shlex.split(words), cwd=tables)
-            assert done.returncode == 0, (words, done.stderr)
-            assert "\x1b" not in done.stdout
-            said += [f"$ ttastats {words}\n", done.stderr, done.stdout]
-        assert matches_accepted(ROOT / "tests" / "reference" / "answered.txt", "".join(said))
+            result = run(*shlex.split(words), cwd=tables)
+            assert result.returncode == 0, (words, result.stderr)
+            assert "\x1b" not in result.stdout
+            lines += [f"$ ttastats {words}\n", result.stderr, result.stdout]
+        assert matches_accepted(ROOT / "tests" / "reference" / "answered.txt", "".join(lines))
 
     def test_one_file_is_compared_with_itself_by_conditions(self, tables: Path) -> None:
         (split,) = rows("compare", tables / ONE, tables / EIGHT)
@@ -185,9 +185,9 @@ class TestAnswers:
         assert joined["speedup"] == split["speedup"]
         assert (joined["a"], joined["b"]) == ("one*", "eight*")
 
-    def test_a_narrow_screen_loses_nothing(self, one: Path, eight: Path) -> None:
+    def test_a_narrow_screen_loses_nothing(self, one_gpu: Path, eight_gpus: Path) -> None:
         console = Console(width=80, file=io.StringIO(), force_terminal=False)
-        as_table.print_report(api.compare(one, eight), console, width=80, verbose=True)
+        as_table.print_report(api.compare(one_gpu, eight_gpus), console, width=80, verbose=True)
         text = console.file.getvalue()  # type: ignore[attr-defined]
         assert max(len(line) for line in text.splitlines()) <= 80
         for word in ("2.02 min ±10.1%", "10/10 9/10", "1.741 [1.202, 2.523]", "B faster", ".008"):
@@ -204,18 +204,18 @@ class TestAnswers:
         assert "not shown" not in whole.stdout
 
     @pytest.mark.parametrize("words", ["targets", "power", "runs"])
-    def test_csv_has_a_header_and_one_line_per_row(self, words: str, one: Path) -> None:
-        found = rows(words, one)
-        lines = run(words, one, "-f", "csv").stdout.splitlines()
-        assert len(lines) == 1 + len(found) > 1
+    def test_csv_has_a_header_and_one_line_per_row(self, words: str, one_gpu: Path) -> None:
+        records = rows(words, one_gpu)
+        lines = run(words, one_gpu, "-f", "csv").stdout.splitlines()
+        assert len(lines) == 1 + len(records) > 1
         assert lines[0].startswith("run_id,source,dialect,suite" if words == "runs" else "suite,")
 
 
 class TestIngest:
     def test_a_folder_gives_a_file_of_its_name(self, two_systems: Path, tmp_path: Path) -> None:
-        done = run("ingest", two_systems / "one_gpu", cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (0, "")
-        assert "10 logs read: 10 runs, 101 evaluations" in done.stderr
+        result = run("ingest", two_systems / "one_gpu", cwd=tmp_path)
+        assert (result.returncode, result.stdout) == (0, "")
+        assert "10 logs read: 10 runs, 101 evaluations" in result.stderr
         assert (tmp_path / "one_gpu.parquet").exists()
 
     @pytest.mark.parametrize(
@@ -236,33 +236,33 @@ class TestIngest:
     ) -> None:
         for name in files:
             (tmp_path / name).write_bytes(CONTENTS[name])
-        done = run("ingest", *words.split(), cwd=tmp_path)
-        assert done.returncode == code
-        assert [line for line in lines if line not in done.stderr] == []
+        result = run("ingest", *words.split(), cwd=tmp_path)
+        assert result.returncode == code
+        assert [line for line in lines if line not in result.stderr] == []
         assert len(list(tmp_path.glob("*.parquet"))) == 1
 
     def test_a_truncated_log_is_a_run_and_said(self, two_systems: Path, tmp_path: Path) -> None:
         whole = (two_systems / "one_gpu" / "digits" / "result_0.txt").read_bytes()
         (tmp_path / "cut.txt").write_bytes(whole[: len(whole) // 2])
-        done = run("ingest", "cut.txt", cwd=tmp_path)
-        assert done.returncode == 0
-        assert "cut.txt: the log ends before run_stop: truncated" in done.stderr
+        result = run("ingest", "cut.txt", cwd=tmp_path)
+        assert result.returncode == 0
+        assert "cut.txt: the log ends before run_stop: truncated" in result.stderr
         (row,) = rows("runs", tmp_path / "cut.parquet")
         assert (row["run_status"], row["reached"]) == ("truncated", False)
 
 
 @pytest.fixture(scope="module")
-def folder(one: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(one_gpu: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of files that no command takes, and a table."""
     folder = tmp_path_factory.mktemp("refused")
-    shutil.copy(one, folder / "one.parquet")
+    shutil.copy(one_gpu, folder / "one.parquet")
     (folder / "empty").mkdir()
     (folder / "junk").mkdir()
     (folder / "junk" / "x").write_bytes(os.urandom(10_000))
     (folder / "mine.parquet").write_text("precious")
     pl.DataFrame({"a": [1]}).write_parquet(folder / "foreign.parquet")
     about = {"ttastats": json.dumps({"schema": 99, "writer": "ttastats 9.0"})}
-    pl.read_parquet(one).write_parquet(folder / "newer.parquet", metadata=about)
+    pl.read_parquet(one_gpu).write_parquet(folder / "newer.parquet", metadata=about)
     return folder
 
 
@@ -290,8 +290,8 @@ class TestRefusals:
         self, words: str, message: str, folder: Path, two_systems: Path
     ) -> None:
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        said = failed(run(*words.format(logs=two_systems).split(), cwd=folder))
-        assert message in said
+        text = failed(run(*words.format(logs=two_systems).split(), cwd=folder))
+        assert message in text
         after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         assert after == before
 
@@ -307,21 +307,21 @@ class TestRefusals:
         assert "locked.txt: no run could be read: Permission denied" in message
 
     def test_words_that_mean_nothing_are_refused_as_accepted(self, tables: Path) -> None:
-        said = "".join(
+        text = "".join(
             f"$ ttastats {words}\n{failed(run(*shlex.split(words), cwd=tables))}"
             for words in REFUSED.strip().splitlines()
         )
-        assert matches_accepted(ROOT / "tests" / "reference" / "refused.txt", said)
+        assert matches_accepted(ROOT / "tests" / "reference" / "refused.txt", text)
 
     @pytest.mark.parametrize("command", ["runs", "summary", "variance", "score"])
     def test_every_column_that_the_help_of_sort_names_is_there(
-        self, command: str, one: Path
+        self, command: str, one_gpu: Path
     ) -> None:
         option = "--help" if command == "score" else "--help-all"  # it has few options
         help_text = " ".join(run(command, option).stdout.split())
         (columns,) = re.findall(r"a column such as ([\w, ]+);", help_text)
         for column in re.split(", | or ", columns):
-            assert run(command, one, "--sort", f"-{column}").returncode == 0
+            assert run(command, one_gpu, "--sort", f"-{column}").returncode == 0
 
 
 #: Prints the names of all modules after each of five commands.
@@ -344,11 +344,11 @@ for commands in (
 
 class TestStart:
     def test_a_command_imports_only_what_it_needs(
-        self, one: Path, eight: Path, two_systems: Path, tmp_path: Path
+        self, one_gpu: Path, eight_gpus: Path, two_systems: Path, tmp_path: Path
     ) -> None:
-        done = python("-c", IMPORTED, one, eight, two_systems, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        lines = [line for line in done.stdout.splitlines() if line.startswith("modules ")]
+        process = python("-c", IMPORTED, one_gpu, eight_gpus, two_systems, cwd=tmp_path)
+        assert process.returncode == 0, process.stderr
+        lines = [line for line in process.stdout.splitlines() if line.startswith("modules ")]
         of_score, help_, runs, logs, compared = map(str.split, lines)
         heavy = {"scipy", "statsmodels", "torch", "polars", "pyarrow"}
         assert not heavy & {*help_}
@@ -366,10 +366,10 @@ class TestStart:
     def test_the_version_is_told(self) -> None:
         assert run("--version").stdout.startswith("ttastats ")
 
-    def test_a_closed_pipe_ends_quietly(self, one: Path) -> None:
+    def test_a_closed_pipe_ends_quietly(self, one_gpu: Path) -> None:
         reader, writer = os.pipe()
         os.close(reader)
-        process = started("-m", "ttastats", "runs", one, stdout=writer)
+        process = started("-m", "ttastats", "runs", one_gpu, stdout=writer)
         os.close(writer)
         assert "Traceback" not in ended(process)[2]
 
@@ -383,10 +383,10 @@ def test_a_table_whose_rows_are_damaged_is_named(tmp_path: Path, two_systems: Pa
         table.write_bytes(
             whole[:at] + bytes(b ^ 0xFF for b in whole[at : at + 40]) + whole[at + 40 :]
         )
-        done = run("summary", table)
-        codes.add(done.returncode)
-        if done.returncode:
-            assert str(table) in done.stderr
+        result = run("summary", table)
+        codes.add(result.returncode)
+        if result.returncode:
+            assert str(table) in result.stderr
     assert 2 in codes
 
 

@@ -90,9 +90,9 @@ def test_fields_are_written_as_their_specifications_say() -> None:
     assert wording("copies", n=2000).startswith("2,000 duplicate runs excluded")
     assert "but did not log its steps" in wording("no_position", n=1, to_target="steps")
     assert "but did not log their steps" in wording("no_position", n=2, to_target="steps")
-    one = note("few_runs.cv", mark="x", names=["a", "b", "c", "d", "e"])
-    assert (one.code, one.mark) == ("few_runs", "x")
-    assert "for a, b, c and 2 more: it" in one.text
+    example = note("few_runs.cv", mark="x", names=["a", "b", "c", "d", "e"])
+    assert (example.code, example.mark) == ("few_runs", "x")
+    assert "for a, b, c and 2 more: it" in example.text
 
 
 #: A value of each kind of field, by the first word of its specification.
@@ -126,12 +126,12 @@ def _strings() -> set[str]:
 @of_sources
 def test_every_text_is_shown_by_some_code() -> None:
     strings = _strings()
-    made = {f"{code}.{of}" for code in strings for of in ("cv", "claim")} | {
+    shown = {f"{code}.{of}" for code in strings for of in ("cv", "claim")} | {
         f"{code}.{part}"
         for code in ("axis", "convergence_not_used")
         for part in ("some", "none", "failed", "unlogged")
     }
-    assert set(codes.TEXTS) - strings - made == set()
+    assert set(codes.TEXTS) - strings - shown == set()
 
 
 #: What makes a problem, a finding or a flag, and which argument is the code.
@@ -145,11 +145,11 @@ _MADE = {"epoch_back", "samples_back", "seconds_back", "step_back"}
 
 @of_sources
 def test_the_codes_of_the_table_are_those_of_the_product() -> None:
-    table, made = _codes(), set()
+    table, raised = _codes(), set()
     for _, node in _nodes(ast.Call):
         place = _MAKERS.get(getattr(node.func, "id", ""), 99)
         if len(node.args) > place and isinstance(node.args[place], ast.Constant):
-            made.add(node.args[place].value)
-    assert len(made) > 70
-    assert sorted(made - table) == []
+            raised.add(node.args[place].value)
+    assert len(raised) > 70
+    assert sorted(raised - table) == []
     assert sorted(table - {text.partition(".")[0] for text in _strings()} - _MADE) == []

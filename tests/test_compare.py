@@ -44,8 +44,8 @@ def compared(a: pl.DataFrame, *others: pl.DataFrame, **options: Any) -> Report:
 
 
 def row(a: Sequence[Outcome], b: Sequence[Outcome], **options: Any) -> dict[str, Any]:
-    (found,) = compared(side(a), side(b), **options).rows
-    return dict(found)
+    (result,) = compared(side(a), side(b), **options).rows
+    return dict(result)
 
 
 VARIED_A: list[Outcome] = [(300, 3), (402, 4), (301, 3), (399, 4), (302, 3)]

@@ -56,7 +56,7 @@ class TestOtherPrograms:
             lambda table: table.to_pandas(),
             lambda table: table.to_arrow(),
             lambda table: table.lazy(),
-            lambda made: duckdb.sql("SELECT * FROM made"),
+            lambda frame: duckdb.sql("SELECT * FROM frame"),
         ],
     )
     def test_a_frame_of_another_library_gives_the_same_runs(
@@ -86,11 +86,11 @@ class TestOtherPrograms:
     def test_two_tables_put_together_count_every_run_once(
         self, file: Path, table: pl.DataFrame
     ) -> None:
-        one, other = (table.filter(entry=f"Example/{name}") for name in ("one_gpu", "eight_gpus"))
-        narrow = other.with_columns(pl.col("accelerators", "nodes").cast(pl.Int32))
-        assert runs(pl.concat([one, narrow, narrow], how="vertical_relaxed")).equals(runs(file))
-        assert runs(pl.concat([one, other, other])).equals(runs(file))
-        diagonal = pl.concat([one, other.drop("seed")], how="diagonal")
+        small, large = (table.filter(entry=f"Example/{name}") for name in ("one_gpu", "eight_gpus"))
+        narrow = large.with_columns(pl.col("accelerators", "nodes").cast(pl.Int32))
+        assert runs(pl.concat([small, narrow, narrow], how="vertical_relaxed")).equals(runs(file))
+        assert runs(pl.concat([small, large, large])).equals(runs(file))
+        diagonal = pl.concat([small, large.drop("seed")], how="diagonal")
         assert runs(diagonal).drop("seed").equals(runs(file).drop("seed"))
 
 

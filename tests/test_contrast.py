@@ -24,7 +24,7 @@ def of(b: np.ndarray, **changes: Any) -> ValuesContrast[None]:
 def words(
     *contrasts: ValuesContrast[None], margin: float | None = None, **options: Any
 ) -> list[str]:
-    return [one.verdict.word.value for one in judged(contrasts, Options(**options), margin)]
+    return [c.verdict.word.value for c in judged(contrasts, Options(**options), margin)]
 
 
 @pytest.mark.parametrize("incomplete", [(True, False), (False, True)])
@@ -34,8 +34,8 @@ def test_no_side_with_failed_runs_is_called_better_or_the_same(
     of_better, of_worse = of(A + 0.1), of(A - 0.1)
     if incomplete[1]:
         of_better, of_worse = of_worse, of_better
-    (one,) = judged([replace(of_better, incomplete=incomplete)], Options())
-    assert (one.verdict.word, one.verdict.why) == (Verdict.UNDECIDED, "runs missing")
+    (comparison,) = judged([replace(of_better, incomplete=incomplete)], Options())
+    assert (comparison.verdict.word, comparison.verdict.why) == (Verdict.UNDECIDED, "runs missing")
     assert words(replace(of_worse, incomplete=incomplete)) != ["undecided"]
     assert words(of(A), margin=0.1) == ["same"]
     assert words(of(A, incomplete=incomplete), margin=0.1) == ["undecided"]

@@ -84,8 +84,8 @@ BY: dict[str, Any] = {"by": ["benchmark"]}
 INFERENCE = {"where": ["benchmark=*_inference"]}
 QUESTIONS: Questions = {
     **{
-        f"{name} counts results": lambda one=one: one(submission())
-        for name, one in COMMANDS.items()
+        f"{name} counts results": lambda command=command: command(submission())
+        for name, command in COMMANDS.items()
     },
     "a comparison counts them": lambda: api.compare(
         submission(), submission(hour=10, epoch_seconds=20.0)
@@ -98,12 +98,12 @@ QUESTIONS: Questions = {
     "and once in all": lambda: api.summary(table_of("copies", COPIES), **BY),
     "an inference entry is no failed run": lambda: api.summary(dawnbench()),
     **{
-        f"{name} of nothing that counts": lambda one=one: one(dawnbench(), **INFERENCE)
-        for name, one in (COMMANDS | by_name(api.runs)).items()
+        f"{name} of nothing that counts": lambda command=command: command(dawnbench(), **INFERENCE)
+        for name, command in (COMMANDS | by_name(api.runs)).items()
     },
     **{
-        f"{name} with a run of no length": lambda one=one: one(crashed())
-        for name, one in (COMMANDS | by_name(api.targets)).items()
+        f"{name} with a run of no length": lambda command=command: command(crashed())
+        for name, command in (COMMANDS | by_name(api.targets)).items()
     },
     "it is compared": lambda: api.compare(crashed(), crashed(10), **BY),
     "targets of both": lambda: api.targets(crashed(), crashed(10)),

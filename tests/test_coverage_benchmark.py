@@ -114,18 +114,18 @@ def frame(runs: Runs) -> pl.DataFrame:
 
 
 def assert_judged_as_compare_does(a: Runs, b: Runs) -> None:
-    (one,) = comparison.compare([pairing.Pair({"benchmark": "made up"}, frame(a), frame(b))])
+    (row,) = comparison.compare([pairing.Pair({"benchmark": "made up"}, frame(a), frame(b))])
     shown = judge(a, b)
-    assert one.verdict is not None
-    assert shown.verdict.word == one.verdict.word
-    assert shown.verdict.conditions == one.verdict.conditions
-    assert shown.verdict.claim == one.verdict.claim
-    if one.speedup is None:
+    assert row.verdict is not None
+    assert shown.verdict.word == row.verdict.word
+    assert shown.verdict.conditions == row.verdict.conditions
+    assert shown.verdict.claim == row.verdict.claim
+    if row.speedup is None:
         assert shown.printed is None
         return
-    assert shown.printed == (one.speedup.ratio.low, one.speedup.ratio.high)
-    assert shown.deciding == one.speedup.limits(0.95, epochs=True)
-    assert shown.robust == one.speedup.limits(0.95, epochs=True, stragglers=True)
+    assert shown.printed == (row.speedup.ratio.low, row.speedup.ratio.high)
+    assert shown.deciding == row.speedup.limits(0.95, epochs=True)
+    assert shown.robust == row.speedup.limits(0.95, epochs=True, stragglers=True)
 
 
 PAIRS = (
@@ -159,11 +159,11 @@ def test_benchmarks_are_judged_together_as_compare_does(margin: float) -> None:
     for replicate in zip(*drawn, strict=True):
         together = [pairing.Pair({"benchmark": k}, *map(frame, s)) for k, s in enumerate(replicate)]
         compared = comparison.compare(together, Options(margin=margin))
-        said = families.judged([measured(a, b) for a, b in replicate], margin)
-        for one, verdict in zip(compared, said, strict=True):
-            assert one.verdict is not None
+        verdicts = families.judged([measured(a, b) for a, b in replicate], margin)
+        for row, verdict in zip(compared, verdicts, strict=True):
+            assert row.verdict is not None
             assert (verdict.claim, verdict.conditions) == (
-                one.verdict.claim, one.verdict.conditions
+                row.verdict.claim, row.verdict.conditions
             )  # fmt: skip
 
 
@@ -206,7 +206,7 @@ def test_epochs_are_rounded_up_to_the_next_evaluation() -> None:
 
 @pytest.fixture(scope="module")
 def everything() -> list[Figure]:
-    some = (  # of each measurement a few cells have to do
+    parts = (  # of each measurement a few cells have to do
         *((module, "CASES", module.CASES[::every]) for module, every in
           ((blocks, 3), (cases, 4), (designs, 30), (effects, 4))),
         (blocks, "_CANDIDATE_LAYOUTS", blocks._CANDIDATE_LAYOUTS[:1]),
@@ -218,7 +218,7 @@ def everything() -> list[Figure]:
         (sessions, "LAYOUTS", sessions.LAYOUTS[::24]),
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        for module, name, value in some:
+        for module, name, value in parts:
             patch.setattr(module, name, value)
         return flat(command.measure(TINY, command._tasks([])))
 
@@ -289,16 +289,16 @@ def test_every_claim_is_counted_under_one_mark() -> None:
     verdicts = [judge(a, b).verdict for a, b in simulations.samples(pair, (5, 5), Plan(40, 1))]
     figures = list(by_mark("claims", pair.name, "5", verdicts, directed))
     assert [f.quantity for f in figures] == ["claims", "claims ‡", "claims †"]
-    said = sum(f.rate.value for f in figures if f.rate)
-    assert said == pytest.approx(sum(map(directed, verdicts)) / len(verdicts))
+    share = sum(f.rate.value for f in figures if f.rate)
+    assert share == pytest.approx(sum(map(directed, verdicts)) / len(verdicts))
     assert figures[2].rate is not None
     assert figures[2].rate.value > 0.3
 
 
 def test_the_error_of_splits_that_share_runs_is_that_of_their_entries() -> None:
-    found = clustered_rate([10, 0], [10, 10])
-    assert found is not None
-    assert (found.value, found.se) == (0.5, pytest.approx(0.5))
+    share = clustered_rate([10, 0], [10, 10])
+    assert share is not None
+    assert (share.value, share.se) == (0.5, pytest.approx(0.5))
     alike = clustered_rate([5, 5], [10, 10])
     assert alike is not None
     assert alike.se == pytest.approx(math.sqrt(0.25 / 20))
@@ -360,15 +360,15 @@ def test_all_replicates_are_looked_at_as_one_comparison_is(pair: Pair) -> None:
     planned = sequential.planned(5, 20)
     for level, epoch_safe in ((0.05, False), (0.05, True), (planned, True)):
         decided = sequential.decides(a, b, level, epoch_safe=epoch_safe)
-        for row, one in enumerate(decided):
+        for row, claims in enumerate(decided):
             sides = [
                 Runs(x.times[row], np.ones(5, dtype=np.bool_), x.epochs[row], x.evaluation_interval)
                 for x in (a, b)
             ]
-            found = measured(*sides).speedup
-            limits = found.limits(1 - level, epochs=epoch_safe) if found else None
+            speedup = measured(*sides).speedup
+            limits = speedup.limits(1 - level, epochs=epoch_safe) if speedup else None
             assert limits is not None
-            assert one == (limits[0] > 1 or limits[1] < 1)
+            assert claims == (limits[0] > 1 or limits[1] < 1)
 
 
 def test_a_replicate_stops_at_its_first_decided_look() -> None:

@@ -40,8 +40,8 @@ OF_USERS = {
 
 
 def names(requirements: Sequence[str]) -> set[str]:
-    found = (re.match(r"[\w.-]+", each) for each in requirements)
-    return {NAMED.get(each[0], each[0].replace("-", "_")) for each in found if each}
+    matches = (re.match(r"[\w.-]+", requirement) for requirement in requirements)
+    return {NAMED.get(match[0], match[0].replace("-", "_")) for match in matches if match}
 
 
 IMPORTED = re.compile(
@@ -90,7 +90,7 @@ def test_the_documentation_says_what_each_is_for() -> None:
         r"^\| `([\w.-]+)` \| `[\w.]+` \| [^|]+ \| [\d.]+ \| \d+ \|$", page, re.MULTILINE
     )
     assert sorted(rows) == sorted(
-        found[0] for each in PROJECT["dependencies"] if (found := re.match(r"[\w.-]+", each))
+        match[0] for text in PROJECT["dependencies"] if (match := re.match(r"[\w.-]+", text))
     )
 
 
@@ -144,6 +144,6 @@ def test_every_command_works_where_only_the_core_is_installed(
     two_systems: Path, tmp_path: Path
 ) -> None:
     absent = ["torch", "sklearn", "distributed"]
-    done = without(absent, COMMANDS.format(logs=two_systems), tmp_path)
-    assert done.returncode == 0, done.stderr
+    process = without(absent, COMMANDS.format(logs=two_systems), tmp_path)
+    assert process.returncode == 0, process.stderr
     assert (tmp_path / "page.html").read_text("utf-8").endswith("</html>\n")

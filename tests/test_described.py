@@ -102,9 +102,9 @@ def of_described() -> Iterator[Any]:
     for name, (files, options, *path) in DESCRIBED.items():
         with TemporaryDirectory() as place, contextlib.chdir(place):
             made_logs.write(Path(), LOGS | files)
-            done = run("ingest", *(path or ["logs"]), "-o", "out.parquet", *shlex.split(options))
+            result = run("ingest", *(path or ["logs"]), "-o", "out.parquet", *shlex.split(options))
             yield f"---------- logs described {name}"
-            yield done.returncode, done.stderr.splitlines()
+            yield result.returncode, result.stderr.splitlines()
             if Path("out.parquet").exists():
                 rows = pl.read_parquet("out.parquet").group_by(columns, maintain_order=True)
                 yield from rows.agg(pl.col("seconds"), pl.col("extra").first()).rows()
@@ -140,8 +140,8 @@ def test_of_several_presets_that_a_file_looks_like_none_is_chosen(
     monkeypatch: pytest.MonkeyPatch, logs: Path
 ) -> None:
     monkeypatch.setattr(config, "matching_presets", lambda *_: {"keras": {}, "lightning": {}})
-    done = run("ingest", logs, "-o", logs.parent / "out.parquet")
-    assert "matches several presets: keras, lightning" in done.stderr
+    result = run("ingest", logs, "-o", logs.parent / "out.parquet")
+    assert "matches several presets: keras, lightning" in result.stderr
 
 
 def test_every_preset_says_what_it_is_and_can_be_read() -> None:
@@ -168,7 +168,7 @@ def test_a_value_at_an_open_end_may_lack_digits(
         (tmp_path / name).write_text(text)
     block = {"metric": "val_loss", "seconds": "time s"}
     problems = tta.ingest([tmp_path], tmp_path / "x.parquet", block=block).problems
-    assert [each.source for each in problems if each.code == "open_end"] == [f"{tmp_path}/a.csv"]
+    assert [p.source for p in problems if p.code == "open_end"] == [f"{tmp_path}/a.csv"]
 
 
 def test_a_block_with_a_pattern_goes_before_a_nearer_one_without() -> None:

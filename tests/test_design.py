@@ -39,7 +39,7 @@ def evaluated(
 
 
 def grids(*every: int) -> list[pl.DataFrame]:
-    return [evaluated(each, each, runs=4, cv=0.001) for each in every]
+    return [evaluated(length, length, runs=4, cv=0.001) for length in every]
 
 
 def curves(

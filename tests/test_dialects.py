@@ -86,6 +86,6 @@ def test_a_broken_plugin_is_named_and_the_others_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(installed(tmp_path, "broken_plugin", "1 / 0\n", "broken"))
-    said = "the dialect 'broken' of 'broken_plugin' cannot be loaded: division by zero"
-    with pytest.warns(RuntimeWarning, match=said):
+    message = "the dialect 'broken' of 'broken_plugin' cannot be loaded: division by zero"
+    with pytest.warns(RuntimeWarning, match=message):
         assert "dawnbench" in registry.dialects()

@@ -46,9 +46,9 @@ from ttastats.trainer.tables import SweepRow
 
 
 def program(*words: str, cwd: Path) -> str:
-    done = run(*words, cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    result = run(*words, cwd=cwd)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def code_of(page: str, heading: str = "") -> str:
@@ -105,7 +105,7 @@ def test_the_way_from_csv_files_to_a_verdict_works(tmp_path: Path) -> None:
     commands = re.findall(r"^    ttastats (.*)$", f"    ttastats guess{way}", re.MULTILINE)
     *_, verdict, in_one_step = [program(*shlex.split(words), cwd=tmp_path) for words in commands]
     assert len(commands) == 4
-    assert all(" FASTER " in each for each in (verdict, in_one_step))
+    assert all(" FASTER " in text for text in (verdict, in_one_step))
     (by_options,) = re.findall(r"^    ttastats (ingest logs --files .*)$", by_options, re.MULTILINE)
     program(*shlex.split(by_options), "-o", "same.parquet", cwd=tmp_path)
     sides = ("--a", "entry=adam", "--b", "entry=muon")
@@ -136,17 +136,17 @@ _TUTORIAL = re.compile(
 )
 
 
-def _with_results(found: re.Match[str]) -> str:
+def _with_results(match: re.Match[str]) -> str:
     """Take a step of the tutorial, and give it with what it prints."""
-    if found["code"]:
-        exec(found["code"], {})
-        return found[0]
-    for line in found["commands"].splitlines():
-        done = run(*shlex.split(line)[1:])
-        assert done.returncode == (3 if "--fail-on" in line else 0), done.stderr
-    if found["shown"] is None:
-        return found[0]
-    return f"{found['commands']}\n```text\n{done.stdout}```"
+    if match["code"]:
+        exec(match["code"], {})
+        return match[0]
+    for line in match["commands"].splitlines():
+        result = run(*shlex.split(line)[1:])
+        assert result.returncode == (3 if "--fail-on" in line else 0), result.stderr
+    if match["shown"] is None:
+        return match[0]
+    return f"{match['commands']}\n```text\n{result.stdout}```"
 
 
 @pytest.mark.real
@@ -169,7 +169,7 @@ def test_a_page_shows_what_its_command_prints_of_a_round(
     path = ROOT / "docs" / f"{page}.md"
     before, _, after = path.read_text("utf-8").partition(heading)
     (tmp_path / f"{round_}.parquet").symlink_to(ingested_round(round_).output)
-    renewed, count = _SHOWN.subn(lambda found: _with_output(found, tmp_path), after)
+    renewed, count = _SHOWN.subn(lambda match: _with_output(match, tmp_path), after)
     assert count == 1
     assert matches_accepted(path, before + heading + renewed)
 
@@ -179,7 +179,7 @@ def test_the_page_of_claims_shows_what_its_commands_print(wild: Path, tmp_path: 
     page = ROOT / "docs" / "claims.md"
     before, heading, after = page.read_text("utf-8").partition("\n## Reference convergence\n")
     nanogpt(wild, tmp_path)
-    renewed, count = _SHOWN.subn(lambda found: _with_output(found, tmp_path), before)
+    renewed, count = _SHOWN.subn(lambda match: _with_output(match, tmp_path), before)
     assert count == 3
     assert matches_accepted(page, renewed + heading + after)
     undecided = run("claim", "record_88.parquet", "--quality", "val_loss <= 3.279", cwd=tmp_path)
@@ -192,11 +192,11 @@ def test_the_page_of_claims_shows_what_its_commands_print(wild: Path, tmp_path: 
 _SHOWN = re.compile(r"((?:^    [^\n]*\n)+)\n```text\n(.*?)```", re.MULTILINE | re.DOTALL)
 
 
-def _with_output(found: re.Match[str], folder: Path) -> str:
+def _with_output(match: re.Match[str], folder: Path) -> str:
     """Return commands with the output of the last, whose input is in the folder."""
-    parts = re.split(r"^    (?=ttastats)", found[1].replace("\\\n", ""), flags=re.MULTILINE)[1:]
+    parts = re.split(r"^    (?=ttastats)", match[1].replace("\\\n", ""), flags=re.MULTILINE)[1:]
     printed = program(*shlex.split(parts[-1].removeprefix("ttastats")), cwd=folder)
-    return f"{found[1]}\n```text\n{printed}```"
+    return f"{match[1]}\n```text\n{printed}```"
 
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:
@@ -218,8 +218,8 @@ def test_every_command_of_the_readme_exists() -> None:
 
 def test_every_kind_of_plot_stands_beside_its_question() -> None:
     page = (ROOT / "docs" / "output.md").read_text("utf-8")
-    found = re.findall(r"^\| `([\w-]+)` \| ([^|]+\?) \|", page, re.MULTILINE)
-    assert dict(found) == {kind: question for kind, (_, question) in kinds.KINDS.items()}
+    listed = re.findall(r"^\| `([\w-]+)` \| ([^|]+\?) \|", page, re.MULTILINE)
+    assert dict(listed) == {kind: question for kind, (_, question) in kinds.KINDS.items()}
 
 
 def ends_with(page: Path, lines: Iterable[str]) -> bool:
@@ -243,7 +243,7 @@ def test_the_page_of_a_profile_s_columns_is_that_of_the_schema() -> None:
     page = ROOT / "docs" / "profile_columns.md"
     assert f"\nSchema version {profile_table.PROFILES.version}. " in page.read_text("utf-8")
     assert f"`{KEY}`" in page.read_text("utf-8")
-    rows = [f"- `{one.name}` ({one.dtype}): {one.description}" for one in profile_table.COLUMNS]
+    rows = [f"- `{c.name}` ({c.dtype}): {c.description}" for c in profile_table.COLUMNS]
     measures = [
         f"- `{name}` ({unit or 'text'}): {meaning}" for name, (unit, meaning) in MEASURES.items()
     ]
@@ -335,7 +335,7 @@ def test_every_key_of_a_row_has_a_meaning(kind: type[Row]) -> None:
         parts = (
             hint,
             *get_args(hint),
-            *(each for part in get_args(hint) for each in get_args(part)),
+            *(hints for part in get_args(hint) for hints in get_args(part)),
         )
         is_part = any(isinstance(part, type) and issubclass(part, Row) for part in parts)
         assert name == "keys" or is_part or any(isinstance(part, Key) for part in parts), name

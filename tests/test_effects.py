@@ -46,7 +46,7 @@ def of_a(**more: Any) -> list[dict[str, Any]]:
     ]
 
 
-def asked(runs: list[dict[str, Any]], *on: str, **more: Any) -> Callable[[], Report]:
+def effects_of(runs: list[dict[str, Any]], *on: str, **more: Any) -> Callable[[], Report]:
     return lambda: api.effects(table(runs), on=on or ("batch", "lr"), **more)
 
 
@@ -63,7 +63,7 @@ def of_bert() -> pl.DataFrame:
 
 def in_days(*, nested: bool, days: int = 4, **more: Any) -> Callable[[], Report]:
     """Return the question of a precision that varies in each day, or is constant in each."""
-    made = []
+    tables = []
     for number in range(6 * days):
         day, place = divmod(number, 6)
         level = day % 2 if nested else place % 2
@@ -71,8 +71,8 @@ def in_days(*, nested: bool, days: int = 4, **more: Any) -> Callable[[], Report]
         seconds = 100 * slow * (1 - 0.1 * level) * (1 + 0.004 * (place // 2))
         run = trained(seconds, 5 + place % 2, number, precision=("fp32", "bf16")[level])
         when = START + timedelta(days=day, hours=place)
-        made.append(run.with_columns(started_at=pl.lit(when)))
-    return lambda: api.effects(pl.concat(made), on=["precision"], **more)
+        tables.append(run.with_columns(started_at=pl.lit(when)))
+    return lambda: api.effects(pl.concat(tables), on=["precision"], **more)
 
 
 HOSTS = [
@@ -98,35 +98,35 @@ PRECISIONS = [
     {"seconds": 100.0 + n, "epochs": 5, "precision": ("fp32", "bf16")[n % 2]} for n in range(8)
 ]
 QUESTIONS: Questions = {
-    "each setting is found in the part that it changes": asked(of_a()),
-    "of many effects the sentence tells four": asked(HOSTS, "host"),
-    "and counts the one that is left": asked(HOSTS[:18], "host"),
+    "each setting is found in the part that it changes": effects_of(of_a()),
+    "of many effects the sentence tells four": effects_of(HOSTS, "host"),
+    "and counts the one that is left": effects_of(HOSTS[:18], "host"),
     "progress of several units stands in one table": lambda: api.effects(
         pl.concat([table(of_a()), of_bert()]), on=["batch", "lr"]
     ),
-    "a number of three values acts by doublings": asked(SIZES, "batch"),
-    "its values may be levels": asked(SIZES, "batch", levels="batch"),
-    "what bends is noted": asked(BENT, "batch"),
-    "settings that were changed together are one": asked(WIDTHS, "batch", "lr", "width"),
-    "failed runs are counted by level": asked(FAILED),
-    "a level with one success has no time": asked(ONE_SUCCESS, levels=["batch"]),
-    "a base is that of the first run": asked(PRECISIONS, "precision"),
-    "a base can be named": asked(PRECISIONS, "precision=bf16"),
-    "a base that is none is refused": asked(PRECISIONS, "precision=fp8"),
+    "a number of three values acts by doublings": effects_of(SIZES, "batch"),
+    "its values may be levels": effects_of(SIZES, "batch", levels="batch"),
+    "what bends is noted": effects_of(BENT, "batch"),
+    "settings that were changed together are one": effects_of(WIDTHS, "batch", "lr", "width"),
+    "failed runs are counted by level": effects_of(FAILED),
+    "a level with one success has no time": effects_of(ONE_SUCCESS, levels=["batch"]),
+    "a base is that of the first run": effects_of(PRECISIONS, "precision"),
+    "a base can be named": effects_of(PRECISIONS, "precision=bf16"),
+    "a base that is none is refused": effects_of(PRECISIONS, "precision=fp8"),
     "days hide what varies in each": in_days(nested=False),
     "it is seen within days": in_days(nested=False, block=["day"]),
     "what is constant in each day is judged by days": in_days(nested=True, block=["day"]),
     "one day of a level is no interval": in_days(nested=True, days=2, block=["day"]),
-    "few runs have ratios without intervals": asked([of_a()[n] for n in (0, 1, 3, 6, 9)]),
-    "an interaction without a cell is named": asked(
+    "few runs have ratios without intervals": effects_of([of_a()[n] for n in (0, 1, 3, 6, 9)]),
+    "an interaction without a cell is named": effects_of(
         [run for run in of_a() if not (run["batch"] == 64 and run["lr"] == 0.3)], interactions=True
     ),
-    "an interaction": asked(of_a(), interactions=True),
-    "no setting has two levels": asked(of_a(lr=0.1, epochs_planned=3), "epochs_planned", "lr"),
-    "no such setting": asked(of_a(), "lrr"),
+    "an interaction": effects_of(of_a(), interactions=True),
+    "no setting has two levels": effects_of(of_a(lr=0.1, epochs_planned=3), "epochs_planned", "lr"),
+    "no such setting": effects_of(of_a(), "lrr"),
     "no setting given": lambda: api.effects(table(of_a()), on=[]),
-    "one setting is constant": asked(of_a(width=16), "batch", "width"),
-    "epochs have no parts": asked(of_a(), unit="epochs"),
+    "one setting is constant": effects_of(of_a(width=16), "batch", "width"),
+    "epochs have no parts": effects_of(of_a(), unit="epochs"),
 }
 
 
@@ -143,16 +143,16 @@ def test_effects_are_as_accepted(case: Case) -> None:
 
 
 def test_without_intervals_there_is_no_table_of_shares() -> None:
-    few = asked([of_a()[n] for n in (0, 1, 3, 6, 9)])()
-    assert [each.title for each in few.tables] == ["effects"]
+    report = effects_of([of_a()[n] for n in (0, 1, 3, 6, 9)])()
+    assert [table.title for table in report.tables] == ["effects"]
 
 
 def test_the_command_line_prints_effects_shares_and_levels(sweep: Path) -> None:
-    done = run("effects", sweep, "--on", "batch_size,lr", "--confidence", "90%")
-    assert done.returncode == 0, done.stderr
-    assert "ratio [90%]" in done.stdout
-    assert re.search(r"lr 0.3 vs 0.1 .* 8 \+ 8  \d\.\d+ \[\d\.\d+, \d\.\d+\]", done.stdout)
-    assert "of it: 2 × covariance" in done.stdout
+    result = run("effects", sweep, "--on", "batch_size,lr", "--confidence", "90%")
+    assert result.returncode == 0, result.stderr
+    assert "ratio [90%]" in result.stdout
+    assert re.search(r"lr 0.3 vs 0.1 .* 8 \+ 8  \d\.\d+ \[\d\.\d+, \d\.\d+\]", result.stdout)
+    assert "of it: 2 × covariance" in result.stdout
     refused = run("effects", sweep)
     assert refused.returncode == 2
     assert "no setting given" in refused.stderr

@@ -94,24 +94,24 @@ TABLES: dict[str, Make] = {
 @pytest.fixture(scope="module", params=TABLES)
 def table(request: pytest.FixtureRequest, logs: Path) -> Path:
     whole = tta.ingest([logs], logs.parent / "whole.parquet").output
-    made = TABLES[request.param](store.read_tables([whole]).collect())
+    frame = TABLES[request.param](store.read_tables([whole]).collect())
     path = logs.parent / f"{request.param.replace(' ', '_')}.parquet"
-    if set(made.columns) == set(schema.NAMES):
-        store.write(made, path)
+    if set(frame.columns) == set(schema.NAMES):
+        store.write(frame, path)
     else:
-        made.write_parquet(path)
+        frame.write_parquet(path)
     return path
 
 
 def run(command: str, table: Path, place: Path) -> str:
     """Run a command and give all it said; a traceback fails the test."""
     places = {"F": str(table)} | {f"O{end}": f"{place}/O{end}" for end in ENDINGS}
-    done = CliRunner().invoke(app, [places.get(word, word) for word in command.split()])
-    if isinstance(done.exception, TtastatsError):
-        return str(done.exception)
-    assert done.exception is None or isinstance(done.exception, SystemExit), command
-    assert done.exit_code in {0, 1, 3}
-    return done.stdout + done.stderr
+    result = CliRunner().invoke(app, [places.get(word, word) for word in command.split()])
+    if isinstance(result.exception, TtastatsError):
+        return str(result.exception)
+    assert result.exception is None or isinstance(result.exception, SystemExit), command
+    assert result.exit_code in {0, 1, 3}
+    return result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)

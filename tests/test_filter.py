@@ -40,17 +40,17 @@ def rows(path: Path) -> pl.DataFrame:
 
 
 def run(*words: str | Path) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    message = "" if done.exception is None else str(done.exception)
-    return done.exit_code, done.stdout, done.stderr + message
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    message = "" if result.exception is None else str(result.exception)
+    return result.exit_code, result.stdout, result.stderr + message
 
 
 def test_a_part_is_the_table_of_its_logs(table: Path, tmp_path: Path) -> None:
-    done = tta.filter(table, output=tmp_path / "one.parquet", where=["entry=*one_gpu*"])
-    assert (done.runs, done.all_runs, done.copies) == (LOGS, 2 * LOGS + 1, 0)
-    part, whole = (rows(path).drop("duplicate_of") for path in (done.output, table))
+    result = tta.filter(table, output=tmp_path / "one.parquet", where=["entry=*one_gpu*"])
+    assert (result.runs, result.all_runs, result.copies) == (LOGS, 2 * LOGS + 1, 0)
+    part, whole = (rows(path).drop("duplicate_of") for path in (result.output, table))
     assert part.equals(whole.filter(pl.col("entry").str.contains("one_gpu")))
-    assert done.evaluations == part["eval_index"].count()
+    assert result.evaluations == part["eval_index"].count()
 
 
 def test_parts_put_together_are_the_table(table: Path, tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_copies_and_problems_are_those_of_the_runs_that_are_left(
 ) -> None:
     assert rows(table)["duplicate_of"].drop_nulls().n_unique() == 1
     assert codes(table) == {"no_run_stop", "not_a_run"}
-    one = tta.filter(table, output=tmp_path / "x.parquet", where=["entry=*one_gpu*"])
-    assert rows(one.output)["duplicate_of"].null_count() == rows(one.output).height
-    assert codes(one.output) == {"no_run_stop", "not_a_run"}
+    result = tta.filter(table, output=tmp_path / "x.parquet", where=["entry=*one_gpu*"])
+    assert rows(result.output)["duplicate_of"].null_count() == rows(result.output).height
+    assert codes(result.output) == {"no_run_stop", "not_a_run"}
     eight = tta.filter(table, output=tmp_path / "y.parquet", where=["entry=*eight*"])
     assert (codes(eight.output), eight.problems) == ({"not_a_run"}, 1)
     whole = tta.filter(table, output=tmp_path / "z.parquet")
@@ -85,19 +85,19 @@ def test_copies_and_problems_are_those_of_the_runs_that_are_left(
 
 
 def test_a_run_is_kept_whole(table: Path, tmp_path: Path) -> None:
-    done = tta.filter(table, output=tmp_path / "x.parquet", where=["value>=0.97"])
-    assert 0 < done.runs < done.all_runs
-    kept = rows(table).join(rows(done.output), on=["source"], how="semi")
-    assert rows(done.output).drop("duplicate_of").equals(kept.drop("duplicate_of"))
+    result = tta.filter(table, output=tmp_path / "x.parquet", where=["value>=0.97"])
+    assert 0 < result.runs < result.all_runs
+    expected = rows(table).join(rows(result.output), on=["source"], how="semi")
+    assert rows(result.output).drop("duplicate_of").equals(expected.drop("duplicate_of"))
 
 
 def test_runs_are_chosen_by_their_results_and_that_is_said(table: Path, tmp_path: Path) -> None:
-    code, _, said = run("filter", table, "-o", tmp_path / "x.parquet", "-w", "reached=false")
+    code, _, stderr = run("filter", table, "-o", tmp_path / "x.parquet", "-w", "reached=false")
     assert code == 0
-    kept = tta.runs(tmp_path / "x.parquet").rows
-    assert 0 < len(kept) < 2 * LOGS
-    assert not any(row["reached"] for row in kept)
-    assert "selected by their result" in said
+    runs = tta.runs(tmp_path / "x.parquet").rows
+    assert 0 < len(runs) < 2 * LOGS
+    assert not any(row["reached"] for row in runs)
+    assert "selected by their result" in stderr
 
 
 def test_folders_and_frames_are_taken_too(table: Path, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_folders_and_frames_are_taken_too(table: Path, tmp_path: Path) -> None:
     assert store.read_problems(parts.output) == store.read_problems(table)
     back = tta.filter(parts.output, output=tmp_path / "x.parquet")
     frame = tta.filter(rows(table).to_pandas(), output=tmp_path / "y.parquet")
-    assert all(rows(done.output).equals(rows(table)) for done in (parts, back, frame))
+    assert all(rows(result.output).equals(rows(table)) for result in (parts, back, frame))
     assert codes(frame.output) == {"no_run_stop"}
 
 
@@ -131,12 +131,12 @@ def test_what_is_not_ours_is_never_written_over_and_no_run_means_no_file(
 
 
 def test_the_command_says_what_it_kept(table: Path, tmp_path: Path) -> None:
-    code, out, said = run("filter", table, "-o", tmp_path / "x.parquet", "-w", "entry=*one_gpu*")
+    code, out, stderr = run("filter", table, "-o", tmp_path / "x.parquet", "-w", "entry=*one_gpu*")
     assert (code, out) == (0, "")
-    assert said.splitlines() == [
+    assert stderr.splitlines() == [
         "kept 10 of 21 runs with 101 evaluations and 2 problems",
         f"wrote {tmp_path / 'x.parquet'}",
     ]
-    said = run("filter", table, tmp_path / "x.parquet", "-o", tmp_path / "y.parquet")[2]
-    assert "1 run: it is a copy of another run, see `duplicate_of`" in said
+    stderr = run("filter", table, tmp_path / "x.parquet", "-o", tmp_path / "y.parquet")[2]
+    assert "1 run: it is a copy of another run, see `duplicate_of`" in stderr
     assert program("filter", table).returncode == 2

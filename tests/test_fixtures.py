@@ -183,25 +183,25 @@ def mutilated(path: Path) -> Iterator[tuple[str, bytes]]:
         moved = [*rest[:there], lines[here], *rest[there:]]
         yield f"line {here + 1} moved to {there + 1}", b"".join(moved)
     numbers = list(NUMBER.finditer(data))
-    for found in draw.sample(numbers, min(6, len(numbers))):
+    for match in draw.sample(numbers, min(6, len(numbers))):
         odd = draw.choice(ODD_NUMBERS)
-        about = f"{found[0].decode()} at {found.start()} is {odd.decode()}"
-        yield about, data[: found.start()] + odd + data[found.end() :]
+        about = f"{match[0].decode()} at {match.start()} is {odd.decode()}"
+        yield about, data[: match.start()] + odd + data[match.end() :]
 
 
 def in_short(items: Sequence[Run | Problem]) -> str:
     """Return what was read in a line, with a digest of all of it but messages."""
-    said = []
+    texts = []
     for item in items:
         if isinstance(item, Problem):
-            said.append(f"{item.code}:{item.line}")
+            texts.append(f"{item.code}:{item.line}")
             continue
         codes = "".join(f" {problem.code}:{problem.line}" for problem in item.problems)
         numbers = f"{item.run_seconds} s, {len(item.evaluations)} evaluations"
-        said.append(f"{item.run_status} {numbers}{codes}")
+        texts.append(f"{item.run_status} {numbers}{codes}")
     whole = without_lines(list(items)).replace(str(FIXTURES), "")
     digest = xxhash.xxh3_64_hexdigest(whole.encode())
-    return f"{'; '.join(said) or 'nothing'} [{digest[:6]}]"
+    return f"{'; '.join(texts) or 'nothing'} [{digest[:6]}]"
 
 
 def of_mutilated(dialect: str) -> Iterator[str]:

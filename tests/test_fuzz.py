@@ -94,8 +94,8 @@ def test_any_bytes_are_read_as_far_as_they_go(
     content = data.draw(contents)
     for name in DIALECTS:
         with within(2.0):
-            found = read(name, content)
-        runs = [item for item in found if isinstance(item, Run)]
+            items = read(name, content)
+        runs = [item for item in items if isinstance(item, Run)]
         assert name in BINARY or made_up(runs, content) == []
         tables.table_of_runs([tables.SourcedRun(run, "a", "0" * 32, 0, name) for run in runs])
 
@@ -124,17 +124,17 @@ PAIRS = 10 if os.environ.get("TTASTATS_LONG") else 2
 
 
 def test_every_command_answers_of_any_table() -> None:
-    asked = asking.ask(range(10, 10 + PAIRS), SEED, LOGS)
-    assert asked.tables > PAIRS
-    assert asked.findings == {}
+    tally = asking.ask(range(10, 10 + PAIRS), SEED, LOGS)
+    assert tally.tables > PAIRS
+    assert tally.findings == {}
 
 
 def test_every_command_is_asked() -> None:
     rng = random.Random(1)
     paths = [Path("a.parquet"), Path("b.parquet")]
-    asked = {words[0] for words in questions.questions(rng, paths, Path("out"), draw=False)}
+    commands = {words[0] for words in questions.questions(rng, paths, Path("out"), draw=False)}
     # `ingest` is asked when tables are made; `guess`, `train` and `sweep` read none.
-    assert asked == set(COMMANDS) - {"guess", "ingest", "train", "sweep"}
+    assert commands == set(COMMANDS) - {"guess", "ingest", "train", "sweep"}
 
 
 # ------------------------------------------------------------------------------- around logs

@@ -40,8 +40,8 @@ def row(low: float | None, high: float | None, **more: Any) -> dict[str, Any]:
     } | more  # fmt: skip
 
 
-def judged(one: dict[str, Any], *, fail_on: str = "", require: str = "") -> Gate:
-    report = Report("compare", (typed(one),), (), by=BENCHMARK)
+def judged(cells: dict[str, Any], *, fail_on: str = "", require: str = "") -> Gate:
+    report = Report("compare", (typed(cells),), (), by=BENCHMARK)
     report = gate.judged(report, gate.conditions(fail_on, require))
     assert report.gate is not None
     return report.gate
@@ -50,8 +50,8 @@ def judged(one: dict[str, Any], *, fail_on: str = "", require: str = "") -> Gate
 class TestRunsNeeded:
     def test_constant_epochs_take_as_many_runs_as_bound_what_was_not_seen(self) -> None:
         def needed(**more: float) -> int | None:
-            one = row(0.9, 1.1, planning_cv=0.002, **more)
-            return judged(one, fail_on=FAIL_ON).undecided[0].runs_needed
+            cells = row(0.9, 1.1, planning_cv=0.002, **more)
+            return judged(cells, fail_on=FAIL_ON).undecided[0].runs_needed
 
         n = needed(epoch_shift_b=1 / 3)
         assert n is not None
@@ -67,11 +67,11 @@ def of_formats() -> Iterator[str]:
     a = pl.concat([side(VARIED_A, name) for name in ("resnet", "bert", "ssd")])
     b = pl.concat([side(times(VARIED_A, 2), "resnet"), side(VARIED_A, "bert")])
     for report in (api.compare(a, b, fail_on=FAIL_ON), compared(side(VARIED_A), side(VARIED_B))):
-        found = json.loads(as_json.render_json(report))
-        yield json.dumps([found.get("gate"), [row.get("gate") for row in found["rows"]]])
+        answer = json.loads(as_json.render_json(report))
+        yield json.dumps([answer.get("gate"), [row.get("gate") for row in answer["rows"]]])
         for text in (as_markdown.render_markdown(report), as_html.render_html(report)):
-            told = ("gate", "- failed", "- undecided")
-            yield from (line for line in text.splitlines() if any(word in line for word in told))
+            words = ("gate", "- failed", "- undecided")
+            yield from (line for line in text.splitlines() if any(word in line for word in words))
         yield from (line.rpartition(",")[2] for line in as_csv.render_csv(report).splitlines())
 
 
@@ -86,32 +86,32 @@ def test_a_name_cannot_say_that_the_gate_passed() -> None:
         side(VARIED_B, name), side(VARIED_A, name), fail_on=FAIL_ON, labels=["A", name]
     )
     assert report.gate is not None
-    headline, *said = harmless.gate_lines(report.gate)
+    headline, *lines = harmless.gate_lines(report.gate)
     assert headline == "gate --fail-on slower:2%: failed"
-    assert all(line.isprintable() for line in said)
+    assert all(line.isprintable() for line in lines)
     assert "\ngate" not in as_markdown.render_markdown(report).split("**gate")[1]
 
 
 class TestCommand:
     @pytest.mark.parametrize("form", ["table", "csv"])
     def test_exit_code_3_and_the_verdict_whatever_the_format(self, tables: Path, form: str) -> None:
-        one, eight = tables / "one_gpu.parquet", tables / "eight_gpus.parquet"
-        passed = run("compare", one, eight, "--fail-on", FAIL_ON, "-f", form)
+        slow, fast = tables / "one_gpu.parquet", tables / "eight_gpus.parquet"
+        passed = run("compare", slow, fast, "--fail-on", FAIL_ON, "-f", form)
         assert passed.returncode == 0
-        done = run("compare", eight, one, "--fail-on", FAIL_ON, "-f", form)
-        assert done.returncode == 3
-        assert "gate --fail-on slower:2%: failed" in done.stderr
-        assert "failed: digits: " in done.stderr
-        said = passed.stdout if form == "table" else passed.stderr
-        assert "gate --fail-on slower:2%: passed" in said
+        result = run("compare", fast, slow, "--fail-on", FAIL_ON, "-f", form)
+        assert result.returncode == 3
+        assert "gate --fail-on slower:2%: failed" in result.stderr
+        assert "failed: digits: " in result.stderr
+        text = passed.stdout if form == "table" else passed.stderr
+        assert "gate --fail-on slower:2%: passed" in text
         if form == "table":
-            assert "gate --fail-on slower:2%: failed" in done.stdout
+            assert "gate --fail-on slower:2%: failed" in result.stdout
             assert passed.stderr == ""
 
     def test_what_is_required_fails_in_one_direction(self, tables: Path) -> None:
-        one, eight = tables / "one_gpu.parquet", tables / "eight_gpus.parquet"
-        assert run("compare", one, eight, "--require", REQUIRE).returncode == 0
-        assert run("compare", eight, one, "--require", REQUIRE).returncode == 3
+        slow, fast = tables / "one_gpu.parquet", tables / "eight_gpus.parquet"
+        assert run("compare", slow, fast, "--require", REQUIRE).returncode == 0
+        assert run("compare", fast, slow, "--require", REQUIRE).returncode == 3
 
     def test_where_nothing_can_be_compared_the_code_is_2(
         self, tables: Path, tmp_path: Path

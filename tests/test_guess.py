@@ -43,8 +43,8 @@ def csv_of(*rows: str) -> str:
 
 def rows_of(header: str, number: int, row: str) -> str:
     """Return a table whose rows are made of `{n}` and `{down}`, which gets smaller."""
-    made = (row.format(n=n, down=round(4 - n / 10, 3)) for n in range(1, number + 1))
-    return csv_of(header, *made)
+    rows = (row.format(n=n, down=round(4 - n / 10, 3)) for n in range(1, number + 1))
+    return csv_of(header, *rows)
 
 
 def seeds(entry: str, *rows: str, header: str = "step,elapsed,val_loss", count: int = 3) -> Files:
@@ -180,9 +180,9 @@ def of_folders() -> Iterator[Any]:
             logs = made_logs.write(Path("logs"), files)
             yield f"---------- {name}"
             try:
-                found = tta.guess(logs)
-                yield str(found)
-                yield found.config
+                proposal = tta.guess(logs)
+                yield str(proposal)
+                yield proposal.config
                 account = tta.ingest([logs], "x.parquet", guess=tta.guess)
             except TtastatsError as error:
                 yield str(error)
@@ -191,15 +191,15 @@ def of_folders() -> Iterator[Any]:
 
 
 def run(*words: str | Path) -> tuple[int, str, str]:
-    done = cli_run(*words)
-    return done.returncode, done.stdout, done.stderr
+    result = cli_run(*words)
+    return result.returncode, result.stdout, result.stderr
 
 
 class TestFolder:
     def test_what_is_written_reads_the_runs_that_were_shown_and_stays(self, folder: Path) -> None:
         config, table = folder / "ttastats.toml", folder.parent / "x.parquet"
-        code, _, said = run("guess", folder, "-o", config)
-        assert (code, said) == (0, f"wrote {config}\n")
+        code, _, stderr = run("guess", folder, "-o", config)
+        assert (code, stderr) == (0, f"wrote {config}\n")
         written = config.read_text()
         account = tta.ingest([folder], table)
         assert account.runs == 6 + 2 + 1 + 2
@@ -215,8 +215,8 @@ class TestFolder:
         assert "--a entry=adam --b entry=muon" in str(again)
         refused = {"ttastats.toml": "exists already; refusing to overwrite", ".": "is a folder"}
         for name, why in refused.items():
-            code, _, said = run("guess", folder, "-o", folder / name)
-            assert (code, why in said) == (2, True)
+            code, _, stderr = run("guess", folder, "-o", folder / name)
+            assert (code, why in stderr) == (2, True)
         assert config.read_text() == written
 
     def test_one_of_the_three_choices_mends_a_step_that_goes_back(self, folder: Path) -> None:
@@ -260,19 +260,19 @@ class TestFolder:
         path = tmp_path / "LOGBOOK.md"
         path.write_text("| step | val_loss |\n|---|---|\n| 1 | 2.0 |\n")
         for words in (("guess", tmp_path), ("ingest", path), ("ingest", path, "--guess")):
-            code, shown, said = run(*words)
+            code, shown, stderr = run(*words)
             assert (code, shown) == (2, "")
-            assert "a document: runs are not read from prose" in said
+            assert "a document: runs are not read from prose" in stderr
         assert run("guess", tmp_path / "none")[0] == run("guess", "-")[0] == 2
-        code, _, said = run("guess", two_systems, "-o", tmp_path / "ttastats.toml")
-        assert (code, "read without a block" in said) == (2, True)
+        code, _, stderr = run("guess", two_systems, "-o", tmp_path / "ttastats.toml")
+        assert (code, "read without a block" in stderr) == (2, True)
 
     def test_files_of_a_pattern_and_of_an_archive_are_looked_at(
         self, folder: Path, tmp_path: Path
     ) -> None:
-        found = tta.guess(folder / "table" / "*" / "*.csv")
-        assert 'files   = "{entry}/seed{seed}.csv"' in found.config
-        assert f"-o {folder / 'table' / 'ttastats.toml'}" in str(found)
+        proposal = tta.guess(folder / "table" / "*" / "*.csv")
+        assert 'files   = "{entry}/seed{seed}.csv"' in proposal.config
+        assert f"-o {folder / 'table' / 'ttastats.toml'}" in str(proposal)
         with tarfile.open(tmp_path / "packed.tar.gz", "w:gz") as archive:
             archive.add(folder / "table", "table")
         tta.guess(tmp_path / "packed.tar.gz", tmp_path / "ttastats.toml")
@@ -306,11 +306,11 @@ class TestReadAsGuessed:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
         sides = [ROOT / "examples" / "own_logs" / "logs" / side for side in ("adam", "muon")]
         for _ in ("read", "kept"):
-            code, shown, said = run("compare", *sides, "--guess", "--target", "val_loss<=3.4")
+            code, shown, stderr = run("compare", *sides, "--guess", "--target", "val_loss<=3.4")
             assert code == 0
             assert "3/3 3/3" in shown
-            assert said.count('    files   = "seed{seed}.csv"') == 2
-            assert "# seconds? elapsed: in s, guessed from the name" in said
+            assert stderr.count('    files   = "seed{seed}.csv"') == 2
+            assert "# seconds? elapsed: in s, guessed from the name" in stderr
         assert run("summary", sides[0])[0] == 2  # the table of a guess is not that of no guess
         without_a_target = " ".join(run("compare", *sides, "--guess")[1].split())
         assert "--target METRIC=VALUE, or compare the ends with --at-end" in without_a_target
@@ -318,23 +318,23 @@ class TestReadAsGuessed:
     def test_the_block_stands_in_the_table(self, folder: Path) -> None:
         table = folder.parent / "x.parquet"
         assert run("ingest", folder / "table", "--guess", "-o", table)[0] == 0
-        (kept,) = tta.problems(table, codes=["guessed_block"]).rows
-        assert tomllib.loads(kept["message"])["logs"] == [
+        (problem,) = tta.problems(table, codes=["guessed_block"]).rows
+        assert tomllib.loads(problem["message"])["logs"] == [
             {"files": "{entry}/seed{seed}.csv", "metric": "val_loss", "seconds": "elapsed s",
              "step": "step"}
         ]  # fmt: skip
         assert "guessed_block" in run("problems", table)[1]
         again = tta.ingest([folder / "table"], table, guess=tta.guess)
-        assert [each.code for each in again.problems].count("guessed_block") == 1
+        assert [problem.code for problem in again.problems].count("guessed_block") == 1
         assert not again.written
 
     def test_a_file_with_an_open_question_is_rejected_and_the_others_are_read(
         self, folder: Path
     ) -> None:
         table = folder.parent / "x.parquet"
-        code, _, said = run("ingest", folder, "--guess", "-o", table)
+        code, _, stderr = run("ingest", folder, "--guess", "-o", table)
         assert code == 1
-        assert "back/old.log:3: step decreases" in said
+        assert "back/old.log:3: step decreases" in stderr
         entries = Counter(tta.runs(table).frame["entry"])
         assert entries == {"adam": 3, "muon": 3, "text": 2, "keras/one": 1, "logs": 3}
         status = tta.runs(table, where=["run_status=unreadable"]).rows
@@ -359,8 +359,8 @@ class TestReadAsGuessed:
             (folder / "seeds.jsonl", (), helps.format(folder / "seeds.jsonl")),
             (folder / "table", (), helps.format(folder / "table")),
         ):
-            code, _, said = run("ingest", path, *options)
-            assert (code, text in said) == (2, True)
+            code, _, stderr = run("ingest", path, *options)
+            assert (code, text in stderr) == (2, True)
 
 
 #: Tables and lines as people write them; the metric, the clock and the progress are to be found.
@@ -473,7 +473,7 @@ PATHS = (
     ("resnet-18.csv", "resnet-50.csv", "vgg-16.csv"), ("x/version_0/m.csv", "x/version_1/m.csv"),
     ("a/x.csv", "a/y.csv", "b/x.csv"), ("run_lr0.1_v2.txt", "run_lr0.3_v2.txt"), ("only.csv",),
     ("m/a/s1.csv.gz", "m/a/s2.csv"), ("a/b/seed1.log", "c/d/seed1.log"),
-    tuple(f"{one}/1d7c6c0{one}-846f-4dc8-9809-dcb1e42496da.txt" for one in "ab"),
+    tuple(f"{letter}/1d7c6c0{letter}-846f-4dc8-9809-dcb1e42496da.txt" for letter in "ab"),
     ("a-b.csv", "a-b-b.csv"), ("lr-1-x.csv", "lr-1-y.csv", "lr-2-x.csv"),
     # Names that differ between folders are setups and not runs of one.
     ("a/check/kernel.log", "a/check/own.log", "b/base/training.log"),
@@ -485,12 +485,12 @@ def of_texts(texts: Iterable[str], path: str) -> Iterator[Any]:
     """Yield the keys that are proposed for a text, and what is doubted of them."""
     for text in texts:
         try:
-            found = kinds.make_sketch(text.encode(), path).proposal
+            proposal = kinds.make_sketch(text.encode(), path).proposal
         except NoLogError as error:
             yield text, str(error)
             continue
-        doubts = [[reason.key, reason.text] for reason in found.reasons if not reason.sure]
-        yield text, found.keys, doubts
+        doubts = [[reason.key, reason.text] for reason in proposal.reasons if not reason.sure]
+        yield text, proposal.keys, doubts
 
 
 #: Names as logs have them, the forms of a number beside its name, and values by the row.
@@ -526,8 +526,8 @@ def at_random(seeds: int, *, table: bool) -> Iterator[str]:
 
 def of_paths() -> Iterator[Any]:
     for paths, inside in product(PATHS, (False, True)):
-        for found in layout.layouts(paths, runs_inside=inside):
-            yield paths, inside, found.pattern, found.entry, [one.sure for one in found.reasons]
+        for shape in layout.layouts(paths, runs_inside=inside):
+            yield paths, inside, shape.pattern, shape.entry, [r.sure for r in shape.reasons]
 
 
 @cases(

@@ -106,8 +106,8 @@ def test_headlines_of_random_comparisons_are_as_accepted(case: Case) -> None:
 
 def test_rows_with_the_same_runs_on_both_sides_take_no_part_in_the_answer() -> None:
     same = NONE | {"verdict": "unavailable", "claim": SAME_RUNS, "reason": SAME_RUNS}
-    found = headline_of({}, same, same)
-    assert found.word == "Yes"
-    assert found.claim.endswith("; 2 other rows with the same runs on both sides left out")
-    assert found.numbers.endswith("5 runs against 5, all reached the target")
+    headline = headline_of({}, same, same)
+    assert headline.word == "Yes"
+    assert headline.claim.endswith("; 2 other rows with the same runs on both sides left out")
+    assert headline.numbers.endswith("5 runs against 5, all reached the target")
     assert headline_of(same, same).word == "No verdict"

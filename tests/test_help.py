@@ -48,7 +48,7 @@ def test_every_option_of_a_command_stands_in_one_section(command: str) -> None:
     listed = [name.rstrip(",") for names in sections(command, whole).values() for name in names]
     every = COMMANDS[command].get_params(COMMANDS[command].make_context(
         command, [], resilient_parsing=True))  # fmt: skip
-    spelled = {each.name: each.opts for each in every if each.param_type_name == "option"}
+    spelled = {p.name: p.opts for p in every if p.param_type_name == "option"}
     assert sorted(name for name in listed if name.startswith("-")) == sorted(
         min(names, key=len) for names in spelled.values()
     )
@@ -89,10 +89,10 @@ def test_the_help_of_a_long_command_is_read_without_scrolling() -> None:
     ],
 )
 def test_where_an_argument_is_missing_the_examples_are_shown(words: str, message: str) -> None:
-    done = run(*words.split())
+    result = run(*words.split())
     first, second = COMMANDS[words.split()[0]].epilog.splitlines()[2:]
     examples = f"  Examples: {first.strip()}\n            {second.strip()}\n"
-    assert (done.returncode, done.stderr) == (2, f"ttastats: {message}\n{examples}")
+    assert (result.returncode, result.stderr) == (2, f"ttastats: {message}\n{examples}")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -63,9 +63,9 @@ def with_short() -> pl.DataFrame:
 
 
 def undated(*, all_of: bool) -> pl.DataFrame:
-    some = nights(12)
-    which = pl.lit(all_of) | (pl.col("source") == some["source"][0])
-    return some.with_columns(started_at=pl.when(~which).then("started_at"))
+    table = nights(12)
+    which = pl.lit(all_of) | (pl.col("source") == table["source"][0])
+    return table.with_columns(started_at=pl.when(~which).then("started_at"))
 
 
 def slower(factor: float, **more: Any) -> pl.DataFrame:
@@ -105,8 +105,8 @@ QUESTIONS: Questions = {
 def of_screens() -> Iterator[str]:
     """Yield what people see of steps, of a drift and of failures."""
     drift = nights(60, lambda night: 60 * 1.004 ** max(0, night - 20), noise=(0.001, 0.03))
-    for made in (changed(), drift, pl.concat([changed(), nights(40, seed=3, entry="other")])):
-        yield screen(api.history(made))
+    for series in (changed(), drift, pl.concat([changed(), nights(40, seed=3, entry="other")])):
+        yield screen(api.history(series))
 
 
 @cases("screens", history=of_screens)
@@ -123,9 +123,9 @@ def test_histories_are_as_accepted(case: Case) -> None:
 def test_the_command_sets_the_exit_code(tmp_path: Path) -> None:
     table = tmp_path / "nights.parquet"
     store.write(changed(), table)
-    done = run("history", table)
-    assert done.returncode == 0
-    assert "3 changes in 60 nights" in done.stdout
+    result = run("history", table)
+    assert result.returncode == 0
+    assert "3 changes in 60 nights" in result.stdout
     failed = run("history", table, "--fail-on", "slower:5%", "--order", "commit")
     assert failed.returncode == 3
     assert "failures +87.5%" in failed.stdout + failed.stderr

@@ -204,11 +204,11 @@ class TestHarm:
         before = output.read_bytes()
         words = ("ingest", logs.parent, "-o", output, "--workers", str(workers))
         # Bytecode that the limit cuts would stay.
-        done = python("-c", ON_A_FULL_DISK, *words, env=environment(PYTHONDONTWRITEBYTECODE="1"))
-        assert done.returncode == 2, done.stderr
-        assert f"{output}: cannot write" in done.stderr
+        process = python("-c", ON_A_FULL_DISK, *words, env=environment(PYTHONDONTWRITEBYTECODE="1"))
+        assert process.returncode == 2, process.stderr
+        assert f"{output}: cannot write" in process.stderr
         assert list(tmp_path.glob(".*")) == []
-        assert "Traceback" not in done.stderr
+        assert "Traceback" not in process.stderr
         assert output.read_bytes() == before
         assert not list(tmp_path.glob(".x.parquet*"))
 
@@ -220,11 +220,11 @@ class TestCopies:
         # Other output of the program makes no other run.
         (logs / "digits" / "result_90.txt").write_bytes(b"another header\n" + first.read_bytes())
         account = ingest([logs], tmp_path / "x.parquet")
-        said = [problem for problem in account.problems if problem.code == "duplicate_run"]
-        assert [problem.source for problem in said] == [
+        copies = [problem for problem in account.problems if problem.code == "duplicate_run"]
+        assert [problem.source for problem in copies] == [
             str(logs / "digits" / name) for name in ("result_7.txt", "result_90.txt")
         ]
-        assert all(str(first) in problem.message for problem in said)
+        assert all(str(first) in problem.message for problem in copies)
         summary = api.summary(account.output)
         assert [row["n"] for row in summary.rows] == [LOGS - 1]
         assert [note.text[:6] for note in summary.notes if note.code == "copies"] == ["2 dupl"]
@@ -238,15 +238,15 @@ class TestCopies:
         assert counts == {"Example/one_gpu": 10, "renamed/digits": 10, "Example/eight_gpus": 10}
 
     def test_logs_without_dates_are_copies_where_their_numbers_say_so(self, tmp_path: Path) -> None:
-        own = tmp_path / "own"
+        folder = tmp_path / "own"
         curve = "step,seconds,val_loss\n10,1.517,3.2781\n20,3.044,3.1415\n30,4.561,3.0127\n"
         coarse = "step,seconds,val_acc\n10,1,0.5\n20,2,0.6\n30,3,0.7\n"
         for name, text in {"train": curve, "seed1": curve, "a": coarse, "b": coarse}.items():
-            (own / name).mkdir(parents=True)
-            (own / name / "log.csv").write_text(text)
-        account = ingest([own], tmp_path / "x.parquet", block={"files": "{run}/log.csv"})
-        said = [p.source for p in account.problems if p.code == "duplicate_run"]
-        assert said == [str(own / "train" / "log.csv")]
+            (folder / name).mkdir(parents=True)
+            (folder / name / "log.csv").write_text(text)
+        account = ingest([folder], tmp_path / "x.parquet", block={"files": "{run}/log.csv"})
+        copies = [p.source for p in account.problems if p.code == "duplicate_run"]
+        assert copies == [str(folder / "train" / "log.csv")]
 
 
 class TestAgain:
@@ -364,9 +364,9 @@ class TestProcesses:
         output = tmp_path / "tables" / name
         output.parent.mkdir()
         ingest([logs], f"{output}/" if name == "parts" else output)
-        done = python("-c", KILLED_AT_EVERY_MOMENT, logs.parent, output)
-        assert done.returncode == 0, done.stderr
-        moments = done.stdout.splitlines()
+        process = python("-c", KILLED_AT_EVERY_MOMENT, logs.parent, output)
+        assert process.returncode == 0, process.stderr
+        moments = process.stdout.splitlines()
         assert len(moments) > 3
         # Old as long as nothing stands in its place, new from then on, and never anything else.
         assert sorted(moments) == moments
@@ -389,9 +389,9 @@ class TestProcesses:
         process.send_signal(signal.SIGINT)
         os.close(writing[0])
         # The end of the log wakes a process whose read began just after the signal came.
-        code, _, said = ended(process)
+        code, _, stderr = ended(process)
         assert code == 130
-        assert said.strip() == "ttastats: interrupted; nothing was written"
+        assert stderr.strip() == "ttastats: interrupted; nothing was written"
         assert output.read_bytes() == old
         assert list(tmp_path.glob(".*")) == []
 

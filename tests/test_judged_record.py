@@ -27,11 +27,11 @@ def test_rules_are_complete_and_have_a_source() -> None:
         "nanogpt-track-1", "nanogpt-track-2", "nanogpt-track-3", "parameter-golf", "nanochat",
         "airbench", "algoperf", "plain",
     ]  # fmt: skip
-    for one in record_checks.all_rules().values():
-        assert one.source
-        assert one.title
-        assert one.read or one.name == "plain"
-        assert (one.target is None) == (one.name in {"parameter-golf", "algoperf", "plain"})
+    for rules in record_checks.all_rules().values():
+        assert rules.source
+        assert rules.title
+        assert rules.read or rules.name == "plain"
+        assert (rules.target is None) == (rules.name in {"parameter-golf", "algoperf", "plain"})
     listed = run("record", "--rules", "list")
     assert listed.returncode == 0
     assert all(name in listed.stdout for name in record_checks.all_rules())
@@ -49,27 +49,27 @@ def test_exit_codes(tmp_path: Path) -> None:
 
 
 def of_files(*words: str | Path) -> dict[str, Any]:
-    done = run("record", *words, "-f", "json")
-    assert done.returncode in {0, 3}, done.stderr
-    (found,) = json.loads(done.stdout)["rows"]
-    assert (done.returncode == 0) == (found["verdict"] == "record")
-    return dict(found)
+    result = run("record", *words, "-f", "json")
+    assert result.returncode in {0, 3}, result.stderr
+    (row,) = json.loads(result.stdout)["rows"]
+    assert (result.returncode == 0) == (row["verdict"] == "record")
+    return dict(row)
 
 
 @pytest.mark.real
 def test_record_89_of_the_nanogpt_speedrun_as_its_authors_state_it(
     wild: Path, tmp_path: Path
 ) -> None:
-    found = of_files(*nanogpt(wild, tmp_path), "--rules", "nanogpt-track-1")
+    row = of_files(*nanogpt(wild, tmp_path), "--rules", "nanogpt-track-1")
     stated = json.loads((wild / "truth.json").read_text("utf-8"))[1]["stated_by_authors"]
-    assert (found["verdict"], found["n_a"], found["n_b"]) == ("record", 13, 13)
+    assert (row["verdict"], row["n_a"], row["n_b"]) == ("record", 13, 13)
     names = ("quality_a", "quality_b", "quality_p", "seconds_ratio")
     theirs = [3.2782461538, stated["mean_val_loss"], stated["p"], stated["speedup"]]
-    assert [found[name] for name in names] == pytest.approx(theirs)
-    limits = [found["seconds_low"], found["seconds_high"]]
+    assert [row[name] for name in names] == pytest.approx(theirs)
+    limits = [row["seconds_low"], row["seconds_high"]]
     assert limits == pytest.approx([1.01164, 1.01456], abs=1e-5)
-    assert found["seconds_p"] == pytest.approx(stated["welch_p_time"], rel=0.01)
-    assert found["not_known"] == ["seeds", "machines", "order"]
+    assert row["seconds_p"] == pytest.approx(stated["welch_p_time"], rel=0.01)
+    assert row["not_known"] == ["seeds", "machines", "order"]
 
 
 @pytest.mark.real
@@ -87,20 +87,20 @@ def test_record_89_of_the_nanogpt_speedrun_as_its_authors_state_it(
 def test_results_are_judged_by_their_written_rules(
     table: Callable[..., Path], rules: str, stated: dict[str, Any], wild: Path, tmp_path: Path
 ) -> None:
-    found = of_files(table(wild, tmp_path), "--rules", *rules.split())
-    assert {name: found[name] for name in stated} == pytest.approx(stated)
+    row = of_files(table(wild, tmp_path), "--rules", *rules.split())
+    assert {name: row[name] for name in stated} == pytest.approx(stated)
 
 
 @pytest.mark.real
 def test_three_seeds_of_parameter_golf_beat_the_record_before(wild: Path, tmp_path: Path) -> None:
     table = parameter_golf(wild, tmp_path)
-    found = of_files(table, "--rules", "parameter-golf", "--against", "1.1147")
-    assert (found["verdict"], found["n_b"]) == ("record", 3)
-    assert found["quality_b"] == pytest.approx(1.081002877)
-    assert {"seeds: passed", "time: passed"} <= set(found["checks"])
+    row = of_files(table, "--rules", "parameter-golf", "--against", "1.1147")
+    assert (row["verdict"], row["n_b"]) == ("record", 3)
+    assert row["quality_b"] == pytest.approx(1.081002877)
+    assert {"seeds: passed", "time: passed"} <= set(row["checks"])
     seeds = pl.Series([1.08079352, 1.08103103, 1.08118408])
     theirs = stats.ttest_1samp(seeds, 1.1147 - 0.0072135, alternative="less")
-    assert found["quality_p"] == pytest.approx(theirs.pvalue, rel=0.01)
+    assert row["quality_p"] == pytest.approx(theirs.pvalue, rel=0.01)
 
 
 @pytest.mark.real
@@ -108,14 +108,14 @@ def test_medians_of_studies_of_algoperf(
     wild: Path, ingested_round: Callable[[str], tta.Account]
 ) -> None:
     table = ingested_round("wild").output
-    asked = ["source=*/algoperf/*", "entry=baseline", "benchmark=*"]
-    found = tta.judge_record(table, rules="algoperf", where=asked)
-    medians = {row["benchmark"]: row["seconds_b"] for row in found.rows}
+    where = ["source=*/algoperf/*", "entry=baseline", "benchmark=*"]
+    report = tta.judge_record(table, rules="algoperf", where=where)
+    medians = {row["benchmark"]: row["seconds_b"] for row in report.rows}
     checked = 0
     for setup in json.loads((wild / "truth.json").read_text("utf-8")):
         if setup["kind"] == "algoperf":
             benchmark = setup["setup"].rpartition(" ")[2]
-            theirs = [float(one) for one in setup["check"]["best_trial_tta_per_study"]]
+            theirs = [float(seconds) for seconds in setup["check"]["best_trial_tta_per_study"]]
             assert medians[benchmark] == pytest.approx(statistics.median(theirs), abs=1e-5)
             checked += 1
     assert checked == len(medians) == 8
@@ -127,8 +127,8 @@ def test_the_page_of_all_records_has_a_line_for_each(wild: Path, tmp_path: Path)
     if not example.exists():
         pytest.skip("an installed copy has no examples")
     page = tmp_path / "audit.md"
-    done = programs.python(example, wild / "modded-nanogpt", "-o", page)
-    assert done.returncode == 0, done.stderr
+    process = programs.python(example, wild / "modded-nanogpt", "-o", page)
+    assert process.returncode == 0, process.stderr
     text = page.read_text("utf-8")
     folder = "2026-07-17_FP8DownProjection"
     assert f"| {folder}/this_pr | 13 | 3.2784 | 0.00067 | 1,390 | 79.7 s | record |" in text

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.programs import done, ended, environment, started
+from tests.programs import call, ended, environment, started
 from tests.test_cli import failed, run
 from ttastats import cli
 from ttastats.base.errors import TtastatsError
@@ -59,12 +59,12 @@ class TestOtherEncodings:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
 @pytest.mark.parametrize("words", ["-m ttastats summary", "-u -m ttastats summary"])
 def test_a_full_device_is_named(table: Path, words: str) -> None:
-    own = {name: text for name, text in environment().items() if name != "PYTHONUNBUFFERED"}
+    variables = {name: text for name, text in environment().items() if name != "PYTHONUNBUFFERED"}
     with Path("/dev/full").open("w") as full:
-        code, _, said = ended(started(*words.split(), table, stdout=full, env=own))
+        code, _, stderr = ended(started(*words.split(), table, stdout=full, env=variables))
     assert code == 2
-    assert said.strip().endswith("No space left on device")
-    assert said.count("\n") == 1
+    assert stderr.strip().endswith("No space left on device")
+    assert stderr.count("\n") == 1
 
 
 def end_with(error: BaseException, patch: pytest.MonkeyPatch) -> None:
@@ -99,9 +99,9 @@ def test_a_traceback_is_printed_on_request(
 ) -> None:
     monkeypatch.setenv("TTASTATS_TRACEBACK", "1")
     end_with(ZeroDivisionError(), monkeypatch)
-    said = capsys.readouterr().err
-    assert said.startswith("Traceback (most recent call last):")
-    assert "in raising" in said
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("Traceback (most recent call last):")
+    assert "in raising" in stderr
     end_with(TtastatsError("is missing"), monkeypatch)
     assert capsys.readouterr().err == "ttastats: is missing\n"
 
@@ -116,8 +116,8 @@ def test_an_interrupt_is_no_error(
 @pytest.mark.skipif(os.name == "nt", reason="no such names there")
 def test_line_feeds_in_names_stay_in_their_line(tmp_path: Path) -> None:
     bad = tmp_path / "a\nttastats: all is well"
-    said = failed(run("summary", bad))
-    assert r"a\nttastats: all is well: no such file" in said
+    stderr = failed(run("summary", bad))
+    assert r"a\nttastats: all is well: no such file" in stderr
     log = next(LOGS.rglob("*.txt"))
     folder = tmp_path / "x\ny"
     folder.mkdir()
@@ -131,5 +131,5 @@ def test_line_feeds_in_names_stay_in_their_line(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="there a stream is closed by other means")
 def test_a_closed_standard_output_ends_as_usual(table: Path) -> None:
     words = f"exec {sys.executable} -m ttastats summary {table} >&-"
-    ended = done("sh", "-c", words)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    process = call("sh", "-c", words)
+    assert (process.returncode, process.stderr) == (0, "")

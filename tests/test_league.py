@@ -21,7 +21,7 @@ from ttastats.sides.pairing import Pair
 from ttastats.stats.results import Bools
 
 
-def made(paces: dict[str, list[float]], accelerators: dict[str, int] | None = None) -> pl.DataFrame:
+def runs(paces: dict[str, list[float]], accelerators: dict[str, int] | None = None) -> pl.DataFrame:
     """Return runs of entries that took three times these seconds; a negative one failed then."""
     parts = []
     for entry, own in paces.items():
@@ -44,7 +44,7 @@ def around(mean: float, spread: float, count: int = 6, seed: int = 0) -> list[fl
     return list(np.random.default_rng(seed).normal(mean, spread, count))
 
 
-def found(table: pl.DataFrame) -> tuple[League, ...]:
+def leagues(table: pl.DataFrame) -> tuple[League, ...]:
     return league.leagues(api.summary(table))
 
 
@@ -103,10 +103,10 @@ MANY = {
 def test_pairs_are_told_apart_where_a_comparison_of_all_of_them_says_so(
     paces: dict[str, list[float]],
 ) -> None:
-    groups = api.summary(made(paces)).groups
+    groups = api.summary(runs(paces)).groups
     places = list(combinations(range(len(groups)), 2))
-    said = compare([Pair({}, groups[a], groups[b]) for a, b in places], Options())
-    words = {pair: one.verdict.word for pair, one in zip(places, said, strict=True)}
+    comparisons = compare([Pair({}, groups[a], groups[b]) for a, b in places], Options())
+    words = {pair: c.verdict.word for pair, c in zip(places, comparisons, strict=True)}
     expected = {(a, b) if word == "slower" else (b, a)
                 for (a, b), word in words.items() if word in {"faster", "slower"}}  # fmt: skip
     assert "undecided" in words.values()
@@ -116,16 +116,16 @@ def test_pairs_are_told_apart_where_a_comparison_of_all_of_them_says_so(
 
 
 def test_a_side_may_have_met_its_target_before_a_late_evaluation() -> None:
-    table = made({"a/1": around(12, 0.1), "b/2": around(10, 0.1, seed=1)})
+    table = runs({"a/1": around(12, 0.1), "b/2": around(10, 0.1, seed=1)})
     fast, slow = briefs(api.summary(table).groups)
 
     def shown(fast_share: float, slow_share: float) -> tuple[bool, bool]:
         """Return whether the first is shown to be faster, from either side of the pair."""
-        one, other = (
+        x, y = (
             replace(side, design=Design(grids={"epochs": Grid(share, share)}))
             for side, share in ((fast, fast_share), (slow, slow_share))
         )
-        return bool(faster([one, other], 0.95)[0, 1]), bool(faster([other, one], 0.95)[1, 0])
+        return bool(faster([x, y], 0.95)[0, 1]), bool(faster([y, x], 0.95)[1, 0])
 
     assert shown(0.3, 0.3) == (True, True)
     assert shown(0.3, 0.05) == (True, True)
@@ -135,9 +135,9 @@ def test_a_side_may_have_met_its_target_before_a_late_evaluation() -> None:
 def test_a_league_holds_the_entries_of_one_benchmark_and_size_in_the_order_of_means() -> None:
     sizes = {"a/1": 8, "b/2": 8, "c/3": 16}
     times = {"a/1": around(12, 0.1), "b/2": around(10, 0.1, seed=1), "c/3": around(5, 0.1, seed=2)}
-    eight, sixteen = found(made(times, sizes))
+    eight, sixteen = leagues(runs(times, sizes))
     assert (eight.size, sixteen.size) == (8, 16)
-    assert [one.label for one in eight.entries] == ["b/2", "a/1"]
+    assert [entry.label for entry in eight.entries] == ["b/2", "a/1"]
     assert eight.ranks == (Rank(1, 1, 1), Rank(2, 2, 2))
 
 
@@ -174,24 +174,24 @@ _BY_HOLM = "(95%, as `compare` judges, by Holm over"
 def test_claims_say_who_leads_and_what_is_not_told_apart(
     times: dict[str, list[float]], claim: str, tied: str, headline: str
 ) -> None:
-    (one,) = found(made(times))
-    assert league.claim(one) == claim
-    assert league.ties_text(one) == tied
-    assert league.headline((one, one)) == headline
+    (only,) = leagues(runs(times))
+    assert league.claim(only) == claim
+    assert league.ties_text(only) == tied
+    assert league.headline((only, only)) == headline
 
 
 def test_numbers_are_those_of_the_summary_with_failed_runs_paid_for() -> None:
-    table = made({"a/1": [*around(10, 0.2, 5), -12.0], "b/2": around(10, 0.2), "c/3": [-9.0] * 3})
-    (one,) = found(table)
+    table = runs({"a/1": [*around(10, 0.2, 5), -12.0], "b/2": around(10, 0.2), "c/3": [-9.0] * 3})
+    (only,) = leagues(table)
     rows_of = {row["entry"]: row for row in api.summary(table).rows}
-    for entry in one.entries:
+    for entry in only.entries:
         row = rows_of[entry.label]
         assert (entry.side.n, entry.side.n_reached) == (row["n"], row["reached"])
         mean = row["ert_seconds"] if row["reached"] else None
         assert (entry.mean, entry.accelerator_seconds) == (mean, mean and 8 * mean)
         if entry.low is not None and entry.mean is not None and entry.high is not None:
             assert entry.low < entry.mean < entry.high
-    assert [entry.label for entry in one.entries] == ["b/2", "a/1", "c/3"]
+    assert [entry.label for entry in only.entries] == ["b/2", "a/1", "c/3"]
     assert rows_of["a/1"]["tta_mean_seconds"] < rows_of["a/1"]["ert_seconds"]
 
 
@@ -199,25 +199,25 @@ def test_entries_of_failures_at_unknown_times_have_no_mean_and_are_ordered_by_su
     times = {"a/1": [10.0] * 3 + [-12.0] * 3, "b/2": [11.0, 12.0, 13.0, -12.0], "c/3": [-9.0] * 2}
     failed = (pl.col("value") == 0.5).all().over("run_id")
     untimed = (pl.when(~failed).then(name).alias(name) for name in ("seconds", "run_seconds"))
-    (one,) = found(made(times).with_columns(untimed))
-    assert [entry.label for entry in one.entries] == ["b/2", "a/1", "c/3"]
-    assert {(entry.mean, entry.low, entry.high) for entry in one.entries} == {(None, None, None)}
-    assert league.claim(one) == "6 of 12 runs on digits reached the target"
+    (only,) = leagues(runs(times).with_columns(untimed))
+    assert [entry.label for entry in only.entries] == ["b/2", "a/1", "c/3"]
+    assert {(entry.mean, entry.low, entry.high) for entry in only.entries} == {(None, None, None)}
+    assert league.claim(only) == "6 of 12 runs on digits reached the target"
 
 
 def test_a_mean_has_an_interval_from_three_runs_on_failed_ones_among_them() -> None:
     times = {"a/1": [10.0, 11.0], "b/2": [10.0, -12.0], "c/3": [10.0, 11.0, -12.0], "d/4": [10.0,
              11.0, 12.0]}  # fmt: skip
-    (one,) = found(made(times))
-    known = {entry.label: (entry.low is not None, entry.high is not None) for entry in one.entries}
+    (only,) = leagues(runs(times))
+    known = {entry.label: (entry.low is not None, entry.high is not None) for entry in only.entries}
     neither, both = (False, False), (True, True)
     assert known == {"a/1": neither, "b/2": neither, "c/3": both, "d/4": both}
 
 
 def test_of_many_entries_the_fastest_are_shown_and_the_others_counted() -> None:
-    (one,) = found(made({f"s/{n:02}": [10.0 + n, 10.1 + n] for n in range(45)}))
-    assert (len(one.entries), one.left_out) == (league.MOST, 5)
-    assert league.claim(one).startswith("s/00 is first of 45 on digits: 30.1 s")
+    (only,) = leagues(runs({f"s/{n:02}": [10.0 + n, 10.1 + n] for n in range(45)}))
+    assert (len(only.entries), only.left_out) == (league.MOST, 5)
+    assert league.claim(only).startswith("s/00 is first of 45 on digits: 30.1 s")
     text = "45 entries with 90 results on digits: no entry is shown to be the fastest in any of 2"
-    assert league.headline((one, one)) == f"{text} size classes"
-    assert league.not_separable(one, 7) == "not told apart from ranks 1 to 7, 9 to 40"
+    assert league.headline((only, only)) == f"{text} size classes"
+    assert league.not_separable(only, 7) == "not told apart from ranks 1 to 7, 9 to 40"

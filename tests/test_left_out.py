@@ -75,7 +75,7 @@ def side(
     return folder / "runs.parquet"
 
 
-def made(name: str, n: int = 10, **more: Any) -> pl.DataFrame:
+def side_of(name: str, n: int = 10, **more: Any) -> pl.DataFrame:
     """Return the table of a side, whose logs lie at the same place wherever it was made."""
     with TemporaryDirectory() as place:
         table = pl.read_parquet(side(Path(place) / name, n, **more))
@@ -85,7 +85,7 @@ def made(name: str, n: int = 10, **more: Any) -> pl.DataFrame:
 
 
 def damaged_twice() -> pl.DataFrame:
-    return made("a", 6, damaged=(2, 4))
+    return side_of("a", 6, damaged=(2, 4))
 
 
 def early(crashes: int) -> pl.DataFrame:
@@ -103,22 +103,22 @@ def early(crashes: int) -> pl.DataFrame:
 
 
 def compared(
-    b: Mapping[str, Any], *, back: bool = False, n: int = 10, **asked: Any
+    b: Mapping[str, Any], *, back: bool = False, n: int = 10, **options: Any
 ) -> Callable[[], Report]:
     """Return the comparison of a side without failures and of another, or the other way round."""
     places = [("a", {}), ("b", {"seconds": 20.0} | b)]
     return lambda: tta.compare(
-        *(made(name, n, **more) for name, more in reversed(places) if back),
-        *(made(name, n, **more) for name, more in places if not back),
-        **asked,
+        *(side_of(name, n, **more) for name, more in reversed(places) if back),
+        *(side_of(name, n, **more) for name, more in places if not back),
+        **options,
     )
 
 
 def benchmark(name: str, *, log: str, crashed: Collection[int] = ()) -> pl.DataFrame:
     """Return the table of five runs of a benchmark."""
-    own = ("source", "run_id", "content_digest")
-    renamed = {column: pl.concat_str(pl.lit(log), column) for column in own}
-    table = made("b" if crashed else "a", 5, crashed=crashed)
+    columns = ("source", "run_id", "content_digest")
+    renamed = {column: pl.concat_str(pl.lit(log), column) for column in columns}
+    table = side_of("b" if crashed else "a", 5, crashed=crashed)
     return table.with_columns(benchmark=pl.lit(name), **renamed)
 
 
@@ -135,18 +135,18 @@ AT_3 = {"at": "epoch=3", "fail_on": "worse:0.5"}
 QUESTIONS: Questions = {
     **{
         f"runs that ended by {end} failed": lambda end=end: tta.summary(
-            made("a", crashed=(1, 2), end=end)
+            side_of("a", crashed=(1, 2), end=end)
         )
         for end in (OOM, "killed", "worker_lost", "epochs")
     },
     "interrupted runs stand in a summary": lambda: tta.summary(
-        made("a", crashed=(1,), end="KeyboardInterrupt")
+        side_of("a", crashed=(1,), end="KeyboardInterrupt")
     ),
     "interrupted runs that are censored": lambda: tta.summary(
-        made("a", crashed=(1,), end="KeyboardInterrupt"), censor_stopped=True
+        side_of("a", crashed=(1,), end="KeyboardInterrupt"), censor_stopped=True
     ),
     "and at a budget": lambda: tta.summary(
-        made("a", crashed=(1,), end="KeyboardInterrupt"), censor_stopped=True, at="epoch=3"
+        side_of("a", crashed=(1,), end="KeyboardInterrupt"), censor_stopped=True, at="epoch=3"
     ),
     "logs that could not be read stand in a summary": lambda: tta.summary(damaged_twice()),
     "in a variance": lambda: tta.variance(damaged_twice()),
@@ -154,10 +154,10 @@ QUESTIONS: Questions = {
     "at a budget": lambda: tta.summary(damaged_twice(), at="epoch=3"),
     "in targets": lambda: tta.targets(damaged_twice()),
     "in a comparison": compared({"damaged": (2, 4)}, n=6),
-    "a gap in the numbers of files": lambda: tta.summary(made("a", 4, gone=(2,))),
-    "more gaps than are named": lambda: tta.summary(made("a", 15, gone=(2, 5, 8, 11))),
+    "a gap in the numbers of files": lambda: tta.summary(side_of("a", 4, gone=(2,))),
+    "more gaps than are named": lambda: tta.summary(side_of("a", 15, gone=(2, 5, 8, 11))),
     "a rejected log may be the run that is missing": lambda: tta.summary(
-        made("a", 4, damaged=(2,))
+        side_of("a", 4, damaged=(2,))
     ),
     "more failures of B fail": compared(EIGHT, **SLOWER),
     "what is required fails too": compared(EIGHT, require="not-slower:90%"),
@@ -172,10 +172,10 @@ QUESTIONS: Questions = {
     ),
     "a benchmark fails more often": lambda: one_of("x"),
     "which may be chance among three": lambda: one_of("xyz"),
-    "qualities without failures": lambda: tta.compare(made("a"), early(0), **AT_3),
-    "the gate of qualities fails too": lambda: tta.compare(made("a"), early(8), **AT_3),
-    "unless A fails": lambda: tta.compare(early(8), made("a"), **AT_3),
-    "no run of a side is that long": lambda: tta.compare(made("a"), early(10), at="epoch=3"),
+    "qualities without failures": lambda: tta.compare(side_of("a"), early(0), **AT_3),
+    "the gate of qualities fails too": lambda: tta.compare(side_of("a"), early(8), **AT_3),
+    "unless A fails": lambda: tta.compare(early(8), side_of("a"), **AT_3),
+    "no run of a side is that long": lambda: tta.compare(side_of("a"), early(10), at="epoch=3"),
 }
 
 
@@ -252,7 +252,7 @@ def test_an_ingest_of_what_has_not_changed_keeps_what_was_wrong(tmp_path: Path) 
     again = tta.ingest([logs], table)
     assert (first.written, again.written) == (True, False)
     assert again.problems == first.problems
-    codes = {one.code for one in first.problems}
+    codes = {problem.code for problem in first.problems}
     assert codes >= {"not_like_its_set", "missing_run", "no_run_stop"}
     assert tta.read(table).collect().equals(before)
 
@@ -301,8 +301,8 @@ def test_a_file_that_is_there_and_no_log_is_no_missing_run(tmp_path: Path) -> No
 
 
 def test_a_worker_beside_does_not_hide_a_file_that_is_named(tmp_path: Path) -> None:
-    found = absent.empty_logs(["x/rank_0.log"], [f"x/rank_{n}.log" for n in range(1, 8)])
-    assert found == []
+    empty = absent.empty_logs(["x/rank_0.log"], [f"x/rank_{n}.log" for n in range(1, 8)])
+    assert empty == []
     (problem,) = absent.empty_logs([f"x/rank_{n}.log" for n in (0, 1)], ["x/rank_2.log"])
     assert problem.source == "x/rank_2.log"
     assert absent.empty_logs([f"x/rank_0{n}.log" for n in (0, 1)], ["x/rank_02.log"]) == []

@@ -211,16 +211,16 @@ TOO_LARGE: list[tuple[str, Callable[[], bytes], str]] = [
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(("name", "content", "said"), TOO_LARGE)
+@pytest.mark.parametrize(("name", "content", "message"), TOO_LARGE)
 def test_a_file_that_is_too_large_is_refused(
-    name: str, content: Callable[[], bytes], said: str, tmp_path: Path
+    name: str, content: Callable[[], bytes], message: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(content())
     block = {"metric": "acc", "seconds": "seconds s"} if name == "log.parquet" else None
     with pytest.raises(TtastatsError) as error:
         ingest([tmp_path / name], tmp_path / "x.parquet", block=block, workers=1)
     assert str(error.value.where).startswith(str(tmp_path / name))
-    assert said in error.value.what
+    assert message in error.value.what
 
 
 @pytest.mark.usefixtures("small")
@@ -293,8 +293,8 @@ def test_a_description_of_a_system_is_not_read_where_it_is_none(tmp_path: Path, 
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_bytes(content)
     account = ingest([tmp_path / "v5.0"], tmp_path / "x.parquet", workers=1)
-    said = {problem.code: problem.message for problem in account.problems}
-    assert said["bad_system_file"] == "one.json is not read: larger than 1 MB"
+    messages = {problem.code: problem.message for problem in account.problems}
+    assert messages["bad_system_file"] == "one.json is not read: larger than 1 MB"
     assert store.read_tables([account.output]).select("scaling_factor").collect().item(0, 0) is None
 
 
@@ -314,8 +314,8 @@ def test_two_members_of_one_name_are_a_problem(ending: str, log: bytes, tmp_path
                 tar.addfile(member, io.BytesIO(log))
     account = ingest([packed], tmp_path / "x.parquet", workers=1)
     assert account.runs == 1
-    (said,) = account.rejected
-    assert "contains several files named a/result_0.txt; the last of each is read" in said.message
+    (error,) = account.rejected
+    assert "contains several files named a/result_0.txt; the last of each is read" in error.message
 
 
 @pytest.mark.parametrize(

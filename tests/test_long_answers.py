@@ -76,9 +76,9 @@ def shown(report: Report, width: int | None) -> list[str]:
 
 def one_entry() -> Report:
     """Return an answer whose rows are all of one benchmark and entry."""
-    one = report(entries=1)
-    (table,) = one.tables
-    return Report("runs", one.records, (structs.replace(table, rows=table.rows[:1] * 10),))
+    single = report(entries=1)
+    (table,) = single.tables
+    return Report("runs", single.records, (structs.replace(table, rows=table.rows[:1] * 10),))
 
 
 NAMES = [f"NVIDIA/tyche_ngpu{n}_ngc25.04_pytorch" for n in (8, 64, 512)]
@@ -119,8 +119,8 @@ def test_long_answers_are_shown_as_accepted(case: Case) -> None:
 
 class TestOrder:
     def test_the_cells_for_people_move_with_the_rows(self) -> None:
-        found = sort_rows(report(), sort="-tta", top=2)
-        assert found.tables[0].rows == tuple(map(cells, found.rows))
+        top = sort_rows(report(), sort="-tta", top=2)
+        assert top.tables[0].rows == tuple(map(cells, top.rows))
 
     def test_a_column_that_is_none_is_refused_with_those_there_are(self) -> None:
         with pytest.raises(TtastatsError, match="unknown column 'speed'") as refused:
@@ -207,13 +207,13 @@ def terminal(words: Sequence[str | Path], size: tuple[int, int], **more: str) ->
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
     names = ("PATH", "HOME", "TMPDIR", "PYTHONPATH")
-    kept = {name: value for name, value in environment().items() if name in names}
+    variables = {name: value for name, value in environment().items() if name in names}
     program = subprocess.Popen(
         [sys.executable, "-m", "ttastats", *map(str, words)],
         stdin=its,
         stdout=its,
         stderr=its,
-        env={**kept, "TERM": "xterm", **more},
+        env={**variables, "TERM": "xterm", **more},
         start_new_session=True,
     )
     os.close(its)

@@ -63,10 +63,10 @@ def rows(draw: random.Random, number: int, kind: str) -> Iterator[dict[str, Any]
 
 def as_cells(draw: random.Random, number: int, kind: str) -> bytes:
     """Return a table of lines, with what a kind of files has beside plain cells."""
-    made = [{"epoch": at // 9, **row} for at, row in enumerate(rows(draw, number, kind))]
-    names = list(made[0])
+    table = [{"epoch": at // 9, **row} for at, row in enumerate(rows(draw, number, kind))]
+    names = list(table[0])
     lines = [",".join(names)]
-    for row in made:
+    for row in table:
         cells = ["" if row[name] is None else str(row[name]) for name in names]
         if "quoted" in kind:
             cells = [f'"{cell}"' if draw.random() < 0.8 else cell for cell in cells]
@@ -84,14 +84,14 @@ def as_json(draw: random.Random, number: int, kind: str) -> bytes:
     """Return lines of JSON."""
     lines = []
     for at, row in enumerate(rows(draw, number, kind)):
-        told = {name: cell for name, cell in row.items() if cell not in {None, ""}}
+        fields = {name: cell for name, cell in row.items() if cell not in {None, ""}}
         if "late" in kind and at > number // 2:
-            told["val_loss"] = draw.random()
+            fields["val_loss"] = draw.random()
         if "nested" in kind:
-            told["more"] = {"val_f1": row["val_acc"], "all": [1, 2]}
+            fields["more"] = {"val_f1": row["val_acc"], "all": [1, 2]}
         if "odd" in kind and draw.random() < 0.05:
-            told["val_acc"] = draw.choice([float("nan"), [1], {"a": 1}, None])
-        line = json.dumps(told, ensure_ascii=False)
+            fields["val_acc"] = draw.choice([float("nan"), [1], {"a": 1}, None])
+        line = json.dumps(fields, ensure_ascii=False)
         torn = at and "odd" in kind and draw.random() < 0.05
         lines.append(draw.choice(["{", "[1]", "", line[:-3]]) if torn else line)
     return "\n".join(lines).encode()
@@ -115,13 +115,13 @@ MADE = [*((as_cells, kind) for kind in CELLS), *((as_json, kind) for kind in JSO
 
 
 #: Of all pairs every second: each block with half of the kinds, each kind with half of the blocks.
-@pytest.mark.parametrize(("said", "make", "kind"), [
-    (said, *made) for (at, said), (place, made) in product(enumerate(BLOCKS), enumerate(MADE))
+@pytest.mark.parametrize(("size", "make", "kind"), [
+    (size, *made) for (at, size), (place, made) in product(enumerate(BLOCKS), enumerate(MADE))
     if (at + place) % 2
 ])  # fmt: skip
-def test_blocks_give_what_the_whole_gives(said: str, make: Any, kind: str) -> None:
-    data = make(random.Random(f"{said} {kind}"), 60, kind)
-    log = log_from_bytes(data, "/logs/a/train.csv", block=BLOCKS[said])
+def test_blocks_give_what_the_whole_gives(size: str, make: Any, kind: str) -> None:
+    data = make(random.Random(f"{size} {kind}"), 60, kind)
+    log = log_from_bytes(data, "/logs/a/train.csv", block=BLOCKS[size])
     whole = parsed(log)
     assert whole
     assert repr(parsed(in_pieces(log, data, 800))) == repr(whole)  # NaN is not NaN

@@ -129,11 +129,11 @@ def test_a_log_with_a_misfortune(
     kind: str, change: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
     whole, known = as_it_is(kind)
-    after, found = read(changed(FIXTURES / KINDS[kind], tmp_path / "after", change))
-    assert after is not None or change is not twice or re.search(REASONS, str(found))
+    after, codes = read(changed(FIXTURES / KINDS[kind], tmp_path / "after", change))
+    assert after is not None or change is not twice or re.search(REASONS, str(codes))
     assert whole is not None
-    assert "dialect_failed" not in found
-    more = found - known
+    assert "dialect_failed" not in codes
+    more = codes - known
     made_up = values(after).keys() - values(whole).keys()
     if change is not torn:
         assert not made_up or kind in COUNTS_ON

@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 from ttastats.recording import run_log
 
 
-def told(value: Any, **metadata: Any) -> dict[str, Any]:
+def event_of(value: Any, **metadata: Any) -> dict[str, Any]:
     line = run_log.event_line("POINT_IN_TIME", 1_000, "key", value, metadata)
     assert line.endswith("\n")
     assert line.startswith(":::MLLOG ")
@@ -23,25 +23,25 @@ def told(value: Any, **metadata: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
 def test_what_json_cannot_hold_is_null(number: float) -> None:
-    event = told({"a": [1.5, number]}, b=number)
+    event = event_of({"a": [1.5, number]}, b=number)
     assert event["value"] == {"a": [1.5, None]}
     assert event["metadata"] == {"b": None}
-    assert told(np.float32(number))["value"] is None
+    assert event_of(np.float32(number))["value"] is None
 
 
 def test_numbers_of_other_libraries_are_numbers_and_anything_else_is_its_text() -> None:
-    assert told(np.int64(3))["value"] == 3
-    assert told(np.float32(0.5))["value"] == 0.5
-    assert told(np.array([0.5]))["value"] == 0.5
-    assert told(Path("data"))["value"] == "data"
-    assert told(np.array([1, 2]))["value"] == "[1 2]"
+    assert event_of(np.int64(3))["value"] == 3
+    assert event_of(np.float32(0.5))["value"] == 0.5
+    assert event_of(np.array([0.5]))["value"] == 0.5
+    assert event_of(Path("data"))["value"] == "data"
+    assert event_of(np.array([1, 2]))["value"] == "[1 2]"
 
 
 def test_a_text_that_holds_the_token_is_no_second_event() -> None:
     text = ':::MLLOG {"key": "run_stop"}'
     line = run_log.event_line("POINT_IN_TIME", None, "note", text, {text: text})
     assert line.count(":::ML") == 1
-    assert told(text)["value"] == text
+    assert event_of(text)["value"] == text
 
 
 def test_a_torn_line_and_other_text_are_passed_over() -> None:

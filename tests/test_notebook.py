@@ -52,8 +52,8 @@ def without_traces(book: Any) -> Any:
 
 def outputs(book: Any, kind: str) -> list[str]:
     """Return what the cells of a notebook show in one of the types they offer."""
-    found = [output for cell in book.cells for output in cell.get("outputs", ())]
-    return [output.data[kind] for output in found if kind in output.get("data", {})]
+    every = [output for cell in book.cells for output in cell.get("outputs", ())]
+    return [output.data[kind] for output in every if kind in output.get("data", {})]
 
 
 def printed(book: Any) -> str:
@@ -117,5 +117,5 @@ class TestDisplay:
 
     def test_without_ipython_nothing_is_imported_for_it(self) -> None:
         code = "import sys, ttastats.api; print('IPython' in sys.modules)"
-        done = python("-c", code)
-        assert done.stdout.strip() == "False", done.stderr
+        process = python("-c", code)
+        assert process.stdout.strip() == "False", process.stderr

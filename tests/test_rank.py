@@ -11,7 +11,7 @@ import pytest
 from tests.accepted import Case, in_full
 from tests.questions import Questions, accepted_answers
 from tests.test_cli import run
-from tests.test_league import around, made
+from tests.test_league import around, runs
 from ttastats import api
 from ttastats.report import as_json
 from ttastats.report.answer import Report
@@ -21,17 +21,17 @@ TIMES = {
     "Fast/a": around(10, 0.5), "Mine/b": around(10.1, 0.5, seed=1),
     "Slow/c": around(15, 0.1, seed=2), "Mine/d": around(7, 0.1, seed=3),
 }  # fmt: skip
-TABLE = made(TIMES, {"Mine/d": 16})
+TABLE = runs(TIMES, {"Mine/d": 16})
 SAME = pl.col("run_id", "source", "content_digest")
 UNKNOWN = TABLE.with_columns(accelerators=pl.lit(None, pl.Int64))
-FOUR = pl.concat(made(TIMES).with_columns(SAME + name, benchmark=pl.lit(name)) for name in "pqrs")
+FOUR = pl.concat(runs(TIMES).with_columns(SAME + name, benchmark=pl.lit(name)) for name in "pqrs")
 
 QUESTIONS: Questions = {
     "ranks, and what cannot be told apart": lambda: api.rank(TABLE),
     "one's own": lambda: api.rank(TABLE, mine="mine"),
     "one's own, however slow": lambda: api.rank(TABLE, mine="slow", top=1),
     "a failed run is in the mean": lambda: api.rank(
-        made({"a/1": [10.0] * 5 + [-50.0], "b/2": [11.0, 12.0, 11.5] * 2})
+        runs({"a/1": [10.0] * 5 + [-50.0], "b/2": [11.0, 12.0, 11.5] * 2})
     ),
     "a name that no entry has": lambda: api.rank(TABLE, mine="nobody"),
     "of many tables": lambda: api.rank(FOUR, mine="Slow"),

@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tests.programs import done
+from tests.programs import call
 from ttastats import ingest
 from ttastats.cli import app
 from ttastats.table.store import read_tables
@@ -30,7 +30,7 @@ PYTHON = os.environ.get("TTASTATS_WRITERS", sys.executable)
 @cache
 def has(module: str) -> bool:
     code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
-    return done(PYTHON, "-c", code).returncode == 0
+    return call(PYTHON, "-c", code).returncode == 0
 
 
 def written(folder: Path, module: str, code: str, **environment: str) -> None:
@@ -40,8 +40,8 @@ def written(folder: Path, module: str, code: str, **environment: str) -> None:
     folder.mkdir()
     program = f"folder = {str(folder)!r}\n{textwrap.dedent(code)}"
     environment = {**os.environ, "PYTHONPATH": "", **environment}
-    ended = done(PYTHON, "-c", program, env=environment, cwd=folder)
-    assert ended.returncode == 0, ended.stderr[-2000:]
+    process = call(PYTHON, "-c", program, env=environment, cwd=folder)
+    assert process.returncode == 0, process.stderr[-2000:]
 
 
 LIGHTNING = """

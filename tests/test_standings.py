@@ -13,7 +13,7 @@ import pytest
 from tests.accepted import Case, cases
 from tests.made_curves import curve, logs
 from tests.test_accepted_answers import screen
-from tests.test_league import around, made
+from tests.test_league import around, runs
 from ttastats import api
 from ttastats.outcomes import time_to_target
 from ttastats.report import as_csv, as_json
@@ -28,7 +28,7 @@ TIMES = {
 }
 
 
-TABLE = made(TIMES, SIZES)
+TABLE = runs(TIMES, SIZES)
 OF_ONE_SIZE = {name: times for name, times in TIMES.items() if name not in SIZES}
 
 
@@ -44,13 +44,13 @@ SHOWN: dict[str, Callable[[], Report]] = {
     "sorted": lambda: api.summary(TABLE, sort="-tta"),
     "all rows": lambda: api.summary(TABLE, top=0),
     "as many rows as asked for": lambda: api.summary(
-        made({f"s/{n:02}": [10.0 + n, 10.1 + n] for n in range(30)}), top=30
+        runs({f"s/{n:02}": [10.0 + n, 10.1 + n] for n in range(30)}), top=30
     ),
     "few rows": lambda: api.summary(TABLE, where=["accelerators>8"]),
     "of many benchmarks": lambda: api.summary(of_benchmarks(TABLE, "pqrstuvw")),
-    "of a few without sizes": lambda: api.summary(of_benchmarks(made(OF_ONE_SIZE), "pqr")),
-    "equal times have no interval": lambda: api.summary(made({"same/0": [10.0] * 5})),
-    "a failed run": lambda: api.summary(made({**OF_ONE_SIZE, "fail/1": [10.0] * 5 + [-50.0]})),
+    "of a few without sizes": lambda: api.summary(of_benchmarks(runs(OF_ONE_SIZE), "pqr")),
+    "equal times have no interval": lambda: api.summary(runs({"same/0": [10.0] * 5})),
+    "a failed run": lambda: api.summary(runs({**OF_ONE_SIZE, "fail/1": [10.0] * 5 + [-50.0]})),
 }
 
 
@@ -91,7 +91,7 @@ def test_rows_that_are_written_by_column_are_the_rows(
 
 
 def test_an_infinite_time_is_a_word_in_json() -> None:
-    report = api.summary(made({"fail/0": [-10.0] * 3}))
+    report = api.summary(runs({"fail/0": [-10.0] * 3}))
     assert json.loads(as_json.render_json(report))["rows"][0]["ert_seconds"] == "inf"
 
 
@@ -99,6 +99,6 @@ def test_the_order_of_its_rows_changes_no_run() -> None:
     curves = [curve(5.0, 4.0 + n / 10, 3.0, 3.5) for n in range(20)]
     table = logs(curves)
     mixed = table.sample(fraction=1.0, shuffle=True, seed=1)
-    runs = [time_to_target.runs(each).sort("run_id", "source") for each in (table, mixed)]
-    assert runs[0]["value_final"].unique().to_list() == [3.5]
-    assert runs[0].equals(runs[1])
+    both = [time_to_target.runs(each).sort("run_id", "source") for each in (table, mixed)]
+    assert both[0]["value_final"].unique().to_list() == [3.5]
+    assert both[0].equals(both[1])

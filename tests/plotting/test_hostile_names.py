@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.plotting import made
 from tests.plotting.test_profiled import profile
-from tests.programs import done
+from tests.programs import call
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.output.plots import drawing, kinds, quality, renderer, targets
@@ -197,8 +197,8 @@ def test_too_little_address_space_is_an_error_with_a_sentence(tmp_path: Path) ->
         "from ttastats.__main__ import main\n"
         "main()\n"
     )
-    ended = done(sys.executable, "-c", program)
-    assert ended.returncode == 2
-    assert "the renderer ended without an answer" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    process = call(sys.executable, "-c", program)
+    assert process.returncode == 2
+    assert "the renderer ended without an answer" in process.stderr
+    assert "Traceback" not in process.stderr
     assert not (tmp_path / "a.svg").exists()

@@ -31,13 +31,13 @@ def trained(
 
 def recorded(
     step: Callable[[], None],
-    kept: TrainingState | None = None,
+    state: TrainingState | None = None,
     steps: int = 3,
     *,
     compiled: bool = False,
 ) -> Recording:
     """Record a profile."""
-    recording = Recording(CPU, kept, steps=steps, compiled=compiled)
+    recording = Recording(CPU, state, steps=steps, compiled=compiled)
     recording.step()
     while not recording.done:
         step()
@@ -58,8 +58,8 @@ class Attending(nn.Module):
         x = self.second(functional.relu(self.first(x)))
         tokens = x.flatten(2).transpose(1, 2)[:, None].contiguous()
         seen = functional.scaled_dot_product_attention(tokens, tokens, tokens)
-        found: Tensor = self.head(seen[:, 0])
-        return found
+        scores: Tensor = self.head(seen[:, 0])
+        return scores
 
 
 def flops_of_attending(batch: int, side: int) -> int:

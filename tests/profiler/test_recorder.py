@@ -25,8 +25,8 @@ from ttastats.trainer.profiler.timing import Subject
 
 @pytest.fixture
 def attending() -> Recording:
-    step, kept = trained(Attending(), torch.randn(4, 3, 16, 16))
-    return recorded(step, kept)
+    step, state = trained(Attending(), torch.randn(4, 3, 16, 16))
+    return recorded(step, state)
 
 
 class TestFlops:
@@ -36,16 +36,16 @@ class TestFlops:
         assert attending.counter.get_total_flops() == flops_of_attending(batch=4, side=16)
         rows = reader.read_trace([attending.trace]).rows
         steps = rows.group_by("step").agg(total="flops").drop_nulls("step")
-        sums = {sum(filter(None, one)) for one in steps["total"]}
+        sums = {sum(filter(None, flops)) for flops in steps["total"]}
         assert sums == {flops_of_attending(batch=4, side=16)}
         assert b"Optimizer.step#SGD.step" in attending.trace
 
     def test_those_of_the_profiler_of_pytorch_are_the_same(self) -> None:
         step, _ = trained(Attending(), torch.randn(4, 3, 16, 16))
-        found = recorded(step, steps=2, compiled=True)  # whose operators no mode sees
-        assert not found.plain.by_cpu_time
-        assert len(found.plain.lengths) == 2
-        rows = reader.read_trace([found.trace]).rows
+        recording = recorded(step, steps=2, compiled=True)  # whose operators no mode sees
+        assert not recording.plain.by_cpu_time
+        assert len(recording.plain.lengths) == 2
+        rows = reader.read_trace([recording.trace]).rows
         total = rows.filter(kind="operator").group_by("step").agg(pl.col("flops").sum())
         assert set(total["flops"]) == {flops_of_attending(batch=4, side=16)}
         assert rows.filter(name="step_seconds").height == 2
@@ -57,18 +57,18 @@ class TestTimes:
             nn.Conv2d(3, 32, 3), nn.BatchNorm2d(32), nn.ReLU(), nn.Conv2d(32, 32, 3)
         )
         step, _ = trained(model, torch.randn(16, 3, 32, 32))
-        found = recorded(step, steps=15)
+        recording = recorded(step, steps=15)
         # CPU time of a thread, but caches and clock rates are shared with whoever else computes:
         # the fastest step of each kind is disturbed least.
-        operators = min(one.operator_seconds for one in found.watched)
-        assert 0.7 < operators / min(one.thread for one in found.plain.lengths) < 1.3
+        operators = min(s.operator_seconds for s in recording.watched)
+        assert 0.7 < operators / min(s.thread for s in recording.plain.lengths) < 1.3
 
     def test_a_step_in_the_trace_is_as_long_as_one_that_nobody_watches(
         self, attending: Recording
     ) -> None:
         rows = reader.read_trace([attending.trace]).rows
         lengths = rows.filter(name="step_seconds")["value"]
-        longest = max(attending.plain.median, *(one.operator_seconds for one in attending.watched))
+        longest = max(attending.plain.median, *(s.operator_seconds for s in attending.watched))
         assert attending.plain.median * 0.999 <= lengths.min()
         assert lengths.max() <= longest * 1.001
 
@@ -79,26 +79,26 @@ class TestTimes:
 class TestMemory:
     def test_kinds_sum_to_what_the_allocator_measured(self) -> None:
         model = nn.Sequential(nn.Linear(100, 200), nn.ReLU(), nn.Linear(200, 10))
-        step, kept = trained(model, torch.randn(64, 100), momentum=0.9)
-        found = recorded(step, kept).memory
+        step, state = trained(model, torch.randn(64, 100), momentum=0.9)
+        memory = recorded(step, state).memory
         weights = 4 * (100 * 200 + 200 + 200 * 10 + 10)
-        assert found["weights"] == found["optimizer state"] == weights
+        assert memory["weights"] == memory["optimizer state"] == weights
         # The peak is where the gradient of the first layer's weights is made: its inputs, which
         # were there before the step, are not of it.
-        assert 0 < found["gradients"] <= weights
-        assert found["workspace"] >= 0
-        assert list(found) == list(KINDS)
+        assert 0 < memory["gradients"] <= weights
+        assert memory["workspace"] >= 0
+        assert list(memory) == list(KINDS)
 
     def test_feature_maps_are_what_the_backward_pass_needs(self) -> None:
         layers = (nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(10))
         model = nn.Sequential(nn.Flatten(), *layers)  # a view of the batch is no new memory
-        step, kept = trained(model, torch.randn(1000, 2, 4))
-        found = recorded(step, kept).memory
+        step, state = trained(model, torch.randn(1000, 2, 4))
+        memory = recorded(step, state).memory
         # Ten outputs of tanh, of which each layer keeps one for both neighbours; the last is
         # squared as well, so that its product is there but not kept.
-        assert found["feature maps"] == 10 * 1000 * 8 * 4
-        assert found["weights"] == 4 * 10 * (64 + 8)
-        assert found["optimizer state"] == 0
+        assert memory["feature maps"] == 10 * 1000 * 8 * 4
+        assert memory["weights"] == 4 * 10 * (64 + 8)
+        assert memory["optimizer state"] == 0
 
     def test_gradients_are_known_though_the_step_frees_them(self) -> None:
         model = nn.Linear(400, 400)
@@ -109,14 +109,14 @@ class TestMemory:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
 
-        found = recorded(step, TrainingState(model, (optimizer,))).memory
-        assert found["gradients"] == found["weights"] == 4 * (400 * 400 + 400)
+        memory = recorded(step, TrainingState(model, (optimizer,))).memory
+        assert memory["gradients"] == memory["weights"] == 4 * (400 * 400 + 400)
 
 
 def subject(*layers: nn.Module) -> Subject:
     model = nn.Sequential(*layers)
-    step, kept = trained(model, torch.randn(8, 3, 8, 8))
-    return Subject(step, 8, model, model, kept.optimizers, CPU)
+    step, state = trained(model, torch.randn(8, 3, 8, 8))
+    return Subject(step, 8, model, model, state.optimizers, CPU)
 
 
 class TestAblation:
@@ -140,10 +140,10 @@ class TestAblation:
         layers, images = (nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()), torch.randn(2, 3, 8, 8)
         for kinds in workload.VARIANTS.values():
             with workload.Without(kinds) as mode:
-                made = nn.Sequential(*layers)(images)
+                output = nn.Sequential(*layers)(images)
             assert mode.met == {"batch norm": 1, "relu": 1}
             rest = [layers[0], *(layers[1:] if not kinds else layers[1 + len(kinds) :])]
-            assert torch.equal(made, nn.Sequential(*rest)(images))
+            assert torch.equal(output, nn.Sequential(*rest)(images))
 
     def test_a_network_without_such_layers_has_no_ablation(self) -> None:
         assert not list(workload.ablation_measures(lambda: subject(nn.Conv2d(3, 4, 3)), steps=1))
@@ -166,11 +166,11 @@ class NVMLError(Exception):
 def driver(**changes: Any) -> Any:
     """Return a stand-in for NVML that tells 300 W, 80 % and counters of 10 %, 20 %, ..."""
 
-    def get(asked: Any) -> None:
-        for metric in asked.metrics[: asked.numMetrics]:
+    def get(new_request: Any) -> None:
+        for metric in new_request.metrics[: new_request.numMetrics]:
             metric.value = 10.0 * metric.metricId
 
-    def asked() -> Any:
+    def new_request() -> Any:
         return SimpleNamespace(metrics=[SimpleNamespace(nvmlReturn=0) for _ in range(9)])
 
     names = dict(zip(timing.COUNTERS.values(), range(1, 9), strict=False))
@@ -185,7 +185,7 @@ def driver(**changes: Any) -> Any:
         "nvmlGpmSampleGet": lambda handle, sample: sample,
         "nvmlGpmSampleFree": lambda sample: None,
         "nvmlGpmMetricsGet": get,
-        "c_nvmlGpmMetricsGet_t": asked,
+        "c_nvmlGpmMetricsGet_t": new_request,
         "NVML_GPM_METRICS_GET_VERSION": 1,
         **names,
         **changes,
@@ -201,7 +201,7 @@ COUNTED = {name: pytest.approx(0.1 * place) for place, name in enumerate(timing.
 
 
 @pytest.mark.parametrize(
-    ("device", "nvml", "told"),
+    ("device", "nvml", "expected"),
     [
         ("cuda", driver(), {**COUNTED, **USUAL}),
         (  # before Hopper there are no counters
@@ -215,19 +215,19 @@ COUNTED = {name: pytest.approx(0.1 * place) for place, name in enumerate(timing.
     ],
 )
 def test_a_driver_tells_power_and_counters_if_it_has_them(
-    device: str, nvml: Any, told: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    device: str, nvml: Any, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     about = SimpleNamespace(uuid="1234")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: about)
     monkeypatch.setattr(timing, "_EVERY_SECONDS", 1e-4)
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    before, asked = threading.active_count(), []
+    before, calls = threading.active_count(), []
     rates = nvml.nvmlDeviceGetUtilizationRates
-    nvml.nvmlDeviceGetUtilizationRates = lambda handle: asked.append(handle) or rates(handle)
+    nvml.nvmlDeviceGetUtilizationRates = lambda handle: calls.append(handle) or rates(handle)
     with timing.driver_measures(torch.device(device)) as measures:
-        until(lambda: asked or threading.active_count() == before)
-    assert measures == told
-    assert told.keys() <= MEASURES.keys()
+        until(lambda: calls or threading.active_count() == before)
+    assert measures == expected
+    assert expected.keys() <= MEASURES.keys()
 
 
 @pytest.mark.parametrize(

@@ -64,15 +64,15 @@ def test_several_threads_are_timed_by_the_wall_and_it_is_said(
     step: Callable[[], None], tmp_path: Path
 ) -> None:
     torch.set_num_threads(2)
-    said = [note.text for note in recorded(tmp_path / "p.parquet", step).notes]
-    assert "clock of a recorded step: wall-clock." in said
-    assert any(text.startswith("wall-clock time includes delays") for text in said)
+    texts = [note.text for note in recorded(tmp_path / "p.parquet", step).notes]
+    assert "clock of a recorded step: wall-clock." in texts
+    assert any(text.startswith("wall-clock time includes delays") for text in texts)
 
 
 def test_with_a_model_the_memory_is_told(tmp_path: Path) -> None:
     model = nn.Linear(8, 8)
-    step, kept = trained(model, torch.randn(4, 8), momentum=0.9)
-    report = recorded(tmp_path / "p.parquet", step, model=model, optimizer=kept.optimizers[0])
+    step, state = trained(model, torch.randn(4, 8), momentum=0.9)
+    report = recorded(tmp_path / "p.parquet", step, model=model, optimizer=state.optimizers[0])
     memory = {row["name"]: row["bytes"] for row in report.rows if row["section"] == "memory"}
     assert memory["weights"] == memory["optimizer state"] == 4 * (64 + 8)
 
@@ -120,7 +120,7 @@ class TestCommand:
         assert "recorded no profile" in result.stderr
 
     @pytest.mark.parametrize(
-        ("words", "said"),
+        ("words", "message"),
         [
             ("p.parquet", "no such file"),
             ("p.parquet --batch-size 8", "--batch-size: only applies when a workload is profiled"),
@@ -135,12 +135,12 @@ class TestCommand:
         ],
     )
     def test_what_cannot_be_profiled_so_is_refused(
-        self, words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
         result = run("profile", *words.split())
         assert result.returncode == 2
-        assert said in result.stderr
+        assert message in result.stderr
 
     def test_a_workload_is_profiled_with_all_that_can_be_measured(self, tmp_path: Path) -> None:
         path = tmp_path / "p.parquet"
@@ -156,8 +156,8 @@ class TestCommand:
         assert flops > 0
 
     def test_a_workload_of_one_s_own_is_profiled_by_the_contract_of_train(self) -> None:
-        own = ROOT / "examples" / "workloads" / "diabetes.py"
-        result = run("profile", own, "--steps", "1", "--batch-size", "16", "--set", "hidden=8")
+        path = ROOT / "examples" / "workloads" / "diabetes.py"
+        result = run("profile", path, "--steps", "1", "--batch-size", "16", "--set", "hidden=8")
         assert result.returncode == 0, result.stderr
         assert "samples per step" in result.stdout
         assert "nothing was saved this time" in result.stderr
@@ -168,9 +168,9 @@ class TestCommand:
         # The graph is traced and runs as it is: to compile it takes a minute.
         monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
         monkeypatch.setenv("CXX", sys.executable)
-        own, path = ROOT / "examples" / "workloads" / "diabetes.py", tmp_path / "p.parquet"
+        workload, path = ROOT / "examples" / "workloads" / "diabetes.py", tmp_path / "p.parquet"
         words = ("--steps", "1", "--batch-size", "16", "--set", "hidden=8", "--compile")
-        result = run("profile", own, *words, "-o", path, "-v")
+        result = run("profile", workload, *words, "-o", path, "-v")
         assert result.returncode == 0, result.stderr
         assert "clock of a recorded step: wall-clock" in result.stdout
         kinds = {row["name"] for row in tta.profiled(path).rows if row["section"] == "category"}

@@ -26,10 +26,10 @@ def test_what_is_recorded_already_is_drawn_and_printed(
     for name in example["PROFILES"]:
         write_profile(profile(name), tmp_path / f"{name}.parquet")
     assert example["main"]([str(tmp_path)]) == 0
-    printed, said = capsys.readouterr()
-    assert said == ""  # nothing was recorded
-    assert {one.stem for one in tmp_path.glob("*.svg")} == set(example["PLOTS"])
-    words = " ".join(printed.split())
+    stdout, stderr = capsys.readouterr()
+    assert stderr == ""  # nothing was recorded
+    assert {path.stem for path in tmp_path.glob("*.svg")} == set(example["PLOTS"])
+    words = " ".join(stdout.split())
     # Of 100 GFLOP/s one operator achieves 50, one 80, and batch norm, 30 % of the time, none.
     assert "here: cifar10 34.5 GFLOP/s 34.5% 30.0% 50.0%" in words
     assert "no batch norm 8.00 ms 1.375" in words

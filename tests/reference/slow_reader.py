@@ -36,7 +36,7 @@ class Reading:
 
 def read(content: bytes) -> Reading | None:
     """Read a log, or give None where there is no start of a run."""
-    lines = [found for text in content.split(b"\n") if (found := interesting(text))]
+    lines = [event for text in content.split(b"\n") if (event := interesting(text))]
     starts = [line for line in lines if line.key == "run_start"]
     if not starts:
         return None
@@ -80,14 +80,14 @@ def interesting(raw: bytes) -> Line | None:
 
 def after(text: str, word: str) -> str:
     """Return what follows `word:`, whatever the quotes are, or nothing."""
-    found = re.search(rf"\b{word}[\"']?: *[\"']?", text)
-    return text[found.end() :] if found else ""
+    match = re.search(rf"\b{word}[\"']?: *[\"']?", text)
+    return text[match.end() :] if match else ""
 
 
 def ending(text: str) -> str:
     """Return how a `run_stop` line says that the run ended."""
-    said = (after(text, word) for word in ("status", "success", "value"))
-    for words in said:
+    texts = (after(text, word) for word in ("status", "success", "value"))
+    for words in texts:
         word = re.split(r"\W", words, maxsplit=1)[0].lower()
         if word in SUCCESS | ABORTED:
             return "success" if word in SUCCESS else "aborted"
@@ -96,21 +96,21 @@ def ending(text: str) -> str:
 
 def evaluations(lines: list[Line]) -> list[Line]:
     """Return the evaluations once each: neither doubled loggers nor ranks count twice."""
-    kept: list[Line] = []
+    result: list[Line] = []
     seen: dict[tuple[str, ...], Decimal] = {}
     for line in sorted((line for line in lines if line.key == "eval_accuracy"), key=moment):
         words = ("epoch", "epoch_num", "samples_count", "step_num", "metric")
         identity = (value_text(line), *(label(line.text, word) for word in words))
         if identity not in seen or line.time - seen[identity] > 1:
-            kept.append(line)
+            result.append(line)
         seen[identity] = line.time
-    return kept
+    return result
 
 
 def label(text: str, word: str) -> str:
     """Return a label as text, the same for 1 and 1.0."""
-    said = re.split(r"[,}\s]", after(text, word), maxsplit=1)[0]
-    return str(float(said)) if NUMBER.fullmatch(said) else said
+    value = re.split(r"[,}\s]", after(text, word), maxsplit=1)[0]
+    return str(float(value)) if NUMBER.fullmatch(value) else value
 
 
 def moment(line: Line) -> Decimal:

@@ -67,14 +67,14 @@ def decompose_speedup(
 
 def decompose_variance(times: ArrayLike, epochs: ArrayLike) -> Parts:
     """Return the shares of a single group."""
-    group = variance_shares(*(np.asarray(each, np.float64)[None] for each in (times, epochs)))
+    group = variance_shares(*(np.asarray(values, np.float64)[None] for values in (times, epochs)))
     ends = (none_for_nan(numbers[0])[0] for numbers in (group.shares, group.low, group.high))
     share = Estimate(*ends, 0.95, np.size(times), group.withheld[0])
     return Parts(share, none_for_nan(group.cv_ratio)[0])
 
 
-def safe_limits(found: Speedup, confidence: float = 0.95) -> Limits:
+def safe_limits(speedup: Speedup, confidence: float = 0.95) -> Limits:
     """Return the limits that allow for unseen epochs."""
-    limits = found.limits(confidence, epochs=True)
+    limits = speedup.limits(confidence, epochs=True)
     assert limits is not None
     return limits

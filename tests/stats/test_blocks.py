@@ -44,9 +44,9 @@ def slow_se(y: np.ndarray) -> float:
 
 def test_a_difference_is_least_squares_with_a_variance_a_side() -> None:
     fitted = sm.OLS(Y, DESIGN).fit()
-    found = mean_difference(A, B, blocks=(BLOCKS_A, BLOCKS_B))
-    assert (found.estimate, found.se) == pytest.approx((fitted.params[0], slow_se(Y)))
-    assert 3 < found.df < fitted.df_resid
+    difference = mean_difference(A, B, blocks=(BLOCKS_A, BLOCKS_B))
+    assert (difference.estimate, difference.se) == pytest.approx((fitted.params[0], slow_se(Y)))
+    assert 3 < difference.df < fitted.df_resid
     logs = compute_speedup(*both(), estimand="geomean").ratio
     assert logs.estimate == pytest.approx(np.exp(-sm.OLS(np.log(Y), DESIGN).fit().params[0]))
     assert logs.se_log == pytest.approx(slow_se(np.log(Y)))
@@ -55,16 +55,16 @@ def test_a_difference_is_least_squares_with_a_variance_a_side() -> None:
 def test_a_ratio_of_means_is_that_of_a_gamma_model() -> None:
     family = sm.families.Gamma(sm.families.links.Log())
     fitted = sm.GLM(Y, DESIGN, family=family).fit(tol=1e-14)
-    found = compute_speedup(*both()).ratio
-    assert found.estimate == pytest.approx(np.exp(-fitted.params[0]))
+    ratio = compute_speedup(*both()).ratio
+    assert ratio.estimate == pytest.approx(np.exp(-fitted.params[0]))
 
 
 def test_whether_blocks_differ_is_the_f_test_of_an_interaction() -> None:
     more = np.column_stack([DESIGN, DESIGN[:, [0]] * DESIGN[:, [2, 3]].reshape(-1, 2)])
     test = sm.OLS(Y, more).fit().compare_f_test(sm.OLS(Y, DESIGN).fit())
-    found = differences_by_block(A, B, (BLOCKS_A, BLOCKS_B))
-    assert found.p_value == pytest.approx(test[1])
-    assert found.differences[1] == pytest.approx(4.05 - 4.25)
+    result = differences_by_block(A, B, (BLOCKS_A, BLOCKS_B))
+    assert result.p_value == pytest.approx(test[1])
+    assert result.differences[1] == pytest.approx(4.05 - 4.25)
 
 
 @pytest.mark.parametrize("estimand", ["mean", "geomean"])
@@ -74,21 +74,21 @@ def test_one_block_is_no_block(estimand: str, fails: bool) -> None:
     plain = compute_speedup(make_outcomes(A, reached), make_outcomes(B), estimand=estimand)  # type: ignore[arg-type]
     zeros = (np.zeros(6, dtype=np.intp), np.zeros(4, dtype=np.intp))
     sides = make_outcomes(A, reached, blocks=zeros[0]), make_outcomes(B, blocks=zeros[1])
-    found = compute_speedup(*sides, estimand=estimand)  # type: ignore[arg-type]
+    speedup = compute_speedup(*sides, estimand=estimand)  # type: ignore[arg-type]
     for name in ("estimate", "low", "high", "p_value", "df"):
-        assert getattr(found.ratio, name) == pytest.approx(getattr(plain.ratio, name)), name
-    some = found.limits(0.95, epochs=True, stragglers=True)
-    assert some == pytest.approx(plain.limits(0.95, epochs=True, stragglers=True))
-    one, other = mean_difference(A, B), mean_difference(A, B, blocks=zeros)
-    assert (other.low, other.p_value) == pytest.approx((one.low, one.p_value))
+        assert getattr(speedup.ratio, name) == pytest.approx(getattr(plain.ratio, name)), name
+    limits = speedup.limits(0.95, epochs=True, stragglers=True)
+    assert limits == pytest.approx(plain.limits(0.95, epochs=True, stragglers=True))
+    apart, together = mean_difference(A, B), mean_difference(A, B, blocks=zeros)
+    assert (together.low, together.p_value) == pytest.approx((apart.low, apart.p_value))
 
 
 def test_pairs_are_students_paired_t() -> None:
     pairs = np.arange(4)
-    found = mean_difference(A[:4], B, blocks=(pairs, pairs))
+    difference = mean_difference(A[:4], B, blocks=(pairs, pairs))
     paired = stats.ttest_rel(A[:4], B)
-    assert found.p_value == pytest.approx(paired.pvalue)
-    assert found.df == pytest.approx(3.0)
+    assert difference.p_value == pytest.approx(paired.pvalue)
+    assert difference.df == pytest.approx(3.0)
 
 
 def test_what_blocks_do_to_both_sides_changes_nothing() -> None:
@@ -97,17 +97,17 @@ def test_what_blocks_do_to_both_sides_changes_nothing() -> None:
         make_outcomes(A * factor[BLOCKS_A], blocks=BLOCKS_A),
         make_outcomes(B * factor[BLOCKS_B], blocks=BLOCKS_B),
     )
-    one, other = compute_speedup(*both()).ratio, compute_speedup(*slow).ratio
-    assert (other.estimate, other.low, other.p_value) == pytest.approx(
-        (one.estimate, one.low, one.p_value)
+    ratio, of_slow = compute_speedup(*both()).ratio, compute_speedup(*slow).ratio
+    assert (of_slow.estimate, of_slow.low, of_slow.p_value) == pytest.approx(
+        (ratio.estimate, ratio.low, ratio.p_value)
     )
 
 
 def test_blocks_of_one_side_tell_nothing() -> None:
     more = np.append(A, 99.0), np.append(BLOCKS_A, 3)
-    found = compute_speedup(make_outcomes(more[0], blocks=more[1]), both()[1]).ratio
-    assert found.estimate == pytest.approx(compute_speedup(*both()).ratio.estimate)
-    assert found.se_log == pytest.approx(compute_speedup(*both()).ratio.se_log)
+    ratio = compute_speedup(make_outcomes(more[0], blocks=more[1]), both()[1]).ratio
+    assert ratio.estimate == pytest.approx(compute_speedup(*both()).ratio.estimate)
+    assert ratio.se_log == pytest.approx(compute_speedup(*both()).ratio.se_log)
     with pytest.raises(ValueError, match="no block"):
         difference_within_blocks(A, B, (BLOCKS_A, BLOCKS_B + 3))
 
@@ -117,9 +117,9 @@ def test_without_spread_there_is_none_and_with_one_run_no_interval() -> None:
         make_outcomes([2.0, 4.0], blocks=np.arange(2)),
         make_outcomes([1.0, 2.0], blocks=np.arange(2)),
     )
-    found = compute_speedup(*steady).ratio
-    assert found.estimate == pytest.approx(2.0)
-    assert (found.se_log, found.p_value) == (0.0, None)
+    ratio = compute_speedup(*steady).ratio
+    assert ratio.estimate == pytest.approx(2.0)
+    assert (ratio.se_log, ratio.p_value) == (0.0, None)
     single = make_outcomes([2.0], blocks=np.zeros(1, dtype=np.intp))
     assert compute_speedup(single, both()[1]).ratio.low is None
 

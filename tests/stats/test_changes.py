@@ -74,11 +74,11 @@ def test_a_look_is_that_of_the_reference(
 def test_the_first_alarm_is_that_of_the_reference(
     text: str, alarm: tuple[int, int] | None, size: float | None
 ) -> None:
-    found = changes.find_changes(logs(text))
-    looks = [(each.alarm, changes.change_test(logs(text)[: each.alarm])[1]) for each in found]
+    steps = changes.find_changes(logs(text))
+    looks = [(step.alarm, changes.change_test(logs(text)[: step.alarm])[1]) for step in steps]
     assert looks == ([alarm] if alarm else [])
-    assert [float(np.exp(change.size)) for change in found] == [
-        pytest.approx(size, abs=5e-7) for _ in found
+    assert [float(np.exp(change.size)) for change in steps] == [
+        pytest.approx(size, abs=5e-7) for _ in steps
     ]
 
 

@@ -39,10 +39,10 @@ def rng() -> np.random.Generator:
 
 
 def test_a_measured_reference_gives_the_ratio_of_means() -> None:
-    found = convergence_ratio(side(ENTRY, 384), measured(LORA))
-    assert found.ratio.estimate == pytest.approx(2995.2 / LORA.mean())
+    ratio = convergence_ratio(side(ENTRY, 384), measured(LORA))
+    assert ratio.ratio.estimate == pytest.approx(2995.2 / LORA.mean())
     plain = ratio_of_means(ENTRY, LORA)
-    assert found.limits(0.95, epochs=True) == pytest.approx((plain.low, plain.high))
+    assert ratio.limits(0.95, epochs=True) == pytest.approx((plain.low, plain.high))
 
 
 def test_without_a_grid_runs_that_never_varied_bound_nothing() -> None:

@@ -66,8 +66,8 @@ FASTER, SAME = ((1.1, 1.2), (1.11, 1.19)), ((0.99, 1.01), (0.995, 1.005))
     ],
 )
 def test_intervals_decide(given: tuple[Any, ...], word: str, marks: str, claim: str) -> None:
-    found = decide(evidence(*given), margin=0.05)
-    assert (found.word, found.marks, found.claim, found.margin) == (word, marks, claim, 0.05)
+    d = decide(evidence(*given), margin=0.05)
+    assert (d.word, d.marks, d.claim, d.margin) == (word, marks, claim, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -82,5 +82,5 @@ def test_intervals_decide(given: tuple[Any, ...], word: str, marks: str, claim: 
 def test_a_side_that_never_succeeds_is_judged_by_the_fraction(
     counts: tuple[int, int, int, int], word: str, claim: str
 ) -> None:
-    found = decide_by_fraction(*counts)
-    assert (found.word, found.claim) == (word, claim)
+    decision = decide_by_fraction(*counts)
+    assert (decision.word, decision.claim) == (word, claim)

@@ -23,8 +23,8 @@ def test_the_interval_is_that_of_leaving_out_each_run_in_turn() -> None:
     parts = decompose_variance(t, e)
     without = []
     for run in range(20):
-        kept = np.arange(20) != run
-        covariance = np.cov(np.log(e[kept]), np.log(t[kept]))
+        others = np.arange(20) != run
+        covariance = np.cov(np.log(e[others]), np.log(t[others]))
         without.append(covariance[0, 1] / covariance[1, 1])
     error = math.sqrt(19 / 20 * np.sum((np.array(without) - np.mean(without)) ** 2))
     share, half = parts.share_epochs.estimate, stats.t.ppf(0.975, 19) * error
@@ -37,8 +37,8 @@ def test_the_interval_is_that_of_leaving_out_each_run_in_turn() -> None:
 def test_parts_that_cancel_each_other_have_no_shares() -> None:
     epochs = np.array([3.0, 4.0, 5.0, 3.0, 6.0])
     times = np.array([60.0, 60.1, 59.9, 60.05, 60.02])
-    found = decompose_variance(times, epochs).share_epochs
-    assert (found.estimate, found.withheld) == (None, "parts_cancel")
+    share = decompose_variance(times, epochs).share_epochs
+    assert (share.estimate, share.withheld) == (None, "parts_cancel")
     start_up = decompose_variance(epochs * 10 + 12, epochs).share_epochs
     assert start_up.estimate is not None
     assert 1 < start_up.estimate < 2
@@ -58,6 +58,6 @@ def test_epochs_that_vary_against_a_constant_speed_have_an_infinite_cv_ratio() -
 def test_equal_times_one_run_or_none_have_nothing_to_share() -> None:
     same = decompose_variance([12.0, 12.0], [3.0, 4.0])
     assert same.share_epochs.estimate is None
-    one, none = decompose_variance([12.0], [3.0]), decompose_variance([], [])
-    assert one.share_epochs.estimate is None
+    single, none = decompose_variance([12.0], [3.0]), decompose_variance([], [])
+    assert single.share_epochs.estimate is None
     assert (none.share_epochs.estimate, none.cv_ratio) == (None, None)

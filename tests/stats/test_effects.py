@@ -105,9 +105,9 @@ _P = [(0.6045432, 0.99968416, 0.99961701), (8.2255651e-06, 1.3601951e-05, -1.997
 def test_two_settings_that_change_one_part_each(
     name: str, place: int, expected: list[float], squares: float, share: float, omega2: float
 ) -> None:
-    made = fit_part(logs(A)[name], Design(TWO))
-    assert numbers(made.effects[place][0]) == pytest.approx(expected, rel=2e-5)
-    of, total = made.shares[place], float(np.var(logs(A)[name])) * 12
+    fit = fit_part(logs(A)[name], Design(TWO))
+    assert numbers(fit.effects[place][0]) == pytest.approx(expected, rel=2e-5)
+    of, total = fit.shares[place], float(np.var(logs(A)[name])) * 12
     assert [(of.share or 0) * total, of.share, of.omega2] == pytest.approx(
         [squares, share, omega2], rel=5e-5
     )
@@ -118,14 +118,14 @@ def test_two_settings_that_change_one_part_each(
     [("T", 0.0120029959, 0.885663), ("E", 0.0093902923, 0.909658), ("P", 0.0026127036, 0.643974)],
 )
 def test_an_interaction(name: str, coefficient: float, p: float) -> None:
-    made = fit_part(logs(A)[name], Design(TWO, ((0, 1),)))
-    log, _, _, p_value = numbers(made.effects[2][0])
+    fit = fit_part(logs(A)[name], Design(TWO, ((0, 1),)))
+    log, _, _, p_value = numbers(fit.effects[2][0])
     assert (log, p_value) == pytest.approx((coefficient, p), rel=2e-5)
     if name == "T":
-        assert made.shares[2].share == pytest.approx(0.00010805393 / 0.50205955 * 0.70924532)
+        assert fit.shares[2].share == pytest.approx(0.00010805393 / 0.50205955 * 0.70924532)
         # What the settings do alone is not touched by it: the design is balanced.
-        assert made.shares[0].share == pytest.approx(0.70924532)
-        assert numbers(made.effects[0][0])[0] == pytest.approx(-0.4090882353)
+        assert fit.shares[0].share == pytest.approx(0.70924532)
+        assert numbers(fit.effects[0][0])[0] == pytest.approx(-0.4090882353)
 
 
 @pytest.mark.parametrize(
@@ -142,13 +142,13 @@ def test_an_interaction(name: str, coefficient: float, p: float) -> None:
 def test_sessions_as_a_block(
     name: str, block: bool, expected: list[float], log: float, p: float
 ) -> None:
-    made = fit_part(logs(B)[name], Design(OF_B, sessions=SESSIONS if block else None))
-    assert numbers(made.effects[0][0]) == pytest.approx(expected, rel=5e-5)
-    other = numbers(made.effects[1][0])
+    fit = fit_part(logs(B)[name], Design(OF_B, sessions=SESSIONS if block else None))
+    assert numbers(fit.effects[0][0]) == pytest.approx(expected, rel=5e-5)
+    other = numbers(fit.effects[1][0])
     assert (other[0], other[3]) == pytest.approx((log, p), rel=5e-5)
     if (name, block) == ("P", True):
         total = float(np.var(logs(B)["P"])) * 15
-        assert (made.shares[2].share or 0) * total == pytest.approx(0.0065217095, rel=1e-6)
+        assert (fit.shares[2].share or 0) * total == pytest.approx(0.0065217095, rel=1e-6)
 
 
 class TestAgainstStatsmodels:
@@ -160,12 +160,12 @@ class TestAgainstStatsmodels:
 
     def test_least_squares_is_that_of_its_summary(self, fitted: Any) -> None:
         number = Setting(TWO[0].levels, np.log2(A["batch"].to_numpy()))
-        made = fit_part(logs(A)["T"], Design((number, TWO[1])))
+        fit = fit_part(logs(A)["T"], Design((number, TWO[1])))
         for place in (0, 1):
             low, high = fitted.conf_int()[place + 1]
             known = [fitted.params[place + 1], np.exp(low), np.exp(high), fitted.pvalues[place + 1]]
-            assert numbers(made.effects[place][0]) == pytest.approx(known)
-        assert made.shares[2].share == pytest.approx(1 - fitted.rsquared)
+            assert numbers(fit.effects[place][0]) == pytest.approx(known)
+        assert fit.shares[2].share == pytest.approx(1 - fitted.rsquared)
 
     def test_a_number_has_its_hc3_with_student_s_t(self, fitted: Any) -> None:
         robust = fitted.get_robustcov_results("HC3", use_t=True)
@@ -276,7 +276,7 @@ class TestReaching:
                 np.log(np.where(y, p, 1 - p)).sum() + np.linalg.slogdet(information)[1] / 2
             )
 
-        found = optimize.minimize(loss, [0.0, 0.0])
-        assert model.penalised_likelihood(y, [x]) == pytest.approx(-found.fun, abs=1e-7)
+        minimum = optimize.minimize(loss, [0.0, 0.0])
+        assert model.penalised_likelihood(y, [x]) == pytest.approx(-minimum.fun, abs=1e-7)
         alone = optimize.minimize_scalar(lambda t: loss(np.array([t, 0.0])))
         assert model.penalised_likelihood(y, [x], 0) == pytest.approx(-alone.fun, abs=1e-7)

@@ -33,10 +33,7 @@ def test_sums_that_are_equal_leave_changes_that_cancel() -> None:
 
 def test_the_interval_of_the_sum_is_that_of_a_ratio_of_means() -> None:
     sums = [np.sum(side, axis=1) for side in (A, B)]
-    terms = [
-        LogTerm(one.mean(), one.var(ddof=1) / one.size / one.mean() ** 2, one.size - 1)
-        for one in sums
-    ]
+    terms = [LogTerm(x.mean(), x.var(ddof=1) / x.size / x.mean() ** 2, x.size - 1) for x in sums]
     other = ratio_of(*terms, 0.95, 2, 3)
     whole = sum_factors(A, B)[-1]
     assert (whole.low, whole.high, whole.df) == pytest.approx((other.low, other.high, other.df))

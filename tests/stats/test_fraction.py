@@ -20,6 +20,6 @@ def test_no_failure_and_no_success_end_the_interval_at_exactly_one_and_zero() ->
 
 
 def test_fisher_takes_a_hundred_thousand_runs_a_side() -> None:
-    found = outcomes.fisher_p(60_000, 100_000, 60_500, 100_000)
+    p_value = outcomes.fisher_p(60_000, 100_000, 60_500, 100_000)
     normal = 2 * stats.norm.sf(0.005 / math.sqrt(2 * 0.6025 * 0.3975 / 100_000))
-    assert found == pytest.approx(normal, rel=0.02)
+    assert p_value == pytest.approx(normal, rel=0.02)

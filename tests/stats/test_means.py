@@ -32,11 +32,11 @@ RECORD_89 = [
 
 def test_the_p_values_that_the_authors_state() -> None:
     for losses, p_value in ((RECORD_88, 0.0042976481), (RECORD_89, 0.0006690604)):
-        found = compare_with_number(losses, 3.28, higher_is_better=False)
-        assert found.p_value == pytest.approx(p_value, rel=1e-6)
-        assert found.holds
-    found = mean_difference(RECORD_88, RECORD_89)
-    assert found.p_value == pytest.approx(0.8587465222, rel=1e-8)
+        test = compare_with_number(losses, 3.28, higher_is_better=False)
+        assert test.p_value == pytest.approx(p_value, rel=1e-6)
+        assert test.holds
+    difference = mean_difference(RECORD_88, RECORD_89)
+    assert difference.p_value == pytest.approx(0.8587465222, rel=1e-8)
 
 
 def test_a_difference_is_that_of_another_program() -> None:
@@ -44,29 +44,29 @@ def test_a_difference_is_that_of_another_program() -> None:
     a, b = rng.normal(-0.3, 1.0, 5), rng.normal(0.4, 3.0, 9)
     theirs = stats.ttest_ind(b, a, equal_var=False)
     limits = theirs.confidence_interval(0.9)
-    found = mean_difference(a, b, confidence=0.9)
-    assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
-    assert (found.low, found.high) == pytest.approx((limits.low, limits.high), rel=1e-9)
-    assert found.estimate == pytest.approx(b.mean() - a.mean())
+    difference = mean_difference(a, b, confidence=0.9)
+    assert difference.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
+    assert (difference.low, difference.high) == pytest.approx((limits.low, limits.high), rel=1e-9)
+    assert difference.estimate == pytest.approx(b.mean() - a.mean())
 
 
 @pytest.mark.parametrize("higher", [True, False])
 def test_a_claim_is_the_one_sided_test_of_another_program(higher: bool) -> None:
     values = np.array([0.93, 0.941, 0.939, 0.944])
     theirs = stats.ttest_1samp(values, 0.935, alternative="greater" if higher else "less")
-    found = compare_with_number(values, 0.935, higher_is_better=higher, level=0.01)
-    assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
+    test = compare_with_number(values, 0.935, higher_is_better=higher, level=0.01)
+    assert test.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
     limits = stats.ttest_1samp(values, 0.935).confidence_interval(0.98)
-    assert (found.low, found.high) == pytest.approx((limits.low, limits.high), rel=1e-9)
+    assert (test.low, test.high) == pytest.approx((limits.low, limits.high), rel=1e-9)
 
 
 def test_a_known_deviation_makes_it_a_z_test() -> None:
-    found = compare_with_number(
+    test = compare_with_number(
         [3.2785] * 20, 3.28, higher_is_better=False, sigma=0.0013, level=0.001
     )
-    assert found.p_value == pytest.approx(stats.norm.sf(0.0015 * math.sqrt(20) / 0.0013))
-    one = compare_with_number([3.27], 3.28, higher_is_better=False, sigma=0.0013)
-    assert (one.n, one.holds) == (1, True)
+    assert test.p_value == pytest.approx(stats.norm.sf(0.0015 * math.sqrt(20) / 0.0013))
+    of_one_run = compare_with_number([3.27], 3.28, higher_is_better=False, sigma=0.0013)
+    assert (of_one_run.n, of_one_run.holds) == (1, True)
 
 
 def test_without_any_spread_exact_tests_stand_in() -> None:
@@ -75,8 +75,8 @@ def test_without_any_spread_exact_tests_stand_in() -> None:
     assert bare.p_value == pytest.approx(2 / math.comb(10, 5))
     assert mean_difference([0.94] * 5, [0.94] * 5).p_value == 1.0
     shown = [compare_with_number([0.94] * n, 0.9, higher_is_better=True) for n in (4, 5)]
-    assert [one.p_value for one in shown] == [0.5**4, 0.5**5]
-    assert [one.holds for one in shown] == [False, True]
+    assert [test.p_value for test in shown] == [0.5**4, 0.5**5]
+    assert [test.holds for test in shown] == [False, True]
     assert not compare_with_number([0.94] * 9, 0.94, higher_is_better=True).holds
 
 
@@ -91,10 +91,10 @@ def test_pooled_setups_are_the_unit_of_evidence() -> None:
     setups = np.repeat(np.arange(4), 5)
     a = np.repeat(rng.normal(0, 1, 4), 5) + rng.normal(0, 0.01, 20)
     b = np.repeat(rng.normal(0, 1, 4), 5) + rng.normal(0, 0.01, 20)
-    found = mean_difference(a, b, clusters=(setups, setups))
+    difference = mean_difference(a, b, clusters=(setups, setups))
     theirs = stats.ttest_ind(*(x.reshape(4, 5).mean(axis=1) for x in (b, a)), equal_var=False)
-    assert found.p_value == pytest.approx(theirs.pvalue)
-    assert found.df == pytest.approx(theirs.df)
+    assert difference.p_value == pytest.approx(theirs.pvalue)
+    assert difference.df == pytest.approx(theirs.df)
 
 
 def test_what_was_chosen_is_held_against_a_limit_as_it_is() -> None:
@@ -120,31 +120,31 @@ def test_the_interval_of_pooled_setups_is_that_of_their_means() -> None:
 
 
 def test_means_that_are_known_exactly_give_their_own_deviation() -> None:
-    found = variance_between_sets([Set(1.0, 0.0001, 4), Set(2.0, 0.0001, 4), Set(4.5, 0.0001, 4)])
-    assert found.deviation == pytest.approx(math.sqrt(3.25 - 0.0001))
-    assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 2) * math.sqrt(2 * 3.25))
+    result = variance_between_sets([Set(1.0, 0.0001, 4), Set(2.0, 0.0001, 4), Set(4.5, 0.0001, 4)])
+    assert result.deviation == pytest.approx(math.sqrt(3.25 - 0.0001))
+    assert result.smallest_claim == pytest.approx(stats.t.ppf(0.975, 2) * math.sqrt(2 * 3.25))
     # For equal variances the bound is that of a chi-squared variance.
     bound = 2 * 3.25 / stats.chi2.ppf(0.05, 2) - 0.0001
-    assert found.highest == pytest.approx(math.sqrt(bound))
+    assert result.highest == pytest.approx(math.sqrt(bound))
 
 
 def test_two_sets_have_a_bound_and_no_estimate() -> None:
-    found = variance_between_sets([Set(1.0, 0.01, 4), Set(1.5, 0.04, 9)])
-    assert found.deviation is None
+    result = variance_between_sets([Set(1.0, 0.01, 4), Set(1.5, 0.04, 9)])
+    assert result.deviation is None
     bound = (0.25 / stats.chi2.ppf(0.05, 1) - 0.05) / 2
-    assert found.highest == pytest.approx(math.sqrt(bound))
-    assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 1) * 0.5)
+    assert result.highest == pytest.approx(math.sqrt(bound))
+    assert result.smallest_claim == pytest.approx(stats.t.ppf(0.975, 1) * 0.5)
 
 
 def test_what_sets_hide_is_no_less_than_what_their_runs_leave_open() -> None:
-    found = variance_between_sets([Set(1.0, 0.04, 4), Set(1.0, 0.04, 4), Set(1.0, 0.04, 4)])
-    assert (found.deviation, found.highest) == (0.0, 0.2)
-    assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 12) * math.sqrt(0.08))
+    result = variance_between_sets([Set(1.0, 0.04, 4), Set(1.0, 0.04, 4), Set(1.0, 0.04, 4)])
+    assert (result.deviation, result.highest) == (0.0, 0.2)
+    assert result.smallest_claim == pytest.approx(stats.t.ppf(0.975, 12) * math.sqrt(0.08))
     assert variance_between_sets([Set(1.0, 0.0, 4)] * 2).smallest_claim == 0.0
 
 
 def test_one_or_two_runs_have_a_mean_but_no_interval() -> None:
-    one, two, none = mean_interval([5.0]), mean_interval([4.0, 6.0]), mean_interval([])
-    assert (one.estimate, one.low) == (5.0, None)
+    single, two, none = mean_interval([5.0]), mean_interval([4.0, 6.0]), mean_interval([])
+    assert (single.estimate, single.low) == (5.0, None)
     assert (two.estimate, two.high) == (5.0, None)
     assert none.estimate is None

@@ -20,10 +20,10 @@ def test_a_mean_needs_every_speedup_and_its_interval_every_interval() -> None:
     assert half.low is None
     assert geometric_mean_speedup([]).estimate is None
     for bad in (None, 0.0, math.inf):
-        found = geometric_mean_speedup([good, replace(good, estimate=bad)])
-        assert found.estimate is None
+        mean = geometric_mean_speedup([good, replace(good, estimate=bad)])
+        assert mean.estimate is None
 
 
 def test_a_factor_met_exactly_is_met_despite_rounding() -> None:
-    found = performance_profile([[0.1], [0.1 * 3]], [3.0])
-    assert found.shares.tolist() == [[1.0], [1.0]]
+    profile = performance_profile([[0.1], [0.1 * 3]], [3.0])
+    assert profile.shares.tolist() == [[1.0], [1.0]]

@@ -8,7 +8,7 @@ import pytest
 from ttastats.stats import moments
 
 
-def found(*values: float) -> list[float]:
+def factors(*values: float) -> list[float]:
     array = np.array(values)
     return list(array[moments.find_outliers(array)])
 

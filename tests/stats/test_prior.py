@@ -29,14 +29,14 @@ A, B = np.log([612.0, 655, 590]), np.log([548.0, 571, 539])
     ],
 )
 def test_a_moderated_ratio_is_that_of_the_reference(d0, s0, of_a, of_b, df, p, limits) -> None:
-    one = Prior(8, df=d0, variance=s0**2)
-    made = moderated_ratio(A, B, one, one, 0.95)
-    assert made.estimate == pytest.approx(0.89341567, abs=5e-9)
-    assert made.df == pytest.approx(df, abs=5e-7)
-    assert made.p_value == pytest.approx(p, abs=5e-9)
+    prior = Prior(8, df=d0, variance=s0**2)
+    ratio = moderated_ratio(A, B, prior, prior, 0.95)
+    assert ratio.estimate == pytest.approx(0.89341567, abs=5e-9)
+    assert ratio.df == pytest.approx(df, abs=5e-7)
+    assert ratio.p_value == pytest.approx(p, abs=5e-9)
     if limits:
-        assert (made.low, made.high) == pytest.approx(limits, abs=5e-9)
-        spreads = [math.sqrt(one.shrink(float(np.var(x, ddof=1)), 2)) for x in (A, B)]
+        assert (ratio.low, ratio.high) == pytest.approx(limits, abs=5e-9)
+        spreads = [math.sqrt(prior.shrink(float(np.var(x, ddof=1)), 2)) for x in (A, B)]
         assert spreads == pytest.approx([of_a, of_b], abs=5e-9)
 
 
@@ -48,8 +48,8 @@ def test_a_prior_of_another_size_does_not_fit(d0: float, s0: float, p: float) ->
 
     ratio = np.mean([np.var(x, ddof=1) for x in (A, B)]) / s0**2
     assert stats.f.sf(ratio, 4, d0) == pytest.approx(p, abs=5e-7)
-    one = Prior(8, df=d0, variance=s0**2)
-    assert consistent_with([A, B], [one, one]) == (p >= 0.2)
+    prior = Prior(8, df=d0, variance=s0**2)
+    assert consistent_with([A, B], [prior, prior]) == (p >= 0.2)
 
 
 def test_fits_are_those_of_the_reference() -> None:
@@ -73,7 +73,7 @@ def test_fits_are_those_of_the_reference() -> None:
     ],
 )
 def test_a_prior_is_refused_with_a_reason(spreads: list[float], why: str) -> None:
-    assert make_prior([each**2 for each in spreads], [4] * len(spreads)).refused == why
+    assert make_prior([spread**2 for spread in spreads], [4] * len(spreads)).refused == why
 
 
 def test_few_entries_are_worth_half_of_what_their_likeness_says() -> None:
@@ -82,7 +82,7 @@ def test_few_entries_are_worth_half_of_what_their_likeness_says() -> None:
 
 
 def test_runs_that_are_all_equal_are_counted_too_coarsely() -> None:
-    one, other = np.zeros(3), np.ones(3)
-    assert too_coarse([one, other])
-    assert not too_coarse([one, np.array([0.0, 1, 0])])
+    zeros, ones = np.zeros(3), np.ones(3)
+    assert too_coarse([zeros, ones])
+    assert not too_coarse([zeros, np.array([0.0, 1, 0])])
     assert too_coarse([np.zeros(4), np.array([0.0, 1, 0])])

@@ -84,10 +84,10 @@ def test_trading_sides_inverts_every_ratio_and_its_interval(a: list[Any], b: lis
     assert inverted(ratio_of_geometric_means(t_a, t_b), ratio_of_geometric_means(t_b, t_a))
     assert inverted(ert_ratio(t_a, s_a, t_b, s_b), ert_ratio(t_b, s_b, t_a, s_a))
     there, back = Epochs(e_a, 1.0), Epochs(e_b, 1.0)
-    one, other = compared(t_a, t_b, there, back), compared(t_b, t_a, back, there)
+    ahead, behind = compared(t_a, t_b, there, back), compared(t_b, t_a, back, there)
     for allowed in ({"epochs": True}, {"stragglers": True}, {"epochs": True, "stragglers": True}):
-        low, high = one.limits(0.9, **allowed) or (None, None)
-        low_back, high_back = other.limits(0.9, **allowed) or (None, None)
+        low, high = ahead.limits(0.9, **allowed) or (None, None)
+        low_back, high_back = behind.limits(0.9, **allowed) or (None, None)
         assert close(low, 1 / high_back if high_back else high_back)
         assert close(high, 1 / low_back if low_back else None if low_back is None else math.inf)
     forth, home = decompose_speedup(t_a, e_a, t_b, e_b), decompose_speedup(t_b, e_b, t_a, e_a)

@@ -84,23 +84,23 @@ def check_cv_epoch_safe(inputs: Inputs) -> Found:
 
 
 def check_epoch_safe_limits(inputs: Inputs) -> Found:
-    found: Found = {}
+    values: Found = {}
     for n, e, q in ((case["n"], case["e"], case["q"]) for case in inputs["cases"]):
         share = unseen.unseen_share(n)
-        found[f"n{n}_e{e}_q{q}.u"] = share
-        found[f"n{n}_e{e}_q{q}.mean_epochs_limits"] = [e - q * share, e + q * share]
-    return found
+        values[f"n{n}_e{e}_q{q}.u"] = share
+        values[f"n{n}_e{e}_q{q}.mean_epochs_limits"] = [e - q * share, e + q * share]
+    return values
 
 
 def check_olympic(inputs: Inputs) -> Found:
-    found: Found = {"olympic": means.olympic_mean(inputs["tta"])}
+    values: Found = {"olympic": means.olympic_mean(inputs["tta"])}
     for name in ("one_failed_of_6", "two_failed_of_5", "unet3d_drop4"):
         case = CASES["olympic_mean"]["expected"][name]
         times = [t for t in case["tta"] if t != "failed"]
         n_failed = len(case["tta"]) - len(times)
         mean = means.olympic_mean(times, n_failed=n_failed, drop=case.get("drop", 1))
-        found[name] = {**case, "olympic": mean}
-    return found
+        values[name] = {**case, "olympic": mean}
+    return values
 
 
 def check_fraction(inputs: Inputs) -> Found:
@@ -127,7 +127,7 @@ def check_two_samples(inputs: Inputs) -> Found:
     means, geomeans = speedup.ratio_of_means(a, b), speedup.ratio_of_geometric_means(a, b)
     plain = permutation.permute_scores(np.log([*a, *b]), len(a))
     wins = permutation.pair_wins(a, b)
-    found = {
+    values = {
         "speedup_mean": means.estimate,
         "se_log": means.se_log,
         "df": means.df,
@@ -146,10 +146,10 @@ def check_two_samples(inputs: Inputs) -> Found:
         "flags": messages(means.flags[:1]),
     }
     if "epochs_a" in inputs:
-        found |= two_samples_with_epochs(inputs)
+        values |= two_samples_with_epochs(inputs)
     else:
-        found["share_epochs"] = decompose_variance(a, a / a).share_epochs.estimate
-    return found
+        values["share_epochs"] = decompose_variance(a, a / a).share_epochs.estimate
+    return values
 
 
 def two_samples_with_epochs(inputs: Inputs) -> Found:
@@ -229,8 +229,8 @@ def least_level(both: speedup.Speedup, margin: float, claim: str) -> float:
     for _ in range(60):
         level = (low + high) / 2
         at_level = replace(both, ratio=replace(both.ratio, confidence=1 - level))
-        (found,) = decision.margin_bounds([at_level], margin)
-        low, high = (low, level) if getattr(found, claim) is not None else (level, high)
+        (bound,) = decision.margin_bounds([at_level], margin)
+        low, high = (low, level) if getattr(bound, claim) is not None else (level, high)
     return high
 
 
@@ -304,7 +304,7 @@ def check_geomean_row(inputs: Inputs) -> Found:
 
 
 def check_power(inputs: Inputs) -> Found:
-    found: Found = {}
+    values: Found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(power, "_POOLED_FROM", 1)  # the expected values are those of the pooled test
         for key in CASES["power"]["expected"]:
@@ -312,12 +312,12 @@ def check_power(inputs: Inputs) -> Found:
             plan = dict(re.findall(r"([a-z]+)([\d.]+)", "_".join(settings)))
             n, cv, ratio = (float(plan.get(name, "nan")) for name in ("n", "cv", "ratio"))
             if question == "power":
-                found[key] = power.power_of_effect(math.log(ratio), int(n), cv, 0.05)
+                values[key] = power.power_of_effect(math.log(ratio), int(n), cv, 0.05)
             elif question == "n":
-                found[key] = power.runs_needed(ratio, cv)
+                values[key] = power.runs_needed(ratio, cv)
             else:
-                found[key] = power.detectable_ratio(int(n), cv)
-    return found
+                values[key] = power.detectable_ratio(int(n), cv)
+    return values
 
 
 def check_smallest_p(inputs: Inputs) -> Found:
@@ -349,25 +349,25 @@ def check_scaling(inputs: Inputs) -> Found:
 def check_targets(inputs: Inputs) -> Found:
     """Independent first crossings, and what we make of the runs at each target."""
     curves = [(floats(curve["time"]), floats(curve["metric"])) for curve in inputs["curves"]]
-    found: Found = {"first_time": {}, "fraction_reached": {}, "ert": {}}
+    values: Found = {"first_time": {}, "fraction_reached": {}, "ert": {}}
     for target in inputs["targets"]:
         first = [next(iter(time[metric >= target].tolist()), None) for time, metric in curves]
-        reached = [one is not None for one in first]
+        reached = [time is not None for time in first]
         times = [
-            time[-1] if one is None else one for (time, _), one in zip(curves, first, strict=True)
+            time[-1] if end is None else end for (time, _), end in zip(curves, first, strict=True)
         ]
-        found["first_time"][str(target)] = first
-        found["fraction_reached"][str(target)] = sum(reached) / len(first)
-        found["ert"][str(target)] = expected_time(times, reached).estimate
-    return found
+        values["first_time"][str(target)] = first
+        values["fraction_reached"][str(target)] = sum(reached) / len(first)
+        values["ert"][str(target)] = expected_time(times, reached).estimate
+    return values
 
 
 def check_profile(inputs: Inputs) -> Found:
     table = [floats(row) for row in inputs["times"]]
-    found = multiplicity.performance_profile(np.array(table), inputs["taus"])
+    profile = multiplicity.performance_profile(np.array(table), inputs["taus"])
     return {
-        "rho": dict(zip(inputs["systems"], found.shares.tolist(), strict=True)),
-        "score": dict(zip(inputs["systems"], found.scores.tolist(), strict=True)),
+        "rho": dict(zip(inputs["systems"], profile.shares.tolist(), strict=True)),
+        "score": dict(zip(inputs["systems"], profile.scores.tolist(), strict=True)),
     }
 
 
@@ -384,35 +384,35 @@ def check_library_traps(inputs: Inputs) -> Found:
     }
 
 
-def agrees(found: Any, expected: Any, rtol: float, atol: float) -> bool:
+def agrees(actual: Any, expected: Any, rtol: float, atol: float) -> bool:
     """Whether a result is what the case expects, at its tolerance."""
     if isinstance(expected, dict):
-        return set(found) == set(expected) and all(
-            agrees(found[key], expected[key], rtol, atol) for key in expected
+        return set(actual) == set(expected) and all(
+            agrees(actual[key], expected[key], rtol, atol) for key in expected
         )
     if isinstance(expected, list):
-        return len(found) == len(expected) and all(
-            agrees(f, e, rtol, atol) for f, e in zip(found, expected, strict=True)
+        return len(actual) == len(expected) and all(
+            agrees(f, e, rtol, atol) for f, e in zip(actual, expected, strict=True)
         )
-    if expected is None or found is None or isinstance(expected, bool):
-        return found is expected
+    if expected is None or actual is None or isinstance(expected, bool):
+        return actual is expected
     if expected == "inf":
-        return bool(found == math.inf)
+        return bool(actual == math.inf)
     if isinstance(expected, str):
-        return expected in found  # our advice may follow
-    return math.isclose(found, expected, rel_tol=0, abs_tol=atol + rtol * abs(expected))
+        return expected in actual  # our advice may follow
+    return math.isclose(actual, expected, rel_tol=0, abs_tol=atol + rtol * abs(expected))
 
 
 @pytest.mark.parametrize("case_id", CASES)
 def test_every_expected_value_of_the_case_is_met(case_id: str) -> None:
     case = CASES[case_id]
-    found = globals()[f"check_{case['check']}"](case["inputs"])
-    assert not set(case["expected"]) - set(found), "expected but not computed"
+    actual = globals()[f"check_{case['check']}"](case["inputs"])
+    assert not set(case["expected"]) - set(actual), "expected but not computed"
     wrong = {
-        key: (found[key], expected)
+        key: (actual[key], expected)
         for key, expected in case["expected"].items()
         if not agrees(
-            found[key],
+            actual[key],
             expected,
             case["rtol"],
             case.get("atol_of", {}).get(key, case["atol"]),

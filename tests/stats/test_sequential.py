@@ -46,10 +46,10 @@ def test_an_interval_and_a_p_of_a_look_are_those_of_its_level() -> None:
     rng = np.random.default_rng(5)
     a, b = (make_outcomes(slower * rng.lognormal(0, 0.02, 5)) for slower in (1.1, 1.0))
     look = Look(5, 20)
-    found = compute_speedup(a, b, look=look).ratio
+    ratio = compute_speedup(a, b, look=look).ratio
     alone = compute_speedup(a, b, confidence=1 - look.level(0.05)).ratio
-    assert (found.low, found.high, found.confidence) == (alone.low, alone.high, 0.95)
-    assert found.p_value == look.p_value(alone.p_value or 0.0)
+    assert (ratio.low, ratio.high, ratio.confidence) == (alone.low, alone.high, 0.95)
+    assert ratio.p_value == look.p_value(alone.p_value or 0.0)
 
 
 def test_runs_expected_at_the_ends() -> None:

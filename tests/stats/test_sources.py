@@ -35,7 +35,7 @@ def test_they_add_nothing_to_its_time_to_target() -> None:
     )
 
 
-def made() -> Floats:
+def times() -> Floats:
     rng = np.random.default_rng(3)
     day, seed = rng.normal(0, 0.1, 6), rng.normal(0, 0.04, 4)
     return np.asarray(day[DAY] + seed[SEED] + rng.normal(0, 0.02, 24), dtype=np.float64)
@@ -43,18 +43,18 @@ def made() -> Floats:
 
 def test_two_sources_that_cross_are_those_of_mean_squares() -> None:
     """In a balanced table without a variance below 0, REML is the analysis of variance."""
-    table = made().reshape(6, 4)
+    table = times().reshape(6, 4)
     days, seeds = table.mean(axis=1), table.mean(axis=0)
     rest = table - days[:, np.newaxis] - seeds + table.mean()
     error = float((rest**2).sum()) / 15
     known = [np.var(days, ddof=1) - error / 4, np.var(seeds, ddof=1) - error / 6, error]
-    ours = [(each.std or 0) ** 2 for each in variance_parts(made(), [DAY, SEED], ONES)]
+    ours = [(part.std or 0) ** 2 for part in variance_parts(times(), [DAY, SEED], ONES)]
     assert ours == pytest.approx(known, rel=1e-3)
 
 
 def test_sources_that_cannot_be_told_apart_are_left_out() -> None:
-    each = np.arange(24)
-    assert separable([DAY, SEED, DAY[::-1] + 7, each, DAY % 2], ONES) == [
+    seed = np.arange(24)
+    assert separable([DAY, SEED, DAY[::-1] + 7, seed, DAY % 2], ONES) == [
         True, True, False, False, False,
     ]  # fmt: skip
     # What is the same within each entry is part of its mean.
@@ -62,7 +62,7 @@ def test_sources_that_cannot_be_told_apart_are_left_out() -> None:
 
 
 def test_the_interval_of_a_share_is_where_the_likelihood_ratio_is_that_of_chi_square() -> None:
-    y, days = made(), variance_parts(made(), [DAY], ONES)[0]
+    y, days = times(), variance_parts(times(), [DAY], ONES)[0]
     loss = reml_loss(y / y.std(), [DAY], ONES)
     least = loss(np.array([days.share, 1 - days.share]))[0]
     for end in (days.low, days.high):

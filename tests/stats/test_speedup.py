@@ -39,12 +39,12 @@ def test_of_a_side_with_failures_the_time_of_its_successes_alone_can_hold_unseen
     times, reached = [30.0, 30, 30, 30, 30, 60], [True] * 5 + [False]
     failing = make_outcomes(times, reached, progress=CONSTANT)
     steady = make_outcomes(np.full(5, 30.0), progress=Epochs(np.full(5, 3.0), 1e-9))
-    found = compute_speedup(failing, steady)
-    low, _ = found.limits(1e-6, epochs=True) or (0, 0)
+    speedup = compute_speedup(failing, steady)
+    low, _ = speedup.limits(1e-6, epochs=True) or (0, 0)
     # 150 of 210 seconds are of successes, and at a confidence near 0 half the runs may differ.
     share = 1 - (0.5 * (1 - 1e-6)) ** (1 / 5)
-    assert found.unseen_epochs
-    assert low / (found.ratio.estimate or 0) == pytest.approx(1 - share / 3 * 150 / 210, abs=1e-5)
+    assert speedup.unseen_epochs
+    assert low / (speedup.ratio.estimate or 0) == pytest.approx(1 - share / 3 * 150 / 210, abs=1e-5)
 
 
 def test_a_quantum_as_coarse_as_the_whole_run_leaves_the_speedup_unbounded() -> None:
@@ -63,16 +63,16 @@ def test_to_know_less_never_allows_to_claim_more() -> None:
     }
     unknown = compute_speedup(make_outcomes(times), make_outcomes(times, progress=VARYING))
     assert [flag.code for flag in unknown.flags] == ["unknown_epochs"]
-    for found in (no_interval, unknown):
-        assert found.unseen_epochs
-        assert safe_limits(found) == (0.0, math.inf)
+    for speedup in (no_interval, unknown):
+        assert speedup.unseen_epochs
+        assert safe_limits(speedup) == (0.0, math.inf)
 
 
 def test_unseen_runs_may_fail_and_fail_again_when_they_are_started_again() -> None:
     """5 of 5 leave up to 45 % of runs: 0.82 failures per success, of two mean times each."""
     times = np.full(5, 30.0)
-    found = compared(times, times)
-    low, high = found.limits(0.95, stragglers=True) or (0, 0)
+    speedup = compared(times, times)
+    low, high = speedup.limits(0.95, stragglers=True) or (0, 0)
     reached = 0.05 ** (1 / 5)
     worst = 1 + 2 * (1 - reached) / reached
     assert worst == pytest.approx(2.64, abs=0.01)
@@ -105,20 +105,20 @@ def times_at(n: int) -> Any:
 
 
 def slope(accelerators: list[int], times: list[Any]) -> Estimate:
-    return loglog_slope(accelerators, [make_outcomes(each) for each in times])
+    return loglog_slope(accelerators, [make_outcomes(of_size) for of_size in times])
 
 
 def test_the_slope_is_the_least_squares_line_through_the_log_means() -> None:
     scales = [1, 4, 16, 64]
     times = [times_at(n) for n in scales]
-    found = slope(scales, times)
-    line = np.polyfit(np.log(scales), -np.log([each.mean() for each in times]), 1)
-    assert found.estimate == pytest.approx(line[0])
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < line[0] < found.high
+    fit = slope(scales, times)
+    line = np.polyfit(np.log(scales), -np.log([of_size.mean() for of_size in times]), 1)
+    assert fit.estimate == pytest.approx(line[0])
+    assert fit.low is not None
+    assert fit.high is not None
+    assert fit.low < line[0] < fit.high
 
 
 def test_the_exponential_of_what_is_too_large_is_infinite() -> None:
     assert safe_exp(708.9) == math.exp(708.9)
-    assert [safe_exp(one) for one in (709.0, 800.0, -800.0)] == [math.inf, math.inf, 0.0]
+    assert [safe_exp(exponent) for exponent in (709.0, 800.0, -800.0)] == [math.inf, math.inf, 0.0]

@@ -76,8 +76,8 @@ def test_no_share_of_deviating_runs_allowed_by_the_bound_gives_a_larger_cv(
 
     bound = unseen.unseen_share(n)
     worst = optimize.minimize_scalar(minus_cv, bounds=(0, min(bound, 0.5)), method="bounded")
-    found = unseen.cv_epochs_high(epochs, n, evaluation_interval)
-    assert found == pytest.approx(-worst.fun, rel=1e-3)
+    cv = unseen.cv_epochs_high(epochs, n, evaluation_interval)
+    assert cv == pytest.approx(-worst.fun, rel=1e-3)
 
 
 def test_where_a_run_is_unlike_the_others_few_runs_have_no_interval() -> None:
@@ -91,5 +91,5 @@ def test_where_a_run_is_unlike_the_others_few_runs_have_no_interval() -> None:
     assert cv_interval(times).withheld == "unusual_run"
     assert cv_interval(times, epochs=epochs, evaluation_interval=1).withheld is None
     twice = [30.0, 30.1, 29.9, 30.2, 60.1]
-    found = cv_interval(twice, epochs=[3, 3, 3, 3, 6], evaluation_interval=1)
-    assert found.withheld == "unusual_run"
+    cv = cv_interval(twice, epochs=[3, 3, 3, 3, 6], evaluation_interval=1)
+    assert cv.withheld == "unusual_run"
