@@ -105,7 +105,13 @@ def logs_of() -> Iterator[str]:
     top5 = leaders.filter(entry="entry_1", eval_index=1).with_columns(
         metric=pl.lit("top5_accuracy")
     )
-    facts = {"accelerators": 8, "nodes": 2, "hardware": "H100", "scaling_factor": 1.25}
+    facts = {
+        "submitter": "Lab & Co",
+        "accelerators": 8,
+        "nodes": 2,
+        "hardware": "H100",
+        "scaling_factor": 1.25,
+    }
     runs = made.rows(made.SLOW[3:], extra={"init_seconds": 3.5, "lr": 0.1}, **facts)
     stopped = made.rows([(9.0, None)], suite="mlperf_hpc", **facts)
     stopped = stopped.with_columns(run_status=pl.lit("stopped"), higher_is_better=None)
