@@ -58,7 +58,7 @@ def _tta_plot(panel: Panel, level: str) -> Plot | None:
     )  # fmt: skip
     # The axis holds the ends of the intervals: a low one not far below its mean.
     low = pl.max_horizontal("low", pl.col("mean") / _FARTHEST)
-    ends = means.filter(pl.col("reached_runs") > 1).select(low.alias("low"), "high").drop_nulls()
+    ends = means.select(low.alias("low"), "high").drop_nulls()
     unit = panel.axis
     times = [*timed["observed_seconds"], *ends["low"], *ends["high"]]
     sizes, places = _size_headings(panel)
