@@ -50,7 +50,7 @@ Found = Iterator[tuple[Any, Any]]
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 
 
-def tried(call: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+def attempt(call: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
     """Return what a call gives, or its error with the place and the remedy."""
     try:
         return call(*arguments, **more)
@@ -159,18 +159,18 @@ def of_budgets() -> Found:
     decimals = at_budget.runs(frame(*(curve(*some) for some in values))).sort("source")
     yield "steps of values", decimals["quality_step"].to_list()
     for metric in ("", "acc", "only", "los"):
-        found = tried(at_budget.runs, odd_curves(), metric=metric)
+        found = attempt(at_budget.runs, odd_curves(), metric=metric)
         said = found if isinstance(found, list) else found["set_aside"].value_counts().sort("count")
         yield ("metric", metric), said if isinstance(said, list) else said.rows()
     rows = odd_curves().lazy()
     for budget in (Budget("step", 1e4), Budget("samples", 1.0), Budget("epoch", 0.5), END):
         for who in ("", "B"):
             at = at_budget.runs(rows, budget, metric="val_loss")
-            refused = tried(at_budget.expect_some, at, rows, budget, who)
+            refused = attempt(at_budget.expect_some, at, rows, budget, who)
             yield ("nobody", str(budget), who), refused
     empty = frame(of(), of())
     silent = at_budget.runs(empty, Budget("step", 1.0))
-    yield "nobody tells", tried(at_budget.expect_some, silent, empty.lazy(), Budget("step", 1.0))
+    yield "nobody tells", attempt(at_budget.expect_some, silent, empty.lazy(), Budget("step", 1.0))
 
 
 def of_lengths() -> Found:
@@ -302,7 +302,7 @@ def of_qualities() -> Found:
         "several": ([a, b, near], {"options": Options(fdr=True), **margin}),
     }  # fmt: skip
     for name, (given, more) in asked.items():
-        yield name, tried(compared, *given, **more)
+        yield name, attempt(compared, *given, **more)
     for text in (
         "worse:0.001",
         "worse: 1e-3",
@@ -312,7 +312,7 @@ def of_qualities() -> Found:
         "not-worse:1",
         "worse:x",
     ):
-        found = tried(limits_of, text, gates.QUALITIES)
+        found = attempt(limits_of, text, gates.QUALITIES)
         yield ("gate", text), found
 
 
@@ -372,10 +372,10 @@ def of_looks() -> Found:
     yield "pooled", [comparison.plan_look(numbers(ten, setups=n), numbers(ten, setups=3 - n), 20)
                      for n in (1, 2)]  # fmt: skip
     for most in (None, 2, 3, 200, 201):
-        yield ("plan", most), tried(comparison.check_plan, most)
+        yield ("plan", most), attempt(comparison.check_plan, most)
     for budget, also, same in ((END, (), False), (None, ("acc",), False), (None, (), True)):
         options = Options(max_runs=9, same_convergence=same)
-        found = tried(refuse_excluded, options, budget, also)
+        found = attempt(refuse_excluded, options, budget, also)
         yield ("beside", str(budget), also, same), found
 
 
@@ -448,7 +448,7 @@ def of_records() -> Found:
     }
     for name, more in changes.items():
         found = ending(b, ENDS, **more)
-        yield name, tried(contest, a, found, track)
+        yield name, attempt(contest, a, found, track)
     turns = (
         (hours(0, 2, 4, 6, 8), hours(1, 3, 5, 7, 9)), (hours(0, 1, 2, 3, 8), hours(4, 5, 6, 7, 9)),
         (hours(0, 1, 2, 3, 4), hours(5, 6, 7, 8, 9)), (hours(5, 6, 7, 8, 9), hours(0, 1, 2, 3, 4)),
@@ -459,8 +459,8 @@ def of_records() -> Found:
         yield "in turns", record_checks_of(*pair)
     lost = ending(b, [*ENDS[:4], None], reached=[True] * 4 + [False])  # type: ignore[list-item]
     yield "lost", contest(a, lost, track)
-    yield "one run", tried(contest, a, b[:1], track)
-    yield "one run, known sigma", tried(contest, None, b[:1], "nanogpt-track-3", 301.0)
+    yield "one run", attempt(contest, a, b[:1], track)
+    yield "one run, known sigma", attempt(contest, None, b[:1], "nanogpt-track-3", 301.0)
     both = pl.concat([b, a[:2]])
     yield "shared", contest(a, both, track)
     aimed = {"target": 3.28, "meets": "<="}
@@ -470,7 +470,7 @@ def of_records() -> Found:
     ):  # fmt: skip
         changed = {} if rules == "nanogpt-track-2" else aimed
         for stated in (None, *known_as):
-            yield (rules, stated), tried(contest, None, b, rules, stated, **changed)
+            yield (rules, stated), attempt(contest, None, b, rules, stated, **changed)
         yield (rules, "both"), contest(a, b, rules, **changed)
     for worse, rules in product(
         (-0.003, -0.0015, 0.0009, 0.002), ("nanogpt-track-1", "nanogpt-track-3")
@@ -585,7 +585,7 @@ def of_contests() -> Found:
         ("plain", [a, a], {}),
     )  # fmt: skip
     for rules, given, more in asked:
-        found = tried(api.judge_record, *given, rules=rules, **more)
+        found = attempt(api.judge_record, *given, rules=rules, **more)
         said = found if isinstance(found, list) else told(found)[:2]
         yield (rules, len(given), more), said
     for rules, against in (("nanogpt-track-3", 300), ("parameter-golf", 3.3), ("plain", 80.0)):
@@ -872,7 +872,7 @@ def of_pairs() -> Found:
         if "setups" in name or "rounds" in name or "alike" in name:
             ways += [((), True), (("benchmark", "system"), False)]
         for by, pool in ways:
-            found = tried(pairing.pairings, sides_of[0], sides_of[1:], by, pool=pool)
+            found = attempt(pairing.pairings, sides_of[0], sides_of[1:], by, pool=pool)
             yield (name, by, pool), found if isinstance(found, list) else parts(*found)
     a, b = paired(0, x | {"aim": None}), paired(1, x)
     other = b.evaluations.with_columns(metric=pl.lit("acc"))
@@ -886,7 +886,7 @@ def of_pairs() -> Found:
     a, b = paired(0, x, y), paired(1, x, y)
     both = pl.concat([b.runs, a.runs.filter(benchmark="x")])
     for name, other in (("all shared", a.runs), ("some shared", both), ("half", both[:5])):
-        found = tried(pairing.pairings, a, [Side("B", other, a.evaluations)])
+        found = attempt(pairing.pairings, a, [Side("B", other, a.evaluations)])
         yield name, found if isinstance(found, list) else parts(*found)
 
 
@@ -1007,7 +1007,7 @@ def of_gates() -> Found:
     for low, high in ((None, 1.0), (1.0, None)):
         yield ("one bound", low), gated(low, high)
     for text in ("slower:2%", "slower:0.02", " slower: 2%", "slower:-1", "slower", "not-slower:2%"):
-        yield ("condition", text), tried(limits_of, text)
+        yield ("condition", text), attempt(limits_of, text)
 
 
 # ------------------------------------------------------------------------------- targets and axes
@@ -1043,14 +1043,14 @@ def of_targets() -> Found:
     for metric in ("top1", "top", "nothing"):
         for some in (rows, nothing, training):
             for of_training in (False, True):
-                found = tried(target.expect_metric, some, metric, "--x", of_training=of_training)
+                found = attempt(target.expect_metric, some, metric, "--x", of_training=of_training)
                 yield ("expected", metric, of_training), found
     asked = ("0.5", "top1=1.01", "top1=1", "bleu=300", "bleu=301", "bleu=0.19", "bleu=0.2",
              "score=5", "score=-10.1", "score=10", "reward=-3000", "reward=-3001", "val_loss=0.29",
              "val_loss<=30", "mask=10.2", "map=101", "map=50", "none=1", "ppl=499")  # fmt: skip
     for text in asked:
         one = target.parse_all([text])
-        kept = tried(target.rows_with_targets, rows, one)
+        kept = attempt(target.rows_with_targets, rows, one)
         if isinstance(kept, list):
             yield ("suited", text), kept
             continue
@@ -1058,7 +1058,7 @@ def of_targets() -> Found:
         yield ("suited", text), [names, kept[1]]
     shown = ("benchmark", "metric", "target_value", "higher_is_better", "expected")
     for texts in (["0.5"], ["top1<=0.5"], ["val_loss=3"], ["val_loss>=3", "ppl<=9"]):
-        set_to = tried(target.with_user_targets, rows, target.parse_all(texts))
+        set_to = attempt(target.with_user_targets, rows, target.parse_all(texts))
         if isinstance(set_to, pl.LazyFrame):
             changed = set_to.filter(pl.col("target_value").is_not_null()).select(shown)
             yield ("set", texts), changed.unique().sort(shown).collect().rows()
@@ -1105,12 +1105,12 @@ def of_axes() -> Found:
                 "set aside": [runs.with_columns(set_aside=pl.lit("stopped"))]}  # fmt: skip
     for name, given in sides_of.items():
         for asked in ("", "epochs", "cost", "cpu-seconds", "energy", "epoch"):
-            found = tried(settled, given, asked)
+            found = attempt(settled, given, asked)
             if isinstance(found, tuple):
                 found = [[axis.axis_of(table).name for table in found[0]], found[1]]
             yield ("settled", name, asked), found
     for price in ("12.5", "$12.5", "1e-6", "9e-7", "1e12", "x", "accelerators", "entry"):
-        found = tried(axis.hourly_price, runs, price)
+        found = attempt(axis.hourly_price, runs, price)
         yield ("priced", price), found if isinstance(found, list) else str(found)
 
 
@@ -1152,9 +1152,9 @@ def of_numbers() -> Found:
         "step=1", "steps = 1e3", "sample=5", "samples=5", "epoch=0", "epochs=1", "second=1",
         "seconds=1.5", "seconds=50%", "hours=1", "step=-1", "step",
     ):  # fmt: skip
-        yield ("budget", text), tried(parse, text)
+        yield ("budget", text), attempt(parse, text)
     for text in ("0", "-1", "<= 1e-3", "< 80", "<=80 %", "x", "=5"):
-        yield ("limit", text), tried(claim.limits, text)
+        yield ("limit", text), attempt(claim.limits, text)
 
 
 JUDGED = (

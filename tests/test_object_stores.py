@@ -139,7 +139,7 @@ def test_a_question_reads_logs_of_a_store_once(
     assert run("runs", URL, cwd=tmp_path).returncode == 0
     bucket.clear()
     assert run("runs", URL, cwd=tmp_path).returncode == 0
-    assert [each.partition(" ")[0] for each in bucket] == ["list"]
+    assert [request.partition(" ")[0] for request in bucket] == ["list"]
 
 
 def test_an_object_that_is_gone_is_named(bucket: list[str], tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tests.accepted import Case, cases
 from tests.conftest import plain
 from tests.made_traces import BACKWARD, HEAD, Event, collective, event, kernel, operator
 from tests.random_cases import Draw, at_random
-from tests.test_random_traces import events, told
+from tests.test_random_traces import described, events
 from ttastats.base.streams import UnreadableError
 from ttastats.traces import analysis, answers, categories, kineto, pieces, steps, work
 from ttastats.traces import events as of_events
@@ -35,33 +35,33 @@ OF_2021 = {"cpu_op": "Operator", "kernel": "Kernel", "gpu_memcpy": "Memcpy", "cu
            "Runtime", "user_annotation": "User Annotation", "gpu_memset": "Memset"}  # fmt: skip
 
 
-def of_2021(found: list[Event]) -> list[Event]:
+def of_2021(spans: list[Event]) -> list[Event]:
     """Return categories in capitals, ids in small letters, and steps that are operators."""
-    for one in found:
-        one["cat"] = OF_2021.get(one["cat"], one["cat"])
-        if one["name"].startswith("ProfilerStep"):
-            one["cat"] = "Operator"
-        if "External id" in one["args"]:
-            one["args"]["external id"] = one["args"].pop("External id")
-    return found
+    for span in spans:
+        span["cat"] = OF_2021.get(span["cat"], span["cat"])
+        if span["name"].startswith("ProfilerStep"):
+            span["cat"] = "Operator"
+        if "External id" in span["args"]:
+            span["args"]["external id"] = span["args"].pop("External id")
+    return spans
 
 
-def of_2022(found: list[Event]) -> list[Event]:
+def of_2022(spans: list[Event]) -> list[Event]:
     """Return kernels whose external id repeats their correlation, which others have as theirs."""
-    for one in found:
-        if isinstance(one["args"].get("correlation"), int):
-            one["args"]["correlation"] -= 99_999
-        if one["cat"] == "kernel":
-            one["args"]["External id"] = one["args"].get("correlation", 0)
-    return found
+    for span in spans:
+        if isinstance(span["args"].get("correlation"), int):
+            span["args"]["correlation"] -= 99_999
+        if span["cat"] == "kernel":
+            span["args"]["External id"] = span["args"].get("correlation", 0)
+    return spans
 
 
-def before_kineto(found: list[Event]) -> list[Event]:
+def before_kineto(spans: list[Event]) -> list[Event]:
     """Return events without categories, by the machine that they are of."""
-    for one in found:
-        kind = one.pop("cat")
-        one["pid"] = {"cpu_op": "CPU functions", "kernel": "CUDA functions"}.get(kind, "other")
-    return found
+    for span in spans:
+        kind = span.pop("cat")
+        span["pid"] = {"cpu_op": "CPU functions", "kernel": "CUDA functions"}.get(kind, "other")
+    return spans
 
 
 YEARS = (list, list, list, of_2021, of_2021, of_2022, before_kineto)
@@ -71,22 +71,22 @@ def more(draw: Draw) -> Iterator[Event]:
     """Yield notes, copies, collectives, memory and counted instructions as odd as they come."""
     for words in draw.sample(["ProfilerStep#x", "7", "ProfilerStep", "Optimizer.zero", "DataLoader",
                               "enumerate(DataLoader)"], 2):  # fmt: skip
-        told = draw.choice([{}, {"stack": [{"f": 1}], "more": 2}])
-        yield event("user_annotation", words, draw.choice([15, 97, 190]), 9.5, **told)
+        fields = draw.choice([{}, {"stack": [{"f": 1}], "more": 2}])
+        yield event("user_annotation", words, draw.choice([15, 97, 190]), 9.5, **fields)
     for size in draw.sample([0, 1, 2, 77], 2):
-        one = kernel("Memset (Device)", draw.choice([3, 95, 180]), 4, -1, bytes=size)
-        yield one | {"cat": draw.choice(["gpu_memset", "kernel"])}
+        span = kernel("Memset (Device)", draw.choice([3, 95, 180]), 4, -1, bytes=size)
+        yield span | {"cat": draw.choice(["gpu_memset", "kernel"])}
     for number in range(draw.randrange(3)):
-        one = collective(draw.choice([20, 140]) + 9 * number, 8, 900 + number)
+        span = collective(draw.choice([20, 140]) + 9 * number, 8, 900 + number)
         for name in ("In msg nelems", "Out msg nelems", "dtype"):
             if draw.chance(0.4):
-                one["args"][name] = draw.choice([0, 1, 50, "2000", "Half", "Byte", "Odd"])
-        yield one
+                span["args"][name] = draw.choice([0, 1, 50, "2000", "Half", "Byte", "Odd"])
+        yield span
     for number in range(draw.choice([0, 0, 3])):
         names = ("Device Type", "Device Id", "Total Allocated", "Total Allocated Bytes")
         args = dict(zip(names, draw.choices([0, 1, "2", 5000, -1, "0x10", "x"], k=4), strict=True))
-        some = draw.some(args, 0.8)
-        yield event("cpu_instant_event", "[memory]", 5.0 + number, 0, **some) | {"ph": "i"}
+        sizes = draw.some(args, 0.8)
+        yield event("cpu_instant_event", "[memory]", 5.0 + number, 0, **sizes) | {"ph": "i"}
     for number in range(draw.choice([0, 0, 0, 2])):
         kinds = draw.sample(["dadd", "dmul", "dfma", "fadd", "fmul", "ffma", "hadd", "hmul",
                              "hfma"], draw.randrange(4))  # fmt: skip
@@ -96,41 +96,41 @@ def more(draw: Draw) -> Iterator[Event]:
                     **args)  # fmt: skip
 
 
-def spoiled(draw: Draw, one: Event) -> None:
+def spoiled(draw: Draw, span: Event) -> None:
     """Spoil an event: most are left as they are."""
     if draw.chance(0.04):
-        one[draw.choice(["dur", "ts", "tid"])] = draw.choice([0, -5, "12", 0.25])
+        span[draw.choice(["dur", "ts", "tid"])] = draw.choice([0, -5, "12", 0.25])
     if draw.chance(0.02):
-        one.pop(draw.choice(["dur", "ts", "tid", "cat"]), None)
-        one.setdefault("cat", "")
-    if one["args"] and draw.chance(0.08):
-        one["args"][draw.choice(list(one["args"]))] = draw.choice(ODD)
+        span.pop(draw.choice(["dur", "ts", "tid", "cat"]), None)
+        span.setdefault("cat", "")
+    if span["args"] and draw.chance(0.08):
+        span["args"][draw.choice(list(span["args"]))] = draw.choice(ODD)
     for name in ("Input Dims", "Input type", "Concrete Inputs"):
-        if isinstance(was := one["args"].get(name), list) and draw.chance(0.05):
-            one["args"][name] = draw.choice([[*ODD], was[::-1], [ODD, [2**61]]])
+        if isinstance(was := span["args"].get(name), list) and draw.chance(0.05):
+            span["args"][name] = draw.choice([[*ODD], was[::-1], [ODD, [2**61]]])
 
 
-def disturbed(draw: Draw, found: list[Event]) -> list[Event]:
+def disturbed(draw: Draw, spans: list[Event]) -> list[Event]:
     """Return events of which some are of other threads, late, spoiled, or not there at all."""
-    other = {one["args"].get("External id") for one in found if draw.chance(0.2)}
-    for one in found:
-        if one["cat"] != "kernel" and one["args"].get("External id") in other:
-            one["tid"] = draw.choice([BACKWARD, "thread 9"])
-        if one["cat"] == "kernel" and draw.chance(0.2):
-            one["ts"] += draw.choice([60, 150, -20])
-        spoiled(draw, one)
+    other = {span["args"].get("External id") for span in spans if draw.chance(0.2)}
+    for span in spans:
+        if span["cat"] != "kernel" and span["args"].get("External id") in other:
+            span["tid"] = draw.choice([BACKWARD, "thread 9"])
+        if span["cat"] == "kernel" and draw.chance(0.2):
+            span["ts"] += draw.choice([60, 150, -20])
+        spoiled(draw, span)
     if draw.chance(0.1):  # no step has any work
-        found = [one for one in found if one["cat"] != "user_annotation"]
-        found += [event("user_annotation", f"ProfilerStep#{n}", 9e6 + n, 1) for n in range(3)]
+        spans = [span for span in spans if span["cat"] != "user_annotation"]
+        spans += [event("user_annotation", f"ProfilerStep#{n}", 9e6 + n, 1) for n in range(3)]
     if draw.chance(0.1):
-        found = [one for one in found if one["cat"] != "cpu_op"]
-    counted = [one for one in found if one["cat"] == "cuda_profiler_range"]
+        spans = [span for span in spans if span["cat"] != "cpu_op"]
+    counted = [span for span in spans if span["cat"] == "cuda_profiler_range"]
     if counted and draw.chance(0.3):
         return counted
     if draw.chance(0.3):  # notes of the host alone
-        found = [one for one in found if one["cat"] in {"cpu_op", "user_annotation"}]
-        found.append(operator("c10d::allreduce_", 30, 40, 999))
-    return found
+        spans = [span for span in spans if span["cat"] in {"cpu_op", "user_annotation"}]
+        spans.append(operator("c10d::allreduce_", 30, 40, 999))
+    return spans
 
 
 def head(draw: Draw) -> dict[str, Any]:
@@ -145,20 +145,20 @@ def head(draw: Draw) -> dict[str, Any]:
     }
 
 
-def written(draw: Draw, found: list[Event]) -> bytes:
+def written(draw: Draw, spans: list[Event]) -> bytes:
     """Return a trace, compact or not, whose bytes may be damaged anywhere."""
     indent, between = draw.choice([(None, (",", ":")), (2, (",", ": ")), (None, (" , ", ": "))])
     before = head(draw) | draw.choice([{}, {}, {"told": "x" * 2000}])
-    told = before | {"traceEvents": found} | draw.choice([{}, {"after": [{"a": 1}], "b": "}]"}])
-    data = json.dumps(draw.choice([told] * 5 + [found]), indent=indent, separators=between)
+    content = before | {"traceEvents": spans} | draw.choice([{}, {"after": [{"a": 1}], "b": "}]"}])
+    data = json.dumps(draw.choice([content] * 5 + [spans]), indent=indent, separators=between)
     data = draw.choice(["", "", "\ufeff"]) + data.replace("70000", "NaN")
     changed = bytearray(data.encode())
     for _ in range(draw.choice([0, 0, 0, 1, 3])):
         changed[draw.randrange(len(changed))] = draw.choice(b'"}]{,:\xffx')
     if draw.chance(0.1):  # within the first key of its last event
         return bytes(changed[: changed.rfind(b'"ph"') + 3])
-    kept = draw.choice([1, 1, 1, 1, 1, 0.99, 0.6])
-    return bytes(changed[: int(kept * len(changed))])
+    share = draw.choice([1, 1, 1, 1, 1, 0.99, 0.6])
+    return bytes(changed[: int(share * len(changed))])
 
 
 def streamed(draw: Draw, data: bytes) -> Iterator[bytes]:
@@ -171,13 +171,13 @@ def streamed(draw: Draw, data: bytes) -> Iterator[bytes]:
 
 
 def read(draw: Draw) -> str:
-    found = [*events(draw), *more(draw)]
-    found = draw.choice(YEARS)(disturbed(draw, found))
+    spans = [*events(draw), *more(draw)]
+    spans = draw.choice(YEARS)(disturbed(draw, spans))
     try:
-        trace = kineto.read_trace(streamed(draw, written(draw, found)))
+        trace = kineto.read_trace(streamed(draw, written(draw, spans)))
     except (kineto.NoTraceError, UnreadableError) as error:
         return type(error).__name__
-    first, *rest = told(trace)
+    first, *rest = described(trace)
     counted = trace.rows.group_by("kind").len().sort("kind").rows()
     whole = xxhash.xxh3_64_hexdigest(json.dumps(rest).encode())
     codes = [problem.code for problem in trace.problems]
@@ -204,12 +204,12 @@ def listed(value: Any) -> Any:
     """Return what a function gives, arrays as lists."""
     if isinstance(value, np.ndarray | pl.Series):
         return listed(value.tolist())
-    return [listed(one) for one in value] if isinstance(value, list | tuple) else plain(value)
+    return [listed(item) for item in value] if isinstance(value, list | tuple) else plain(value)
 
 
 def of_numbers(draw: Draw) -> Iterator[Any]:
     """Yield what a column holds of any number, and what a name or a size says."""
-    whole = [one for one in ODD if not isinstance(one, float)]
+    whole = [number for number in ODD if not isinstance(number, float)]
     values = draw.choices([*whole, 2**31 - 1, -(2**31), 2**63 - 1, 2**63, 2**15], k=5)
     yield values
     for name in ("start", "external", "index", "bytes"):
@@ -236,11 +236,11 @@ def of_calls(draw: Draw) -> Iterator[Any]:
     kinds = ["float", "c10::Half", "c10::complex<double>", "signed char", "Long", "Scalar", 3]
     texts = ["[1, 1]", "[0, 0]", "True", "", "x", 2]
     for name in known:
-        told = [json.dumps(draw.choices(of, k=draw.choice([1, 2, 2, 3]))).encode()
+        pieces = [json.dumps(draw.choices(of, k=draw.choice([1, 2, 2, 3]))).encode()
                 for of in (shapes, kinds, texts)]  # fmt: skip
-        some = [draw.choice([text] * 9 + [b"", b"{", b"{}"]) for text in told]
-        costs = work.call_costs([(name, *some)])
-        yield [name, *(text.decode() for text in some), *costs.T]
+        mixed = [draw.choice([text] * 9 + [b"", b"{", b"{}"]) for text in pieces]
+        costs = work.call_costs([(name, *mixed)])
+        yield [name, *(text.decode() for text in mixed), *costs.T]
 
 
 NAMES = ("aten::mm", "aten::add_", "aten::sum", "aten::copy_", "DataLoader", "ncclKernel", "x",
@@ -251,8 +251,8 @@ NAMES = ("aten::mm", "aten::add_", "aten::sum", "aten::copy_", "DataLoader", "nc
 OF = ((of_numbers, 40), (of_calls, 40))
 
 
-def listed_pieces(made: Iterator[Any], seed: int) -> Iterator[str]:
-    return (json.dumps(listed(one)) for one in made)
+def listed_pieces(values: Iterator[Any], seed: int) -> Iterator[str]:
+    return (json.dumps(listed(piece)) for piece in values)
 
 
 def units() -> Iterator[str]:

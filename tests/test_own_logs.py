@@ -67,9 +67,9 @@ def test_rows_of_runs_that_failed_are_told_by_a_condition() -> None:
 
 
 def test_a_block_may_say_more_than_its_preset() -> None:
-    found = block('preset = "ultralytics"\nmetric = "metrics/mAP50(B) >= 0.6"')
-    assert [one.name for one in found.metrics] == ["metrics/mAP50(B)"]
-    assert found.seconds
+    parsed = block('preset = "ultralytics"\nmetric = "metrics/mAP50(B) >= 0.6"')
+    assert [metric.name for metric in parsed.metrics] == ["metrics/mAP50(B)"]
+    assert parsed.seconds
 
 
 def test_lines_need_an_expression() -> None:
@@ -82,8 +82,8 @@ def test_a_table_of_many_runs_takes_little_time() -> None:
     columns = [f"setting{number}" for number in range(40)]
     rows = "".join(f"n{number},0.5,{'1,' * 39}1\n" for number in range(1_000))
     text = f"name,acc,{','.join(columns)}\n{rows}"
-    said = {"metric": "acc", "new_run": "row", "entry": "name"}
-    block = config.complete_block(said, lambda key: key, "/logs")
+    settings = {"metric": "acc", "new_run": "row", "entry": "name"}
+    block = config.complete_block(settings, lambda key: key, "/logs")
     with within(3.0):
         items = registry.named(block.dialect).parse(log_from_bytes(text.encode(), block=block))
         runs = [item for item in items if isinstance(item, Run)]

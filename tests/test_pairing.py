@@ -55,8 +55,8 @@ def resent() -> Report:
 def systems(*conditions: tuple[str, ...]) -> Report:
     both = pl.concat([table(system="dgx2"), table(system="dgx2h")])
     sides = (
-        Selection(both, parse_all([f"system{one}" for one in some], option))
-        for some, option in zip(conditions, ("--a", "--b"), strict=True)
+        Selection(both, parse_all([f"system{text}" for text in texts], option))
+        for texts, option in zip(conditions, ("--a", "--b"), strict=True)
     )
     return api.compare(*sides, labels=["old", "new"])
 
@@ -106,8 +106,8 @@ def test_runs_are_paired_as_accepted(case: Case) -> None:
 def test_plots_show_the_same_pairs() -> None:
     a = pl.concat([table(accelerators=8), table(accelerators=16)])
     b = pl.concat([table(FASTER, accelerators=8), table(FASTER, accelerators=32)])
-    made = api.material(a, b)
-    assert [(p.keys["accelerators"], p.runs.height) for p in made.panels] == [(8, 10)]
+    material = api.material(a, b)
+    assert [(p.keys["accelerators"], p.runs.height) for p in material.panels] == [(8, 10)]
     (plot,) = api.plot("speedups", a, b)
     rows = plot.data["speedups"].get_column("row").unique()
     assert [row.partition("␤")[0] for row in rows] == ["resnet"]

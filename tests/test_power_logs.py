@@ -45,12 +45,12 @@ def test_nodes_and_switches_add_up_with_their_efficiencies() -> None:
 
 
 def test_without_power_logs_no_folder_is_listed() -> None:
-    asked: list[object] = []
+    places: list[object] = []
     log = log_from_bytes(RESULT.encode(), "/v5.0/Org/results/box/resnet/result_0.txt")
-    log = msgspec.structs.replace(log, listing=lambda place: asked.append(place) or ())
+    log = msgspec.structs.replace(log, listing=lambda place: places.append(place) or ())
     (run,) = mlperf_mllog.parse(log)
     assert not isinstance(run, Problem)
-    assert asked == []
+    assert places == []
 
 
 def test_the_energy_of_real_results_is_near_the_official_figure(

@@ -96,8 +96,8 @@ def test_the_commands_take_files(tmp_path: Path) -> None:
     for name, table in (("a", A), ("b", B), ("earlier", EARLIER)):
         store.write(table, tmp_path / f"{name}.parquet")
     a, b, prior = (tmp_path / f"{name}.parquet" for name in ("a", "b", "earlier"))
-    done = run("compare", a, b, "--by", "benchmark", "--prior", prior, "-v")
-    assert done.returncode == 0
-    assert "10 earlier entries, noise" in done.stdout
+    result = run("compare", a, b, "--by", "benchmark", "--prior", prior, "-v")
+    assert result.returncode == 0
+    assert "10 earlier entries, noise" in result.stdout
     assert "10 earlier entries" in run("power", a, "--prior", prior).stdout
     assert "10 earlier entries" in run("claim", a, "--seconds", "<= 700", "--prior", prior).stdout

@@ -36,8 +36,8 @@ def logs(two_systems: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "logs" / "one_gpu" / "digits"
     lines = (folder / "result_0.txt").read_bytes().splitlines(keepends=True)
     (folder / "result_0.txt").write_bytes(b"".join(lines[:-2]))
-    kept = [line for line in lines if b"eval_accuracy" not in line]
-    (folder / "result_1.txt").write_bytes(b"".join(kept))
+    rest = [line for line in lines if b"eval_accuracy" not in line]
+    (folder / "result_1.txt").write_bytes(b"".join(rest))
     (tmp_path / "logs" / "power.txt").write_bytes(lines[0])
     return tmp_path / "logs"
 
@@ -47,21 +47,21 @@ def table(logs: Path, tmp_path: Path) -> Path:
     return tta.ingest([logs], tmp_path / "x.parquet").output
 
 
-def told(*tables: Any, **words: Any) -> Counter[str]:
+def counts(*tables: Any, **words: Any) -> Counter[str]:
     return Counter(row["code"] for row in tta.problems(*tables, **words).rows)
 
 
 def run(*words: str | Path) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    return done.exit_code, done.stdout, done.stderr
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    return result.exit_code, result.stdout, result.stderr
 
 
 class TestKept:
     def test_every_problem_of_an_ingest_is_in_the_file(self, logs: Path, tmp_path: Path) -> None:
         account = tta.ingest([logs], tmp_path / "x.parquet")
-        kept = store.read_problems(account.output)
-        assert tuple(kept) == account.problems
-        assert {problem.code for problem in kept} >= {"not_a_run", "no_run_stop", "no_evaluation"}
+        problems = store.read_problems(account.output)
+        assert tuple(problems) == account.problems
+        assert {p.code for p in problems} >= {"not_a_run", "no_run_stop", "no_evaluation"}
         in_rows = pl.read_parquet(account.output)["problems"].drop_nulls().str.join()[0]
         assert "not_a_run" not in in_rows  # its file has no row
 
@@ -102,11 +102,11 @@ class TestKept:
     ) -> None:
         path = tmp_path / "other.parquet"
         duckdb.sql(f"SELECT * FROM '{table}'").write_parquet(str(path))
-        kept = {problem for problem in store.read_problems(table) if problem.code != "not_a_run"}
-        assert set(store.read_problems(path)) == kept
-        assert told(pl.read_parquet(table)) == told(path)
+        problems = {p for p in store.read_problems(table) if p.code != "not_a_run"}
+        assert set(store.read_problems(path)) == problems
+        assert counts(pl.read_parquet(table)) == counts(path)
         odd = pl.read_parquet(table).with_columns(problems=pl.lit("free text"))
-        assert told(odd)["other"] == LOGS
+        assert counts(odd)["other"] == LOGS
 
 
 class TestReport:
@@ -117,19 +117,19 @@ class TestReport:
     def test_copies_within_and_across_tables_are_told(self, logs: Path, tmp_path: Path) -> None:
         folder = logs / "one_gpu" / "digits"
         shutil.copy(folder / "result_5.txt", folder / "result_77.txt")
-        one = tta.ingest([logs], tmp_path / "one.parquet").output
-        assert told(one)["duplicate_run"] == 1
+        path = tta.ingest([logs], tmp_path / "one.parquet").output
+        assert counts(path)["duplicate_run"] == 1
         again = tmp_path / "again" / "result_8.txt"
         again.parent.mkdir()
         shutil.copy(folder / "result_8.txt", again)
         two = tta.ingest([again], tmp_path / "two.parquet").output
-        across = [row for row in tta.problems(one, two).rows if row["code"] == "duplicate_run"]
+        across = [row for row in tta.problems(path, two).rows if row["code"] == "duplicate_run"]
         assert {row["source"] for row in across} == {str(folder / "result_77.txt"), str(again)}
         (message,) = (row["message"] for row in across if row["source"] == str(again))
-        assert message == f"duplicate of {folder / 'result_8.txt'} in {one} ({two})"
-        shutil.copy(one, tmp_path / "three.parquet")
-        assert told(one, tmp_path / "three.parquet")["duplicate_run"] == 1 + LOGS + 1
-        assert told(one, one) == told(one)
+        assert message == f"duplicate of {folder / 'result_8.txt'} in {path} ({two})"
+        shutil.copy(path, tmp_path / "three.parquet")
+        assert counts(path, tmp_path / "three.parquet")["duplicate_run"] == 1 + LOGS + 1
+        assert counts(path, path) == counts(path)
 
     def test_equal_bytes_in_two_places_are_copies_even_without_a_date(self, tmp_path: Path) -> None:
         for name in ("a", "b"):
@@ -138,8 +138,8 @@ class TestReport:
             (place / "x.tsv").write_text(
                 "epoch\thours\ttop1Accuracy\ttop5Accuracy\n1\t0.1\t50\t80\n2\t0.2\t75\t93.5\n"
             )
-        found = tta.ingest([tmp_path / "dawn"], tmp_path / "d.parquet").output
-        assert told(found)["duplicate_run"] == 1
+        path = tta.ingest([tmp_path / "dawn"], tmp_path / "d.parquet").output
+        assert counts(path)["duplicate_run"] == 1
 
     def test_conditions_on_runs_leave_out_what_is_of_no_run(self, table: Path) -> None:
         report = tta.problems(table, where=["seed=1000"])
@@ -150,7 +150,7 @@ class TestReport:
         ]
 
     def test_a_code_that_is_not_there_is_refused(self, table: Path) -> None:
-        assert set(told(table, codes=["no_run_stop"])) == {"no_run_stop"}
+        assert set(counts(table, codes=["no_run_stop"])) == {"no_run_stop"}
         with pytest.raises(TtastatsError, match="unknown problem code 'no_run'\n  Nearest: no_run"):
             tta.problems(table, codes=["no_run"])
 
@@ -175,8 +175,8 @@ def further_apart() -> Report:
     epochs = {"a": [1, 2, 3, 4, 14, 15, 16], "b": range(1, 17), "c": range(1, 17)}
     rows = [
         {"id": run, "epoch": epoch, "t": 10.0 * epoch, "acc": 0.8 * (epoch == 16)}
-        for run, some in epochs.items()
-        for epoch in some
+        for run, of_run in epochs.items()
+        for epoch in of_run
     ]
     return tta.problems(judged(rows))
 
@@ -244,8 +244,8 @@ class TestCommand:
         folder = logs / "one_gpu" / "digits"
         for number in range(20, 27):
             shutil.copy(folder / "result_5.txt", folder / f"result_{number}.txt")
-        code, _, said = run("ingest", logs, "-o", tmp_path / "x.parquet")
-        assert f"and 2 more: ttastats problems {tmp_path / 'x.parquet'} --code dupl" in said
+        code, _, stderr = run("ingest", logs, "-o", tmp_path / "x.parquet")
+        assert f"and 2 more: ttastats problems {tmp_path / 'x.parquet'} --code dupl" in stderr
         assert code == 0
 
 
@@ -255,6 +255,6 @@ class TestReal:
         self, ingested_round: Callable[[str], Account]
     ) -> None:
         account = ingested_round("v5.0")
-        found = told(account.output)
-        assert {code: found[code] for code in account.problem_counts()} == account.problem_counts()
-        assert found["not_a_run"] == 35
+        total = counts(account.output)
+        assert {code: total[code] for code in account.problem_counts()} == account.problem_counts()
+        assert total["not_a_run"] == 35

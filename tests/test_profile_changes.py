@@ -16,21 +16,21 @@ from ttastats.cli import app
 
 def steps(products: Sequence[float], norm: float = 20.0) -> list[Event]:
     """Return steps of a product of some lengths and a batch norm, 30 longer than both."""
-    found: list[Event] = []
+    events: list[Event] = []
     zero = 0.0
     for number, product in enumerate(products):
-        own, length = 10 * number, product + norm + 30
-        found += [
+        first, length = 10 * number, product + norm + 30
+        events += [
             step(number, zero, length),
-            operator("aten::mm", zero + 1, 5, own + 1),
-            launch(zero + 2, own + 1),
-            kernel("gemm", zero + 10, product, own + 1),
-            operator("aten::native_batch_norm", zero + 7, 2, own + 2),
-            launch(zero + 8, own + 2),
-            kernel("bn_fw_tr_1C11", zero + 10 + product, norm, own + 2),
+            operator("aten::mm", zero + 1, 5, first + 1),
+            launch(zero + 2, first + 1),
+            kernel("gemm", zero + 10, product, first + 1),
+            operator("aten::native_batch_norm", zero + 7, 2, first + 2),
+            launch(zero + 8, first + 2),
+            kernel("bn_fw_tr_1C11", zero + 10 + product, norm, first + 2),
         ]
         zero += length
-    return found
+    return events
 
 
 def profile(path: Path, *traces: list[Event]) -> Path:
@@ -59,8 +59,8 @@ def test_a_profile_is_not_compared_with_itself(a: Path) -> None:
 def test_the_smallest_changes_are_left_to_programs(tmp_path: Path) -> None:
     def many(extra: float) -> list[Event]:
         return [step(0, 0, 900), step(1, 900, 900)] + [
-            operator(f"aten::add.{number}", 900 * one + 40 * number, 30 + extra * number, number)
-            for one in (0, 1)
+            operator(f"aten::add.{number}", 900 * index + 40 * number, 30 + extra * number, number)
+            for index in (0, 1)
             for number in range(20)
         ]
 

@@ -36,7 +36,7 @@ def test_a_pipe_gets_none(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_kind_of_plot_is_counted() -> None:
-    told: list[tuple[int, int]] = []
-    kinds.all_plots(api.material(made.leaders()), on_progress=lambda *one: told.append(one))
-    assert [done for done, _ in told] == list(range(len(told)))
-    assert {of for _, of in told} == {len(told)}
+    calls: list[tuple[int, int]] = []
+    kinds.all_plots(api.material(made.leaders()), on_progress=lambda *call: calls.append(call))
+    assert [number for number, _ in calls] == list(range(len(calls)))
+    assert {of for _, of in calls} == {len(calls)}

@@ -18,38 +18,36 @@ LIKE_A = [3.21, 3.19, 3.22, 3.20, 3.21]
 
 
 def test_the_numbers_are_those_of_welch() -> None:
-    (found,) = api.compare(side(A), side(LIKE_A), at_end=True).rows
+    (row,) = api.compare(side(A), side(LIKE_A), at_end=True).rows
     theirs = stats.ttest_ind(LIKE_A, A, equal_var=False)
     limits = theirs.confidence_interval()
-    assert found["p_value"] == pytest.approx(theirs.pvalue)
-    assert (found["difference_low"], found["difference_high"]) == pytest.approx(tuple(limits))
-    assert found["verdict"] == "undecided"
-    assert found["runs_needed"] > 5
+    assert row["p_value"] == pytest.approx(theirs.pvalue)
+    assert (row["difference_low"], row["difference_high"]) == pytest.approx(tuple(limits))
+    assert row["verdict"] == "undecided"
+    assert row["runs_needed"] > 5
 
 
 @pytest.mark.real
 def test_a_record_comes_out_as_its_authors_state_it(wild: Path, tmp_path: Path) -> None:
     truth = json.loads((wild / "truth.json").read_text("utf-8"))
-    stated = next(one for one in truth if one["setup"].startswith("record 89"))
-    before = next(one for one in truth if one["setup"].startswith("record 88"))
+    stated = next(record for record in truth if record["setup"].startswith("record 89"))
+    before = next(record for record in truth if record["setup"].startswith("record 88"))
     theirs, old = stated["stated_by_authors"], before["stated_by_authors"]
-    done = run("compare", *nanogpt(wild, tmp_path), "--at-end", "-f", "json")
-    assert done.returncode == 0, done.stderr
-    (found,) = json.loads(done.stdout)["rows"]
-    assert found["quality_a"] == pytest.approx(old["mean_val_loss"], abs=1e-9)
-    assert found["quality_b"] == pytest.approx(theirs["mean_val_loss"], abs=1e-9)
-    assert (found["sd_a"], found["sd_b"]) == pytest.approx((old["sd"], theirs["sd"]), abs=1e-9)
-    assert found["p_target_a"] == pytest.approx(old["p"], rel=1e-7)
-    assert found["p_target_b"] == pytest.approx(theirs["p"], rel=1e-6)
-    assert found["p_value"] == pytest.approx(theirs["welch_p_loss"], abs=1e-7)
-    assert found["seconds_a"] == pytest.approx(old["mean_train_time"], abs=1e-6)
-    assert found["seconds_b"] == pytest.approx(theirs["mean_train_time"], abs=1e-6)
-    assert found["speedup"] == pytest.approx(theirs["speedup"], abs=1e-8)
-    assert found["p_speedup"] == pytest.approx(theirs["welch_p_time"], rel=0.01)
-    assert (found["speedup_low"], found["speedup_high"]) == pytest.approx(
-        (1.0116, 1.0146), abs=1e-4
-    )
-    assert (found["verdict"], found["n_a"], found["n_b"]) == ("undecided", 13, 13)
+    result = run("compare", *nanogpt(wild, tmp_path), "--at-end", "-f", "json")
+    assert result.returncode == 0, result.stderr
+    (row,) = json.loads(result.stdout)["rows"]
+    assert row["quality_a"] == pytest.approx(old["mean_val_loss"], abs=1e-9)
+    assert row["quality_b"] == pytest.approx(theirs["mean_val_loss"], abs=1e-9)
+    assert (row["sd_a"], row["sd_b"]) == pytest.approx((old["sd"], theirs["sd"]), abs=1e-9)
+    assert row["p_target_a"] == pytest.approx(old["p"], rel=1e-7)
+    assert row["p_target_b"] == pytest.approx(theirs["p"], rel=1e-6)
+    assert row["p_value"] == pytest.approx(theirs["welch_p_loss"], abs=1e-7)
+    assert row["seconds_a"] == pytest.approx(old["mean_train_time"], abs=1e-6)
+    assert row["seconds_b"] == pytest.approx(theirs["mean_train_time"], abs=1e-6)
+    assert row["speedup"] == pytest.approx(theirs["speedup"], abs=1e-8)
+    assert row["p_speedup"] == pytest.approx(theirs["welch_p_time"], rel=0.01)
+    assert (row["speedup_low"], row["speedup_high"]) == pytest.approx((1.0116, 1.0146), abs=1e-4)
+    assert (row["verdict"], row["n_a"], row["n_b"]) == ("undecided", 13, 13)
 
 
 @pytest.mark.real

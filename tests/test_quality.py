@@ -16,9 +16,9 @@ def rules() -> Iterator[Any]:
         for round_, name in product(
             (*benchmarks.rounds(suite), None), benchmarks.benchmarks_by_name(suite)
         ):
-            found = benchmarks.targets(suite, name, round_)
-            if found:
-                of = [[one.metric, one.higher_is_better, one.value, one.runs] for one in found]
+            targets = benchmarks.targets(suite, name, round_)
+            if targets:
+                of = [[t.metric, t.higher_is_better, t.value, t.runs] for t in targets]
                 scored = {
                     str(division): benchmarks.scoring(suite, name, round_, division)
                     for division in ("closed", "open", "Open", None)
@@ -35,6 +35,6 @@ def test_every_benchmark_has_targets_with_a_source_and_a_number_of_runs() -> Non
     for suite in ("mlperf", "dawnbench"):
         rounds = benchmarks.rounds(suite) or (None,)
         for name in benchmarks.benchmarks_by_name(suite):
-            found = [t for round_ in rounds for t in benchmarks.targets(suite, name, round_)]
-            assert found, name
-            assert all(target.source and target.runs >= 1 for target in found), name
+            targets = [t for round_ in rounds for t in benchmarks.targets(suite, name, round_)]
+            assert targets, name
+            assert all(target.source and target.runs >= 1 for target in targets), name

@@ -36,15 +36,15 @@ MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 def frame(runs: Sequence[tuple[int, Run]]) -> pl.DataFrame:
     """Return runs as the logs of these numbers; equal numbers are copies."""
     sourced = [
-        tables.SourcedRun(one, f"log_{place}", f"{number:032x}", 0, "test")
-        for place, (number, one) in enumerate(runs)
+        tables.SourcedRun(run, f"log_{place}", f"{number:032x}", 0, "test")
+        for place, (number, run) in enumerate(runs)
     ]
     return tables.table_of_runs(sourced)
 
 
-def answered(call: Callable[..., Report], *tables: pl.DataFrame, **asked: Any) -> list[str]:
+def answered(call: Callable[..., Report], *tables: pl.DataFrame, **keywords: Any) -> list[str]:
     try:
-        return lines(call(*tables, **asked))
+        return lines(call(*tables, **keywords))
     except TtastatsError as error:
         return [f"refused: {error.what} [{error.where}] {error.remedy}"]
 
@@ -84,7 +84,7 @@ def side(draw: Draw, contest: str, metric: str, middle: float, spread: float,
     better = (1 if metric in {"core", "accuracy"} else -1) * draw.choice([-1, 0.5, 1, 1.5, 8])
     machine, seeded, timed = draw.chance(0.7), draw.chance(0.5), draw.chance(0.9)
     odd = draw.chance(0.5)
-    found = []
+    runs = []
     for number in range(draw.choice([1, 2, 4, 5, 9])):
         end: float | None = middle + spread * (better + draw.uniform(-1, 1))
         long = draw.choice([length, 310]) if odd and draw.chance(0.2) else length
@@ -104,22 +104,22 @@ def side(draw: Draw, contest: str, metric: str, middle: float, spread: float,
             "extra": {"study": number // 2} if contest == "algoperf" else {},
         }  # fmt: skip
         long = 0 if odd and draw.chance(0.05) else long
-        one = ended(metric, [*before, end], long, seconds, **facts)
-        found += [(number + 100 * (letter == "B"), one)] * (2 if odd and draw.chance(0.1) else 1)
-    return frame(found)
+        run = ended(metric, [*before, end], long, seconds, **facts)
+        runs += [(number + 100 * (letter == "B"), run)] * (2 if odd and draw.chance(0.1) else 1)
+    return frame(runs)
 
 
 def of_records(seed: int) -> Iterator[str]:
     draw = Draw(f"record {seed}")
-    metric, middle, spread, rules, asked = draw.choice(CONTESTS)
+    metric, middle, spread, rules, keywords = draw.choice(CONTESTS)
     sides = [side(draw, rules, metric, middle, spread, letter) for letter in "AB"]
     if draw.chance(0.3):
         counted = 60.0 if rules != "nanogpt-track-3" else 300.0
         against = middle if rules == "parameter-golf" else counted
-        asked = {**draw.choice([{}, {"against": against}, {"against": against}]), **asked}
+        keywords = {**draw.choice([{}, {"against": against}, {"against": against}]), **keywords}
         sides = sides[1:]
     yield f"-- {seed} {rules}"
-    yield from answered(api.judge_record, *sides, rules=rules, **asked)
+    yield from answered(api.judge_record, *sides, rules=rules, **keywords)
 
 
 def of_studies(seed: int) -> Iterator[str]:
@@ -132,8 +132,8 @@ def of_studies(seed: int) -> Iterator[str]:
                 last = draw.choice([3.27, 3.27, 3.4])
                 pace = draw.uniform(40, 80) * (1 if letter == "A" else 0.6)
                 extra = {"study": study} if draw.chance(0.98) else {}
-                one = ended("val_loss", [4.0, last], 300, pace, extra=extra)
-                runs.append((len(runs) + 100 * (letter == "B"), one))
+                run = ended("val_loss", [4.0, last], 300, pace, extra=extra)
+                runs.append((len(runs) + 100 * (letter == "B"), run))
         sides.append(frame(runs))
     yield f"-- {seed}"
     chosen = sides[draw.choice([0, 0, 0, 1]) :]
@@ -148,15 +148,15 @@ def of_claims(seed: int) -> Iterator[str]:
         other = side(draw, "", metric, middle, spread, "A").with_columns(system=pl.lit("x"))
         table = pl.concat([table, other])
     sign = ">=" if metric in {"core", "accuracy"} else "<="
-    asked: dict[str, Any] = {"quality": f"{metric} {sign} {middle}", "at_end": True}
+    claim: dict[str, Any] = {"quality": f"{metric} {sign} {middle}", "at_end": True}
     if draw.chance(0.3):
-        asked = {draw.choice(["seconds", "steps"]): draw.choice(["<= 57", "300", "<57.4", "290"])}
-        asked |= draw.choice([{"at_end": True, "metric": metric}, {}])
+        claim = {draw.choice(["seconds", "steps"]): draw.choice(["<= 57", "300", "<57.4", "290"])}
+        claim |= draw.choice([{"at_end": True, "metric": metric}, {}])
     if draw.chance(0.3):
-        asked["sigma"] = spread
-    asked["level"] = draw.choice([0.05, 0.01])
-    yield f"-- {seed} {json.dumps(asked)}"
-    yield from answered(api.claim, table, by=["benchmark", "system"], **asked)
+        claim["sigma"] = spread
+    claim["level"] = draw.choice([0.05, 0.01])
+    yield f"-- {seed} {json.dumps(claim)}"
+    yield from answered(api.claim, table, by=["benchmark", "system"], **claim)
 
 
 BUDGETS: tuple[dict[str, Any], ...] = (
@@ -170,23 +170,23 @@ def of_qualities(seed: int) -> Iterator[str]:
     sides: list[list[pl.DataFrame]] = [[], []]
     for benchmark in ["lm", "other"][: draw.choice([1, 1, 2])]:
         metric, middle, spread, _, _ = draw.choice(CONTESTS)
-        for found, letter in zip(sides, "AB", strict=True):
-            made = side(draw, "", metric, middle, spread, letter)
-            found.append(made.with_columns(benchmark=pl.lit(benchmark)))
+        for groups, letter in zip(sides, "AB", strict=True):
+            runs = side(draw, "", metric, middle, spread, letter)
+            groups.append(runs.with_columns(benchmark=pl.lit(benchmark)))
     a, b = map(pl.concat, sides)
-    asked = dict(draw.choice(BUDGETS))
+    keywords = dict(draw.choice(BUDGETS))
     if seed % 3 == 0:
         both = pl.concat([a.with_columns(system=pl.lit("a")), b])
-        yield from answered(api.summary, both, by=["benchmark", "system"], **asked)
-        yield from answered(api.runs, b, **asked)
-    asked["options"] = Options(
+        yield from answered(api.summary, both, by=["benchmark", "system"], **keywords)
+        yield from answered(api.runs, b, **keywords)
+    keywords["options"] = Options(
         margin=draw.choice([0.01, 0.002, 0.5]), fdr=draw.chance(0.3),
         estimand=draw.choice(["mean", "mean", "geomean"]),
     )  # fmt: skip
-    asked["view"] = View(margin_claims=draw.chance(0.5))
-    asked["require"] = draw.choice(["", "", "not-worse:0.001"])
+    keywords["view"] = View(margin_claims=draw.chance(0.5))
+    keywords["require"] = draw.choice(["", "", "not-worse:0.001"])
     yield f"-- {seed}"
-    yield from answered(api.compare, a, b, **asked)
+    yield from answered(api.compare, a, b, **keywords)
 
 
 #: Samples at which a run of a batch size is evaluated, and about how many evaluations it needs.
@@ -198,8 +198,8 @@ def records(draw: Draw, folder: Path, benchmark: str) -> None:
     sizes = draw.sample(list(SIZES), draw.choice([1, 2, 3, 3, 3]))
     content = {}
     for size in sizes:
-        (each, about), spread = SIZES[size], draw.choice([0, 1, 1, 1])
-        needed = [each * (about + draw.choice([-1, 0, 0, 0, 1, 2]) * spread) for _ in range(20)]
+        (batch, about), spread = SIZES[size], draw.choice([0, 1, 1, 1])
+        needed = [batch * (about + draw.choice([-1, 0, 0, 0, 1, 2]) * spread) for _ in range(20)]
         content[f"x_{size}"] = {"Benchmark": benchmark, "BS": size, "samples to converge": needed}
     folder.mkdir()
     (folder / f"rcps_{benchmark}.json").write_text(json.dumps(content))
@@ -207,31 +207,31 @@ def records(draw: Draw, folder: Path, benchmark: str) -> None:
 
 def entries(draw: Draw, benchmark: str, number: int) -> pl.DataFrame:
     """Return entries of which some train more, some on another grid, and some in unknown ways."""
-    found: list[tuple[int, Run]] = []
+    runs: list[tuple[int, Run]] = []
     for name in range(number):
         size = draw.choice([4, 8, 8, 8, 16, 16, 32, 64, 128, None])
-        each, about = SIZES.get(size or 0, (384, 10))
-        each = draw.choice([each] * 5 + [each // 2, 2 * each])
-        about = round(about * SIZES.get(size or 0, (384, 10))[0] / each)
+        batch, about = SIZES.get(size or 0, (384, 10))
+        batch = draw.choice([batch] * 5 + [batch // 2, 2 * batch])
+        about = round(about * SIZES.get(size or 0, (384, 10))[0] / batch)
         published = draw.choice([None, None, 1.0511, 1.02])
         owner = draw.choice(["Lab"] * 9 + [None])
-        shift, told = draw.choice([-2, -1, 0, 0, 1, 2]), draw.chance(0.95)
+        shift, known = draw.choice([-2, -1, 0, 0, 1, 2]), draw.chance(0.95)
         for _ in range(draw.choice([1, 3, 10, 10, 10])):
-            needed = each * max(1, about + shift + draw.choice([-1, 0, 0, 1]))
+            needed = batch * max(1, about + shift + draw.choice([-1, 0, 0, 1]))
             facts: dict[str, Any] = {
                 "suite": "mlperf", "round": "v5.0", "benchmark": benchmark,
                 "division": "open" if name == 2 else "closed", "submitter": owner,
                 "system": f"s{name}", "entry": f"Lab/s{name}", "global_batch_size": size,
                 "scaling_factor": published,
             }  # fmt: skip
-            one = ended("loss", [0.93, 0.92], 0, needed / 10.0, **facts)
+            run = ended("loss", [0.93, 0.92], 0, needed / 10.0, **facts)
             told_at = tuple(
-                replace(evaluation, samples=at if told else None, target_value=0.925)
-                for evaluation, at in zip(one.evaluations, (needed - each, needed), strict=True)
+                replace(evaluation, samples=at if known else None, target_value=0.925)
+                for evaluation, at in zip(run.evaluations, (needed - batch, needed), strict=True)
             )
             status = "aborted" if name == 4 else draw.choice(["success"] * 12 + ["aborted"])
-            found.append((len(found), replace(one, evaluations=told_at, run_status=status)))
-    return frame(found)
+            runs.append((len(runs), replace(run, evaluations=told_at, run_status=status)))
+    return frame(runs)
 
 
 def of_entries(seed: int) -> Iterator[str]:
@@ -241,12 +241,12 @@ def of_entries(seed: int) -> Iterator[str]:
     with TemporaryDirectory() as folder:
         place = Path(folder, "records")
         records(draw, place, benchmark)
-        asked = {
+        keywords = {
             "draws": 200, "confidence": draw.choice([0.95, 0.9]), "bypass": draw.chance(0.4),
             "ruleset": draw.choice(["", "", "6.0.0"]), "records": place, "verbose": seed == 4,
         }  # fmt: skip
         runs = entries(draw, benchmark, 13 if seed in {2, 4} else 5)
-        yield from answered(api.rcp, runs, **asked)
+        yield from answered(api.rcp, runs, **keywords)
 
 
 #: When run `n` starts, in hours, and how much later on B: side by side, in turn, apart, at once.
@@ -256,7 +256,7 @@ STARTS: tuple[tuple[Callable[[int], float], float], ...] = (
 )  # fmt: skip
 
 
-def made(draw: Draw, letter: str, starts: int, seeds: int, **facts: Any) -> list[Run]:
+def runs_of(draw: Draw, letter: str, starts: int, seeds: int, **facts: Any) -> list[Run]:
     """Return runs of a benchmark on one side, which are alike but in a few of many ways."""
     later = letter == "B"
     start, hours = STARTS[starts % len(STARTS)]
@@ -264,7 +264,7 @@ def made(draw: Draw, letter: str, starts: int, seeds: int, **facts: Any) -> list
     every, spread = draw.choice([1, 1, 1, 2]), draw.choice([0, 1, 1, 3])
     aim = draw.choice([0.75] * 30 + [0.74, 0.76, None])
     noise, setups = draw.choice([0.003, 0.01, 0.03, 0.2]), draw.choice([1, 1, 1, 2, 3])
-    failing, told, odd = draw.choice([0] * 5 + [0.2, 0.7]), draw.chance(0.8), draw.random()
+    failing, known, odd = draw.choice([0] * 5 + [0.2, 0.7]), draw.chance(0.8), draw.random()
     facts |= {"system": draw.choice(["x", "x", "y", None]), "accelerators": 8}
     facts["global_batch_size"] = draw.choice([256, 256, 512])
     runs = []
@@ -276,7 +276,7 @@ def made(draw: Draw, letter: str, starts: int, seeds: int, **facts: Any) -> list
             evaluation(
                 place, draw.choice([0.751, 0.761]) if at >= epochs and reaches else 0.74 - 0.3 / at,
                 metric="accuracy", higher_is_better=True, target_value=aim, step=None,
-                epoch=float(at) if told else None, seconds=speed * at if timed else None,
+                epoch=float(at) if known else None, seconds=speed * at if timed else None,
             )
             for place, at in enumerate(range(every, epochs + every, every))
         )  # fmt: skip
@@ -303,21 +303,21 @@ def of_designs(seed: int) -> Iterator[str]:
     """Yield what is claimed of random sides, several at once, by how their runs were made."""
     draw = Draw(f"design {seed}")
     sides: dict[str, list[tuple[int, Run]]] = {"A": [], "B": [], "earlier": []}
-    asked = dict(draw.choice(DESIGNS))
-    starts, seeds = 3 if "block" in asked else draw.randrange(len(STARTS) + 2), draw.randrange(4)
+    keywords = dict(draw.choice(DESIGNS))
+    starts, seeds = 3 if "block" in keywords else draw.randrange(len(STARTS) + 2), draw.randrange(4)
     for place, letter in product(range(draw.choice([1, 2, 3])), sides):
-        for one in made(draw, letter, starts, seeds, benchmark=f"bench{place}"):
-            sides[letter].append((len(sides[letter]) + 100 * ord(letter[0]), one))
+        for run in runs_of(draw, letter, starts, seeds, benchmark=f"bench{place}"):
+            sides[letter].append((len(sides[letter]) + 100 * ord(letter[0]), run))
     a, b, earlier = map(frame, sides.values())
-    if "prior" in asked:
-        asked["prior"] = earlier
-    asked["options"] = Options(
+    if "prior" in keywords:
+        keywords["prior"] = earlier
+    keywords["options"] = Options(
         margin=draw.choice([0.01, 0.3]), fdr=draw.chance(0.3),
         estimand=draw.choice(["mean", "mean", "geomean"]),
         max_runs=8 if draw.chance(0.1) else None, same_convergence=draw.chance(0.2),
     )  # fmt: skip
-    yield f"-- {seed} {list(asked)}"
-    yield from answered(api.compare, a, b, pool=draw.chance(0.3), **asked)
+    yield f"-- {seed} {list(keywords)}"
+    yield from answered(api.compare, a, b, pool=draw.chance(0.3), **keywords)
     if seed % 4 == 0:
         yield from answered(api.summary, pl.concat([a, b, earlier]))
 

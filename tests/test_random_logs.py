@@ -164,9 +164,9 @@ def a_tensor(draw: Draw) -> bytes:
     ]
     if place in {7, 10} and draw.chance(0.4):  # as a row of one
         parts[2] = stores.field(place, stores.varint(number))
-    kept = [part for part in parts if draw.chance(0.9)]
+    chosen = [part for part in parts if draw.chance(0.9)]
     tag = stores.field(1, "eval/accuracy") if draw.chance(0.95) else b""
-    return stores.field(1, tag + stores.field(8, b"".join(kept)))
+    return stores.field(1, tag + stores.field(8, b"".join(chosen)))
 
 
 def hf_trainer(draw: Draw) -> Files:
@@ -207,13 +207,13 @@ def mlflow_db(draw: Draw) -> Files:
          "lifecycle_stage": draw.choice(["active", "active", "deleted"])}
         for n in range(draw.randrange(1, 4))
     ]  # fmt: skip
-    for one in runs:
+    for run in runs:
         for name in ("start_time", "end_time"):
-            one[name] = one[name] if isinstance(one[name], int | float | None) else None
+            run[name] = run[name] if isinstance(run[name], int | float | None) else None
     metrics = [
         (key, draw.choice([0.1, 0.5, 0.9]), 1_700_000_000_000 + 1000 * step, step,
-         draw.chance(0.1), one["run_uuid"])
-        for one in runs for step in range(draw.randrange(5)) for key in ("val_acc", "epoch", "loss")
+         draw.chance(0.1), run["run_uuid"])
+        for run in runs for step in range(draw.randrange(5)) for key in ("val_acc", "epoch", "loss")
     ]  # fmt: skip
     params = [("lr", "0.1", runs[0]["run_uuid"]), ("seed", str(draw.odd(3)), runs[0]["run_uuid"])]
     data, ahead = bytearray(stores.mlflow_database(runs, metrics, params)), Files()
@@ -241,7 +241,7 @@ def mlflow_files(draw: Draw) -> Files:
     }  # fmt: skip
     for metric in ("val_acc", "eval/loss", "epoch"):
         lines = [
-            " ".join(str(draw.odd(one, 0.04)) for one in (1_700_000_000_000 + 999 * n, 0.1 * n, n))
+            " ".join(str(draw.odd(x, 0.04)) for x in (1_700_000_000_000 + 999 * n, 0.1 * n, n))
             for n in range(draw.randrange(5))
         ]
         beside[f"metrics/{metric}"] = "\n".join(line[: draw.choice([99, 99, 99, 17, 9])]
@@ -263,7 +263,7 @@ def monitor(draw: Draw) -> bytes:
         columns = draw.choice(["r,l,t", "r,l,t", "r,l,t,lives", "l,r,t"])
         lines += [f"#{json.dumps(header)}", columns][: draw.choice([2, 2, 2, 1])]
         for n in range(1, draw.randrange(2, 6)):
-            cells = [str(draw.odd(one, 0.03)) for one in (20.5 * n, 20 * n, 3.3 * n, 5)]
+            cells = [str(draw.odd(number, 0.03)) for number in (20.5 * n, 20 * n, 3.3 * n, 5)]
             lines.append(",".join(cells[: columns.count(",") + 1 - draw.choice([0] * 20 + [1])]))
             lines += [""] * draw.choice([0, 0, 0, 1])
     return draw.choice(["\n", "\r\n"]).join(lines).encode()
@@ -342,11 +342,11 @@ def recognised() -> Iterator[str]:
         kinds: dict[str, list[str]] = {}
         for path in PATHS:
             try:
-                found = registry.recognise(head, path)
+                dialect = registry.recognise(head, path)
             except TtastatsError as error:
                 kinds.setdefault(error.what, []).append(path)
                 continue
-            kinds.setdefault(found.name if found else "nothing", []).append(path)
+            kinds.setdefault(dialect.name if dialect else "nothing", []).append(path)
         yield f"{head[:50]!r} {len(head)} {json.dumps(kinds)}"
 
 

@@ -32,13 +32,13 @@ TABLES: tuple[Callable[[], pl.DataFrame], ...] = (
 )  # fmt: skip
 SIDES: tuple[Callable[[], list[pl.DataFrame]], ...] = (
     made.random_sides,
-    lambda: [one.filter(benchmark="bert") for one in (made.before(), made.after())],
-    lambda: [one.filter(pl.col("benchmark").is_in(["unet", "ssd"]))
-             for one in (made.after(), made.before())],
+    lambda: [table.filter(benchmark="bert") for table in (made.before(), made.after())],
+    lambda: [table.filter(pl.col("benchmark").is_in(["unet", "ssd"]))
+             for table in (made.after(), made.before())],
     lambda: [made.odd(), made.faulty()],
-    lambda: [one.filter(pl.col("benchmark").is_in(["failing", "two"])) for one in made.claims()],
-    lambda: [one.filter(pl.col("benchmark") == "few") for one in made.claims()],
-    lambda: [one.filter(benchmark="unet") for one in (made.before(), made.both())],
+    lambda: [runs.filter(pl.col("benchmark").is_in(["failing", "two"])) for runs in made.claims()],
+    lambda: [table.filter(pl.col("benchmark") == "few") for table in made.claims()],
+    lambda: [table.filter(benchmark="unet") for table in (made.before(), made.both())],
 )  # fmt: skip
 KEYS = ("benchmark", "entry", "system", "hardware", "seed", "division", "round", "run_id")
 UNITS = ("seconds", "epochs", "steps", "samples", "evaluations", "cost", "energy", "cpu-seconds")
@@ -51,24 +51,24 @@ BUDGETS: tuple[Asked, ...] = (
 )  # fmt: skip
 
 
-def asked(draw: Draw, *more: str) -> Asked:
+def keywords_of(draw: Draw, *more: str) -> Asked:
     """Return some keywords that all questions share, and some of those that few have."""
-    found: Asked = {}
+    keywords: Asked = {}
     if draw.chance(0.5):
-        found["by"] = draw.sample(KEYS, draw.randrange(1, 4))
+        keywords["by"] = draw.sample(KEYS, draw.randrange(1, 4))
     if draw.chance(0.2):
-        found["where"] = [draw.choice(WHERE)]
+        keywords["where"] = [draw.choice(WHERE)]
     if draw.chance(0.3):
-        found["unit"] = draw.choice(UNITS)
-        if found["unit"] == "cost":
-            found["price"] = draw.choice([12.0, "cost_per_hour"])
+        keywords["unit"] = draw.choice(UNITS)
+        if keywords["unit"] == "cost":
+            keywords["price"] = draw.choice([12.0, "cost_per_hour"])
     if "target" in more and draw.chance(0.4):
-        found["target"] = [draw.choice(TARGETS)]
+        keywords["target"] = [draw.choice(TARGETS)]
     if "budget" in more and draw.chance(0.4):
-        found |= draw.choice(BUDGETS)
-        found.pop("unit", None)
-        found["metric"] = draw.choice(["top1_accuracy", "masked_lm_accuracy", "loss"])
-    return found
+        keywords |= draw.choice(BUDGETS)
+        keywords.pop("unit", None)
+        keywords["metric"] = draw.choice(["top1_accuracy", "masked_lm_accuracy", "loss"])
+    return keywords
 
 
 def options(draw: Draw) -> Asked:
@@ -90,17 +90,17 @@ CLAIMS: tuple[Asked, ...] = (
     {"seconds": "<= 90", "quality": "top1_accuracy >= 0.7", "sigma": 0.01},
 )  # fmt: skip
 COMMANDS: dict[str, Callable[[Draw], Asked]] = {
-    "summary": lambda draw: asked(draw, "target") | {"dots": draw.chance(0.5)},
-    "variance": lambda draw: asked(draw, "target") | {"ddof": draw.choice([0, 1])},
-    "history": lambda draw: asked(draw, "target") | {"order": draw.choice(["date", "seed"])},
-    "power": lambda draw: asked(draw, "target") | {"n": draw.choice([None, 3])},
-    "scaling": lambda draw: asked(draw, "target"),
-    "score": lambda draw: {"by": asked(draw).get("by", [])},
-    "problems": lambda draw: {"where": asked(draw).get("where", [])},
-    "runs": lambda draw: {"where": asked(draw).get("where", [])},
-    "targets": lambda draw: asked(draw) | {"points": draw.randrange(1, 5)},
-    "claim": lambda draw: {**asked(draw, "target"), "unit": "seconds"} | draw.choice(CLAIMS),
-    "compare": lambda draw: asked(draw, "target", "budget") | options(draw),
+    "summary": lambda draw: keywords_of(draw, "target") | {"dots": draw.chance(0.5)},
+    "variance": lambda draw: keywords_of(draw, "target") | {"ddof": draw.choice([0, 1])},
+    "history": lambda draw: keywords_of(draw, "target") | {"order": draw.choice(["date", "seed"])},
+    "power": lambda draw: keywords_of(draw, "target") | {"n": draw.choice([None, 3])},
+    "scaling": lambda draw: keywords_of(draw, "target"),
+    "score": lambda draw: {"by": keywords_of(draw).get("by", [])},
+    "problems": lambda draw: {"where": keywords_of(draw).get("where", [])},
+    "runs": lambda draw: {"where": keywords_of(draw).get("where", [])},
+    "targets": lambda draw: keywords_of(draw) | {"points": draw.randrange(1, 5)},
+    "claim": lambda draw: {**keywords_of(draw, "target"), "unit": "seconds"} | draw.choice(CLAIMS),
+    "compare": lambda draw: keywords_of(draw, "target", "budget") | options(draw),
 }
 
 
@@ -113,7 +113,7 @@ def question(draw: Draw) -> tuple[str, Asked, Callable[[], Report]]:
     if {"at", "at_end"} & keywords.keys():
         keywords |= {"fail_on": "", "require": ""} if sided else {}
     if sided == (number == 0) and draw.chance(0.9):  # no run logs what these are about
-        keywords = {key: one for key, one in keywords.items() if key not in {"target", "metric"}}
+        keywords = {key: v for key, v in keywords.items() if key not in {"target", "metric"}}
 
     def call() -> Report:
         tables = SIDES[number]() if sided else [TABLES[number]()]
@@ -131,11 +131,11 @@ def answer(seed: int) -> Iterator[str]:
     try:
         report = call()
         whole = "\n".join(made.lines(report))
-        found = [report.sentence, xxhash.xxh3_64_hexdigest(whole.encode())]
+        result = [report.sentence, xxhash.xxh3_64_hexdigest(whole.encode())]
     except TtastatsError as error:
-        found = [f"refused: {error.what}", error.where]
-    shown = {key: one for key, one in keywords.items() if key not in {"options", "view"}}
-    yield json.dumps([seed, name, shown, found])
+        result = [f"refused: {error.what}", error.where]
+    shown = {key: value for key, value in keywords.items() if key not in {"options", "view"}}
+    yield json.dumps([seed, name, shown, result])
 
 
 @cases("answers", **parts("questions", answer, 64, 4))

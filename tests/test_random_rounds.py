@@ -63,18 +63,18 @@ def story(draw: Draw, benchmark: str) -> Iterator[Event]:
     first = draw.choice([0, 1, 1, -1])
     key = draw.choice(["eval_accuracy"] * 5 + ["eval_error"])
     for place in range(first, first + draw.randrange(0, 6)):
-        told = {unit: size * place}
-        yield from event("block_start", chance=0.5, **told)
+        count = {unit: size * place}
+        yield from event("block_start", chance=0.5, **count)
         clock += draw.choice([1_000, 61_500, 0])
-        yield from event("train_loss", 3.5 - place, 0.3, lr=0.5, **told)
-        yield from event("tracked_stats", {"throughput": 9.5, "step": 3}, 0.3, **told)
+        yield from event("train_loss", 3.5 - place, 0.3, lr=0.5, **count)
+        yield from event("tracked_stats", {"throughput": 9.5, "step": 3}, 0.3, **count)
         yield from event("train_epoch", f"{place}, but only 3 steps", 0.2)
-        yield from event(draw.choice(["block_stop", "epoch_stop"]), chance=0.8, **told)
+        yield from event(draw.choice(["block_stop", "epoch_stop"]), chance=0.8, **count)
         clock += draw.choice([0, 3])
-        yield from event("eval_start", chance=0.6, **told)
+        yield from event("eval_start", chance=0.6, **count)
         clock += draw.choice([10, 2_000])
         for again in range(draw.choice([1, 1, 1, 2, 3])):
-            yield from scored(draw, event, key, benchmark, told)
+            yield from scored(draw, event, key, benchmark, count)
             clock += draw.choice([0, 5, 1_100]) if again else 0
     yield from event(
         "eval_result", 0.5, 0.8 * (benchmark == "minigo"), timestamp=draw.choice([2_500, None])
@@ -92,21 +92,21 @@ def scored(
     event: Callable[..., Iterator[Event]],
     key: str,
     benchmark: str,
-    told: dict[str, Any],
+    count: dict[str, Any],
 ) -> Iterator[Event]:
     metrics = METRICS[benchmark]
     values = [draw.choice([0.1, 0.4, 0.72, 0.76, 24.0, 76.0]) for _ in metrics]
     form = draw.randrange(12)
     if form == 0:
         named = {metric or "accuracy": v for metric, v in zip(metrics, values, strict=True)}
-        yield from event(key, named, **told)
+        yield from event(key, named, **count)
     elif form == 1:
-        yield from event(key, [*values, 0.5][: draw.randrange(4)], **told)
+        yield from event(key, [*values, 0.5][: draw.randrange(4)], **count)
     elif form == 2:
-        yield from event(key, {"accuracy": str(values[0]), "epoch": 3}, **told)
+        yield from event(key, {"accuracy": str(values[0]), "epoch": 3}, **count)
     else:
         for metric, value in zip(metrics, values, strict=True):
-            yield from event(key, value, metric=metric, **told)
+            yield from event(key, value, metric=metric, **count)
 
 
 # -------------------------------------------------------------------------------------- the formats
@@ -135,8 +135,8 @@ def mllog(draw: Draw, events: list[Event]) -> str:
         official = {"namespace": "", "time_ms": time, "event_type": "POINT_IN_TIME", "key": key}
         if draw.chance(0.05):
             official = {"key": key, "time_s": draw.odd(1_600_000_100.5, 0.5)}
-        told = official | {"value": value, "metadata": draw.odd(about, 0.02)}
-        text += f":::MLLOG {payload(draw, told)}{end(draw)}"
+        event = official | {"value": value, "metadata": draw.odd(about, 0.02)}
+        text += f":::MLLOG {payload(draw, event)}{end(draw)}"
     return text
 
 
@@ -151,14 +151,14 @@ def mll(draw: Draw, events: list[Event]) -> str:
 def v05(draw: Draw, events: list[Event], benchmark: str) -> str:
     text = ""
     for time, key, value, about in events:
-        told: Any = value
+        content: Any = value
         if key == "eval_accuracy" and draw.chance(0.8):
-            told = {"epoch": about.get("epoch_num", 3), "value": value}
+            content = {"epoch": about.get("epoch_num", 3), "value": value}
         elif key == "run_stop" and draw.chance(0.8):
-            told = {"success": draw.choice([True, False, "x"])}
+            content = {"success": draw.choice([True, False, "x"])}
         elif key == "eval_start":
-            told = about.get("epoch_num")
-        body = "" if told is None else f": {payload(draw, told)}"
+            content = about.get("epoch_num")
+        body = "" if content is None else f": {payload(draw, content)}"
         text += f":::MLPv0.5.0 {benchmark} {stamp(time)} (a.py:7) {key}{body}{end(draw)}"
     return text
 
@@ -215,15 +215,15 @@ def watts(draw: Draw) -> bytes:
     first = draw.choice([-5_000, 0, 0, 4_000, 300_000])
     times = [EPOCH_0 + first + 15_000 * n for n in range(draw.choice([0, 1, 9, 30]))]
     draw.shuffle(times)
-    told: list[tuple[str, int | None, Any]] = [
+    rows: list[tuple[str, int | None, Any]] = [
         ("power_reading", time, draw.odd(draw.choice([100.0, 250.5]), 0.01)) for time in times
     ]
-    told += [("conversion_eff", EPOCH_0, draw.choice([None, 1.1, 0.9]))] * draw.randrange(3)
+    rows += [("conversion_eff", EPOCH_0, draw.choice([None, 1.1, 0.9]))] * draw.randrange(3)
     if draw.chance(0.1):
-        told.append(("power_reading", None, 99.0))
+        rows.append(("power_reading", None, 99.0))
     if draw.chance(0.2):
-        told += [("interconnect_power_est", EPOCH_0, one) for one in draw.sample([50.0, 80.0], 2)]
-    lines = [json.dumps({"key": key, "time_ms": time, "value": value}) for key, time, value in told]
+        rows += [("interconnect_power_est", EPOCH_0, w) for w in draw.sample([50.0, 80.0], 2)]
+    lines = [json.dumps({"key": key, "time_ms": time, "value": value}) for key, time, value in rows]
     return "".join(f":::MLLOG {line}\n" for line in lines).encode()
 
 
@@ -264,8 +264,8 @@ def dawnbench(draw: Draw) -> Files:
     first, pace = draw.choice([0, 0, 1]), draw.choice([0.0, 0.01, 0.5])
     rows = ["\t".join(header)]
     for epoch in range(first, first + draw.randrange(6)):
-        told: dict[str, Any] = {"epoch": epoch, "hours": pace + 0.5 * (epoch - first)}
-        cells = [str(draw.odd(told.get(name, 10.0 * epoch + 40), 0.03)) for name in header]
+        row: dict[str, Any] = {"epoch": epoch, "hours": pace + 0.5 * (epoch - first)}
+        cells = [str(draw.odd(row.get(name, 10.0 * epoch + 40), 0.03)) for name in header]
         rows.append("\t".join(cells[: draw.choice([1, *[len(cells)] * 20])]))
         rows += [""] * draw.choice([0, 0, 0, 1])
     table = draw.choice(["\n", "\r\n"]).join(rows).encode()

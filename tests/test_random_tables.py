@@ -46,7 +46,7 @@ COLUMNS = frozenset(
 NOWHERE = {"none", "nothing"}
 
 
-def said(draw: Draw, columns: Collection[str]) -> dict[str, Any]:
+def block_of(draw: Draw, columns: Collection[str]) -> dict[str, Any]:
     """Return what a block says: any of its keys, few at once, of columns that mostly are there."""
     every: dict[str, tuple[Any, ...]] = {
         "metric": METRICS, "seconds": CLOCKS,
@@ -61,8 +61,8 @@ def said(draw: Draw, columns: Collection[str]) -> dict[str, Any]:
     lacking = (COLUMNS | NOWHERE) - set(columns)
     chosen = {}
     for name, values in every.items():
-        fitting = [one for one in values
-                   if draw.chance(0.04) or not words(one) & lacking]  # fmt: skip
+        fitting = [value for value in values
+                   if draw.chance(0.04) or not words(value) & lacking]  # fmt: skip
         if fitting and draw.chance(likely.get(name, 0.12)):
             chosen[name] = draw.choice(fitting)
     if "resume" in chosen or "new_epoch" in chosen:
@@ -91,11 +91,11 @@ def rows_of(draw: Draw) -> list[Row]:
                 "acc": round(scale * (0.3 + 0.1 * place), 3), "loss": round(2 - 0.2 * place, 3),
                 "odd": place, "state": draw.choice(["ok", "ok", "crashed"]),
             }  # fmt: skip
-            rows.append({name: draw.choice(BAD) if draw.chance(0.02) else one
-                         for name, one in row.items() if draw.chance(0.97)})  # fmt: skip
+            rows.append({name: draw.choice(BAD) if draw.chance(0.02) else value
+                         for name, value in row.items() if draw.chance(0.97)})  # fmt: skip
     left_out = draw.sample(["name", "seed", "lr", "step", "epoch", "seconds", "ms", "unix", "loss",
                             "stamp", "time", "n", "state", "odd"], draw.randrange(8))  # fmt: skip
-    return [{name: one for name, one in row.items() if name not in left_out} for row in rows]
+    return [{name: value for name, value in row.items() if name not in left_out} for row in rows]
 
 
 def delimited(draw: Draw) -> Made:
@@ -113,7 +113,7 @@ def delimited(draw: Draw) -> Made:
                                       '"' + mark.join(cells), f'"a\nb"{mark}{mark.join(cells[1:])}',
                                       "1", mark * 3]))  # fmt: skip
     text = draw.choice(["\n", "\n", "\r\n"]).join(lines) + draw.choice(["", "\n"])
-    return text.encode(), said(draw, names)
+    return text.encode(), block_of(draw, names)
 
 
 def nested(draw: Draw) -> Made:
@@ -139,15 +139,15 @@ def nested(draw: Draw) -> Made:
     else:
         indexed = {name: dict(enumerate(cells)) for name, cells in columns.items()}
         text = json.dumps({"acc": {"values": indexed.pop("acc", {})}, **indexed, "title": "x"})
-    return text.encode()[: -1 if draw.chance(0.05) else None], said(draw, names)
+    return text.encode()[: -1 if draw.chance(0.05) else None], block_of(draw, names)
 
 
 def parquet(draw: Draw) -> Made:
     buffer = io.BytesIO()
-    rows = [{name: None if isinstance(one, bool) else one for name, one in row.items()}
+    rows = [{name: None if isinstance(value, bool) else value for name, value in row.items()}
             for row in rows_of(draw)]  # fmt: skip
     pl.DataFrame(rows, strict=False, infer_schema_length=None).write_parquet(buffer)
-    return buffer.getvalue(), said(draw, {name for row in rows for name in row})
+    return buffer.getvalue(), block_of(draw, {name for row in rows for name in row})
 
 
 def panel(draw: Draw) -> Made:
@@ -196,7 +196,7 @@ def lines(draw: Draw) -> Made:
         joined = draw.choice([" ", " ", " ", f"\n{start}", "\r"])
         text.append(start + joined.join(parts))
     patterns = draw.sample(PATTERNS, draw.choice([1, 3, 4, 5, 6, 7]))
-    about = said(draw, {name for one in patterns for name in re.findall(r"<(\w+)>", one)})
+    about = block_of(draw, {name for text in patterns for name in re.findall(r"<(\w+)>", text)})
     about["line"] = patterns
     if draw.chance(0.3):
         about["new_run"] = "^=== run"
@@ -206,14 +206,14 @@ def lines(draw: Draw) -> Made:
     return draw.choice(["\n", "\r\n"]).join(text).encode(), about
 
 
-def read(made: Made, seed: int) -> Iterator[str]:
-    data, about = made
-    own = config.complete_block(about, lambda key: key, "/logs")
+def read(table: Made, seed: int) -> Iterator[str]:
+    data, about = table
+    block = config.complete_block(about, lambda key: key, "/logs")
     if seed % 5 == 0:
-        own = msgspec.structs.replace(own, preset="p", recognised=True, refined_by=("step",))
+        block = msgspec.structs.replace(block, preset="p", recognised=True, refined_by=("step",))
     metrics: Metrics = "evaluations" if seed % 3 else "all"
-    log = log_from_bytes(data, "/logs/a.log", block=own, metrics=metrics)
-    for item in registry.named(own.dialect).parse(log):
+    log = log_from_bytes(data, "/logs/a.log", block=block, metrics=metrics)
+    for item in registry.named(block.dialect).parse(log):
         yield in_short(item)
 
 
@@ -237,8 +237,8 @@ RARE: tuple[Made, ...] = (
 
 
 def rare() -> Iterator[str]:
-    for number, made in enumerate(RARE, start=1):
-        yield from (f"{number} {line}" for line in read(made, seed=1))
+    for number, table in enumerate(RARE, start=1):
+        yield from (f"{number} {line}" for line in read(table, seed=1))
 
 
 MAKERS = ((delimited, 70), (nested, 60), (parquet, 8), (panel, 24), (lines, 70))

@@ -37,8 +37,8 @@ def inputs(
     shapes: Sequence[Any], kind: str = "float", concrete: Sequence[str] = ()
 ) -> dict[str, Any]:
     types = [kind if shape else "Scalar" for shape in shapes]
-    told = [*concrete, *[""] * (len(shapes) - len(concrete))]
-    return {"Input Dims": shapes, "Input type": types, "Concrete Inputs": told}
+    texts = [*concrete, *[""] * (len(shapes) - len(concrete))]
+    return {"Input Dims": shapes, "Input type": types, "Concrete Inputs": texts}
 
 
 CONVOLVED = ("", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1")
@@ -60,34 +60,34 @@ WORK: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
 
 def work_of(draw: Draw, start: float, number: int) -> Iterator[Event]:
     """Yield an operator, perhaps with one that it calls, and what it launches."""
-    name, told, kernels = draw.choice(WORK)
+    name, arguments, kernels = draw.choice(WORK)
     length = draw.choice([4, 8, 10])
-    yield operator(name, start, length, number, **told)
+    yield operator(name, start, length, number, **arguments)
     if draw.chance(0.4):
-        inner, told, _ = draw.choice(WORK)
+        inner, arguments, _ = draw.choice(WORK)
         within = draw.choice([1, 2, length - 1])
-        yield operator(inner, start + 1, within, number + 50, **told)
+        yield operator(inner, start + 1, within, number + 50, **arguments)
         for depth in range(draw.choice([0, 0, 1, 2])):
-            inner, told, _ = draw.choice(WORK)
+            inner, arguments, _ = draw.choice(WORK)
             yield operator(
-                inner, start + 1, within - 0.2 * (depth + 1), number + 60 + depth, **told
+                inner, start + 1, within - 0.2 * (depth + 1), number + 60 + depth, **arguments
             )
     for place, kind in enumerate(kernels):
         begin = start + draw.choice([2, 5, 30])
-        own = number + 1000 * place
+        first = number + 1000 * place
         if draw.chance(0.9):
-            yield launch(start + 1 + place, own)
+            yield launch(start + 1 + place, first)
         more = {} if draw.chance(0.8) else {"device": 1, "stream": "0x9"}
-        yield kernel(kind, begin, draw.choice([5, 12, 20]), number, correlation=own + 100_000,
+        yield kernel(kind, begin, draw.choice([5, 12, 20]), number, correlation=first + 100_000,
                      **more)  # fmt: skip
 
 
 def step_of(draw: Draw, zero: float, first: int, *, on_device: bool) -> Iterator[Event]:
     """Yield what happens in a step of 100 microseconds."""
     for place in range(draw.randrange(2, 5)):
-        for one in work_of(draw, zero + 2 + 12 * place, first + place):
-            if on_device or one["cat"] == "cpu_op":
-                yield one
+        for span in work_of(draw, zero + 2 + 12 * place, first + place):
+            if on_device or span["cat"] == "cpu_op":
+                yield span
     if on_device and draw.chance(0.6):
         yield operator("c10d::allreduce_", zero + 50, 5, first + 20)
         yield launch(zero + 51, first + 20)
@@ -111,45 +111,45 @@ def step_of(draw: Draw, zero: float, first: int, *, on_device: bool) -> Iterator
 def events(draw: Draw) -> list[Event]:
     """Return the events of some steps, the first of which may be long; a host may run ahead."""
     on_device, ahead = draw.chance(0.7), draw.choice([0, 0, 0, 150])
-    found: list[Event] = []
+    spans: list[Event] = []
     zero = draw.choice([0.0, 1e6])
     count = draw.choice([1, 3, 4, 5])
     for number in range(count):
         length = draw.choice([160.0, 140.0]) if number == 0 else 100.0
         if draw.chance(0.95):
-            found.append(step(number + 3, zero, length))
-        for one in step_of(draw, zero, 100 * number + 1, on_device=on_device):
-            late = ahead if one["cat"] == "kernel" else 0
-            found.append(one | {"ts": one["ts"] + late})
+            spans.append(step(number + 3, zero, length))
+        for span in step_of(draw, zero, 100 * number + 1, on_device=on_device):
+            late = ahead if span["cat"] == "kernel" else 0
+            spans.append(span | {"ts": span["ts"] + late})
         zero += length
     if draw.chance(0.3):
-        found = [one for one in found if not one["name"].startswith("ProfilerStep")]
+        spans = [span for span in spans if not span["name"].startswith("ProfilerStep")]
     if draw.chance(0.3):
-        some = {"Device Type": draw.choice([0, 1]), "Device Id": 2, "Total Allocated": 5000}
-        moment = event("cpu_instant_event", "[memory]", 5.0, 0, **some)
-        found += [{key: one for key, one in moment.items() if key != "dur"} | {"ph": "i"}]
+        fields = {"Device Type": draw.choice([0, 1]), "Device Id": 2, "Total Allocated": 5000}
+        moment = event("cpu_instant_event", "[memory]", 5.0, 0, **fields)
+        spans += [{key: value for key, value in moment.items() if key != "dur"} | {"ph": "i"}]
     if draw.chance(0.2):
         more = {f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum": number
                 for name, number in (("fadd", 5), ("ffma", 100))}  # fmt: skip
-        found.append(event("cuda_profiler_range", "sgemm", 0.0, 99.0, **draw.choice([more, {}])))
-    return disturbed(draw, found)
+        spans.append(event("cuda_profiler_range", "sgemm", 0.0, 99.0, **draw.choice([more, {}])))
+    return disturbed(draw, spans)
 
 
-def disturbed(draw: Draw, found: list[Event]) -> list[Event]:
+def disturbed(draw: Draw, spans: list[Event]) -> list[Event]:
     """Leave out some of what events tell; a recorder sorts them as it likes."""
-    for one in found:
+    for span in spans:
         for words, chance in (("External id", 0.03), ("correlation", 0.03), ("Input Dims", 0.03)):
             if draw.chance(chance):
-                one["args"].pop(words, None)
+                span["args"].pop(words, None)
     if draw.chance(0.3):
-        draw.shuffle(found)
-    return found
+        draw.shuffle(spans)
+    return spans
 
 
 def read(draw: Draw) -> kineto.ReadTrace:
     rank = draw.choice([None, None, 0, 3])
-    found = events(draw)
-    data = json.dumps(found).encode() if draw.chance(0.1) else trace(found, rank)
+    spans = events(draw)
+    data = json.dumps(spans).encode() if draw.chance(0.1) else trace(spans, rank)
     data = draw.choice([b"", b"", b"", b"\xef\xbb\xbf"]) + data
     if draw.chance(0.2):
         data = data.replace(b'"dur": 20', b'"dur": inf', 1)
@@ -158,14 +158,14 @@ def read(draw: Draw) -> kineto.ReadTrace:
     return kineto.read_trace([data])
 
 
-def told(found: kineto.ReadTrace) -> Iterator[Any]:
+def described(result: kineto.ReadTrace) -> Iterator[Any]:
     """Yield what a trace says: its rows in a fixed order, without what is not known."""
-    yield [found.rank, found.world_size, found.origin]
-    for problem in found.problems:
+    yield [result.rank, result.world_size, result.origin]
+    for problem in result.problems:
         yield [problem.code, problem.message]
     known = (
-        {key: plain(one) for key, one in row.items() if one is not None and key not in SAME}
-        for row in found.rows.iter_rows(named=True)
+        {key: plain(value) for key, value in row.items() if value is not None and key not in SAME}
+        for row in result.rows.iter_rows(named=True)
     )
     yield from sorted(known, key=json.dumps)
 
@@ -174,7 +174,7 @@ SAME = ("device", "unit")
 
 
 def of_rows(seed: int) -> Iterator[str]:
-    return (f"{seed} {json.dumps(one)}" for one in told(read(Draw(f"trace {seed}"))))
+    return (f"{seed} {json.dumps(line)}" for line in described(read(Draw(f"trace {seed}"))))
 
 
 # ------------------------------------------------------------------------------------ their answers
@@ -182,9 +182,9 @@ def of_rows(seed: int) -> Iterator[str]:
 
 def measured(draw: Draw) -> Iterator[Mapping[str, Any]]:
     """Yield what a profiler may have measured beside a trace."""
-    said = "by CPU time of the thread"
+    note = "by CPU time of the thread"
     every = [
-        measure_row("uninstrumented_step_seconds", draw.choice([2e-5, 1e-4, 1.2e-4]), text=said),
+        measure_row("uninstrumented_step_seconds", draw.choice([2e-5, 1e-4, 1.2e-4]), text=note),
         measure_row("wall_step_seconds", draw.choice([1e-4, 1.1e-4, 1.2e-4])),
         measure_row("step_flops", 1e6), measure_row("peak_flops", 1e11, of="fp32"),
         measure_row("peak_flops", 9e11, of="bf16"), measure_row("precision", text="fp32"),
@@ -206,7 +206,7 @@ def measured(draw: Draw) -> Iterator[Mapping[str, Any]]:
         measure_row("workers_under_way_seconds", 0.01, of="2"),
         measure_row("workers_exposed_seconds", 0.0, of="2"),
     ]  # fmt: skip
-    yield from (one for one in every if draw.chance(0.6))
+    yield from (row for row in every if draw.chance(0.6))
     whole = draw.choice(["all layers", "everything"])
     if draw.chance(0.5):
         for kind, seconds in ((whole, 0.011), ("all but batch norm", 0.008)):
@@ -237,7 +237,7 @@ def of_profiles(seed: int) -> Iterator[str]:
 
 def pace(draw: Draw, side: str) -> pl.DataFrame:
     """Return runs that tell any of epochs, samples and steps, of the profiled work or of other."""
-    told = draw.choice([True, True, None, False])
+    known = draw.choice([True, True, None, False])
     facts: dict[str, Any] = {
         "benchmark": draw.choice(["made", "lm"]), "accelerators": draw.choice([1, 1, 2, None]),
         "hardware": draw.choice([None, "A100", "NVIDIA H100 80GB"]),
@@ -245,14 +245,14 @@ def pace(draw: Draw, side: str) -> pl.DataFrame:
         "train_samples": draw.choice([None, 1000]),
     }  # fmt: skip
     seconds = 20.0 if side == "A" else draw.choice([14.0, 20.0, 26.0])
-    some = several(draw.randrange(99), seconds, (5, 6, 5, 6), noise=0.01, told=told, **facts)
+    runs = several(draw.randrange(99), seconds, (5, 6, 5, 6), noise=0.01, told=known, **facts)
     if draw.chance(0.3):
-        some = [
-            replace(one, evaluations=tuple(
-                replace(each, samples=None, step=10 * each.index + 10) for each in one.evaluations))
-            for one in some
+        runs = [
+            replace(run, evaluations=tuple(
+                replace(e, samples=None, step=10 * e.index + 10) for e in run.evaluations))
+            for run in runs
         ]  # fmt: skip
-    return runs_of(some)
+    return runs_of(runs)
 
 
 OF_FACTORS = ("_factor", "_factor_low", "_factor_high", "_share", "_seconds")
@@ -281,12 +281,12 @@ def explained(seed: int) -> Iterator[str]:
              .with_columns(benchmark=pl.lit(benchmark))))
         for side in "AB"
     ]  # fmt: skip
-    found = compare.of_times(sides[0], sides[1:], Question(by=["benchmark"]), profiles=profiles)
-    own = tuple(
+    report = compare.of_times(sides[0], sides[1:], Question(by=["benchmark"]), profiles=profiles)
+    records = tuple(
         Row(keys={key: value for key, value in row.items() if key.endswith(OF_FACTORS)})
-        for row in found.rows
+        for row in report.rows
     )
-    shown = dataclasses.replace(found, records=own, tables=found.tables[1:], against=())
+    shown = dataclasses.replace(report, records=records, tables=report.tables[1:], against=())
     yield f"-- {seed}"
     yield from lines(shown)
 
@@ -323,9 +323,9 @@ def flops_and_bytes() -> Iterator[str]:
         for kinds in (["float", "c10::Half", "Long"], ["Double"], ["strange", "bool"], []):
             for shapes in SHAPES[::3]:
                 given = flops.Inputs(shapes, kinds)
-                found = [flops.bytes_moved(name, given, output) for output in (None, 0, 1000)]
-                if any(one is not None for one in found):
-                    yield f"{name} {shapes} {kinds}: {found}"
+                moved = [flops.bytes_moved(name, given, output) for output in (None, 0, 1000)]
+                if any(size is not None for size in moved):
+                    yield f"{name} {shapes} {kinds}: {moved}"
     sizes = {
         kind: flops.bytes_moved("aten::add", flops.Inputs([[5]], [kind])) for kind in flops._SIZES
     }

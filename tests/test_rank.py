@@ -54,7 +54,7 @@ def cells(report: Report, title: str) -> list[str]:
 def test_ties_are_drawn_and_ones_own_entries_marked() -> None:
     assert cells(api.rank(TABLE), "ties") == ["│", "│", ""]
     assert cells(api.rank(TABLE, mine="mine"), "rank") == ["1", "> 2", "3"]
-    titles = [{one.title for one in api.rank(each).tables[0].columns} for each in (TABLE, UNKNOWN)]
+    titles = [{c.title for c in api.rank(t).tables[0].columns} for t in (TABLE, UNKNOWN)]
     assert titles[0] - titles[1] == {"accelerator h", "hardware"}
 
 
@@ -67,9 +67,9 @@ def test_what_is_hidden_is_counted() -> None:
 
 
 def test_the_command_ranks_logs(two_systems: Path) -> None:
-    done = run("rank", str(two_systems), "--mine", "eight")
-    assert done.returncode == 0
-    assert "eight_gpus is the only entry" in done.stdout
+    result = run("rank", str(two_systems), "--mine", "eight")
+    assert result.returncode == 0
+    assert "eight_gpus is the only entry" in result.stdout
 
 
 def test_ranks_that_are_not_separable_are_a_list_in_json() -> None:

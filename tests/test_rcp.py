@@ -19,7 +19,7 @@ from tests.accepted import Case, as_json, cases
 from tests.conftest import ROOT, matches_accepted
 from tests.made_curves import evaluation, frame
 from tests.questions import Questions, accepted_answers
-from tests.test_accepted_judgements import tried
+from tests.test_accepted_judgements import attempt
 from ttastats import api
 from ttastats.answers.rcp import convergence_rules
 from ttastats.base.errors import TtastatsError
@@ -59,7 +59,7 @@ class TestAgainstTheOfficialChecker:
                 (point.batch_size, point.mean, point.std, point.limit)
                 for point in convergence_rules.points(records, rules)
             ]
-            assert ours == [tuple(one[name] for name in names) for one in theirs.values()]
+            assert ours == [tuple(point[name] for name in names) for point in theirs.values()]
             number += len(ours)
         assert number == RULESETS[ruleset]
 
@@ -81,13 +81,13 @@ class TestAgainstTheOfficialChecker:
             rcp_file=io.StringIO(json.dumps(records)), rcp_pass="pruned_rcps", rcp_bypass=bypass,
         )  # fmt: skip
         library = convergence_rules.library(tmp_path)
-        own = convergence_rules.rules("bert", "5.0.0", 10)
+        rules = convergence_rules.rules("bert", "5.0.0", 10)
         ours = convergence_rules.check(
             [round(value, 3) for value in values[failed:]],
             failed,
             size,
-            convergence_rules.points(library("mlperf", "5.0.0")["bert"], own),
-            own,
+            convergence_rules.points(library("mlperf", "5.0.0")["bert"], rules),
+            rules,
             bypass=bypass,
         )
         assert (ours.passed, pytest.approx(ours.factor)) == (theirs[0], theirs[2])
@@ -101,7 +101,7 @@ class TestAgainstTheOfficialChecker:
     ) -> None:
         known = convergence_rules.library()("mlperf", ruleset)["stable_diffusion"]
         mean = float(np.interp(batch_size, *zip(*(
-            (one.batch_size, np.mean(one.values)) for one in known), strict=True)))  # fmt: skip
+            (p.batch_size, np.mean(p.values)) for p in known), strict=True)))  # fmt: skip
         interval = mean / 8
         folder = tmp_path / f"v{ruleset[:3]}/Org/results/box/stable_diffusion"
         stops = [7, 7, 8, 7, 8, 8, 7, 8, 8, 8]
@@ -112,8 +112,8 @@ class TestAgainstTheOfficialChecker:
             str(folder), "training", ruleset, False, False, rcp_pass="pruned_rcps"
         )
         table = tmp_path / "table.parquet"
-        done = CliRunner().invoke(app, ["ingest", str(tmp_path), "-o", str(table)])
-        assert done.exit_code == 0, done.output
+        result = CliRunner().invoke(app, ["ingest", str(tmp_path), "-o", str(table)])
+        assert result.exit_code == 0, result.output
         (ours,) = api.rcp(table, draws=100).rows
         assert ours["unit"] == ("steps" if ruleset == "3.1.0" else "samples")
         assert (ours["official_verdict"] == "passed") == theirs[0]
@@ -128,8 +128,8 @@ class TestAgainstTheOfficialChecker:
         ingested_round: Callable[[str], Account],
         tmp_path: Path,
     ) -> None:
-        found = api.rcp(ingested_round("v5.0").output, draws=100)
-        rows = {f"{row['submitter']}/{row['system']}/{row['benchmark']}": row for row in found.rows}
+        ours = api.rcp(ingested_round("v5.0").output, draws=100)
+        rows = {f"{row['submitter']}/{row['system']}/{row['benchmark']}": row for row in ours.rows}
         folders = sorted((real_logs / "v5.0").glob("*/results/*/*/"))
         assert len(folders) == len(rows) == 201
         for number, folder in enumerate(folders):
@@ -225,12 +225,12 @@ def needed_lines(folder: Path, copy: Path) -> None:
     copy.mkdir()
     for log in folder.glob("result_*.txt"):
         lines = log.read_bytes().split(b"\n")
-        kept = [
+        chosen = [
             line[line.index(b":::MLLOG ") :]
             for line in lines
             if b":::MLLOG " in line and any(word in line for word in _LOOKED_AT)
         ]
-        (copy / log.name).write_bytes(b"\n".join(kept) + b"\n")
+        (copy / log.name).write_bytes(b"\n".join(chosen) + b"\n")
 
 
 # ------------------------------------------------------------------------------------------ records
@@ -265,11 +265,11 @@ def of_folders() -> Iterator[Any]:
                 place.parent.mkdir(exist_ok=True)
                 place.write_text(content if isinstance(content, str) else json.dumps(content))
             for ruleset in ("5.0.0", "5.1.0"):
-                found = tried(convergence_rules.library(Path(folder)), "mlperf", ruleset)
-                yield f"{name}, {ruleset}: {as_json(found)}".replace(folder, "FOLDER")
+                points = attempt(convergence_rules.library(Path(folder)), "mlperf", ruleset)
+                yield f"{name}, {ruleset}: {as_json(points)}".replace(folder, "FOLDER")
             for file in (*files, "nowhere"):
-                found = tried(convergence_rules.library(Path(folder, file)), "mlperf", "5.0.0")
-                yield f"{name}, {file}: {as_json(found)}".replace(folder, "FOLDER")
+                points = attempt(convergence_rules.library(Path(folder, file)), "mlperf", "5.0.0")
+                yield f"{name}, {file}: {as_json(points)}".replace(folder, "FOLDER")
     for round_ in ("v5.0", "v10.1", "5.0.1", "v5", None, "mine"):
         yield [round_, convergence_rules.ruleset_of(round_)]
 
@@ -317,7 +317,7 @@ def lora(samples: float, batch_size: int | None = 8, **more: Any) -> Run:
 EIGHT = [lora(2688)] * 2 + [lora(3072)] * 8
 
 
-def asked(runs: Sequence[Run], content: Mapping[str, Any] = RECORDS, **more: Any) -> Report:
+def rcp(runs: Sequence[Run], content: Mapping[str, Any] = RECORDS, **more: Any) -> Report:
     """Return what is answered of runs with these records, which lie in a folder for as long."""
     with TemporaryDirectory() as folder:
         name = more.pop("named", runs[0].benchmark)
@@ -331,9 +331,7 @@ def reference(values: Sequence[float], size: int = 8, name: str = "samples") -> 
 
 
 def named(name: str, *samples: int, size: int | None = 8, **more: Any) -> list[Run]:
-    return [
-        lora(one, size, **{"entry": f"Example/{name}", "system": name} | more) for one in samples
-    ]
+    return [lora(n, size, **{"entry": f"Example/{name}", "system": name} | more) for n in samples]
 
 
 def aborted(number: int) -> list[Run]:
@@ -346,7 +344,7 @@ def replaced(**changed: Any) -> Run:
 
 
 def published(factor: float) -> Report:
-    return asked([msgspec.structs.replace(one, scaling_factor=factor) for one in EIGHT])
+    return rcp([msgspec.structs.replace(run, scaling_factor=factor) for run in EIGHT])
 
 
 #: Another entry, so that one without a reference does not end the answer.
@@ -363,77 +361,77 @@ TWO = {name: RECORDS[name] for name in ("lora_16", "lora_64")}
 BENT = RECORDS | reference([7680] * 20, 32)
 
 QUESTIONS: Questions = {
-    "a real entry": lambda: asked(EIGHT),
-    "error rates are those of the seed": lambda: asked(EIGHT, seed=2),
-    "interpolated between two records": lambda: asked(
+    "a real entry": lambda: rcp(EIGHT),
+    "error rates are those of the seed": lambda: rcp(EIGHT, seed=2),
+    "interpolated between two records": lambda: rcp(
         [lora(n, 40) for n in (5292, 5880, 5880, 6468)]
     ),
-    "a record that the official check leaves out": lambda: asked([lora(7680, 32)] * 10, BENT),
-    "below the smallest record it is the smallest": lambda: asked([lora(3072, 4)] * 10),
-    "runs that all stop alike keep an interval": lambda: asked([lora(3072)] * 3),
-    "a failed run costs what it trained": lambda: asked([*EIGHT[:9], *aborted(1)]),
-    "too many failed": lambda: asked([*EIGHT[:8], *aborted(2)]),
-    "none reached": lambda: asked([*aborted(3), *OTHER]),
-    "below the limit": lambda: asked([lora(2304)] * 10),
-    "by bypass": lambda: asked([lora(2304)] * 10, bypass=True),
-    "of the open division": lambda: asked([lora(3072, division="open")] * 10),
-    "of one run": lambda: asked(EIGHT[:1]),
-    "between the only two records": lambda: asked([lora(5376, 40), lora(5760, 40)], TWO),
-    "one evaluation a run": lambda: asked([replaced()] * 4, reference([3072] * 6)),
-    "one evaluation a run, of two lengths": lambda: asked(
+    "a record that the official check leaves out": lambda: rcp([lora(7680, 32)] * 10, BENT),
+    "below the smallest record it is the smallest": lambda: rcp([lora(3072, 4)] * 10),
+    "runs that all stop alike keep an interval": lambda: rcp([lora(3072)] * 3),
+    "a failed run costs what it trained": lambda: rcp([*EIGHT[:9], *aborted(1)]),
+    "too many failed": lambda: rcp([*EIGHT[:8], *aborted(2)]),
+    "none reached": lambda: rcp([*aborted(3), *OTHER]),
+    "below the limit": lambda: rcp([lora(2304)] * 10),
+    "by bypass": lambda: rcp([lora(2304)] * 10, bypass=True),
+    "of the open division": lambda: rcp([lora(3072, division="open")] * 10),
+    "of one run": lambda: rcp(EIGHT[:1]),
+    "between the only two records": lambda: rcp([lora(5376, 40), lora(5760, 40)], TWO),
+    "one evaluation a run": lambda: rcp([replaced()] * 4, reference([3072] * 6)),
+    "one evaluation a run, of two lengths": lambda: rcp(
         [replaced(), replaced(samples=3456)] * 2, reference([3072] * 6)
     ),
-    "one evaluation a run of the entry": lambda: asked([replaced()] * 4),
-    "between a record of one run and others": lambda: asked(
+    "one evaluation a run of the entry": lambda: rcp([replaced()] * 4),
+    "between a record of one run and others": lambda: rcp(
         [lora(5376, 40), lora(5760, 40)], {**TWO, **RECORDS, **reference([5000], 32)}
     ),
     **{
-        f"of batch size {size}": lambda size=size: asked([*[lora(3072, size)] * 3, *OTHER])  # type: ignore[misc]
+        f"of batch size {size}": lambda size=size: rcp([*[lora(3072, size)] * 3, *OTHER])  # type: ignore[misc]
         for size in (None, 0, -5)
     },
-    "of two batch sizes": lambda: asked([*EIGHT[:9], lora(3072, 16), *OTHER]),
-    "beside one of another": lambda: asked([*EIGHT, *named("other", 3072, size=16)]),
-    "above the largest record": lambda: asked([*EIGHT, *named("big", 9984, size=128)]),
-    "nothing but that": lambda: asked([lora(9984, 128)]),
-    "a benchmark without records": lambda: asked(
+    "of two batch sizes": lambda: rcp([*EIGHT[:9], lora(3072, 16), *OTHER]),
+    "beside one of another": lambda: rcp([*EIGHT, *named("other", 3072, size=16)]),
+    "above the largest record": lambda: rcp([*EIGHT, *named("big", 9984, size=128)]),
+    "nothing but that": lambda: rcp([lora(9984, 128)]),
+    "a benchmark without records": lambda: rcp(
         [*EIGHT, *named("other", 3072, 3072, benchmark="bert")]
     ),
-    "two benchmarks are no entry": lambda: asked(
+    "two benchmarks are no entry": lambda: rcp(
         [*EIGHT, lora(3072, benchmark="bert")], by=["system"]
     ),
-    "samples not told": lambda: asked([*EIGHT[:9], replaced(samples=None)]),
+    "samples not told": lambda: rcp([*EIGHT[:9], replaced(samples=None)]),
     **{
-        f"of {samples}": lambda samples=samples: asked([lora(one) for one in samples])  # type: ignore[misc]
+        f"of {samples}": lambda samples=samples: rcp([lora(count) for count in samples])  # type: ignore[misc]
         for samples in (
             (3072,) * 4 + (3456,) * 3, (3840,) * 9 + (3456,), (2688, 2688, 2688) * 3,
             (2688, 3072, 3456) * 3, (3456, 3840, 3840) * 3,
         )
     },
-    "a little earlier": lambda: asked(
+    "a little earlier": lambda: rcp(
         [lora(n) for n in (3000, 3005, 3010, 3020)], reference([3090, 3100, 3102] * 6)
     ),
-    "of another grid": lambda: asked(EIGHT, reference([3000, 3048, 3096] * 5)),
-    "in tokens": lambda: asked(GPT3, reference([1.2e9, 1.25e9] * 3, 1536, "Epochs")),
-    "by the name of its round": lambda: asked(
+    "of another grid": lambda: rcp(EIGHT, reference([3000, 3048, 3096] * 5)),
+    "in tokens": lambda: rcp(GPT3, reference([1.2e9, 1.25e9] * 3, 1536, "Epochs")),
+    "by the name of its round": lambda: rcp(
         RGAT, reference([0.8, 0.85] * 10, name="Epochs"), named="gnn"
     ),
-    "epochs that are samples": lambda: asked(UNET, reference([300_000] * 80, name="Epochs")),
+    "epochs that are samples": lambda: rcp(UNET, reference([300_000] * 80, name="Epochs")),
     **{
-        f"in another unit, by {times}": lambda times=times: asked(  # type: ignore[misc]
-            EIGHT, reference([one / times for one in (2900, 2950, 3000, 3050)])
+        f"in another unit, by {times}": lambda times=times: rcp(  # type: ignore[misc]
+            EIGHT, reference([number / times for number in (2900, 2950, 3000, 3050)])
         )
         for times in (1000, 30, 1 / 30)
     },
-    "published as it is": lambda: published(asked(EIGHT).rows[0]["official_factor"]),
+    "published as it is": lambda: published(rcp(EIGHT).rows[0]["official_factor"]),
     "published as another": lambda: published(1.2),
-    "scaled without a difference": lambda: asked([*EIGHT, *SLOW, *LIKE]),
-    "slower alone": lambda: asked(SLOW),
+    "scaled without a difference": lambda: rcp([*EIGHT, *SLOW, *LIKE]),
+    "slower alone": lambda: rcp(SLOW),
     **{
-        f"by ruleset {written}": lambda written=written: asked(SLOW, ruleset=written)  # type: ignore[misc]
+        f"by ruleset {written}": lambda written=written: rcp(SLOW, ruleset=written)  # type: ignore[misc]
         for written in ("5.0", "v5.0", "5", "new", "5.0.0.0")
     },
     **{
-        f"an evaluation early under {ruleset}": lambda ruleset=ruleset: asked(  # type: ignore[misc]
+        f"an evaluation early under {ruleset}": lambda ruleset=ruleset: rcp(  # type: ignore[misc]
             LLAMA, reference([322_560] * 6, 1152), ruleset=ruleset
         )
         for ruleset in ("5.0.0", "6.0.0")
@@ -451,7 +449,7 @@ def test_an_entry_is_named_where_submitter_and_system_do_not_tell_it() -> None:
     def is_named(*entries: tuple[str | None, str, str]) -> bool:
         names = ("submitter", "system", "entry")
         runs = [lora(3072, **dict(zip(names, entry, strict=True))) for entry in entries]
-        (table,) = asked(runs, by=names).tables
+        (table,) = rcp(runs, by=names).tables
         return any("x/1" in str(row.cells) for row in table.rows)
 
     assert not is_named(("x", "one", "x/1"), ("x", "two", "x/2"))
@@ -462,7 +460,7 @@ def test_an_entry_is_named_where_submitter_and_system_do_not_tell_it() -> None:
 def test_the_answer_looks_as_accepted() -> None:
     failed = named("mid", 6144, size=40, run_status="aborted")
     mid, big = named("mid", 5376, 5760, 6144, size=40), named("big", 9984, 9984, size=128)
-    answer = asked([*EIGHT, *mid, *failed, *big])
+    answer = rcp([*EIGHT, *mid, *failed, *big])
     assert matches_accepted(ROOT / "tests/reference/answers/rcp.txt", f"{answer}\n")
 
 
@@ -481,19 +479,19 @@ class TestCommand:
         return run
 
     def test_the_keys_of_json_are_there(self, run: Callable[..., Any]) -> None:
-        done = run(EIGHT, "-f", "json")
-        assert done.exit_code == 0
-        (one,) = json.loads(done.stdout)["rows"]
+        result = run(EIGHT, "-f", "json")
+        assert result.exit_code == 0
+        (row,) = json.loads(result.stdout)["rows"]
         keys = "benchmark entry batch_size ratio low high official_verdict official_factor"
-        assert all(one[name] is not None for name in (*keys.split(), "n", "reference_n"))
+        assert all(row[name] is not None for name in (*keys.split(), "n", "reference_n"))
 
     def test_an_entry_without_a_reference_makes_exit_code_1(self, run: Callable[..., Any]) -> None:
-        done = run([*EIGHT, *named("big", 9984, size=128)])
-        assert done.exit_code == 1
-        assert "no reference" in done.stdout
+        result = run([*EIGHT, *named("big", 9984, size=128)])
+        assert result.exit_code == 1
+        assert "no reference" in result.stdout
 
     def test_verbose_shows_what_is_behind_each_verdict(self, run: Callable[..., Any]) -> None:
-        many = [one for n in range(13) for one in named(str(n), 2688, 2688, 3072)]
+        many = [run for n in range(13) for run in named(str(n), 2688, 2688, 3072)]
         short, long = run(many).stdout, run(many, "-v").stdout
         for text in ("error rates  the", "   verdict  "):
             assert text not in short

@@ -78,8 +78,8 @@ def test_everything_is_used() -> None:
         )
     for node in itertools.chain(*parsed().values()):
         if isinstance(node, ast.ClassDef) and _is_read_whole(node):
-            fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
-            checker.used_names |= {ast.unparse(each.target) for each in fields}
+            fields = (statement for statement in node.body if isinstance(statement, ast.AnnAssign))
+            checker.used_names |= {ast.unparse(field.target) for field in fields}
     assert [item.get_report() for item in checker.get_unused_code()] == []
 
 
@@ -112,18 +112,18 @@ def never_passed(modules: dict[str, list[ast.AST]]) -> list[str]:
 
 def _with_default(of: ast.arguments) -> Iterator[tuple[str, float]]:
     """Yield parameters with a default and their place, infinite for those passed by name."""
-    positional = [each.arg for each in of.args if each.arg not in ("self", "cls")]
+    positional = [parameter.arg for parameter in of.args if parameter.arg not in ("self", "cls")]
     first = len(positional) - len(of.defaults)
     yield from ((name, at) for at, name in enumerate(positional) if at >= first)
     named = zip(of.kwonlyargs, of.kw_defaults, strict=True)
-    yield from ((each.arg, math.inf) for each, default in named if default is not None)
+    yield from ((parameter.arg, math.inf) for parameter, default in named if default is not None)
 
 
 def _passes(call: ast.Call, name: str, at: float) -> bool:
-    by_name = any(each.arg in (name, None) for each in call.keywords)
-    starred = any(isinstance(each, ast.Starred) for each in call.args)
+    by_name = any(keyword.arg in (name, None) for keyword in call.keywords)
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
     return by_name or starred or len(call.args) > at
 
 
 def test_every_parameter_is_passed_by_somebody() -> None:
-    assert [each for each in never_passed(parsed()) if each.partition("(")[0] not in OFFERED] == []
+    assert [line for line in never_passed(parsed()) if line.partition("(")[0] not in OFFERED] == []

@@ -50,13 +50,13 @@ def test_every_run_is_read_and_every_file_is_a_run_or_a_named_problem(
     assert dict(counts) == ROUNDS[name]
     assert runs[name]["reached"].sum() == REACHED[name]
     if name == "dawnbench":
-        found = {str(path) for path in (real_logs / name).rglob("*.tsv")}
+        paths = {str(path) for path in (real_logs / name).rglob("*.tsv")}
     else:
         files = (path for path in (real_logs / name).rglob("*") if path.is_file())
-        found = {str(path) for path in files if b":::ML" in path.read_bytes()}
+        paths = {str(path) for path in files if b":::ML" in path.read_bytes()}
     table = store.read_tables([accounts[name].output]).select("source").unique().collect()
     named = {problem.source for problem in accounts[name].problems}
-    assert found - set(table["source"]) - named == set()
+    assert paths - set(table["source"]) - named == set()
     assert accounts[name].rejected == ()
 
 
@@ -87,22 +87,22 @@ def test_two_official_systems_compare_as_in_the_study(accounts: dict[str, Accoun
     output = accounts["v0.5"].output
     a, b = (api.read(output, where=[f"system={name}_ngc*"]) for name in ("dgx2", "dgx2h"))
     report = api.compare(a, b)
-    found: dict[str, Any] = {row["benchmark"]: row for row in report.rows}
+    rows: dict[str, Any] = {row["benchmark"]: row for row in report.rows}
     for benchmark, expected in DGX.items():
-        row = found[benchmark]
+        row = rows[benchmark]
         values = (row["speedup"], row["speedup_low"], row["speedup_high"])
         assert tuple(round(value, 3) for value in values) == expected, benchmark
-    verdicts = {benchmark: row["verdict"] for benchmark, row in found.items()}
+    verdicts = {benchmark: row["verdict"] for benchmark, row in rows.items()}
     assert verdicts == {**dict.fromkeys(DGX, "undecided"), "resnet": "faster"}
-    assert math.isclose(found["ssd"]["p_adjusted"], 0.065, abs_tol=0.001)
-    assert round(found["resnet"]["epoch_safe_low"], 3) == 1.009
-    assert round(found["resnet"]["epoch_safe_high"], 3) == 1.107
-    assert (found["ncf"]["reached_a"], found["ncf"]["reached_b"]) == (80, 83)
+    assert math.isclose(rows["ssd"]["p_adjusted"], 0.065, abs_tol=0.001)
+    assert round(rows["resnet"]["epoch_safe_low"], 3) == 1.009
+    assert round(rows["resnet"]["epoch_safe_high"], 3) == 1.107
+    assert (rows["ncf"]["reached_a"], rows["ncf"]["reached_b"]) == (80, 83)
 
 
 def test_runs_by_their_day(accounts: dict[str, Account]) -> None:
     conditions = [f"started_at{sign}2025-04-29" for sign in "<=>"] + ["started_at=*"]
     output = accounts["v5.0"].output
-    *parts, known = (api.run_table(output, where=[one]).height for one in conditions)
+    *parts, known = (api.run_table(output, where=[condition]).height for condition in conditions)
     assert min(parts) > 0
     assert sum(parts) == known

@@ -24,10 +24,10 @@ def total(rows: pl.DataFrame, column: str, **where: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def folder(real_logs: Path) -> Path:
-    found = real_logs / "traces"
-    if not found.is_dir():
+    path = real_logs / "traces"
+    if not path.is_dir():
         pytest.skip(f"no traces in {real_logs}")
-    return found
+    return path
 
 
 @lru_cache
@@ -48,11 +48,11 @@ def shares(rows: pl.DataFrame) -> dict[str, float]:
 
 def test_a_resnet_on_two_a100_waits_for_its_host(folder: Path) -> None:
     rows = read(folder / "nccl_parser_config_nccl_data.json.gz")
-    found = shares(rows)
-    busy = found["compute"] + found["exposed"] + found["copy"]
+    parts = shares(rows)
+    busy = parts["compute"] + parts["exposed"] + parts["copy"]
     assert busy == pytest.approx(23.8, abs=0.3)
-    assert found["communication"] == pytest.approx(7.1, abs=0.1)
-    assert found["exposed"] == pytest.approx(6.0, abs=0.1)
+    assert parts["communication"] == pytest.approx(7.1, abs=0.1)
+    assert parts["exposed"] == pytest.approx(6.0, abs=0.1)
     kernels = answers.category_table(rows)
     share = dict(kernels.select("category", "share").iter_rows())
     assert 100 * share["batch norm"] == pytest.approx(27.1, abs=0.1)
@@ -65,10 +65,10 @@ def test_a_resnet_on_two_a100_waits_for_its_host(folder: Path) -> None:
 
 def test_a_recommender_on_eight_a100_hides_half_of_its_communication(folder: Path) -> None:
     rows = read(folder / "trace_diff_control_control.json.gz")
-    found = shares(rows)
-    assert found["compute"] + found["exposed"] + found["copy"] == pytest.approx(83.6, abs=0.1)
-    assert found["communication"] == pytest.approx(35.2, abs=0.1)
-    assert found["exposed"] == pytest.approx(18.9, abs=0.1)
+    parts = shares(rows)
+    assert parts["compute"] + parts["exposed"] + parts["copy"] == pytest.approx(83.6, abs=0.1)
+    assert parts["communication"] == pytest.approx(35.2, abs=0.1)
+    assert parts["exposed"] == pytest.approx(18.9, abs=0.1)
     kernels = rows.filter(kind="kernel")
     on = kernels.filter("tensor_core")["seconds"].sum() / kernels["seconds"].sum()
     assert 100 * on == pytest.approx(23.6, abs=0.1)
@@ -101,8 +101,8 @@ def test_time_over_tensor_cores_is_that_of_the_kernels_durations(folder: Path) -
 
 
 def test_ranges_of_cupti_have_the_instructions_that_were_counted(folder: Path) -> None:
-    (found,) = folder.glob("cupti_profiler_*")
-    rows = read(found).filter(kind="kernel")
+    (path,) = folder.glob("cupti_profiler_*")
+    rows = read(path).filter(kind="kernel")
     assert total(rows, "calls") == 77
     assert rows["seconds"].null_count() == rows.height
     assert total(rows, "flops") > 1e10
@@ -111,8 +111,8 @@ def test_ranges_of_cupti_have_the_instructions_that_were_counted(folder: Path) -
 def test_what_breaks_off_gives_what_it_holds(folder: Path) -> None:
     for path, share in zip(sorted(folder.glob("*.gz")), (0.3, 0.9, 0.3, 0.1), strict=False):
         data = gzip.decompress(path.read_bytes())
-        found = kineto.read_trace([data[: int(len(data) * share)]])
-        assert [one.code for one in found.problems if one.severity == "warning"] == [
+        trace = kineto.read_trace([data[: int(len(data) * share)]])
+        assert [problem.code for problem in trace.problems if problem.severity == "warning"] == [
             "truncated_trace"
         ]
-        assert found.rows.filter(pl.col("kind") != "measure").height
+        assert trace.rows.filter(pl.col("kind") != "measure").height

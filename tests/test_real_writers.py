@@ -219,8 +219,8 @@ def test_two_setups_of_three_seeds_come_to_a_verdict(name: str, tmp_path: Path) 
     assert whole.to_list() == pytest.approx([1 - 0.7**step for step in range(1, 13)], rel=1e-6)
     runs = rows.unique(["run_id", "source"])
     names = runs.select("entry", "seed").rows()
-    made = sorted((entry.split("=")[-1].removesuffix("-lr1e-3"), seed) for entry, seed in names)
-    assert made == [(optimizer, seed) for optimizer in ("adam", "sgd") for seed in range(3)]
+    pairs = sorted((entry.split("=")[-1].removesuffix("-lr1e-3"), seed) for entry, seed in names)
+    assert pairs == [(optimizer, seed) for optimizer in ("adam", "sgd") for seed in range(3)]
     entries = sorted(set(runs["entry"]))
     assert len(entries) == 2
     sides = [f"entry={entry}" for entry in entries]

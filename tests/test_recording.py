@@ -30,9 +30,9 @@ def recorded(
     logs: Path, values: Sequence[float], error: Exception | None = None, **more: Any
 ) -> Path:
     """Return the log of a recorded run whose epochs 1, 2, ... reach these values, then an error."""
-    said: dict[str, Any] = {"benchmark": "digits", "metric": "accuracy", "target": 0.9}
-    said |= {"system": "small", "seed": 3, **more}
-    with contextlib.suppress(*[type(error)] if error else []), tta.record(logs, **said) as run:
+    settings: dict[str, Any] = {"benchmark": "digits", "metric": "accuracy", "target": 0.9}
+    settings |= {"system": "small", "seed": 3, **more}
+    with contextlib.suppress(*[type(error)] if error else []), tta.record(logs, **settings) as run:
         for epoch, value in enumerate(values, start=1):
             run.evaluation(value, epoch=epoch)
         if error is not None:
@@ -72,12 +72,12 @@ class TestRoundTrip:
         table = read(logs)
         assert table["benchmark"].unique().to_list() == ["cifar 10/small"]
         first = table.row(0, named=True)
-        said = {
+        settings = {
             "system": "b200-fp8", "entry": "us/b200-fp8", "submitter": "us", "suite": None,
             "round": None, "seed": 7, "global_batch_size": 512, "train_samples": 50_000,
             "accelerators": 8, "nodes": 2, "hardware": "B200", "framework": "jax 0.9",
         }  # fmt: skip
-        assert {name: first[name] for name in said} == said
+        assert {name: first[name] for name in settings} == settings
         extra = json.loads(first["extra"])
         assert (extra["lr"], extra["data"]) == (0.1, "x")
         assert extra["optimiser"] == {"name": "lion", "betas": [0.9, 0.99]}
@@ -119,8 +119,8 @@ class TestRoundTrip:
         before = tta.runs(table).rows
         tta.ingest([logs.parent / "exported"], logs.parent / "again.parquet")
         again = tta.runs(logs.parent / "again.parquet").rows
-        told = ("suite", "benchmark", "entry", "reached", "tta_seconds", "epochs", "seed")
-        assert [[r[k] for k in told] for r in again] == [[r[k] for k in told] for r in before]
+        names = ("suite", "benchmark", "entry", "reached", "tta_seconds", "epochs", "seed")
+        assert [[r[k] for k in names] for r in again] == [[r[k] for k in names] for r in before]
 
 
 class TestEnds:
@@ -327,7 +327,7 @@ NO_TARGETS = ("", "high", ">=", "=0.9", float("nan"), float("inf"))
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("settings", "message"),
     [
         *(({"system": name}, "cannot be the name of a folder") for name in NO_FOLDERS),
         *(({"org": name}, "cannot be the name of a folder") for name in NO_FOLDERS),
@@ -338,10 +338,10 @@ NO_TARGETS = ("", "high", ">=", "=0.9", float("nan"), float("inf"))
     ],
 )
 def test_what_cannot_be_recorded_is_refused(
-    asked: dict[str, Any], message: str, logs: Path
+    settings: dict[str, Any], message: str, logs: Path
 ) -> None:
     with pytest.raises(TtastatsError, match=message):
-        tta.record(logs, **{"benchmark": "b", "metric": "m", "target": 1, **asked})
+        tta.record(logs, **{"benchmark": "b", "metric": "m", "target": 1, **settings})
 
 
 def test_no_setting_takes_a_word_of_the_log() -> None:
@@ -357,8 +357,8 @@ def test_recording_loads_no_library(tmp_path: Path) -> None:
         "large = {'torch', 'polars', 'scipy', 'numpy', 'msgspec', 'rich', 'typer', 'altair'}\n"
         "sys.exit(' '.join(large & {name.split('.')[0] for name in sys.modules}) or 0)"
     )
-    done = python("-c", code, tmp_path)
-    assert done.returncode == 0, done.stderr
+    process = python("-c", code, tmp_path)
+    assert process.returncode == 0, process.stderr
 
 
 def test_the_official_parser_reads_a_recorded_log(logs: Path) -> None:
@@ -372,8 +372,8 @@ def test_the_official_parser_reads_a_recorded_log(logs: Path) -> None:
 
 
 def test_the_example_leads_to_a_verdict(tmp_path: Path) -> None:
-    done = python(ROOT / "examples" / "record", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    process = python(ROOT / "examples" / "record", cwd=tmp_path)
+    assert process.returncode == 0, process.stderr
     tta.ingest([tmp_path / "logs"], tmp_path / "runs.parquet")
     assert {row["n"] for row in tta.summary(tmp_path / "runs.parquet").rows} == {5}
     assert {row["reached"] for row in tta.summary(tmp_path / "runs.parquet").rows} == {5}

@@ -85,11 +85,11 @@ def test_c_gives_what_python_gives(
     for seed in range(20):
         draw = random.Random(seed)
         data = damaged(draw, make(draw))
-        found = [repr(parsed(dialect, data, name, metrics, size)) for size in (200, len(data))]
+        texts = [repr(parsed(dialect, data, name, metrics, size)) for size in (200, len(data))]
         with monkeypatch.context() as without:
             without.setattr(dialect, "_compiled", None)
             without.setattr(record_files, "_compiled", None)
-            assert found == [repr(parsed(dialect, data, name, metrics, len(data)))] * 2
+            assert texts == [repr(parsed(dialect, data, name, metrics, len(data)))] * 2
 
 
 @needs_compiled

@@ -105,7 +105,7 @@ def test_every_run_is_what_a_slow_reading_of_its_text_says(name: str, real_logs:
     number = sum(bool(reading.runs) for reading in read if reading.in_sample)
     is_whole = bool(os.environ.get("TTASTATS_LONG"))
     assert number == about.runs if is_whole else number > 0.8 * about.runs / about.every
-    wrong = {r.path: said for r in read if (said := list(differences(r.runs, r.slow)))}
+    wrong = {r.path: texts for r in read if (texts := list(differences(r.runs, r.slow)))}
     assert wrong == {}
 
 

@@ -28,8 +28,8 @@ STATE = {
 }
 
 
-def read(folder: Path, **said: Any) -> tuple[pl.DataFrame, dict[str, str]]:
-    account = tta.ingest([folder], folder.parent / "read.parquet", workers=1, **said)
+def read(folder: Path, **block: Any) -> tuple[pl.DataFrame, dict[str, str]]:
+    account = tta.ingest([folder], folder.parent / "read.parquet", workers=1, **block)
     rows = pl.read_parquet(folder.parent / "read.parquet")
     return rows, {problem.code: problem.message for problem in account.problems}
 

@@ -47,9 +47,9 @@ def test_the_command_takes_sets(tmp_path: Path) -> None:
     for day in range(2):
         files.append(tmp_path / f"{day}.parquet")
         store.write(losses(3.0, 0.0, (0,) * day + (4,), day), files[-1])
-    said = run("compare", *files, "--at-end", "--same", "-f", "json")
-    assert said.returncode == 0, said.stderr
-    (row,) = json.loads(said.stdout)["rows"]
+    result = run("compare", *files, "--at-end", "--same", "-f", "json")
+    assert result.returncode == 0, result.stderr
+    (row,) = json.loads(result.stdout)["rows"]
     assert (row["verdict"], row["sets"]) == ("apart", 2)
     refused = run("compare", *files, "--at-end", "--same", "2%")
     assert refused.returncode == 2

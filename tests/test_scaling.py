@@ -86,7 +86,7 @@ def test_plots_draw_the_curves_of_the_report() -> None:
     (plot,) = api.plot("scaling", TWO_KINDS)
     drawn = next(data for name, data in plot.data.items() if name.startswith("scaling"))
     assert set(drawn["curve"]) == {"old", "new"}
-    found = drawn.filter(measure="time-to-accuracy")
-    assert dict(found.select("entry", "base_entry").rows()) == {
+    curves = drawn.filter(measure="time-to-accuracy")
+    assert dict(curves.select("entry", "base_entry").rows()) == {
         row["entry"]: row["base_entry"] for row in api.scaling(TWO_KINDS).rows
     }

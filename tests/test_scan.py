@@ -54,8 +54,8 @@ def scan(request: pytest.FixtureRequest):
 def test_events_that_matter_come_with_their_lines(scan) -> None:
     start, score = event("run_start"), event("eval_accuracy")
     text = f"output\n{start}\n\nmore\r output\nrank 3: {score}\n{event('tracked_stats')}\nend"
-    found = scan(text.encode(), 10, with_init=True)
-    assert found == (payload(start) + b"\n" + payload(score), [11, 14], 16)
+    result = scan(text.encode(), 10, with_init=True)
+    assert result == (payload(start) + b"\n" + payload(score), [11, 14], 16)
     assert scan(b"", 7, with_init=True) == (b"", [], 7)
 
 
@@ -95,8 +95,8 @@ def test_the_first_rank_to_begin_counts(scan) -> None:
 
 
 def test_a_token_without_an_event_is_given_itself(scan) -> None:
-    found, lines, _ = scan(b":::MLLOG\n:::MLLOG \t:::MLLOG x {}\n", 1, with_init=True)
-    assert (found, lines) == (b"\n".join([b":::MLLOG"] * 3), [1, 2, 2])
+    events, lines, _ = scan(b":::MLLOG\n:::MLLOG \t:::MLLOG x {}\n", 1, with_init=True)
+    assert (events, lines) == (b"\n".join([b":::MLLOG"] * 3), [1, 2, 2])
 
 
 def test_what_decides_nothing_is_cut_out_of_an_event(scan) -> None:
@@ -105,8 +105,8 @@ def test_what_decides_nothing_is_cut_out_of_an_event(scan) -> None:
     shorter += b'"metadata": {"epoch_num": 3}}'
     assert scan(line.encode(), 1, with_init=True)[0] == shorter
     assert scan(line.encode(), 1, with_init=True, is_whole=True)[0] == payload(line)
-    found, _, _ = scan(b":::MLLOG {" + b"1" * (2 * LONGEST), 1, with_init=True)
-    assert found == b"{" + b"1" * (LONGEST - 1)
+    content, _, _ = scan(b":::MLLOG {" + b"1" * (2 * LONGEST), 1, with_init=True)
+    assert content == b"{" + b"1" * (LONGEST - 1)
 
 
 PIECES = [

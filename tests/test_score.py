@@ -55,8 +55,8 @@ def table(runs: Sequence[Run], names: Sequence[str] = ()) -> pl.DataFrame:
     """Return the run table of some runs, in files named result_0.txt and so on."""
     files = names or RESULTS[: len(runs)]
     sourced = [
-        tables.SourcedRun(one, name, f"{number:032x}", 0, "test")
-        for number, (one, name) in enumerate(zip(runs, files, strict=True))
+        tables.SourcedRun(item, name, f"{number:032x}", 0, "test")
+        for number, (item, name) in enumerate(zip(runs, files, strict=True))
     ]
     return time_to_target.runs(tables.table_of_runs(sourced))
 
@@ -81,7 +81,7 @@ def ncf(converge: int) -> list[Run]:
 def unet(*minutes: float, **more: Any) -> list[Run]:
     facts = {"round": "v3.1", "benchmark": "unet3d"}
     dice = (evaluated(0.91, 60.0, "mean_dice", 0.908),)
-    return [run(each, evaluations=dice, **facts | more) for each in minutes]
+    return [run(length, evaluations=dice, **facts | more) for length in minutes]
 
 
 def every(make: Callable[..., Run] = run, **more: Any) -> Callable[[], Report]:
@@ -90,7 +90,7 @@ def every(make: Callable[..., Run] = run, **more: Any) -> Callable[[], Report]:
 
 def initialised(minutes: float, round_: str, division: str | None) -> Callable[[], Report]:
     return lambda: report(
-        [slow_init(each, minutes, round=round_, division=division) for each in MINUTES]
+        [slow_init(length, minutes, round=round_, division=division) for length in MINUTES]
     )
 
 

@@ -82,7 +82,7 @@ def written() -> Iterator[Any]:
             yield [text, condition.column, condition.operator, condition.values, condition.place]
     for texts in TARGETS:
         try:
-            yield [*texts, [str(one) for one in target.parse_all(texts)]]
+            yield [*texts, [str(condition) for condition in target.parse_all(texts)]]
         except TtastatsError as error:
             yield [*texts, str(error)]
 
@@ -91,11 +91,11 @@ def conditions() -> Iterator[Any]:
     """Yield the runs that meet conditions, and what is said of those that cannot be met."""
     for text in (*MET, *BAD):
         try:
-            kept = select.where(TABLE, list(filter(None, text.split("&")))).collect()
+            rows = select.where(TABLE, list(filter(None, text.split("&")))).collect()
         except TtastatsError as error:
             yield [text, str(error)]
         else:
-            yield [text, kept["run_seconds"].to_list()]
+            yield [text, rows["run_seconds"].to_list()]
     for text in UNMET:
         yield [text, str(select.unmet(TABLE.collect(), parse_all(text.split("&")), "run"))]
     for values in ([5, 5], [*range(8)], [*range(9)], [0.25, 0.5], [*"abcdefgh"], [*"abcdefghi"],
@@ -143,10 +143,10 @@ def test_moments_are_those_of_utc_wherever_the_machine_is(monkeypatch: pytest.Mo
 @example("seed", "<", "99999999999999999999999")
 def test_any_text_is_a_condition_or_is_refused(column: str, operator: str, text: str) -> None:
     try:
-        kept = select.where(TABLE, [f"{column}{operator}{text}"]).collect()
+        rows = select.where(TABLE, [f"{column}{operator}{text}"]).collect()
     except TtastatsError:
         return
-    assert kept.height <= 3
+    assert rows.height <= 3
 
 
 @given(st.text() | st.from_regex(r"[a-z/@]+(=|<=|>=)-?[0-9.e]+%?"))

@@ -23,7 +23,7 @@ BEGIN = datetime(2026, 11, 2, 9, tzinfo=UTC)
 NOISE: list[float] = np.random.default_rng(1).normal(0, 0.02, 60).tolist()
 
 
-def made(days: Sequence[int], speed: float = 1.0, *, first: int = 0) -> pl.DataFrame:
+def runs_on(days: Sequence[int], speed: float = 1.0, *, first: int = 0) -> pl.DataFrame:
     """Return one run for each number of a day, 20 minutes after the one before it."""
     runs = []
     for number, day in enumerate(days):
@@ -38,8 +38,8 @@ DAYS = ([0] * 3 + [2] * 3 + [4] * 3 + [6] * 3, [1] * 3 + [3] * 3 + [5] * 3 + [7]
 
 def in_days(*leads: float) -> Report:
     """Compare within days, on which one side is so much faster."""
-    a = made(sorted(list(range(len(leads))) * 3))
-    b = pl.concat([made([day] * 3, lead, first=20 + 3 * day) for day, lead in enumerate(leads)])
+    a = runs_on(sorted(list(range(len(leads))) * 3))
+    b = pl.concat([runs_on([day] * 3, lead, first=20 + 3 * day) for day, lead in enumerate(leads)])
     return api.compare(a, b, block=("day",))
 
 
@@ -61,18 +61,18 @@ def still(seed: int, seconds: float = 0.0) -> pl.DataFrame:
     return judged(rows)
 
 
-def looking(max_runs: int = 20, **asked: Any) -> Callable[[], Report]:
+def looking(max_runs: int = 20, **more: Any) -> Callable[[], Report]:
     """Compare at a look of a plan."""
-    convergence = asked.pop("same_convergence", False)
+    convergence = more.pop("same_convergence", False)
     plan = Options(max_runs=max_runs, same_convergence=convergence, epochs_fixed=True)
-    return lambda: api.compare(side(ALIKE), side(ALIKE), options=plan, **asked)
+    return lambda: api.compare(side(ALIKE), side(ALIKE), options=plan, **more)
 
 
 NEAR = [(300 + k, 3) for k in range(6)]
 ALIKE = [(300 + 0.5 * (k % 3), 3) for k in range(6)]
 QUESTIONS: Questions = {
     "sessions whose own spread still shows the difference": lambda: compared(
-        made(DAYS[0]), made(DAYS[1], 1.2, first=20)
+        runs_on(DAYS[0]), runs_on(DAYS[1], 1.2, first=20)
     ),
     "blocks that agree leave no condition": lambda: in_days(1.1, 1.1, 1.1, 1.1),
     "blocks that differ do": lambda: in_days(1.25, 1.0, 1.25, 1.02),

@@ -40,7 +40,7 @@ def entries(*places: str) -> list[tuple[str, int]]:
     seen = [
         Seen(("table", None), tuple(place.split("/")), "log", {}, None, place) for place in places
     ]
-    return [tuple(each) for each in setups.infer_setups(seen)]  # type: ignore[misc]
+    return [tuple(setup) for setup in setups.infer_setups(seen)]  # type: ignore[misc]
 
 
 def test_a_number_behind_an_s_is_a_seed_where_such_numbers_count_from_zero() -> None:
@@ -69,10 +69,10 @@ def test_settings_beside_a_log_tell_setups_and_seeds(name: str, of: str, tmp_pat
     for number, (optimizer, seed) in enumerate(sorted(TWO)):
         files[f"version_{number}/metrics.csv"] = CSV.format(number)
         files[f"version_{number}/{name}"] = of.format(optimizer, seed)
-    found, account = runs(write(tmp_path / "logs", files))
-    assert {(entry.rpartition("=")[2], seed) for entry, seed in found} == TWO
+    entries, account = runs(write(tmp_path / "logs", files))
+    assert {(entry.rpartition("=")[2], seed) for entry, seed in entries} == TWO
     assert account.problem_counts()["inferred_setup"] == 4
-    (first, *_) = [each for each in account.problems if each.code == "inferred_setup"]
+    (first, *_) = [problem for problem in account.problems if problem.code == "inferred_setup"]
     assert name in first.message
     assert "adam" in first.message
 
@@ -87,11 +87,11 @@ def test_settings_beside_a_log_tell_setups_and_seeds(name: str, of: str, tmp_pat
 def test_the_head_of_a_text_log_tells_setups_and_seeds(line: str, tmp_path: Path) -> None:
     text = "\nstep 1 val_acc 0.5{1}\nstep 2 val_acc 0.9{1}\n"
     files = {
-        f"job{n}.log": (line + text).format(*each) for n, each in enumerate(sorted(TWO), start=7)
+        f"job{n}.log": (line + text).format(*setup) for n, setup in enumerate(sorted(TWO), start=7)
     }
     block = {**BLOCK, "line": r"step (?P<step>\d+) val_acc (?P<val_acc>\S+)", "files": "*.log"}
-    found, _ = runs(write(tmp_path / "logs", files), block=block)
-    assert {(entry.rpartition("=")[2], seed) for entry, seed in found} == TWO
+    entries, _ = runs(write(tmp_path / "logs", files), block=block)
+    assert {(entry.rpartition("=")[2], seed) for entry, seed in entries} == TWO
 
 
 def test_a_tag_of_yaml_is_refused_and_nothing_is_made_of_it(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_tag_of_yaml_is_refused_and_nothing_is_made_of_it(tmp_path: Path) -> N
     text = f"lr: 0.1\nmodel: !!python/object/apply:os.mkdir ['{mark}']\nbetas: !!python/tuple [1]\n"
     files = {"version_0/metrics.csv": CSV.format(1), "version_0/hparams.yaml": text}
     _, account = runs(write(tmp_path / "logs", files))
-    (problem,) = [each for each in account.problems if each.code == "unread_settings"]
+    (problem,) = [problem for problem in account.problems if problem.code == "unread_settings"]
     refused = "hparams.yaml: YAML tags are refused: model (!!python/object/apply:os.mkdir); betas"
     assert refused in problem.message
     assert not mark.exists()
@@ -152,8 +152,8 @@ def test_a_recorded_setting_is_asked_for_by_its_name(table: Path) -> None:
     report = tta.summary(table, by=["optimizer", "lr"])
     rows = [(row.get("optimizer"), row.get("lr"), row.get("n")) for row in report.records]
     assert rows == [("adam", 0.1, 2), ("sgd", 0.2, 2)]
-    kept = tta.filter(table, output=table.with_name("sgd.parquet"), where=["optimizer=sgd"])
-    assert kept.runs == 2
+    part = tta.filter(table, output=table.with_name("sgd.parquet"), where=["optimizer=sgd"])
+    assert part.runs == 2
     assert tuple(read_tables([table.with_name("sgd.parquet")]).collect().columns) == schema.NAMES
 
 
@@ -194,10 +194,10 @@ def test_settings_are_completed(table: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert complete.conditions("optimizer=") == ["optimizer=adam", "optimizer=sgd"]
     assert complete.columns("entry,model.l") == ["entry,model.lr"]
     compare = make_command("compare")
-    (label,) = (each for each in compare.params if each.name == "labels")
+    (label,) = (parameter for parameter in compare.params if parameter.name == "labels")
     context = compare.make_context("compare", [], resilient_parsing=True)
     proposed = label.shell_complete(context, "m")
-    assert [each.value for each in proposed] == ["model.lr", "model.optimizer"]
+    assert [item.value for item in proposed] == ["model.lr", "model.optimizer"]
 
 
 def test_no_row_pools_setups_without_saying_so(table: Path) -> None:

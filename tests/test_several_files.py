@@ -154,8 +154,8 @@ def test_a_pointer_of_git_lfs_is_named_with_what_to_do(book: Path, tmp_path: Pat
     (log, other) = sorted(account.problems, key=lambda problem: problem.severity)
     assert "git lfs pull" in log.message
     assert Path(log.source or "").name == "1.page"
-    said = [(problem.code, problem.severity) for problem in (log, other)]
-    assert said == [("lfs_pointer", "error"), ("lfs_pointer", "info")]
+    codes = [(problem.code, problem.severity) for problem in (log, other)]
+    assert codes == [("lfs_pointer", "error"), ("lfs_pointer", "info")]
     assert account.runs == 1
     with pytest.raises(TtastatsError, match="git lfs pull"):
         ingest([book / "weights.bin"], tmp_path / "y.parquet", workers=1)
@@ -179,8 +179,8 @@ def state(values: list[float], steps: list[int]) -> bytes:
 
 
 def events(values: list[float], steps: list[int], begun: float = BEGUN) -> bytes:
-    found = first_event(begun) + text(begun, 0, "args/text_summary", '{"seed": 3}')
-    return found + b"".join(
+    data = first_event(begun) + text(begun, 0, "args/text_summary", '{"seed": 3}')
+    return data + b"".join(
         scalar(begun + step, step, eval__accuracy=value, train__loss=1 / step)
         for step, value in zip(steps, values, strict=True)
     )

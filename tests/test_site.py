@@ -16,11 +16,11 @@ from ttastats.cli.commands import COMMANDS, make_command
 
 @pytest.fixture(scope="module")
 def pages() -> ModuleType:
-    found = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "build" / "pages.py")
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    spec = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "build" / "pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     return module
 
 

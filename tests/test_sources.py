@@ -20,20 +20,20 @@ def table() -> pl.DataFrame:
     """Return runs whose time per epoch depends on the host and whose epochs on the seed."""
     rng = np.random.default_rng(5)
     speed, need = rng.normal(0, 0.05, 6), (9, 12, 10, 15)
-    made = []
+    tables = []
     for number in range(4 * 6):
         host, seed = divmod(number, 4)
         epochs = need[seed] + number % 2
         seconds = float(10 * epochs * np.exp(speed[host] + rng.normal(0, 0.004)))
-        each = trained(seconds, epochs if number != 9 else None, number, host=f"h{host}")
+        runs = trained(seconds, epochs if number != 9 else None, number, host=f"h{host}")
         start = START + timedelta(days=host, hours=seed)
-        made.append(each.with_columns(seed=pl.lit(seed), started_at=pl.lit(start)))
-    return pl.concat(made)
+        tables.append(runs.with_columns(seed=pl.lit(seed), started_at=pl.lit(start)))
+    return pl.concat(tables)
 
 
 def row(report: Report, source: str, part: str) -> dict[str, Any]:
-    (each,) = (r for r in report.rows if (r["source"], r["part"]) == (source, part))
-    return dict(each)
+    (only,) = (r for r in report.rows if (r["source"], r["part"]) == (source, part))
+    return dict(only)
 
 
 def test_each_source_is_seen_in_the_part_it_changes() -> None:
@@ -50,10 +50,10 @@ def test_each_source_is_seen_in_the_part_it_changes() -> None:
 
 
 def test_the_command_line_takes_names_separated_by_commas(two_systems: Path) -> None:
-    done = run("variance", str(two_systems), "--sources", "seed, day", "--by", "benchmark")
-    assert done.returncode == 0, done.stderr
-    assert "where the variance comes from" in done.stdout
-    assert "time per epoch  seed " in done.stdout
-    assert "day: no variance of its own" in done.stdout
+    result = run("variance", str(two_systems), "--sources", "seed, day", "--by", "benchmark")
+    assert result.returncode == 0, result.stderr
+    assert "where the variance comes from" in result.stdout
+    assert "time per epoch  seed " in result.stdout
+    assert "day: no variance of its own" in result.stdout
     unknown = run("variance", str(two_systems), "--sources", "sede")
     assert (unknown.returncode, "--sources" in unknown.stderr) == (2, True)

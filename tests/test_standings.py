@@ -55,8 +55,8 @@ SHOWN: dict[str, Callable[[], Report]] = {
 
 
 def standings() -> Iterator[str]:
-    for name, asked in SHOWN.items():
-        report = asked()
+    for name, answer in SHOWN.items():
+        report = answer()
         yield f"---------- {name}: {len(report.rows)} rows for programs"
         yield screen(report)
 
@@ -99,6 +99,6 @@ def test_the_order_of_its_rows_changes_no_run() -> None:
     curves = [curve(5.0, 4.0 + n / 10, 3.0, 3.5) for n in range(20)]
     table = logs(curves)
     mixed = table.sample(fraction=1.0, shuffle=True, seed=1)
-    both = [time_to_target.runs(each).sort("run_id", "source") for each in (table, mixed)]
+    both = [time_to_target.runs(rows).sort("run_id", "source") for rows in (table, mixed)]
     assert both[0]["value_final"].unique().to_list() == [3.5]
     assert both[0].equals(both[1])

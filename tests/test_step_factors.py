@@ -21,14 +21,14 @@ PACE_A, PACE_B = (20.0, 20.4, 19.8, 20.2), (16.0, 16.3, 15.9, 16.1)
 
 def runs(pace: tuple[float, ...]) -> pl.DataFrame:
     """Return runs of two epochs that end at the target after so many seconds."""
-    own = {"run_status": "success", "global_batch_size": 10, "train_samples": 1000}
+    facts = {"run_status": "success", "global_batch_size": 10, "train_samples": 1000}
     return logs(
         [
             of(
                 evaluation(0, 5.0, seconds=length / 2, target_value=3.28),
                 evaluation(1, 3.2, seconds=length, target_value=3.28),
                 run_seconds=length,
-                **own,
+                **facts,
             )
             for length in pace
         ]

@@ -62,15 +62,15 @@ OFFICIAL = ("fid=90", "clip=0.15")
 def curves(seed: int, entry: str, runs: int = 5, evaluations: int = 12) -> list[Run]:
     """Return runs of one setup that differ by chance: when they pass each quality, and how fast."""
     draw = np.random.default_rng([seed, *entry.encode()])
-    found = []
+    result = []
     for _ in range(runs):
         rise = np.cumsum(draw.lognormal(0.0, 0.5, evaluations))
         pace = 10.0 * draw.lognormal(0.0, 0.05)
         values = 0.9 * (1 - np.exp(-rise / 6))
-        found.append(
+        result.append(
             rising(values.tolist(), pace, "accuracy", 0.6, benchmark="digits", entry=entry)
         )
-    return found
+    return result
 
 
 def rising(values: Sequence[float], pace: float, metric: str, target: float, **more: Any) -> Run:
@@ -162,9 +162,9 @@ def systems(tmp_path: Path) -> Path:
 
 def test_one_file_is_answered_by_entry_and_each_run_counts_once(systems: Path) -> None:
     report = api.targets(systems, points=3)
-    found = {row["entry"].rsplit("/", 1)[-1]: row for row in report.rows if row["official"]}
-    assert {name: row["n_a"] for name, row in found.items()} == {"small": 3, "large": 3}
-    assert found["small"]["ert_a_seconds"] == 40.0
+    rows = {row["entry"].rsplit("/", 1)[-1]: row for row in report.rows if row["official"]}
+    assert {name: row["n_a"] for name, row in rows.items()} == {"small": 3, "large": 3}
+    assert rows["small"]["ert_a_seconds"] == 40.0
     assert notes(report)["copies"].startswith("1 duplicate run")
     assert "runs_vary" not in notes(report)
 
@@ -176,9 +176,9 @@ def test_set_ups_that_are_mixed_because_it_was_asked_are_said(systems: Path) -> 
 
 
 def test_the_command_takes_columns_to_group_by(systems: Path) -> None:
-    found = CliRunner().invoke(cli.app, ["targets", str(systems), "--by", "global_batch_size"])
-    assert found.exit_code == 0
-    assert all(f"\n digits · {size}\n" in found.stdout for size in (96, 224))
+    result = CliRunner().invoke(cli.app, ["targets", str(systems), "--by", "global_batch_size"])
+    assert result.exit_code == 0
+    assert all(f"\n digits · {size}\n" in result.stdout for size in (96, 224))
 
 
 def test_logs_beside_result_files_do_not_count(tmp_path: Path) -> None:

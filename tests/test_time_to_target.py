@@ -10,7 +10,7 @@ import pytest
 
 from tests.accepted import Case, cases
 from tests.made_curves import frame
-from tests.test_accepted_judgements import known, tried
+from tests.test_accepted_judgements import attempt, known
 from ttastats.base.records import Evaluation, Run
 from ttastats.outcomes import time_to_target
 from ttastats.outcomes.target import parse_all
@@ -34,22 +34,22 @@ def mlperf(*evaluations: Evaluation, **more: Any) -> Run:
 def two_metrics(*pairs: tuple[float | None, float | None]) -> Run:
     fid = {"metric": "fid", "higher_is_better": False, "target_value": 90.0}
     clip = {"metric": "clip", "higher_is_better": True, "target_value": 0.15}
-    found = [
+    evaluations = [
         evaluation(index, value, start + index, **about)
         for index, pair in enumerate(pairs)
         for value, start, about in zip(pair, (40.0, 41.0), (fid, clip), strict=True)
         if value is not None
     ]
-    return mlperf(*found, round="v5.0", benchmark="stable_diffusion")
+    return mlperf(*evaluations, round="v5.0", benchmark="stable_diffusion")
 
 
 def trained(*epochs: float | None, met: int, **more: Any) -> Run:
     """Return a run evaluated after so many epochs, which first meets its target at one of them."""
-    found = [
+    evaluations = [
         evaluation(n, 0.76 if n >= met else 0.7, 10.0 * (n + 1), epoch=epoch)
         for n, epoch in enumerate(epochs)
     ]
-    return mlperf(*found, **{"run_seconds": 10.0 * len(epochs)} | more)
+    return mlperf(*evaluations, **{"run_seconds": 10.0 * len(epochs)} | more)
 
 
 def gnmt(value: float) -> Run:
@@ -73,9 +73,9 @@ JUDGED: dict[str, tuple[list[Run], tuple[str, ...]]] = {
 
 def of_runs() -> Iterator[Any]:
     """Yield how runs are judged, and the evaluation interval of groups of them."""
-    for name, (runs, asked) in JUDGED.items():
-        found = tried(judged, *runs, target=asked)
-        yield [name, [known(one) if isinstance(one, dict) else one for one in found]]
+    for name, (runs, target) in JUDGED.items():
+        result = attempt(judged, *runs, target=target)
+        yield [name, [known(row) if isinstance(row, dict) else row for row in result]]
     rare, often, once = trained(4.0, 8.0, met=1), trained(7.0, 8.0, met=1), trained(8.0, met=0)
     aborted = trained(8.0, met=0, run_status="aborted")
     for group in ((rare, often), (rare, often, once), (rare, aborted)):

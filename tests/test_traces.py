@@ -77,8 +77,8 @@ class TestIngest:
 
 
 def test_times_of_nothing_give_no_rates_and_negative_ones_no_events(tmp_path: Path) -> None:
-    told = {"Input Dims": [[2, 3], [3, 4]], "Input type": ["float", "float"]}
-    operators = [operator("aten::mm", 1.0, 0, 1, **told), operator("aten::add", 1.0, -2, 2)]
+    inputs = {"Input Dims": [[2, 3], [3, 4]], "Input type": ["float", "float"]}
+    operators = [operator("aten::mm", 1.0, 0, 1, **inputs), operator("aten::add", 1.0, -2, 2)]
     path = written(tmp_path / "t.json", trace(operators))
     report = tta.profiled(path)
     (row,) = [row for row in report.rows if row["section"] == "operator"]
@@ -89,4 +89,4 @@ def test_a_trace_without_events_is_named(tmp_path: Path) -> None:
     written(tmp_path / "t" / "a.json", trace(steps_on_a_device()))
     (tmp_path / "t" / "b.json").write_text('{"traceEvents": [')
     account = tta.ingest([tmp_path / "t"], tmp_path / "p.parquet")
-    assert [(one.code, one.severity) for one in account.problems] == [("unreadable_file", "error")]
+    assert [(p.code, p.severity) for p in account.problems] == [("unreadable_file", "error")]

@@ -65,13 +65,13 @@ class Client:
         self.requests.append("experiments")
         names = ["Default", "letters", "digits"]
         every = [
-            types.SimpleNamespace(experiment_id=str(n), name=each) for n, each in enumerate(names)
+            types.SimpleNamespace(experiment_id=str(n), name=title) for n, title in enumerate(names)
         ]
         return self._page(every, page_token)
 
     def search_runs(self, experiment_ids: list[str], page_token: str | None, **_: Any) -> Page:
         self.requests.append("runs")
-        chosen = [each for each in self.runs.values() if each.info.experiment_id in experiment_ids]
+        chosen = [run for run in self.runs.values() if run.info.experiment_id in experiment_ids]
         return self._page(chosen, page_token)
 
     def get_run(self, number: str) -> Any:
@@ -109,7 +109,7 @@ def put(
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Replace MLflow's client by one in memory with six runs, and return the list of requests."""
     named = {
         "mlflow": types.SimpleNamespace(MlflowClient=Client),
@@ -125,7 +125,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         state.clear()
 
 
-def test_runs_are_read_by_pages_with_setup_and_seed(asked: list[str], tmp_path: Path) -> None:
+def test_runs_are_read_by_pages_with_setup_and_seed(calls: list[str], tmp_path: Path) -> None:
     account = ingest([URL], tmp_path / "x.parquet")
     assert (account.runs, account.evaluations, account.rejected) == (6, 18, ())
     rows = store.read_tables([tmp_path / "x.parquet"]).collect()
@@ -134,24 +134,24 @@ def test_runs_are_read_by_pages_with_setup_and_seed(asked: list[str], tmp_path: 
     assert rows["seconds"].to_list() == [0.0, 1.0, 2.0] * 6
     assert set(rows["benchmark"]) == {"digits"}
     assert rows["source"][0] == f"{URL}/{0:032x}"
-    assert asked[:5] == ["experiments"] * 2 + ["runs"] * 3
+    assert calls[:5] == ["experiments"] * 2 + ["runs"] * 3
 
 
-def test_only_what_is_new_is_fetched(asked: list[str], tmp_path: Path) -> None:
+def test_only_what_is_new_is_fetched(calls: list[str], tmp_path: Path) -> None:
     table = tmp_path / "x.parquet"
     ingest([URL], table)
-    asked.clear()
+    calls.clear()
     assert not ingest([URL], table).written
-    assert set(asked) == {"experiments", "runs"}
+    assert set(calls) == {"experiments", "runs"}
     put(f"{1:032x}", "adam", 1, [0.5, 0.7, 0.8, 0.8])  # the last value is the same
     put("f" * 32, "adam", 7, [0.5])
-    asked.clear()
+    calls.clear()
     assert ingest([URL], table).runs == 7
-    assert {each for each in asked if len(each) == 32} == {f"{1:032x}", "f" * 32}
+    assert {call for call in calls if len(call) == 32} == {f"{1:032x}", "f" * 32}
 
 
 def test_what_the_server_did_not_give_is_fetched_the_next_time(
-    asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that it refuses is left out alone; nothing is asked of one that is gone."""
     table = tmp_path / "x.parquet"
@@ -165,14 +165,14 @@ def test_what_the_server_did_not_give_is_fetched_the_next_time(
     Client.fails.clear()
     gone = ConnectionError("HTTPConnectionPool(...): [Errno 111] Connection refused')")
     Client.fails[f"{2:032x}"] = gone
-    asked.clear()
+    calls.clear()
     assert ingest([URL], table).runs == 2
-    assert f"{3:032x}" not in asked
+    assert f"{3:032x}" not in calls
     Client.fails.clear()
-    asked.clear()
+    calls.clear()
     account = ingest([URL], table)
     assert (account.runs, account.unchanged, account.rejected) == (6, 2, ())
-    assert f"{1:032x}" not in asked
+    assert f"{1:032x}" not in calls
 
 
 def test_other_processes_read_runs_of_a_server_too() -> None:
@@ -185,7 +185,7 @@ def test_other_processes_read_runs_of_a_server_too() -> None:
 
 
 def test_who_asks_is_told_to_the_server_alone(
-    asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "t0ken")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -195,7 +195,7 @@ def test_who_asks_is_told_to_the_server_alone(
     shown += CliRunner().invoke(app, ["runs", url]).output
     shown += CliRunner().invoke(app, ["guess", url]).output
     assert set(Client.uris) == {"http://ada:s%65cret@127.0.0.1:5000"}
-    Client.fails |= {each: ConnectionError(f"{url} secret t0ken s%65cret") for each in Client.runs}
+    Client.fails |= {run: ConnectionError(f"{url} secret t0ken s%65cret") for run in Client.runs}
     failed = CliRunner().invoke(app, ["ingest", url, "-o", "y.parquet"])
     assert failed.exit_code
     assert "***" in str(failed.exception)
@@ -204,13 +204,13 @@ def test_who_asks_is_told_to_the_server_alone(
         ingest([url], "z.parquet")
     assert os.environ.get("MLFLOW_HTTP_REQUEST_MAX_RETRIES") is None
     texts = [shown, str(failed.exception), failed.output, str(caught.value)]
-    kept = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    contents = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     for secret in ("s%65cret", "secret", "t0ken"):
         assert not [text for text in texts if secret in text]
-        assert not [content for content in kept if secret.encode() in content]
+        assert not [content for content in contents if secret.encode() in content]
 
 
-def test_an_experiment_that_is_not_there(asked: list[str], tmp_path: Path) -> None:
+def test_an_experiment_that_is_not_there(calls: list[str], tmp_path: Path) -> None:
     with pytest.raises(TtastatsError, match="no experiment 'digit'") as caught:
         ingest([URL[:-1]], tmp_path / "x.parquet")
     assert "Nearest: digits" in str(caught.value)
@@ -292,26 +292,26 @@ def test_a_real_server_is_asked_for_what_is_new(
             client.log_metric(run, "val/acc", step / 4, 1_000_000 + 1_000 * step, step)
         client.set_terminated(run, "FINISHED", end_time=1_100_000)
     monkeypatch.setattr(tracking, "_PAGE", 2)
-    asked: list[str] = []
+    calls: list[str] = []
     get_run = MlflowClient.get_run
 
     def counted(client: Any, number: str) -> Any:
-        asked.append(number)
+        calls.append(number)
         return get_run(client, number)
 
     monkeypatch.setattr(MlflowClient, "get_run", counted)
-    assert ingest([url], table).runs == len(asked) == 6
+    assert ingest([url], table).runs == len(calls) == 6
     rows = store.read_tables([table]).collect()
     assert set(rows["entry"]) == {"optimizer=adam", "optimizer=sgd"}
     assert rows["seconds"].to_list() == [0.0, 1.0, 2.0] * 6
-    asked.clear()
+    calls.clear()
     assert not ingest([url], table).written
-    assert asked == []
+    assert calls == []
     client.log_metric(run, "val/acc", 0.99, step=20)
     new = client.create_run(experiment).info.run_id
     client.log_metric(new, "val/acc", 0.5)
     assert ingest([url], table).runs == 7
-    assert set(asked) == {run, new}
+    assert set(calls) == {run, new}
     client.delete_run(new)
     account = ingest([url], table)
     assert account.runs == 6

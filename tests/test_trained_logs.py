@@ -27,11 +27,11 @@ def settings(seed: int) -> dict[str, Any]:
 
 def log(seed: int, qualities: Sequence[float], reason: str = "target") -> str:
     """Return the log of a run: of ten seconds of an epoch half are training, a fifth CPU time."""
-    said = {
+    events = {
         run_log.RECORDER: "ttastats 0", "submission_benchmark": "mine",
         "submission_division": "open", "seed": seed, "settings": settings(seed),
     }  # fmt: skip
-    lines = [line(key, value) for key, value in said.items()]
+    lines = [line(key, value) for key, value in events.items()]
     lines.append(line("eval_target", TARGET, metric="accuracy", higher_is_better=True))
     lines.append(line("run_start"))
     for epoch, quality in enumerate(qualities, start=1):
@@ -61,15 +61,15 @@ def test_runs_that_were_stopped_count_as_censored_if_the_user_says_so(tmp_path: 
     assert row["ert_seconds"] == 30.0  # 20 to the target and 10 without
 
 
-@pytest.mark.parametrize(("waiting", "said"), [(0.1, False), (2.0, True), (None, False)])
+@pytest.mark.parametrize(("waiting", "noted"), [(0.1, False), (2.0, True), (None, False)])
 def test_waiting_for_a_core_is_said_wherever_seconds_count(
-    waiting: float | None, said: bool, tmp_path: Path
+    waiting: float | None, noted: bool, tmp_path: Path
 ) -> None:
     totals = {"waiting_seconds": waiting, "cpu_seconds_all_workers": 4.0}
-    told = line("run_totals", totals, 99)
-    table = ingested(tmp_path, *(log(seed, (*REACHED,)) + told for seed in range(3)))
+    text = line("run_totals", totals, 99)
+    table = ingested(tmp_path, *(log(seed, (*REACHED,)) + text for seed in range(3)))
     for report in (tta.summary(table), tta.variance(table), tta.summary(table, clock="training")):
-        assert ("contended" in {note.code for note in report.notes}) is said
+        assert ("contended" in {note.code for note in report.notes}) is noted
     assert "contended" not in {note.code for note in tta.summary(table, unit="epochs").notes}
 
 
@@ -78,8 +78,8 @@ def test_logs_that_are_exported_tell_the_same_by_all_clocks(tmp_path: Path) -> N
     table = ingested(tmp_path, log(0, REACHED), log(1, (0.5, 0.6, 0.95)), *broken)
     tta.export(table, tmp_path / "exported")
     api.ingest([tmp_path / "exported"], tmp_path / "again.parquet")
-    for asked in ({}, {"clock": "training"}, {"unit": "cpu-seconds", "clock": "training"}):
-        before, after = (tta.summary(one, **asked) for one in (table, tmp_path / "again.parquet"))
+    for options in ({}, {"clock": "training"}, {"unit": "cpu-seconds", "clock": "training"}):
+        before, after = (tta.summary(at, **options) for at in (table, tmp_path / "again.parquet"))
         for key in ("n", "reached", "tta_mean_seconds"):
             assert after.rows[0][key] == before.rows[0][key], key
 
@@ -96,9 +96,9 @@ def test_dawnbench_files_beside_the_logs_are_read_as_what_they_are_and_counted_o
     tmp_path: Path,
 ) -> None:
     curve = [(epoch, 5.0 * epoch, 100 * value) for epoch, value in enumerate(REACHED, start=1)]
-    told = {"benchmark": "mine", "entry": "local/machine", "target": TARGET}
+    identity = {"benchmark": "mine", "entry": "local/machine", "target": TARGET}
     fields = {"author": "local", "framework": "PyTorch", "hardware": "machine"}
-    fields |= {"ttastats": {**told, "settings": settings(0)}}
+    fields |= {"ttastats": {**identity, "settings": settings(0)}}
     files = {"a_run0.tsv": run_log.curve_table(["top1_accuracy"], curve)}
     files["a_run0.json"] = run_log.description_json(fields)
     folder = write(tmp_path / "local" / "dawnbench" / "mine", files)

@@ -55,28 +55,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def pyright(folder: Path, *words: str) -> dict[str, object]:
     """Return what pyright says, which takes the first Python of the path for that of the script."""
     path = {"PATH": str(Path(sys.executable).parent)}
-    done = python("-m", "basedpyright", *words, "--outputjson", cwd=folder, env=environment(**path))
-    answer: dict[str, object] = json.loads(done.stdout)
+    proc = python("-m", "basedpyright", *words, "--outputjson", cwd=folder, env=environment(**path))
+    answer: dict[str, object] = json.loads(proc.stdout)
     return answer
 
 
 def test_mypy_takes_what_is_right_and_nothing_else(folder: Path) -> None:
-    done = python("-m", "mypy", "--strict", "right.py", "wrong.py", cwd=folder, env={})
-    assert (done.returncode, done.stdout) == (0, "Success: no issues found in 2 source files\n")
+    mypy = python("-m", "mypy", "--strict", "right.py", "wrong.py", cwd=folder, env={})
+    assert (mypy.returncode, mypy.stdout) == (0, "Success: no issues found in 2 source files\n")
 
 
 def test_pyright_takes_what_is_right_and_nothing_else(folder: Path) -> None:
     (folder / "pyrightconfig.json").write_text(
         '{"typeCheckingMode": "strict", "enableTypeIgnoreComments": false}'
     )
-    found = pyright(folder, "right.py", "wrong.py")
-    said = [one["file"] for one in found["generalDiagnostics"] if one["severity"] == "error"]
-    assert {Path(name).name for name in said} == {"wrong.py"}
-    assert len(said) == len(WRONG)
+    answer = pyright(folder, "right.py", "wrong.py")
+    errors = [d["file"] for d in answer["generalDiagnostics"] if d["severity"] == "error"]
+    assert {Path(name).name for name in errors} == {"wrong.py"}
+    assert len(errors) == len(WRONG)
 
 
 def test_every_public_name_has_a_type(folder: Path) -> None:
-    found = pyright(folder, "--verifytypes", "ttastats", "--ignoreexternal")["typeCompleteness"]
-    known = {one["name"]: one["isTypeKnown"] for one in found["symbols"]}
+    report = pyright(folder, "--verifytypes", "ttastats", "--ignoreexternal")["typeCompleteness"]
+    known = {symbol["name"]: symbol["isTypeKnown"] for symbol in report["symbols"]}
     names = {f"ttastats.{name}" for name in ttastats.__all__} - {"ttastats.__version__"}
     assert {name for name in names if not known[name]} == set()

@@ -27,7 +27,7 @@ def runs(**columns: list[Any]) -> pl.DataFrame:
 
 
 def recorded(*settings: dict[str, Any] | str | None, **columns: list[Any]) -> pl.DataFrame:
-    texts = [one if isinstance(one, str | None) else json.dumps(one) for one in settings]
+    texts = [s if isinstance(s, str | None) else json.dumps(s) for s in settings]
     return runs(extra=texts, benchmark=["a"] * len(texts), **columns)
 
 
@@ -44,17 +44,17 @@ def varying() -> Iterator[Any]:
     """Yield what differs within groups, and what is said of that."""
     table = runs(benchmark=["a", "a", "b"], nodes=[1, 2, 4], system=["x", "x", "y"])
     unknown = runs(benchmark=["a", "a"], nodes=[None, 2])
-    for some, by in ((table, ["benchmark"]), (table, ["benchmark", "nodes"]), (table, []),
+    for frame, by in ((table, ["benchmark"]), (table, ["benchmark", "nodes"]), (table, []),
                      (unknown, ["benchmark"])):  # fmt: skip
-        yield ["columns", by, settings.differing_columns(some, by)]
+        yield ["columns", by, settings.differing_columns(frame, by)]
     of_settings = [(recorded(ONE, OTHER), ["benchmark"]), (OF_TWO, ["benchmark", "system"]),
                    (OF_TWO, ["benchmark"]), (OF_TWO, ["extra"])]  # fmt: skip
     of_settings += [
         (recorded({"lr": 1}, other), ["benchmark"])
         for other in (None, {}, {"lr": None}, "not json", "[1]")
     ]
-    for some, by in of_settings:
-        yield ["settings", by, settings.differing_settings(some, by)]
+    for frame, by in of_settings:
+        yield ["settings", by, settings.differing_settings(frame, by)]
     yield list(group_notes(OF_SYSTEMS, ["system"]))
     numbered = OF_SYSTEMS.with_columns(pair=pl.col("system").rank("dense") - 1)
     yield list(group_notes(numbered, ["pair"], [f"resnet {n}" for n in range(6)]))
@@ -63,8 +63,8 @@ def varying() -> Iterator[Any]:
     )
     yield list(failed_notes(missed))
     for names in (["x", None], ["x", "y", "z"], ["x", "y", "z", "w"], [None]):
-        some = runs(hardware=names, entry=[*map(str, range(len(names)))])
-        yield ["described", names, setups.values_text(some, "hardware")]
+        frame = runs(hardware=names, entry=[*map(str, range(len(names)))])
+        yield ["described", names, setups.values_text(frame, "hardware")]
 
 
 @cases("pieces", varying=varying)

@@ -56,16 +56,16 @@ def guessed(wild: Path, ingested_round: Callable[[str], tta.Account]) -> pl.Data
 
 def read_runs(rows: pl.DataFrame, wild: Path) -> dict[tuple[str, str], list[pl.DataFrame]]:
     """Return the evaluations of each run by file and metric, in the order of the file."""
-    found: dict[tuple[str, str], list[pl.DataFrame]] = {}
+    groups: dict[tuple[str, str], list[pl.DataFrame]] = {}
     for run in rows.partition_by("source", "run_id", "metric", maintain_order=True):
         place = str(Path(run["source"][0]).relative_to(wild))
-        found.setdefault((place, run["metric"][0]), []).append(run)
-    for runs in found.values():
+        groups.setdefault((place, run["metric"][0]), []).append(run)
+    for runs in groups.values():
         runs.sort(key=lambda run: int(run["run_id"][0].rpartition("-")[2]))
-    return found
+    return groups
 
 
-def told(run: pl.DataFrame, truth: Mapping[str, Any]) -> dict[str, Any]:
+def selected(run: pl.DataFrame, truth: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was read of a run, as the truth says it."""
     last = run.row(-1, named=True)
     known = run.filter(pl.col("value").is_not_null())
@@ -107,7 +107,7 @@ def compared(
         position = order_of(truth, key, runs, taken)
         if position is not None:
             number += 1
-            read, true = told(runs[key][position], truth), known(truth)
+            read, true = selected(runs[key][position], truth), known(truth)
             differing = (n for n in read if n in true and not same(read[n], true[n]))
             wrong += [f"{truth['run']}: {n}: {read[n]} instead of {true[n]}" for n in differing]
     return number, wrong
@@ -129,7 +129,7 @@ def test_every_run_is_read_as_an_independent_reader_reads_it(
 def test_every_file_is_read_as_what_it_looks_like_or_not_at_all(
     wild: Path, guessed: pl.DataFrame
 ) -> None:
-    found = guessed.select(
+    guesses = guessed.select(
         kind=pl.col("source").str.strip_prefix(f"{wild}/").str.split("/").list.first(),
         preset=pl.coalesce(pl.col("extra").str.json_path_match("$.preset"), "dialect"),
     )
@@ -152,7 +152,7 @@ def test_every_file_is_read_as_what_it_looks_like_or_not_at_all(
         "wandb-local": "wandb",
         "yolo-csv": "ultralytics",
     }
-    assert set(found.iter_rows()) == {*expected.items(), ("deepspeed", "deepspeed-random-ltd")}
+    assert set(guesses.iter_rows()) == {*expected.items(), ("deepspeed", "deepspeed-random-ltd")}
 
 
 def test_what_presets_read_without_a_word_is_what_an_independent_reader_reads(
@@ -168,15 +168,15 @@ def order_of(
     taken: dict[tuple[str, str], int],
 ) -> int | None:
     """Return which run of a file is meant: by seed and name where it is named, else the next."""
-    found = runs.get(key, [])
+    candidates = runs.get(key, [])
     seed = truth["run"].rpartition("seed ")[2]
     if "seed " in truth["run"]:
         entry = truth["run"].rpartition(" seed ")[0]
-        named = [(str(run["seed"][0]), run["entry"][0] if entry else "") for run in found]
+        named = [(str(run["seed"][0]), run["entry"][0] if entry else "") for run in candidates]
         return named.index((seed, entry)) if named.count((seed, entry)) == 1 else None
     position = taken.get(key, 0)
     taken[key] = position + 1
-    return position if position < len(found) else None
+    return position if position < len(candidates) else None
 
 
 def store_of(run: Mapping[str, Any], wild: Path) -> str:
@@ -201,8 +201,8 @@ def test_what_programs_write_is_read_as_an_independent_reader_reads_it(
         for run in setup["runs"]
         if "history_rows" not in run
     ]
-    found = compared([{"runs": runs}], read_runs(rows, wild), lambda run: {**run, "target": None})
-    assert found == (38, [])  # the targets are those of the truth
+    result = compared([{"runs": runs}], read_runs(rows, wild), lambda run: {**run, "target": None})
+    assert result == (38, [])  # the targets are those of the truth
 
 
 def test_a_store_that_was_copied_while_it_was_written_tells_where_it_ends(
@@ -226,7 +226,7 @@ def stated(truth: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def spread(runs: list[dict[str, Any]], name: str) -> tuple[float, float]:
-    values = [each[name] for each in runs]
+    values = [run[name] for run in runs]
     return statistics.mean(values), statistics.stdev(values)
 
 
@@ -235,9 +235,9 @@ def test_means_and_deviations_of_all_setups_of_an_export(
 ) -> None:
     """A target that no run meets makes `runs` give the last value and the whole time of each."""
     setups = {
-        name.removeprefix("Lucas-longxutang "): one["stated_by_authors"]
-        for name, one in stated.items()
-        if one["kind"] == "wandb-export"
+        name.removeprefix("Lucas-longxutang "): study["stated_by_authors"]
+        for name, study in stated.items()
+        if study["kind"] == "wandb-export"
     }
     ours: Any = {"where": ["source=*wandb_export*"], "target": ["val/loss<=3.4"]}
     summary = {row["entry"]: row for row in tta.summary(guessed, **ours).rows}
@@ -245,21 +245,21 @@ def test_means_and_deviations_of_all_setups_of_an_export(
     assert summary.keys() == setups.keys()
     assert len(setups) == 16
     for entry, theirs in setups.items():
-        row, own = summary[entry], [each for each in runs if each["entry"] == entry]
-        assert row["n"] == len(own) == theirs["n"]
-        found = (row["tta_mean_seconds"], row["tta_std_seconds"], *spread(own, "value_final"))
+        row, part = summary[entry], [run for run in runs if run["entry"] == entry]
+        assert row["n"] == len(part) == theirs["n"]
+        numbers = (row["tta_mean_seconds"], row["tta_std_seconds"], *spread(part, "value_final"))
         names = ("runtime_mean", "runtime_std", "val_loss_mean", "val_loss_std")
-        assert found == pytest.approx(tuple(theirs[name] for name in names), rel=1e-8)
+        assert numbers == pytest.approx(tuple(theirs[name] for name in names), rel=1e-8)
 
 
 def test_medians_of_three_studies_of_algoperf(
     guessed: pl.DataFrame, stated: dict[str, dict[str, Any]]
 ) -> None:
-    setups = {n: one["check"] for n, one in stated.items() if one["kind"] == "algoperf"}
+    setups = {n: study["check"] for n, study in stated.items() if study["kind"] == "algoperf"}
     assert len(setups) >= 8
     for name, check in setups.items():
         entry, _, benchmark = name.rpartition("/")[2].partition(" ")
-        theirs = [float(each) for each in check["best_trial_tta_per_study"]]
+        theirs = [float(seconds) for seconds in check["best_trial_tta_per_study"]]
         best = []
         for study in range(len(theirs)):
             which = [f"entry={entry}", f"benchmark={benchmark}", f"source=*/study_{study}/*"]
@@ -276,5 +276,5 @@ def test_the_submitted_value_of_parameter_golf(
     theirs = stated["2026-04-09_SP8192_3LayerRecur_ParResid_QK525_LegalTTT"]["stated_by_authors"]
     runs = tta.runs(parameter_golf(wild, tmp_path)).rows
     mean, deviation = spread(runs, "value_final")
-    assert sorted(each["seed"] for each in runs) == theirs["seeds"]
+    assert sorted(run["seed"] for run in runs) == theirs["seeds"]
     assert (round(mean, 3), round(deviation, 4)) == (theirs["val_bpb"], theirs["val_bpb_std"])

@@ -77,12 +77,12 @@ class TestDask:
         local = request.getfixturevalue("local")  # its workers inherit the address of `s3`
         alone = ingest([source], tmp_path / "alone.parquet", workers=1)
         before = {worker.pid for worker in local.workers.values()}
-        done: list[int] = []
+        finished: list[int] = []
 
         def kill_one(number: int, total: int) -> None:
-            if not done:
+            if not finished:
                 os.kill(min(before), signal.SIGKILL)
-            done.append(number)
+            finished.append(number)
             assert number <= total
 
         def none_here(*_: Any, **__: Any) -> None:
@@ -91,7 +91,7 @@ class TestDask:
         with workers.dask(local.scheduler_address) as executor:
             monkeypatch.setattr("ttastats.ingestion.containers.Remote.open", none_here)
             account = ingest([source], output, executor=executor, on_progress=kill_one)
-        assert len(done) == account.files
+        assert len(finished) == account.files
         assert {worker.pid for worker in local.workers.values()} != before
         assert (account.runs, alone.runs) == (LOGS, LOGS)
         assert account.problems == alone.problems
@@ -124,8 +124,8 @@ class TestDask:
             taken.bind(("127.0.0.1", 0))
             address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
             for place in (address, "nonsense://x"):
-                said = pytest.raises(TtastatsError, match="cannot connect to the Dask cluster: ")
-                with said as caught, workers.dask(place):
+                refused = pytest.raises(TtastatsError, match="cannot connect to the Dask cluster: ")
+                with refused as caught, workers.dask(place):
                     pass
                 assert str(caught.value).startswith(f"{place}: ")
                 assert str(caught.value).count("\n") == 1
@@ -134,8 +134,8 @@ class TestDask:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, "distributed", None)
-        said = pytest.raises(TtastatsError, match=r"pip install 'ttastats\[cluster\]'")
-        with said, workers.dask("tcp://127.0.0.1:1"):
+        refused = pytest.raises(TtastatsError, match=r"pip install 'ttastats\[cluster\]'")
+        with refused, workers.dask("tcp://127.0.0.1:1"):
             pass
 
 

@@ -12,13 +12,13 @@ _RECORD = "modded-nanogpt/2026-07-17_FP8DownProjection"
 
 def nanogpt(wild: Path, folder: Path) -> tuple[Path, Path]:
     """Ingest records 88 and 89 of the NanoGPT speedrun, thirteen runs each."""
-    found = []
+    tables = []
     for number, part in ((88, "baseline"), (89, "this_pr")):
         table = folder / f"record_{number}.parquet"
         if not table.exists():
             ingest([wild / _RECORD / part], table, workers=1)
-        found.append(table)
-    return found[0], found[1]
+        tables.append(table)
+    return tables[0], tables[1]
 
 
 def track_3(wild: Path, folder: Path) -> Path:

@@ -69,15 +69,15 @@ def trained(
     return session.make_all(planned, session.Watcher())
 
 
-def summary(made: Sequence[Made]) -> Sequence[Mapping[str, Any]]:
+def summary(runs: Sequence[Made]) -> Sequence[Mapping[str, Any]]:
     """Return the rows of the summary of the folders that runs lie in."""
-    places = list(dict.fromkeys(one.log.parent for one in made))
+    places = list(dict.fromkeys(run.log.parent for run in runs))
     return api.summary(tables.table_of_logs(places)).rows
 
 
-def curve(made: Made) -> list[tuple[float, float]]:
+def curve(run: Made) -> list[tuple[float, float]]:
     """Return loss and quality of every epoch, bit for bit."""
-    return [(epoch.train_loss, epoch.quality) for epoch in made.outcome.checkpoints]
+    return [(epoch.train_loss, epoch.quality) for epoch in run.outcome.checkpoints]
 
 
 def log_of(root: Path) -> Path:

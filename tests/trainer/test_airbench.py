@@ -54,7 +54,7 @@ def flops(of: Callable[[], object]) -> int:
 ])  # fmt: skip
 def test_a_run_takes_the_published_operations(name: str, published: float, weights: int) -> None:
     net = network(name, some_data(2))
-    assert sum(one.numel() for one in net.bare.parameters()) == weights
+    assert sum(tensor.numel() for tensor in net.bare.parameters()) == weights
     settings = net.settings
     net.bare.to("meta")  # counts operations and carries none out
     net.optimizers = make_optimizers(net.bare, net.workload, settings)
@@ -85,12 +85,12 @@ def test_the_same_seed_gives_the_same_curve(name: str, tmp_path: Path) -> None:
     }  # fmt: skip
     options = small(**setup, evaluate_every=1.0)
     first, second = (trained(tmp_path / place, options, name)[0] for place in ("a", "b"))
-    assert [one.epoch for one in first.outcome.checkpoints] == [1, 1.4]
+    assert [checkpoint.epoch for checkpoint in first.outcome.checkpoints] == [1, 1.4]
     assert curve(first) == curve(second)
     losses = [loss for loss, _ in curve(first)]
     assert losses[-1] < losses[0]
     (as_published,) = trained(tmp_path / "c", small(**setup), name)
-    assert [one.epoch for one in as_published.outcome.checkpoints] == [1.4]
+    assert [checkpoint.epoch for checkpoint in as_published.outcome.checkpoints] == [1.4]
     with pytest.raises(TtastatsError, match="supports one GPU only"):
         network(name, some_data(4), workers=2)
 
@@ -101,11 +101,11 @@ def test_half_precision_is_that_of_all_but_the_norms(name: str, tmp_path: Path) 
     folder = write_binary(tmp_path / "bin")
     data = workload.data(folder, device=CPU, **workload.recipe.complete({}))
     net = network(name, data, precision="fp16").bare
-    norms = [one for one in net.modules() if isinstance(one, torch.nn.BatchNorm2d)]
+    norms = [module for module in net.modules() if isinstance(module, torch.nn.BatchNorm2d)]
     assert data.train_inputs.dtype == torch.float16
     assert data.train_inputs.float().mean().abs() < 0.2
-    assert {one.bias.dtype for one in norms} == {torch.float32}
-    rest = {id(one) for norm in norms for one in norm.parameters()}
+    assert {norm.bias.dtype for norm in norms} == {torch.float32}
+    rest = {id(tensor) for norm in norms for tensor in norm.parameters()}
     assert {p.dtype for p in net.parameters() if id(p) not in rest} == {torch.float16}
 
 
@@ -125,8 +125,8 @@ def test_the_first_layer_whitens_the_patches_of_the_images() -> None:
 
 def test_muon_moves_along_all_directions_alike() -> None:
     gradient = torch.randn(16, 144, generator=torch.Generator().manual_seed(1))
-    for one in (gradient, gradient.T):
-        strengths = torch.linalg.svdvals(airbench94._orthogonalise(one).float())
+    for matrix in (gradient, gradient.T):
+        strengths = torch.linalg.svdvals(airbench94._orthogonalise(matrix).float())
         assert 0.3 < float(strengths.min()) < float(strengths.max()) < 1.7
 
 
@@ -155,7 +155,7 @@ def test_batches_of_96_go_on_from_epoch_to_epoch() -> None:
     data = some_data(10)
     numbered = Data(data.train_inputs, torch.arange(10), *data.tensors[2:])
     endless = airbench96.batches(numbered, torch.Generator().manual_seed(0), 4, 0, 8, 3)
-    labels = torch.cat([some for _, some in itertools.islice(endless, 5)])
+    labels = torch.cat([y for _, y in itertools.islice(endless, 5)])
     assert sorted(labels[:10].tolist()) == sorted(labels[10:].tolist()) == list(range(10))
 
 

@@ -110,7 +110,7 @@ def test_training_on_either_version_gives_bitwise_the_same_curve(tmp_path: Path)
     folders = write_binary(tmp_path / "bin"), write_python(tmp_path / "py")
     options = [small(width=1, batch_size=40, data=str(folder)) for folder in folders]
     first, second, again = (
-        trained(tmp_path / "logs", one, "cifar10")[0] for one in (*options, options[0])
+        trained(tmp_path / "logs", changes, "cifar10")[0] for changes in (*options, options[0])
     )
     assert len(curve(first)) == 2
     assert curve(first) == curve(second) == curve(again)

@@ -51,7 +51,7 @@ def test_each_byte_is_to_be_foretold_from_those_before(folder: Path) -> None:
     parts = list(gpt.batches(data, torch.Generator().manual_seed(2), 5, 16))
     assert len(parts) == len(data.train_inputs) // 5
     assert all(torch.equal(inputs[:, 1:], targets[:, :-1]) for inputs, targets in parts)
-    few = Data(*(one[:3] for one in data.tensors))
+    few = Data(*(tensor[:3] for tensor in data.tensors))
     assert [len(inputs) for inputs, _ in gpt.batches(few, torch.Generator(), 5, 16)] == [3]
 
 
@@ -73,7 +73,7 @@ def test_the_network_has_the_size_of_nanogpts() -> None:
         net = gpt.model(
             *(values[name] for name in ("width", "layers", "heads", "context", "dropout"))
         )
-    assert sum(one.numel() for one in net.layers.parameters()) == 6 * (12 * 384**2 + 13 * 384)
+    assert sum(tensor.numel() for tensor in net.layers.parameters()) == 6 * (12 * 384**2 + 13 * 384)
 
 
 def test_too_little_text_and_heads_that_do_not_fit_are_refused(folder: Path) -> None:

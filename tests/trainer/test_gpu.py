@@ -23,7 +23,7 @@ two_gpus = pytest.mark.skipif(
 )
 
 
-def said(log: Path) -> dict[str, Any]:
+def values(log: Path) -> dict[str, Any]:
     return {event["key"]: event["value"] for event in events(log)}
 
 
@@ -48,19 +48,19 @@ def test_networks_learn_on_a_gpu_whatever_the_settings(
 ) -> None:
     folder = str(write_binary(tmp_path / "bin"))
     options = small(device="cuda", epochs=3, data=folder, **changes)
-    (made,) = trained(tmp_path, options, workload)
-    losses = [checkpoint.train_loss for checkpoint in made.outcome.checkpoints]
+    (run,) = trained(tmp_path, options, workload)
+    losses = [checkpoint.train_loss for checkpoint in run.outcome.checkpoints]
     assert workload == "cifar10" or losses[-1] < losses[0]
     assert len(losses) == 3
 
 
 def test_the_log_names_driver_clocks_libraries_and_peak_memory(tmp_path: Path) -> None:
-    (made,) = trained(tmp_path, small(device="cuda"))
-    told = said(made.log)
-    assert told["software"]["cudnn"]
-    assert told["gpu"]["driver_version"]
-    assert told["gpu_after"]["clocks.sm"]
-    assert told["run_totals"]["gpu_peak_bytes"] > 0
+    (run,) = trained(tmp_path, small(device="cuda"))
+    logged = values(run.log)
+    assert logged["software"]["cudnn"]
+    assert logged["gpu"]["driver_version"]
+    assert logged["gpu_after"]["clocks.sm"]
+    assert logged["run_totals"]["gpu_peak_bytes"] > 0
 
 
 def test_warming_up_puts_back_the_random_numbers_of_the_gpu() -> None:
@@ -82,4 +82,4 @@ def test_the_loss_falls_alike_on_a_gpu_and_on_a_cpu(tmp_path: Path) -> None:
 def test_two_gpus_share_a_run(tmp_path: Path) -> None:
     planned = experiment.plan_runs(request(tmp_path), small(device="cuda", workers=2), (0,)).runs
     experiment.make_runs(planned)
-    assert said(log_of(tmp_path))["workers"] == 2
+    assert values(log_of(tmp_path))["workers"] == 2

@@ -35,7 +35,7 @@ def run_out_of_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("act", "said", "reason", "status"),
+    ("act", "message", "reason", "status"),
     [
         (partial(signal.raise_signal, signal.SIGTERM), "interrupted by", "SIGTERM", "stopped"),
         (partial(signal.raise_signal, signal.SIGINT), "interrupted by", "SIGINT", "stopped"),
@@ -43,7 +43,7 @@ def run_out_of_memory() -> None:
     ],
 )
 def test_an_interrupted_run_is_set_aside_and_one_that_breaks_off_fails(
-    act: Callable[[], None], said: str, reason: str, status: str, tmp_path: Path
+    act: Callable[[], None], message: str, reason: str, status: str, tmp_path: Path
 ) -> None:
     class Acting(session.Watcher):
         def on_checkpoint(self, checkpoint: Checkpoint) -> None:
@@ -51,7 +51,7 @@ def test_an_interrupted_run_is_set_aside_and_one_that_breaks_off_fails(
                 act()
 
     planned = experiment.plan_runs(request(tmp_path), ENDLESS, (0, 1)).runs
-    with pytest.raises((TtastatsError, RuntimeError), match=said) as caught:
+    with pytest.raises((TtastatsError, RuntimeError), match=message) as caught:
         session.make_all(planned, Acting())
     assert getattr(caught.value, "where", str(log_of(tmp_path))) == str(log_of(tmp_path))
     last = events(log_of(tmp_path))[-1]
@@ -95,11 +95,11 @@ def test_a_run_that_meets_a_limit_of_space_keeps_what_it_wrote(
     before = workers_say.stat().st_size
     with forked(train_for_long, tmp_path, 12_000) as process:
         process.join(PATIENCE)
-    said = workers_say.read_bytes()[before:].decode()
+    output = workers_say.read_bytes()[before:].decode()
     assert process.exitcode == 1
-    assert "Traceback" not in said
-    assert "result_0.txt: cannot write: File too large" in said
-    assert "Earlier output is kept" in said
+    assert "Traceback" not in output
+    assert "result_0.txt: cannot write: File too large" in output
+    assert "Earlier output is kept" in output
     row = the_run(tmp_path)
     assert (row["run_status"], row["reached"]) == ("truncated", False)
 

@@ -31,8 +31,8 @@ def rulesets() -> list[str]:
 
 
 def test_the_events_of_an_epoch_come_in_order(two_runs: list[Made]) -> None:
-    said = events(two_runs[0].log)
-    keys, times = ([event[name] for event in said] for name in ("key", "time_ms"))
+    logged = events(two_runs[0].log)
+    keys, times = ([event[name] for event in logged] for name in ("key", "time_ms"))
     assert times == sorted(times)
     first = keys.index("block_start")
     assert keys[first : first + 8] == [
@@ -46,44 +46,44 @@ def test_the_events_of_an_epoch_come_in_order(two_runs: list[Made]) -> None:
 
 def test_the_log_says_what_decides_the_run(two_runs: list[Made]) -> None:
     every = events(two_runs[1].log)
-    said = {event["key"]: event for event in every}
-    assert said["seed"]["value"] == 1
-    assert said["seed"]["metadata"]["file"] == "ttastats/trainer/events.py"
-    assert said["global_batch_size"]["value"] == 64
-    assert said["train_samples"]["value"] == 1198
-    assert said["eval_samples"]["value"] == 599
+    logged = {event["key"]: event for event in every}
+    assert logged["seed"]["value"] == 1
+    assert logged["seed"]["metadata"]["file"] == "ttastats/trainer/events.py"
+    assert logged["global_batch_size"]["value"] == 64
+    assert logged["train_samples"]["value"] == 1198
+    assert logged["eval_samples"]["value"] == 599
     settings = two_runs[1].settings
-    assert Settings(**said["settings"]["value"]) == settings
-    source = said["workload_source"]["value"]
+    assert Settings(**logged["settings"]["value"]) == settings
+    source = logged["workload_source"]["value"]
     assert hashlib.sha256(source.encode()).hexdigest() == settings.sha256
     assert 'metric="accuracy"' in source
-    assert said["dataset_sha256"]["value"] == two_runs[1].outcome.dataset
-    target = said["eval_target"]
+    assert logged["dataset_sha256"]["value"] == two_runs[1].outcome.dataset
+    target = logged["eval_target"]
     assert (target["value"], target["metadata"]["higher_is_better"]) == (0.85, True)
-    assert said["run_stop"]["metadata"]["status"] == "success"
-    totals = said["run_totals"]["value"]
+    assert logged["run_stop"]["metadata"]["status"] == "success"
+    totals = logged["run_totals"]["value"]
     assert totals["training_seconds"] + totals["evaluation_seconds"] <= totals["wall_seconds"]
     trained = [event["value"]["wall_seconds"] for event in every if event["key"] == "tracked_stats"]
     assert totals["training_seconds"] == pytest.approx(sum(trained), abs=1e-4)
     signs = {"eval_start": -1, "eval_stop": 1}
     evaluated = sum(signs.get(event["key"], 0) * event["time_ms"] for event in every) / 1000
     assert totals["evaluation_seconds"] == pytest.approx(evaluated, abs=1e-4)
-    last = said["eval_accuracy"]["metadata"]  # the event that was logged last
+    last = logged["eval_accuracy"]["metadata"]  # the event that was logged last
     assert last["training_seconds"] == totals["training_seconds"]
     assert 0 < last["training_cpu_seconds"] < last["cpu_seconds"] <= totals["cpu_seconds"]
 
 
 def test_what_decides_nothing_is_judged_after_the_run(tmp_path: Path) -> None:
-    (made,) = trained(tmp_path, small(target=0.3, epochs=9, test_samples=300))
-    said = events(made.log)
-    keys = [event["key"] for event in said]
-    (tested,) = (one for one in said if one["metadata"].get("metric") == "test_accuracy")
-    assert said.index(tested) > keys.index("run_stop")
+    (only,) = trained(tmp_path, small(target=0.3, epochs=9, test_samples=300))
+    logged = events(only.log)
+    keys = [event["key"] for event in logged]
+    (tested,) = (event for event in logged if event["metadata"].get("metric") == "test_accuracy")
+    assert logged.index(tested) > keys.index("run_stop")
     assert 0 <= tested["value"] * 300 == pytest.approx(round(tested["value"] * 300))
-    assert next(one["value"] for one in said if one["key"] == "eval_samples") == 299
-    (run,) = api.summary(tables.table_of_logs([made.log.parent])).rows
-    assert all(complies(made.log, ruleset) for ruleset in rulesets())
-    assert (run["reached"], run["epochs_mean"]) == (1, made.outcome.checkpoints[-1].epoch)
+    assert next(event["value"] for event in logged if event["key"] == "eval_samples") == 299
+    (run,) = api.summary(tables.table_of_logs([only.log.parent])).rows
+    assert all(complies(only.log, ruleset) for ruleset in rulesets())
+    assert (run["reached"], run["epochs_mean"]) == (1, only.outcome.checkpoints[-1].epoch)
     whole, parted = (workloads.load_workload("digits").data(None, test_samples=n) for n in (0, 300))
     parts = [*parted.eval_inputs.tolist(), *parted.test[0].tolist()]
     assert sorted(parts) == sorted(whole.eval_inputs.tolist())
@@ -99,8 +99,8 @@ def complies(log: Path, ruleset: str) -> bool:
             importlib.resources.as_file(RULES) as rules,
             contextlib.redirect_stdout(io.StringIO()),
         ):
-            one = checker.make_checker("training", ruleset, True, False)
-            valid, *_ = checker.main(str(log), str(rules), one)
+            official = checker.make_checker("training", ruleset, True, False)
+            valid, *_ = checker.main(str(log), str(rules), official)
     finally:
         logging.disable(logging.NOTSET)
     return bool(valid)
@@ -118,11 +118,11 @@ def test_the_official_checker_accepts_the_logs_with_our_rules(
 def test_the_official_checker_refuses_a_log_that_lacks_an_event(
     lost: str, two_runs: list[Made], tmp_path: Path
 ) -> None:
-    kept = [
+    lines = [
         line for line in two_runs[0].log.read_text().splitlines() if f'"key": "{lost}"' not in line
     ]
     torn = tmp_path / "result_0.txt"
-    torn.write_text("\n".join(kept) + "\n")
+    torn.write_text("\n".join(lines) + "\n")
     assert not complies(torn, rulesets()[-1])
 
 
@@ -136,10 +136,10 @@ def test_the_official_checker_accepts_the_description_of_the_system(two_runs: li
 def test_our_own_lines_equal_those_of_the_official_package() -> None:
     reason = "the official package is not installed"
     mllog = pytest.importorskip("mlperf_logging.mllog.mllog", reason=reason)
-    own, official = io.StringIO(), io.StringIO()
+    ours, official = io.StringIO(), io.StringIO()
     clock = Clock()
     moment = clock.stamp()
-    log = RunLog(Path("log"), own, clock)
+    log = RunLog(Path("log"), ours, clock)
     log.begin("init_start", at=moment)
     log.point("settings", {"a": [1, 2.5, None, True], "ü": "“”"}, at=moment)
     log.point("eval_accuracy", 0.1 + 0.2, at=moment, epoch_num=3, samples_count=10)
@@ -153,25 +153,25 @@ def test_our_own_lines_equal_those_of_the_official_package() -> None:
     labels = {"epoch_num": 3, "samples_count": 10}
     other.event("eval_accuracy", 0.1 + 0.2, metadata=labels, **time)
     other.end("run_stop", None, metadata={"status": "success"}, **time)
-    here, there = (re.sub(r'"lineno": \d+', "", log.getvalue()) for log in (own, official))
+    here, there = (re.sub(r'"lineno": \d+', "", log.getvalue()) for log in (ours, official))
     assert here == there
-    assert len(own.getvalue().splitlines()) == 4
+    assert len(ours.getvalue().splitlines()) == 4
 
 
 def test_dawnbench_files_hold_the_same_curve(tmp_path: Path) -> None:
     planned = experiment.plan_runs(request(tmp_path, dawnbench=True), small(), (0,)).runs
-    (made,) = session.make_all(planned, session.Watcher())
+    (run,) = session.make_all(planned, session.Watcher())
     (table,) = planned[0].place.dawnbench.glob("*.tsv")
-    assert json.loads(table.with_suffix(".json").read_text())["logFilename"] == made.log.name
+    assert json.loads(table.with_suffix(".json").read_text())["logFilename"] == run.log.name
     account = api.ingest([table], tmp_path / "entry.parquet")
     assert account.problems == ()
     rows = api.read(tmp_path / "entry.parquet").collect()
     assert rows.get_column("value").to_list() == pytest.approx(
-        [one.quality for one in made.outcome.checkpoints], abs=1e-6
+        [checkpoint.quality for checkpoint in run.outcome.checkpoints], abs=1e-6
     )
     assert rows.get_column("epoch").to_list() == [1.0, 2.0]
     assert rows.get_column("seconds").to_list() == pytest.approx(
-        [one.known_at.wall - one.evaluated for one in made.outcome.checkpoints], abs=1e-5
+        [c.known_at.wall - c.evaluated for c in run.outcome.checkpoints], abs=1e-5
     )
     assert set(rows["benchmark"]) == {"digits"}
     assert set(rows["target_value"]) == {0.96}

@@ -89,11 +89,11 @@ def shared_runs(torchrun: Path) -> list[Path]:
 
 
 def test_torchrun_starts_a_run_on_two_nodes(torchrun: Path) -> None:
-    said = [(torchrun / f"node_{node}").read_text() for node in range(2)]
+    outputs = [(torchrun / f"node_{node}").read_text() for node in range(2)]
     # Now and then gloo aborts a worker that has finished, so that its exit code says nothing.
-    assert values(log_of(torchrun), "workers") == [2], said
+    assert values(log_of(torchrun), "workers") == [2], outputs
     assert len(values(log_of(torchrun), "run_stop")) == 1
-    leads = [[word for word in each.split() if word in {"True", "False"}] for each in said]
+    leads = [[word for word in output.split() if word in {"True", "False"}] for output in outputs]
     assert leads == [["True"], ["False"]]
 
 
@@ -150,16 +150,16 @@ def stopped(root: Path, act: Callable[[], object], workers_say: Path) -> str:
 
 
 def test_an_interrupt_reaches_the_worker_that_logs(tmp_path: Path, workers_say: Path) -> None:
-    said = stopped(tmp_path, lambda: os.kill(os.getpid(), signal.SIGINT), workers_say)
-    assert "interrupted by SIGINT" in said
-    assert "Traceback" not in said
+    output = stopped(tmp_path, lambda: os.kill(os.getpid(), signal.SIGINT), workers_say)
+    assert "interrupted by SIGINT" in output
+    assert "Traceback" not in output
     last = events(log_of(tmp_path))[-1]
     assert (last["key"], last["metadata"]["status"]) == ("run_stop", "aborted")
 
 
 def workers() -> list[int]:
     """Return the workers that this process has started, in their order."""
-    (server,) = (one for one in children(os.getpid()) if b"forkserver" in command_line(one))
+    (server,) = (child for child in children(os.getpid()) if b"forkserver" in command_line(child))
     return sorted(children(server))
 
 
@@ -176,9 +176,9 @@ def command_line(process: int) -> bytes:
 def test_a_lost_worker_ends_the_run_with_one_clear_message(
     tmp_path: Path, workers_say: Path
 ) -> None:
-    said = stopped(tmp_path, lambda: os.kill(workers()[1], signal.SIGKILL), workers_say)
-    assert "worker 1 died" in said or "another worker was lost" in said
-    assert "Traceback" not in said
+    output = stopped(tmp_path, lambda: os.kill(workers()[1], signal.SIGKILL), workers_say)
+    assert "worker 1 died" in output or "another worker was lost" in output
+    assert "Traceback" not in output
     row = the_run(tmp_path)
     assert row["run_status"] in {"exception", "truncated"}
     assert (row["reached"], row["set_aside"]) == (False, None)
@@ -197,19 +197,19 @@ def augment(inputs, epoch):
 def test_what_another_worker_raises_is_shown_and_fails_the_run(tmp_path: Path) -> None:
     path = tmp_path / "raising.py"
     path.write_text(OWN.replace("target=0.01", "target=0") + RAISING)
-    asked = request(tmp_path, str(path)), Overrides({"workers": 2}, "cpu"), (0,)
-    planned = experiment.plan_runs(*asked)
+    plan = request(tmp_path, str(path)), Overrides({"workers": 2}, "cpu"), (0,)
+    planned = experiment.plan_runs(*plan)
     with pytest.raises(TtastatsError) as caught:
         experiment.make_runs(planned.runs)
-    said = str(caught.value)
-    assert "worker 1: ValueError: my own mistake" in said
-    assert 'raising.py", line' in said
+    message = str(caught.value)
+    assert "worker 1: ValueError: my own mistake" in message
+    assert 'raising.py", line' in message
     (log,) = planned.runs[0].place.results.iterdir()
     last = log.read_text().splitlines()[-1]
     assert '"reason": "worker 1: ValueError: my own mistake"' in last
     row = the_run(tmp_path)
     assert (row["run_status"], row["set_aside"], row["reached"]) == ("exception", None, False)
-    assert len(experiment.plan_runs(*asked).missing) == 1
+    assert len(experiment.plan_runs(*plan).missing) == 1
 
 
 def test_workers_whose_starter_was_killed_stop_and_say_so(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def eight_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _device: about)
 
 
-def asked(**changes: object) -> Settings:
+def settings_of(**changes: object) -> Settings:
     return complete_settings(small(**changes), "digits", 0)
 
 
@@ -38,7 +38,7 @@ def test_fp32_is_not_tf32(precision: str, tf32: bool) -> None:
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
     before = cudnn.allow_tf32, matmul.allow_tf32, cudnn.benchmark
     try:
-        set_numerics(asked(precision=precision))
+        set_numerics(settings_of(precision=precision))
         assert (cudnn.allow_tf32, matmul.allow_tf32, cudnn.benchmark) == (tf32, tf32, True)
     finally:
         cudnn.allow_tf32, matmul.allow_tf32, cudnn.benchmark = before
@@ -50,11 +50,11 @@ def test_graphs_are_compiled_for_known_shapes_and_on_a_cpu_by_a_compiler(
     compiled: list[dict[str, Any]] = []
     monkeypatch.setattr(torch, "compile", lambda model, **how: compiled.append(how))
     monkeypatch.setenv("CXX", sys.executable)  # any program: nothing is compiled here
-    build_network(asked(compile=True), CPU)
+    build_network(settings_of(compile=True), CPU)
     assert compiled == [{"dynamic": False}, {"dynamic": False}]
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(TtastatsError, match="no-such-compiler was not found") as refused:
-        build_network(asked(compile=True), CPU)
+        build_network(settings_of(compile=True), CPU)
     assert refused.value.where == "--compile"
 
 
@@ -62,25 +62,25 @@ def test_graphs_are_compiled_for_known_shapes_and_on_a_cpu_by_a_compiler(
 def test_the_optimizer_of_a_gpu_is_fused(
     optimizer: str, name: str, eight_gpus: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: dict[str, Any] = {}
+    keywords: dict[str, Any] = {}
 
     def stand_in(_parameters: object, **how: Any) -> Any:
-        made.update(how)
+        keywords.update(how)
         return SimpleNamespace(param_groups=[{"lr": how["lr"]}])
 
     monkeypatch.setattr(torch.optim, name, stand_in)
-    settings = asked(device="cuda", optimizer=optimizer)
+    settings = settings_of(device="cuda", optimizer=optimizer)
     network.make_optimizers(torch.nn.Linear(1, 1), workloads.load_workload("digits"), settings)
-    assert made["fused"] is True
+    assert keywords["fused"] is True
 
 
 def test_workers_on_several_machines_need_only_the_gpus_of_their_own(
     eight_gpus: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(TtastatsError, match="16 workers need as many GPUs; there are 8"):
-        asked(device="cuda", workers=16)
+        settings_of(device="cuda", workers=16)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
-    settings = asked(device="cuda", workers=16)
+    settings = settings_of(device="cuda", workers=16)
     place = ResultFolder(Path("logs"), "Test", "machine", "digits")
     described = hardware.system_description(place, settings)
     assert (described["number_of_nodes"], described["accelerators_per_node"]) == ("2", "8")
@@ -112,8 +112,8 @@ def test_driver_and_clocks_are_those_of_nvidia_smi(
     program.write_text(f'#!/bin/sh\n[ "$1" = --id=GPU-12-34 ] && echo "{words}"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    told = hardware.gpu_state(torch.device("cuda", 0))
-    assert (told["driver_version"], told["clocks.max.sm"]) == ("570.1", "1980 MHz")
+    state = hardware.gpu_state(torch.device("cuda", 0))
+    assert (state["driver_version"], state["clocks.max.sm"]) == ("570.1", "1980 MHz")
     program.write_text("#!/bin/sh\nexit 9\n")
     assert hardware.gpu_state(torch.device("cuda", 0)) == {}
     program.unlink()

@@ -19,28 +19,28 @@ from ttastats.trainer.settings import Overrides
 def test_both_seeds_reach_the_target_in_different_ways_and_our_reader_finds_so(
     two_runs: list[Made], tmp_path: Path
 ) -> None:
-    assert [made.outcome.reached for made in two_runs] == [True, True]
-    for made in two_runs:
-        qualities = [one.quality for one in made.outcome.checkpoints]
+    assert [run.outcome.reached for run in two_runs] == [True, True]
+    for run in two_runs:
+        qualities = [checkpoint.quality for checkpoint in run.outcome.checkpoints]
         assert [quality >= 0.85 for quality in qualities] == [False] * (len(qualities) - 1) + [True]
     assert curve(two_runs[0]) != curve(two_runs[1])
     account = api.ingest([two_runs[0].log.parent], tmp_path / "runs.parquet")
-    epochs = [len(made.outcome.checkpoints) for made in two_runs]
+    epochs = [len(run.outcome.checkpoints) for run in two_runs]
     assert account.problems == ()
     assert (account.runs, account.evaluations) == (2, sum(epochs))
     rows = api.runs(tmp_path / "runs.parquet").rows
     assert [row["epochs"] for row in rows] == epochs
     assert [row["reached"] for row in rows] == [True, True]
     assert {(row["entry"], row["benchmark"]) for row in rows} == {("Test/machine", "digits")}
-    for row, made in zip(rows, two_runs, strict=True):
-        assert row["run_seconds"] == pytest.approx(made.outcome.run.wall, abs=0.002)
+    for row, run in zip(rows, two_runs, strict=True):
+        assert row["run_seconds"] == pytest.approx(run.outcome.run.wall, abs=0.002)
         assert 0 < row["tta_seconds"] <= row["run_seconds"]
 
 
 def test_a_default_run_reaches_its_target_before_the_last_epoch(tmp_path: Path) -> None:
-    (made,) = trained(tmp_path, Overrides(device="cpu"), seeds=(6,))
-    assert made.outcome.reached
-    assert made.outcome.checkpoints[-1].epoch < made.settings.epochs
+    (run,) = trained(tmp_path, Overrides(device="cpu"), seeds=(6,))
+    assert run.outcome.reached
+    assert run.outcome.checkpoints[-1].epoch < run.settings.epochs
 
 
 #: The epochs of the twenty default runs, by their seeds, and what they were made on.
@@ -60,7 +60,7 @@ def machine() -> tuple[str, ...]:
 @pytest.mark.skipif(machine() != MACHINE, reason="the runs were made on another machine")
 def test_a_fresh_run_takes_as_many_epochs_as_before(tmp_path: Path) -> None:
     seeds = range(len(EPOCHS)) if os.environ.get("TTASTATS_LONG") else range(1)
-    outcomes = [made.outcome for made in trained(tmp_path, Overrides(device="cpu"), seeds=seeds)]
+    outcomes = [run.outcome for run in trained(tmp_path, Overrides(device="cpu"), seeds=seeds)]
     assert all(outcome.reached for outcome in outcomes)
     epochs = tuple(outcome.checkpoints[-1].epoch for outcome in outcomes)
     assert epochs == EPOCHS[: len(outcomes)]
@@ -76,13 +76,13 @@ def test_a_fresh_run_takes_as_many_epochs_as_before(tmp_path: Path) -> None:
 def test_the_end_of_a_run_is_logged_and_counted(
     workload: str, options: Overrides, reached: int, end: str, tmp_path: Path
 ) -> None:
-    (made,) = trained(tmp_path, options, workload)
-    assert made.outcome.reached == reached
-    (row,) = summary([made])
+    (run,) = trained(tmp_path, options, workload)
+    assert run.outcome.reached == reached
+    (row,) = summary([run])
     assert (row["n"], row["reached"]) == (1, reached)
-    assert f'"status": {end}' in made.log.read_text()
+    assert f'"status": {end}' in run.log.read_text()
     if workload == "digits-lm":
-        assert made.outcome.checkpoints[-1].quality < 4.0  # bits per pixel: lower is better
+        assert run.outcome.checkpoints[-1].quality < 4.0  # bits per pixel: lower is better
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ def plan(root: Path, runs: int = 2, **changes: object) -> experiment.Plan:
     return experiment.plan_runs(request(root), options, range(runs), GRID)
 
 
-def report(done: experiment.Plan) -> Report:
-    table = tables.table_of_logs([place.results for place in done.setups.values()])
-    return tables.sweep_report(table, {name: place.system for name, place in done.setups.items()})
+def report(sweep: experiment.Plan) -> Report:
+    table = tables.table_of_logs([place.results for place in sweep.setups.values()])
+    return tables.sweep_report(table, {name: place.system for name, place in sweep.setups.items()})
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,8 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_setups_take_turns_and_none_is_always_first(tmp_path: Path) -> None:
-    runs = [one.settings for one in plan(tmp_path, runs=3).runs]
-    assert [(one.seed, one.batch_size) for one in runs] == [
+    runs = [run.settings for run in plan(tmp_path, runs=3).runs]
+    assert [(settings.seed, settings.batch_size) for settings in runs] == [
         (0, 64), (0, 512), (1, 512), (1, 64), (2, 64), (2, 512),
     ]  # fmt: skip
 
@@ -47,14 +47,14 @@ def test_setups_take_turns_and_none_is_always_first(tmp_path: Path) -> None:
 def test_every_combination_is_a_setup(tmp_path: Path) -> None:
     grid = {"batch_size": [64, 512], "width": [8], "precision": ["fp32", "bf16"], "optimizer": []}
     options = Overrides({"epochs": 2}, device="cpu")
-    made = experiment.plan_runs(request(tmp_path), options, range(1), grid)
-    assert list(made.setups) == [
+    sweep = experiment.plan_runs(request(tmp_path), options, range(1), grid)
+    assert list(sweep.setups) == [
         "batch_size 64, precision fp32",
         "batch_size 64, precision bf16",
         "batch_size 512, precision fp32",
         "batch_size 512, precision bf16",
     ]
-    assert len({place.system for place in made.setups.values()}) == 4
+    assert len({place.system for place in sweep.setups.values()}) == 4
     with pytest.raises(TtastatsError, match="are identical"):
         experiment.plan_runs(request(tmp_path), small(), range(1), {"batch_size": [64, 64]})
 
@@ -69,19 +69,19 @@ def test_only_other_settings_or_seeds_of_a_finished_sweep_are_run(swept: Path) -
 def test_a_run_that_broke_off_is_made_again_and_has_failed(swept: Path, tmp_path: Path) -> None:
     root = tmp_path / "copy"
     shutil.copytree(swept, root)
-    done = plan(root)
-    victim = done.setups["batch_size 512"].results / "result_1.txt"
+    first = plan(root)
+    victim = first.setups["batch_size 512"].results / "result_1.txt"
     lines = victim.read_text().splitlines(keepends=True)
     at = next(i for i, line in enumerate(lines) if '"epoch_stop"' in line)
     torn = "".join(lines[: at + 1]) + lines[at + 1][:40]  # as a killed machine may leave it
     victim.write_text(torn)
     missing = plan(root).missing
-    assert [(one.settings.seed, one.settings.batch_size) for one in missing] == [(1, 512)]
+    assert [(run.settings.seed, run.settings.batch_size) for run in missing] == [(1, 512)]
     experiment.make_runs(missing)
     assert plan(root).missing == ()
     assert victim.read_text() == torn
     assert (victim.parent / "result_2.txt").exists()
-    rows = {row["setup"]: row for row in report(done).rows}
+    rows = {row["setup"]: row for row in report(first).rows}
     assert {name: (row["reached"], row["n"]) for name, row in rows.items()} == {
         "batch_size 64": (2, 2),
         "batch_size 512": (2, 3),  # a log without an end may be that of a setup without memory
@@ -90,8 +90,8 @@ def test_a_run_that_broke_off_is_made_again_and_has_failed(swept: Path, tmp_path
 
 def planned(path: Path, root: Path, runs: int = 2) -> experiment.Plan:
     workloads.load_workload.cache_clear()
-    asked = request(root, str(path))
-    return experiment.plan_runs(asked, Overrides(device="cpu"), range(runs))
+    sweep = request(root, str(path))
+    return experiment.plan_runs(sweep, Overrides(device="cpu"), range(runs))
 
 
 @pytest.fixture
@@ -106,8 +106,8 @@ def test_more_runs_are_the_seeds_that_are_missing(workload: Path, tmp_path: Path
     first = planned(workload, tmp_path)
     experiment.make_runs(first.missing)
     more = planned(workload, tmp_path, runs=5)
-    assert [one.settings.seed for one in more.missing] == [2, 3, 4]
-    assert {one.place for one in more.runs} == {first.runs[0].place}
+    assert [run.settings.seed for run in more.missing] == [2, 3, 4]
+    assert {run.place for run in more.runs} == {first.runs[0].place}
     elsewhere = tmp_path / "copy" / "line.py"
     elsewhere.parent.mkdir()
     for name in ("line.py", "beside_the_line.py"):
@@ -149,13 +149,13 @@ def test_a_run_that_was_killed_in_its_beginning_is_made_in_the_same_place(
     at = next(i for i, line in enumerate(lines) if f'"key": "{last}"' in line)
     log.write_text("".join(lines[: at + 1]))
     again = planned(workload, tmp_path)
-    assert [one.settings.seed for one in again.missing] == [1]
+    assert [run.settings.seed for run in again.missing] == [1]
     assert again.runs[1].place == before.runs[1].place
 
 
 def test_table_7_sets_throughput_beside_time_to_accuracy(swept: Path) -> None:
-    found = report(plan(swept))
-    first, second = found.rows
+    answer = report(plan(swept))
+    first, second = answer.rows
     assert (first["setup"], first["verdict"]) == ("batch_size 64", "baseline")
     assert (first["throughput_speedup"], first["speedup"]) == (1.0, 1.0)
     assert (first["speedup_low"], first["speedup_high"]) == (None, None)  # it is no estimate
@@ -165,29 +165,29 @@ def test_table_7_sets_throughput_beside_time_to_accuracy(swept: Path) -> None:
         assert second[key] > 0
     assert second["epochs_ratio"] == pytest.approx(first["epochs_mean"] / second["epochs_mean"])
     stream = io.StringIO()
-    as_table.print_report(found, Console(file=stream, width=200))
+    as_table.print_report(answer, Console(file=stream, width=200))
     assert "speedup over batch_size 64" in stream.getvalue()
     assert "batch_size 512 trains" in stream.getvalue()
 
 
 def test_table_5_compares_what_runs_are_worth_on_data_that_stopped_none(swept: Path) -> None:
-    done = plan(swept)
-    found = report(done)
-    for row, place in zip(found.rows, done.setups.values(), strict=True):
+    sweep = plan(swept)
+    answer = report(sweep)
+    for row, place in zip(answer.rows, sweep.setups.values(), strict=True):
         values = tables.table_of_logs([place.results]).filter(metric="test_accuracy")["value"]
         assert (row["test_n"], row["test_mean"]) == (2, pytest.approx(values.mean()))
         assert row["test_sd"] == pytest.approx(values.std())
         assert row["deciding_mean"] >= 0.5
-    first, second = found.rows
+    first, second = answer.rows
     assert (first["test_difference"], first["test_verdict"]) == (None, None)
     difference = second["test_mean"] - first["test_mean"]
     assert second["test_difference"] == pytest.approx(difference)
     assert second["test_difference_low"] < difference < second["test_difference_high"]
-    table = found.tables[1]
+    table = answer.tables[1]
     assert "at the end of the runs, on data that were not used to stop them" in table.title
     assert [row.cells[-1].text for row in table.rows] == ["baseline", second["test_verdict"]]
-    systems = {name: place.system for name, place in done.setups.items()}
-    every = tables.table_of_logs([place.results for place in done.setups.values()])
+    systems = {name: place.system for name, place in sweep.setups.items()}
+    every = tables.table_of_logs([place.results for place in sweep.setups.values()])
     last = pl.col("system") == list(systems.values())[-1]
     untested = every.filter(~(last & (pl.col("metric") == "test_accuracy")))
     assert len(tables.sweep_report(untested, systems).tables) == 1

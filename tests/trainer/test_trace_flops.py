@@ -76,8 +76,8 @@ def test_of_attention_on_a_cpu_are_those_on_a_gpu(causal: bool) -> None:
     shapes = query.shape, key.shape, value.shape
 
     def work() -> None:
-        found = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
-        found.sum().backward()
+        output = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
+        output.sum().backward()
 
     rows = traced(work)
     assert "attention" in rows.filter(pl.col("flops") > 0)["category"].to_list()

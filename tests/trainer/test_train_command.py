@@ -37,9 +37,9 @@ print(json.dumps(ends))
 
 
 def test_without_torch_there_is_help_and_one_line_says_how_to_get_it() -> None:
-    done = programs.python("-c", WITHOUT_TORCH)
-    assert done.returncode == 0, done.stderr
-    imported, *ends = json.loads(done.stdout)
+    process = programs.python("-c", WITHOUT_TORCH)
+    assert process.returncode == 0, process.stderr
+    imported, *ends = json.loads(process.stdout)
     assert imported == []
     for code, printed, _ in ends[:2]:
         assert code == 0
@@ -57,28 +57,28 @@ def invoke(*arguments: object) -> Any:
 
 
 def test_a_run_without_logs_reaches_its_target_and_shows_a_time() -> None:
-    done = invoke("train", "--width", 8, "--target", 0.5)
-    assert done.exception is None
-    row = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["digits"])
+    result = invoke("train", "--width", 8, "--target", 0.5)
+    assert result.exception is None
+    row = next(line for line in result.stdout.splitlines() if line.split()[:1] == ["digits"])
     assert " 1/1 " in row
     assert re.search(r"\d (ms|s|min)\b", row.split("1/1")[1].split("–")[0])
-    assert "∞" not in done.stdout
+    assert "∞" not in result.stdout
 
 
 def test_training_prints_a_summary_and_keeps_the_logs(tmp_path: Path) -> None:
-    done = invoke(
+    result = invoke(
         "train", "--runs", 2, "--seed", 7, "--width", 8, "--target", 0.5, "--epochs", 9,
         "--device", "cpu", "--emit-log", tmp_path, "--org", "Test", "--system", "machine",
         "--dawnbench",
     )  # fmt: skip
-    assert done.exception is None
-    assert done.stderr.startswith(f"workload digits, logs in {tmp_path}/\n")
-    assert "Test/machine" in done.stdout
-    assert "2/2" in done.stdout
+    assert result.exception is None
+    assert result.stderr.startswith(f"workload digits, logs in {tmp_path}/\n")
+    assert "Test/machine" in result.stdout
+    assert "2/2" in result.stdout
     results = tmp_path / "Test" / "results"  # not the DAWNBench files, which say the same again
-    assert f"next: ttastats ingest {results} -o {tmp_path.name}.parquet &&" in done.stderr
-    assert "CV of epochs" in done.stderr
-    assert "epoch 1/" not in done.stderr  # progress is for terminals
+    assert f"next: ttastats ingest {results} -o {tmp_path.name}.parquet &&" in result.stderr
+    assert "CV of epochs" in result.stderr
+    assert "epoch 1/" not in result.stderr  # progress is for terminals
     files = sorted(str(path.relative_to(tmp_path / "Test")) for path in tmp_path.rglob("*.*"))
     name = "dawnbench/digits/Test_digits_machine_pytorch_run"
     entries = [f"{name}{number}.{ending}" for number in (0, 1) for ending in ("json", "tsv")]
@@ -120,10 +120,10 @@ def test_a_sweep_ends_with_what_each_option_does_and_goes_on_where_it_was(tmp_pa
     ],
 )
 def test_mistakes_are_answered_by_one_message(arguments: tuple[str, ...], message: str) -> None:
-    done = invoke(*arguments)
-    assert isinstance(done.exception, TtastatsError)
-    assert message in str(done.exception)
-    assert done.stdout == ""
+    result = invoke(*arguments)
+    assert isinstance(result.exception, TtastatsError)
+    assert message in str(result.exception)
+    assert result.stdout == ""
 
 
 def test_setups_are_named_by_what_a_step_is_before_where_a_run_ends() -> None:
@@ -142,8 +142,8 @@ def test_the_next_command_counts_by_the_clock_that_tells(
     plan = experiment.Plan((), (), {"": ResultFolder(Path("logs"), "local", "one", "digits")})
     report = Report("summary", (), (), (Note(code, "said"),), "")
     _say_next(report, Path("logs"), plan)
-    said = capsys.readouterr().err
-    assert said == (f"next: ttastats ingest logs/ && ttastats variance logs.parquet{clock}\n")
+    stderr = capsys.readouterr().err
+    assert stderr == (f"next: ttastats ingest logs/ && ttastats variance logs.parquet{clock}\n")
 
 
 @pytest.mark.parametrize(

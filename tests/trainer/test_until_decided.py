@@ -34,53 +34,53 @@ def looked(
     runs = pl.concat([table("one", [100 * slower] * 8), table("two", [100.0] * 8)])
     if missing is not None:
         runs = runs.filter((pl.col("system") != "two") | (pl.col("seed") != missing))
-    asked: list[int] = []
+    looks: list[int] = []
 
-    def made(n: int) -> pl.DataFrame:
-        asked.append(n)
-        return runs.filter(pl.col("seed") < max(n, there))
+    def runs_of(number: int) -> pl.DataFrame:
+        looks.append(number)
+        return runs.filter(pl.col("seed") < max(number, there))
 
-    return experiment.run_until_decided(made, SETUPS, 0, most), asked
+    return experiment.run_until_decided(runs_of, SETUPS, 0, most), looks
 
 
 def test_runs_are_added_until_it_is_decided() -> None:
-    found, asked = looked(3.0, 8)
-    (row,) = found.report.rows
+    decision, looks = looked(3.0, 8)
+    (row,) = decision.report.rows
     assert row["verdict"] == "faster"
-    assert asked == list(range(3, row["look"] + 1))
+    assert looks == list(range(3, row["look"] + 1))
     assert 3 <= row["look"] < 8
-    assert found.remark.startswith(
+    assert decision.remark.startswith(
         f"decided after {row['look']} runs per side, of at most 8; with a fixed"
     )
     again, the_same = looked(3.0, 8, there=8)  # a sweep that goes on takes the same looks
-    assert (the_same, again.report.rows) == (asked, found.report.rows)
+    assert (the_same, again.report.rows) == (looks, decision.report.rows)
 
 
 @pytest.mark.parametrize(
-    ("slower", "said"),
+    ("slower", "remark"),
     [(1.1, "undecided after 4 runs per side"), (1.0, "no fixed number of runs detects")],
 )
-def test_a_plan_ends_at_its_most_runs(slower: float, said: str) -> None:
-    found, asked = looked(slower, 4)
-    assert asked[-1] == 4
-    assert said in found.remark
+def test_a_plan_ends_at_its_most_runs(slower: float, remark: str) -> None:
+    decision, looks = looked(slower, 4)
+    assert looks[-1] == 4
+    assert remark in decision.remark
 
 
 def test_runs_of_which_the_plan_has_no_look_end_it() -> None:
-    found, asked = looked(3.0, 8, missing=1)
-    assert asked == [3]
-    assert "the plan does not cover these runs" in found.remark
+    decision, looks = looked(3.0, 8, missing=1)
+    assert looks == [3]
+    assert "the plan does not cover these runs" in decision.remark
 
 
 def test_a_verdict_that_rests_on_constant_epochs_ends_no_plan() -> None:
-    one, two = (
+    a, b = (
         table(system, [seconds + seed / 10 for seed in range(5)], [3] * 5)
         for system, seconds in (("one", 310 / 3), ("two", 100.0))
     )
-    found = experiment.run_until_decided(lambda _: pl.concat([one, two]), SETUPS, 0, 5)
-    (row,) = found.report.rows
+    decision = experiment.run_until_decided(lambda _: pl.concat([a, b]), SETUPS, 0, 5)
+    (row,) = decision.report.rows
     assert (row["verdict"], row["dagger"], row["look"]) == ("faster", True, 5)
-    assert found.remark.startswith("undecided")
+    assert decision.remark.startswith("undecided")
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_the_command_trains_both_sides_in_turns(
         f"--max-runs 3 --device cpu --org Test --system machine --emit-log {tmp_path}"
     )
     app(words.split(), standalone_mode=False)
-    told = capfd.readouterr()
-    assert "decided after 3 runs per side, of at most 3" in told.err
+    output = capfd.readouterr()
+    assert "decided after 3 runs per side, of at most 3" in output.err
     options = small(target=0.2, epochs=12)
     plan = experiment.plan_runs(request(tmp_path), options, range(3), {"batch_size": [64, 128]})
     assert plan.missing == ()

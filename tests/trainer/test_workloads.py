@@ -11,7 +11,7 @@ import torch
 from msgspec.structs import replace
 
 from tests.accepted import Case
-from tests.test_accepted_judgements import tried
+from tests.test_accepted_judgements import attempt
 from tests.trainer.runs import OWN, small, summary, trained
 from ttastats.base.errors import TtastatsError
 from ttastats.recording.run_log import Clock
@@ -31,9 +31,9 @@ def recipe() -> Recipe:
 def test_a_file_of_the_users_own_is_a_workload(tmp_path: Path) -> None:
     path = tmp_path / "my_line.py"
     path.write_text(OWN)
-    (made,) = trained(tmp_path, Overrides(device="cpu"), str(path))
-    assert made.outcome.reached
-    (row,) = summary([made])
+    (run,) = trained(tmp_path, Overrides(device="cpu"), str(path))
+    assert run.outcome.reached
+    (row,) = summary([run])
     assert (row["benchmark"], row["reached"]) == ("my-line", 1)
 
 
@@ -47,7 +47,7 @@ def test_digits_and_networks_have_the_documented_sizes(name: str, weights: int) 
     assert inputs.shape[1:] == data.train_inputs.shape[1:]
     assert (inputs.dtype, targets.dtype) == (data.train_inputs.dtype, data.train_targets.dtype)
     model = workload.model(workload.recipe.values["width"])
-    assert sum(each.numel() for each in model.parameters()) == weights
+    assert sum(tensor.numel() for tensor in model.parameters()) == weights
 
 
 def test_shifted_digits_keep_their_inner_pixels() -> None:
@@ -131,9 +131,9 @@ def of_settings(recipe: Recipe) -> Iterator[Any]:
     for changes in COMPLETED:
         yield [changes, recipe.complete(changes)]
     for text in WRITTEN:
-        yield [text, tried(recipe.parse_value, *text.split("="))]
+        yield [text, attempt(recipe.parse_value, *text.split("="))]
     for options in REFUSED:
-        yield [options, tried(complete_settings, options, "digits", 0)]
+        yield [options, attempt(complete_settings, options, "digits", 0)]
 
 
 def test_settings_are_completed_as_accepted(
@@ -204,10 +204,10 @@ def whole(tmp_path: Path) -> Path:
 
 
 def test_a_workload_may_own_its_whole_training(whole: Path, tmp_path: Path) -> None:
-    (made,) = trained(tmp_path, Overrides(device="cpu"), str(whole))
-    checkpoints = made.outcome.checkpoints
-    assert [one.epoch for one in checkpoints][:3] == [0.5, 1.0, 1.5]
-    assert [one.samples for one in checkpoints][:3] == [32, 64, 96]
+    (run,) = trained(tmp_path, Overrides(device="cpu"), str(whole))
+    checkpoints = run.outcome.checkpoints
+    assert [checkpoint.epoch for checkpoint in checkpoints][:3] == [0.5, 1.0, 1.5]
+    assert [checkpoint.samples for checkpoint in checkpoints][:3] == [32, 64, 96]
     assert checkpoints[-1].epoch <= 2.5
     assert checkpoints[-1].quality < checkpoints[0].quality < 2
     workload = workloads.load_workload(str(whole))
@@ -317,9 +317,9 @@ def test_a_workload_is_what_other_workloads_give_it_but_not_the_trainer(tmp_path
         "from ttastats.trainer.workloads.contract import Recipe\n"
         "from ttastats.base.errors import TtastatsError\n"
     )
-    found = imported_sources(tmp_path / "mine.py")
-    assert len(found) == 2  # airbench94 and cifar10
-    assert any("94 % on CIFAR-10 on one GPU" in text for text in found)
+    sources = imported_sources(tmp_path / "mine.py")
+    assert len(sources) == 2  # airbench94 and cifar10
+    assert any("94 % on CIFAR-10 on one GPU" in text for text in sources)
 
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "workloads"
@@ -330,8 +330,8 @@ def test_the_examples_reach_their_target(name: str, tmp_path: Path) -> None:
     path = EXAMPLES / f"{name}.py"
     if not path.exists():
         pytest.skip("the examples are not installed")
-    (made,) = trained(tmp_path, Overrides(device="cpu"), str(path))
-    assert made.outcome.reached
+    (run,) = trained(tmp_path, Overrides(device="cpu"), str(path))
+    assert run.outcome.reached
     assert len(path.read_text().splitlines()) < 50
 
 
