@@ -76,7 +76,7 @@ def in_days(*, nested: bool, days: int = 4, **more: Any) -> Callable[[], Report]
 
 
 HOSTS = [
-    {"seconds": 100 * 1.5**k * (1 + 0.004 * n), "epochs": 5, "host": f"host {k}"}
+    {"seconds": 100 * 1.6**k * (1 + 0.004 * n), "epochs": 5, "host": f"host {k}"}
     for k in range(7)
     for n in range(3)
 ]

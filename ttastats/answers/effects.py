@@ -252,7 +252,8 @@ def _share_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow
             for part, variance in zip([*fit.logs][1:], of, strict=True)
         }
         adds["2 × covariance"] = 1 - sum(adds.values())
-        yield from (make("part", name, share, *(None,) * 5) for name, share in adds.items())
+        # What is less than 1e-12 of the whole is rounding.
+        yield from (make("part", name, round(share, 12), *(None,) * 5) for name, share in adds.items())
 
 
 def _level_rows(

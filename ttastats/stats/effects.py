@@ -166,7 +166,7 @@ def fit_part(y: Floats, design: Design, *, confidence: float = 0.95) -> Part:
             spread = [LogTerm(1.0, variance, design.df)]
         else:
             spread = _level_variances(residuals, weights, left, levels)
-        log = 0.0 if constant else float(weights @ y)
+        log = 0.0 if constant else _sum_of_products(weights, y)
         plain = [LogTerm(1.0, mse * float(weights @ weights), design.df)]
         uneven = not numeric and not design.nested and _unequal_spread(residuals, left, levels)
         return Effect(
@@ -259,12 +259,18 @@ def _clustered(
         used = values > 1e-8
         root = (vectors[:, used] / np.sqrt(values[used])) @ vectors[:, used].T
         adjusted = root @ weights[runs]
-        variance += float(adjusted @ residuals[runs]) ** 2
+        variance += _sum_of_products(adjusted, residuals[runs]) ** 2
         projection = -matrix @ (inverse[:, runs] @ adjusted)
         projection[runs] += adjusted
         projections.append(projection)
     products = np.array(projections) @ np.array(projections).T
     return LogTerm(1.0, variance, float(np.trace(products) ** 2 / (products**2).sum()))
+
+
+def _sum_of_products(a: Floats, b: Floats) -> float:
+    """Return a sum of products, 0 if rounding alone is left of it."""
+    total = float(a @ b)
+    return total if abs(total) > _ROUNDING * float(np.abs(a) @ np.abs(b)) else 0.0
 
 
 def _term_shares(y: Floats, design: Design, terms: Sequence[Floats], mse: float) -> Iterator[Share]:
