@@ -55,8 +55,8 @@ def as_json(value: Any) -> str:
 
 def cases(folder: str, **lines: Callable[[], Iterable[Any]]) -> pytest.MarkDecorator:
     """Return what gives a test each of the cases, by the names of their files."""
-    each = [Case(folder, name, make) for name, make in lines.items()]
-    return pytest.mark.parametrize("case", each, ids=lambda case: case.name)
+    every = [Case(folder, name, make) for name, make in lines.items()]
+    return pytest.mark.parametrize("case", every, ids=lambda case: case.name)
 
 
 def by_name(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:

@@ -32,7 +32,7 @@ class Draw(random.Random):
         """Return the value or, rarely, one of another type or size."""
         return self.choice(ODD) if self.chance(probability) else value
 
-    def some(self, values: Mapping[str, Any], probability: float) -> dict[str, Any]:
+    def subset(self, values: Mapping[str, Any], probability: float) -> dict[str, Any]:
         """Return the items that are left when each is kept with this probability."""
         return {name: value for name, value in values.items() if self.chance(probability)}
 
@@ -86,20 +86,20 @@ def read_files(files: Files, seed: int) -> Iterator[str]:
 
 def in_short(item: Run | Problem) -> str:
     """Return all of a run but what is unknown; its evaluations as rows, without names."""
-    found = without_unknown(plain(item))
+    fields = without_unknown(plain(item))
     if isinstance(item, Run):
-        rows = [without_unknown(msgspec.structs.astuple(one)) for one in item.evaluations]
+        rows = [without_unknown(msgspec.structs.astuple(e)) for e in item.evaluations]
         for row in rows:
             while row and row[-1] is None:
                 row.pop()
-        found |= {"evaluations": rows}
-    return json.dumps(found, default=str, separators=(",", ":"))
+        fields |= {"evaluations": rows}
+    return json.dumps(fields, default=str, separators=(",", ":"))
 
 
 def without_unknown(value: Any) -> Any:
     """Leave out what is unknown, and messages of Python or SQLite, which vary."""
     if isinstance(value, dict):
         foreign = value.get("code") in {"bad_description", "unreadable_file"}
-        kept = {k: without_unknown(v) for k, v in value.items() if k != "message" or not foreign}
-        return {name: one for name, one in kept.items() if one not in (None, (), {})}
-    return [without_unknown(one) for one in value] if isinstance(value, list | tuple) else value
+        known = {k: without_unknown(v) for k, v in value.items() if k != "message" or not foreign}
+        return {name: item for name, item in known.items() if item not in (None, (), {})}
+    return [without_unknown(item) for item in value] if isinstance(value, list | tuple) else value

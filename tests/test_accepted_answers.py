@@ -38,7 +38,7 @@ from ttastats.traces import kineto
 from ttastats.traces import table as profiles
 
 
-def told(report: Report) -> Iterator[tuple[str, Any]]:
+def answer_parts(report: Report) -> Iterator[tuple[str, Any]]:
     for row in report.rows:
         yield "row", known(row)
     seen = report.displayed
@@ -62,19 +62,19 @@ def in_words(report: Report) -> Iterator[tuple[str, Any]]:
     """Yield what a page says of an answer: its verdicts, and what they come to."""
     keys = {"compare": {"claim", "at"}, "summary": {"tta_mean_seconds", "quality_mean"}}
     if all(keys.get(report.command, set()) & row.keys() for row in report.rows):
-        told = conclusions if report.command == "compare" else league.verdicts
-        for verdict in told(report):
+        verdicts = conclusions if report.command == "compare" else league.verdicts
+        for verdict in verdicts(report):
             yield "verdict", verdict
     if report.against and "speedup" in report.rows[0]:
-        for one in headlines(report):
-            yield "headline", [one.sentence, one.numbers, one.tone]
+        for answer in headlines(report):
+            yield "headline", [answer.sentence, answer.numbers, answer.tone]
         for caveat in caveats(report):
             yield "caveat", [caveat.text, caveat.tone]
 
 
 def lines(report: Report) -> list[str]:
     """Return all of an answer, each part behind its name."""
-    return [f"{name}: {as_json(value)}" for name, value in told(report)]
+    return [f"{name}: {as_json(value)}" for name, value in answer_parts(report)]
 
 
 def screen(report: Report) -> str:
@@ -86,7 +86,7 @@ def screen(report: Report) -> str:
 
 def run(
     number: int, seconds: float, epochs: int, *, reaches: bool = True, timed: bool = True,
-    told: bool | None = True, **more: Any,
+    progress: bool | None = True, **more: Any,
 ) -> Run:  # fmt: skip
     """Return a run evaluated after each epoch, slowly nearing 0.76; the target is 0.75."""
     evaluations = tuple(
@@ -99,8 +99,8 @@ def run(
             logged_value=None,
             seconds=seconds * epoch / epochs if timed else None,
             higher_is_better=True,
-            epoch=float(epoch) if told else None,
-            samples=None if told is None else 1000 * epoch,
+            epoch=float(epoch) if progress else None,
+            samples=None if progress is None else 1000 * epoch,
             target_value=0.75,
         )
         for epoch in range(1, epochs + 1)
@@ -138,9 +138,9 @@ def table(*groups: Sequence[Run]) -> pl.DataFrame:
     return tables.table_of_runs(
         [
             tables.SourcedRun(
-                one, f"{one.entry}/{one.benchmark}/{n}.txt", f"{n:016x}" * 2, 0, "test"
+                item, f"{item.entry}/{item.benchmark}/{n}.txt", f"{n:016x}" * 2, 0, "test"
             )
-            for n, one in enumerate(runs)
+            for n, item in enumerate(runs)
         ]
     )
 
@@ -159,13 +159,13 @@ def before() -> pl.DataFrame:
         several(1, 20.0, VARIED, failed=1),
         several(2, 300.0, STEADY, **BERT),
         several(3, 9.0, MANY, **GNN),
-        several(4, 5.0, (3, 4), benchmark="unet", told=False),
+        several(4, 5.0, (3, 4), benchmark="unet", progress=False),
         several(5, 5.0, (3, 3, 3), failed=3, benchmark="rgat"),
         several(6, 2.0, (3,), noise=0.0, benchmark="ssd"),
         several(9, 2.0, (3,), benchmark="tts"),
         several(7, 50.0, STEADY * 2, noise=0.002, benchmark="llama"),
         several(8, 50.0, STEADY, noise=0.01, benchmark="gpt"),
-        several(10, 50.0, VARIED, benchmark="llm", told=None),
+        several(10, 50.0, VARIED, benchmark="llm", progress=None),
     )
 
 
@@ -176,13 +176,13 @@ def after() -> pl.DataFrame:
         several(11, 11.0, MANY, failed=2, **OTHER),
         several(12, 290.0, STEADY, **BERT, **OTHER),
         several(13, 5.0, MANY, **GNN, **OTHER),
-        several(14, 3.0, (3, 4), benchmark="unet", told=False, **OTHER),
+        several(14, 3.0, (3, 4), benchmark="unet", progress=False, **OTHER),
         several(15, 4.0, (3, 3, 3), benchmark="rgat", **OTHER),
         several(16, 1.0, VARIED, benchmark="dlrm", **OTHER),
         several(16, 20.8, (3,), noise=0.0, benchmark="ssd", **OTHER),
         several(17, 50.3, STEADY * 2, noise=0.002, benchmark="llama", **OTHER),
         several(18, 58.0, STEADY, noise=0.01, benchmark="gpt", **OTHER),
-        several(20, 47.0, VARIED, benchmark="llm", told=None, **OTHER),
+        several(20, 47.0, VARIED, benchmark="llm", progress=None, **OTHER),
     )
 
 
@@ -204,8 +204,8 @@ def odd() -> pl.DataFrame:
     inference = several(24, 1.0, (3, 4), suite="dawnbench", round=None,
                         benchmark="imagenet_inference")  # fmt: skip
     nowhere = {"suite": None, "round": None, "benchmark": None, "entry": "own"}
-    own = several(25, 2.0, VARIED, **nowhere)
-    rows = table(mixed, [at_once, never, untimed], inference, own)
+    elsewhere = several(25, 2.0, VARIED, **nowhere)
+    rows = table(mixed, [at_once, never, untimed], inference, elsewhere)
     return rows.with_columns(
         content_digest=pl.when(pl.col("source").str.contains("/[01].txt"))
         .then(pl.lit("alike"))
@@ -219,12 +219,12 @@ def faulty() -> pl.DataFrame:
     """Return runs far from the others, some without evaluations, and logs with problems."""
     far = several(61, 20.0, (5, 6, 5, 6, 5, 6, 5, 30), noise=0.01)
     far += [run(8, 900.0, 5), run(9, 100.0, 5, problems=(Problem("odd", "is odd", "info", 3),))]
-    said = tuple(Problem("no_value", f"has no value {n}", line=10 - n) for n in range(6))
+    lacking = tuple(Problem("no_value", f"has no value {n}", line=10 - n) for n in range(6))
     facts: dict[str, Any] = OTHER | {"round": "v5.0", "benchmark": "bert", "run_seconds": 30.0}
     facts |= {"suite": "mlperf", "division": "closed"}
     silent = [
         Run(**facts, problems=problems)
-        for problems in (said, (Problem("no_evaluation", "has none", "error"),))
+        for problems in (lacking, (Problem("no_evaluation", "has none", "error"),))
     ]
     rows = table(far, silent, several(62, 5.0, (3, 3, 4)))
     last = pl.col("source").str.contains("one/resnet/1[234]")
@@ -252,7 +252,7 @@ def random_runs() -> pl.DataFrame:
             target_value={"masked_lm_accuracy": 0.72, "loss": 0.5, "odd": None}[metric],
         )  # fmt: skip
 
-    def made(number: int) -> Run:
+    def random_run(number: int) -> Run:
         suite, round_, benchmark = (
             ("mlperf", "v5.0", "bert"), ("dawnbench", None, "squad"), (None, None, "own")
         )[number % 3]  # fmt: skip
@@ -266,7 +266,7 @@ def random_runs() -> pl.DataFrame:
             evaluations=tuple(evaluation(i, m, pace) for i in range(count) for m in metrics),
         )  # fmt: skip
 
-    return table([made(number) for number in range(60)])
+    return table([random_run(number) for number in range(60)])
 
 
 def random_sides() -> list[pl.DataFrame]:
@@ -296,7 +296,7 @@ def odd_scales() -> pl.DataFrame:
     more: dict[str, Any] = {"accelerators": 64, "entry": "lab/64", "global_batch_size": 64}
     failed = run(7, 9.0, 3, reaches=False, timed=False, **more)
     untold = several(
-        56, 2.0, (3, 4), told=None, **(more | {"accelerators": 128, "entry": "lab/128"})
+        56, 2.0, (3, 4), progress=None, **(more | {"accelerators": 128, "entry": "lab/128"})
     )
     rows = table([run(6, 9.0, 3, **more), failed], untold)
     return rows.with_columns(run_id=pl.col("entry") + pl.col("run_id"), source_digest=None)
@@ -334,7 +334,7 @@ def claimed(side: int, **more: Any) -> pl.DataFrame:
         group("one", 0.5, (5,)),
         group("two", 0.5, (5, 6)),
         group("few", 0.9, (5, 6, 5) if side else MANY),
-        group("silent", 0.8, MANY, told=None),
+        group("silent", 0.8, MANY, progress=None),
         group(f"only {side}", 1.0, STEADY),
     )
 
@@ -390,13 +390,13 @@ def speedrun(side: int, lengths: Sequence[int], ends: Sequence[float], **more: A
 
 def traced(*ranks: int, work: float = 40.0) -> pl.DataFrame:
     """Return the profile of a training of several workers, a trace of each."""
-    found = [
+    traces = [
         kineto.read_trace(
             [made_traces.trace(made_traces.steps_on_a_device(own_work=work - 5 * rank), rank)]
         ).rows.with_columns(rank=pl.lit(rank, pl.Int64))
         for rank in ranks
     ]
-    return profiles.concatenated(found)
+    return profiles.concatenated(traces)
 
 
 LOSSES = (3.276, 3.279, 3.2775, 3.2812, 3.278)
@@ -407,7 +407,7 @@ def speedruns() -> tuple[pl.DataFrame, ...]:
     """Return a record, one of fewer steps, one whose runs differ in length, and single runs."""
     return (
         table(speedrun(0, [1400] * 5, LOSSES)),
-        table(speedrun(1, [1320] * 5, [one - 0.0003 for one in LOSSES])),
+        table(speedrun(1, [1320] * 5, [loss - 0.0003 for loss in LOSSES])),
         table(
             speedrun(2, [1300, 1320, 1400, 1400, 1400], [3.2762, 3.279, 3.2777, 3.2805, math.nan])
         ),
@@ -435,15 +435,15 @@ def sessions(pace: float = 1.0) -> tuple[pl.DataFrame, ...]:
 
 def with_losses(runs: pl.DataFrame, worst: float) -> pl.DataFrame:
     """Return runs of some benchmarks that log a loss too, and an accuracy of no known direction."""
-    some = runs.filter(pl.col("benchmark").is_in(["resnet", "gpt", "ssd"]))
+    image_runs = runs.filter(pl.col("benchmark").is_in(["resnet", "gpt", "ssd"]))
     return pl.concat(
         [
-            some,
-            some.with_columns(
+            image_runs,
+            image_runs.with_columns(
                 metric=pl.lit("loss"), value=worst - pl.col("value"), higher_is_better=False,
                 target_value=None,
             ),
-            some.with_columns(
+            image_runs.with_columns(
                 metric=pl.lit("odd"), value=pl.col("value") ** 2, higher_is_better=None,
                 target_value=None,
             ),
@@ -463,10 +463,10 @@ def setups(side: int) -> pl.DataFrame:
     """Return runs of several setups, of which some have a partner; two of A suit one of B."""
 
     def group(name: str, hardware: str, accelerators: int) -> list[Run]:
-        made: dict[str, Any] = {"hardware": hardware, "accelerators": accelerators}
-        made |= {"entry": f"{side}/{hardware}/{accelerators}", "benchmark": name}
+        setup: dict[str, Any] = {"hardware": hardware, "accelerators": accelerators}
+        setup |= {"entry": f"{side}/{hardware}/{accelerators}", "benchmark": name}
         failed = 4 if name == "aimless" else 0
-        return several(hash_of(name) + side, 10.0 - 2 * side, STEADY, failed=failed, **made)
+        return several(hash_of(name) + side, 10.0 - 2 * side, STEADY, failed=failed, **setup)
 
     two = ("h100", "h100 sxm", "a100") if not side else ("nvidia h100 sxm", "a100")
     rows = table(
@@ -782,13 +782,13 @@ SCREENS = (
 
 def run_table(*targets: str) -> Iterator[dict[str, Any]]:
     """Yield when runs reach their target."""
-    found = api.run_table(random_runs(), target=targets)
-    yield from map(known, found.drop("source_digest").iter_rows(named=True))
+    result = api.run_table(random_runs(), target=targets)
+    yield from map(known, result.drop("source_digest").iter_rows(named=True))
 
 
 def goals() -> Iterator[dict[str, Any]]:
     """Yield what runs measured beside another goal."""
-    asked = pl.DataFrame(
+    targets = pl.DataFrame(
         [
             {"benchmark": benchmark, "metric": metric, "target_value": value}
             for benchmark, loss in (("bert", 0.7), ("own", None))
@@ -797,9 +797,9 @@ def goals() -> Iterator[dict[str, Any]]:
         ],
         schema_overrides={"target_value": pl.Float64()},
     )
-    at = asked.with_columns(pl.col("target_value").fill_null(0.7))
+    at = targets.with_columns(pl.col("target_value").fill_null(0.7))
     for table in (
-        time_to_target.qualities(random_runs(), asked, ["benchmark"]),
+        time_to_target.qualities(random_runs(), targets, ["benchmark"]),
         time_to_target.runs_at(random_runs(), at, ["benchmark"]),
     ):
         yield from map(known, table.iter_rows(named=True))

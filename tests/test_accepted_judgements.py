@@ -58,7 +58,7 @@ def attempt(call: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
         return ["refused", error.what, error.where, error.remedy]
 
 
-def settled(tables: Sequence[pl.DataFrame], unit: str) -> Any:
+def on_one_axis(tables: Sequence[pl.DataFrame], unit: str) -> Any:
     """Return the tables on the axis of a unit, refused if there is none of that name."""
     return axis.on_common_axis(tables, axis.by_clock(unit, ""))
 
@@ -66,19 +66,19 @@ def settled(tables: Sequence[pl.DataFrame], unit: str) -> Any:
 def limits_of(text: str, kind: gates.Kind = gates.TIMES) -> list[dict[str, Any]]:
     """Return the conditions of `--fail-on`."""
     read = gates.conditions(text, "", kind)
-    return [{"option": each.option, "limit": each.limit} for each in read]
+    return [{"option": condition.option, "limit": condition.limit} for condition in read]
 
 
-def told(found: Report) -> list[Any]:
+def conclusion(report: Report) -> list[Any]:
     """Return an answer without its cells, which others are there for."""
-    rows = [{name: one for name, one in row.items() if one is not None} for row in found.rows]
-    notes = [[note.code, note.text] for note in found.notes]
-    gate = [found.gate.passed, found.gate.failures] if found.gate else []
-    return [rows, found.sentence, notes, gate]
+    rows = [{name: v for name, v in row.items() if v is not None} for row in report.rows]
+    notes = [[note.code, note.text] for note in report.notes]
+    gate = [report.gate.passed, report.gate.failures] if report.gate else []
+    return [rows, report.sentence, notes, gate]
 
 
 def known(row: dict[str, Any], *unused: str) -> dict[str, Any]:
-    return {name: one for name, one in row.items() if one is not None and name not in unused}
+    return {name: value for name, value in row.items() if value is not None and name not in unused}
 
 
 # ------------------------------------------------------------------------------------- at a budget
@@ -145,9 +145,9 @@ def of_budgets() -> Found:
         for row in runs.iter_rows(named=True):
             yield (str(budget), row["source"]), known({name: row[name] for name in _SAID})
         for least in range(0, runs.height, 5):
-            some = runs[least : least + 5]
-            found = lengths(some)
-            yield ("lengths", least), [found, found.equal, found.all_reach, found.text(found.least)]
+            group = runs[least : least + 5]
+            x = lengths(group)
+            yield ("lengths", least), [x, x.equal, x.all_reach, x.text(x.least)]
     values = (
         (0.1234567,),
         (0.12345678,),
@@ -156,12 +156,12 @@ def of_budgets() -> Found:
         (math.inf,),
         (12.0,),
     )
-    decimals = at_budget.runs(frame(*(curve(*some) for some in values))).sort("source")
+    decimals = at_budget.runs(frame(*(curve(*series) for series in values))).sort("source")
     yield "steps of values", decimals["quality_step"].to_list()
     for metric in ("", "acc", "only", "los"):
-        found = attempt(at_budget.runs, odd_curves(), metric=metric)
-        said = found if isinstance(found, list) else found["set_aside"].value_counts().sort("count")
-        yield ("metric", metric), said if isinstance(said, list) else said.rows()
+        odd = attempt(at_budget.runs, odd_curves(), metric=metric)
+        counts = odd if isinstance(odd, list) else odd["set_aside"].value_counts().sort("count")
+        yield ("metric", metric), counts if isinstance(counts, list) else counts.rows()
     rows = odd_curves().lazy()
     for budget in (Budget("step", 1e4), Budget("samples", 1.0), Budget("epoch", 0.5), END):
         for who in ("", "B"):
@@ -223,8 +223,8 @@ def logs_of(side: int, runs: Sequence[Run]) -> pl.DataFrame:
 def ending(runs: pl.DataFrame, ends: Sequence[float], **more: Any) -> pl.DataFrame:
     """Return runs that end at other qualities."""
     changed = {
-        name: pl.Series(one if isinstance(one, list) else [one] * runs.height, dtype=kind)
-        for name, one in more.items()
+        name: pl.Series(values if isinstance(values, list) else [values] * runs.height, dtype=kind)
+        for name, values in more.items()
         for kind in [runs.schema.get(name)]
     }
     return runs.with_columns(quality=pl.Series(ends), **changed)
@@ -235,18 +235,18 @@ def compared(
     gate: tuple[str, str] = ("", ""),
     budget: Budget = END,
     view: View | None = None,
-    **asked: Any,
+    **keywords: Any,
 ) -> list[Any]:
     first, *rest = (
         Side(name, runs, at_budget=True) for name, runs in zip("ABC", tables, strict=False)
     )
-    found = compare.of_qualities(first, rest, Question(**asked), budget, view)
-    return told(gates.judged(found, gates.conditions(*gate, gates.QUALITIES)))
+    report = compare.of_qualities(first, rest, Question(**keywords), budget, view)
+    return conclusion(gates.judged(report, gates.conditions(*gate, gates.QUALITIES)))
 
 
 def of_qualities() -> Found:
     a, b = curves(0), ending(curves(1), LESS, cost_per_hour=[36.0, 36.0, 45.0, 36.0, 36.0])
-    near, shorter = ending(curves(2), [one - 0.002 for one in A]), ending(curves(3, 2), LESS)
+    near, shorter = ending(curves(2), [loss - 0.002 for loss in A]), ending(curves(3, 2), LESS)
     up = {"higher_is_better": True}
     gone = {"reached": [True, True, True, True, False], "short": [*[None] * 4, "ended_before"]}
     lost = ending(curves(4), [*LESS[:4], None], **gone)  # type: ignore[list-item]
@@ -254,7 +254,7 @@ def of_qualities() -> Found:
     aimed = {"target_value": 3.3}
     margin = {"options": Options(margin=0.015), "view": View(margin_claims=True)}
     wide = {"options": Options(margin=0.0146), "view": View(margin_claims=True)}
-    asked: dict[str, tuple[list[pl.DataFrame], dict[str, Any]]] = {
+    questions: dict[str, tuple[list[pl.DataFrame], dict[str, Any]]] = {
         "better": ([a, b], {"gate": ("worse:0.1", "not-worse:0")}),
         "worse": ([b, a], {"gate": ("worse:0.0865", "not-worse:0.2")}),
         "worse by less": ([b, a], {"gate": ("worse:0.0866", "not-worse:0.1")}),
@@ -301,7 +301,7 @@ def of_qualities() -> Found:
         ),
         "several": ([a, b, near], {"options": Options(fdr=True), **margin}),
     }  # fmt: skip
-    for name, (given, more) in asked.items():
+    for name, (given, more) in questions.items():
         yield name, attempt(compared, *given, **more)
     for text in (
         "worse:0.001",
@@ -312,8 +312,8 @@ def of_qualities() -> Found:
         "not-worse:1",
         "worse:x",
     ):
-        found = attempt(limits_of, text, gates.QUALITIES)
-        yield ("gate", text), found
+        conditions = attempt(limits_of, text, gates.QUALITIES)
+        yield ("gate", text), conditions
 
 
 def of_stops() -> Found:
@@ -339,8 +339,8 @@ def of_stops() -> Found:
                                                                        epoch=1.5, samples=12)),
     )  # fmt: skip
     runs = time_to_target.runs(rows)
-    found = at_budget.at_stop(rows.lazy(), runs, "acc").sort(pl.all())
-    yield "at the end of the runs", found.drop("source_digest", strict=False).rows()
+    last = at_budget.at_stop(rows.lazy(), runs, "acc").sort(pl.all())
+    yield "at the end of the runs", last.drop("source_digest", strict=False).rows()
     shown = ("reached", "tta_seconds", "epochs", "samples", "steps", "evaluation_interval_steps",
              "evaluations_to_target")  # fmt: skip
     yield "the runs", runs.sort("source").select(shown).rows()
@@ -375,8 +375,8 @@ def of_looks() -> Found:
         yield ("plan", most), attempt(comparison.check_plan, most)
     for budget, also, same in ((END, (), False), (None, ("acc",), False), (None, (), True)):
         options = Options(max_runs=9, same_convergence=same)
-        found = attempt(refuse_excluded, options, budget, also)
-        yield ("beside", str(budget), also, same), found
+        result = attempt(refuse_excluded, options, budget, also)
+        yield ("beside", str(budget), also, same), result
 
 
 # -------------------------------------------------------------------------------------- of contests
@@ -399,22 +399,22 @@ def contested(number: int, seconds: float) -> pl.DataFrame:
     return at_budget.runs(logs_of(number, runs))
 
 
-def hours(*each: int) -> list[datetime]:
-    return [MONDAY + timedelta(hours=hour) for hour in each]
+def hours(*offsets: int) -> list[datetime]:
+    return [MONDAY + timedelta(hours=hour) for hour in offsets]
 
 
 def timed(seconds: float) -> dict[str, Any]:
-    each = [seconds + place / 10 for place in range(len(ENDS))]
-    return {"tta_seconds": each, "observed_seconds": each}
+    times = [seconds + place / 10 for place in range(len(ENDS))]
+    return {"tta_seconds": times, "observed_seconds": times}
 
 
 def contest(a: pl.DataFrame | None, b: pl.DataFrame, rules: str, stated: float | None = None,
             **changed: Any) -> list[Any]:  # fmt: skip
-    asked = replace(record_checks.rules_named(rules), **changed)
+    chosen = replace(record_checks.rules_named(rules), **changed)
     sides = {"B": b} if a is None else {"A": a, "B": b}
-    made = record_judged.judged(sides, asked, stated)
-    checks = [list(astuple(check)) for check in made.checks]
-    return [made.verdict, checks, made.numbers]
+    answer = record_judged.judged(sides, chosen, stated)
+    checks = [list(astuple(check)) for check in answer.checks]
+    return [answer.verdict, checks, answer.numbers]
 
 
 def of_records() -> Found:
@@ -447,15 +447,15 @@ def of_records() -> Found:
         "at no known time": {"tta_seconds": None, "observed_seconds": None},
     }
     for name, more in changes.items():
-        found = ending(b, ENDS, **more)
-        yield name, attempt(contest, a, found, track)
+        other = ending(b, ENDS, **more)
+        yield name, attempt(contest, a, other, track)
     turns = (
         (hours(0, 2, 4, 6, 8), hours(1, 3, 5, 7, 9)), (hours(0, 1, 2, 3, 8), hours(4, 5, 6, 7, 9)),
         (hours(0, 1, 2, 3, 4), hours(5, 6, 7, 8, 9)), (hours(5, 6, 7, 8, 9), hours(0, 1, 2, 3, 4)),
         ([None, *hours(0, 1, 2, 3)], hours(5, 6, 7, 8, 9)),
     )  # fmt: skip
-    for one, other in turns:
-        pair = ending(a, ENDS, started_at=one), ending(b, ENDS, started_at=other)
+    for started_a, started_b in turns:
+        pair = ending(a, ENDS, started_at=started_a), ending(b, ENDS, started_at=started_b)
         yield "in turns", record_checks_of(*pair)
     lost = ending(b, [*ENDS[:4], None], reached=[True] * 4 + [False])  # type: ignore[list-item]
     yield "lost", contest(a, lost, track)
@@ -475,8 +475,8 @@ def of_records() -> Found:
     for worse, rules in product(
         (-0.003, -0.0015, 0.0009, 0.002), ("nanogpt-track-1", "nanogpt-track-3")
     ):
-        found = contest(a, ending(b, [one + worse for one in ENDS]), rules)
-        yield ("worse", worse, rules), found
+        result = contest(a, ending(b, [loss + worse for loss in ENDS]), rules)
+        yield ("worse", worse, rules), result
     even = ending(b[:4], [3.278] * 4)  # 0.002 times the root of 4 is 0.004
     yield "at the least score", contest(None, even, "nanogpt-track-3", 301.0)
     for least in (5, 6):
@@ -489,13 +489,13 @@ def of_records() -> Found:
         (0.01, 600.0),
         (-0.001, 1.0),
     ):
-        new = ending(b, [one - less for one in ENDS], tta_seconds=[seconds - n for n in range(5)])
+        new = ending(b, [loss - less for loss in ENDS], tta_seconds=[seconds - n for n in range(5)])
         yield ("golf", less, seconds), contest(a, new, "parameter-golf", **golf)
         yield ("golf, stated", less), contest(None, new, "parameter-golf", 3.278, **golf)
     for ends, rule in (([3.25] * 5, golf), (ENDS, {"meets": ">="})):
-        found = contest(None, ending(b, ends), "parameter-golf", 3.25, margin=0.0, **rule)
-        yield ("golf, no margin", *rule.values()), found
-    more = ending(b, [one + 0.01 for one in ENDS])
+        result = contest(None, ending(b, ends), "parameter-golf", 3.25, margin=0.0, **rule)
+        yield ("golf, no margin", *rule.values()), result
+    more = ending(b, [loss + 0.01 for loss in ENDS])
     yield "golf, higher is better", contest(a, more, "parameter-golf", meets=">=", margin=0.009)
     silent = ending(b, ENDS, hardware=None, run_seconds=None)
     yield "golf, no machines nor times", contest(None, silent, "parameter-golf", 3.3, **golf)
@@ -505,7 +505,7 @@ def of_records() -> Found:
 
 def record_checks_of(a: pl.DataFrame, b: pl.DataFrame) -> list[Any]:
     rules = record_checks.rules_named("nanogpt-track-1")
-    return [one for one in record_checks.evidence({"A": a, "B": b}, rules) if one.name == "order"]
+    return [c for c in record_checks.evidence({"A": a, "B": b}, rules) if c.name == "order"]
 
 
 def studies(*times: Sequence[float]) -> pl.DataFrame:
@@ -550,7 +550,7 @@ def of_contests() -> Found:
     unknown = pl.lit(None, pl.String)
     unnamed = pl.concat([late.with_columns(benchmark=unknown), b])
     rising = b.with_columns(higher_is_better=pl.lit(value=True), metric=pl.lit("accuracy"))
-    asked: tuple[tuple[str, list[pl.DataFrame], dict[str, Any]], ...] = (
+    contests: tuple[tuple[str, list[pl.DataFrame], dict[str, Any]], ...] = (
         ("nanogpt-track-3", [b], {"against": 300}),
         ("nanogpt-track-3", [late], {"against": 350}),
         ("nanogpt-track-3", [a, b], {}),
@@ -559,7 +559,7 @@ def of_contests() -> Found:
         ("plain", [a, b], {}),
         ("plain", [a, b], {"target": ["val_loss>=3.2"]}),
         ("plain", [rising], {"against": 80.0, "target": ["3.2"]}),
-        ("plain", [pl.concat([one, one.with_columns(metric=pl.lit("other"))]) for one in (a, b)],
+        ("plain", [pl.concat([t, t.with_columns(metric=pl.lit("other"))]) for t in (a, b)],
          {"target": ["other<=3.2784"]}),
         ("airbench", [rising], {"against": 80.0}),
         ("plain", [a, b], {"target": ["a<=1", "b<=2"]}),
@@ -584,13 +584,13 @@ def of_contests() -> Found:
         ("plain", [a, b.with_columns(target_value=pl.lit(3.3))], {}),
         ("plain", [a, a], {}),
     )  # fmt: skip
-    for rules, given, more in asked:
-        found = attempt(api.judge_record, *given, rules=rules, **more)
-        said = found if isinstance(found, list) else told(found)[:2]
-        yield (rules, len(given), more), said
+    for rules, given, more in contests:
+        result = attempt(api.judge_record, *given, rules=rules, **more)
+        shown = result if isinstance(result, list) else conclusion(result)[:2]
+        yield (rules, len(given), more), shown
     for rules, against in (("nanogpt-track-3", 300), ("parameter-golf", 3.3), ("plain", 80.0)):
         judged = api.judge_record(b, rules=rules, against=against, metric="val_loss")
-        yield ("remarks", rules), told(judged)[2]
+        yield ("remarks", rules), conclusion(judged)[2]
 
 
 # ----------------------------------------------------------------------- against reference records
@@ -614,22 +614,22 @@ def of_references() -> Found:
             yield ("points", name, runs), points
             for size in (4, 8, 10, 16, 32, 40, None):
                 for values, failed in (((4.0, 4.0, 5.0), 0), ((6.0, 7.0), 1), ((7.0,), 2)):
-                    found = [
+                    result = [
                         convergence_rules.check(values, failed, size, points, rules, bypass=bypass)
                         for bypass in (False, True)
                     ]
-                    same = found[0] == found[1]
-                    yield ("check", name, runs, size, values), found[:1] if same else found
+                    same = result[0] == result[1]
+                    yield ("check", name, runs, size, values), result[:1] if same else result
         held = rcp_row.BenchmarkReference(
             "5.0.0", tuple(records), "epochs", 1, convergence_rules.ConvergenceRules(3), ()
         )
         for size in (4, 8, 10, 12, 16, 24, 32, 33):
-            found = rcp_row.reference_at(held, size, 0.5)
-            if isinstance(found, str):
-                yield ("at", name, size), found
+            result = rcp_row.reference_at(held, size, 0.5)
+            if isinstance(result, str):
+                yield ("at", name, size), result
             else:
-                how, names, one = found
-                about = [one.mean, one.n, one.interval, one.misfit]
+                how, names, record = result
+                about = [record.mean, record.n, record.interval, record.misfit]
                 yield ("at", name, size), [how, names, *about]
     for benchmark, ruleset in (("unet3d", "5.0.0"), ("llama31_405b", "5.0.0"),
                                ("llama31_405b", "4.1.0"), ("llama31_405b", "10.0.0"),
@@ -680,13 +680,13 @@ def of_entries() -> Found:
         "hardly epochs": (reference(8, FEWEST_SAMPLES - 1, 1e5),),
         "hardly epochs of one": (reference(8, FEWEST_SAMPLES - 1), reference(16, 1e5)),
     }
-    for name, some in records.items():
+    for name, of_size in records.items():
         for suite, ruleset, benchmark in (
             ("mlperf", "5.0.0", "bert"), (None, None, "bert"), ("mlperf", "5.0.0", "resnet"),
             ("mlperf", None, None),
         ):  # fmt: skip
             held = rcp_row.benchmark_of(
-                lambda *_, some=some: {"bert": some},
+                lambda *_, of_size=of_size: {"bert": of_size},
                 suite,
                 ruleset,
                 benchmark,  # type: ignore[misc]
@@ -763,26 +763,26 @@ def of_comparisons() -> Found:
     }  # fmt: skip
     several = [Pair({"benchmark": name}, *pair) for name, pair in pairs.items()]
     for way, options in ways.items():
-        for name, one in zip(pairs, comparison.compare(several, options), strict=True):
-            yield (way, name), compared_times(one)
-    found = comparison.compare(several, Options(fdr=True))
-    yield "fdr", [[one.p_adjusted, one.verdict and one.verdict.claim] for one in found]
+        for name, row in zip(pairs, comparison.compare(several, options), strict=True):
+            yield (way, name), compared_times(row)
+    rows = comparison.compare(several, Options(fdr=True))
+    yield "fdr", [[row.p_adjusted, row.verdict and row.verdict.claim] for row in rows]
     alone = [*comparison.compare(several[1:2]), *comparison.compare(several[4:5])]
-    yield "alone", [compared_times(one) for one in alone]
+    yield "alone", [compared_times(row) for row in alone]
     pooled = Pair({}, a.with_columns(setups), same.with_columns(setups))
     for options in (Options(margin=0.9), Options(margin=0.9, epochs_fixed=True)):
-        (one,) = comparison.compare([pooled], options)
-        yield ("pooled, same", options.epochs_fixed), compared_times(one)
+        (row,) = comparison.compare([pooled], options)
+        yield ("pooled, same", options.epochs_fixed), compared_times(row)
 
 
-def compared_times(one: comparison.Comparison) -> list[Any]:
-    sides_of = [[side.n, side.n_reached, side.pooled] for side in (one.a, one.b)]
-    ratio = one.speedup.ratio if one.speedup else None
-    limits = one.speedup.limits(0.9, epochs=True, stragglers=True) if one.speedup else None
-    numbers = [one.estimand, one.progress_unit, ratio, limits, one.parts, one.other_mean]
-    p_values = [one.p_value, one.p_permutation, one.fraction_p, one.epochs_p, one.p_adjusted]
-    codes = [flag.code for flag in one.flags]
-    return [sides_of, *numbers, p_values, one.fraction, one.wins, one.plan, one.verdict, codes]
+def compared_times(row: comparison.Comparison) -> list[Any]:
+    sides_of = [[side.n, side.n_reached, side.pooled] for side in (row.a, row.b)]
+    ratio = row.speedup.ratio if row.speedup else None
+    limits = row.speedup.limits(0.9, epochs=True, stragglers=True) if row.speedup else None
+    numbers = [row.estimand, row.progress_unit, ratio, limits, row.parts, row.other_mean]
+    p_values = [row.p_value, row.p_permutation, row.fraction_p, row.epochs_p, row.p_adjusted]
+    codes = [flag.code for flag in row.flags]
+    return [sides_of, *numbers, p_values, row.fraction, row.wins, row.plan, row.verdict, codes]
 
 
 def of_factors() -> Found:
@@ -799,24 +799,24 @@ def of_factors() -> Found:
         "named": ({"benchmark": pl.lit("x"), "hardware": pl.lit("NVIDIA A100"), "accelerators": 1},
                   {"benchmark": pl.lit("y"), "hardware": pl.lit("t4"), "accelerators": 2}),
     }  # fmt: skip
-    one, other, more, less = (
+    usual, second, third, fourth = (
         made.traced(rank, work=work).with_columns(pl.col("value", "seconds") * pace)
         for rank, work, pace in ((0, 40.0, 1.0), (0, 25.0, 0.7), (1, 40.0, 1.02), (1, 24.0, 0.69))
     )
-    told = [
+    short = [
         table.frame_of([measure_row("device_name", text=text), measure_row("batch_size", size)],
                        profile="told", profile_id="told")
         for text, size in (("NVIDIA A100-SXM4", 10), ("NVIDIA L4", 5))
     ]  # fmt: skip
-    profiles = {"one each": ([one], [other]), "slower": ([other], [one]),
-                "two each": ([one, more], [other, less]),
-                "told": ([one, told[0]], [other, told[1]])}  # fmt: skip
+    profiles = {"one each": ([usual], [second]), "slower": ([second], [usual]),
+                "two each": ([usual, third], [second, fourth]),
+                "told": ([usual, short[0]], [second, short[1]])}  # fmt: skip
     for (name, changed), (kind, sides_of) in product(runs.items(), profiles.items()):
         pair = Pair({}, a.with_columns(**changed[0]), b.with_columns(**changed[1]))
-        rows = [pl.concat(each, how="diagonal_relaxed") for each in sides_of]
-        (found,) = comparison.compare([pair])
-        why = step_factors.explain_throughput(found, pair, rows, 0.95)
-        yield (name, kind), [why.sentence(), why.numbers().keys, [each.text for each in why.notes]]
+        rows = [pl.concat(traces, how="diagonal_relaxed") for traces in sides_of]
+        (row,) = comparison.compare([pair])
+        why = step_factors.explain_throughput(row, pair, rows, 0.95)
+        yield (name, kind), [why.sentence(), why.numbers().keys, [note.text for note in why.notes]]
 
 
 # --------------------------------------------------------------------------------------- the pairs
@@ -826,15 +826,15 @@ def paired(side: int, *groups: dict[str, Any]) -> Side:
     """Return a side of two runs of each group, which reach 4.0 unless another target is told."""
     runs = []
     for number, fields in enumerate(groups):
-        told = dict(fields)
-        aim, losses = told.pop("aim", 4.0), told.pop("losses", (5.0, 3.9, 3.5))
-        made = 100 * side + number
+        facts = dict(fields)
+        aim, losses = facts.pop("aim", 4.0), facts.pop("losses", (5.0, 3.9, 3.5))
+        index = 100 * side + number
         for place in range(2):
             aimed = [
-                evaluation(n, loss + made / 1e6 + place / 1e3, target_value=aim)
+                evaluation(n, loss + index / 1e6 + place / 1e3, target_value=aim)
                 for n, loss in enumerate(losses)
             ]
-            runs.append(of(*aimed, **({"entry": f"e{made}", "suite": "s"} | told)))
+            runs.append(of(*aimed, **({"entry": f"e{index}", "suite": "s"} | facts)))
     rows = logs_of(side, runs)
     return Side("AB"[side], time_to_target.runs(rows), rows.lazy())
 
@@ -844,7 +844,7 @@ def of_pairs() -> Found:
     old, new = {"round": "v1"}, {"round": "v2"}
     eight, sixteen = {"accelerators": 8}, {"accelerators": 16}
     zero = {"aim": 0.0, "losses": (5.0, -0.1)}
-    one, two = {"system": "one", "hardware": "a100"}, {"system": "two", "hardware": "h100"}
+    one, second = {"system": "one", "hardware": "a100"}, {"system": "two", "hardware": "h100"}
     cases: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
         "some": ([x, y], [z, x]),
         "of no benchmark": ([unknown, x], [unknown]),
@@ -853,10 +853,10 @@ def of_pairs() -> Found:
         "of other suites": ([x], [x | {"suite": "t"}]),
         "nothing alike": ([x], [y]),
         "nothing of many alike": ([{"benchmark": name} for name in "abcdef"], [x]),
-        "setups": ([x | eight, x | sixteen, y | one], [x | eight | two, y | two, y | one]),
-        "setups of one side": ([x | eight | one, x | sixteen | one], [x | sixteen | two]),
+        "setups": ([x | eight, x | sixteen, y | one], [x | eight | second, y | second, y | one]),
+        "setups of one side": ([x | eight | one, x | sixteen | one], [x | sixteen | second]),
         "setups of unknown hardware": ([x | eight | one, x | sixteen | one], [x | eight]),
-        "setups not all known": ([x | one, x | two], [x | one, x | {"entry": "any"}]),
+        "setups not all known": ([x | one, x | second], [x | one, x | {"entry": "any"}]),
         "harder": ([x], [x | {"aim": 3.6}]),
         "easier": ([x | {"aim": 3.0, "losses": (5.0, 3.5)}], [x]),
         "never": ([x | {"losses": (5.0, 4.5)}], [x]),
@@ -872,8 +872,8 @@ def of_pairs() -> Found:
         if "setups" in name or "rounds" in name or "alike" in name:
             ways += [((), True), (("benchmark", "system"), False)]
         for by, pool in ways:
-            found = attempt(pairing.pairings, sides_of[0], sides_of[1:], by, pool=pool)
-            yield (name, by, pool), found if isinstance(found, list) else parts(*found)
+            result = attempt(pairing.pairings, sides_of[0], sides_of[1:], by, pool=pool)
+            yield (name, by, pool), result if isinstance(result, list) else parts(*result)
     a, b = paired(0, x | {"aim": None}), paired(1, x)
     other = b.evaluations.with_columns(metric=pl.lit("acc"))
     lacking = Side("A", a.runs.with_columns(reached=pl.Series([True, False])), a.evaluations)
@@ -886,20 +886,20 @@ def of_pairs() -> Found:
     a, b = paired(0, x, y), paired(1, x, y)
     both = pl.concat([b.runs, a.runs.filter(benchmark="x")])
     for name, other in (("all shared", a.runs), ("some shared", both), ("half", both[:5])):
-        found = attempt(pairing.pairings, a, [Side("B", other, a.evaluations)])
-        yield name, found if isinstance(found, list) else parts(*found)
+        result = attempt(pairing.pairings, a, [Side("B", other, a.evaluations)])
+        yield name, result if isinstance(result, list) else parts(*result)
 
 
-def parts(found: pairing.Pairing) -> list[Any]:
+def parts(p: pairing.Pairing) -> list[Any]:
     pairs = [
-        [known(dict(one.keys)), one.a.height, one.b.height, one.unavailable, one.flags,
-         [int(runs["reached"].sum()) for runs in (one.a, one.b)],
-         [runs["target_value"].unique().sort().to_list() for runs in (one.a, one.b)]]
-        for one in found.pairs
+        [known(dict(pair.keys)), pair.a.height, pair.b.height, pair.unavailable, pair.flags,
+         [int(runs["reached"].sum()) for runs in (pair.a, pair.b)],
+         [runs["target_value"].unique().sort().to_list() for runs in (pair.a, pair.b)]]
+        for pair in p.pairs
     ]  # fmt: skip
-    alone = [[known(dict(one.keys)), one.side, one.n, one.short] for one in found.alone]
-    return [pairs, alone, found.by, found.remarks, found.shared, found.apart, found.a["pair"],
-            found.b["pair"]]  # fmt: skip
+    alone = [[known(dict(row.keys)), row.side, row.n, row.short] for row in p.alone]
+    return [pairs, alone, p.by, p.remarks, p.shared, p.apart, p.a["pair"],
+            p.b["pair"]]  # fmt: skip
 
 
 def of_sessions() -> Found:
@@ -907,8 +907,8 @@ def of_sessions() -> Found:
 
     def runs(starts: Sequence[float | None], length: float | None, system: str | None = "x") -> Any:
         begun = [None if at is None else MONDAY + timedelta(seconds=at) for at in starts]
-        told = {"started_at": begun, "run_seconds": length, "seed": 1, "system": system}
-        return pl.DataFrame(told, schema_overrides=design._RUN).select(*design._RUN)
+        columns = {"started_at": begun, "run_seconds": length, "seed": 1, "system": system}
+        return pl.DataFrame(columns, schema_overrides=design._RUN).select(*design._RUN)
 
     hour, two = 3600.0, 7200.0
     layouts: dict[str, tuple[Sequence[float | None], float | None]] = {
@@ -932,11 +932,11 @@ def of_sessions() -> Found:
         for shift, system in ((0.0, "x"), (5.0, None), (last / 2, "y"), (last + 9 * hour, "x")):
             b = runs([None if at is None else at + shift for at in starts], length, system)
             if not a["started_at"].null_count():
-                yield (name, shift), [each.tolist() for each in checks.sessions(a, b)]
+                yield (name, shift), [session.tolist() for session in checks.sessions(a, b)]
             for blocked in (False, True):
-                both = (design.Design(runs=each, blocked=blocked) for each in (a, b))
-                found = checks._session_findings(*both)
-                yield (name, shift, blocked), [[one.message, one.effect] for one in found]
+                both = (design.Design(runs=side, blocked=blocked) for side in (a, b))
+                findings = checks._session_findings(*both)
+                yield (name, shift, blocked), [[f.message, f.effect] for f in findings]
 
 
 def of_fixed_lengths() -> Found:
@@ -951,16 +951,16 @@ def of_fixed_lengths() -> Found:
     }
     for name, (of_a, of_b) in groups.items():
         a, b = paired(0, x | of_a), paired(1, x | of_b)
-        (one,) = pairing.pairings(a, [b])
-        yield name, [*notes.fixed_length(a, b, one.pairs, ["x"])]
-        yield (name, "twice"), [*notes.fixed_length(a, b, one.pairs * 2, ["x", "y"])]
+        (result,) = pairing.pairings(a, [b])
+        yield name, [*notes.fixed_length(a, b, result.pairs, ["x"])]
+        yield (name, "twice"), [*notes.fixed_length(a, b, result.pairs * 2, ["x", "y"])]
     a, b = paired(0, x | {"losses": short}), paired(1, x | {"losses": met})
     mixed = paired(1, x | {"losses": long}, x | {"losses": met})
     silent = Side("B", b.runs)
-    (one,) = pairing.pairings(a, [mixed], pool=True)
-    yield "ragged", [*notes.fixed_length(a, mixed, one.pairs, ["x"])]
-    (one,) = pairing.pairings(a, [silent])
-    yield "no evaluations", [*notes.fixed_length(a, silent, one.pairs, ["x"])]
+    (result,) = pairing.pairings(a, [mixed], pool=True)
+    yield "ragged", [*notes.fixed_length(a, mixed, result.pairs, ["x"])]
+    (result,) = pairing.pairings(a, [silent])
+    yield "no evaluations", [*notes.fixed_length(a, silent, result.pairs, ["x"])]
     of_two = Pair({}, a.runs.with_columns(target_metric=pl.Series(["val_loss", "acc"])), b.runs)
     yield "two metrics", [*notes.fixed_length(a, b, [of_two], ["x"])]
 
@@ -971,9 +971,9 @@ def of_fixed_lengths() -> Found:
 def gated(low: float | None, high: float | None, **changed: Any) -> list[Any]:
     """Return what the gate finds of a row where 25 % slower is allowed."""
     row = test_gate.row(low, high, **changed)
-    found = test_gate.judged(row, fail_on="slower:25%", require="not-slower:25%")
-    told = [[one.outcome, one.code, one.text, one.runs_needed] for one in found.findings]
-    return [found.passed, *told]
+    gate = test_gate.judged(row, fail_on="slower:25%", require="not-slower:25%")
+    shown = [[f.outcome, f.code, f.text, f.runs_needed] for f in gate.findings]
+    return [gate.passed, *shown]
 
 
 def of_gates() -> Found:
@@ -1032,7 +1032,7 @@ def metrics_logged() -> pl.DataFrame:
         ("odd", measured("top1", math.nan)),
         (None, measured("reward", -300.0)),
     )
-    runs = frame(*(of(*some, benchmark=kind) for kind, some in kinds))
+    runs = frame(*(of(*values, benchmark=kind) for kind, values in kinds))
     again = frame(of(*measured("top1", 0.3), benchmark="image", suite="other", round="v1"))
     return pl.concat([runs, again.with_columns(source=pl.lit("again"))])
 
@@ -1041,21 +1041,21 @@ def of_targets() -> Found:
     rows = metrics_logged().lazy()
     nothing, training = frame(of()).lazy(), rows.with_columns(eval_index=-1 - pl.col("eval_index"))
     for metric in ("top1", "top", "nothing"):
-        for some in (rows, nothing, training):
+        for runs in (rows, nothing, training):
             for of_training in (False, True):
-                found = attempt(target.expect_metric, some, metric, "--x", of_training=of_training)
+                found = attempt(target.expect_metric, runs, metric, "--x", of_training=of_training)
                 yield ("expected", metric, of_training), found
-    asked = ("0.5", "top1=1.01", "top1=1", "bleu=300", "bleu=301", "bleu=0.19", "bleu=0.2",
+    goals = ("0.5", "top1=1.01", "top1=1", "bleu=300", "bleu=301", "bleu=0.19", "bleu=0.2",
              "score=5", "score=-10.1", "score=10", "reward=-3000", "reward=-3001", "val_loss=0.29",
              "val_loss<=30", "mask=10.2", "map=101", "map=50", "none=1", "ppl=499")  # fmt: skip
-    for text in asked:
-        one = target.parse_all([text])
-        kept = attempt(target.rows_with_targets, rows, one)
-        if isinstance(kept, list):
-            yield ("suited", text), kept
+    for text in goals:
+        targets = target.parse_all([text])
+        pair = attempt(target.rows_with_targets, rows, targets)
+        if isinstance(pair, list):
+            yield ("suited", text), pair
             continue
-        names = kept[0].select(pl.col("benchmark").unique().sort()).collect()["benchmark"].to_list()
-        yield ("suited", text), [names, kept[1]]
+        names = pair[0].select(pl.col("benchmark").unique().sort()).collect()["benchmark"].to_list()
+        yield ("suited", text), [names, pair[1]]
     shown = ("benchmark", "metric", "target_value", "higher_is_better", "expected")
     for texts in (["0.5"], ["top1<=0.5"], ["val_loss=3"], ["val_loss>=3", "ppl<=9"]):
         set_to = attempt(target.with_user_targets, rows, target.parse_all(texts))
@@ -1071,8 +1071,8 @@ def of_targets() -> Found:
 
 def of_axes() -> Found:
     extra = [
-        json.dumps(one)
-        for one in (
+        json.dumps(unit)
+        for unit in (
             {"clocks": {"cpu_seconds": [1.5, 2.5, 9.0], "training_seconds": [1.0, 0.0, 3.0]}},
             {"run_totals": {"cpu_seconds": 7.0, "cpu_seconds_all_workers": 70.0}, "cpu_seconds": 3},
             {"cpu_seconds": 1e18, "energy_joules": 0.0},
@@ -1088,30 +1088,30 @@ def of_axes() -> Found:
         target.parse_all(["val_loss<=4.0"]),
     ).sort("source")  # fmt: skip
     prices = [1e-6, 9e-7, 1e12, 9e11, None]
-    told = {"extra": extra, "cost_per_hour": prices, "clock": ["train", "total", None, None, None]}
-    runs = base.with_columns(pl.Series(name, one) for name, one in told.items())
+    facts = {"extra": extra, "cost_per_hour": prices, "clock": ["train", "total", None, None, None]}
+    runs = base.with_columns(pl.Series(name, unit) for name, unit in facts.items())
     shown = ("tta_seconds", "observed_seconds", "set_aside", "epoch_seconds")
-    for name, one in axis.AXES.items():
-        yield ("on", name), axis.converted(runs, one).select(shown).rows()
+    for name, unit in axis.AXES.items():
+        yield ("on", name), axis.converted(runs, unit).select(shown).rows()
     untimed = runs.with_columns(
         tta_seconds=pl.lit(None, pl.Float64), observed_seconds=pl.lit(None, pl.Float64)
     )
     never = untimed.with_columns(reached=pl.lit(value=False))
-    some = untimed.with_columns(epochs=pl.Series([None, 2.0, 2.0, 2.0, 1.0]))
+    partly = untimed.with_columns(epochs=pl.Series([None, 2.0, 2.0, 2.0, 1.0]))
     silent = never.with_columns(epochs=None, steps=None, samples=None, evaluations_to_target=None)
     sides_of = {"timed": [runs], "one timed": [runs, untimed], "untimed": [untimed],
-                "some epochs": [some, runs], "never": [never], "silent": [silent, runs],
+                "some epochs": [partly, runs], "never": [never], "silent": [silent, runs],
                 "placed": [axis.converted(runs, axis.AXES["steps"])],
                 "set aside": [runs.with_columns(set_aside=pl.lit("stopped"))]}  # fmt: skip
     for name, given in sides_of.items():
-        for asked in ("", "epochs", "cost", "cpu-seconds", "energy", "epoch"):
-            found = attempt(settled, given, asked)
-            if isinstance(found, tuple):
-                found = [[axis.axis_of(table).name for table in found[0]], found[1]]
-            yield ("settled", name, asked), found
+        for word in ("", "epochs", "cost", "cpu-seconds", "energy", "epoch"):
+            result = attempt(on_one_axis, given, word)
+            if isinstance(result, tuple):
+                result = [[axis.axis_of(table).name for table in result[0]], result[1]]
+            yield ("settled", name, word), result
     for price in ("12.5", "$12.5", "1e-6", "9e-7", "1e12", "x", "accelerators", "entry"):
-        found = attempt(axis.hourly_price, runs, price)
-        yield ("priced", price), found if isinstance(found, list) else str(found)
+        result = attempt(axis.hourly_price, runs, price)
+        yield ("priced", price), result if isinstance(result, list) else str(result)
 
 
 def of_measures() -> Found:

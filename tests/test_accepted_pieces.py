@@ -87,13 +87,13 @@ def of_settings() -> Pieces:
     deep: dict[str, Any] = {"x": 1}
     for _ in range(10):
         deep = {"d": deep}
-    for one in ({}, {"lr": 0.1, "seed": 3}, {"b": None, "a": {"c": 1, "run_dir": "x"}},
-                {"x" * n: n for n in range(30, 60)}, {"a": "b" * 118}, {"a": "b" * 119}, deep,
-                {"random_seed": "7", "train.seed": 8}, {"SEED": "x", "train.seed": 8.0},
-                {"rank": 1, "ranking": 2, "date-of": 3, "myseed": 4}):  # fmt: skip
-        yield of(setups.entry_name, one)
-        yield of(setups.recorded_seed, one)
-        yield of(setups.flatten, one)
+    for settings in ({}, {"lr": 0.1, "seed": 3}, {"b": None, "a": {"c": 1, "run_dir": "x"}},
+                     {"x" * n: n for n in range(30, 60)}, {"a": "b" * 118}, {"a": "b" * 119}, deep,
+                     {"random_seed": "7", "train.seed": 8}, {"SEED": "x", "train.seed": 8.0},
+                     {"rank": 1, "ranking": 2, "date-of": 3, "myseed": 4}):  # fmt: skip
+        yield of(setups.entry_name, settings)
+        yield of(setups.recorded_seed, settings)
+        yield of(setups.flatten, settings)
 
 
 YAML = r"""
@@ -163,20 +163,20 @@ def of_yaml() -> Pieces:
     draw = random.Random("yaml")
     lines = YAML.split("\n")
     for _ in range(30):
-        some = (line for line in lines if draw.random() < 0.3)
-        kept = [" " * draw.choice([0] * 20 + [1, 2]) + line for line in some]
-        yield of(settings_files.of_yaml, "\n".join(kept).encode())
+        chosen = (line for line in lines if draw.random() < 0.3)
+        indented = [" " * draw.choice([0] * 20 + [1, 2]) + line for line in chosen]
+        yield of(settings_files.of_yaml, "\n".join(indented).encode())
 
 
 def fields(message: bytes) -> list[Any]:
     """Return the fields up to the first that cannot be read, and why."""
-    found: list[Any] = []
+    result: list[Any] = []
     try:
         for number, value in record_files.fields(message):
-            found.append([number, shortened(value)])
+            result.append([number, shortened(value)])
     except ValueError as error:
-        found.append(str(error))
-    return found
+        result.append(str(error))
+    return result
 
 
 def of_bytes() -> Pieces:
@@ -200,14 +200,14 @@ def of_records() -> Pieces:
     for place in (0, 5, 8, 12, 16, 20, 40, 62, 80, 130, 300, len(whole) - 5):
         for data in (whole[:place], whole[:place] + b"?" + whole[place + 1 :]):
             torn = record_files.tf_records(data)
-            yield ("tfrecords", place, len(data)), [[len(one) for one in torn.data], *torn[1:]]
+            yield ("tfrecords", place, len(data)), [[len(r) for r in torn.data], *torn[1:]]
     store = stores.wandb_store([b"a" * size for size in (3, 32_730, 5, 32_760, 70_000, 1, 40)])
     places = (7, 10, 14, 17, 20, 32_760, 32_764, 32_768, 32_770, 65_530, 65_536, 65_540, 100_000)
     for place in (*places, len(store) - 3):
         for data in (store[:place], store[:place] + b"?" + store[place + 1 :],
                      store[:place] + bytes(9) + store[place + 9 :]):  # fmt: skip
             read = record_files.LevelDBRecords(data, 7)
-            sizes = [len(one) for one in read.data()]
+            sizes = [len(record) for record in read.data()]
             yield ("leveldb", place, len(data)), [sizes, read.torn, read.damaged]
 
 
@@ -220,8 +220,8 @@ PLACES = ("/m/1/{}/metrics/a", "/m/{}/params/x/y", "/m/x/tags/y", "/m/{}/tags", 
 
 def of_words() -> Pieces:
     for text in TARGETS:
-        found = of(target.parse, text)
-        yield found[0], str(found[1])
+        result = of(target.parse, text)
+        yield result[0], str(result[1])
     for text in PLACES:
         yield of(lambda path: str(mlflow.run_folder(path)), text.format("0123abcd" * 4))
     watts = ([], [(0, 1)], [(0, 100), (10, 200)], [(10, 200), (0, 100), (5, 50)], [(2, 9), (9, 9)],
@@ -251,13 +251,13 @@ def of_units() -> Pieces:
     values: tuple[list[float], ...] = (
         [], [0.5], [1.0], [0.2, 1.0], [0.0, 1.01], [20.0, 97.0], [-1.0, 0.5], [-1.0, 50.0],
     )  # fmt: skip
-    for asked in (None, 0.01, 0.97, 1.0, 1.5, 97.0, 100.0, 101.0):
+    for aim in (None, 0.01, 0.97, 1.0, 1.5, 97.0, 100.0, 101.0):
         for up, percent in product((True, False, None), (True, False)):
-            for some in values:
-                metric = Metric("acc", up, asked, percent)
-                found, problem = checkpoints.in_one_unit(metric, some)
+            for column in values:
+                metric = Metric("acc", up, aim, percent)
+                result, problem = checkpoints.in_one_unit(metric, column)
                 if problem is not None:
-                    yield [asked, up, percent, some], [found.target, problem.message]
+                    yield [aim, up, percent, column], [result.target, problem.message]
 
 
 STAMPS = ("2024-02-29 23:59:58.250", "2024-02-29T23:59:58+0200", "23:59:58.5 x", "1.7e9", "-", "x",
@@ -272,15 +272,15 @@ def of_columns() -> Pieces:
     for form in FORMS:
         clock = TimeColumn("t", 60.0, form)
         read = own_choice.times(pl.Series(STAMPS), clock).to_list()
-        yield [form, own_choice.is_dated(clock)], [one and round(one, 6) for one in read]
+        yield [form, own_choice.is_dated(clock)], [moment and round(moment, 6) for moment in read]
     for cells in ([True, None], [1, 2**62], [1.5, float("nan")], [[1], []], [" 7 %", "1e3", "N/A"],
                   ["--", "", "x"] * 4, [{"a": 1}]):  # fmt: skip
         column = pl.Series("c", cells)
-        found = own_choice.numbers(column)
+        numbers = own_choice.numbers(column)
         lines = pl.Series(range(5, 5 + len(cells)))
-        said = [[one.message, one.line] for one in own_choice.not_numbers(column, found, lines)]
-        wholes = [own_choice.whole(one) for one in found if one is None or one == one]
-        yield shortened(str(cells)), [own_choice.texts(column).to_list(), wholes, said]
+        problems = [[p.message, p.line] for p in own_choice.not_numbers(column, numbers, lines)]
+        wholes = [own_choice.whole(n) for n in numbers if n is None or n == n]
+        yield shortened(str(cells)), [own_choice.texts(column).to_list(), wholes, problems]
 
 
 SYSTEMS: tuple[Any, ...] = (
@@ -309,13 +309,13 @@ def of_systems() -> Pieces:
 def of_cells() -> Pieces:
     def read(text: str) -> Any:
         rows = own_cells.rows_of(text.encode())
-        problems = [(one.code, one.message, one.line) for one in rows.problems]
+        problems = [(problem.code, problem.message, problem.line) for problem in rows.problems]
         cells = [[shortened(cell) for cell in row] for row in rows.frame.head(9).rows()]
         return [rows.frame.columns, cells, rows.lines.head(9).to_list(), problems]
 
     for text in CELLS:
-        about, found = of(read, text)
-        yield about, re.sub("no Parquet file.*", "", found) if isinstance(found, str) else found
+        about, result = of(read, text)
+        yield about, re.sub("no Parquet file.*", "", result) if isinstance(result, str) else result
 
 
 PIECES = (of_units, of_payloads, of_settings, of_yaml, of_bytes, of_records, of_words, of_cells,
@@ -323,11 +323,11 @@ PIECES = (of_units, of_payloads, of_settings, of_yaml, of_bytes, of_records, of_
 
 
 def in_json(pieces: Callable[[], Pieces]) -> Iterator[str]:
-    for about, found in pieces():
+    for about, piece in pieces():
         with suppress(RecursionError):
-            yield json.dumps([about, found], default=str)
+            yield json.dumps([about, piece], default=str)
 
 
-@cases("pieces", **{each.__name__: partial(in_json, each) for each in PIECES})
+@cases("pieces", **{function.__name__: partial(in_json, function) for function in PIECES})
 def test_pieces_are_read_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()

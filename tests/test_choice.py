@@ -85,7 +85,7 @@ QUESTIONS: Questions = {
     **{
         f"runs with {condition}": where("runs", condition)
         for condition in ("reached=false", "tta>300", "tta_seconds>=450", "epochs=2",
-                    "run_status=aborted", "value_final<75%", "target_value=0.75")
+                          "run_status=aborted", "value_final<75%", "target_value=0.75")
     },
     "runs by the target asked for": where("runs", "tta<26", target=["0.5"]),
     "a choice by results": where("summary", "benchmark=resnet", "reached=yes"),

@@ -85,7 +85,7 @@ def more(draw: Draw) -> Iterator[Event]:
     for number in range(draw.choice([0, 0, 3])):
         names = ("Device Type", "Device Id", "Total Allocated", "Total Allocated Bytes")
         args = dict(zip(names, draw.choices([0, 1, "2", 5000, -1, "0x10", "x"], k=4), strict=True))
-        sizes = draw.some(args, 0.8)
+        sizes = draw.subset(args, 0.8)
         yield event("cpu_instant_event", "[memory]", 5.0 + number, 0, **sizes) | {"ph": "i"}
     for number in range(draw.choice([0, 0, 0, 2])):
         kinds = draw.sample(["dadd", "dmul", "dfma", "fadd", "fmul", "ffma", "hadd", "hmul",
@@ -137,7 +137,7 @@ def head(draw: Draw) -> dict[str, Any]:
     """Return what stands before the events; any of it may be odd."""
     device = {"id": draw.choice([0, 1, 2, None]), "name": draw.choice(["Example GPU", 3]),
               "totalGlobalMem": draw.choice([1000, 2.5, "x"])}  # fmt: skip
-    known = draw.some(device, 0.9)
+    known = draw.subset(device, 0.9)
     odd = draw.choice([-1, 0, 1, "2", None, 4])
     return {
         "deviceProperties": draw.choice([HEAD["deviceProperties"], [known, "x", known], {}, 5]),
@@ -237,7 +237,7 @@ def of_calls(draw: Draw) -> Iterator[Any]:
     texts = ["[1, 1]", "[0, 0]", "True", "", "x", 2]
     for name in known:
         pieces = [json.dumps(draw.choices(of, k=draw.choice([1, 2, 2, 3]))).encode()
-                for of in (shapes, kinds, texts)]  # fmt: skip
+                  for of in (shapes, kinds, texts)]  # fmt: skip
         mixed = [draw.choice([text] * 9 + [b"", b"{", b"{}"]) for text in pieces]
         costs = work.call_costs([(name, *mixed)])
         yield [name, *(text.decode() for text in mixed), *costs.T]

@@ -33,15 +33,15 @@ def row_of(draw: Draw, step: int, runtime: float) -> dict[str, Any]:
     deep: Any = 0.7
     for _ in range(10):
         deep = {"k": deep}
-    return draw.some(row | {"far": deep}, 0.85)
+    return draw.subset(row | {"far": deep}, 0.85)
 
 
 def session(draw: Draw, first: int, clock: float, *, timed: bool) -> bytes:
     """Return a session of a run: its rows from a step on, by a clock of its own or going on."""
     settings = {"lr": draw.odd(0.1), "seed": draw.odd(3), "batch_size": draw.odd(64)}
-    names = draw.some({"group": "g", "run_name": "n"}, 0.6)
+    names = draw.subset({"group": "g", "run_name": "n"}, 0.6)
     records = [
-        stores.run_record("abc", draw.choice(["proj", ""]), draw.some(settings, 0.8),
+        stores.run_record("abc", draw.choice(["proj", ""]), draw.subset(settings, 0.8),
                           draw.choice([0, 1_700_000_000]), draw.choice([0, 5**12]), **names)
     ][: draw.choice([0, *[1] * 15])]  # fmt: skip
     for step in range(first, first + draw.randrange(6)):
@@ -74,7 +74,7 @@ def wandb(draw: Draw) -> Files:
         store = session(draw, first, 7.5 * number if goes_on else 0.0, timed=timed)
         if number == 0 or draw.chance(0.8):
             files[f"{folder}/run-abc.wandb"] = store
-        files |= {f"{folder}/files/{name}": data for name, data in draw.some({
+        files |= {f"{folder}/files/{name}": data for name, data in draw.subset({
             "requirements.txt": b"wandb",
             "wandb-summary.json": json.dumps(row_of(draw, draw.choice([1, 9]), 50.0)).encode(),
             "config.yaml": b"wandb_version: 1\nlr:\n  value: 0.2\nseed:\n  value: 7\nplain: 3\n",
@@ -104,7 +104,7 @@ def wandb_history(draw: Draw) -> Files:
         "config.yaml": b"lr:\n  desc: null\n  value: 0.2\n",
     }  # fmt: skip
     history = draw.choice([b"", b"", b"\xef\xbb\xbf"]) + "\n".join(rows).encode()
-    files = {"wandb-history.jsonl": history} | draw.some(files, 0.8)
+    files = {"wandb-history.jsonl": history} | draw.subset(files, 0.8)
     return {f"/w/wandb/run-20190301_101010-old/{name}": data for name, data in files.items()}
 
 
@@ -121,7 +121,7 @@ def tfevents(draw: Draw) -> Files:
         settings = stores.first_event(1.7e9) + stores.hparams(1.7e9)
         settings += stores.scalar(1.7e9, 3, eval__accuracy=0.5) if draw.chance(0.5) else b""
         files["/t/run/1700010000.1/events.out.tfevents.1700010000.host"] = settings
-    return files | draw.some({"/t/run/train/my.tfevents.old": b"none at all"}, 0.1)
+    return files | draw.subset({"/t/run/train/my.tfevents.old": b"none at all"}, 0.1)
 
 
 def events(draw: Draw, time: float, step: int) -> bytes:
@@ -134,7 +134,7 @@ def events(draw: Draw, time: float, step: int) -> bytes:
         kind = draw.randrange(9)
         if kind < 3:
             values = {"eval__accuracy": value, "acc": value, "epoch": step / 10, "loss": 1 - value}
-            data += stores.scalar(time, step, **draw.some(values, 0.8))
+            data += stores.scalar(time, step, **draw.subset(values, 0.8))
         elif kind == 3:
             data += stores.tensor(time, step, "epoch_accuracy", value, packed=draw.chance(0.5))
         elif kind == 4:
@@ -172,7 +172,7 @@ def a_tensor(draw: Draw) -> bytes:
 def hf_trainer(draw: Draw) -> Files:
     """Return states of a trainer, of its checkpoints, and of another run; any may lack anything."""
     entries = [
-        draw.some({
+        draw.subset({
             "step": draw.odd(50 * step), "epoch": draw.odd(step / 2),
             "eval_accuracy": draw.odd(0.1 * step), "eval_loss": draw.odd(2.0 / step),
             "eval_runtime": draw.odd(1.5), "eval_other_f1": draw.odd(0.3), "loss": 1.0,
@@ -187,7 +187,7 @@ def hf_trainer(draw: Draw) -> Files:
         known = entries[: draw.choice([None, None, None, 0, 1, 3])]
         known = draw.choice([known] * 9 + [[{"step": 10, "eval_accuracy": 0.9}]])
         known += [end] if draw.chance(0.5) else []
-        state = draw.some({
+        state = draw.subset({
             "log_history": draw.odd(known, 0.03), "max_steps": draw.odd(draw.choice([400, 0])),
             "global_step": draw.choice([None, 400, 50 * len(entries)]), "epoch": 2.0,
             "num_train_epochs": draw.odd(4), "train_batch_size": draw.odd(16),
@@ -247,11 +247,11 @@ def mlflow_files(draw: Draw) -> Files:
         beside[f"metrics/{metric}"] = "\n".join(line[: draw.choice([99, 99, 99, 17, 9])]
                                                 for line in lines)  # fmt: skip
     folder = f"/m/mlruns/7/{run}"
-    files = {f"{folder}/{name}": text.encode() for name, text in draw.some(beside, 0.8).items()}
-    files |= draw.some({f"{folder}/meta.yaml": meta.encode()}, 0.85)
-    files |= draw.some({"/m/mlruns/7/short/metrics/acc": b"1700000001500 0.5"}, 0.2)
+    files = {f"{folder}/{name}": text.encode() for name, text in draw.subset(beside, 0.8).items()}
+    files |= draw.subset({f"{folder}/meta.yaml": meta.encode()}, 0.85)
+    files |= draw.subset({"/m/mlruns/7/short/metrics/acc": b"1700000001500 0.5"}, 0.2)
     names = [b"name: mine\n", b"name: 3\n", b"name: Default\n"]
-    files |= draw.some({"/m/mlruns/7/meta.yaml": draw.choice(names)}, 0.8)
+    files |= draw.subset({"/m/mlruns/7/meta.yaml": draw.choice(names)}, 0.8)
     return draw.choice([files] * 9 + [files | {f"{folder}/meta.yaml": b"x"}])
 
 
@@ -275,7 +275,7 @@ def monitors(draw: Draw) -> Files:
                          ["env_1.monitor.csv", "env_0.monitor.csv"],
                          ["x.monitor.csv", "0.monitor.csv"]])  # fmt: skip
     files = {f"/s/run/{name}": monitor(draw) for name in names}
-    return files | draw.some({"/s/run/evaluations.npz": b""}, 0.1)
+    return files | draw.subset({"/s/run/evaluations.npz": b""}, 0.1)
 
 
 def evaluations(draw: Draw) -> Files:
@@ -293,7 +293,7 @@ def evaluations(draw: Draw) -> Files:
     if draw.chance(0.05):
         arrays["results"] = np.array([None, {}], dtype=object)
     buffer = io.BytesIO()
-    np.savez(buffer, **draw.some(arrays, 0.9))
+    np.savez(buffer, **draw.subset(arrays, 0.9))
     files = {"/s/run/evaluations.npz": buffer.getvalue()[: draw.choice([None] * 9 + [300])]}
     return files | {
         f"/s/run/{n}.monitor.csv": monitor(draw) if draw.chance(0.8) else b"#{}\nr,l,t"

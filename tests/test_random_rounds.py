@@ -207,7 +207,7 @@ def round_of(draw: Draw) -> Files:
         f"{folder}/power/result_0/sw_1.txt": watts(draw),
         f"{folder}/power/result_0/notes.txt": b"none",
     }  # fmt: skip
-    return {f"{folder}/result_0.txt": text.encode()} | draw.some(beside, 0.6)
+    return {f"{folder}/result_0.txt": text.encode()} | draw.subset(beside, 0.6)
 
 
 def watts(draw: Draw) -> bytes:
@@ -269,7 +269,7 @@ def dawnbench(draw: Draw) -> Files:
         rows.append("\t".join(cells[: draw.choice([1, *[len(cells)] * 20])]))
         rows += [""] * draw.choice([0, 0, 0, 1])
     table = draw.choice(["\n", "\r\n"]).join(rows).encode()
-    return {f"{folder}/entry.tsv": table} | draw.some(entry, 0.8)
+    return {f"{folder}/entry.tsv": table} | draw.subset(entry, 0.8)
 
 
 MAKERS = ((round_of, 214), (recorded, 40), (dawnbench, 50))

@@ -245,7 +245,7 @@ def pace(draw: Draw, side: str) -> pl.DataFrame:
         "train_samples": draw.choice([None, 1000]),
     }  # fmt: skip
     seconds = 20.0 if side == "A" else draw.choice([14.0, 20.0, 26.0])
-    runs = several(draw.randrange(99), seconds, (5, 6, 5, 6), noise=0.01, told=known, **facts)
+    runs = several(draw.randrange(99), seconds, (5, 6, 5, 6), noise=0.01, progress=known, **facts)
     if draw.chance(0.3):
         runs = [
             replace(run, evaluations=tuple(

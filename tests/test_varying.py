@@ -45,7 +45,7 @@ def varying() -> Iterator[Any]:
     table = runs(benchmark=["a", "a", "b"], nodes=[1, 2, 4], system=["x", "x", "y"])
     unknown = runs(benchmark=["a", "a"], nodes=[None, 2])
     for frame, by in ((table, ["benchmark"]), (table, ["benchmark", "nodes"]), (table, []),
-                     (unknown, ["benchmark"])):  # fmt: skip
+                      (unknown, ["benchmark"])):  # fmt: skip
         yield ["columns", by, settings.differing_columns(frame, by)]
     of_settings = [(recorded(ONE, OTHER), ["benchmark"]), (OF_TWO, ["benchmark", "system"]),
                    (OF_TWO, ["benchmark"]), (OF_TWO, ["extra"])]  # fmt: skip
