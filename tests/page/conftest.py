@@ -64,11 +64,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sides(folder: Path) -> list[Path]:
     """Return the tables of the embedded example."""
     logs = ROOT / "examples" / "two_systems" / "Example" / "results"
-    found = []
+    paths = []
     for name in ("one_gpu", "eight_gpus"):
-        found.append(folder / f"{name}.parquet")
-        api.ingest([logs / name], found[-1])
-    return found
+        paths.append(folder / f"{name}.parquet")
+        api.ingest([logs / name], paths[-1])
+    return paths
 
 
 def page_of(

@@ -45,14 +45,14 @@ def rows(
 ) -> pl.DataFrame:
     """Return a tidy table of runs with three evaluations each; the last run of an entry fails."""
     rng = random.Random(seed)
-    found = []
+    result = []
     for number, entry in enumerate(entries):
         for benchmark in benchmarks:
             for run in range(runs):
                 pace = 10.0 + number % 50 + rng.random()
                 failed = runs > 2 and run == runs - 1
-                found += _run(f"{entry}/{benchmark}/{run}", entry, benchmark, run, pace, failed)
-    return pl.DataFrame(found, schema=schema.POLARS)
+                result += _run(f"{entry}/{benchmark}/{run}", entry, benchmark, run, pace, failed)
+    return pl.DataFrame(result, schema=schema.POLARS)
 
 
 def _run(
@@ -85,7 +85,7 @@ def _run(
 
 
 @dataclass(slots=True)
-class Told:
+class PageLog:
     """What a page did besides showing itself."""
 
     requests: list[str] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Told:
     def listen(self, page: Page) -> None:
         """Note every request, message, error and dialog of a page."""
         page.on("request", lambda request: self.requests.append(request.url))
-        page.on("console", lambda said: self.messages.append(f"{said.type}: {said.text}"))
+        page.on("console", lambda message: self.messages.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.messages.append(f"error: {error}"))
         page.on("dialog", lambda dialog: self._refuse(dialog))
 
@@ -118,19 +118,19 @@ def opened(
     `fragment` is what an address carries behind the file, with its `#`.
     Nothing may leave it but the reading of the file itself and of what is in it.
     """
-    told = Told()
+    log = PageLog()
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, **more
     )
     try:
         context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
-        told.listen(page)
+        log.listen(page)
         page.goto(path.as_uri() + fragment)
         yield page
-        assert told.messages == []
-        asked = [url.removesuffix(fragment) for url in told.requests]
-        elsewhere = [url for url in asked if not url.startswith(("data:", "blob:"))]
+        assert log.messages == []
+        urls = [url.removesuffix(fragment) for url in log.requests]
+        elsewhere = [url for url in urls if not url.startswith(("data:", "blob:"))]
         assert elsewhere == [path.as_uri()]
     finally:
         context.close()

@@ -43,10 +43,10 @@ NAMES = ("resnet", "a benchmark of a very long name, much longer than fits", "<b
 
 
 def runs(draw: random.Random, pace: float, spread: float) -> Runs:
-    def some(most: int) -> tuple[float, ...]:
+    def times(most: int) -> tuple[float, ...]:
         return tuple(pace * draw.uniform(1, spread) for _ in range(draw.randrange(most)))
 
-    reached, failed = some(6), some(3) + draw.choice([(), (0.0,)])
+    reached, failed = times(6), times(3) + draw.choice([(), (0.0,)])
     return Runs(reached, failed, sum(reached) / len(reached) if reached else None)
 
 
@@ -88,19 +88,19 @@ def of_figures() -> Found:
 
 def page(report: Report, *tables: pl.DataFrame, unit: str = "", **more: Any) -> Found:
     """Yield what a page of some tables and their report says, without its tables and plots."""
-    judged = (api.run_table(one) for one in tables)
+    judged = (api.run_table(table) for table in tables)
     counted = [axis.converted(runs, axis.AXES[unit or "seconds"]) for runs in judged]
     sides = [(f"side {n}", runs) for n, runs in enumerate(counted)]
-    found = content.page_content(sides, report, (), **more)
-    yield [found.title, found.counted, found.command]
-    yield from found.facts
-    yield from found.verdicts
-    yield from found.choices.rows()
-    if found.answer:
-        answer = found.answer
+    shown = content.page_content(sides, report, (), **more)
+    yield [shown.title, shown.counted, shown.command]
+    yield from shown.facts
+    yield from shown.verdicts
+    yield from shown.choices.rows()
+    if shown.answer:
+        answer = shown.answer
         yield [answer.above, answer.sides, answer.axis.name, answer.confidence]
         yield from answer.rows
-    yield from league.league_tables(found.leagues, found.choices)
+    yield from league.league_tables(shown.leagues, shown.choices)
 
 
 def of_comparisons() -> Found:
@@ -111,11 +111,11 @@ def of_comparisons() -> Found:
     yield from page(api.compare(slow, fast, unit="steps"), slow, fast, unit="steps")
     yield from page(api.compare(slow, fast, at_end=True), slow, fast)
     a, b = (
-        one.filter(pl.col("benchmark") != "dlrm") for one in (answers.before(), answers.after())
+        table.filter(pl.col("benchmark") != "dlrm") for table in (answers.before(), answers.after())
     )
-    found = api.compare(a, b)
-    yield from page(found, a, b)
-    twice = replace(found, against=found.against * 2)
+    report = api.compare(a, b)
+    yield from page(report, a, b)
+    twice = replace(report, against=report.against * 2)
     yield from figure.rows_of_figure(twice)
     yield figure.verdict_counts(figure.rows_of_figure(twice))
     yield from page(api.compare(a, b, unit="cost"), a, b, unit="cost")
@@ -123,7 +123,7 @@ def of_comparisons() -> Found:
     yield from figure.rows_of_figure(api.compare(first, rest, by=["benchmark", "accelerators"]))
     for others in ([fast] * 3, [fast] * 4):
         whole = content.page_content(
-            [(f"side {n}", api.run_table(one)) for n, one in enumerate([slow, *others])],
+            [(f"side {n}", api.run_table(table)) for n, table in enumerate([slow, *others])],
             api.compare(slow, *others), (),
         )  # fmt: skip
         yield [whole.title, whole.answer and whole.answer.above]
@@ -176,17 +176,17 @@ def of_summaries() -> Found:
 
 
 def of_profiled() -> Found:
-    one, other = profile("one"), profile("other")
-    slower = other.with_columns(
+    first, second = profile("one"), profile("other")
+    slower = second.with_columns(
         seconds=pl.col("seconds") * 2,
         value=pl.when(pl.col("name").str.ends_with("_seconds")).then(pl.col("value") * 2)
         .otherwise("value"),
     )  # fmt: skip
-    several = pl.concat([one, slower])
+    several = pl.concat([first, slower])
     third = profile("third", measured=False).with_columns(
         seconds=0.011, kind=pl.lit("measure"), name=pl.lit("step_seconds"), value=0.011
     )
-    a, single = ("a", one), ("b", third.head(1))
+    a, single = ("a", first), ("b", third.head(1))
     stuck, waiting = (
         profile("waiting").with_columns(
             value=pl.col("name").replace_strict(
@@ -203,13 +203,13 @@ def of_profiled() -> Found:
         [a, ("b", slower)], [("a", several), ("b", third)], [a, single], *alone,
         [a, ("b", waiting)], pairs[:3], pairs,
     ):  # fmt: skip
-        found = of_profiles.profiles_content(sides, [])
-        yield [found.title, found.counted, len(found.plots)]
-        yield from found.facts
-        yield from found.verdicts
-        yield from found.report.notes
+        shown = of_profiles.profiles_content(sides, [])
+        yield [shown.title, shown.counted, len(shown.plots)]
+        yield from shown.facts
+        yield from shown.verdicts
+        yield from shown.report.notes
     with pytest.raises(TtastatsError, match="no training step") as caught:
-        of_profiles.profiles_content([("a", one), ("b", profile("empty", measured=False))], [])
+        of_profiles.profiles_content([("a", first), ("b", profile("empty", measured=False))], [])
     yield str(caught.value)
 
 
@@ -230,12 +230,12 @@ def of_sections() -> Found:
     ):  # fmt: skip
         judge = partial(api.compare, at_end=at_end) if len(tables) > 1 else api.summary
         report = judge(*tables)
-        sides = [(f"side {n}", api.run_table(one)) for n, one in enumerate(tables)]
+        sides = [(f"side {n}", api.run_table(table)) for n, table in enumerate(tables)]
         shown = content.page_content(sides, report, plots)
         sections = document._benchmark_sections(shown)
         for section in sections:
             numbered = [
-                [[n, plot.kind] for n, plot in some] for some in (section.first, section.more)
+                [[n, plot.kind] for n, plot in plots] for plots in (section.first, section.more)
             ]
             yield [section.name, section.heading, section.benchmark, *numbered]
             yield from section.verdicts

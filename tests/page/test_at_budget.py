@@ -18,12 +18,12 @@ from ttastats.output.page import document
 from ttastats.table import store
 
 A = [3.281, 3.283, 3.279, 3.282, 3.280]
-LOWER = [one - 0.02 for one in A]
+LOWER = [value - 0.02 for value in A]
 
 
-def page(*sides: pl.DataFrame, **asked: Any) -> str:
+def page(*sides: pl.DataFrame, **keywords: Any) -> str:
     """Return the text of a page without its programs, as a reader sees it."""
-    text = api.html_report(*sides, **asked).html
+    text = api.html_report(*sides, **keywords).html
     return text.replace(document.page_script(), "") + json.dumps(data_of(text)["plots"])
 
 
@@ -32,17 +32,17 @@ def words(text: str) -> str:
 
 
 def test_a_comparison_names_its_estimand_in_title_verdict_and_table() -> None:
-    both = [one.with_columns(target_value=pl.lit(3.28)) for one in (side(A), side(LOWER))]
+    both = [runs.with_columns(target_value=pl.lit(3.28)) for runs in (side(A), side(LOWER))]
     text = page(*both, at_end=True, labels=["old", "new"])
     assert "<title>val_loss at the end: new against old</title>" in text
-    said = words(text)
-    assert "new is better than old in val_loss at the end (difference -0.02," in said
-    assert "new took 30.0 s, old 30.0 s: speedup" in said
-    assert "val_loss at the end, lower is better" in said
-    assert "old: 5 runs, 5 with a value" in said
-    assert "the mark is its value at the budget" in said
+    shown = words(text)
+    assert "new is better than old in val_loss at the end (difference -0.02," in shown
+    assert "new took 30.0 s, old 30.0 s: speedup" in shown
+    assert "val_loss at the end, lower is better" in shown
+    assert "old: 5 runs, 5 with a value" in shown
+    assert "the mark is its value at the budget" in shown
     for wrong in ("faster", "reached the target", "failed", "Time-to-accuracy"):
-        assert wrong not in said
+        assert wrong not in shown
     assert set(re.findall(r"datum\.reached \? '[\w ]+'", text)) == {
         "datum.reached ? 'value after '"
     }
@@ -54,10 +54,10 @@ def test_a_summary_names_the_best_mean_and_who_has_no_value() -> None:
     entries = pl.concat([side(A, entry="one"), side(LOWER, entry="two"), short])
     text = page(entries, at="step=300")
     assert "<title>val_loss at step 300: " in text
-    said = words(text)
-    assert "two has the best mean val_loss at step 300 3.2610 (SD 0.0016, 5 runs)." in said
-    assert "The next, one: 3.2810 (SD 0.0016, 5 runs, 1 without a value)." in said
-    assert "11 runs, 10 with a value, 1 without" in said
+    shown = words(text)
+    assert "two has the best mean val_loss at step 300 3.2610 (SD 0.0016, 5 runs)." in shown
+    assert "The next, one: 3.2810 (SD 0.0016, 5 runs, 1 without a value)." in shown
+    assert "11 runs, 10 with a value, 1 without" in shown
 
 
 def test_the_options_of_the_command(tmp_path: Any) -> None:
@@ -65,8 +65,8 @@ def test_the_options_of_the_command(tmp_path: Any) -> None:
     for path, ends in zip(files, (A, LOWER), strict=True):
         store.write(side(ends), path)
     out = tmp_path / "page.html"
-    done = run("report", *files, "--at", "step=200", "-o", out, "--fail-on", "worse:0.001")
-    assert done.returncode == 0, done.stderr
+    result = run("report", *files, "--at", "step=200", "-o", out, "--fail-on", "worse:0.001")
+    assert result.returncode == 0, result.stderr
     assert "val_loss at step 200: b against a" in out.read_text("utf-8")
     failed = run("report", *files[::-1], "--at-end", "-o", out, "--fail-on", "worse:0.001")
     assert failed.returncode == 3

@@ -188,7 +188,7 @@ def test_a_benchmark_shows_three_plots_and_the_others_on_demand(
         section.locator("> summary").click()
         kinds = section.locator("figure:visible")
         kinds.nth(2).wait_for()
-        assert [one.get_attribute("data-kind") for one in kinds.all()] == [
+        assert [kind.get_attribute("data-kind") for kind in kinds.all()] == [
             "tta", "quality-time", "targets",
         ]  # fmt: skip
         section.locator(".more > summary").click()
@@ -381,9 +381,9 @@ def test_a_point_tells_its_run(sides: list[Path], compared_page: Page) -> None:
     figure.scroll_into_view_if_needed()
     dots = figure.locator(".mark-symbol.role-mark").nth(-2)  # the last are of failed runs
     dots.locator("path").first.hover()
-    told = compared_page.locator("#hover").inner_text()
-    name = next(name for name in times if name in told)
-    assert times[name] in told
+    text = compared_page.locator("#hover").inner_text()
+    name = next(name for name in times if name in text)
+    assert times[name] in text
     compared_page.keyboard.press("Escape")
     assert compared_page.locator("#hover").is_hidden()
 
@@ -406,17 +406,17 @@ def test_what_is_near_the_pointer_answers(compared_page: Page) -> None:
     # What is told goes away when the page scrolls, of which a page hears a frame later.
     compared_page.evaluate("new Promise((ready) => setTimeout(requestAnimationFrame, 50, ready))")
     compared_page.mouse.move(*place)
-    told = compared_page.locator("#hover")
-    assert "result_" in told.inner_text()
+    label = compared_page.locator("#hover")
+    assert "result_" in label.inner_text()
     compared_page.mouse.move(place[0], 1)
-    assert told.is_hidden()
+    assert label.is_hidden()
 
 
 def test_an_anomaly_leads_to_its_mark(browser: Browser, anomalous: Path) -> None:
     with opened(browser, anomalous) as page:
         page.locator("#anomalies > summary").click()
-        said = page.locator("#anomalies li").all_inner_texts()
-        assert said == [
+        texts = page.locator("#anomalies li").all_inner_texts()
+        assert texts == [
             "These runs: b: 100 s between two evaluations, 40.0 s and 2.33 min "
             "after the start; 10.0 s is usual.",
             "These runs: b: 21.25 s per epoch; the median of 6 runs is 10.04.",
@@ -484,13 +484,13 @@ def test_what_is_opened_is_printed_in_light_colours(browser: Browser, compared: 
 def curves_of(pdf: bytes) -> int:
     """Count the curves in a PDF; a dot has four."""
     streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", pdf, re.DOTALL)
-    found = 0
+    count = 0
     for stream in streams:
         try:
-            found += len(re.findall(rb" c\s", zlib.decompress(stream)))
+            count += len(re.findall(rb" c\s", zlib.decompress(stream)))
         except zlib.error:
             continue
-    return found
+    return count
 
 
 def test_without_javascript_verdict_and_numbers_can_be_read(
@@ -572,9 +572,9 @@ def test_what_is_shown_is_what_the_commands_print(
     assert "[1.202, 2.523]" in compared_page.locator("table.report").inner_text()
     rows = api.summary(sides).rows
     with opened(browser, summarised) as page:
-        found = numbers(page)
+        cells_of = numbers(page)
         names = ("tta_mean_seconds", "cv", "epochs_mean", "epoch_seconds_mean", "ert_seconds")
-        for cells, row in zip(found, rows, strict=True):
+        for cells, row in zip(cells_of, rows, strict=True):
             assert cells[2] == row["reached"] / row["n"]
             assert cells[3:] == [row[name] for name in names]
 

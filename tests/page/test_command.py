@@ -13,17 +13,17 @@ from ttastats.traces import table
 
 
 def test_one_line_says_what_was_written(sides: list[Path], tmp_path: Path) -> None:
-    done = run("report", *sides, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "")
+    result = run("report", *sides, cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (0, "")
     size = (tmp_path / "report.html").stat().st_size / 1e6
     plots = len(data_of((tmp_path / "report.html").read_text("utf-8"))["plots"])
-    assert done.stderr == f"wrote report.html: 20 runs, {plots} plots, {size:.1f} MB\n"
+    assert result.stderr == f"wrote report.html: 20 runs, {plots} plots, {size:.1f} MB\n"
 
 
 def test_a_page_can_be_sent_to_standard_output(sides: list[Path], tmp_path: Path) -> None:
-    done = run("report", sides[0], "-o", "-", "--title", "Mine & yours", cwd=tmp_path)
-    assert done.stdout.startswith("<!DOCTYPE html>")
-    assert '<p class="title">Mine &amp; yours</p>' in done.stdout
+    result = run("report", sides[0], "-o", "-", "--title", "Mine & yours", cwd=tmp_path)
+    assert result.stdout.startswith("<!DOCTYPE html>")
+    assert '<p class="title">Mine &amp; yours</p>' in result.stdout
     assert list(tmp_path.iterdir()) == []
 
 
@@ -31,8 +31,8 @@ def test_profiles_become_a_page_too(tmp_path: Path) -> None:
     for name, seconds in (("a", 1.0), ("b", 0.5)):
         rows = profile(name).with_columns(pl.col("seconds", "value") * seconds)
         table.write_profile(rows, tmp_path / f"{name}.parquet")
-    done = run("report", "a.parquet", "b.parquet", "-o", "page.html", cwd=tmp_path)
-    assert done.stderr.startswith("wrote page.html: 2 profiles, 7 plots, ")
+    result = run("report", "a.parquet", "b.parquet", "-o", "page.html", cwd=tmp_path)
+    assert result.stderr.startswith("wrote page.html: 2 profiles, 7 plots, ")
     text = (tmp_path / "page.html").read_text("utf-8")
     assert "<h1>Is a step of b shorter than one of a?</h1>" in text
     assert text.index("b against a") < text.index("A step takes 11.0 ms: 63.6% ")
@@ -70,17 +70,17 @@ def test_conditions_and_targets_are_said_in_the_head(sides: list[Path], tmp_path
 
 
 def test_a_gate_stands_on_the_page_and_fails_the_job(sides: list[Path], tmp_path: Path) -> None:
-    one, eight = sides
+    slow, fast = sides
     gate = ("--fail-on", "slower:2%")
-    passed = run("report", one, eight, *gate, "-o", tmp_path / "passed.html")
+    passed = run("report", slow, fast, *gate, "-o", tmp_path / "passed.html")
     assert passed.returncode == 0
-    said = "<b>gate --fail-on slower:2%: passed</b>"
-    assert said in (tmp_path / "passed.html").read_text("utf-8")
-    done = run("report", eight, one, *gate, "-o", tmp_path / "failed.html")
-    assert done.returncode == 3
-    assert "failed: digits: " in done.stderr
+    text = "<b>gate --fail-on slower:2%: passed</b>"
+    assert text in (tmp_path / "passed.html").read_text("utf-8")
+    result = run("report", fast, slow, *gate, "-o", tmp_path / "failed.html")
+    assert result.returncode == 3
+    assert "failed: digits: " in result.stderr
     assert "slower:2%: failed</b>" in (tmp_path / "failed.html").read_text("utf-8")
-    alone = run("report", one, *gate, "-o", tmp_path / "none.html")
+    alone = run("report", slow, *gate, "-o", tmp_path / "none.html")
     assert "needs two sides" in failed(alone)
     assert not (tmp_path / "none.html").exists()
 

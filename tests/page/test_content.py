@@ -40,8 +40,8 @@ def test_no_name_of_a_log_leaves_its_place(hostile: Path) -> None:
 def test_no_name_of_two_sides_leaves_its_place() -> None:
     a = rows(["one"], runs=4, benchmarks=HOSTILE[:7])
     b = rows(["two"], runs=4, benchmarks=HOSTILE[:7], seed=1)
-    made = api.html_report(a, b, labels=HOSTILE[:2], title=HOSTILE[4], command=HOSTILE[1])
-    text = made.html.replace(document.page_script(), "")
+    report = api.html_report(a, b, labels=HOSTILE[:2], title=HOSTILE[4], command=HOSTILE[1])
+    text = report.html.replace(document.page_script(), "")
     for name in HOSTILE[:6]:
         assert name not in text.replace("javascript:alert(4)", "")
     assert "&lt;script&gt;alert(1)" in text
@@ -62,10 +62,8 @@ def test_columns_come_back_as_they_were() -> None:
 
 
 def test_a_table_that_plots_share_is_there_once() -> None:
-    one, same, other = pl.DataFrame({"x": [1]}), pl.DataFrame({"x": [1]}), pl.DataFrame({"x": [2]})
-    tables, places = document.share_tables(
-        [{"runs": one}, {"runs": same, "all": one}, {"runs": other}]
-    )
+    a, b, c = pl.DataFrame({"x": [1]}), pl.DataFrame({"x": [1]}), pl.DataFrame({"x": [2]})
+    tables, places = document.share_tables([{"runs": a}, {"runs": b, "all": a}, {"runs": c}])
     assert [table["x"][0] for table in tables] == [1, 1, 2]
     assert places == [{"runs": 0}, {"runs": 0, "all": 1}, {"runs": 2}]
 
@@ -89,10 +87,10 @@ def test_only_a_page_of_ours_is_replaced(tmp_path: Path, sides: list[Path]) -> N
     api.html_report(sides[0], output=page, title="first")
     api.html_report(sides[0], output=page, title="second")
     assert "<title>second</title>" in page.read_text("utf-8")
-    assert [each.name for each in tmp_path.iterdir() if each != notes] == ["page.html"]
+    assert [path.name for path in tmp_path.iterdir() if path != notes] == ["page.html"]
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(a: str, b: str) -> float:
     """Return the contrast ratio of WCAG 2."""
 
     def luminance(colour: str) -> float:
@@ -100,7 +98,7 @@ def contrast(one: str, other: str) -> float:
         linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from tests.page.made import HOSTILE, draw_all, opened
-from tests.page.made import rows as made
+from tests.page.made import HOSTILE, draw_all, opened, rows
 from tests.page.test_browser import pages_of
 from ttastats import api
 from ttastats.base import units
@@ -25,15 +24,15 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def table() -> pl.DataFrame:
     """Return entries of three submitters on 8 and on 16 accelerators; on letters only 8."""
-    eight = made([f"s{n % 3}/machine_{n}" for n in range(6)], runs=5)
-    sixteen = made([f"s{n}/pod" for n in range(2)], runs=4, seed=1)
-    other = made(["s0/machine_0"], runs=4, benchmarks=("letters",), seed=2)
+    eight = rows([f"s{n % 3}/machine_{n}" for n in range(6)], runs=5)
+    sixteen = rows([f"s{n}/pod" for n in range(2)], runs=4, seed=1)
+    other = rows(["s0/machine_0"], runs=4, benchmarks=("letters",), seed=2)
     sizes = ((eight, 8), (sixteen, 16), (other, 8))
-    found = pl.concat(
-        one.with_columns(accelerators=pl.lit(size, pl.Int64), hardware=pl.lit(f"GPU of {size}"))
-        for one, size in sizes
+    result = pl.concat(
+        part.with_columns(accelerators=pl.lit(size, pl.Int64), hardware=pl.lit(f"GPU of {size}"))
+        for part, size in sizes
     )
-    return found.with_columns(submitter=pl.col("entry").str.split("/").list.first())
+    return result.with_columns(submitter=pl.col("entry").str.split("/").list.first())
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +55,7 @@ def shown(page: Page) -> list[str]:
     return page.locator(".league[open]:visible h2").all_inner_texts()
 
 
-def own(page: Page) -> list[str]:
+def own_names(page: Page) -> list[str]:
     return page.locator(".league:visible tr.mine .e b").all_text_contents()
 
 
@@ -91,9 +90,9 @@ def test_the_largest_league_of_the_first_benchmark_is_shown_with_its_numbers(
 
 def test_brackets_stand_beside_the_ranks_that_the_words_name(page: Page) -> None:
     words = page.locator(".league[open] .tied").inner_text()
-    said = re.search(r"told apart: ([^(]+)", words)
-    assert said is not None
-    spans = [re.split(r" to | and ", one.strip()) for one in said[1].split(";")]
+    match = re.search(r"told apart: ([^(]+)", words)
+    assert match is not None
+    spans = [re.split(r" to | and ", text.strip()) for text in match[1].split(";")]
     rows = page.locator(".league[open] tbody tr").all()
     begins = [n for n, row in enumerate(rows, 1) if row.locator(".t .from").count()]
     ends = [n for n, row in enumerate(rows, 1) if row.locator(".t .to").count()]
@@ -123,9 +122,9 @@ def test_ones_own_has_one_colour_in_leagues_numbers_and_plots(
 ) -> None:
     page.get_by_label("Mark your own").fill("s1")
     page.locator("#mine").filter(has_text="Ranks of the marked").wait_for()
-    assert own(page) == ["s1/machine_1", "s1/machine_4"]
-    said = page.locator("#mine").inner_text()
-    assert said == "Ranks of the marked: digits on 8: 2, 5 of 6 · digits on 16: 2 of 2"
+    assert own_names(page) == ["s1/machine_1", "s1/machine_4"]
+    text = page.locator("#mine").inner_text()
+    assert text == "Ranks of the marked: digits on 8: 2, 5 of 6 · digits on 16: 2 of 2"
     marked = page.locator("table.report .mine th:nth-child(2), table.report .mine td:nth-child(2)")
     assert set(marked.all_text_contents()) == {"s1/machine_1", "s1/machine_4", "s1/pod"}
     draw_all(page)
@@ -141,19 +140,19 @@ def test_ones_own_has_one_colour_in_leagues_numbers_and_plots(
     fragment = page.evaluate("location.hash")
     assert "pin=s1" in fragment
     with opened(browser, ranked, fragment=fragment) as again:
-        assert own(again) == ["s1/pod"]
+        assert own_names(again) == ["s1/pod"]
         again.get_by_label("Mark your own").fill("nobody")
         again.get_by_text("No entry of “nobody”.").wait_for()
-        assert own(again) == []
+        assert own_names(again) == []
 
 
 def test_a_click_on_a_name_marks_it_and_another_lets_it_go(page: Page) -> None:
     row = page.locator(".league[open] th.e").filter(has_text="s2/machine_2")
     row.click()
-    assert own(page) == ["s2/machine_2"]
+    assert own_names(page) == ["s2/machine_2"]
     assert page.get_by_label("Mark your own").input_value() == "s2/machine_2"
     row.click()
-    assert own(page) == []
+    assert own_names(page) == []
     assert page.evaluate("location.hash") in {"", "#"}
 
 
@@ -209,7 +208,7 @@ def test_names_in_a_league_do_nothing_but_show(browser: Browser, hostile: Path) 
         page.locator(".league[open] .e").nth(1).click()
         page.get_by_label("Mark your own").fill(HOSTILE[0])
         page.locator("#mine").filter(has_text="Ranks of the marked").wait_for()
-        assert own(page) == [HOSTILE[0]]
+        assert own_names(page) == [HOSTILE[0]]
         assert page.locator("main img, main [onmouseover], main [onload]").count() == 0
 
 

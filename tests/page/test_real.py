@@ -35,11 +35,11 @@ def test_a_page_of_the_public_logs_is_whole_and_its_plots_are_drawn(
 ) -> None:
     table, out = tmp_path / "runs.parquet", tmp_path / "page.html"
     api.filter(*(ingested_round(name).output for name in folders), output=table)
-    made = api.html_report(table, output=out)
-    assert made.size < MOST_BYTES
+    report = api.html_report(table, output=out)
+    assert report.size < MOST_BYTES
     with opened(browser, out, width=1280) as page:
         figures = page.locator("figure[data-plot]").all()
-        assert len(figures) == made.plots
+        assert len(figures) == report.plots
         if drawn:
             draw_all(page)
             assert all(marks(figure) or figure.locator("canvas").count() for figure in figures)

@@ -88,15 +88,13 @@ def picture(svg: str) -> Picture:
             across, along = (float(node.get(name, 0)) for name in ("x2", "y2"))
             parts.append(Part(role, x, y, across, along))
         elif "mark-symbol role-mark" in role and node.tag == f"{_SVG}path":
-            size = max(
-                (abs(float(one)) for one in _NUMBER.findall(node.get("d", "")[:60])), default=0
-            )
+            size = max((abs(float(x)) for x in _NUMBER.findall(node.get("d", "")[:60])), default=0)
             parts.append(Part(role, x, y, size, size))
         for child in node:
             walk(child, x, y, role, axis)
 
     walk(root, 0.0, 0.0, "", "")
-    ticks = tuple((name, tuple(each)) for name, each in axes.items())
+    ticks = tuple((name, tuple(sides)) for name, sides in axes.items())
     return Picture(width, height, tuple(words), tuple(parts), ticks)
 
 

@@ -100,8 +100,8 @@ def nightly(slower: float = 9.0) -> pl.DataFrame:
         for night in range(20)
     ]
     night = pl.lit(datetime(2026, 3, 1, tzinfo=UTC)) + pl.duration(days="seed")
-    made = rows(outcomes, entry="lab/nightly").with_columns(started_at=night)
-    return made.cast({"started_at": pl.Datetime("us", "UTC")})
+    runs = rows(outcomes, entry="lab/nightly").with_columns(started_at=night)
+    return runs.cast({"started_at": pl.Datetime("us", "UTC")})
 
 
 def leaders() -> pl.DataFrame:

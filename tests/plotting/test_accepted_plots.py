@@ -59,9 +59,9 @@ def chosen(runs: pl.DataFrame) -> pl.DataFrame:
 def trained() -> pl.DataFrame:
     """Return runs that log a loss of training too, which has no target."""
     runs = answers.speedruns()[0]
-    own = {"metric": pl.lit("train_loss"), "eval_index": -1 - pl.col("eval_index")}
-    unaimed = pl.lit(None, pl.Float64)
-    return pl.concat([runs, runs.with_columns(**own, target_value=unaimed)], how="vertical_relaxed")
+    loss = {"metric": pl.lit("train_loss"), "eval_index": -1 - pl.col("eval_index")}
+    none = pl.lit(None, pl.Float64)
+    return pl.concat([runs, runs.with_columns(**loss, target_value=none)], how="vertical_relaxed")
 
 
 def two_targets() -> pl.DataFrame:
@@ -250,13 +250,13 @@ def one_benchmark_short() -> tuple[Plot, ...]:
     slow, fast = (made.many_kinds().filter(entry=name) for name in ("lab/slow", "lab/fast"))
     short = made.entries("abc")[2]
     several = ([slow, fast, short], [slow, short], [pl.concat([slow, short])])
-    return tuple(plot for some in several for plot in api.plot("tta", *some))
+    return tuple(plot for sides in several for plot in api.plot("tta", *sides))
 
 
-def of_page(*sides: pl.DataFrame, **asked: Any) -> tuple[Plot, ...]:
+def of_page(*sides: pl.DataFrame, **keywords: Any) -> tuple[Plot, ...]:
     """Return the plots of a page, which alone are drawn at a budget."""
     with patch.object(document, "make_page") as made_page:
-        api.html_report(*sides, **asked)
+        api.html_report(*sides, **keywords)
     plots: tuple[Plot, ...] = made_page.call_args.args[0].plots
     return plots
 
@@ -264,7 +264,7 @@ def of_page(*sides: pl.DataFrame, **asked: Any) -> tuple[Plot, ...]:
 def at_budget() -> tuple[Plot, ...]:
     """Return the curves of losses; one run ends before the second budget."""
     ends = {"old": (3.281, 3.283, 3.279), "new": (3.261, 3.262, 3.258)}
-    runs = [curve(5.0, 4.0, end, entry=name) for name, some in ends.items() for end in some]
+    runs = [curve(5.0, 4.0, end, entry=name) for name, losses in ends.items() for end in losses]
     logged = frame(*runs, curve(5.0, 4.5, entry="old"))
     both = logged.with_columns(content_digest=pl.col("source"))
     sides = (both.filter(entry=name) for name in ends)
@@ -309,27 +309,27 @@ RATIOS = ([], [1.0], [1.2], [8.0], [0.95, 1.1], [0.84], [0.8], [0.5, 2.0], [7.9]
 
 
 def axes_of() -> Iterator[object]:
-    for some in RANGES:
+    for numbers in RANGES:
         for how in ({}, {"from_zero": True}, {"log_from": 2.0}):
-            each = axes.amount_axis(some, axis.SECONDS, "t", **how)
+            result = axes.amount_axis(numbers, axis.SECONDS, "t", **how)
             yield [
-                some,
-                each.title,
-                each.divisor,
-                each.scale,
-                each.axis,
-                each.field_expression("x"),
+                numbers,
+                result.title,
+                result.divisor,
+                result.scale,
+                result.axis,
+                result.field_expression("x"),
             ]
         for name in ("seconds", "cost", "energy", "steps"):
-            of = axes.amount_axis(some, axis.AXES[name], name)
-            yield [some, of.title, of.scale, sorted(of.axis)]
-            ticks = axes.tick_scale(some, axis.AXES[name].unit)
+            of = axes.amount_axis(numbers, axis.AXES[name], name)
+            yield [numbers, of.title, of.scale, sorted(of.axis)]
+            ticks = axes.tick_scale(numbers, axis.AXES[name].unit)
             yield [ticks.low, ticks.high, *ticks.ticks, ticks.position(5.0)]
-    for some in RATIOS:
-        scales = [axes.ratio_scale(some, ends) for ends in ([], [0.4, 2.5], [1e-3, 1e3])]
+    for ratios in RATIOS:
+        scales = [axes.ratio_scale(ratios, ends) for ends in ([], [0.4, 2.5], [1e-3, 1e3])]
         ticks = ([value for value, _ in scale.ticks] for scale in scales)
-        each = zip(ticks, scales, strict=True)
-        yield [some, *({"scale": y.vega, "axis": {"values": x, "format": "~g"}} for x, y in each)]
+        rows = zip(ticks, scales, strict=True)
+        yield [ratios, *({"scale": y.vega, "axis": {"values": x, "format": "~g"}} for x, y in rows)]
     for name, of in axis.AXES.items():
         yield [name, axes.amount_expression("x", of), axes.amount_expression("x", of, named=False)]
     yield [axes.duration_expression("x"), axes.duration_expression("x", "g")]
@@ -393,10 +393,10 @@ def widths_of() -> Iterator[object]:
         yield [sized["title"], sized["layer"][0]["encoding"]["color"]["legend"]]
     with patch.object(renderer, "call_renderer", drawn):
         for count in (1, 3):
-            some = [structs.replace(plot, caption=f"of {plot.kind}") for plot in plots[:count]]
-            yield drawing.render_svg(some)
-            yield drawing.render_png(some).decode()
-            yield drawing.render_pdf(some, drawing.Style(500.0)).decode()
+            captioned = [structs.replace(plot, caption=f"of {plot.kind}") for plot in plots[:count]]
+            yield drawing.render_svg(captioned)
+            yield drawing.render_png(captioned).decode()
+            yield drawing.render_pdf(captioned, drawing.Style(500.0)).decode()
 
 
 def texts_of() -> Iterator[str]:
@@ -422,11 +422,11 @@ SHARES = ([-0.2, None, None], [-0.1, -0.6, 1.4], [0.9, -0.2, 1.7], [1.5, None, 1
 def shares_of() -> Iterator[object]:
     """Yield the axes of shares of epochs and their intervals."""
     names = ("share_epochs", "share_epochs_low", "share_epochs_high")
-    for some in (SHARES[:1], SHARES[:2], SHARES[:4], SHARES[3:5], SHARES[4:6], SHARES[6:]):
-        numbers = pl.DataFrame(some, dict.fromkeys(names, pl.Float64), orient="row")
+    for shares in (SHARES[:1], SHARES[:2], SHARES[:4], SHARES[3:5], SHARES[4:6], SHARES[6:]):
+        numbers = pl.DataFrame(shares, dict.fromkeys(names, pl.Float64), orient="row")
         columns = {"benchmark": pl.lit("b"), "group": pl.lit("g"), "with_epochs": 9}
         plot = variance._variance_plot("b", numbers.with_columns(**columns))
-        yield [*some, plot.chart["layer"][-1]["encoding"]["x"]]
+        yield [*shares, plot.chart["layer"][-1]["encoding"]["x"]]
 
 
 SINGLE = ("leaderboard", "record")
@@ -434,10 +434,10 @@ SINGLE = ("leaderboard", "record")
 
 def refusals_of() -> Iterator[object]:
     """Yield how many plots of each kind there are of some runs, or why there are none."""
-    told: list[object] = []
+    calls: list[object] = []
     runs = api.material(made.rows(made.FAST))
-    kinds.all_plots(runs, without=["tta"], on_progress=lambda *done: told.append(done))
-    yield told
+    kinds.all_plots(runs, without=["tta"], on_progress=lambda *call: calls.append(call))
+    yield calls
     sides = made.entries(["lab/x"] * 3)
     days = pl.duration(days=30 * pl.col("entry").str.tail(1).cast(pl.Int64))
     since = pl.datetime(2018, 1, 1, time_zone="UTC") + days
@@ -451,7 +451,7 @@ def refusals_of() -> Iterator[object]:
         ("leaders by cost", api.material(made.leaders(), unit="cost"), kinds.KINDS),
         ("60 days", api.material(leaders), SINGLE),
         ("the first is best", api.material(first_best), SINGLE),
-        ("a run a side", api.material(*(one.filter(seed=1) for one in sides)), SINGLE),
+        ("a run a side", api.material(*(side.filter(seed=1) for side in sides)), SINGLE),
         (
             "one value",
             api.material(sides[0].head(1), metric="top1_accuracy"),
@@ -462,10 +462,10 @@ def refusals_of() -> Iterator[object]:
     ):
         for kind in among:
             try:
-                found: object = len(kinds.KINDS[kind][0](material))
+                result: object = len(kinds.KINDS[kind][0](material))
             except TtastatsError as error:
-                found = f"{error.what}. {error.remedy}"
-            yield [about, kind, found]
+                result = f"{error.what}. {error.remedy}"
+            yield [about, kind, result]
 
 
 LOOKS = by_name(axes_of, looks_of, widths_of, texts_of, shares_of, refusals_of)
@@ -481,9 +481,9 @@ def test_of_many_rows_those_farthest_from_1_are_drawn() -> None:
     table = pl.DataFrame(places, ["order", "place"], orient="row").with_columns(
         ratio=1.1 ** (pl.col("order") - 20.0)
     )
-    kept, said = speedups._limit_range(table)
-    assert sorted(set(range(43)) - set(kept["order"])) == [19, 20, 21]
-    assert (kept.height, said) == (80, "The 40 of 43 rows farthest from 1 are shown.")
+    limited, note = speedups._limit_range(table)
+    assert sorted(set(range(43)) - set(limited["order"])) == [19, 20, 21]
+    assert (limited.height, note) == (80, "The 40 of 43 rows farthest from 1 are shown.")
     few = table.filter(pl.col("order") < 40)
-    kept, said = speedups._limit_range(few)
-    assert (kept.equals(few), said) == (True, "")
+    limited, note = speedups._limit_range(few)
+    assert (limited.equals(few), note) == (True, "")

@@ -38,8 +38,8 @@ def test_every_plot_compiles_without_a_warning_and_finds_its_fields(
         compiled = vl_convert.vegalite_to_vega(plot.specification(), show_warnings=True)
         assert set(plot.data) <= {data["name"] for data in compiled["data"]}, plot.title
         assert "undefined" not in json.dumps(compiled["marks"]), plot.title
-    said = capfd.readouterr()
-    assert (said.out, said.err) == ("", "")
+    output = capfd.readouterr()
+    assert (output.out, output.err) == ("", "")
 
 
 def test_charts_are_valid_vega_lite(plots: tuple[Plot, ...]) -> None:
@@ -116,9 +116,9 @@ def test_more_runs_than_lines_can_show_are_drawn_together(monkeypatch: pytest.Mo
     lines.to_svg()
     source = made.rows([(50.0 + n, 5) for n in range(40)])
     (dots,) = api.plot("tta", source)
-    kept = dots.data["runs: mlperf v4.0 resnet"]["observed_seconds"]
-    assert f"{len(kept)} of 40 dots are drawn" in dots.caption
-    assert (kept.min(), kept.max(), len(kept)) == (50.0, 89.0, 8)
+    times = dots.data["runs: mlperf v4.0 resnet"]["observed_seconds"]
+    assert f"{len(times)} of 40 dots are drawn" in dots.caption
+    assert (times.min(), times.max(), len(times)) == (50.0, 89.0, 8)
 
 
 @pytest.mark.parametrize(("metric", "lowest"), [("top1_accuracy", False), ("val_loss", True)])
@@ -131,10 +131,10 @@ def test_long_curves_are_thinned_and_keep_their_ends_and_best(
     whole = api.plot("quality-time", source)[0].data[f"quality: mlperf v4.0 {name}"]
     monkeypatch.setattr("ttastats.output.plots.curves.MOST_POINTS", 30)
     (plot,) = api.plot("quality-time", source)
-    kept = plot.data[f"quality: mlperf v4.0 {name}"]
-    assert f"{kept.height} of {whole.height} values are drawn" in plot.caption
-    assert 30 < kept.height < whole.height
-    assert whole.filter(best | at_end).join(kept, on=whole.columns, how="anti").is_empty()
+    curve = plot.data[f"quality: mlperf v4.0 {name}"]
+    assert f"{curve.height} of {whole.height} values are drawn" in plot.caption
+    assert 30 < curve.height < whole.height
+    assert whole.filter(best | at_end).join(curve, on=whole.columns, how="anti").is_empty()
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_quality_that_exploded_leaves_plots_that_can_be_drawn(column: str, num
     odd = made.two_entries().with_columns(
         pl.when(first).then(number).otherwise(column).alias(column)
     )
-    assert [json.dumps(one.chart, allow_nan=False) for one in api.plots(odd)]
+    assert [json.dumps(plot.chart, allow_nan=False) for plot in api.plots(odd)]
 
 
 def test_plots_show_themselves_and_are_saved(tmp_path: Path) -> None:

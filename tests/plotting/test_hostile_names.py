@@ -62,11 +62,11 @@ def sources(kind: str, name: str = ALL) -> tuple[list[pl.DataFrame], dict[str, A
 @functools.cache
 def of_all_kinds() -> dict[str, tuple[Plot, ...]]:
     """Return the plots of every kind of runs."""
-    found = {}
+    plots = {}
     for kind in kinds.KINDS:
         tables, more = sources(kind)
-        found[kind] = tuple(api.plot(kind, *tables, **more))
-    return found
+        plots[kind] = tuple(api.plot(kind, *tables, **more))
+    return plots
 
 
 def hostile_profile(folder: Path) -> Path:
@@ -85,7 +85,7 @@ _MARKS = re.compile(r'<g class="mark-(?:symbol|line|rect|area|rule|trail) role-m
 def expect_drawn(plot: Plot, *, title: bool = True) -> str:
     drawn = plot.to_svg(title=title)
     ElementTree.fromstring(drawn)
-    assert sum(one.count("<path") + one.count("<line") for one in _MARKS.findall(drawn)) > 1
+    assert sum(mark.count("<path") + mark.count("<line") for mark in _MARKS.findall(drawn)) > 1
     assert "<script" not in drawn
     return drawn
 

@@ -87,9 +87,9 @@ def leaders() -> pl.DataFrame:
 def traces(kind: str) -> tuple[Plot, ...]:
     """Return the plots of three profiles, and of the first alone."""
     names = ("digits_resnet50_batch256_one_GPU", "digits_resnet50_batch256_fused", "digits")
-    found = steps.profiles_by_name([(name, profile(name)) for name in names])
-    return *kinds.plots_of_profiles(kind, found), *kinds.plots_of_profiles(
-        kind, {names[0]: found[names[0]]}
+    profiles = steps.profiles_by_name([(name, profile(name)) for name in names])
+    return *kinds.plots_of_profiles(kind, profiles), *kinds.plots_of_profiles(
+        kind, {names[0]: profiles[names[0]]}
     )
 
 
@@ -117,12 +117,12 @@ def plots_of(kind: str) -> tuple[Plot, ...]:
 
 
 def faults(plots: Iterable[Plot], width: float) -> list[str]:
-    found = []
+    result = []
     for plot in plots:
         sized = drawing.sized_specification(plot, drawing.Style(96 * width))
         svg = renderer.call_renderer("vegalite_to_svg", sized).decode()
-        found += [f"{plot.title}: {fault}" for fault in drawn.faults(drawn.picture(svg))]
-    return found
+        result += [f"{plot.title}: {fault}" for fault in drawn.faults(drawn.picture(svg))]
+    return result
 
 
 @pytest.mark.parametrize("width", [COLUMN, PAGE])

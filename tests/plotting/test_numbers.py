@@ -20,24 +20,24 @@ def the(kind: str, *sources: pl.DataFrame, **how: Any) -> Plot:
 
 
 def test_a_run_against_one_like_it_is_a_plot_of_finite_size() -> None:
-    one, other = (
+    a, b = (
         made.rows([(100.0, 5)], entry=f"lab/{name}").with_columns(
             pl.lit(name * 32).alias("content_digest"), value=pl.col("value") + shift
         )
         for name, shift in (("1", 0.0), ("2", 1e-6))
     )
     for kind in ("targets", "speedups", "tta", "quality-time"):
-        svg = the(kind, one, other).to_svg()
+        svg = the(kind, a, b).to_svg()
         assert "Infinity" not in svg
         assert "NaN" not in svg
-    assert "no verdict" in the("targets", one, other).to_svg()
+    assert "no verdict" in the("targets", a, b).to_svg()
 
 
 def test_what_is_unknown_of_a_run_is_not_said() -> None:
     plot = the("tta", made.rows(made.FAST).with_columns(seed=pl.lit(None, pl.Int64)))
-    said = vl_convert.vegalite_to_svg(plot.specification())
-    assert "null" not in said
-    assert "seed: ;" in said
+    svg = vl_convert.vegalite_to_svg(plot.specification())
+    assert "null" not in svg
+    assert "seed: ;" in svg
 
 
 def test_a_history_is_of_one_setup_over_all_rounds_as_the_command_has_it() -> None:

@@ -82,7 +82,7 @@ def test_what_no_text_can_show_says_how_to_write_it(files: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["histogram", "{}"], "unknown plot kind 'histogram'"),
         (["tta"], "no input file"),
@@ -94,11 +94,11 @@ def test_what_no_text_can_show_says_how_to_write_it(files: list[str]) -> None:
     ],
 )
 def test_misuse_is_one_message_that_says_what_to_do(
-    files: list[str], words: list[str], said: str
+    files: list[str], words: list[str], message: str
 ) -> None:
     code, _, err = run(*(word.format(files[0]) for word in words))
     assert code == 2
-    assert said in err
+    assert message in err
 
 
 def test_several_benchmarks_are_named_when_one_file_is_asked_for(tmp_path: Path) -> None:

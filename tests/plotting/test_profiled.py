@@ -62,7 +62,7 @@ def measures() -> Iterable[Mapping[str, Any]]:
 
 
 def profile(name: str = "made", *, measured: bool = True) -> pl.DataFrame:
-    work = [operator(step, *one) for step in range(2) for one in OPERATORS]
+    work = [operator(step, *fields) for step in range(2) for fields in OPERATORS]
     return table.frame_of([*work, *(measures() if measured else ())], profile=name, profile_id=name)
 
 
@@ -93,17 +93,17 @@ def test_what_is_drawn_is_as_accepted(tmp_path: Path) -> None:
 
 
 def test_time_adds_up_over_the_use_of_tensor_cores(tmp_path: Path) -> None:
-    on, some = pl.col("category") == "convolution", pl.col("category") == "matrix product"
+    conv, matmul = pl.col("category") == "convolution", pl.col("category") == "matrix product"
     kernels = profile(measured=False).with_columns(
         kind=pl.lit("kernel"),
-        operator=pl.when(on | some).then(pl.lit("aten::both")).otherwise("name"),
-        tensor_core=on,
+        operator=pl.when(conv | matmul).then(pl.lit("aten::both")).otherwise("name"),
+        tensor_core=conv,
         flops=pl.lit(None, pl.Int64),
     )
     table.write_profile(kernels, tmp_path / "p.parquet")
     (plot,) = api.plot_profiles("work", tmp_path / "p.parquet")  # FLOPs are unknown
-    found = plot.data["work"].select("profile", "tensor_core_share", "below").rows()
-    assert found == [
+    rows = plot.data["work"].select("profile", "tensor_core_share", "below").rows()
+    assert rows == [
         ("made", 0.0, pytest.approx(0.3)), ("made", pytest.approx(6 / 7), pytest.approx(1)),
         ("without batch norm", pytest.approx(6 / 7), pytest.approx(1)),
     ]  # fmt: skip
@@ -149,9 +149,9 @@ def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
 
 class TestCommand:
     def test_it_draws_to_a_file_and_says_what_is_shown(self, path: Path, tmp_path: Path) -> None:
-        done = run("plot", "roofline", path, "-o", tmp_path / "r.svg")
-        assert done.returncode == 0
-        assert "Roofline of operators: made" in done.stderr
+        result = run("plot", "roofline", path, "-o", tmp_path / "r.svg")
+        assert result.returncode == 0
+        assert "Roofline of operators: made" in result.stderr
         assert (tmp_path / "r.svg").read_text("utf-8").startswith("<svg")
 
     def test_options_that_choose_runs_are_refused(self, path: Path, tmp_path: Path) -> None:

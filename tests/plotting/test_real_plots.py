@@ -23,8 +23,8 @@ def test_all_plots_of_a_round_are_small(ingested_round: Callable[[str], Account]
         if plot.kind == "tta":
             means = next(f for n, f in plot.data.items() if n.startswith("mean TTA"))
             for row in means.iter_rows(named=True):
-                told = summary[row["benchmark"], row["entry"]]
-                assert row["mean"] == told["tta_mean_seconds"]
+                entry = summary[row["benchmark"], row["entry"]]
+                assert row["mean"] == entry["tta_mean_seconds"]
 
 
 def test_dawnbench_has_leaderboards_and_records(
