@@ -253,7 +253,8 @@ def _share_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow
         }
         adds["2 × covariance"] = 1 - sum(adds.values())
         # What is less than 1e-12 of the whole is rounding.
-        yield from (make("part", name, round(share, 12), *(None,) * 5) for name, share in adds.items())
+        empty = (None,) * 5
+        yield from (make("part", name, round(share, 12), *empty) for name, share in adds.items())
 
 
 def _level_rows(
