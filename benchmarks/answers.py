@@ -51,7 +51,7 @@ SIZES = ((200, 10, 3, 8), (2_000, 10, 3, 8), (4_000, 50, 10, 10))
 
 
 def eleven(tables: Path, folder: Path) -> list[Path]:
-    """Write eleven tables: rounds there are, repeated under other names."""
+    """Write eleven tables: existing rounds, repeated under other names."""
     from ttastats.table import store
 
     written = []
@@ -64,7 +64,7 @@ def eleven(tables: Path, folder: Path) -> list[Path]:
 
 
 def large(folder: Path, entries: int, runs_of_each: int, least: int, most: int) -> list[Path]:
-    """Write one table of made runs, of which the last of each entry and benchmark was aborted."""
+    """Write a table of made-up runs; the last run of each entry and benchmark was aborted."""
     from ttastats.table import schema, store
 
     rng = np.random.default_rng(1)
@@ -107,7 +107,7 @@ def large(folder: Path, entries: int, runs_of_each: int, least: int, most: int) 
 
 
 def programs_of(files: list[Path], commands: list[list[str]]) -> dict[str, list[str]]:
-    """Return the lines by hand and the commands that answer from some tables."""
+    """Return the hand-written programs and the commands that answer from some tables."""
     programs = {"polars by hand": [sys.executable, "-c", BY_HAND, *map(str, files)]}
     for words in commands:
         shown = (word for word in words if not word.endswith(("page.html", "all.parquet")))

@@ -41,7 +41,7 @@ TIME = "import time; start = time.process_time(); import {}; print(time.process_
 
 
 def main() -> None:
-    """Install the checkout into an environment of its own, and write what that costs."""
+    """Install the checkout into a new environment, and write what that costs."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python = Path(folder, "bin", "python")

@@ -38,7 +38,7 @@ def noise(kind: str, rng: np.random.Generator, series: int) -> np.ndarray:
 
 
 def looks(x: np.ndarray) -> np.ndarray:
-    """Return -log10 of p of each look, of many series."""
+    """Return -log10 of the p value of each look, for many series."""
     from ttastats.stats import changes
 
     out = np.zeros(x.shape)

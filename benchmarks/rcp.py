@@ -90,7 +90,7 @@ def _covered(
     replicates: int,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Draw what a run needs from a lognormal distribution and round it up to an evaluation."""
+    """Draw the epochs of a run from a lognormal distribution, rounded up to an evaluation."""
     scale = 1 + rng.random() * grids[0]  # where the mean lies between two evaluations
     entry, reference = (
         _stopped((replicates, n), spread, grid, scale, rng)
@@ -142,7 +142,7 @@ def interpolations(library: Library) -> Iterator[str]:
 
 
 def _left_out(records: Sequence[Record], place: int) -> tuple[bool, bool] | None:
-    """Hold an inner record against its neighbours, as if it were an entry."""
+    """Compare an inner record with its neighbours, as if it were an entry."""
     others = [*records[:place], *records[place + 1 :]]
     sizes = [record.batch_size for record in others]
     low, here, high = records[place - 1 : place + 2]

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def table(path: Path, size: int, turns: int) -> Iterator[str]:
-    """Yield the table of what each way of reading costs, the median of turns."""
+    """Yield the table of the costs of each reader, the median of turns."""
     profile = str(path.with_name("profile.parquet"))
     commands = {
         "`ttastats profile`": [sys.executable, "-m", "ttastats", "profile", str(path)],
@@ -68,7 +68,7 @@ def table(path: Path, size: int, turns: int) -> Iterator[str]:
 
 
 def write(path: Path, size: int, of: Path | None) -> int:
-    """Write a trace of at least some bytes, and give how many they are."""
+    """Write a trace of at least so many bytes, and return its size."""
     head, steps, tail = _repeated(of) if of else _made()
     with path.open("wb") as file:
         written = file.write(head)
@@ -147,7 +147,7 @@ def _event(
 
 
 def _repeated(of: Path) -> tuple[bytes, Iterator[bytes], bytes]:
-    """Return the head of a trace, its events again and again, and what stands behind them."""
+    """Return the head of a trace, its events repeated, and its end."""
     data = gzip.decompress(of.read_bytes()) if of.suffix == ".gz" else of.read_bytes()
     begin = re.search(rb'"traceEvents"\s*:\s*\[', data)
     if begin is None:

@@ -73,7 +73,7 @@ def _lines(code: CodeType) -> int:
 
 
 def table(functions: Iterable[Function], *, one_by_one: bool) -> list[str]:
-    """Return a line for each folder, and for each of its functions where they are asked for."""
+    """Return a line for each folder and, with `one_by_one`, for each of its functions."""
     folders: dict[str, list[Function]] = {}
     for function in functions:
         folders.setdefault(str(function.path.parent.relative_to(HERE)), []).append(function)
@@ -90,7 +90,7 @@ def table(functions: Iterable[Function], *, one_by_one: bool) -> list[str]:
 
 
 def main(arguments: Any = None) -> int:
-    """Run a command under a profile hook, and print through what it went."""
+    """Run a command under a profile hook, and print the functions it called."""
     parser = argparse.ArgumentParser(prog="python benchmarks/trip.py", description=__doc__)
     parser.add_argument("--list", action="store_true", help="each function, with calls × lines")
     parser.add_argument("words", nargs=argparse.REMAINDER, help="behind `ttastats`")

@@ -28,7 +28,7 @@ REFERENCE = ROOT / "tests" / "reference"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is looked at, line by line: text as it is, all else as JSON."""
+    """The lines of an accepted file: strings as they are, all else as JSON."""
 
     folder: str
     name: str
@@ -42,7 +42,7 @@ class Case:
 
 
 def in_full(report: Report) -> str:
-    """Return what is printed of a report with all notes, however wide."""
+    """Return the printed form of a report with all notes, at any width."""
     stream = io.StringIO()
     as_table.print_report(report, Console(file=stream, color_system=None), verbose=True)
     return stream.getvalue().rstrip("\n")
@@ -54,20 +54,20 @@ def as_json(value: Any) -> str:
 
 
 def cases(folder: str, **lines: Callable[[], Iterable[Any]]) -> pytest.MarkDecorator:
-    """Return what gives a test each of the cases, by the names of their files."""
+    """Return a decorator that runs a test with each case, named by its file."""
     every = [Case(folder, name, make) for name, make in lines.items()]
     return pytest.mark.parametrize("case", every, ids=lambda case: case.name)
 
 
 def by_name(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
-    """Return functions by their names, as cases."""
+    """Return functions by name, as cases."""
     return {function.__name__: function for function in functions}
 
 
 def parts(
     name: str, of_seed: Callable[[int], Iterable[Any]], seeds: int, count: int = 1
 ) -> dict[str, Callable[[], Iterator[Any]]]:
-    """Return cases that share so many seeds, so that each is quick: `name_0` has every count-th."""
+    """Return cases that split the seeds, so that each is quick: `name_0` has every count-th."""
 
     def lines(part: int) -> Iterator[Any]:
         return chain.from_iterable(map(of_seed, range(part, seeds, count)))

@@ -49,17 +49,17 @@ settings.load_profile("patient")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start files of tests in their order here, not the longest lists first."""
+    """Run files of tests in the order given here, not the longest first."""
     config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put first what waits longest: no core is idle at the end, and a browser is opened once."""
+    """Put the slowest tests first: no core is idle at the end, and one browser is opened."""
     items.sort(key=lambda item: item.path.parent.name not in {"page", "trainer"})
 
 
 def pytest_collection_finish() -> None:
-    """Hide from the garbage collector what lives to the end, and call it after each file alone.
+    """Freeze long-lived objects, and run the garbage collector only after each file.
 
     It would go through modules, tests and accepted texts hundreds of times, and through what a
     test makes thousands of times: a twentieth and up to a tenth of the CPU time.
@@ -106,7 +106,7 @@ def wild(real_logs: Path) -> Path:
 def ingested_round(
     real_logs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Account]:
-    """Return what ingests a folder of the public logs, each once for all processes."""
+    """Return a function that ingests a folder of the public logs once for all processes."""
     from ttastats.ingestion.ingest import ingest  # tests of what may be imported come without it
 
     folder = tmp_path_factory.getbasetemp()
@@ -127,7 +127,7 @@ def ingested_round(
 
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
-    """Hold a lock, so that one process at a time does what others need as well."""
+    """Hold a lock, so that one process at a time does work that all share."""
     try:
         import fcntl
     except ImportError:
@@ -140,7 +140,7 @@ def _alone(lock: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def workers_say(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where the workers that this process starts write what they say."""
+    """Return the file with the output of the workers that this process starts."""
     import multiprocessing.forkserver  # of which they are forked: it imports torch for all tests
 
     from ttastats.trainer import parallel
@@ -181,7 +181,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def in_codes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Show keys and fields in place of the words of notes, flags and problems."""
+    """Show keys and fields in place of the texts of notes, flags and problems."""
     from tests import accepted
     from ttastats.base import codes
     from ttastats.outcomes import at_budget  # takes words of the table when it is imported
@@ -198,7 +198,7 @@ def matches_accepted(path: Path, text: str) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return value for JSON: numbers to six digits, of records what is not as it is by default."""
+    """Return a value for JSON: numbers to six digits, records without default values."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else str(value)
     if isinstance(value, Struct) or dataclasses.is_dataclass(value):

@@ -1,4 +1,4 @@
-"""Runs with a curve of evaluations, made for tests of qualities at a budget."""
+"""Generated runs with a curve of evaluations, for tests of qualities at a budget."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def frame(*runs: Run) -> pl.DataFrame:
 
 
 def side(ends: Sequence[float], **more: Any) -> pl.DataFrame:
-    """Return runs of 300 steps and 30 seconds that end at these losses, each a log of its own."""
+    """Return runs of 300 steps and 30 seconds that end at these losses, one log for each."""
     return logs([curve(5.0 + number / 8, 4.0, end, **more) for number, end in enumerate(ends)])
 
 
 def logs(runs: Sequence[Run]) -> pl.DataFrame:
-    """Return runs as logs that no other call gives again."""
+    """Return runs as logs with paths that no other call returns."""
     sourced = []
     for run in runs:
         number = next(_LOGS)
@@ -67,7 +67,7 @@ def judged(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def of_spans(spans: dict[str, list[float]]) -> pl.DataFrame:
-    """Return runs that were evaluated after each epoch, the epochs so long."""
+    """Return runs evaluated after each epoch, with epochs of these lengths."""
     rows = [
         {"id": run, "epoch": n, "t": sum(lengths[:n]), "acc": 0.8 * (n == len(lengths))}
         for run, lengths in spans.items()

@@ -1,4 +1,4 @@
-"""Logs made for a test: one run each, of as many evaluations and as much time as is asked for."""
+"""Generated logs: one run each, of the given evaluations and length."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TARGET = 0.9
 
 
 def line(key: str, value: object = None, seconds: float = 0.0, **metadata: object) -> str:
-    """Return an event so many seconds after the start of 2026."""
+    """Return an event `seconds` after the start of 2026."""
     stamp = START_MS + round(1000 * seconds)
     body = {"namespace": "", "time_ms": stamp, "event_type": "POINT_IN_TIME", "key": key}
     return f":::MLLOG {json.dumps({**body, 'value': value, 'metadata': metadata})}\n"
@@ -62,12 +62,12 @@ def log(
 
 
 def reaching(epochs: int, **more: Any) -> str:
-    """Return the log of a run that meets its target after so many epochs and ends there."""
+    """Return the log of a run that meets its target after the given epochs and ends there."""
     return log([0.5] * (epochs - 1) + [0.95], **more)
 
 
 def write(folder: Path, logs: Mapping[str, str | bytes]) -> Path:
-    """Write logs below a folder by their paths; give the folder."""
+    """Write logs below a folder by their paths; return the folder."""
     for name, content in logs.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Runs of one setup, a few a night, made for tests of histories."""
+"""Generated runs of one setup, a few a night, for tests of histories."""
 
 from __future__ import annotations
 

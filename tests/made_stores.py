@@ -1,4 +1,4 @@
-"""Makes event files, W&B stores, MLflow stores and arrays of evaluations, byte by byte.
+"""Generate event files, W&B stores, MLflow stores and arrays of evaluations, byte by byte.
 
 Nothing here uses the readers: bytes are laid out from the descriptions of the formats.
 """
@@ -37,7 +37,7 @@ def field(number: int, value: int | float | bytes | str) -> bytes:
 
 
 def crc32c(data: bytes) -> int:
-    """Bit by bit, with the reflected polynomial of Castagnoli."""
+    """Return the CRC-32C, bit by bit, with the reflected polynomial of Castagnoli."""
     state = 0xFFFFFFFF
     for byte in data:
         state ^= byte

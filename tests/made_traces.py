@@ -1,4 +1,4 @@
-"""Traces of our own, as small as can be, in the words of the recorders of several years."""
+"""Generated minimal traces, in the formats of several years."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that a test starts: this Python, the project as it is here, and an end to all waiting.
+"""Programs that a test starts, with this Python and this checkout, and waits with a limit.
 
 A test waits for what happens, never for a time; what does not happen is given up after `PATIENCE`.
 """
@@ -22,12 +22,12 @@ PATIENCE = 600.0 * float(os.environ.get("TTASTATS_PATIENCE", "1"))
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return the environment in which a process of its own finds the package."""
+    """Return the environment in which another process finds the package."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
 
 
 def call(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end and give all it said."""
+    """Run a program to its end and return its output."""
     given: dict[str, Any] = {"env": environment(), "capture_output": True, "text": True}
     return subprocess.run(
         [str(word) for word in words], check=False, timeout=PATIENCE, **(given | options)
@@ -35,18 +35,18 @@ def call(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]
 
 
 def python(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run Python to its end and give all it said."""
+    """Run Python to its end and return its output."""
     return call(sys.executable, *words, **options)
 
 
 def started(*words: str | Path, **options: Any) -> subprocess.Popen[str]:
-    """Start Python and give the process; what it says on stderr can be read."""
+    """Start Python and return the process, whose stderr can be read."""
     given: dict[str, Any] = {"env": environment(), "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen([sys.executable, *map(str, words)], **(given | options))
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """Wait for the end of a process and give its code and what it said."""
+    """Wait for the end of a process and return its code and its output."""
     try:
         stdout, stderr = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
@@ -56,7 +56,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def until(happens: Callable[[], object], within: subprocess.Popen[str] | None = None) -> None:
-    """Look again and again until something is so; a process that must live till then does."""
+    """Wait until a condition holds; fail if a process that must live until then has ended."""
     end = time.monotonic() + PATIENCE
     while not happens():
         if within is not None and within.poll() is not None:

@@ -1,4 +1,4 @@
-"""Questions of a test with the answers that were accepted: rows, notes, sentence and gate."""
+"""Questions of a test with their accepted answers: rows, notes, sentence and gate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Questions = Mapping[str, Callable[[], Report]]
 
 
 def accepted_answers(name: str, questions: Questions) -> pytest.MarkDecorator:
-    """Return what gives a test the answers of all questions as one case."""
+    """Return a decorator that runs a test with the answers of all questions as one case."""
     return cases("questions", **{name: partial(_answers, questions)})
 
 

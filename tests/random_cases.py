@@ -1,4 +1,4 @@
-"""Random cases: one source of chance, what it does to values and bytes, and how logs are read."""
+"""Random cases: a random generator, odd values and bytes, and how logs are read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ODD: tuple[Any, ...] = (None, "", "x", "0.5", -1, 0, 20_000, 1e400, True, [1], {
 
 
 class Draw(random.Random):
-    """A source of chance that also makes values odd, and loses or damages some of what there is."""
+    """A random generator that also makes values odd, and drops or damages some of them."""
 
     def chance(self, probability: float) -> bool:
         return self.random() < probability
@@ -33,7 +33,7 @@ class Draw(random.Random):
         return self.choice(ODD) if self.chance(probability) else value
 
     def subset(self, values: Mapping[str, Any], probability: float) -> dict[str, Any]:
-        """Return the items that are left when each is kept with this probability."""
+        """Return a random subset of items, each with this probability."""
         return {name: value for name, value in values.items() if self.chance(probability)}
 
     def flipped(self, data: bytes, probability: float, start: int = 0) -> bytes:
@@ -47,7 +47,7 @@ class Draw(random.Random):
 def at_random(
     makers: Iterable[tuple[Callable[[Draw], Any], int]], read: Callable[[Any, int], Iterable[Any]]
 ) -> dict[str, Callable[[], Iterator[str]]]:
-    """Return cases of what each maker makes of so many seeds, each line behind its seed."""
+    """Return a case for each maker with its number of seeds; each line begins with its seed."""
 
     def lines(make: Callable[[Draw], Any], seeds: int) -> Iterator[str]:
         for seed in range(seeds):
@@ -71,7 +71,7 @@ BLOCK = config.complete_block(
 
 
 def read_files(files: Files, seed: int) -> Iterator[str]:
-    """Yield what each file states beside the others; some seeds give metrics, a block, a round."""
+    """Yield the runs and problems of each file; some seeds give metrics, a block, a round."""
     stated: dict[str, Any] = {
         "metrics": "evaluations" if seed % 3 else "all",
         "block": None if seed % 5 else BLOCK,
@@ -85,7 +85,7 @@ def read_files(files: Files, seed: int) -> Iterator[str]:
 
 
 def in_short(item: Run | Problem) -> str:
-    """Return all of a run but what is unknown; its evaluations as rows, without names."""
+    """Return a run as JSON without unknown values; its evaluations as rows, without names."""
     fields = without_unknown(plain(item))
     if isinstance(item, Run):
         rows = [without_unknown(msgspec.structs.astuple(e)) for e in item.evaluations]
@@ -97,7 +97,7 @@ def in_short(item: Run | Problem) -> str:
 
 
 def without_unknown(value: Any) -> Any:
-    """Leave out what is unknown, and messages of Python or SQLite, which vary."""
+    """Return a value without unknown items and messages of Python or SQLite, which vary."""
     if isinstance(value, dict):
         foreign = value.get("code") in {"bad_description", "unreadable_file"}
         known = {k: without_unknown(v) for k, v in value.items() if k != "message" or not foreign}

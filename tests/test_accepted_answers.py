@@ -59,7 +59,7 @@ def answer_parts(report: Report) -> Iterator[tuple[str, Any]]:
 
 
 def in_words(report: Report) -> Iterator[tuple[str, Any]]:
-    """Yield what a page says of an answer: its verdicts, and what they come to."""
+    """Yield what a page says of an answer: its verdicts, and its headline."""
     keys = {"compare": {"claim", "at"}, "summary": {"tta_mean_seconds", "quality_mean"}}
     if all(keys.get(report.command, set()) & row.keys() for row in report.rows):
         verdicts = conclusions if report.command == "compare" else league.verdicts
@@ -73,7 +73,7 @@ def in_words(report: Report) -> Iterator[tuple[str, Any]]:
 
 
 def lines(report: Report) -> list[str]:
-    """Return all of an answer, each part behind its name."""
+    """Return all parts of an answer, each after its name."""
     return [f"{name}: {as_json(value)}" for name, value in answer_parts(report)]
 
 
@@ -124,7 +124,7 @@ def several(
     failed: int = 0,
     **more: Any,
 ) -> list[Run]:
-    """Return runs of so many epochs and about so many seconds for each; the last of them fail."""
+    """Return runs of these epochs, of about `seconds` each; the last of them fail."""
     spread = np.random.default_rng(draw).uniform(1 - noise, 1 + noise, len(epochs))
     return [
         run(number, float(seconds * count * spread[number]), count,
@@ -154,7 +154,7 @@ GNN = {"benchmark": "gnn", "round": "v4.1"}
 
 @cache
 def before() -> pl.DataFrame:
-    """Return the runs of one system: some failed, some never vary, some tell no epochs."""
+    """Return the runs of one system: some failed, some never vary, some have no epochs."""
     return table(
         several(1, 20.0, VARIED, failed=1),
         several(2, 300.0, STEADY, **BERT),
@@ -194,7 +194,7 @@ def both() -> pl.DataFrame:
 
 @cache
 def odd() -> pl.DataFrame:
-    """Return runs of which some do not count, ended at once, vary, or aim at nothing."""
+    """Return runs of which some do not count, ended at once, vary, or have no target."""
     mixed = several(21, 20.0, VARIED, failed=2, seed=None)
     mixed += several(22, 30.0, (5, 6), nodes=2, extra={"opt_name": "lamb"})
     mixed += several(23, 30.0, (5, 6), nodes=4, extra={"opt_name": "lars"})
@@ -234,7 +234,7 @@ def faulty() -> pl.DataFrame:
 
 @cache
 def random_runs() -> pl.DataFrame:
-    """Return runs measured in any way: values, times and places may be unknown."""
+    """Return random runs whose values, times and places may be unknown."""
     rng = np.random.default_rng(7)
 
     def maybe(value: Any) -> Any:
@@ -303,7 +303,7 @@ def odd_scales() -> pl.DataFrame:
 
 
 def solved(reached: int) -> pl.DataFrame:
-    """Return twelve runs of which so many reach the target."""
+    """Return twelve runs, of which a given number reach the target."""
     return table(several(57 + reached, 5.0, MANY, failed=12 - reached, entry=f"lab/{reached}"))
 
 
@@ -350,7 +350,7 @@ def claims() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 @cache
 def alike_claims() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the pairs of which all have a speedup, so that there is a mean of them."""
+    """Return pairs that all have a speedup, so that there is a mean."""
     names = ("alike", "slower", "faster", "steady", "steady alike", "few")
     timed = pl.col("benchmark").is_in(names)
     a, b = claims()
@@ -358,7 +358,7 @@ def alike_claims() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def unlogged(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return a table of runs whose progress nobody knows."""
+    """Return a table of runs of unknown progress."""
     unknown = pl.col("epochs", "steps", "samples", "evaluations_to_target", "^evaluation_.*$")
     return time_to_target.runs(rows).with_columns(pl.when(pl.lit(value=False)).then(unknown))
 
@@ -369,7 +369,7 @@ def singles() -> pl.DataFrame:
 
 
 def speedrun(side: int, lengths: Sequence[int], ends: Sequence[float], **more: Any) -> list[Run]:
-    """Return runs that end after so many steps, at such losses; lower is better, 3.28 is asked."""
+    """Return runs that end after so many steps at these losses; the target is at most 3.28."""
     return [
         Run(
             entry=f"record {side}", seed=number, started_at=None,
@@ -389,7 +389,7 @@ def speedrun(side: int, lengths: Sequence[int], ends: Sequence[float], **more: A
 
 
 def traced(*ranks: int, work: float = 40.0) -> pl.DataFrame:
-    """Return the profile of a training of several workers, a trace of each."""
+    """Return the profile of a training with several workers, from a trace of each."""
     traces = [
         kineto.read_trace(
             [made_traces.trace(made_traces.steps_on_a_device(own_work=work - 5 * rank), rank)]
@@ -453,7 +453,7 @@ def with_losses(runs: pl.DataFrame, worst: float) -> pl.DataFrame:
 
 
 def lengths(side: int, middle: int) -> pl.DataFrame:
-    """Return runs that all reach, after about so many steps."""
+    """Return runs that all reach, after about `middle` steps."""
     ends = [3.27] * 6
     return table(speedrun(side, [middle + 4 * n for n in range(6)], ends))
 
@@ -781,7 +781,7 @@ SCREENS = (
 
 
 def run_table(*targets: str) -> Iterator[dict[str, Any]]:
-    """Yield when runs reach their target."""
+    """Yield the rows of the run table."""
     result = api.run_table(random_runs(), target=targets)
     yield from map(known, result.drop("source_digest").iter_rows(named=True))
 

@@ -1,4 +1,4 @@
-"""What the parts of a judgement make of runs at their borders, as it was accepted.
+"""What the parts of a judgement say of runs close to a rule is as accepted.
 
 Whole answers show most of it in passing; here stand runs made to lie just on either side of a rule.
 """
@@ -51,7 +51,7 @@ MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 def attempt(call: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
-    """Return what a call gives, or its error with the place and the remedy."""
+    """Return the result of a call, or its error with the place and the remedy."""
     try:
         return call(*arguments, **more)
     except TtastatsError as error:
@@ -70,7 +70,7 @@ def limits_of(text: str, kind: gates.Kind = gates.TIMES) -> list[dict[str, Any]]
 
 
 def conclusion(report: Report) -> list[Any]:
-    """Return an answer without its cells, which others are there for."""
+    """Return an answer without its cells, which other tests cover."""
     rows = [{name: v for name, v in row.items() if v is not None} for row in report.rows]
     notes = [[note.code, note.text] for note in report.notes]
     gate = [report.gate.passed, report.gate.failures] if report.gate else []
@@ -85,7 +85,7 @@ def known(row: dict[str, Any], *unused: str) -> dict[str, Any]:
 
 
 def odd_curves() -> pl.DataFrame:
-    """Return runs that end early, late or nowhere, diverge, or tell nothing of where they were."""
+    """Return runs that end early, late or nowhere, diverge, or have no progress."""
     bare = {"seconds": None, "step": None, "epoch": None}
     rising = {"metric": "acc", "higher_is_better": True}
     runs = frame(
@@ -203,7 +203,7 @@ LESS = (3.10, 3.12, 3.09, 3.11, 3.10)
 
 @cache
 def curves(number: int, length: int = 3, budget: Budget = END) -> pl.DataFrame:
-    """Return five runs of so many evaluations, of one side, as they are at a budget."""
+    """Return five runs of a side with so many evaluations, as they are at a budget."""
     runs = [
         curve(*(5.0 + place / 8 - at / 10 for at in range(length - 1)), end, cost_per_hour=36.0)
         for place, end in enumerate(A)
@@ -212,7 +212,7 @@ def curves(number: int, length: int = 3, budget: Budget = END) -> pl.DataFrame:
 
 
 def logs_of(side: int, runs: Sequence[Run]) -> pl.DataFrame:
-    """Return logs that no other side has."""
+    """Return runs as logs with paths that no other side has."""
     sourced = [
         tables.SourcedRun(run, f"{side}/{n}", f"{100 * side + n:016x}{0:016x}", 0, "test")
         for n, run in enumerate(runs)
@@ -317,7 +317,7 @@ def of_qualities() -> Found:
 
 
 def of_stops() -> Found:
-    """Yield the other metric of runs where their time ends."""
+    """Yield another metric of runs at their end."""
 
     def both(index: int, loss: float, accuracy: float, **more: Any) -> list[Any]:
         return [
@@ -387,7 +387,7 @@ ENDS = (3.2780, 3.2790, 3.2770, 3.2785, 3.2775)
 
 @cache
 def contested(number: int, seconds: float) -> pl.DataFrame:
-    """Return five runs of a contest at their ends, of one machine, each with its own seed."""
+    """Return five runs of a contest at their ends, on one machine, with different seeds."""
     runs = [
         of(
             evaluation(0, 4.0 + place, step=150),
@@ -533,7 +533,7 @@ STUDIES = (
 
 
 def of_contests() -> Found:
-    """Yield where and by which target the rules judge runs, and what they refuse."""
+    """Yield how the rules of contests judge runs, and what they refuse."""
 
     aimed = {"target_value": 3.28}
 
@@ -719,7 +719,7 @@ def timed_runs(number: int) -> pl.DataFrame:
 
 
 def of_comparisons() -> Found:
-    """Yield what runs come to that all reach, or fail, vary, agree, or are of several setups."""
+    """Yield comparisons of runs that all reach, or fail, vary, agree, or have several setups."""
     a, same = timed_runs(0), timed_runs(1)
 
     def times(runs: pl.DataFrame, factor: float) -> pl.DataFrame:
@@ -823,7 +823,7 @@ def of_factors() -> Found:
 
 
 def paired(side: int, *groups: dict[str, Any]) -> Side:
-    """Return a side of two runs of each group, which reach 4.0 unless another target is told."""
+    """Return a side with two runs of each group, whose target is 4.0 by default."""
     runs = []
     for number, fields in enumerate(groups):
         facts = dict(fields)
@@ -903,7 +903,7 @@ def parts(p: pairing.Pairing) -> list[Any]:
 
 
 def of_sessions() -> Found:
-    """Yield the sessions of runs, and what is found of sides that share them or do not."""
+    """Yield the sessions of runs, and the findings for sides that share them or do not."""
 
     def runs(starts: Sequence[float | None], length: float | None, system: str | None = "x") -> Any:
         begun = [None if at is None else MONDAY + timedelta(seconds=at) for at in starts]
@@ -969,7 +969,7 @@ def of_fixed_lengths() -> Found:
 
 
 def gated(low: float | None, high: float | None, **changed: Any) -> list[Any]:
-    """Return what the gate finds of a row where 25 % slower is allowed."""
+    """Return the findings of a gate that allows 25 % slower, for a row."""
     row = test_gate.row(low, high, **changed)
     gate = test_gate.judged(row, fail_on="slower:25%", require="not-slower:25%")
     shown = [[f.outcome, f.code, f.text, f.runs_needed] for f in gate.findings]
@@ -1115,7 +1115,7 @@ def of_axes() -> Found:
 
 
 def of_measures() -> Found:
-    """Yield what is noted of a profile of 11 ms a step in which more was measured."""
+    """Yield the notes of a profile of 11 ms a step with further measures."""
 
     def measured(*more: dict[str, Any]) -> Report:
         rows = table.frame_of(more, profile="made", profile_id="made")
@@ -1138,7 +1138,7 @@ def of_measures() -> Found:
 
 
 def of_numbers() -> Found:
-    """Yield numbers of logs at the largest and the smallest that can be meant."""
+    """Yield numbers of logs at their upper and lower limits."""
     sizes = [1e-9, 9.9e-10, -1e-9, 0.0, 1e12, 1e12 + 0.5, -1e12, math.nan, math.inf, None]
     yield "finite", pl.DataFrame({"x": sizes}).select(x=time_to_target.finite("x"))["x"].to_list()
     lengths_of = pl.DataFrame({"run_seconds": [-1.0, 0.0, 5.0, None, math.nan, 1e13]})

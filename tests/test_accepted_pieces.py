@@ -1,4 +1,4 @@
-"""What the small readers make of single values, lines and bytes, as it was accepted.
+"""What the small readers make of single values, lines and bytes is as accepted.
 
 Logs show them in passing; here stand the values at the borders: the largest, the empty, the torn.
 """
@@ -39,7 +39,7 @@ Pieces = Iterator[tuple[Any, Any]]
 
 
 def of(call: Callable[..., Any], *arguments: Any) -> tuple[Any, Any]:
-    """Return what a call gives, or the kind of its error and, where the words are ours, these."""
+    """Return the result of a call, or the type of its error and, if it is ours, the message."""
     about = [getattr(call, "__name__", "?"), *map(shortened, arguments)]
     try:
         return about, shortened(call(*arguments))
@@ -247,7 +247,7 @@ CELLS = (
 
 
 def of_units() -> Pieces:
-    """Yield targets that are held against values of the same unit, or of another one."""
+    """Yield targets compared with values of the same unit, or of another one."""
     values: tuple[list[float], ...] = (
         [], [0.5], [1.0], [0.2, 1.0], [0.0, 1.01], [20.0, 97.0], [-1.0, 0.5], [-1.0, 50.0],
     )  # fmt: skip
@@ -268,7 +268,7 @@ FORMS = (None, "unix", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S,%f", "%Y-%m-%d
 
 
 def of_columns() -> Pieces:
-    """Yield what columns of stamps and of any type tell, and problems of cells."""
+    """Yield the values of columns of stamps and of any type, and the problems of cells."""
     for form in FORMS:
         clock = TimeColumn("t", 60.0, form)
         read = own_choice.times(pl.Series(STAMPS), clock).to_list()

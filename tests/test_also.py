@@ -23,7 +23,7 @@ ACCURACIES = [0.931, 0.934, 0.932, 0.930, 0.933]
 
 
 def stopped(seconds: float, *more: Evaluation, losses: Sequence[float] = (5.0, 3.2)) -> Run:
-    """Return a run that meets 3.28 at its last evaluation, and what was logged of it after."""
+    """Return a run that meets 3.28 at its last evaluation, with evaluations logged after it."""
     curve = tuple(
         evaluation(k, loss, seconds=seconds * (k + 1) / len(losses), target_value=3.28)
         for k, loss in enumerate(losses)

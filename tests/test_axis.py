@@ -1,4 +1,4 @@
-"""What the way to a target is counted in: time, epochs, steps, samples, money, energy."""
+"""The units of the way to a target: time, epochs, steps, samples, money, energy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _B = ((3.2, 2.9, 2.8, 2.7), (3.1, 2.95, 2.9, 2.8), (3.2, 2.9, 2.9, 2.8), (3.2, 2
 
 
 def losses(runs: Sequence[Sequence[float]], **columns: Any) -> pl.DataFrame:
-    """Return a table of runs that tell no time."""
+    """Return a table of runs without times."""
     rows = [
         {"seed": seed, "step": 500 * (place + 1), "loss": loss}
         for seed, values in enumerate(runs)
@@ -60,7 +60,7 @@ def aiming(table: pl.DataFrame, target: float) -> pl.DataFrame:
 
 
 def untold() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return runs of which one reached a common target nobody knows when, and others.
+    """Return runs, one of which reached a common target at an unknown time, and other runs.
 
     The length of a run is its time to the official target, and tells of no other.
     """

@@ -50,7 +50,7 @@ def read(tree: Path) -> Account:
 
 
 def rejected(account: Account) -> dict[str, str]:
-    """Return the messages by the names of the files."""
+    """Return the messages by file."""
     return {str(p.source).rsplit("/", 1)[-1]: p.message for p in account.rejected}
 
 

@@ -28,7 +28,7 @@ NOISE = (0.000, 0.004, -0.003, 0.002, -0.004, 0.001)
 
 
 def dated(runs: Sequence[int], hour: int) -> Iterator[tuple[int, int, int, datetime]]:
-    """Yield day, number in it, and start of so many runs on each day, and which noise they have."""
+    """Yield the day, number, noise and start of runs, so many on each day."""
     for day, count in enumerate(runs):
         for number in range(count):
             when = START + timedelta(days=day, hours=2 * number + hour)
@@ -36,7 +36,7 @@ def dated(runs: Sequence[int], hour: int) -> Iterator[tuple[int, int, int, datet
 
 
 def timed(speed: float, runs: Sequence[int], hour: int = 0, **more: Any) -> pl.DataFrame:
-    """Return so many runs on each day, of times that the day makes longer or shorter."""
+    """Return so many runs on each day, whose times depend on the day."""
     tables = []
     for day, number, place, when in dated(runs, hour):
         seconds = 300 * speed * DAYS[day] * (1 + NOISE[(place + 3 * hour) % len(NOISE)])
@@ -61,7 +61,7 @@ def losses(start: float, gain: float, runs: Sequence[int], hour: int) -> pl.Data
 
 
 def short_on(table: pl.DataFrame, day: int) -> pl.DataFrame:
-    """Return runs of which those of a day end early, named the same whatever logs came before."""
+    """Return runs of which those of one day end early, with names that do not vary."""
     table = table.with_columns(
         source=pl.format("log_{}_{}", pl.lit(day), pl.col("source").rank("dense"))
     )
@@ -97,7 +97,7 @@ def with_accuracy(speed: float, gain: float, hour: int) -> pl.DataFrame:
 
 
 def paced(speed: float, hour: int) -> pl.DataFrame:
-    """Return runs that end at the same losses, after times that the day makes longer or shorter."""
+    """Return runs that end at the same losses, after times that depend on the day."""
     runs = []
     for day, number, place, when in dated((2, 2, 2), hour):
         seconds = 100 * speed * DAYS[day] * (1 + NOISE[(place + hour) % 6])

@@ -191,7 +191,7 @@ def test_a_part_that_cannot_be_put_leaves_the_old_table(
     put = getattr(owner, method)
 
     def full(*words: Any, **more: Any) -> Any:
-        """Lack space for parts in a store, and for the list of them in a folder."""
+        """Fail for lack of space: for parts in a store, for their list in a folder."""
         if str(words[-1]).endswith(kind.HEAD) is not bool(root):
             raise OSError(28, "No space left on device")
         return put(*words, **more)

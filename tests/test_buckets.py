@@ -28,7 +28,7 @@ def trainings(place: str, settings: str) -> dict[str, bytes]:
 
 
 def fixtures(kind: str) -> dict[str, bytes]:
-    """Return the files of a kind of logs, which lie in folders."""
+    """Return the files of a kind of logs, by their paths."""
     files = (path for path in (FIXTURES / kind).glob("*/**/*") if path.is_file())
     return {path.relative_to(FIXTURES / kind).as_posix(): path.read_bytes() for path in files}
 

@@ -50,7 +50,7 @@ def logs(two_systems: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collect how many logs each reading reads, other than to see that they are unchanged."""
+    """Collect the number of logs that each ingest reads, without checks for changes."""
     numbers: list[int] = []
     read = Workers.read
 

@@ -25,7 +25,7 @@ Command = Callable[..., Report]
 
 
 def run(number: int, *, seconds: float, final: float = 0.76, **more: Any) -> Run:
-    """Return run that is evaluated twice and reaches 0.75 at the second, unless told otherwise."""
+    """Return a run that is evaluated twice and by default reaches 0.75 at the second."""
     fields = {"seed": number, "entry": "one", "accelerators": 8, "run_seconds": seconds}
     return mlperf(
         evaluation(0, 0.5, seconds / 2), evaluation(1, final, seconds - 1), **fields | more

@@ -1,4 +1,4 @@
-"""The workflow of `examples/ci_gate`, its commands run as they stand there."""
+"""The workflow of `examples/ci_gate`, with its commands as they are."""
 
 from __future__ import annotations
 

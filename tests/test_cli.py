@@ -114,7 +114,7 @@ compare {ONE} {EIGHT} --max-runs 8
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a command ended."""
+    """The result of a command."""
 
     returncode: int
     stdout: str
@@ -141,7 +141,7 @@ def run(*arguments: str | Path, cwd: Path | None = None) -> Done:
 
 
 def failed(result: Done) -> str:
-    """Check that a command refused to work as it should, and give its message."""
+    """Check that a command refused as it should, and return its message."""
     assert result.returncode == 2, result
     assert result.stdout == ""
     assert "Traceback" not in result.stderr

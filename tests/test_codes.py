@@ -100,7 +100,7 @@ _EXAMPLES: dict[str, object] = {"": "…", "list": ["a", "b"], "join": ["a", "b"
 
 
 def _examples(template: str) -> Iterator[dict[str, object]]:
-    """Yield what fills a text: words, a number, and the number one where words depend on it."""
+    """Yield values that fill a text: words, a number, and 1 where the wording depends on it."""
     parts = [(name, spec or "") for _, name, spec, _ in Formatter().parse(template) if name]
     counted = any(spec[:1] in {"#", "?"} for _, spec in parts)
     parts.sort(key=lambda part: part[1] != "")  # what is both shown and counted is a number
@@ -117,7 +117,7 @@ def test_every_text_reads_as_accepted() -> None:
 
 
 def _strings() -> set[str]:
-    """Return the strings of the product but those of the table."""
+    """Return the strings of the product, without those of the table."""
     table = ROOT / "ttastats" / "base" / "codes.py"
     every = (node.value for path, node in _nodes(ast.Constant) if path != table)
     return {value for value in every if isinstance(value, str)}

@@ -1,4 +1,4 @@
-"""Sides made of times and epochs, for tests of many answers; and that a verdict has no side."""
+"""Sides made of times and epochs, for tests of many answers; a verdict does not favour a side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables made by others are used, or refused by the name of what is wrong."""
+"""Tables of other programs are used, or refused with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which runs count: none beside result files, no inference, no copy; and a run of no length."""
+"""Which runs count: no logs beside result files, no inference, no copies; and runs of no length."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MINIGO = {"benchmark": "minigo"}
 
 
 def table_of(folder: str, logs: Mapping[str, str]) -> pl.DataFrame:
-    """Return the table of logs, which lie at the same place wherever they were written."""
+    """Return the table of logs, with paths that do not depend on their folder."""
     with TemporaryDirectory() as place:
         top = made_logs.write(Path(place) / folder, logs)
         ingest([top], top / "runs.parquet")

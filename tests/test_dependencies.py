@@ -1,4 +1,4 @@
-"""What is declared is used, what is used is declared, and nothing else is needed."""
+"""Declared dependencies are used, used ones are declared, and nothing else is needed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ WORD = re.compile(r"""(["'])([\w-]+)\1""")
 
 
 def mentioned(*places: str) -> tuple[set[str], set[str]]:
-    """Return what is imported, and what texts name: modules found without importing, programs."""
+    """Return the imported modules, and modules and programs that texts name."""
     files = (path for place in places for path in ROOT.glob(place) if path != Path(__file__))
     text = "\n".join(path.read_text("utf-8") for path in files)
     return set(IMPORTED.findall(text)), {word for _, word in WORD.findall(text)}

@@ -97,7 +97,7 @@ DESCRIBED: dict[str, tuple[Any, ...]] = {
 
 
 def of_described() -> Iterator[Any]:
-    """Yield what an ingest says and the runs that it finds."""
+    """Yield the messages of an ingest and its runs."""
     columns = ("source", "entry", "seed", "metric", "target_value", "target_source", "run_status")
     for name, (files, options, *path) in DESCRIBED.items():
         with TemporaryDirectory() as place, contextlib.chdir(place):

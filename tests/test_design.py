@@ -1,4 +1,4 @@
-"""What the way in which runs were made keeps from a verdict."""
+"""How the design of runs limits a verdict."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def curves(
 
 
 def machines(*paces: float) -> pl.DataFrame:
-    """Return runs of one entry that machines of these speeds made."""
+    """Return runs of one entry on machines of these speeds."""
     runs = [evaluated(1, 10 + n, runs=1, second=pace) for n, pace in enumerate(paces)]
     return pl.concat(runs).with_columns(entry=pl.lit("ours"))
 

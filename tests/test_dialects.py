@@ -1,4 +1,4 @@
-"""Finding the dialect of a file, and picking up one that another package brings."""
+"""Finding the dialect of a file, and loading one from another package."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ _TUTORIAL = re.compile(
 
 
 def _with_results(match: re.Match[str]) -> str:
-    """Take a step of the tutorial, and give it with what it prints."""
+    """Run a step of the tutorial, and return it with its output."""
     if match["code"]:
         exec(match["code"], {})
         return match[0]
@@ -223,7 +223,7 @@ def test_every_kind_of_plot_stands_beside_its_question() -> None:
 
 
 def ends_with(page: Path, lines: Iterable[str]) -> bool:
-    """Compare the lists of a page with those of the program; what is said before them stays."""
+    """Check that a page ends with the lists of the program; the text before them stays."""
     head, *_ = re.split(r"\n(?=- |## )", page.read_text("utf-8"))
     return matches_accepted(page, "\n".join([head, *lines]) + "\n")
 

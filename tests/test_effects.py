@@ -26,7 +26,7 @@ START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 
 
 def trained(seconds: float, epochs: float | None, number: int, **settings: Any) -> pl.DataFrame:
-    """Return a run that recorded its settings, started after those before it."""
+    """Return a run that recorded its settings, started `number` hours after the first."""
     more: dict[str, Any] = {"started_at": START + timedelta(hours=number)}
     return side([(seconds, epochs)], extra=settings, **more).with_columns(
         run_id=pl.lit(f"run {number}"), source=pl.lit(f"{number}.log")

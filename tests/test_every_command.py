@@ -1,4 +1,4 @@
-"""Whatever table there is, every command answers or says why not; none ends in a traceback."""
+"""Every command answers about any table or says why not; none ends in a traceback."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def table(request: pytest.FixtureRequest, logs: Path) -> Path:
 
 
 def run(command: str, table: Path, place: Path) -> str:
-    """Run a command and give all it said; a traceback fails the test."""
+    """Run a command and return its output; a traceback fails the test."""
     places = {"F": str(table)} | {f"O{end}": f"{place}/O{end}" for end in ENDINGS}
     result = CliRunner().invoke(app, [places.get(word, word) for word in command.split()])
     if isinstance(result.exception, TtastatsError):
@@ -128,7 +128,7 @@ def test_every_plot_of_two_sides_is_drawn_or_refused(
 
 
 class TestEqualLogs:
-    """Equal bytes in two places have one `run_id`: nothing may take them for one, or for four."""
+    """Equal logs in two places have one `run_id`, and still count as two runs, not one or four."""
 
     @pytest.fixture
     def twice(self, logs: Path, tmp_path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Runs become logs again: what is read from them is what was exported, wherever names lead."""
+"""Runs become logs again: what is read from them is what was exported, whatever the names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ingested(logs: Path, folder: Path, name: str = "runs.parquet") -> Path:
 
 
 def content(parquet: Path) -> pl.DataFrame:
-    """Return what a table tells, with times to the microsecond that logs can hold."""
+    """Return the content of a table, with times to the microsecond, as in logs."""
     table = pl.read_parquet(parquet).filter(schema.is_run()).select(KEPT)
     times = [name for name in table.columns if name.endswith("seconds")]
     rounded = table.with_columns(pl.col(times).round(5))
@@ -48,7 +48,7 @@ def content(parquet: Path) -> pl.DataFrame:
 
 
 def round_trip(first: Path, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return what a table tells, and what the logs exported from it tell."""
+    """Return the content of a table, and that of the logs exported from it."""
     api.export(first, folder / "exported")
     return content(first), content(ingested(folder / "exported", folder, "again.parquet"))
 
@@ -131,7 +131,7 @@ def test_logs_are_written_as_accepted(case: Case) -> None:
 
 
 class TestOddTables:
-    """Tables of others hold what no log of ours does."""
+    """Tables of other programs hold values that no log of ours has."""
 
     @pytest.mark.parametrize(
         "extra", ["", "[", "null", "[1]", '"x"', "[" * 5_000, '{"init_seconds": "soon"}']
@@ -175,11 +175,11 @@ class TestNames:
 
     @pytest.mark.parametrize("name", HOSTILE)
     def test_any_other_becomes_one_that_stays_in_its_folder(self, name: str) -> None:
-        made = safe_file_name(name)
-        assert made == Path(made).name
-        assert made.isascii()
-        assert made[0].isalnum()
-        assert len(made) < 100
+        safe = safe_file_name(name)
+        assert safe == Path(safe).name
+        assert safe.isascii()
+        assert safe[0].isalnum()
+        assert len(safe) < 100
 
     def test_two_names_never_become_one(self) -> None:
         names = [*HOSTILE, "a/b", "a\\b", "a b", "A" * 500]
@@ -257,9 +257,9 @@ class TestPlaces:
 
     def test_an_empty_folder_is_filled(self, one_run: Path, tmp_path: Path) -> None:
         (tmp_path / "logs").mkdir()
-        done = run("export", one_run, "-o", tmp_path / "logs")
-        assert (done.returncode, done.stdout) == (0, "")
-        assert "wrote 1 run to" in done.stderr
+        result = run("export", one_run, "-o", tmp_path / "logs")
+        assert (result.returncode, result.stdout) == (0, "")
+        assert "wrote 1 run to" in result.stderr
 
     def test_a_failure_leaves_nothing(
         self, one_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -282,10 +282,10 @@ class TestPlaces:
         first = ingested(EXAMPLE, tmp_path)
         other = pl.when(pl.col("system") == "one_gpu").then(pl.lit("other")).otherwise("suite")
         store.write(pl.read_parquet(first).with_columns(suite=other), tmp_path / "mixed.parquet")
-        done = run("export", tmp_path / "mixed.parquet", "-o", tmp_path / "logs")
-        assert done.returncode == 1
-        assert "skipped 10 runs of other" in done.stderr
-        assert "wrote 10 runs" in done.stderr
+        result = run("export", tmp_path / "mixed.parquet", "-o", tmp_path / "logs")
+        assert result.returncode == 1
+        assert "skipped 10 runs of other" in result.stderr
+        assert "wrote 10 runs" in result.stderr
 
     def test_no_run_and_no_format_are_refused(self, one_run: Path, tmp_path: Path) -> None:
         with pytest.raises(TtastatsError, match="no run has nodes=99"):

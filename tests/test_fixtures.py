@@ -72,14 +72,14 @@ def way(path: Path) -> Any:
 
 
 def read(path: Path, data: bytes) -> list[Run | Problem]:
-    """Read a file; a folder's files that belong to no dialect have nothing to be read."""
+    """Return what is read of a file: nothing if it is of no dialect."""
     _, block, named = way(path)
     log = log_from_bytes(data, str(path), beside(around(path)), block=block, named=named)
     return list(registry.named(dialect_of(path)).parse(log))
 
 
 def parsed(case: Path, change: Callable[[bytes], bytes] = lambda data: data) -> list[Run | Problem]:
-    """Read all logs of a case, each changed while what lies beside it is not."""
+    """Read all logs of a case, each changed, and the files beside them unchanged."""
     return [item for path in logs_of(case) for item in read(path, change(path.read_bytes()))]
 
 
@@ -167,7 +167,7 @@ NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def mutilated(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield log with a line left out, repeated or moved, with odd numbers, or with wrong bytes."""
+    """Yield a log with a line left out, repeated or moved, with odd numbers or wrong bytes."""
     data, draw = path.read_bytes(), random.Random(path.name)
     for _ in range(12 if dialect_of(path) in BINARY else 1):
         place, byte = draw.randrange(len(data)), draw.randrange(256)
@@ -190,7 +190,7 @@ def mutilated(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def in_short(items: Sequence[Run | Problem]) -> str:
-    """Return what was read in a line, with a digest of all of it but messages."""
+    """Return the items in one line, with a digest of all but messages."""
     texts = []
     for item in items:
         if isinstance(item, Problem):

@@ -1,4 +1,4 @@
-"""Any bytes and any table may come: nothing escapes, nothing is made up, and it ends soon."""
+"""Any bytes and any table: no exception, no invented value, and a quick end."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NUMBER = re.compile(rb"(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?")
 
 
 def mutilated(logs: list[bytes]) -> st.SearchStrategy[bytes]:
-    """Return fixtures after a few misfortunes."""
+    """Return fixtures after a few mutations."""
     return st.builds(lambda rng: mutations.mutilate(rng, logs)[1], st.randoms(use_true_random=True))
 
 

@@ -63,7 +63,7 @@ class TestRunsNeeded:
 
 
 def of_formats() -> Iterator[str]:
-    """Yield what every format says of a gate that is lost, slower and undecided, and of none."""
+    """Yield what each format says of gates that fail, of an undecided one, and of none."""
     a = pl.concat([side(VARIED_A, name) for name in ("resnet", "bert", "ssd")])
     b = pl.concat([side(times(VARIED_A, 2), "resnet"), side(VARIED_A, "bert")])
     for report in (api.compare(a, b, fail_on=FAIL_ON), compared(side(VARIED_A), side(VARIED_B))):

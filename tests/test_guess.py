@@ -42,13 +42,13 @@ def csv_of(*rows: str) -> str:
 
 
 def rows_of(header: str, number: int, row: str) -> str:
-    """Return a table whose rows are made of `{n}` and `{down}`, which gets smaller."""
+    """Return a table with rows made from a template of `{n}` and `{down}`, which decreases."""
     rows = (row.format(n=n, down=round(4 - n / 10, 3)) for n in range(1, number + 1))
     return csv_of(header, *rows)
 
 
 def seeds(entry: str, *rows: str, header: str = "step,elapsed,val_loss", count: int = 3) -> Files:
-    """Return so many runs of an entry, as tables whose rows may hold the number of the seed."""
+    """Return runs of an entry, as tables whose rows may hold the seed."""
     return {
         f"{entry}/seed{seed}.csv": csv_of(header, *(row.format(seed) for row in rows))
         for seed in range(1, count + 1)
@@ -80,7 +80,7 @@ MANY: Files = {
 
 
 def state_of(**scores: float) -> str:
-    """Return the file of a trainer of Hugging Face with one evaluation."""
+    """Return the state file of a Hugging Face trainer with one evaluation."""
     entry = {"step": 1, **scores}
     return json.dumps({"log_history": [entry], "global_step": 1, "epoch": 1.0})
 
@@ -169,12 +169,12 @@ FOLDERS: dict[str, Files] = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return logs of many kinds, with what is none."""
+    """Return a folder of logs of many kinds, and of other files."""
     return made_logs.write(tmp_path / "logs", MANY)
 
 
 def of_folders() -> Iterator[Any]:
-    """Yield what is printed of a folder, the file that is proposed, and what it makes of it."""
+    """Yield the proposal for each folder: as printed, as a file, and the runs it gives."""
     for name, files in FOLDERS.items():
         with TemporaryDirectory() as place, contextlib.chdir(place):
             logs = made_logs.write(Path("logs"), files)
@@ -482,7 +482,7 @@ PATHS = (
 
 
 def of_texts(texts: Iterable[str], path: str) -> Iterator[Any]:
-    """Yield the keys that are proposed for a text, and what is doubted of them."""
+    """Yield the keys that are proposed for a text, and the doubts about them."""
     for text in texts:
         try:
             proposal = kinds.make_sketch(text.encode(), path).proposal
@@ -515,8 +515,8 @@ def at_random(seeds: int, *, table: bool) -> Iterator[str]:
         for n in range(draw.choice([1, 2, 5, 9])):
             cells = [(name, form, column(n, k)) for name, form, column, k in named]
             if table:
-                kept = cells[: draw.choice([9, 9, 9, 1])] if seed % 5 == 0 else cells
-                rows.append(",".join(str(value) for _, _, value in kept))
+                part = cells[: draw.choice([9, 9, 9, 1])] if seed % 5 == 0 else cells
+                rows.append(",".join(str(value) for _, _, value in part))
             else:
                 texts = [form.format(name, value) for name, form, value in cells]
                 rows += ["\n".join(texts) if seed % 4 == 0 else " ".join(texts)]

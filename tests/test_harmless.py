@@ -50,7 +50,7 @@ HOSTILE = (
 
 
 def report(name: str, number: float = -1.5) -> Report:
-    """Return a report that holds a name wherever one may stand."""
+    """Return a report with a name at every place that may hold one."""
     row = Line((Text(name), Quantity(number)), (name,))
     table = Table((Column("name", names=True), Column("number", "right")), (row,), name)
     rows = (Row(keys={"name": name, "number": number, "flags": [name, name]}),)
@@ -118,7 +118,7 @@ TAGS = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", 
 
 
 def page(name: str) -> str:
-    """Return what a reader of Markdown makes of a report."""
+    """Return the page that a Markdown renderer makes of a report."""
     return str(MARKDOWN.render(as_markdown.render_markdown(report(name))))
 
 

@@ -67,7 +67,7 @@ FLAGS = ("pooled", "one_run", "few_runs", "no_stragglers")
 
 
 def drawn(draw: random.Random, axis: str) -> tuple[TimesRow, ...]:
-    """Return rows that need not agree with each other, some of which tell little."""
+    """Return random rows, which may be inconsistent or incomplete."""
     rows = []
     for n in range(draw.choice([1, 1, 2, 3, 4])):
         ratio = draw.choice([None, 0.4, 0.97, 1.0, 1.03, 1.1, 2.0])

@@ -1,4 +1,4 @@
-"""What the help of a command says beside its options, and what a shell proposes."""
+"""The help of commands, and the completions of a shell."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ QUESTIONS: Questions = {
 
 
 def of_screens() -> Iterator[str]:
-    """Yield what people see of steps, of a drift and of failures."""
+    """Yield the screens of steps, of a drift and of failures."""
     drift = nights(60, lambda night: 60 * 1.004 ** max(0, night - 20), noise=(0.001, 0.03))
     for series in (changed(), drift, pl.concat([changed(), nights(40, seed=3, entry="other")])):
         yield screen(api.history(series))

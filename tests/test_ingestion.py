@@ -1,4 +1,4 @@
-"""Ingest whatever is meant: archives, patterns, URLs, copies; survive kills and full disks."""
+"""Ingesting archives, patterns, URLs and copies; kills and full disks."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ class TestManyRows:
 
     @pytest.fixture
     def copies(self, logs: Path) -> Path:
-        """Return the logs with copies, in folders whose order is not that of their names."""
+        """Return the logs and their copies, in folders that are not sorted by name."""
         shutil.copytree(logs, logs.with_name("one"))
         return logs.parent
 
@@ -487,7 +487,7 @@ def _refuse(*_: object) -> None:
 
 
 def _is_there(group: int) -> bool:
-    """Return whether a process of a group lives."""
+    """Return whether a process of a group is alive."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:

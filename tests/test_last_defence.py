@@ -1,4 +1,4 @@
-"""Whatever ends a command, it ends with a sentence and exit code 2."""
+"""A command that fails ends with a sentence and exit code 2, whatever the error."""
 
 from __future__ import annotations
 

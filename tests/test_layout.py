@@ -1,4 +1,4 @@
-"""What the folders around an MLPerf log say, and what happens where they disagree with it."""
+"""What the folders around an MLPerf log say, and how conflicts with the log are solved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which ranks entries may have, what cannot be told apart, and what a league says of it."""
+"""The ranks that entries may have, ties, and what a league says about them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ttastats.stats.results import Bools
 
 
 def runs(paces: dict[str, list[float]], accelerators: dict[str, int] | None = None) -> pl.DataFrame:
-    """Return runs of entries that took three times these seconds; a negative one failed then."""
+    """Return runs of entries that took three times these seconds; negative ones failed then."""
     parts = []
-    for entry, own in paces.items():
+    for entry, seconds in paces.items():
         table = rows([entry], runs=1)
-        for n, pace in enumerate(own):
+        for n, pace in enumerate(seconds):
             times = (pl.int_range(pl.len()) + 1) * abs(pace)
             name = pl.lit(f"{entry}/{n}")
             value = pl.when(pl.lit(pace > 0)).then("value").otherwise(pl.lit(0.5))
@@ -49,7 +49,7 @@ def leagues(table: pl.DataFrame) -> tuple[League, ...]:
 
 
 def apart(count: int, *pairs: tuple[int, int]) -> Bools:
-    """Return of each pair that the first is shown to be faster."""
+    """Return whether the first of each pair is shown to be faster."""
     shown = np.zeros((count, count), dtype=np.bool_)
     for pair in pairs:
         shown[pair] = True

@@ -27,7 +27,7 @@ OOM = "RuntimeError: CUDA out of memory"
 
 
 def log(seed: int, seconds: float, *, end: str = "target") -> str:
-    """Return the log of a recorded run that takes so long to its target, or ends before."""
+    """Return the log of a recorded run that takes so long to its target, or ends before it."""
     time = 1.7e12 + seed * 1e6
     lines = [
         run_log.event_line("POINT_IN_TIME", time, run_log.RECORDER, "ttastats 0.2", {}),
@@ -76,7 +76,7 @@ def side(
 
 
 def side_of(name: str, n: int = 10, **more: Any) -> pl.DataFrame:
-    """Return the table of a side, whose logs lie at the same place wherever it was made."""
+    """Return the table of a side, with paths that do not depend on its folder."""
     with TemporaryDirectory() as place:
         table = pl.read_parquet(side(Path(place) / name, n, **more))
         return table.with_columns(
@@ -105,7 +105,7 @@ def early(crashes: int) -> pl.DataFrame:
 def compared(
     b: Mapping[str, Any], *, back: bool = False, n: int = 10, **options: Any
 ) -> Callable[[], Report]:
-    """Return the comparison of a side without failures and of another, or the other way round."""
+    """Return the comparison of a side without failures and another, in either order."""
     places = [("a", {}), ("b", {"seconds": 20.0} | b)]
     return lambda: tta.compare(
         *(side_of(name, n, **more) for name, more in reversed(places) if back),

@@ -203,7 +203,7 @@ class TestPager:
 
 
 def terminal(words: Sequence[str | Path], size: tuple[int, int], **more: str) -> str:
-    """Run the program on a terminal of some lines and columns, and give what that shows."""
+    """Run the program on a terminal of the given size, and return what it shows."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
     names = ("PATH", "HOME", "TMPDIR", "PYTHONPATH")

@@ -1,4 +1,4 @@
-"""A long table read block by block gives what it gives when it is read whole."""
+"""A long table gives the same runs read block by block and read whole."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def rows(draw: random.Random, number: int, kind: str) -> Iterator[dict[str, Any]
 
 
 def as_cells(draw: random.Random, number: int, kind: str) -> bytes:
-    """Return a table of lines, with what a kind of files has beside plain cells."""
+    """Return a table as text, with the peculiarities of a kind of file."""
     table = [{"epoch": at // 9, **row} for at, row in enumerate(rows(draw, number, kind))]
     names = list(table[0])
     lines = [",".join(names)]

@@ -1,4 +1,4 @@
-"""Logs of every kind that were cut off, went on in the same file, or hold two runs.
+"""Logs of every kind that were cut off, continued in the same file, or hold two runs.
 
 No number is made up, nothing is lost without a word, and nothing ends in an error of the program.
 """

@@ -40,7 +40,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def without_traces(book: Any) -> Any:
-    """Leave out what tells when, where and with which Python a notebook ran."""
+    """Return a notebook without the traces of when, where and with which Python it ran."""
     book.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -51,7 +51,7 @@ def without_traces(book: Any) -> Any:
 
 
 def outputs(book: Any, kind: str) -> list[str]:
-    """Return what the cells of a notebook show in one of the types they offer."""
+    """Return the outputs of a notebook in one of their types."""
     every = [output for cell in book.cells for output in cell.get("outputs", ())]
     return [output.data[kind] for output in every if kind in output.get("data", {})]
 

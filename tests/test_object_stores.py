@@ -1,4 +1,4 @@
-"""Logs in an object store: what is asked of it, how often, and what is said where it cannot be."""
+"""Logs in an object store: requests, their number, and messages of failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOGS = 20
 
 
 class Counted(AsyncFileSystem):
-    """A store in memory that counts what is asked of it, and answers as slowly as a real one."""
+    """A store in memory that counts requests, and answers as slowly as a real one."""
 
     protocol = "counted"
     objects: ClassVar[dict[str, bytes]] = {}

@@ -1,4 +1,4 @@
-"""Odd traces, and what the arrays below them come to, are read as was accepted.
+"""Odd traces, and odd arrays in them, are read as accepted.
 
 Traces are of other years, of several threads, with texts for numbers, numbers that are too large,
 damaged bytes, and heads that tell too little. What is looked at some at a time is cut after every
@@ -68,7 +68,7 @@ YEARS = (list, list, list, of_2021, of_2021, of_2022, before_kineto)
 
 
 def more(draw: Draw) -> Iterator[Event]:
-    """Yield notes, copies, collectives, memory and counted instructions as odd as they come."""
+    """Yield odd annotations, copies, collectives, memory events and instruction counts."""
     for words in draw.sample(["ProfilerStep#x", "7", "ProfilerStep", "Optimizer.zero", "DataLoader",
                               "enumerate(DataLoader)"], 2):  # fmt: skip
         fields = draw.choice([{}, {"stack": [{"f": 1}], "more": 2}])
@@ -97,7 +97,7 @@ def more(draw: Draw) -> Iterator[Event]:
 
 
 def spoiled(draw: Draw, span: Event) -> None:
-    """Spoil an event: most are left as they are."""
+    """Spoil an event; most stay as they are."""
     if draw.chance(0.04):
         span[draw.choice(["dur", "ts", "tid"])] = draw.choice([0, -5, "12", 0.25])
     if draw.chance(0.02):
@@ -111,7 +111,7 @@ def spoiled(draw: Draw, span: Event) -> None:
 
 
 def disturbed(draw: Draw, spans: list[Event]) -> list[Event]:
-    """Return events of which some are of other threads, late, spoiled, or not there at all."""
+    """Return events of which some are of other threads, late, spoiled or missing."""
     other = {span["args"].get("External id") for span in spans if draw.chance(0.2)}
     for span in spans:
         if span["cat"] != "kernel" and span["args"].get("External id") in other:
@@ -134,7 +134,7 @@ def disturbed(draw: Draw, spans: list[Event]) -> list[Event]:
 
 
 def head(draw: Draw) -> dict[str, Any]:
-    """Return what stands before the events; any of it may be odd."""
+    """Return the head of a trace, any of which may be odd."""
     device = {"id": draw.choice([0, 1, 2, None]), "name": draw.choice(["Example GPU", 3]),
               "totalGlobalMem": draw.choice([1000, 2.5, "x"])}  # fmt: skip
     known = draw.subset(device, 0.9)
@@ -208,7 +208,7 @@ def listed(value: Any) -> Any:
 
 
 def of_numbers(draw: Draw) -> Iterator[Any]:
-    """Yield what a column holds of any number, and what a name or a size says."""
+    """Yield how odd numbers are stored in a column, and how names and sizes are read."""
     whole = [number for number in ODD if not isinstance(number, float)]
     values = draw.choices([*whole, 2**31 - 1, -(2**31), 2**63 - 1, 2**63, 2**15], k=5)
     yield values
@@ -230,7 +230,7 @@ def of_numbers(draw: Draw) -> Iterator[Any]:
 
 
 def of_calls(draw: Draw) -> Iterator[Any]:
-    """Yield what calls come to whose inputs are told in part, or cannot be."""
+    """Yield the costs of calls whose inputs are partly known, or impossible."""
     known = ["aten::mm", "aten::add_", "aten::view", "aten::cudnn_convolution"]
     shapes = [[4, 16], [16, 8], [], [1], [2, 3, 9, 9], [10**9, 10**9], [10**9, 10**10], [-1], "x"]
     kinds = ["float", "c10::Half", "c10::complex<double>", "signed char", "Long", "Scalar", 3]

@@ -1,4 +1,4 @@
-"""Which runs are set against which, and what is said of those that are not."""
+"""Which runs are paired with which, and what is said of the others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FASTER = (50.0, 52.0, 48.0, 54.0, 46.0)
 def table(
     seconds: Sequence[float] = FIVE, *, metric: str = "accuracy", **facts: Any
 ) -> pl.DataFrame:
-    """Return the tidy table of dated runs that end at their target, evaluated half-way too."""
+    """Return the tidy table of dated runs that end at their target, with an evaluation half-way."""
     aim = {"metric": metric, "higher_is_better": True, "target_value": 0.75, "step": None}
     known = {
         "suite": "mlperf", "round": "v4.0", "benchmark": "resnet", "entry": "lab/one",

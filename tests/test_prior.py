@@ -37,7 +37,7 @@ A, B = runs(3, 1), runs(3, 4, epochs=9.0)
 
 
 def near() -> pl.DataFrame:
-    """Return entries near A and not: by batch size, by system, by number; and A itself."""
+    """Return earlier entries close to A and far from it, and A itself."""
     sizes = (256, 256, 256, 256, 384, 384, 384, 171, 385, 170)
     systems = ("s1",) * 5 + ("s4",) * 5
     entries = [
@@ -51,7 +51,7 @@ def near() -> pl.DataFrame:
 def compared(
     prior: pl.DataFrame | None = EARLIER, a: pl.DataFrame = A, b: pl.DataFrame = B, **other: Any
 ) -> Callable[[], Report]:
-    """Ask about two sides beside earlier entries, of which some columns are others."""
+    """Compare two sides with earlier entries, some of whose columns differ."""
     if prior is not None:
         prior = prior.with_columns(**{name: pl.lit(value) for name, value in other.items()})
     return lambda: api.compare(a, b, prior=prior, by=["benchmark"])

@@ -1,4 +1,4 @@
-"""Everything that was found wrong is kept with the table and told on demand."""
+"""All problems are kept with the table and shown on demand."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class TestReport:
 
 
 def until(entries: Mapping[str, Sequence[int]], **pace: float) -> pl.DataFrame:
-    """Return runs of entries that reach their target after so many epochs, of a second each."""
+    """Return runs that reach their target after these epochs, of a second each."""
     spans = {
         f"{entry}{run}": [pace.get(f"{entry}{run}", 1 + run / 100)] * last
         for entry, lasts in entries.items()
@@ -166,7 +166,7 @@ def until(entries: Mapping[str, Sequence[int]], **pace: float) -> pl.DataFrame:
 
 
 def spans(longest: float, at: int = 4, of: int = 8, runs: str = "b") -> Callable[[], Report]:
-    """Ask about four runs evaluated every 10 s, of which some take so long for one evaluation."""
+    """Return the problems of four runs evaluated every 10 s, with longer gaps in some."""
     usual, long = [10.0] * of, [10.0] * at + [longest] + [10.0] * (of - at - 1)
     return lambda: tta.problems(of_spans({run: long if run in runs else usual for run in "abcd"}))
 

@@ -15,7 +15,7 @@ from ttastats.cli import app
 
 
 def steps(products: Sequence[float], norm: float = 20.0) -> list[Event]:
-    """Return steps of a product of some lengths and a batch norm, 30 longer than both."""
+    """Return steps of a matrix product and a batch norm of these lengths, plus 30."""
     events: list[Event] = []
     zero = 0.0
     for number, product in enumerate(products):

@@ -1,4 +1,4 @@
-"""A person who watches sees how far a long command is; a file or a pipe gets no bar."""
+"""A terminal shows the progress of a long command; a file or a pipe gets none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two sides at one budget: what is compared, what is said, and what cannot be."""
+"""Two sides at one budget: what is compared, the verdicts, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Odd values and long lines of real logs are survived, and take no more time than their length."""
+"""Odd values and long lines of real logs are read, in time linear in their length."""
 
 from __future__ import annotations
 

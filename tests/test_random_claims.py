@@ -1,4 +1,4 @@
-"""Records, claims and reference convergence of random runs are judged as was accepted.
+"""Records, claims and reference convergence of random runs are judged as accepted.
 
 Runs lie close to what is asked of them, on either side of it; any may be a copy, lack its value,
 time or steps, or be of another machine, seed or length.
@@ -34,7 +34,7 @@ MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 def frame(runs: Sequence[tuple[int, Run]]) -> pl.DataFrame:
-    """Return runs as the logs of these numbers; equal numbers are copies."""
+    """Return runs as logs with these numbers; equal numbers are copies."""
     sourced = [
         tables.SourcedRun(run, f"log_{place}", f"{number:032x}", 0, "test")
         for place, (number, run) in enumerate(runs)
@@ -62,7 +62,7 @@ CONTESTS: tuple[tuple[str, float, float, str, dict[str, Any]], ...] = (
 
 def ended(metric: str, ends: Sequence[float | None], length: int, seconds: float | None,
           **more: Any) -> Run:  # fmt: skip
-    """Return a run with three evaluations, of which the last is at its end."""
+    """Return a run with three evaluations, the last one at its end."""
     aim = {"metric": metric, "higher_is_better": metric in {"core", "accuracy"}}
     evaluations = (
         evaluation(
@@ -194,7 +194,7 @@ SIZES = {8: (384, 8), 16: (384, 10), 64: (768, 10)}
 
 
 def records(draw: Draw, folder: Path, benchmark: str) -> None:
-    """Write what runs of the reference needed, at one batch size or some."""
+    """Write reference records at one or several batch sizes."""
     sizes = draw.sample(list(SIZES), draw.choice([1, 2, 3, 3, 3]))
     content = {}
     for size in sizes:
@@ -235,7 +235,7 @@ def entries(draw: Draw, benchmark: str, number: int) -> pl.DataFrame:
 
 
 def of_entries(seed: int) -> Iterator[str]:
-    """Yield how random entries are held against random references."""
+    """Yield how random entries compare with random references."""
     draw = Draw(f"entries {seed}")
     benchmark = draw.choice(["llama2_70b_lora", "llama2_70b_lora", "llama31_405b"])
     with TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Logs of trackers and trainers, well formed but odd, are read as was accepted.
+"""Logs of trackers and trainers, well formed but odd, are read as accepted.
 
 What the formats allow is more than the fixtures show: any key may be missing, repeated, late or of
 another type, and a run may have several files, in folders of several forms. All are made of a seed.
@@ -22,7 +22,7 @@ from ttastats.ingestion import registry
 
 
 def row_of(draw: Draw, step: int, runtime: float) -> dict[str, Any]:
-    """Return a row of a history: numbers, nested ones, plots, and what is no number."""
+    """Return a row of a history: numbers, nested numbers, plots and other values."""
     row: dict[str, Any] = {
         "_step": draw.odd(step), "_runtime": draw.odd(runtime), "val/acc": draw.odd(0.1 * step),
         "_timestamp": draw.odd(1.7e9 + 3 * step), "epoch": draw.odd(step / 2), "loss": "NaN",
@@ -170,7 +170,7 @@ def a_tensor(draw: Draw) -> bytes:
 
 
 def hf_trainer(draw: Draw) -> Files:
-    """Return states of a trainer, of its checkpoints, and of another run; any may lack anything."""
+    """Return states of a trainer, its checkpoints, and another run; any key may be missing."""
     entries = [
         draw.subset({
             "step": draw.odd(50 * step), "epoch": draw.odd(step / 2),

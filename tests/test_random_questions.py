@@ -1,4 +1,4 @@
-"""Answers to random questions about odd runs are those that were accepted.
+"""Answers to random questions about odd runs are as accepted.
 
 Of each answer its sentence stands here, or the error, and a digest of all the rest: what the
 answer was before is seen by asking the same question of the code before.
@@ -52,7 +52,7 @@ BUDGETS: tuple[Asked, ...] = (
 
 
 def keywords_of(draw: Draw, *more: str) -> Asked:
-    """Return some keywords that all questions share, and some of those that few have."""
+    """Return some of the common keywords of questions, and some of the rarer ones."""
     keywords: Asked = {}
     if draw.chance(0.5):
         keywords["by"] = draw.sample(KEYS, draw.randrange(1, 4))

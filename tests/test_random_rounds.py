@@ -1,4 +1,4 @@
-"""Logs of rounds and of own runs, random in content and spelling, are read as was accepted.
+"""Logs of rounds and custom logs, random in content and spelling, are read as accepted.
 
 One story of a run is told in each of the formats: events may be doubled, glued, torn, late, without
 a time, in Python's notation or in nobody's; what lies beside the log may be broken.
@@ -211,7 +211,7 @@ def round_of(draw: Draw) -> Files:
 
 
 def watts(draw: Draw) -> bytes:
-    """Return the log of a meter, which may begin late, end early, or tell a constant alone."""
+    """Return the log of a meter, which may begin late, end early, or hold only a constant."""
     first = draw.choice([-5_000, 0, 0, 4_000, 300_000])
     times = [EPOCH_0 + first + 15_000 * n for n in range(draw.choice([0, 1, 9, 30]))]
     draw.shuffle(times)
@@ -228,7 +228,7 @@ def watts(draw: Draw) -> bytes:
 
 
 def recorded(draw: Draw) -> Files:
-    """Return a log of somebody's own run, which tells clocks and any metrics."""
+    """Return the log of a custom run, with clocks and any metrics."""
     events = [Event(EPOCH_0, "recorder", draw.odd("ttastats", 0.1), {})]
     for event in story(draw, draw.choice(["own", "own", "resnet"])):
         about = dict(event.about)

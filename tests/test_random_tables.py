@@ -47,7 +47,7 @@ NOWHERE = {"none", "nothing"}
 
 
 def block_of(draw: Draw, columns: Collection[str]) -> dict[str, Any]:
-    """Return what a block says: any of its keys, few at once, of columns that mostly are there."""
+    """Return a random block with a few of its keys, of columns that mostly exist."""
     every: dict[str, tuple[Any, ...]] = {
         "metric": METRICS, "seconds": CLOCKS,
         "step": ("step", "step + 1", "sum n", ["none", "step"], ""),
@@ -181,7 +181,7 @@ PATTERNS = (
 
 
 def lines(draw: Draw) -> Made:
-    """Return a log whose lines tell one thing or several, in colours, or of ranks."""
+    """Return a log with one or several values a line, in colours, or of ranks."""
     text = ["preamble acc 0.01"] if draw.chance(0.3) else []
     before = None
     for row in rows_of(draw):

@@ -1,4 +1,4 @@
-"""Traces of random content, and what their steps come to, are read and told as was accepted.
+"""Traces of random content, and the sums of their steps, are read and explained as accepted.
 
 Any event may lack its marks, be of another year's words, or lie outside of all steps; what was
 measured beside the operators is there in part. All lengths are small whole numbers of microseconds.
@@ -83,7 +83,7 @@ def work_of(draw: Draw, start: float, number: int) -> Iterator[Event]:
 
 
 def step_of(draw: Draw, zero: float, first: int, *, on_device: bool) -> Iterator[Event]:
-    """Yield what happens in a step of 100 microseconds."""
+    """Yield the events of a step of 100 microseconds."""
     for place in range(draw.randrange(2, 5)):
         for span in work_of(draw, zero + 2 + 12 * place, first + place):
             if on_device or span["cat"] == "cpu_op":
@@ -136,7 +136,7 @@ def events(draw: Draw) -> list[Event]:
 
 
 def disturbed(draw: Draw, spans: list[Event]) -> list[Event]:
-    """Leave out some of what events tell; a recorder sorts them as it likes."""
+    """Return events without some of their fields, in any order."""
     for span in spans:
         for words, chance in (("External id", 0.03), ("correlation", 0.03), ("Input Dims", 0.03)):
             if draw.chance(chance):
@@ -159,7 +159,7 @@ def read(draw: Draw) -> kineto.ReadTrace:
 
 
 def described(result: kineto.ReadTrace) -> Iterator[Any]:
-    """Yield what a trace says: its rows in a fixed order, without what is not known."""
+    """Yield what a trace says: its rows in a fixed order, without unknown values."""
     yield [result.rank, result.world_size, result.origin]
     for problem in result.problems:
         yield [problem.code, problem.message]
@@ -236,7 +236,7 @@ def of_profiles(seed: int) -> Iterator[str]:
 
 
 def pace(draw: Draw, side: str) -> pl.DataFrame:
-    """Return runs that tell any of epochs, samples and steps, of the profiled work or of other."""
+    """Return runs with any of epochs, samples and steps, of the profiled work or of another."""
     known = draw.choice([True, True, None, False])
     facts: dict[str, Any] = {
         "benchmark": draw.choice(["made", "lm"]), "accelerators": draw.choice([1, 1, 2, None]),

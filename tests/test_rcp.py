@@ -318,7 +318,7 @@ EIGHT = [lora(2688)] * 2 + [lora(3072)] * 8
 
 
 def rcp(runs: Sequence[Run], content: Mapping[str, Any] = RECORDS, **more: Any) -> Report:
-    """Return what is answered of runs with these records, which lie in a folder for as long."""
+    """Return the answer about runs with these records, which are written to a folder."""
     with TemporaryDirectory() as folder:
         name = more.pop("named", runs[0].benchmark)
         Path(folder, f"rcps_{name}.json").write_text(json.dumps(content))
@@ -326,7 +326,7 @@ def rcp(runs: Sequence[Run], content: Mapping[str, Any] = RECORDS, **more: Any) 
 
 
 def reference(values: Sequence[float], size: int = 8, name: str = "samples") -> Mapping[str, Any]:
-    """Return one record, of runs that needed so much."""
+    """Return one record, of runs that needed these values."""
     return {"a": {"Benchmark": "x", "BS": size, f"{name} to converge": list(values)}}
 
 
@@ -339,7 +339,7 @@ def aborted(number: int) -> list[Run]:
 
 
 def replaced(**changed: Any) -> Run:
-    """Return a run of which one evaluation is told, and that otherwise."""
+    """Return a run with one evaluation, some of whose fields are replaced."""
     return lora(3072, evaluations=(msgspec.structs.replace(lora(3072).evaluations[-1], **changed),))
 
 
@@ -467,7 +467,7 @@ def test_the_answer_looks_as_accepted() -> None:
 class TestCommand:
     @pytest.fixture
     def run(self, tmp_path: Path) -> Callable[..., Any]:
-        """Return a function that asks the command about runs with the records."""
+        """Return a function that runs the command on runs with the records."""
         (tmp_path / "rcps_llama2_70b_lora.json").write_text(json.dumps(RECORDS))
 
         def run(runs: Sequence[Run], *words: str) -> Any:

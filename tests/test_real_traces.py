@@ -1,4 +1,4 @@
-"""Traces that others published, with figures that were worked out without this program."""
+"""Published traces, with figures that were computed without this program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loop that records itself leaves a log from which exactly what it said is read."""
+"""A recorded training loop leaves a log from which exactly the recorded values are read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ttastats_parsers import mlperf_grammar
 def recorded(
     logs: Path, values: Sequence[float], error: Exception | None = None, **more: Any
 ) -> Path:
-    """Return the log of a recorded run whose epochs 1, 2, ... reach these values, then an error."""
+    """Return the log of a recorded run whose epochs 1, 2, ... have these values, then an error."""
     settings: dict[str, Any] = {"benchmark": "digits", "metric": "accuracy", "target": 0.9}
     settings |= {"system": "small", "seed": 3, **more}
     with contextlib.suppress(*[type(error)] if error else []), tta.record(logs, **settings) as run:

@@ -85,7 +85,7 @@ def readings(folder: Path) -> tuple[Reading, ...]:
 
 
 def differences(runs: list[Run], slow: slow_reader.Reading | None) -> Iterator[str]:
-    """Yield in what the two readings of a file differ."""
+    """Yield the differences between the two readings of a file."""
     if slow is None or len(runs) != 1:
         yield f"{len(runs)} runs, read slowly {slow}"
         return

@@ -1,4 +1,4 @@
-"""What is said of files that are recognised refines how they are read, and takes nothing away."""
+"""Options for recognised files refine how they are read, and lose nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of runs of one setup: do they lie apart, and what is worth claiming between sessions?"""
+"""Sets of runs of one setup: do they differ, and what can be claimed between sessions?"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ needs_compiled = pytest.mark.skipif(not COMPILED, reason="installed without a co
 
 
 def payloads_in_python(*words: Any, **more: Any) -> mlperf_scan.Payloads:
-    """Return what is found without a compiler's help."""
+    """Return the payloads that the Python scanner finds."""
     with mock.patch.object(mlperf_scan, "_compiled", None):
         return payloads_in(*words, **more)
 

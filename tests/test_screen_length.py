@@ -1,4 +1,4 @@
-"""How much text stands beside the tables of comparisons of submitters over the public rounds."""
+"""How much text comparisons of submitters have beside their tables, over the public rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions and targets as they are written, and the rows that meet conditions."""
+"""Parsing of conditions and targets, and the rows that meet conditions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ TARGETS = (("0.7", "0.8"), ("a=1", "a=2"), ("0.75", "a>=75%", '"b c"<=1e-3'))
 
 
 def written() -> Iterator[Any]:
-    """Yield the conditions in texts and how they are written again, and targets."""
+    """Yield parsed conditions and targets, written as text again."""
     for text in WRITTEN:
         try:
             condition = parse(text, "--a")
@@ -88,7 +88,7 @@ def written() -> Iterator[Any]:
 
 
 def conditions() -> Iterator[Any]:
-    """Yield the runs that meet conditions, and what is said of those that cannot be met."""
+    """Yield the runs that meet conditions, and the errors of impossible conditions."""
     for text in (*MET, *BAD):
         try:
             rows = select.where(TABLE, list(filter(None, text.split("&")))).collect()

@@ -1,4 +1,4 @@
-"""What sessions, seeds, stalls and repeated looks at the runs keep from a verdict."""
+"""How sessions, seeds, stalls and repeated looks limit a verdict."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ DAYS = ([0] * 3 + [2] * 3 + [4] * 3 + [6] * 3, [1] * 3 + [3] * 3 + [5] * 3 + [7]
 
 
 def in_days(*leads: float) -> Report:
-    """Compare within days, on which one side is so much faster."""
+    """Return a comparison within days, on which one side is faster by these factors."""
     a = runs_on(sorted(list(range(len(leads))) * 3))
     b = pl.concat([runs_on([day] * 3, lead, first=20 + 3 * day) for day, lead in enumerate(leads)])
     return api.compare(a, b, block=("day",))
 
 
 def still(seed: int, seconds: float = 0.0) -> pl.DataFrame:
-    """Return runs of which one stood still for so long, which is part of its result."""
+    """Return runs of which one stalled for so long, which is part of its result."""
     rng = np.random.default_rng(seed)
     rows = []
     for run in range(5):

@@ -1,4 +1,4 @@
-"""Setups and seeds out of recorded settings, and out of the names of folders and files."""
+"""Setups and seeds from recorded settings, and from the names of folders and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that lie in several files or stores: who holds them, what lies around and is read again."""
+"""Runs in several files or stores: which files hold them, and which are read again."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ LAID = {"top/a.txt": "a", "top/below/b.txt": "b", "top/below/c.txt": "c", "top/.
 
 
 def containers(folder: Path) -> Iterator[tuple[Any, PurePosixPath]]:
-    """Lay the same files out in each kind of container, with the place of `top` there."""
+    """Write the same files into each kind of container; yield the place of `top` in it."""
     made_logs.write(folder, LAID)
     yield Disk(str(folder)), PurePosixPath(str(folder), "top")
     with zipfile.ZipFile(folder / "z.zip", "w") as archive:

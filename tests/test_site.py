@@ -1,4 +1,4 @@
-"""The pages of the site that are made from the code hold all there is."""
+"""The generated pages of the site are complete."""
 
 from __future__ import annotations
 

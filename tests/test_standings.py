@@ -1,4 +1,4 @@
-"""What `summary` shows of many entries: sizes, the fastest of one size, and what is hidden."""
+"""`summary` of many entries: sizes, the fastest of a size, and hidden rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OF_ONE_SIZE = {name: times for name, times in TIMES.items() if name not in SIZES
 
 
 def of_benchmarks(table: pl.DataFrame, names: str) -> pl.DataFrame:
-    """Return the same runs on several benchmarks."""
+    """Return the same runs as those of several benchmarks."""
     same = pl.col("run_id", "source", "content_digest")
     return pl.concat(table.with_columns(same + name, benchmark=pl.lit(name)) for name in names)
 

@@ -60,7 +60,7 @@ OFFICIAL = ("fid=90", "clip=0.15")
 
 
 def curves(seed: int, entry: str, runs: int = 5, evaluations: int = 12) -> list[Run]:
-    """Return runs of one setup that differ by chance: when they pass each quality, and how fast."""
+    """Return runs of one setup with random times and curves."""
     draw = np.random.default_rng([seed, *entry.encode()])
     result = []
     for _ in range(runs):
@@ -104,7 +104,7 @@ def differing() -> Report:
 
 
 def of_two_goals() -> Report:
-    """Return the targets of runs of which some were to meet another CLIP than the others."""
+    """Return the targets of runs, some of which have another target for CLIP."""
     other = pl.when(metric="clip", entry="y").then(0.17).otherwise("target_value")
     runs = pl.concat([THREE, FAST]).with_columns(target_value=other)
     return api.targets(runs, by=["benchmark"], metric="fid")

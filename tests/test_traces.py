@@ -1,4 +1,4 @@
-"""What is read of a trace: steps and their parts, operators, kernels, FLOPs, ranks."""
+"""Reading a trace: steps and their parts, operators, kernels, FLOPs, ranks."""
 
 from __future__ import annotations
 

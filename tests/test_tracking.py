@@ -41,11 +41,11 @@ class Page(list[Any]):
 
 
 class RestError(Exception):
-    """What the client raises for an answer of the server that is an error."""
+    """The error that the client raises for an error of the server."""
 
 
 class Client:
-    """A client of a server in memory, which counts what is asked of it and gives pages of two."""
+    """A client of a server in memory, which records requests and returns pages of two."""
 
     runs: ClassVar[dict[str, Any]] = {}
     requests: ClassVar[list[str]] = []
@@ -87,7 +87,7 @@ class Client:
 def put(
     number: str, optimizer: str, seed: int, values: list[float], status: str = "FINISHED"
 ) -> None:
-    """Put a run into the server, or other values into one that is there."""
+    """Add a run to the server, or change the values of one."""
     logged = [
         types.SimpleNamespace(
             key="val/acc", value=value, timestamp=1_000_000 + 1_000 * step, step=step

@@ -53,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pyright(folder: Path, *words: str) -> dict[str, object]:
-    """Return what pyright says, which takes the first Python of the path for that of the script."""
+    """Return the output of pyright, which uses the first Python of the path."""
     path = {"PATH": str(Path(sys.executable).parent)}
     proc = python("-m", "basedpyright", *words, "--outputjson", cwd=folder, env=environment(**path))
     answer: dict[str, object] = json.loads(proc.stdout)

@@ -1,4 +1,4 @@
-"""In what the runs of a group differ: setup columns, and settings that the logs record."""
+"""How the runs of a group differ: setup columns, and settings that the logs record."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OF_SYSTEMS = recorded(
 
 
 def varying() -> Iterator[Any]:
-    """Yield what differs within groups, and what is said of that."""
+    """Yield the columns that differ within groups, and how they are described."""
     table = runs(benchmark=["a", "a", "b"], nodes=[1, 2, 4], system=["x", "x", "y"])
     unknown = runs(benchmark=["a", "a"], nodes=[None, 2])
     for frame, by in ((table, ["benchmark"]), (table, ["benchmark", "nodes"]), (table, []),

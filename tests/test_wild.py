@@ -50,7 +50,7 @@ def rows(wild: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def guessed(wild: Path, ingested_round: Callable[[str], tta.Account]) -> pl.DataFrame:
-    """Return what is read of the wild files without a word of configuration."""
+    """Return the runs of the wild files, read without configuration."""
     return pl.read_parquet(ingested_round("wild").output).filter(pl.col("dialect").is_not_null())
 
 
@@ -66,7 +66,7 @@ def read_runs(rows: pl.DataFrame, wild: Path) -> dict[tuple[str, str], list[pl.D
 
 
 def selected(run: pl.DataFrame, truth: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was read of a run, as the truth says it."""
+    """Return the values of a run that its truth states."""
     last = run.row(-1, named=True)
     known = run.filter(pl.col("value").is_not_null())
     sign = 1 if truth["higher_is_better"] else -1
@@ -89,7 +89,7 @@ def selected(run: pl.DataFrame, truth: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_target(truth: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a truth without a time, too, that its reader sought only in the line of the value."""
+    """Return a truth without its target, and without times that only its reader looked for."""
     times = ["last_eval_seconds"] if truth["file"].startswith("parameter-golf/") else []
     return {name: value for name, value in truth.items() if name not in {*TARGET, *times}}
 
@@ -180,7 +180,7 @@ def order_of(
 
 
 def store_of(run: Mapping[str, Any], wild: Path) -> str:
-    """Return the file that tells a run: the description of an MLflow run, the store of W&B."""
+    """Return the file that identifies a run: the description of an MLflow run, the W&B store."""
     file: str = run["file"]
     if "/metrics/" in file:
         return f"{file.partition('/metrics/')[0]}/meta.yaml"

@@ -1,4 +1,4 @@
-"""Who does the work: several processes or a Dask cluster give what one process gives."""
+"""Several processes or a Dask cluster give the same result as one process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COPIES = 3
 
 @pytest.fixture
 def logs(two_systems: Path, tmp_path: Path) -> Path:
-    """Return many logs, in one unit of work each."""
+    """Return many logs, each a unit of work."""
     for number in range(COPIES):
         shutil.copytree(two_systems.parent, tmp_path / "logs" / f"v{number}" / "Example")
     return tmp_path / "logs"

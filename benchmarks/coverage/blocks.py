@@ -54,7 +54,7 @@ class Blocked:
 
     @property
     def name(self) -> str:
-        """Return the shapes, and what blocks do to them."""
+        """Return the names of the shapes, with the spread of the blocks."""
         shapes = self.a.name if self.a == self.b else f"{self.a.name} / {self.b.name}"
         fails = f", {self.failing:.0%} fail" if self.failing else ""
         apart = f", the difference {self.apart:g}×" if self.apart else ""
@@ -83,7 +83,7 @@ def _labels(layout: Layout) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 def _drawn(
     case: Blocked, layout: Layout, plan: Plan, ratio: float = 1.0
 ) -> Iterator[tuple[Runs, Runs]]:
-    """Yield replicate after replicate of two sides in common blocks."""
+    """Yield replicates of two sides in common blocks."""
     rng = generator(plan.seed, "blocks", case.name, str(layout), f"{ratio:g}")
     labels = _labels(layout)
     size = (plan.replicates, len(layout))
@@ -146,7 +146,7 @@ Test = Callable[[Floats, Floats, tuple[NDArray[np.intp], NDArray[np.intp]]], flo
 
 
 def _one_variance(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
-    """Return the p of least squares with one variance for both sides."""
+    """Return the p value of least squares with one variance for both sides."""
     gap, part_a, part_b = difference_within_blocks(a, b, blocks)
     n_a, n_b = (np.bincount(of_side, minlength=int(blocks[0].max()) + 1) for of_side in blocks)
     df = a.size + b.size - n_a.size - 1
@@ -173,7 +173,7 @@ def _shipped(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.in
 
 
 def _of_blocks(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
-    """Return the p of a t test of the differences of each block's means."""
+    """Return the p value of a t test of the differences of each block's means."""
     gaps = [a[blocks[0] == k].mean() - b[blocks[1] == k].mean() for k in np.unique(blocks[0])]
     return float(stats.ttest_1samp(gaps, 0.0).pvalue)
 
@@ -226,7 +226,7 @@ _CANDIDATE_LAYOUTS = ("2 × 3+3", "3 × 2+2", "5 × 1+1", "4+1, 2+2, 1+4")
 
 
 def candidates(plan: Plan) -> Iterator[Figure]:
-    """Measure how often each test falsely decides at 5 %, and how often it rightly does."""
+    """Measure how often each test decides at 5 %: falsely, and rightly."""
     for effect, quantity in ((0.0, "blocks: candidates"), (2.0, "blocks: power of candidates")):
         for name in _CANDIDATE_LAYOUTS:
             for column, case in _CANDIDATE_CASES.items():
@@ -254,7 +254,7 @@ def _decided(
 
 
 def sessions(plan: Plan) -> Iterator[Figure]:
-    """Measure what `compare --same` says of k sets of runs, each from a session of its own."""
+    """Measure what `compare --same` says of k sets of runs, one from each of k sessions."""
     for spread in (0.0, 1.0, 3.0):
         setup = f"LN05, sessions vary {spread:g}×"
         sigma = Blocked(LN05, LN05, spread).sigma

@@ -37,7 +37,7 @@ RUNS_PER_SYSTEM = 5
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Two sides that are equal, how their runs fail, and how many there are of them."""
+    """Two equal sides: how their runs fail, and how many runs they have."""
 
     group: str
     a: Source
@@ -48,7 +48,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Return the names of both sources, and how they fail."""
+        """Return the names of both sources and of their failures."""
         sides = self.a.name if self.a == self.b else f"{self.a.name} / {self.b.name}"
         return f"{sides}{_failing(*self.failing)}"
 
@@ -186,7 +186,7 @@ def _row(case: Case, runs: str, shown: Sequence[Shown]) -> Iterator[Figure]:
 
 
 def systems(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
-    """Measure pooled systems, whose runs are not independent, known to be so and not known."""
+    """Measure pooled systems, whose runs are not independent, whether this is known or not."""
     for count in (3, 5, 10):
         source = Systems(replace(LN15, cv_epochs=0.02), count, 0.2)
         labels = np.repeat(np.arange(count), RUNS_PER_SYSTEM)

@@ -1,4 +1,4 @@
-"""The program: which measurements are made, with how much of everything, and where they go."""
+"""The command line: which measurements are made, how large they are, and where results go."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _count(text: str) -> int:
 
 
 def measured(plan: Plan, options: argparse.Namespace) -> dict[str, list[Figure]]:
-    """Return the figures by measurement; those that are not measured again, from the file."""
+    """Return the figures by measurement; those not measured again are read from the file."""
     tasks = _tasks(options.data)
     if not options.only:
         return measure(plan, tasks, options.workers)
@@ -122,7 +122,7 @@ def measured(plan: Plan, options: argparse.Namespace) -> dict[str, list[Figure]]
 
 
 def measure(plan: Plan, tasks: Sequence[Task], workers: int = 1) -> dict[str, list[Figure]]:
-    """Return the figures of each measurement; tells on stderr how long it took."""
+    """Return the figures of each measurement; print on stderr how long it took."""
     names, files = zip(*tasks, strict=True)
     if workers == 1:
         figures = list(map(_measured, names, files, repeat(plan)))

@@ -1,4 +1,4 @@
-"""What the figures are of: sections of quantities, each with its meaning."""
+"""The sections of the page, their quantities, and what each quantity means."""
 
 from __future__ import annotations
 

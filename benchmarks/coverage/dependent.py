@@ -1,4 +1,4 @@
-"""Runs whose times hang together with their epochs, with their session or with their system."""
+"""Runs whose times depend on their epochs, on their session or on their system."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Throttled:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """All runs of a side in one session, in which everything is a little slower or faster."""
+    """All runs of a side in one session, which makes everything a little slower or faster."""
 
     run: Shape
     cv: float

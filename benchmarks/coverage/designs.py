@@ -136,7 +136,7 @@ def figures(plan: Plan) -> Iterator[Figure]:
 def _judged(
     sides: list[pl.DataFrame], budget: Budget | None, replicates: int
 ) -> Iterator[tuple[str, bool, str]]:
-    """Yield the word of each replicate, whether it carries a condition, and why there is none."""
+    """Yield each replicate's verdict, whether it carries a condition, and why there is none."""
     runs = [_runs(rows, budget).partition_by("replicate", as_dict=True) for rows in sides]
     for number in range(replicates):
         a, b = (side[number,] for side in runs)

@@ -1,4 +1,4 @@
-"""How often anything false is said of many benchmarks compared at once."""
+"""How often any claim is false when many benchmarks are compared at once."""
 
 from __future__ import annotations
 

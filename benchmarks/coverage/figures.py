@@ -50,7 +50,7 @@ class Figure:
 
 
 def rate(hits: int, trials: int) -> Rate | None:
-    """Return the rate of independent trials; None of none."""
+    """Return the rate of independent trials, or None without trials."""
     if not trials:
         return None
     value = hits / trials
@@ -65,7 +65,7 @@ def by_mark(
     counts: Callable[[Decision], bool],
     kinds: Mapping[Mark, Kind] = UNMARKED,
 ) -> Iterator[Figure]:
-    """Yield how often something was said without a mark, with ‡ alone and with †."""
+    """Yield how often a claim was made without a mark, with ‡ alone and with †."""
     marks = [mark(verdict) for verdict in verdicts if counts(verdict)]
     for word, kind in kinds.items():
         hits = rate(marks.count(word), len(verdicts))

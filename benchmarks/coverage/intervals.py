@@ -68,7 +68,7 @@ def _t(rng: np.random.Generator, size: tuple[int, int]) -> Floats:
 
 
 def _mixed(share: float, factor: float) -> Callable[[np.random.Generator, tuple[int, int]], Floats]:
-    """Return what draws times with a CV of 3 % of which a share takes `factor` times as long."""
+    """Return a function that draws times with a CV of 3 %, a share of them longer by `factor`."""
 
     def draw(rng: np.random.Generator, size: tuple[int, int]) -> Floats:
         return rng.lognormal(0, 0.03, size) * np.where(rng.random(size) < share, factor, 1.0)

@@ -69,7 +69,7 @@ def not_slower(verdict: Decision) -> bool:
 
 
 def mark(verdict: Decision) -> Mark:
-    """Return the mark that says most of what a claim depends on."""
+    """Return the mark of the strongest condition of a claim."""
     if verdict.assumes_constant_epochs:
         return "†"
     return "‡" if verdict.conditions else ""
@@ -93,7 +93,7 @@ def measured(a: Runs, b: Runs) -> comparison.Comparison:
 
 
 def _numbers(runs: Runs) -> SideNumbers:
-    """Return one side with how often its runs were evaluated, as `compare` reads it of a table."""
+    """Return the numbers of one side with its evaluation interval, as `compare` reads them."""
     grids, interval = {}, runs.evaluation_interval
     if runs.epochs is not None and interval and runs.reached.any():
         share = float(interval / runs.epochs[runs.reached].mean())

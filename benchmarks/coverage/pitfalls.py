@@ -1,4 +1,4 @@
-"""What happens to a verdict when the runs are not what it takes them for.
+"""What happens to a verdict when the runs break its assumptions.
 
 Nothing here is promised: these are the ways to fool oneself, with what each of them costs. A
 decision counts whatever its mark: the condition that it names is not what goes wrong here.
@@ -21,7 +21,7 @@ QUANTITY = "pitfalls"
 
 
 def figures(plan: Plan) -> Iterator[Figure]:
-    """Measure each of the ways."""
+    """Measure each pitfall."""
     yield from peeking(plan)
     yield from choosing(plan)
     yield from sessions(plan)
@@ -83,7 +83,7 @@ def _best_set(side: Runs, n: int) -> Runs:
 
 
 def sessions(plan: Plan) -> Iterator[Figure]:
-    """Draw sides that ran in sessions of their own, of which one is a little slower."""
+    """Draw sides that each ran in one session, of which one is a little slower."""
     for n in (5, 10):
         rng = generator(plan.seed, "sessions", str(n))
         hits = by_margin = 0
@@ -98,7 +98,7 @@ def sessions(plan: Plan) -> Iterator[Figure]:
 
 
 def _session(n: int, rng: np.random.Generator) -> Runs:
-    """Draw one side; its epochs are not told."""
+    """Draw one side, whose epochs are unknown."""
     slowness = 1.0 + 0.003 * rng.standard_normal()
     times: Floats = slowness * (1.0 + 0.002 * rng.standard_normal(n))
     return Runs(times, np.ones(n, dtype=np.bool_), None, None)

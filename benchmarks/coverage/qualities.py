@@ -114,7 +114,7 @@ def differences(plan: Plan) -> Iterator[Figure]:
 
 
 def _around(difference: MeanDifference, truth: float) -> tuple[float, float] | None:
-    """Return the interval of what is left of a difference without the true one."""
+    """Return the interval of the error of a difference."""
     if difference.low is None or difference.high is None:
         return None
     return float(difference.low - truth), float(difference.high - truth)
@@ -125,7 +125,7 @@ _OFTEN_GOOD: Kind = "no promise"
 
 
 def claims(plan: Plan) -> Iterator[Figure]:
-    """Measure how often a mean that just is as good as a number is shown to be better."""
+    """Measure how often a mean that equals a number is shown to be better than it."""
     for quality in dict.fromkeys(quality for pair in QUALITIES for quality in pair):
         odd = quality.skewed or bool(quality.bad)
         for n in (3, 5, 10, 20):

@@ -1,4 +1,4 @@
-"""How often the shipped functions are right about real runs of one and the same setup.
+"""How often the shipped functions are right about real runs of the same setup.
 
 The runs of a published entry are split at random into two sides that share no run: whatever
 their distribution, the true ratio is 1. Splits of one entry share its runs, so the error of a
@@ -45,7 +45,7 @@ class Entry:
         return self.chosen(np.flatnonzero(self.runs.reached))
 
     def chosen(self, places: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Entry:
-        """Return some of the runs, with the evaluation interval that these tell."""
+        """Return some of the runs, with their evaluation interval."""
         runs, intervals = self.runs, self.intervals[places]
         grid = intervals[runs.reached[places]]
         evaluation_interval = float(grid.max()) if grid.size and not np.isnan(grid).any() else None

@@ -1,4 +1,4 @@
-"""How often a comparison that is looked at after every pair of runs is wrong, and what that costs.
+"""How often a comparison repeated after every pair of runs is wrong, and what it costs.
 
 All replicates are looked at together: what a look shows of them are arrays. The interval is that
 of `ratio_of_means`, the epoch-safe one where every run of a side took the same number of epochs;
@@ -72,7 +72,7 @@ def _sample(shape: Shape, size: tuple[int, int], rng: np.random.Generator) -> Sa
 
 
 def decides(a: Sample, b: Sample, level: float, *, epoch_safe: bool) -> Bools:
-    """Return for each replicate whether its interval excludes 1."""
+    """Return whether the interval of each replicate excludes 1."""
     if level <= 0:
         return np.zeros(a.times.shape[0], dtype=np.bool_)
     log_ratio = np.log(a.times.mean(axis=1) / b.times.mean(axis=1))
@@ -98,7 +98,7 @@ def _variance(side: Sample) -> Floats:
 
 
 def _constant(side: Sample) -> Bools:
-    """Return for each replicate whether its runs all took the same number of epochs."""
+    """Return whether all runs of a replicate took the same number of epochs, for each replicate."""
     constant: Bools = np.ptp(side.epochs, axis=1) == 0
     return constant
 
@@ -254,7 +254,7 @@ FAMILIES = {
 
 
 def families(plan: Plan) -> Iterator[Figure]:
-    """Measure how often any look decides falsely about any of several benchmarks, after Holm.
+    """Measure how often any look decides falsely about any of several benchmarks, with Holm.
 
     The first false claim is of the smallest p: it has to be below alpha over their number, which
     it is at its look if the interval at the level of that error excludes 1. What decides has to

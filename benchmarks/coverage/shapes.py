@@ -146,12 +146,12 @@ class Sides(Protocol):
 
     @property
     def a(self) -> Source:
-        """Return what runs of A come from."""
+        """Return the source of the runs of A."""
         ...
 
     @property
     def b(self) -> Source:
-        """Return what runs of B come from."""
+        """Return the source of the runs of B."""
         ...
 
     @property
@@ -170,7 +170,7 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """Return the names of both shapes, or of the one they share."""
+        """Return the names of both shapes, or the name that they share."""
         return self.a.name if self.a == self.b else f"{self.a.name} / {self.b.name}"
 
     @property
@@ -241,5 +241,5 @@ def draw(
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
-    """Return the random numbers of one cell, the same whichever other cells are measured."""
+    """Return the random generator of a cell, whichever other cells are measured."""
     return np.random.default_rng([seed, zlib.crc32("|".join(names).encode())])

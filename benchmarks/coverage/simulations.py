@@ -37,7 +37,7 @@ from ttastats.stats.speedup import ratio_between
 
 
 def sizes(*names: str) -> dict[str, tuple[int, int]]:
-    """Return the runs of A and of B by what a column is called: "5", or "5+30"."""
+    """Return the numbers of runs of A and of B by the name of a column: "5", or "5+30"."""
     numbers = {}
     for name in names:
         a, _, b = name.partition("+")
@@ -70,7 +70,7 @@ def samples(
     *names: str,
     failing: tuple[Failing, Failing] | None = None,
 ) -> Iterator[tuple[Runs, Runs]]:
-    """Yield replicate after replicate of two sides; `names` tell the cells that draw alike."""
+    """Yield replicates of two sides; cells with the same `names` draw the same runs."""
     rng = generator(plan.seed, pair.name, f"{pair.ratio:g}", str(size), *names)
     fail_a, fail_b = failing or (Failing(), Failing())
     a = draw(pair.a, (plan.replicates, size[0]), rng, mean=pair.ratio, failing=fail_a)

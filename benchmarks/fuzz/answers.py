@@ -1,4 +1,4 @@
-"""What must hold of every answer: it ends, with a known exit code, and nothing in it is raw."""
+"""What must hold for every answer: it ends, has a known exit code, and contains nothing raw."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RAW = ("<img src=x", "</script><script>alert")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How a command ended, None where an exception escaped it, and what is wrong with that."""
+    """The exit code of a command, or None after an exception, and what is wrong with its answer."""
 
     code: int | None
     findings: tuple[str, ...]
@@ -102,7 +102,7 @@ def wrong(words: Sequence[str], result: Result) -> Iterator[str]:
 
 
 def escaped(error: BaseException) -> str:
-    """Return an exception by what raised it, and the last of our own lines on the way there."""
+    """Return an exception as text: its type, its message, and the last of our own lines."""
     steps = traceback.extract_tb(error.__traceback__)
     ours = [step for step in steps if "/ttastats/" in step.filename]
     places = " < ".join(f"{Path(s.filename).name}:{s.lineno}" for s in reversed(ours[-4:]))
@@ -111,14 +111,14 @@ def escaped(error: BaseException) -> str:
 
 
 def steering(text: str) -> Iterator[str]:
-    """Yield which characters a terminal would take for something other than letters."""
+    """Yield the control characters that a terminal would act on."""
     odd = {letter for letter in text if not letter.isprintable()} - {"\n"}
     if odd:
         yield f"prints {sorted(odd)!r}"
 
 
 def markup(text: str) -> Iterator[str]:
-    """Yield what of a name in Markdown would be markup of a page."""
+    """Yield the parts of a name in Markdown that a page would treat as markup."""
     html = str(_MARKDOWN.render(text))
     yield from (f"Markdown holds {raw!r}" for raw in RAW if raw in html)
 

@@ -54,7 +54,7 @@ Files = dict[str, bytes]
 
 @dataclass(slots=True)
 class Drawn:
-    """What came of some draws of one kind."""
+    """The results of some draws of one kind."""
 
     count: int = 0
     commands: int = 0
@@ -72,7 +72,7 @@ class Drawn:
         return answer
 
     def add(self, other: Drawn) -> None:
-        """Add what another process drew."""
+        """Add the draws of another process."""
         self.count += other.count
         self.commands += other.commands
         self.seconds += other.seconds
@@ -108,7 +108,7 @@ def changed(rng: random.Random, value: Any) -> Any:
 
 
 def text_of(rng: random.Random, value: Any) -> str:
-    """Return a value as JSON, mostly; else with something in it that JSON does not know."""
+    """Return a value as JSON, which is sometimes invalid."""
     text = json.dumps(value)
     if rng.random() < 0.2:
         return mutations.mutilate(rng, [text.encode()])[1].decode("utf-8", "replace")
@@ -171,7 +171,7 @@ def write_footer(path: Path, metadata: Mapping[str, str]) -> None:
 
 
 def changed_footer(rng: random.Random, key: str, text: str) -> str:
-    """Return what may stand under a key: values of other kinds, packed or not."""
+    """Return a random value of a key in a footer, packed or not."""
     if key == KEY:
         return text_of(rng, changed(rng, json.loads(text)))
     value = json.loads(zlib.decompress(base64.b64decode(text)))
@@ -273,7 +273,7 @@ def board(rng: random.Random) -> Files:
 
 
 def companion(rng: random.Random, content: bytes) -> bytes:
-    """Return a file beside a log as it may also be."""
+    """Return a changed version of a file beside a log."""
     with contextlib.suppress(ValueError):
         if rng.random() < 0.6:
             return text_of(rng, changed(rng, json.loads(content))).encode()
@@ -290,7 +290,7 @@ def written(place: Path, files: Files) -> None:
 
 
 def sources_of(place: Path, output: Path) -> set[str]:
-    """Return the files of which a table tells something: runs, or problems."""
+    """Return the files that a table names, in its runs or its problems."""
     if not output.exists():
         answers.answer(["ingest", str(place), "-o", str(output)])
     if not output.exists():
@@ -303,7 +303,7 @@ def sources_of(place: Path, output: Path) -> set[str]:
 
 
 def stores(rng: random.Random, folder: Path, drawn: Drawn) -> None:
-    """Ingest a database, an event file, a W&B store or arrays whose content was changed."""
+    """Ingest a changed database, event file, W&B store or file of arrays."""
     binary = ("mlflow-db", "tfevents", "wandb", "evaluations-npz")
     files = {
         name: data
@@ -338,7 +338,7 @@ COMPUTED = (
 
 
 def database(rng: random.Random, data: bytes) -> bytes:
-    """Return a database after some statements that any program may execute on it."""
+    """Return a database after random statements."""
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.deserialize(data)
         for _ in range(rng.choice((1, 1, 2, 4))):
@@ -373,7 +373,7 @@ def statement(rng: random.Random, connection: sqlite3.Connection) -> str:
 
 
 def events(rng: random.Random, data: bytes) -> bytes:
-    """Return an event file of which the bytes of records were changed, with right checksums."""
+    """Return an event file with changed bytes in its records, and valid checksums."""
     whole, place = b"", 0
     while place + 16 <= len(data):
         (size,) = struct.unpack_from("<Q", data, place)
@@ -393,7 +393,7 @@ def masked(data: bytes) -> bytes:
 
 
 def blocks(rng: random.Random, data: bytes) -> bytes:
-    """Return a W&B store of which the bytes of records were changed, with right checksums."""
+    """Return a W&B store with changed bytes in its records, and valid checksums."""
     whole, place = data[:7], 7
     while place + 7 <= len(data):
         _, size, kind = struct.unpack_from("<IHB", data, place)
@@ -493,7 +493,7 @@ def names(rng: random.Random, folder: Path, drawn: Drawn) -> None:
 
 
 def undrawn(path: Path) -> Iterator[str]:
-    """Return what is wrong with a plot that was written, beside what every file may have."""
+    """Return what is wrong with a plot file, beyond the checks of every file."""
     text = path.read_text("utf-8")
     if path.suffix == ".svg":
         if not re.search(r"<(path|line|rect|circle)\b", text):
@@ -534,7 +534,7 @@ def draw(kind: str, numbers: Sequence[int], seed: int) -> Drawn:
 
 
 def draw_all(count: int, seed: int) -> Iterator[tuple[str, Drawn]]:
-    """Make as many draws of each kind; return what came of each, the processes' peak included."""
+    """Make so many draws of each kind; return their results, with the peak of the processes."""
     context = multiprocessing.get_context("spawn")
     for kind in KINDS:
         whole = Drawn()

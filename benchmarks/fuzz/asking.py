@@ -1,4 +1,4 @@
-"""The long run: make tables, ask every question of them, and count what is found."""
+"""The long run: make tables, run every command on them, and count the findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BATCH = 20
 
 @dataclass(slots=True)
 class Tally:
-    """What came of some tables; `found` has the first finding of each kind, with its number."""
+    """What came of some tables; `findings` has the first of each kind, with its number."""
 
     pairs: int = 0
     tables: int = 0
@@ -37,13 +37,13 @@ class Tally:
     findings: dict[str, str] = field(default_factory=dict)
 
     def note(self, place: str, words: Sequence[str], text: str) -> None:
-        """Count a finding; those of one command that raise in one place are of one kind."""
+        """Count a finding; exceptions of one command at one place are of one kind."""
         kind = f"{words[0]}: {re.sub(r'[0-9]+', 'n', text.rpartition(' (')[2])}"
         self.kinds[kind] += 1
         self.findings.setdefault(kind, f"{place}\n  {' '.join(map(repr, words))}\n  {text}")
 
     def add(self, other: Tally) -> None:
-        """Count what another process found."""
+        """Add the findings of another process."""
         self.pairs += other.pairs
         self.tables += other.tables
         self.seconds += other.seconds
@@ -69,7 +69,7 @@ class Tally:
 def ask_all(
     numbers: Sequence[int], seed: int, logs: Sequence[bytes], *, workers: int = 1
 ) -> Iterator[Tally]:
-    """Ask about the pairs of some numbers in several processes; give what was found so far."""
+    """Run the commands on numbered pairs of tables in several processes; yield totals so far."""
     whole = Tally()
     batches = [numbers[start : start + BATCH] for start in range(0, len(numbers), BATCH)]
     context = multiprocessing.get_context("spawn")
@@ -80,7 +80,7 @@ def ask_all(
 
 
 def ask(numbers: Sequence[int], seed: int, logs: Sequence[bytes]) -> Tally:
-    """Ask everything about the pairs of tables of some numbers."""
+    """Run every command on numbered pairs of tables."""
     tally, begun = Tally(), time.process_time()
     for number in numbers:
         # Each pair has a source of chance of its own, so that one can be made again alone.
@@ -95,7 +95,7 @@ def ask(numbers: Sequence[int], seed: int, logs: Sequence[bytes]) -> Tally:
 
 
 def ask_of_files(files: Sequence[Path], seed: int, times: int) -> Iterator[Tally]:
-    """Ask everything about each file and each two of some, so many times; give what was found."""
+    """Run every command on each file and each pair of files, repeatedly; yield the totals."""
     tally = Tally(tables=len(files))
     pairs = [*itertools.permutations(files, 2), *([path] for path in files)]
     for number, paths in itertools.product(range(times), pairs):
@@ -112,7 +112,7 @@ def ask_of_files(files: Sequence[Path], seed: int, times: int) -> Iterator[Tally
 def ask_of_pair(
     tally: Tally, rng: random.Random, number: int, logs: Sequence[bytes], folder: Path
 ) -> None:
-    """Make two tables and ask everything about them; `ingest` and `from_frame` are asked too."""
+    """Make two tables and run every command on them, with `ingest` and `from_frame`."""
     try:
         pair = tables.pair(rng, logs, folder)
     except Exception as error:
@@ -130,7 +130,7 @@ def ask_of_pair(
 def of_paths(
     tally: Tally, rng: random.Random, place: str, paths: Sequence[Path], folder: Path, *, draw: bool
 ) -> None:
-    """Ask everything about one or two tables; what the commands write goes to the folder."""
+    """Run every command on one or two tables; output files go to the folder."""
     for words in questions.questions(rng, paths, folder, draw=draw):
         answer = answers.answer(words)
         tally.codes[answer.code] += 1

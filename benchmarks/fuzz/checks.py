@@ -1,4 +1,4 @@
-"""What must hold of any bytes: nothing escapes, nothing is made up, and it ends soon."""
+"""What must hold for any bytes: no exception, no invented value, and a quick end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _ask_all(content: bytes) -> None:
 
 
 def made_up(run: Run, present: set[float]) -> Iterator[str]:
-    """Yield which scores are not in the text, and which figures no run can have."""
+    """Yield the scores that are not in the text, and impossible figures."""
     for evaluation in run.evaluations:
         if evaluation.logged_value is not None and evaluation.logged_value not in present:
             yield f"the score {evaluation.logged_value} is not in the text"

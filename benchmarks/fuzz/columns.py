@@ -1,4 +1,4 @@
-"""Tables of generated columns: usual runs, some of whose values become any the schema allows."""
+"""Tables of generated columns: usual runs, some of whose values may be anything that is valid."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def evaluation(
 
 
 def any_values(rng: random.Random, runs: list[list[Row]]) -> None:
-    """Fill a column of some runs or evaluations with anything."""
+    """Fill a column of some runs or evaluations with random values."""
     column = rng.choice(schema.COLUMNS)
     share = rng.choice((0.1, 0.5, 1.0))
     for rows in runs:
@@ -261,7 +261,7 @@ def any_values(rng: random.Random, runs: list[list[Row]]) -> None:
 
 
 def one_value(rng: random.Random, runs: list[list[Row]]) -> None:
-    """Fill a column with the same anything everywhere."""
+    """Fill a column with one random value."""
     name = rng.choice(schema.NAMES)
     drawn = value(rng, name)
     for row in (row for rows in runs for row in rows):
@@ -336,7 +336,7 @@ FAULTS: tuple[Fault, ...] = (
 
 
 def table(rng: random.Random, shared: Sequence[Row], side: str) -> tuple[str, pl.DataFrame]:
-    """Return a table of up to forty runs of some setups, and the names of what befell it."""
+    """Return a table of up to forty runs of some setups, and the names of its mutations."""
     runs = [
         run(rng, setup, number, side)
         for setup in shared

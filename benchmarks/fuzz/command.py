@@ -1,4 +1,4 @@
-"""The command: mutilate or make up, read or ask, and print a page for the documentation."""
+"""The command: mutate logs or generate tables, run the commands, and print a page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECONDS_OF_FILES = 120.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line and give the exit code: 1 where something was found."""
+    """Run the command line and return the exit code: 1 if there are findings."""
     options = parser().parse_args(arguments)
     if options.around:
         return draw_around(options)
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def draw_around(options: argparse.Namespace) -> int:
-    """Draw what lies around logs and tables; return the exit code: 1 where something was found."""
+    """Draw what lies around logs and tables; return the exit code: 1 if there are findings."""
     if options.only is not None:
         drawn = ((kind, around.draw(kind, [options.only], options.seed)) for kind in around.KINDS)
     else:
@@ -61,7 +61,7 @@ def draw_around(options: argparse.Namespace) -> int:
 
 
 def ask(options: argparse.Namespace, logs: list[bytes]) -> int:
-    """Ask every command about tables; give the exit code: 1 where something was found."""
+    """Run every command on tables; return the exit code: 1 if there are findings."""
     tally, kinds = asking.Tally(), set[str]()
     for tally in answered(options, logs):
         new = [text for kind, text in tally.findings.items() if kind not in kinds]
@@ -72,7 +72,7 @@ def ask(options: argparse.Namespace, logs: list[bytes]) -> int:
 
 
 def answered(options: argparse.Namespace, logs: list[bytes]) -> Iterator[asking.Tally]:
-    """Ask about the files named, or about tables made up; give what was found so far."""
+    """Run the commands on the named files, or on generated tables; yield the totals so far."""
     if options.files:
         answers.SECONDS = SECONDS_OF_FILES
         return asking.ask_of_files(options.files, options.seed, options.times)
@@ -114,14 +114,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 class Page:
-    """What was done and found so far."""
+    """The logs and findings so far."""
 
     def __init__(self, seed: int, logs: int, ways: Counter[str], findings: list[str]) -> None:
         self.seed, self.logs, self.ways, self.findings = seed, logs, ways, findings
         self.count = self.runs = self.evaluations = self.bytes = 0
 
     def read(self, numbers: Sequence[int], logs: list[bytes]) -> Iterator[tuple[int, list[Run]]]:
-        """Read each mutilated log; give the runs of a batch of them at a time."""
+        """Read each mutilated log; yield the runs in batches."""
         runs: list[Run] = []
         for number in numbers:
             # Each log has a source of chance of its own, so that one can be made again alone.
@@ -137,7 +137,7 @@ class Page:
         yield numbers[-1], runs
 
     def store(self, number: int, runs: list[Run]) -> None:
-        """Make a table of a batch; where that fails, say of which run it does."""
+        """Make a table of a batch; if that fails, name the run."""
         self.runs += len(runs)
         self.evaluations += sum(len(run.evaluations) for run in runs)
         if checks.cannot_be_stored(runs):

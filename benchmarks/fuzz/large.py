@@ -1,4 +1,4 @@
-"""Single lines of 100 MB, each read in a process of its own that tells its time and memory."""
+"""Single lines of 100 MB, each read in its own process, with its time and memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CASES: dict[str, Callable[[], bytes]] = {
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    """One line: what reading it took."""
+    """The time and memory that reading one line took."""
 
     name: str
     findings: tuple[str, ...]
@@ -49,7 +49,7 @@ class Large:
 
 
 def measure(name: str) -> Large:
-    """Read one case with every dialect; memory counts beyond the bytes of the line itself."""
+    """Read one case with every dialect; memory is counted without the line itself."""
     content = CASES[name]()
     before = _peak()
     begun = time.process_time()

@@ -1,4 +1,4 @@
-"""What may happen to a log: each way takes a source of chance, a log and another one."""
+"""Mutations of a log: each takes a random generator, a log and another one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def flip(rng: random.Random, log: bytes, _other: bytes) -> bytes:
 
 
 def splice(rng: random.Random, log: bytes, other: bytes) -> bytes:
-    """Go on with another log in the middle of a line."""
+    """Continue with another log in the middle of a line."""
     return log[: rng.randrange(len(log) + 1)] + other[rng.randrange(len(other) + 1) :]
 
 
@@ -86,7 +86,7 @@ def glue(rng: random.Random, log: bytes, _other: bytes) -> bytes:
 
 
 def insert(rng: random.Random, log: bytes, _other: bytes) -> bytes:
-    """Put a token, or a byte that is no text, anywhere."""
+    """Insert a token, or a byte that is no text, anywhere."""
     at = rng.randrange(len(log) + 1)
     return log[:at] + rng.choice(TOKENS) + log[at:]
 
@@ -122,7 +122,7 @@ WAYS: tuple[Mutation, ...] = (
 
 
 def mutilate(rng: random.Random, logs: list[bytes]) -> tuple[str, bytes]:
-    """Return a log after one to three misfortunes, and their names."""
+    """Return a log after one to three mutations, and their names."""
     log, names = rng.choice(logs), []
     for _ in range(rng.choice((1, 1, 2, 3))):
         way = rng.choice(WAYS)

@@ -1,4 +1,4 @@
-"""What is asked about tables: every command, with options drawn from those there are."""
+"""Command lines about tables: every command, with random options."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def files_of(
 
 
 def report(rng: random.Random, files: Sequence[str], folder: Path) -> list[str]:
-    """Ask for a page of one table or of two: it draws every plot there is."""
+    """Return the command line of a page of one or two tables, which draws every plot."""
     options = chosen(rng, ("by", "target", "title", "in"))
     if rng.random() < 0.5:
         return ["report", files[0], "-o", f"{folder}/one.html", *options, *chosen(rng, ("where",))]
@@ -124,7 +124,7 @@ def report(rng: random.Random, files: Sequence[str], folder: Path) -> list[str]:
 
 
 def chosen(rng: random.Random, kinds: Sequence[str]) -> list[str]:
-    """Return some of the options of a command; most questions are plain ones."""
+    """Return some options of a command, mostly few."""
     words = {
         "by": ["--by", rng.choice(GROUPS)],
         "where": ["--where", rng.choice(CONDITIONS)],
@@ -141,12 +141,12 @@ def chosen(rng: random.Random, kinds: Sequence[str]) -> list[str]:
 
 
 def claimed(rng: random.Random) -> list[str]:
-    """Return what may be claimed of runs."""
+    """Return the options of a claim."""
     return rng.choice((["--quality", rng.choice(TARGETS)], ["--seconds", "100"], ["--steps", "50"]))
 
 
 def ruled(rng: random.Random) -> list[str]:
-    """Return rules of a contest, mostly those that any table may be judged by."""
+    """Return rules of a contest, mostly those that suit any table."""
     rules = rng.choice(("plain", "plain", *record_checks.all_rules()))
     return ["--rules", rules, *chosen(rng, ("target", "metric"))]
 

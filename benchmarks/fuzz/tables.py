@@ -1,4 +1,4 @@
-"""Two tables to ask about: of mutilated logs, of generated columns, or made by others."""
+"""Pairs of tables: of mutilated logs, of generated columns, or from other programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ttastats.table import schema, store
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Two tables, less those that were refused by name, and how they were made."""
+    """The paths of up to two tables, and how they were made; refused tables are left out."""
 
     origin: str
     how: str
@@ -33,7 +33,7 @@ def pair(rng: random.Random, logs: Sequence[bytes], folder: Path) -> Made:
 
 
 def generated(rng: random.Random, _logs: Sequence[bytes], folder: Path) -> Made:
-    """Write what the schema allows; B has the setups of A, some of its runs, or all of them."""
+    """Write random valid tables; B has the setups of A, some of its runs, or all of them."""
     (names, first), (others, second) = both(rng)
     paths = [folder / "a.parquet", folder / "b.parquet"]
     for frame, path in zip((first, second), paths, strict=True):
@@ -76,7 +76,7 @@ def ingested(rng: random.Random, logs: Sequence[bytes], folder: Path) -> Made:
 
 
 def foreign(rng: random.Random, _logs: Sequence[bytes], folder: Path) -> Made:
-    """Write what other programs make of tables: other columns, rows and types."""
+    """Write tables as other programs change them: other columns, rows and types."""
     (names, first), (others, second) = both(rng)
     way = rng.choice((framed, cast, fewer, filtered))
     paths = []
@@ -114,13 +114,13 @@ def cast(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
 
 
 def fewer(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
-    """Write some of the columns, and some of nobody's."""
+    """Write some of the columns, and some unknown ones."""
     frame = frame.drop(rng.sample(schema.NAMES, rng.choice((1, 3, 20))))
     frame.with_columns(own=pl.lit("x")).write_parquet(path)
 
 
 def filtered(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
-    """Write some of the rows, in another order; or runs without names, or of no year there is."""
+    """Write some of the rows in another order, or runs without names or with impossible dates."""
     if rng.random() < 0.1:
         odd = pl.lit(rng.choice((2**62, -(2**62)))).cast(schema.POLARS["started_at"])
         frame = frame.with_columns(started_at=odd)

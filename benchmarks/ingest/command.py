@@ -1,4 +1,4 @@
-"""The program: which measurements are made, of which folders, and where the page goes."""
+"""The command line: which measurements are made, of which folders, and where the page goes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MADE: dict[str, Callable[[Path, Path, int], list[str]]] = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure what is asked for and write the page; return the exit code."""
+    """Measure, write the page, and return the exit code."""
     options = _parser().parse_args(arguments)
     lines = [_MARK, "", _HOW, _about(arguments)]
     try:
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _above(page: Path) -> str:
-    """Return what a person wrote on a page, which is kept."""
+    """Return the part of a page that was written by hand, which is kept."""
     if not page.exists():
         return ""
     written, mark, _ = page.read_text("utf-8").partition(_MARK)

@@ -1,4 +1,4 @@
-"""Logs made for the measurements that no public round allows: many, large, or both."""
+"""Generated logs for measurements that no public round allows: many, large, or both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STAMP = re.compile(rb'"time_ms": (\d+)')
 
 
 def repeated(folder: Path, target: Path, times: int) -> int:
-    """Copy a folder of logs some times, each with other times, so that none is a duplicate.
+    """Copy a folder of logs several times with other timestamps, so that none is a duplicate.
 
     Gives the number of bytes.
     """
@@ -44,7 +44,7 @@ _STATS = {"tracked_stats": {"throughput": 12345.6}}
 
 @lru_cache(4_096)
 def _around_time(key: str, value: object, **labels: object) -> tuple[str, str]:
-    """Return what stands around the time of an event: most of millions differ in no more."""
+    """Return the text of an event around its time, which is all that differs in most events."""
     about = {"file": "/workspace/train.py", "lineno": 100, **labels}
     before, after = run_log.event_line(
         "POINT_IN_TIME", 0, key, _STATS.get(key, value), about

@@ -32,7 +32,7 @@ class Cost:
 
 
 class FailedError(Exception):
-    """A command that did not end well, with what it said."""
+    """A command that failed, with its output."""
 
 
 def measured(command: Sequence[str], cwd: Path | None = None) -> Cost:
@@ -77,24 +77,24 @@ def _stolen() -> float:
 
 
 def reader(name: str, *arguments: str | Path, python: str = sys.executable) -> list[str]:
-    """Return the command that runs one function of the module `readers`."""
+    """Return the command line that runs a function of the module `readers`."""
     return [python, "-m", "benchmarks.ingest.readers", name, *map(str, arguments)]
 
 
 def grep(folder: Path) -> list[str]:
-    """Return the command that finds every line with the token and prints it."""
+    """Return the command line that prints every line with the token."""
     return ["grep", "-rhaF", ":::ML", str(folder)]
 
 
 def ours(folder: Path, output: Path, *options: str, afresh: bool = True) -> list[str]:
-    """Return the command a user types; an output of an earlier turn would spare the reading."""
+    """Return the command line of `ttastats ingest`, whose earlier output is removed first."""
     if afresh:
         output.unlink(missing_ok=True)
     return [sys.executable, "-m", "ttastats", "ingest", str(folder), "-o", str(output), *options]
 
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Return the ratios of what was measured in the same turn, the least first."""
+    """Return the ratios of measurements of the same turn, sorted."""
     return sorted(our / other for our, other in zip(ours, theirs, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""The readers that are compared, each run in a process of its own; each prints one line of JSON."""
+"""The compared readers, each run in its own process; each prints one line of JSON."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _official_events(path: Path, ruleset: str) -> tuple[list[Any], list[Any]] | 
 
 
 def warm(folder: str, output: str) -> dict[str, Any]:
-    """Read and write as the command does, with what Python imports left out."""
+    """Read and write as the command does, without the time of imports."""
     from ttastats.ingestion import registry
     from ttastats.ingestion.ingest import ingest
 
@@ -100,7 +100,7 @@ def agreement(ruleset: str, table: str) -> dict[str, Any]:
 def _judged(
     rows: list[dict[str, Any]], events: tuple[list[Any], list[Any]] | None
 ) -> dict[str, bool]:
-    """Return on what both agree for one file."""
+    """Return which values of a file both readers agree on."""
     measured = [row for row in rows if row["seconds"] is not None]
     theirs = _evaluations(events[0]) if events else []
     if not theirs or not measured:
@@ -122,7 +122,7 @@ def _judged(
 
 
 def _when(evaluation: tuple[float, float]) -> tuple[int, float]:
-    """Return what evaluations are sorted by: those of one moment by their value."""
+    """Return the sort key of an evaluation: its time, then its value."""
     value, seconds = evaluation
     return round(seconds * 1e3), value
 

@@ -1,4 +1,4 @@
-"""One public round, read by grep, by plain Python, by the official parser and by ours."""
+"""One public round, read by grep, plain Python, the official parser and ours."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def compared(folder: Path, scratch: Path, turns: int, with_summarizer: bool) -> 
 
 
 def _turn(folder: Path, table: Path, ruleset: str | None) -> dict[str, Cost]:
-    """Run every reader once; the slow one first, as what is compared should be neighbours."""
+    """Run every reader once, the slow one first, so that compared readers are neighbours."""
     costs = {}
     if ruleset is not None:
         costs[OFFICIAL] = measured(reader("official", folder, ruleset))
@@ -95,7 +95,7 @@ def _cpu(costs: Sequence[Cost]) -> list[float]:
 
 
 def _ratio(ours: Sequence[Cost], theirs: Sequence[Cost]) -> float:
-    """Return the ratio of CPU times; what was run once is held against the median."""
+    """Return the ratio of CPU times; a reader that ran once is compared with the median."""
     if len(ours) != len(theirs):
         return median(_cpu(ours)) / median(_cpu(theirs))
     return ratio(_cpu(ours), _cpu(theirs))
@@ -139,7 +139,7 @@ def _goals(costs: dict[str, list[Cost]]) -> list[str]:
 
 
 def _checks(ruleset: str, table: Path, costs: dict[str, list[Cost]]) -> list[str]:
-    """Return whether the readers found the same."""
+    """Return whether the readers agree, as text."""
     plain, official = (_counts(costs[name][-1]) for name in (PLAIN, OFFICIAL))
     same = _counts(measured(reader("agreement", ruleset, table)))
     lines = [

@@ -1,4 +1,4 @@
-"""Made logs: more processes, one long log, many small ones."""
+"""Generated logs: more processes, one long log, many small ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.ingest.measuring import Cost, grep, measured, ours, ratio, ratio
 
 
 def _in_turns(commands: Sequence[Callable[[], list[str]]], turns: int) -> list[list[Cost]]:
-    """Run commands in turns; give the costs of each."""
+    """Run commands in turns; return the costs of each."""
     rows = [[measured(command()) for command in commands] for _ in range(turns)]
     return [list(column) for column in zip(*rows, strict=True)]
 
@@ -26,7 +26,7 @@ _QUIET = 0.02
 def _in_quiet_turns(
     commands: Sequence[Callable[[], list[str]]], turns: int
 ) -> tuple[list[list[Cost]], str]:
-    """Run commands until enough turns were quiet, as wall times need; say how many there were.
+    """Run commands until enough turns were quiet, as wall times need; return costs and a note.
 
     Twice as many are tried; where too few of them were quiet, the quietest count.
     """
@@ -186,7 +186,7 @@ _PEERS = {
 
 
 def own_logs(_folder: Path, scratch: Path, turns: int) -> list[str]:
-    """Logs of one's own, of one size and of four times that; 1.2 GB.
+    """Custom logs of one size and of four times that; 1.2 GB.
 
     TTASTATS_WRITERS names a Python that has TensorBoard and wandb.
     """
@@ -230,7 +230,7 @@ def own_logs(_folder: Path, scratch: Path, turns: int) -> list[str]:
 def _of_kind(
     folders: dict[int, Path], name: str, peer: str, turns: int
 ) -> Iterator[tuple[list[Cost], list[Cost]]]:
-    """Yield what ours and the peer cost for each size; the largest is read by ours alone."""
+    """Yield the costs of ours and of the peer for each size; the peer skips the largest."""
     python = sys.executable
     if peer != "polars_table":
         python = os.environ.get("TTASTATS_WRITERS", python)

@@ -1,4 +1,4 @@
-"""Logs of one's own made for the measurements: long tables, event files and W&B stores.
+"""Generated custom logs: long tables, event files and W&B stores.
 
 Each logs training at every step, and an evaluation after every `EVERY` of them.
 """
@@ -19,7 +19,7 @@ _TRAINING = ("train_loss", "lr", "grad_norm", "tokens_per_s", "memory_gb", "mfu"
 
 
 def _rows(number: int) -> Iterator[dict[str, float]]:
-    """Yield the rows of a run; digits differ from row to row, as those that are measured do."""
+    """Yield the rows of a run, with digits that differ from row to row as in measurements."""
     for step in range(number):
         row: dict[str, float] = {"step": step, "epoch": round(step / 5000, 4)}
         row["time"] = round(step * 0.11, 3)

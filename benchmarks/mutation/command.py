@@ -58,7 +58,7 @@ SLOW = ("numpy", "polars", "rich", "scipy.special", "scipy.stats", "typer")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line and give the exit code: 1 where fewer died than asked."""
+    """Run the command line and return the exit code: 1 if too few mutants were killed."""
     options = parser().parse_args(arguments)
     for name in SLOW:
         __import__(name)
@@ -100,7 +100,7 @@ def _files(patterns: Sequence[str]) -> list[Path]:
 def sample(
     files: dict[str, list[Path]], count: int, seed: int, only: str
 ) -> list[tuple[str, Mutant]]:
-    """Draw mutants of all files, each as likely as any other, in an order as random."""
+    """Draw mutants of all files, equally likely and in random order."""
     every = [
         (group, mutant)
         for group, paths in files.items()

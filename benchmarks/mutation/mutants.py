@@ -1,4 +1,4 @@
-"""Which small changes of a source would change what it does?"""
+"""Which small changes of a source file would change what it does?"""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CAUTION = {"strict", "stacklevel", "infer_schema_length"}
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One change of one file: the number of the change, its line, and what becomes of what.
+    """One change of one file: its number, its line, and what is replaced by what.
 
     `function` is the line at which its function begins, 0 outside of all.
     """
@@ -86,7 +86,7 @@ def _changes(tree: ast.Module) -> Iterator[tuple[int, str, Change]]:
 
 
 def _code(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that do something: no types, decorators, docstrings or options of classes."""
+    """Yield the nodes that are executed: no types, decorators, docstrings or class options."""
     yield node
     for name, value in ast.iter_fields(node):
         if name in {"annotation", "returns", "decorator_list", "format_spec"} or (
@@ -150,12 +150,12 @@ FALSE = ast.Constant(value=False)
 
 
 def _is_truth(node: ast.expr) -> bool:
-    """Whether None would change nothing, or what the opposite changes."""
+    """Whether None, or the opposite value, would change nothing."""
     return isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool))
 
 
 def _is_text(node: ast.BinOp) -> bool:
-    """Whether words are joined: the mutant would only fail with an error of types."""
+    """Whether strings are joined: the mutant would only raise a TypeError."""
     return any(
         isinstance(side, ast.JoinedStr)
         or (isinstance(side, ast.Constant) and isinstance(side.value, str))

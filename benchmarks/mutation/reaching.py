@@ -22,7 +22,7 @@ _NOTE = "__note_a_call__"
 
 
 def replace_code(changed: Callable[[str], CodeType | None]) -> None:
-    """Make Python import other code for the files for which `changed` gives some."""
+    """Make Python import the code that `changed` returns for a file, if it returns any."""
     original = SourceFileLoader.get_code
 
     def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
@@ -32,7 +32,7 @@ def replace_code(changed: Callable[[str], CodeType | None]) -> None:
 
 
 class Map:
-    """Notes, as a plugin of pytest, the functions that each test calls."""
+    """A plugin of pytest that records the functions that each test calls."""
 
     def __init__(self, files: Sequence[str]) -> None:
         self._files = frozenset(files)
@@ -44,7 +44,7 @@ class Map:
         setattr(builtins, _NOTE, lambda path, line: self._now.add((path, line)))
 
     def code(self, path: str) -> CodeType | None:
-        """Return the code of a file that notes each call, None for other files."""
+        """Return the code of a file that records each call, or None for other files."""
         if path not in self._files:
             return None
         tree = ast.parse(Path(path).read_text("utf-8"))
@@ -65,18 +65,18 @@ class Map:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
-        """Note what is prepared, perhaps for all tests of a file."""
+        """Record the fixtures, perhaps of all tests of a file."""
         self._now = self._calls[item.nodeid.split("::")[0]]
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """Note what a test calls."""
+        """Record the functions that a test calls."""
         self._now = self._calls[item.nodeid]
         return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note which tests did not pass: they would kill whatever is asked of them."""
+        """Record the tests that failed: they would kill every mutant."""
         if not report.passed:
             self._failed.add(report.nodeid)
 

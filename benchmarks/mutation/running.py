@@ -36,13 +36,13 @@ def judged(mutant: Mutant, tests: Sequence[str], seconds: dict[str, float]) -> O
 
 
 def passes(calls: Calls, seconds: dict[str, float]) -> bool:
-    """Return whether the quickest test of each file passes as the code is, as it has to."""
+    """Return whether the quickest test of each file passes on the unchanged code."""
     tests = sorted({of_file[0][0] for of_file in calls.values() if of_file[0]})
     return _in_a_process(None, tests, int(600 + sum(seconds.values()))) == 0
 
 
 def _in_a_process(mutant: Mutant | None, tests: Sequence[str], limit: int) -> int:
-    """Return the exit code of pytest; negative where the time was up."""
+    """Return the exit code of pytest; negative after a timeout."""
     child = os.fork()
     if not child:
         _run(mutant, tests, limit=limit)
@@ -62,7 +62,7 @@ def within_budget(tests: Sequence[str], seconds: dict[str, float]) -> list[str]:
 
 
 def wide(tests: Sequence[str], seconds: dict[str, float]) -> list[str]:
-    """Return the quick ones that notice most: whole answers, against accepted ones.
+    """Return the quick tests that notice most: those of accepted answers.
 
     They are asked apart, as it takes longer to collect many tests than to run these.
     """
@@ -70,7 +70,7 @@ def wide(tests: Sequence[str], seconds: dict[str, float]) -> list[str]:
 
 
 def _run(mutant: Mutant | None, tests: Sequence[str], *, limit: int) -> None:
-    """Become the process that runs the tests against the mutant."""
+    """Run the tests against the mutant; the process ends with them."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(limit)
     nothing = os.open(os.devnull, os.O_RDWR)

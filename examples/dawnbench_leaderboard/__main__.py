@@ -101,7 +101,7 @@ def claims(runs: pl.DataFrame) -> Table:
 
 
 def measured(claim: Mapping[str, Any], by_name: Mapping[tuple[str, str], Entry]) -> float:
-    """Return the number a claim is about, from the entries."""
+    """Return the number of a claim, computed from the entries."""
     entry = by_name[claim["benchmark"], claim["entry"]]
     over = by_name[claim["benchmark"], claim.get("over", claim["entry"])]
     return _MEASURES[claim["measure"]](entry, over)

@@ -36,7 +36,7 @@ Each folder is judged by the written rules of its track from its logs, as `ttast
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A folder of runs, and what it is held against."""
+    """A folder of runs, and the runs it is compared with."""
 
     name: str
     table: Path

@@ -12,7 +12,7 @@ CLASSES = np.where(SAMPLES @ TRUTH > 0, 1.0, -1.0)
 
 
 def train(batch: int, seed: int, epochs: int = 60) -> None:
-    """Train until 96 % of new samples are told apart, or the epochs are used up."""
+    """Train until 96 % of new samples are classified correctly, or the epochs are used up."""
     rng = np.random.default_rng(seed)
     weights = rng.normal(size=200) / 5
     settings = {"benchmark": "halves", "metric": "accuracy", "target": 0.96, "seed": seed}

@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
 
 
 def sweep(folder: Path, seeds: Sequence[int]) -> Table:
-    """Return how good two batch sizes are on unseen data, after making the runs that are missing.
+    """Return the accuracy of two batch sizes on unseen data, after training the missing runs.
 
     With ten seeds the same as `ttastats sweep --width 8 --target 0.94 --batch-size 32,128
     --set test_samples=300 --runs 10`.

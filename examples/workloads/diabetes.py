@@ -1,4 +1,4 @@
-"""How fast does a small network foretell the course of diabetes? Tabular regression.
+"""How fast does a small network predict the progression of diabetes? Tabular regression.
 
 442 patients, ten measurements each, that come with scikit-learn. Quality is the root mean squared
 error on the last 142, in units of the score: lower is better.

@@ -90,7 +90,7 @@ def page_of(
 
 @pytest.fixture(scope="package")
 def profiled(folder: Path) -> Path:
-    """Return a page of two profiles, the second with names that are attempts."""
+    """Return a page of two profiles, the second with hostile names."""
     sides = [folder / f"{name}.parquet" for name in ("before", "after")]
     for path, name, seconds in zip(sides, ("made", HOSTILE[0]), (1.0, 0.5), strict=True):
         times = pl.col("seconds", "value") * seconds
@@ -100,7 +100,7 @@ def profiled(folder: Path) -> Path:
 
 
 def hostile_runs() -> list[pl.DataFrame]:
-    """Return runs whose every name is an attempt."""
+    """Return runs with hostile names only."""
     table = rows(HOSTILE, benchmarks=[f"{HOSTILE[0]}a\x07\n"])
     return [table.with_columns(metric=pl.lit("".join(HOSTILE)))]
 
@@ -113,7 +113,7 @@ def of_long_names() -> list[pl.DataFrame]:
 
 
 def of_sixteen() -> list[pl.DataFrame]:
-    """Return sides of as many benchmarks as have more than a line each."""
+    """Return sides of sixteen benchmarks, the most that have more than a line each."""
     names = [f"benchmark_{number}" for number in range(16)]
     return [rows([side], runs=3, benchmarks=names, seed=ord(side)) for side in "ab"]
 
@@ -126,7 +126,7 @@ def of_several() -> list[pl.DataFrame]:
 
 
 def with_anomaly() -> list[pl.DataFrame]:
-    """Return runs of which one stood still."""
+    """Return runs of which one stalled."""
     spans = {run: [10.0 + place / 100] * 8 for place, run in enumerate("abcdef")}
     return [of_spans(spans | {"b": [10.0] * 4 + [100.0] + [10.0] * 3})]
 

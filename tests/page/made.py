@@ -1,4 +1,4 @@
-"""What the tests of the page share: runs that never were, and a browser that tells everything."""
+"""What the tests of the page share: made-up runs, and a browser that logs everything."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def _run(
 
 @dataclass(slots=True)
 class PageLog:
-    """What a page did besides showing itself."""
+    """The requests and messages of a page."""
 
     requests: list[str] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
 
     def listen(self, page: Page) -> None:
-        """Note every request, message, error and dialog of a page."""
+        """Record every request, message, error and dialog of a page."""
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("console", lambda message: self.messages.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.messages.append(f"error: {error}"))
@@ -137,7 +137,7 @@ def opened(
 
 
 def draw_all(page: Page) -> None:
-    """Open all there is, and scroll to each plot until it is drawn."""
+    """Open every section, and scroll to each plot until it is drawn."""
     page.evaluate(
         "for (const one of document.querySelectorAll('details.section, .more')) one.open = true"
     )

@@ -119,7 +119,7 @@ def of_comparisons() -> Found:
     yield from figure.rows_of_figure(twice)
     yield figure.verdict_counts(figure.rows_of_figure(twice))
     yield from page(api.compare(a, b, unit="cost"), a, b, unit="cost")
-    first, rest = (made.many_kinds().filter(some) for some in (EARLY, EARLY.not_()))
+    first, rest = (made.many_kinds().filter(rows) for rows in (EARLY, EARLY.not_()))
     yield from figure.rows_of_figure(api.compare(first, rest, by=["benchmark", "accelerators"]))
     for others in ([fast] * 3, [fast] * 4):
         whole = content.page_content(
@@ -214,7 +214,7 @@ def of_profiled() -> Found:
 
 
 def of_sections() -> Found:
-    """Yield the sections of a page of plots of many kinds, with what to look at twice."""
+    """Yield the sections of a page of plots of many kinds, with their anomalies."""
     a, b = answers.speedruns()[:2]
     kinds = ("history", "variance", "scaling", "quality-epochs", "tta", "effects", "solved",
              "quality-time", "targets")  # fmt: skip

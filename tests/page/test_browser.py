@@ -1,4 +1,4 @@
-"""What a reader meets who opens a report in a browser."""
+"""What a reader of a report in a browser sees and can do."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def open_numbers(page: Page) -> None:
 
 
 def choose(page: Page, value: str, *, search: str = "") -> None:
-    """Tick a value in the lists of the filter, and wait until the page says what is left."""
+    """Tick a value in the filter, and wait until the page says what is left."""
     if not page.locator("#filters[open]").count():
         page.locator("#filters summary").click()
     if search:
@@ -88,7 +88,7 @@ def choose(page: Page, value: str, *, search: str = "") -> None:
 
 
 def show_all(page: Page) -> None:
-    """Take back every choice, and wait until the page says no more what is left."""
+    """Clear every filter, and wait until the page no longer says what is left."""
     page.get_by_role("button", name="Show all").click()
     page.get_by_role("status").filter(has_text="Showing").wait_for(state="detached")
 
@@ -120,7 +120,7 @@ def test_the_answer_comes_first_then_the_figure_then_the_benchmarks(compared_pag
 
 
 def outside(page: Page) -> list[str]:
-    """Return the words of the figure that is shown which reach beyond its edges."""
+    """Return the words of the figure shown that reach beyond its edges."""
     return page.evaluate("""() => {
         const svg = [...document.querySelectorAll('#figure svg')].find(
             (one) => one.getBoundingClientRect().width);
@@ -133,7 +133,7 @@ def outside(page: Page) -> list[str]:
 
 
 def overlapping(page: Page) -> list[list[str]]:
-    """Return the pairs of words of the figure that is shown which lie on each other."""
+    """Return the pairs of words of the figure shown that overlap."""
     return page.evaluate("""() => {
         const svg = [...document.querySelectorAll('#figure svg')].find(
             (one) => one.getBoundingClientRect().width);
@@ -628,7 +628,7 @@ WITHOUT_PLOTS = "{exclude: [['.drawing']]}"
 
 
 def findings(page: Page, where: str = WITHOUT_PLOTS) -> list[str]:
-    """Return what axe-core finds, with the first place of each."""
+    """Return the findings of axe-core, with the first place of each."""
     spec = find_spec("axe_playwright_python")
     if spec is None or spec.origin is None:
         pytest.skip("axe-playwright-python is not installed")

@@ -1,4 +1,4 @@
-"""What does a person meet who types `ttastats report`?"""
+"""`ttastats report` as a user meets it."""
 
 from __future__ import annotations
 

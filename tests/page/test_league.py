@@ -1,4 +1,4 @@
-"""What a reader meets who opens the page of a summary: a league, its choice, and one's own."""
+"""The page of a summary in a browser: leagues, their filter, and marked entries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ranked(folder: Path, table: pl.DataFrame) -> Path:
 
 @pytest.fixture
 def page(browser: Browser, ranked: Path) -> Iterator[Page]:
-    """Yield it as a reader opens it."""
+    """Yield that page in a browser."""
     with opened(browser, ranked) as page:
         yield page
 

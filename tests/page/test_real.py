@@ -1,4 +1,4 @@
-"""Pages of the public logs: each is whole, small enough to mail, and drawn without a word."""
+"""Pages of the public logs: each is whole, small enough to mail, and drawn without messages."""
 
 from __future__ import annotations
 

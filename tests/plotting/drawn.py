@@ -119,7 +119,7 @@ def _lines(node: ElementTree.Element, x: float, y: float, role: str) -> Iterator
 
 
 def faults(shown: Picture) -> Iterator[str]:
-    """Yield what a reader of a picture cannot read."""
+    """Yield the faults of a picture: words that cannot be read, marks that are covered."""
     for word in shown.words:
         inside = word.left > -0.5 and word.top > -0.5
         if not (inside and word.right < shown.width + 0.5 and word.bottom < shown.height + 0.5):

@@ -1,4 +1,4 @@
-"""Made-up runs whose plots are easy to foretell."""
+"""Made-up runs whose plots are easy to predict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TARGET = 0.75
 def rows(
     outcomes: Sequence[Outcome], *, entry: str = "lab/one", epochs: bool = True, **more: Any
 ) -> pl.DataFrame:
-    """Return the tidy table of runs evaluated after each epoch, the last of which may reach."""
+    """Return the tidy table of runs evaluated after each epoch, which may reach in the last."""
     sourced = []
     for number, (seconds, reached_at) in enumerate(outcomes):
         last = reached_at or 10
@@ -69,7 +69,7 @@ def entries(names: Iterable[str]) -> list[pl.DataFrame]:
 
 
 def benchmarks(count: int) -> list[pl.DataFrame]:
-    """Return two sides of some benchmarks, the second ever faster; of half the epochs are one."""
+    """Return two sides of some benchmarks, the second ever faster; half have constant epochs."""
     return [
         pl.concat(
             rows(

@@ -94,7 +94,7 @@ def begun() -> pl.DataFrame:
 
 
 def leaders(priced: int) -> tuple[Plot, ...]:
-    """Return the leaderboards of five entries of which so many have a price."""
+    """Return the leaderboards of five entries, some of which have a price."""
     known = pl.col("entry").is_in(["entry_0", "entry_4", "entry_3", "entry_2"][:priced])
     price = pl.when(known).then("cost_per_hour")
     return api.plot("leaderboard", made.leaders().with_columns(cost_per_hour=price))
@@ -278,7 +278,7 @@ def of_profiles(*names: str) -> tuple[Plot, ...]:
 
 
 def plot_parts(plot: Plot) -> Iterator[object]:
-    """Yield what makes a plot; of long tables some rows, and what all come to in their order."""
+    """Yield the parts of a plot; of long tables some rows, and weighted sums of all."""
     yield [plot.kind, plot.benchmark, plot.title]
     yield plot.caption
     for name in plot.data:
@@ -362,7 +362,7 @@ def plots_of_long_names() -> tuple[Plot, ...]:
 
 
 def drawn(function: str, *values: str | dict[str, Any], **named: float) -> bytes:
-    """Return an SVG as the renderer would, or what it was asked for."""
+    """Return an SVG as the renderer would, or the request."""
     (given,) = values
     if isinstance(given, str):
         return json.dumps([function, given, named]).encode()
@@ -371,7 +371,7 @@ def drawn(function: str, *values: str | dict[str, Any], **named: float) -> bytes
 
 
 def widths_of() -> Iterator[object]:
-    """Yield what the width of plots changes, and how they stand in a file."""
+    """Yield plots at several widths, and several plots in one file."""
     plots = plots_of_long_names()
     for plot in plots:
         for width in (theme.COLUMN, 1.5 * theme.COLUMN, theme.PAGE):
@@ -433,7 +433,7 @@ SINGLE = ("leaderboard", "record")
 
 
 def refusals_of() -> Iterator[object]:
-    """Yield how many plots of each kind there are of some runs, or why there are none."""
+    """Yield the number of plots of each kind for some runs, or why there are none."""
     calls: list[object] = []
     runs = api.material(made.rows(made.FAST))
     kinds.all_plots(runs, without=["tta"], on_progress=lambda *call: calls.append(call))

@@ -40,7 +40,7 @@ ALL = " ".join(NAMES)
 
 
 def named(rows: pl.DataFrame, name: str = ALL, entries: Sequence[str] = NAMES) -> pl.DataFrame:
-    """Return a table of runs every name of which is hostile; what differed still does."""
+    """Return a table of runs with hostile names; names that differed still differ."""
     old = rows["entry"].unique(maintain_order=True).to_list()
     spread = {entry: entries[n % len(entries)] + entry[-1] for n, entry in enumerate(old)}
     return rows.with_columns(

@@ -1,4 +1,4 @@
-"""What is drawn of odd runs, what is refused, and which systems are compared."""
+"""Plots of odd runs, refused plots, and which systems are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One thread for each test, as the commands have it, and nothing that takes long."""
+"""One thread for each test, as in the commands, and small measurements."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ CPU = torch.device("cpu")
 def trained(
     model: nn.Module, inputs: Tensor, **sgd: Any
 ) -> tuple[Callable[[], None], TrainingState]:
-    """Return a step of training, and what it keeps."""
+    """Return a step of training, and its state."""
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, **sgd)
 
     def step() -> None:

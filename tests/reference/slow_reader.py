@@ -1,4 +1,4 @@
-"""A second reading of MLPerf logs, slow and as unlike the parsers as can be.
+"""A second reader of MLPerf logs, slow and as different from the parsers as possible.
 
 It decodes no JSON and knows no Python literals: every line is text, from which numbers and words
 are cut. It shares no code with the project, so that both would have to be wrong in the same way.
@@ -35,7 +35,7 @@ class Reading:
 
 
 def read(content: bytes) -> Reading | None:
-    """Read a log, or give None where there is no start of a run."""
+    """Return what a log says, or None if no run starts in it."""
     lines = [event for text in content.split(b"\n") if (event := interesting(text))]
     starts = [line for line in lines if line.key == "run_start"]
     if not starts:
@@ -55,7 +55,7 @@ def read(content: bytes) -> Reading | None:
 
 
 def interesting(raw: bytes) -> Line | None:
-    """Cut a line at its last token and take key and time from what follows."""
+    """Return the key and time after the last token of a line."""
     at = raw.rfind(b":::ML")
     if at < 0 or not any(word.encode() in raw for word in WANTED):
         return None

@@ -41,7 +41,7 @@ def compared(
     epochs_b: Epochs | None = None,
     **options: Any,
 ) -> Speedup:
-    """Return the speedup of sides that all reached; without epochs these cannot vary."""
+    """Return the speedup of sides without failures; without epochs these cannot vary."""
     fixed = epochs_a is None and epochs_b is None
     a = make_outcomes(times_a, progress=epochs_a)
     b = make_outcomes(times_b, progress=epochs_b)

@@ -31,7 +31,7 @@ def both() -> tuple[Outcomes, Outcomes]:
 
 
 def slow_se(y: np.ndarray) -> float:
-    """Return the standard error from whole matrices: a variance a side, from its residuals."""
+    """Return the standard error by matrices, with a variance for each side from its residuals."""
     projection = np.linalg.pinv(DESIGN)
     left = np.eye(10) - DESIGN @ projection
     residuals, weights = left @ y, projection[0]

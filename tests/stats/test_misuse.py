@@ -1,4 +1,4 @@
-"""What no sample can be is refused with a ValueError that says so."""
+"""Values that no sample can have are refused with a ValueError."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ttastats.stats.permutation import permutation_test, permute_scores
 
 
 def walk(a: list[float], b: list[float], *, studentised: bool = False, logs: bool = True) -> float:
-    """Two-sided p by trying every split, in plain Python."""
+    """Return the two-sided p value by trying every split, in plain Python."""
     pooled = [math.log(x) if logs else x for x in a + b]
 
     def statistic(chosen: set[int]) -> float:

@@ -1,4 +1,4 @@
-"""What has to hold for any runs whatever."""
+"""Properties that hold for any runs."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ def test_neither_the_unit_of_time_nor_the_order_of_runs_changes_anything(
             decompose_speedup(t2 * unit, e2, t_b * unit, e_b).throughput,
         ),
     ]
-    for one, other in pairs:
-        assert close(one.estimate, other.estimate)
-        assert close(one.low, other.low, rel=1e-6)
-        assert close(one.p_value, other.p_value, rel=1e-6)
+    for ratio, scaled in pairs:
+        assert close(ratio.estimate, scaled.estimate)
+        assert close(ratio.low, scaled.low, rel=1e-6)
+        assert close(ratio.p_value, scaled.p_value, rel=1e-6)
     assert close(permutation_test(t, t_b), permutation_test(t2 * unit, t_b * unit))
     assert close(cv_interval(t).high, cv_interval(t2 * unit).high, rel=1e-6)
     shares = [decompose_variance(*x).share_epochs.estimate for x in ((t, e), (t2 * unit, e2))]

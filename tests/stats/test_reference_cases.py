@@ -49,7 +49,7 @@ def messages(flags: tuple[Flag, ...]) -> list[str]:
 
 
 def floats(values: list[Any]) -> np.ndarray:
-    """Numbers of a case: null is missing, and "inf" and "nan" are what they say."""
+    """Return the numbers of a case: null is missing, "inf" and "nan" are floats."""
     return np.array([math.nan if v is None else float(v) for v in values])
 
 
@@ -347,7 +347,7 @@ def check_scaling(inputs: Inputs) -> Found:
 
 
 def check_targets(inputs: Inputs) -> Found:
-    """Independent first crossings, and what we make of the runs at each target."""
+    """Return first crossings found independently, and our numbers at each target."""
     curves = [(floats(curve["time"]), floats(curve["metric"])) for curve in inputs["curves"]]
     values: Found = {"first_time": {}, "fraction_reached": {}, "ert": {}}
     for target in inputs["targets"]:
@@ -385,7 +385,7 @@ def check_library_traps(inputs: Inputs) -> Found:
 
 
 def agrees(actual: Any, expected: Any, rtol: float, atol: float) -> bool:
-    """Whether a result is what the case expects, at its tolerance."""
+    """Return whether a result is as the case expects, within its tolerance."""
     if isinstance(expected, dict):
         return set(actual) == set(expected) and all(
             agrees(actual[key], expected[key], rtol, atol) for key in expected

@@ -1,4 +1,4 @@
-"""Looks of a plan against published boundaries and themselves."""
+"""Looks of a plan against published boundaries, and their properties."""
 
 from __future__ import annotations
 

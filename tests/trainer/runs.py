@@ -64,7 +64,7 @@ def request(root: Path, workload: str = "digits", **changes: object) -> Request:
 def trained(
     root: Path, options: Overrides, workload: str = "digits", seeds: Sequence[int] = (0,)
 ) -> list[Made]:
-    """Train in this process and give the runs, those that were there before included."""
+    """Train in this process and return the runs, with those that existed before."""
     planned = experiment.plan_runs(request(root, workload), options, seeds).runs
     return session.make_all(planned, session.Watcher())
 
@@ -98,14 +98,14 @@ def the_run(root: Path) -> Mapping[str, Any]:
 
 
 def has_evaluated(root: Path) -> bool:
-    """Return whether the first run of `request` has come to the end of an evaluation."""
+    """Return whether the first run of `request` has finished an evaluation."""
     log = log_of(root)
     return log.exists() and '"key": "eval_stop"' in log.read_text()
 
 
 @contextmanager
 def forked(work: Callable[..., None], *given: object) -> Iterator[BaseProcess]:
-    """Do some work in a process that has torch imported from its start, and ends with the block."""
+    """Run a function in a forked process that has imported torch, and ends with the block."""
     context = multiprocessing.get_context("forkserver")
     process = context.Process(target=_within, args=(work, given), daemon=False)
     process.start()

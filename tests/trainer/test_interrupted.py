@@ -1,4 +1,4 @@
-"""What is left of a run that was killed, interrupted, or had no room to write?"""
+"""What remains of a run that was killed, interrupted, or ran out of disk space?"""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_an_interrupted_run_is_set_aside_and_one_that_breaks_off_fails(
 
 
 def train_for_long(root: Path, most_bytes: int | None = None) -> None:
-    """Train in this process, which may write files of so many bytes."""
+    """Train in this process, which may write files of a limited size."""
     if most_bytes is not None:
         import resource
 

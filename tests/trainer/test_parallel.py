@@ -1,4 +1,4 @@
-"""Do several workers share one run, and is what their talk costs in the log?"""
+"""Do several workers share one run, and is the cost of their communication in the log?"""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ print(experiment.is_leader())
 
 
 def torchrun_of(node: int, port: str, program: Path, root: Path) -> None:
-    """Do what torchrun does on a node, in this process: it starts a worker, a Python of its own."""
+    """Run torchrun's launcher for one node in this process; it starts a worker process."""
     os.environ.update(environment(OMP_NUM_THREADS="1"))
     with (root / f"node_{node}").open("w") as stream:
         for number in (1, 2):
@@ -121,7 +121,7 @@ def test_two_workers_write_one_log_and_give_bitwise_the_same_curve_again(
 
 @contextmanager
 def as_soon_as_it_evaluated(root: Path, act: Callable[[], object]) -> Iterator[None]:
-    """Do something while this process waits for the workers of a run."""
+    """Call a function while this process waits for the workers of a run."""
     over, end = threading.Event(), time.monotonic() + PATIENCE
 
     def look() -> None:
@@ -140,7 +140,7 @@ def as_soon_as_it_evaluated(root: Path, act: Callable[[], object]) -> Iterator[N
 
 
 def stopped(root: Path, act: Callable[[], object], workers_say: Path) -> str:
-    """Train for very long with two workers, and return what they print once stopped."""
+    """Train for very long with two workers, and return their output after a stop."""
     endless = small(workers=2, target=0.9999, epochs=100_000.0)
     planned = experiment.plan_runs(request(root), endless, (0,)).runs
     before = workers_say.stat().st_size
@@ -232,7 +232,7 @@ def test_the_parts_of_a_batch_make_up_the_batch() -> None:
 
 def test_a_worker_whose_starter_is_gone_before_it_looks_stops() -> None:
     class StoppedError(Exception):
-        """What comes of the signal."""
+        """The exception that the signal raises."""
 
     def stop(*_: object) -> None:
         raise StoppedError

@@ -1,4 +1,4 @@
-"""Does the trainer ask for the right things of a GPU? With stand-ins: no GPU is needed."""
+"""Does the trainer request the right features of a GPU? With mocks: no GPU is needed."""
 
 from __future__ import annotations
 

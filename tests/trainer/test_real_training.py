@@ -49,7 +49,7 @@ MACHINE = ("AMD EPYC", "26", "2", "AVX512", "2.13")
 
 
 def machine() -> tuple[str, ...]:
-    """Return what decides how numbers are rounded; processors of one name may differ."""
+    """Return the parts of a machine that affect rounding; processors of one name may differ."""
     path = Path("/proc/cpuinfo")
     text = path.read_text("utf-8") if path.exists() else ""
     numbers = re.findall(r"^(?:cpu family|model)\s*: (\d+)$", text, re.MULTILINE)[:2]

@@ -1,4 +1,4 @@
-"""FLOPs that are read from a trace are those that PyTorch counts, to the last one."""
+"""FLOPs read from a trace are exactly those that PyTorch counts."""
 
 from __future__ import annotations
 

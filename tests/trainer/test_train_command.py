@@ -1,4 +1,4 @@
-"""What does a person meet who types `ttastats train` or `ttastats sweep`?"""
+"""`ttastats train` and `ttastats sweep` as a user meets them."""
 
 from __future__ import annotations
 

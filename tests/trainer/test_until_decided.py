@@ -30,7 +30,7 @@ def table(system: str, per_epoch: Sequence[float], epochs: Sequence[int] = EPOCH
 def looked(
     slower: float, most: int, *, there: int = 0, missing: int | None = None
 ) -> tuple[experiment.Decided, list[int]]:
-    """Follow a plan on made runs, of which `there` exist before and seed `missing` failed."""
+    """Run a plan on made-up runs, of which `there` exist already and seed `missing` failed."""
     runs = pl.concat([table("one", [100 * slower] * 8), table("two", [100.0] * 8)])
     if missing is not None:
         runs = runs.filter((pl.col("system") != "two") | (pl.col("seed") != missing))

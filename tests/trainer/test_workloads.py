@@ -1,4 +1,4 @@
-"""Do the workloads give what the trainer expects, and can a user bring one?"""
+"""Do the workloads give what the trainer expects, and can users write their own?"""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ WRITTEN = (
 
 
 def of_settings(recipe: Recipe) -> Iterator[Any]:
-    """Yield what recipes make of settings, and why they take some not."""
+    """Yield the settings of recipes, and why some are refused."""
     for changes in COMPLETED:
         yield [changes, recipe.complete(changes)]
     for text in WRITTEN:

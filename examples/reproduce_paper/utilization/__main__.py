@@ -129,7 +129,7 @@ def _of(rows: Rows, section: str) -> list[Mapping[str, Any]]:
 
 
 def _communication(paper: Mapping[str, Any], answered: Mapping[str, Rows]) -> Table:
-    """Return Tables 8 and 9, and below them ours: three ways to tell."""
+    """Return Tables 8 and 9, and below them ours, measured in three ways."""
     columns = _columns("Tables 8, 9: communication", "of the time", "exposed", "pure")
     theirs = [
         Line((Text(f"paper: {name}"), Quantity(percent / 100, "fraction"), Text("–"), Text("–")))
