@@ -180,7 +180,7 @@ def test_values_that_are_no_names_of_folders(alone: Path, tmp_path: Path) -> Non
     assert back.equals(expected)
 
 
-def test_what_cannot_be_added_or_cut_is_said(two_systems: Path, tmp_path: Path) -> None:
+def test_impossible_additions_and_cuts_are_refused(two_systems: Path, tmp_path: Path) -> None:
     for words, what in (
         (("--append", "-o", "x.parquet"), "--append: needs a folder of parts"),
         (("--partition", "round", "-o", "x.parquet"), "--partition: needs a folder of parts"),

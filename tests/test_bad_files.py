@@ -160,7 +160,7 @@ def test_bad_files_are_named_and_the_others_read_as_accepted(case: Case) -> None
 
 
 @pytest.mark.parametrize(("ending", "compress"), made_logs.COMPRESSED.items())
-def test_what_was_cut_is_named(
+def test_truncated_files_are_named(
     ending: str, compress: Callable[[bytes], bytes], tree: Path, log: bytes
 ) -> None:
     alone = compress(log)

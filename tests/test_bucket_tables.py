@@ -134,7 +134,7 @@ def test_an_ingest_begins_anew_where_the_table_was_replaced(
         ingest([two_systems], str(table))
 
 
-def test_what_is_wrong_is_said_without_credentials(tmp_path: Path, memory: Any) -> None:
+def test_errors_are_shown_without_credentials(tmp_path: Path, memory: Any) -> None:
     memory.pipe("/bucket/note.parquet", b"dear")
     memory.pipe("/bucket/other/x.txt", b"mine")
     for url, what in {

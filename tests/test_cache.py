@@ -117,7 +117,7 @@ def test_every_command_answers_from_logs_as_from_their_table(
         assert stderr.endswith(of_table.stderr)
 
 
-def test_a_second_question_reads_no_log(logs: Path, own_cache: Path, reads: list[int]) -> None:
+def test_a_second_command_reads_no_log(logs: Path, own_cache: Path, reads: list[int]) -> None:
     first = run("compare", "a", "b", cwd=logs)
     assert first.stderr == (
         "a: 10 logs read: 10 runs, 101 evaluations\nb: 10 logs read: 10 runs, 208 evaluations\n"
@@ -130,7 +130,7 @@ def test_a_second_question_reads_no_log(logs: Path, own_cache: Path, reads: list
     assert tables(own_cache) == cached
 
 
-def test_a_second_question_imports_nothing_that_reads_logs(logs: Path) -> None:
+def test_a_second_command_imports_no_reader(logs: Path) -> None:
     run("runs", "a", cwd=logs)
     code = """
 import sys
@@ -300,7 +300,7 @@ class TestRejectedLogs:
             log.write_text("\n".join(lines))
         return logs
 
-    def test_they_are_named_and_the_exit_status_shows_it(self, bad: Path) -> None:
+    def test_rejected_logs_are_named_and_set_the_exit_status(self, bad: Path) -> None:
         first, second = (run("compare", "a", "b", cwd=bad) for _ in range(2))
         listing = "7 errors (ttastats problems a)"
         assert first.stderr.splitlines()[0] == f"a: 10 logs read: 3 runs, 30 evaluations; {listing}"
@@ -324,7 +324,7 @@ class TestRejectedLogs:
 
 
 class TestNoLogs:
-    def test_a_folder_that_nobody_can_read_ends_with_guess(self, tmp_path: Path) -> None:
+    def test_an_undescribed_folder_ends_with_a_hint_of_guess(self, tmp_path: Path) -> None:
         (tmp_path / "my logs").mkdir()
         (tmp_path / "my logs" / "x.txt").write_text("epoch 1 loss 0.5\n")
         message = failed(run("summary", "my logs", cwd=tmp_path))
@@ -335,7 +335,7 @@ class TestNoLogs:
         assert "`ttastats guess 'my logs/x.txt'`" in message
         assert tables(tmp_path / "cache" / "ttastats") == []
 
-    def test_what_does_not_exist(self, tmp_path: Path) -> None:
+    def test_missing_files_are_named(self, tmp_path: Path) -> None:
         assert "none: no such file" in failed(run("summary", "none", cwd=tmp_path))
         assert "no*: no such file or folder" in failed(run("summary", "no*", cwd=tmp_path))
 
@@ -356,7 +356,7 @@ def test_a_table_among_logs_is_no_log(logs: Path) -> None:
     assert "10 logs read, 1 other files" in beside.stderr
 
 
-def test_tables_and_logs_are_one_question(logs: Path, reads: list[int]) -> None:
+def test_tables_and_logs_can_be_mixed(logs: Path, reads: list[int]) -> None:
     run("ingest", "b", cwd=logs)
     several = ("a/digits/result_0.txt", "b.parquet", "a/digits/result_1.txt")
     result = run("summary", *several, "--format", "json", cwd=logs)
@@ -391,7 +391,7 @@ def test_a_page_calls_folders_by_their_names(logs: Path) -> None:
     assert str(logs) not in page.html
 
 
-def test_processes_that_ask_at_the_same_time_agree(logs: Path, own_cache: Path) -> None:
+def test_concurrent_processes_agree(logs: Path, own_cache: Path) -> None:
     words = ("-m", "ttastats", "summary", "a", "--format", "json")
     with ThreadPoolExecutor(2) as threads:
         processes = list(threads.map(lambda _: python(*words, cwd=logs), range(2)))

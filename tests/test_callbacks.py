@@ -28,7 +28,7 @@ def rows(logs: Path) -> list[dict[str, Any]]:
 
 
 class TestFollowing:
-    def test_it_takes_what_is_asked_by_name(self, tmp_path: Path) -> None:
+    def test_metrics_are_taken_by_name(self, tmp_path: Path) -> None:
         logs = tmp_path / "logs"
         following = Following(logs, also=["loss", "absent"], **ASKED | {"metric": "acc"})
         assert not logs.exists()
@@ -46,14 +46,14 @@ class TestFollowing:
         assert recorded[0]["seed"] == 5  # what is asked comes before what the framework knows
         assert '"learning_rate":0.1' in recorded[0]["extra"].replace(" ", "")
 
-    def test_a_metric_that_never_came_is_said_with_what_there_was(self, tmp_path: Path) -> None:
+    def test_a_metric_that_was_never_logged_is_named_with_the_others(self, tmp_path: Path) -> None:
         following = Following(tmp_path, **ASKED | {"metric": "acc"})
         following.begin()
         following.record_evaluation({"eval_acc": 1.0, "eval_loss": 1.0})
         with pytest.warns(RuntimeWarning, match="no evaluation logged 'acc'; logged: eval_acc, "):
             following.end()
 
-    def test_what_is_wrong_is_said_before_the_training(self, tmp_path: Path) -> None:
+    def test_a_bad_target_is_refused_before_the_training(self, tmp_path: Path) -> None:
         with pytest.raises(TtastatsError, match="is not a quality target"):
             Following(tmp_path, **ASKED | {"metric": "acc", "target": "high"})
 
@@ -164,7 +164,7 @@ class TestLightning:
         assert {row["metric"] for row in recorded} == {"val/loss"}
         assert {row["run_status"] for row in recorded} == {"aborted"}
 
-    def test_a_training_that_fails_says_so(self, tmp_path: Path) -> None:
+    def test_a_failed_training_is_reported(self, tmp_path: Path) -> None:
         with pytest.raises(ArithmeticError):
             self.trained(tmp_path / "logs", fails=True)
         (row,) = rows(tmp_path / "logs")

@@ -21,7 +21,7 @@ from ttastats.table import store
 LOSSES = [3.277, 3.279, 3.276, 3.278, 3.275]
 
 
-def test_what_no_run_tells_cannot_be_claimed() -> None:
+def test_unlogged_quantities_cannot_be_claimed() -> None:
     bare = logs([of(evaluation(0, 3.2, step=None)), of(evaluation(0, 3.21, step=None))])
     with pytest.raises(TtastatsError, match="no run logs its steps"):
         api.claim(bare, steps="<= 300", at_end=True)
@@ -32,7 +32,7 @@ def test_what_no_run_tells_cannot_be_claimed() -> None:
         api.claim(side(LOSSES), seconds="<= 300", target=["3.28"], unit="steps")
 
 
-def test_the_exit_code_is_the_answer(tmp_path: Path) -> None:
+def test_the_exit_code_follows_the_verdict(tmp_path: Path) -> None:
     file = tmp_path / "runs.parquet"
     store.write(side(LOSSES), file)
     assert run("claim", file, "--quality", "val_loss <= 3.28").returncode == 0

@@ -241,7 +241,7 @@ class TestIngest:
         assert [line for line in lines if line not in result.stderr] == []
         assert len(list(tmp_path.glob("*.parquet"))) == 1
 
-    def test_a_truncated_log_is_a_run_and_said(self, two_systems: Path, tmp_path: Path) -> None:
+    def test_a_truncated_log_is_a_run_with_a_note(self, two_systems: Path, tmp_path: Path) -> None:
         whole = (two_systems / "one_gpu" / "digits" / "result_0.txt").read_bytes()
         (tmp_path / "cut.txt").write_bytes(whole[: len(whole) // 2])
         result = run("ingest", "cut.txt", cwd=tmp_path)
@@ -286,7 +286,7 @@ class TestRefusals:
             ("summary one.parquet --top -1", "--top"),
         ],
     )
-    def test_what_cannot_be_used_is_named_and_nothing_is_written(
+    def test_unusable_input_is_named_and_nothing_is_written(
         self, words: str, message: str, folder: Path, two_systems: Path
     ) -> None:
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -295,7 +295,7 @@ class TestRefusals:
         after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         assert after == before
 
-    def test_a_file_that_cannot_be_read(
+    def test_an_unreadable_file_is_rejected(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def refuse(_disk: object, _name: str) -> bytes:
@@ -363,7 +363,7 @@ class TestStart:
         assert "scipy.special" in compared
         assert not {"numpy.f2py.crackfortran", "numpy.testing._private"} & {*compared}
 
-    def test_the_version_is_told(self) -> None:
+    def test_the_version_is_printed(self) -> None:
         assert run("--version").stdout.startswith("ttastats ")
 
     def test_a_closed_pipe_ends_quietly(self, one_gpu: Path) -> None:
@@ -390,7 +390,7 @@ def test_a_table_whose_rows_are_damaged_is_named(tmp_path: Path, two_systems: Pa
     assert 2 in codes
 
 
-def test_what_a_user_put_beside_a_table_stays(tmp_path: Path, two_systems: Path) -> None:
+def test_files_of_a_user_beside_a_table_stay(tmp_path: Path, two_systems: Path) -> None:
     folder = tmp_path / "tab"
     assert run("ingest", two_systems / "one_gpu", "-o", f"{folder}/").returncode == 0
     (folder / "sub").mkdir()

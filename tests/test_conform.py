@@ -214,7 +214,7 @@ def of_refused() -> Iterator[Any]:
 
 
 @cases("pieces", of_refused_tables=of_refused)
-def test_what_is_no_table_is_refused_as_accepted(case: Case) -> None:
+def test_files_that_are_no_table_are_refused_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 

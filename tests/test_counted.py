@@ -137,7 +137,7 @@ def test_logs_beside_result_files_are_kept_and_marked(
     assert str(report.tables[0].rows).count("not counted: side log") == 3
 
 
-def test_what_does_not_count_is_not_drawn_and_is_named_on_the_page() -> None:
+def test_uncounted_runs_are_not_drawn_and_are_named_on_the_page() -> None:
     assert [panel.runs.height for panel in api.material(submission()).panels] == [3]
     page = api.html_report(submission())
     assert "3 runs, 3 reached the target" in page.html

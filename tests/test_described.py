@@ -151,7 +151,7 @@ def test_every_preset_says_what_it_is_and_can_be_read() -> None:
         assert len(preset.title) > 10
 
 
-def test_what_is_said_in_python_is_what_the_options_say(logs: Path, tmp_path: Path) -> None:
+def test_a_block_can_be_given_in_python(logs: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.parquet"
     account = tta.ingest([logs], output, block={"metric": "val_loss", "seconds": "time s"})
     assert account.runs == 4

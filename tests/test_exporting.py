@@ -148,7 +148,7 @@ class TestOddTables:
         assert api.export(unnumbered, tmp_path / "logs").runs == 1
 
     @pytest.mark.parametrize("seconds", [float("inf"), float("nan"), 1e308])
-    def test_what_is_no_number_of_json_is_null(
+    def test_numbers_that_json_lacks_are_null(
         self, seconds: float, one_run: Path, tmp_path: Path
     ) -> None:
         columns = ("seconds", "run_seconds", "logged_value")
@@ -299,7 +299,7 @@ class TestPlaces:
     ("name", "way_out"),
     [("x.parquet", "ttastats filter"), ("X.PARQUET", "ttastats filter"), ("x.json", "NAME.jsonl")],
 )
-def test_a_name_that_promises_another_table_is_refused(
+def test_a_name_of_another_format_is_refused(
     name: str, way_out: str, two_systems: Path, tmp_path: Path
 ) -> None:
     table = api.ingest([two_systems], tmp_path / "all.parquet").output

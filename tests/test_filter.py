@@ -91,7 +91,7 @@ def test_a_run_is_kept_whole(table: Path, tmp_path: Path) -> None:
     assert rows(result.output).drop("duplicate_of").equals(expected.drop("duplicate_of"))
 
 
-def test_runs_are_chosen_by_their_results_and_that_is_said(table: Path, tmp_path: Path) -> None:
+def test_runs_chosen_by_their_results_are_noted(table: Path, tmp_path: Path) -> None:
     code, _, stderr = run("filter", table, "-o", tmp_path / "x.parquet", "-w", "reached=false")
     assert code == 0
     runs = tta.runs(tmp_path / "x.parquet").rows
@@ -118,7 +118,7 @@ def test_an_input_is_never_written_over(place: str, table: Path, tmp_path: Path)
     assert table.read_bytes() == before
 
 
-def test_what_is_not_ours_is_never_written_over_and_no_run_means_no_file(
+def test_files_of_others_are_never_replaced_and_no_run_means_no_file(
     table: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "x.parquet").write_text("mine")
@@ -130,7 +130,7 @@ def test_what_is_not_ours_is_never_written_over_and_no_run_means_no_file(
     assert {path.name for path in tmp_path.glob("*")} == {"logs", "all.parquet", "x.parquet"}
 
 
-def test_the_command_says_what_it_kept(table: Path, tmp_path: Path) -> None:
+def test_the_command_reports_the_kept_runs(table: Path, tmp_path: Path) -> None:
     code, out, stderr = run("filter", table, "-o", tmp_path / "x.parquet", "-w", "entry=*one_gpu*")
     assert (code, out) == (0, "")
     assert stderr.splitlines() == [

@@ -108,14 +108,12 @@ class TestCommand:
             assert "gate --fail-on slower:2%: failed" in result.stdout
             assert passed.stderr == ""
 
-    def test_what_is_required_fails_in_one_direction(self, tables: Path) -> None:
+    def test_requirements_fail_in_one_direction(self, tables: Path) -> None:
         slow, fast = tables / "one_gpu.parquet", tables / "eight_gpus.parquet"
         assert run("compare", slow, fast, "--require", REQUIRE).returncode == 0
         assert run("compare", fast, slow, "--require", REQUIRE).returncode == 3
 
-    def test_where_nothing_can_be_compared_the_code_is_2(
-        self, tables: Path, tmp_path: Path
-    ) -> None:
+    def test_without_pairs_the_exit_code_is_2(self, tables: Path, tmp_path: Path) -> None:
         (tmp_path / "a.tsv").write_text("epoch\thours\tf1Score\n1\t0.5\t0.8\n")
         run("ingest", "a.tsv", cwd=tmp_path)
         sides = (tables / "one_gpu.parquet", tmp_path / "a.parquet")

@@ -300,7 +300,7 @@ class TestFolder:
 
 
 class TestReadAsGuessed:
-    def test_files_that_nobody_described_lead_to_a_verdict_in_one_command(
+    def test_undescribed_files_lead_to_a_verdict_in_one_command(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -349,9 +349,7 @@ class TestReadAsGuessed:
         assert set(rows.filter(pl.col("source").str.contains("/table/"))["entry"]) == {"mine"}
         assert "keras/one" in set(rows["entry"])
 
-    def test_what_cannot_be_read_as_it_is_given_is_refused_with_what_helps(
-        self, folder: Path
-    ) -> None:
+    def test_unreadable_inputs_are_refused_with_a_remedy(self, folder: Path) -> None:
         both, helps = "{} and --guess both describe the logs", "`ttastats guess {}` proposes how to"
         for path, options, text in (
             (folder, ("--metric", "val_loss", "--guess"), both.format("--metric")),
@@ -536,7 +534,7 @@ def of_paths() -> Iterator[Any]:
     random_tables=lambda: of_texts(at_random(80, table=True), "x/a.csv"),
     random_lines=lambda: of_texts(at_random(80, table=False), "x/a.log"),
 )  # fmt: skip
-def test_what_is_proposed_is_as_accepted(case: Case) -> None:
+def test_proposals_are_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 

@@ -58,7 +58,7 @@ def report(name: str, number: float = -1.5) -> Report:
 
 
 class TestVisible:
-    def test_what_shows_nothing_is_spelled_out_and_lines_stay_lines(self) -> None:
+    def test_invisible_characters_are_spelled_out_and_lines_stay_lines(self) -> None:
         odd = "\x1b[31m ± \u202e\x00\x07\x7f\x9b\t\r\n\u200b\ufeff\u2028\U000e0041\udc80"
         plain = r"\x1b[31m ± \u202e\x00\x07\x7f\x9b\t\r\n\u200b\ufeff\u2028\U000e0041\udc80"
         assert escape_invisible(odd) == plain

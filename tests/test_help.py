@@ -96,7 +96,7 @@ def test_where_an_argument_is_missing_the_examples_are_shown(words: str, message
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_stands_for_a_value_is_named(command: str) -> None:
+def test_placeholders_of_values_are_named(command: str) -> None:
     shown = run(command, "--help").stdout
     assert re.findall(r"<(?:str|path|int|float|text)>", shown) == []
 

@@ -161,7 +161,7 @@ class TestHarm:
         assert (account.runs, account.rejected) == (1, ())
         assert read(account.output)["line"].min() > 5
 
-    def test_a_place_that_cannot_be_written_to_is_said_before_anything_is_read(
+    def test_an_unwritable_place_is_refused_before_anything_is_read(
         self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(workers, "read_unit", _refuse)
@@ -214,7 +214,7 @@ class TestHarm:
 
 
 class TestCopies:
-    def test_copies_are_marked_said_and_counted_once(self, logs: Path, tmp_path: Path) -> None:
+    def test_copies_are_marked_named_and_counted_once(self, logs: Path, tmp_path: Path) -> None:
         first = logs / "digits" / "result_0.txt"
         shutil.copy(first, logs / "digits" / "result_7.txt")
         # Other output of the program makes no other run.
@@ -373,7 +373,7 @@ class TestProcesses:
         assert set(moments) == {f"{LOGS} logs", f"{2 * LOGS} logs"}
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-    def test_ctrl_c_leaves_the_old_file_and_says_so(self, logs: Path, tmp_path: Path) -> None:
+    def test_ctrl_c_leaves_the_old_file_with_a_message(self, logs: Path, tmp_path: Path) -> None:
         output, log = tmp_path / "x.parquet", tmp_path / "endless.txt"
         ingest([logs], output)
         old = output.read_bytes()
@@ -496,7 +496,7 @@ def _is_there(group: int) -> bool:
 
 
 @pytest.mark.parametrize("name", ["x.parquet", "parts/"])
-def test_a_table_is_no_log_and_that_is_said(name: str, logs: Path, tmp_path: Path) -> None:
+def test_a_table_is_no_log_and_is_named(name: str, logs: Path, tmp_path: Path) -> None:
     ingest([logs], f"{tmp_path}/{name}")
     for words in ([f"{tmp_path}/{name}"], [logs, f"{tmp_path}/{name}"]):
         with pytest.raises(TtastatsError, match="is already a table") as caught:

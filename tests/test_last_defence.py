@@ -84,7 +84,7 @@ def end_with(error: BaseException, patch: pytest.MonkeyPatch) -> None:
         (PermissionError(13, "Permission denied", "/root/x"), "/root/x: Permission denied"),
     ],
 )
-def test_what_nobody_caught_is_one_sentence(
+def test_an_uncaught_exception_is_one_sentence(
     error: Exception, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     end_with(error, monkeypatch)

@@ -181,7 +181,7 @@ QUESTIONS: Questions = {
 
 @accepted_answers("left_out", QUESTIONS)
 @pytest.mark.usefixtures("in_codes")
-def test_what_was_left_out_is_told_as_accepted(case: Case) -> None:
+def test_left_out_runs_are_noted_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 
@@ -192,7 +192,7 @@ def test_what_was_left_out_is_told_as_accepted(case: Case) -> None:
         (6, {"damaged": (2,)}, 2, 2, ((5, 0, 1), (6, 0, 0))),
     ],
 )
-def test_what_was_left_out_is_counted_until_it_is_made_again(
+def test_rejected_logs_are_counted_until_they_are_replaced(
     n: int, more: Any, number: int, seed: int, counts: tuple[Any, Any], tmp_path: Path
 ) -> None:
     table = side(tmp_path, n, **more)
@@ -244,7 +244,7 @@ def test_a_rejected_log_named_by_a_pattern_is_like_the_runs_of_its_entry(tmp_pat
     assert rows.select("entry", "system").rows() == [("muon", "large")]
 
 
-def test_an_ingest_of_what_has_not_changed_keeps_what_was_wrong(tmp_path: Path) -> None:
+def test_an_ingest_of_unchanged_logs_keeps_their_problems(tmp_path: Path) -> None:
     side(tmp_path, 6, damaged=(2,), gone=(4,), crashed=(1,), end="killed")
     logs, table = tmp_path / "local", tmp_path / "again.parquet"
     first = tta.ingest([logs], table)

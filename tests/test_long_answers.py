@@ -180,7 +180,7 @@ class TestPager:
         assert capfd.readouterr() == ("line 0\n", "")
 
     @pytest.mark.parametrize("words", [("no-such-pager",), ("false",), (str(Path(__file__)),)])
-    def test_a_pager_that_fails_is_told(self, words: tuple[str, ...]) -> None:
+    def test_a_failing_pager_is_reported(self, words: tuple[str, ...]) -> None:
         assert not paged(LONG, words)
 
     @pytest.mark.parametrize(("wish", "options"), [(None, "FRX"), ("-S", "-S")])
@@ -231,7 +231,7 @@ MARKING = "sed s/^/paged:/"
 
 
 class TestTerminal:
-    def test_an_answer_taller_than_the_screen_is_paged(self, tables: Path) -> None:
+    def test_an_answer_longer_than_the_screen_is_paged(self, tables: Path) -> None:
         text = terminal(["runs", tables / "both.parquet"], (10, 70), PAGER=MARKING)
         lines = text.splitlines()
         assert all(line.startswith("paged:") for line in lines)

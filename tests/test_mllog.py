@@ -22,7 +22,7 @@ def event_of(value: Any, **metadata: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
-def test_what_json_cannot_hold_is_null(number: float) -> None:
+def test_values_that_json_lacks_are_null(number: float) -> None:
     event = event_of({"a": [1.5, number]}, b=number)
     assert event["value"] == {"a": [1.5, None]}
     assert event["metadata"] == {"b": None}

@@ -80,7 +80,7 @@ class TestExample:
         assert len(outputs(executed, "text/html")) == 4  # two of them are of polars
         assert len(outputs(executed, "image/svg+xml")) == 2
 
-    def test_what_the_example_shows_is_what_it_does(self, executed: Any) -> None:
+    def test_the_example_shows_its_real_output(self, executed: Any) -> None:
         if os.environ.get("TTASTATS_ACCEPT"):
             assert matches_accepted(EXAMPLE, nbformat.writes(executed) + "\n")
         stored = nbformat.read(EXAMPLE, as_version=4)

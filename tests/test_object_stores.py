@@ -92,7 +92,7 @@ def bucket(two_systems: Path) -> Iterator[list[str]]:
     Counted.under_way[:] = [0, 0]
 
 
-def test_what_is_listed_is_fetched_once_and_side_by_side(
+def test_listed_objects_are_fetched_once_and_in_parallel(
     bucket: list[str], two_systems: Path, tmp_path: Path
 ) -> None:
     assert ingest([URL], tmp_path / "x.parquet").runs == LOGS
@@ -132,7 +132,7 @@ def test_a_store_that_tells_no_state_is_read_again(bucket: list[str], tmp_path: 
     assert len(bucket) == len(Counted.objects) + 1
 
 
-def test_a_question_reads_logs_of_a_store_once(
+def test_logs_of_a_store_are_read_once(
     bucket: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

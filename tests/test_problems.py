@@ -114,7 +114,7 @@ class TestReport:
         rows = tta.problems(table).rows
         assert {row["benchmark"] for row in rows if row["code"] == "not_a_run"} == {None}
 
-    def test_copies_within_and_across_tables_are_told(self, logs: Path, tmp_path: Path) -> None:
+    def test_copies_within_and_across_tables_are_listed(self, logs: Path, tmp_path: Path) -> None:
         folder = logs / "one_gpu" / "digits"
         shutil.copy(folder / "result_5.txt", folder / "result_77.txt")
         path = tta.ingest([logs], tmp_path / "one.parquet").output
@@ -213,7 +213,7 @@ QUESTIONS: Questions = {
 
 @accepted_answers("problems", QUESTIONS)
 @pytest.mark.usefixtures("in_codes")
-def test_what_is_odd_about_runs_is_told_as_accepted(case: Case) -> None:
+def test_oddities_of_runs_are_noted_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 
@@ -240,7 +240,7 @@ class TestCommand:
         assert "--code CODE shows all" in out
         assert "logs/a.txt:8" in run("problems", tmp_path / "x.parquet", "--code", "odd")[1]
 
-    def test_an_ingest_points_to_them(self, logs: Path, tmp_path: Path) -> None:
+    def test_an_ingest_points_to_problems(self, logs: Path, tmp_path: Path) -> None:
         folder = logs / "one_gpu" / "digits"
         for number in range(20, 27):
             shutil.copy(folder / "result_5.txt", folder / f"result_{number}.txt")
@@ -251,7 +251,7 @@ class TestCommand:
 
 @pytest.mark.real
 class TestReal:
-    def test_all_problems_of_a_round_are_told(
+    def test_all_problems_of_a_round_are_listed(
         self, ingested_round: Callable[[str], Account]
     ) -> None:
         account = ingested_round("v5.0")

@@ -51,6 +51,6 @@ def test_a_record_comes_out_as_its_authors_state_it(wild: Path, tmp_path: Path) 
 
 
 @pytest.mark.real
-def test_twenty_runs_at_a_step(wild: Path, tmp_path: Path) -> None:
+def test_twenty_runs_at_a_step_as_published(wild: Path, tmp_path: Path) -> None:
     (row,) = api.summary(track_3(wild, tmp_path), at="step=3375").rows
     assert (row["n"], row["quality_mean"]) == (20, pytest.approx(3.278929))

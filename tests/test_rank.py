@@ -58,7 +58,7 @@ def test_ties_are_drawn_and_ones_own_entries_marked() -> None:
     assert titles[0] - titles[1] == {"accelerator h", "hardware"}
 
 
-def test_what_is_hidden_is_counted() -> None:
+def test_hidden_rows_are_counted() -> None:
     assert "1 size with one entry not shown" in in_full(api.rank(TABLE))
     shown = str(api.rank(TABLE, mine="slow", top=1))
     assert "Fast/a" in shown

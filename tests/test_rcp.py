@@ -279,7 +279,7 @@ def test_records_are_read_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 
-def test_without_the_package_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_install_command_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convergence_rules.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(TtastatsError, match="pip install 'mlperf-logging") as caught:
         convergence_rules.library()("mlperf", "5.0.0")

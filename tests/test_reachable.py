@@ -67,7 +67,7 @@ def documented() -> str:
     return "\n".join(map(textwrap.dedent, codes))
 
 
-def test_everything_is_used() -> None:
+def test_every_definition_is_used() -> None:
     checker = vulture.Vulture(ignore_names=CALLED_BY_OTHERS)
     checker.scavenge(CHECKED)
     checker.scan(documented())
@@ -125,5 +125,5 @@ def _passes(call: ast.Call, name: str, at: float) -> bool:
     return by_name or starred or len(call.args) > at
 
 
-def test_every_parameter_is_passed_by_somebody() -> None:
+def test_every_parameter_is_passed() -> None:
     assert [line for line in never_passed(parsed()) if line.partition("(")[0] not in OFFERED] == []

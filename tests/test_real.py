@@ -100,7 +100,7 @@ def test_two_official_systems_compare_as_in_the_study(accounts: dict[str, Accoun
     assert (rows["ncf"]["reached_a"], rows["ncf"]["reached_b"]) == (80, 83)
 
 
-def test_runs_by_their_day(accounts: dict[str, Account]) -> None:
+def test_runs_are_chosen_by_their_day(accounts: dict[str, Account]) -> None:
     conditions = [f"started_at{sign}2025-04-29" for sign in "<=>"] + ["started_at=*"]
     output = accounts["v5.0"].output
     *parts, known = (api.run_table(output, where=[condition]).height for condition in conditions)

@@ -108,7 +108,7 @@ def test_ranges_of_cupti_have_the_instructions_that_were_counted(folder: Path) -
     assert total(rows, "flops") > 1e10
 
 
-def test_what_breaks_off_gives_what_it_holds(folder: Path) -> None:
+def test_a_truncated_trace_gives_its_events(folder: Path) -> None:
     for path, share in zip(sorted(folder.glob("*.gz")), (0.3, 0.9, 0.3, 0.1), strict=False):
         data = gzip.decompress(path.read_bytes())
         trace = kineto.read_trace([data[: int(len(data) * share)]])

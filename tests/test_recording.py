@@ -60,7 +60,7 @@ def logs(tmp_path: Path) -> Path:
 
 
 class TestRoundTrip:
-    def test_what_was_said_is_read(self, logs: Path) -> None:
+    def test_recorded_fields_are_read(self, logs: Path) -> None:
         with tta.record(
             logs, benchmark="cifar 10/small", metric="Val/Acc@1", target=">=0.75", seed=7,
             system="b200-fp8", org="us", accelerators=8, nodes=2, hardware="B200",
@@ -239,7 +239,7 @@ class TestEnds:
             run.evaluation(0.5, epoch=1)
             assert run.path.read_text().count("eval_accuracy") == 1
 
-    def test_nothing_is_recorded_before_and_after(self, logs: Path) -> None:
+    def test_nothing_is_recorded_outside_a_run(self, logs: Path) -> None:
         run = tta.record(logs, benchmark="b", metric="m", target=1)
         with pytest.raises(TtastatsError, match="is not running"):
             run.evaluation(1.0, epoch=1)
@@ -311,7 +311,7 @@ class TestTargets:
             ("answer", np.float64(0.5), True, 0.5),
         ],
     )
-    def test_what_they_mean(
+    def test_a_target_has_a_value_and_a_direction(
         self, metric: str, target: float | str, higher: bool, value: float, logs: Path
     ) -> None:
         with tta.record(logs, benchmark="b", metric=metric, target=target) as run:
@@ -337,9 +337,7 @@ NO_TARGETS = ("", "high", ">=", "=0.9", float("nan"), float("inf"))
         ({"accelerators": 8, "nodes": 3}, "cannot be divided evenly over 3 nodes"),
     ],
 )
-def test_what_cannot_be_recorded_is_refused(
-    settings: dict[str, Any], message: str, logs: Path
-) -> None:
+def test_invalid_records_are_refused(settings: dict[str, Any], message: str, logs: Path) -> None:
     with pytest.raises(TtastatsError, match=message):
         tta.record(logs, **{"benchmark": "b", "metric": "m", "target": 1, **settings})
 

@@ -99,7 +99,7 @@ def test_a_token_without_an_event_is_given_itself(scan) -> None:
     assert (events, lines) == (b"\n".join([b":::MLLOG"] * 3), [1, 2, 2])
 
 
-def test_what_decides_nothing_is_cut_out_of_an_event(scan) -> None:
+def test_fields_that_decide_nothing_are_cut_out_of_an_event(scan) -> None:
     line = event("eval_accuracy", f', "value": 0.5, {PLACE}, "epoch_num": 3}}}}')
     shorter = b'{"time_ms": 1700000000000, "key": "eval_accuracy", "value": 0.5, '
     shorter += b'"metadata": {"epoch_num": 3}}'
@@ -155,7 +155,7 @@ def test_an_event_says_the_same_without_what_is_cut_out(noise: str, place: int, 
 
 @needs_compiled
 @pytest.mark.parametrize("block", [None, "text", bytearray(b":::MLLOG")])
-def test_what_is_no_bytes_is_refused(block: object) -> None:
+def test_only_bytes_are_scanned(block: object) -> None:
     with pytest.raises(TypeError):
         payloads_in(block, 1, with_init=True)  # type: ignore[arg-type]
 

@@ -200,7 +200,7 @@ def test_settings_are_completed(table: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert [item.value for item in proposed] == ["model.lr", "model.optimizer"]
 
 
-def test_no_row_pools_setups_without_saying_so(table: Path) -> None:
+def test_no_row_pools_setups_without_a_note(table: Path) -> None:
     target = ["val_acc>=0.9"]
     summary = tta.summary(table, by=["benchmark"], target=target)
     (row,) = summary.records

@@ -45,7 +45,7 @@ def test_every_public_name_is_described(pages: ModuleType, name: str) -> None:
     assert inspect.getdoc(getattr(ttastats, name))
 
 
-def test_what_belongs_together_stands_together(pages: ModuleType) -> None:
+def test_every_public_name_is_in_one_group(pages: ModuleType) -> None:
     listed = [name for names in pages.GROUPS.values() for name in names]
     assert sorted(listed) == sorted(set(ttastats.__all__) - {"__version__"})
     compare = pages.commands().split("### `ttastats compare`\n")[1].split("\n##")[0]

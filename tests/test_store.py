@@ -82,7 +82,7 @@ def test_a_table_of_the_first_schema_has_its_columns_by_their_names_of_today(
     assert store.read_tables([tmp_path / "x.parquet"]).collect().equals(frame)
 
 
-def test_what_is_not_ours_is_refused(frame: pl.DataFrame, tmp_path: Path) -> None:
+def test_files_of_others_are_refused(frame: pl.DataFrame, tmp_path: Path) -> None:
     foreign, text = tmp_path / "foreign.parquet", tmp_path / "text.parquet"
     pl.DataFrame({"name": ["a"], "losses": [0.5]}).write_parquet(foreign)
     text.write_text("no Parquet at all")
@@ -158,7 +158,7 @@ class TestFolders:
             assert len(list((tmp_path / "d").iterdir())) == parts + 1
             assert [path.name for path in tmp_path.iterdir()] == ["d"]
 
-    def test_what_lies_beside_the_parts_stays(self, many: pl.DataFrame, tmp_path: Path) -> None:
+    def test_files_beside_the_parts_stay(self, many: pl.DataFrame, tmp_path: Path) -> None:
         folder = tmp_path / "d"
         store.write(many, folder, in_parts=True)
         beside = {"notes.txt": b"mine", "00000007.parquet": b"mine too", "sub/deep/x": b"deep"}
@@ -171,7 +171,7 @@ class TestFolders:
             assert {name: (folder / name).read_bytes() for name in beside} == beside
         assert len(list(folder.iterdir())) == len(beside) + 3 + 1
 
-    def test_what_a_killed_writer_had_replaced_is_removed_by_the_next(
+    def test_leftovers_of_a_killed_writer_are_removed_by_the_next(
         self, many: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         folder = tmp_path / "d"
@@ -225,7 +225,7 @@ class TestFolders:
 
 
 class TestPlaces:
-    def test_what_is_not_ours_is_left_as_it_is(self, frame: pl.DataFrame, tmp_path: Path) -> None:
+    def test_files_of_others_are_left_alone(self, frame: pl.DataFrame, tmp_path: Path) -> None:
         (tmp_path / "home").mkdir()
         (tmp_path / "home" / "letter.txt").write_text("dear")
         with pytest.raises(TtastatsError, match="already exists and was not created by ttastats"):

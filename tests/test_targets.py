@@ -169,7 +169,7 @@ def test_one_file_is_answered_by_entry_and_each_run_counts_once(systems: Path) -
     assert "runs_vary" not in notes(report)
 
 
-def test_set_ups_that_are_mixed_because_it_was_asked_are_said(systems: Path) -> None:
+def test_setups_that_are_pooled_on_request_are_noted(systems: Path) -> None:
     report = api.targets(systems, by=["benchmark"], points=3)
     assert at_official(report)["n_a"] == 6
     assert "global_batch_size" in notes(report)["runs_vary"]
@@ -199,7 +199,7 @@ def test_runs_may_be_grouped_by_what_identifies_them(by: str, systems: Path) -> 
 
 
 @pytest.mark.parametrize("by", ["epochs", "reached", "target_value", "evaluations"])
-def test_what_depends_on_the_target_is_no_group(by: str, systems: Path) -> None:
+def test_columns_that_depend_on_the_target_are_no_groups(by: str, systems: Path) -> None:
     with pytest.raises(TtastatsError, match=f"--by: {by} depends on the target"):
         api.targets(systems, by=[by])
 

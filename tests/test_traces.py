@@ -14,7 +14,7 @@ from ttastats.traces.pieces import NoTraceError
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"traceEvents": []}', b"[1, 2]", b"\0"])
-def test_what_holds_no_events_is_no_trace(data: bytes) -> None:
+def test_a_file_without_events_is_no_trace(data: bytes) -> None:
     with pytest.raises(NoTraceError):
         kineto.read_trace([data])
 
@@ -39,7 +39,7 @@ class TestIngest:
         names = table.read_profiles([tmp_path / "p.parquet"])["profile"].unique().sort()
         assert names.to_list() == ["rank*_iter5", "rank*_iter9"]
 
-    def test_what_has_not_changed_is_not_read_again(self, tmp_path: Path) -> None:
+    def test_unchanged_logs_are_not_read_again(self, tmp_path: Path) -> None:
         path = written(tmp_path / "t" / "a.json", trace(steps_on_a_device()))
         out = tmp_path / "p.parquet"
         tta.ingest([path.parent], out)

@@ -150,7 +150,7 @@ def test_only_what_is_new_is_fetched(calls: list[str], tmp_path: Path) -> None:
     assert {call for call in calls if len(call) == 32} == {f"{1:032x}", "f" * 32}
 
 
-def test_what_the_server_did_not_give_is_fetched_the_next_time(
+def test_runs_that_a_server_failed_to_give_are_fetched_next_time(
     calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that it refuses is left out alone; nothing is asked of one that is gone."""
@@ -184,7 +184,7 @@ def test_other_processes_read_runs_of_a_server_too() -> None:
     assert "secret" not in repr(pickle.loads(packed))
 
 
-def test_who_asks_is_told_to_the_server_alone(
+def test_credentials_are_sent_to_the_server_alone(
     calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "t0ken")
@@ -210,7 +210,7 @@ def test_who_asks_is_told_to_the_server_alone(
         assert not [content for content in contents if secret.encode() in content]
 
 
-def test_an_experiment_that_is_not_there(calls: list[str], tmp_path: Path) -> None:
+def test_a_missing_experiment_is_named(calls: list[str], tmp_path: Path) -> None:
     with pytest.raises(TtastatsError, match="no experiment 'digit'") as caught:
         ingest([URL[:-1]], tmp_path / "x.parquet")
     assert "Nearest: digits" in str(caught.value)
@@ -221,7 +221,7 @@ def test_an_experiment_that_is_not_there(calls: list[str], tmp_path: Path) -> No
         ingest([URL.replace("digits", "letters")], tmp_path / "z.parquet")
 
 
-def test_without_the_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_client_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(TtastatsError, match="MLflow's client, which is not installed") as caught:
         ingest([URL], tmp_path / "x.parquet")
@@ -229,7 +229,7 @@ def test_without_the_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("text", [b"1", b'{"metric": 1}\n', b'{"logged":[[1,2]],"metric":"a"}'])
-def test_what_no_server_told_is_named(text: bytes, tmp_path: Path) -> None:
+def test_files_that_no_server_wrote_are_refused(text: bytes, tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_bytes(b'{"mlflow_run":{"run_id":"a"}}\n' + text)
     with pytest.raises(TtastatsError, match="not a run of an MLflow server"):

@@ -62,7 +62,7 @@ def test_runs_that_were_stopped_count_as_censored_if_the_user_says_so(tmp_path: 
 
 
 @pytest.mark.parametrize(("waiting", "noted"), [(0.1, False), (2.0, True), (None, False)])
-def test_waiting_for_a_core_is_said_wherever_seconds_count(
+def test_waiting_for_a_core_is_noted_where_seconds_count(
     waiting: float | None, noted: bool, tmp_path: Path
 ) -> None:
     totals = {"waiting_seconds": waiting, "cpu_seconds_all_workers": 4.0}
@@ -73,7 +73,7 @@ def test_waiting_for_a_core_is_said_wherever_seconds_count(
     assert "contended" not in {note.code for note in tta.summary(table, unit="epochs").notes}
 
 
-def test_logs_that_are_exported_tell_the_same_by_all_clocks(tmp_path: Path) -> None:
+def test_exported_logs_have_the_same_times_on_all_clocks(tmp_path: Path) -> None:
     broken = (log(7, (0.5,), "SIGTERM"), log(8, (0.5,), "exception"))
     table = ingested(tmp_path, log(0, REACHED), log(1, (0.5, 0.6, 0.95)), *broken)
     tta.export(table, tmp_path / "exported")

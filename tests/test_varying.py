@@ -69,7 +69,7 @@ def varying() -> Iterator[Any]:
 
 @cases("pieces", varying=varying)
 @pytest.mark.usefixtures("in_codes")
-def test_what_varies_is_named_as_accepted(case: Case) -> None:
+def test_varying_settings_are_named_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 

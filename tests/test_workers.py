@@ -106,7 +106,7 @@ class TestDask:
             (None, PackageNotFoundError(), "none"),
         ],
     )
-    def test_another_version_on_the_cluster_is_said_at_once(
+    def test_another_version_on_the_cluster_is_refused_at_once(
         self, scheduler: str | None, worker: str | Exception | None, there: str
     ) -> None:
         client = Mock()
@@ -130,7 +130,7 @@ class TestDask:
                 assert str(caught.value).startswith(f"{place}: ")
                 assert str(caught.value).count("\n") == 1
 
-    def test_without_the_package_one_line_says_what_to_install(
+    def test_without_the_package_one_line_shows_the_install_command(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, "distributed", None)

@@ -164,7 +164,7 @@ def test_the_figure_is_there_with_its_words_whole(
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_what_is_opened_and_chosen_stands_in_the_address(browser: Browser, several: Path) -> None:
+def test_open_sections_and_filters_stand_in_the_address(browser: Browser, several: Path) -> None:
     with opened(browser, several) as page:
         page.locator("#figure svg:visible a").filter(has_text="letters").click()
         assert page.locator("details.section[open] h2").all_inner_texts() == ["letters"]
@@ -304,7 +304,7 @@ def test_a_choice_changes_plots_and_table(many_page: Page) -> None:
     assert shown_rows(many_page) == 60
 
 
-def test_what_is_about_another_benchmark_is_hidden(many_page: Page) -> None:
+def test_sections_of_other_benchmarks_are_hidden(many_page: Page) -> None:
     choose(many_page, "letters")
     headings = many_page.locator("details.section:visible h2").all_inner_texts()
     assert headings[-2:] == ["letters", "All numbers"]
@@ -313,7 +313,7 @@ def test_what_is_about_another_benchmark_is_hidden(many_page: Page) -> None:
     assert shown_rows(many_page) == 30
 
 
-def test_what_a_plot_leaves_out_cannot_be_chosen_in_it(browser: Browser, crowded: Path) -> None:
+def test_what_a_plot_omits_cannot_be_chosen(browser: Browser, crowded: Path) -> None:
     with opened(browser, crowded) as page:
         draw_all(page)
         choose(page, "org/machine_44", search="machine_44")
@@ -388,7 +388,7 @@ def test_a_point_tells_its_run(sides: list[Path], compared_page: Page) -> None:
     assert compared_page.locator("#hover").is_hidden()
 
 
-def test_what_is_near_the_pointer_answers(compared_page: Page) -> None:
+def test_the_mark_near_the_pointer_answers(compared_page: Page) -> None:
     figure = compared_page.locator('figure[data-kind="quality-time"]')
     figure.scroll_into_view_if_needed()
     place = figure.locator(".mark-line path").first.evaluate("""line => {
@@ -470,7 +470,7 @@ def test_a_button_changes_the_colours(compared_page: Page) -> None:
         assert compared_page.get_by_role("button", name=other.title()).is_visible()
 
 
-def test_what_is_opened_is_printed_in_light_colours(browser: Browser, compared: Path) -> None:
+def test_open_sections_are_printed_in_light_colours(browser: Browser, compared: Path) -> None:
     with opened(browser, compared, scheme="dark") as page:
         draw_all(page)
         symbols = page.locator("figure .mark-symbol > path").count()

@@ -142,7 +142,7 @@ def test_a_metric_is_the_title_of_an_axis_and_of_no_expression(kind: str, name: 
 # --------------------------------------------------------------------------------- the renderer
 
 
-def test_what_the_renderer_refuses_is_an_error_with_its_sentence() -> None:
+def test_an_error_of_the_renderer_is_shown_as_a_sentence() -> None:
     with pytest.raises(
         TtastatsError, match=r"cannot draw this plot: Vega-Lite to SVG conversion failed"
     ):

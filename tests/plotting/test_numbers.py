@@ -33,7 +33,7 @@ def test_a_run_against_one_like_it_is_a_plot_of_finite_size() -> None:
     assert "no verdict" in the("targets", a, b).to_svg()
 
 
-def test_what_is_unknown_of_a_run_is_not_said() -> None:
+def test_unknown_values_of_a_run_are_not_shown() -> None:
     plot = the("tta", made.rows(made.FAST).with_columns(seed=pl.lit(None, pl.Int64)))
     svg = vl_convert.vegalite_to_svg(plot.specification())
     assert "null" not in svg
@@ -63,7 +63,7 @@ def of_one_size() -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("why", REFUSED)
-def test_what_cannot_be_drawn_is_refused_with_its_reason(why: str) -> None:
+def test_impossible_plots_are_refused_with_a_reason(why: str) -> None:
     kind, sources = REFUSED[why]
     with pytest.raises(NothingToDrawError, match=why):
         api.plot(kind, *sources())

@@ -135,7 +135,7 @@ def test_profiles_of_one_name_are_called_by_their_files_in_the_order_given(
     assert set(plot.data["memory"]["bar"]) == {"both", "both (2)"}
 
 
-def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
+def test_missing_measures_are_named(tmp_path: Path) -> None:
     table.write_profile(profile(measured=False), tmp_path / "p.parquet")
     for kind in ("memory", "batch-sizes", "workers"):
         with pytest.raises(NothingToDrawError, match="was not measured"):

@@ -72,7 +72,7 @@ class TestTimes:
         assert attending.plain.median * 0.999 <= lengths.min()
         assert lengths.max() <= longest * 1.001
 
-    def test_there_are_enough_steps_and_not_too_many(self) -> None:
+    def test_the_number_of_steps_is_bounded(self) -> None:
         assert [recording.steps_to_profile(seconds) for seconds in (0.001, 0.1, 9.0)] == [20, 10, 5]
 
 
@@ -149,7 +149,7 @@ class TestAblation:
         assert not list(workload.ablation_measures(lambda: subject(nn.Conv2d(3, 4, 3)), steps=1))
 
 
-def test_what_the_profiler_says_is_kept_off_the_screen(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_profiler_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     with trace.Recorder(CPU) as recorder:
         torch.ones(3).sum()
     assert b'"aten::sum"' in recorder.trace
@@ -245,7 +245,7 @@ def test_steps_warm_up_until_one_is_as_short_as_the_last_half(
     assert timing.warm_up_steps(seconds)[0] == steps
 
 
-def test_steps_that_never_settle_cost_half_of_them_and_it_is_said() -> None:
+def test_steps_that_never_settle_cost_half_of_them_with_a_note() -> None:
     steps, rule = timing.warm_up_steps([9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0])
     assert steps == 4
     assert rule.endswith("median of the last half; there was none, so half of them are excluded")

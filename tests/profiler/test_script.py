@@ -60,7 +60,7 @@ def test_steps_after_the_last_that_is_watched_cost_nothing(
     assert "clock of a recorded step: CPU time of the thread." in notes
 
 
-def test_several_threads_are_timed_by_the_wall_and_it_is_said(
+def test_several_threads_are_timed_by_the_wall_with_a_note(
     step: Callable[[], None], tmp_path: Path
 ) -> None:
     torch.set_num_threads(2)
@@ -69,7 +69,7 @@ def test_several_threads_are_timed_by_the_wall_and_it_is_said(
     assert any(text.startswith("wall-clock time includes delays") for text in texts)
 
 
-def test_with_a_model_the_memory_is_told(tmp_path: Path) -> None:
+def test_with_a_model_the_memory_is_measured(tmp_path: Path) -> None:
     model = nn.Linear(8, 8)
     step, state = trained(model, torch.randn(4, 8), momentum=0.9)
     report = recorded(tmp_path / "p.parquet", step, model=model, optimizer=state.optimizers[0])
@@ -83,7 +83,7 @@ def test_too_few_steps_are_no_profile(step: Callable[[], None], tmp_path: Path) 
     assert not (tmp_path / "p.parquet").exists()
 
 
-def test_a_step_that_fails_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failing_step_is_reported_and_leaves_nothing(tmp_path: Path) -> None:
     def broken() -> None:
         with tta.profile(tmp_path / "p.parquet") as prof:
             prof.step()
@@ -109,7 +109,7 @@ class TestCommand:
         assert "aten::addmm" in result.stdout
         assert (tmp_path / "p.parquet").exists()
 
-    def test_a_script_without_a_profile_is_told_how(
+    def test_a_script_without_a_profile_gets_help(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("ttastats.trainer.profiler.recording.WRITTEN", [])
@@ -134,7 +134,7 @@ class TestCommand:
             ("digits digits-lm", "at a time"),
         ],
     )
-    def test_what_cannot_be_profiled_so_is_refused(
+    def test_impossible_profiles_are_refused(
         self, words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)

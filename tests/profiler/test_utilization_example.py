@@ -20,7 +20,7 @@ def example() -> dict[str, Any]:
     return runpy.run_path(str(place))
 
 
-def test_what_is_recorded_already_is_drawn_and_printed(
+def test_recorded_profiles_are_drawn_and_printed(
     example: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in example["PROFILES"]:

@@ -91,7 +91,7 @@ def test_pairs_are_students_paired_t() -> None:
     assert difference.df == pytest.approx(3.0)
 
 
-def test_what_blocks_do_to_both_sides_changes_nothing() -> None:
+def test_an_effect_of_blocks_on_both_sides_changes_nothing() -> None:
     factor = np.array([1.0, 7.0, 0.2])
     slow = (
         make_outcomes(A * factor[BLOCKS_A], blocks=BLOCKS_A),

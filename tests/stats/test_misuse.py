@@ -49,7 +49,7 @@ def test_misuse_is_refused(message: str) -> None:
             call()
 
 
-def test_what_lies_at_an_edge_is_allowed() -> None:
+def test_values_at_a_limit_are_allowed() -> None:
     assert multiplicity.adjust_p_values([0.0, 1.0]) == (0.0, 1.0)
     assert power.runs_needed(1.1, 0.0) == 3
     assert make_outcomes([0.0], [False]).times.tolist() == [0.0]

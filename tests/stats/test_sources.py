@@ -25,7 +25,7 @@ def test_sessions_explain_the_time_per_epoch_of_the_study() -> None:
     assert -loss(np.array([sessions.share, left.share]))[0] / 2 == pytest.approx(35.926764)
 
 
-def test_they_add_nothing_to_its_time_to_target() -> None:
+def test_sessions_add_nothing_to_the_time_to_target() -> None:
     sessions, left = variance_parts(logs(B)["T"], [SESSIONS], FIXED)
     assert (sessions.share, sessions.low, sessions.std, sessions.p) == (0.0, 0.0, 0.0, 1.0)
     assert (left.std or 0) ** 2 == pytest.approx(0.0043335941)

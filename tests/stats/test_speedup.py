@@ -54,7 +54,7 @@ def test_a_quantum_as_coarse_as_the_whole_run_leaves_the_speedup_unbounded() -> 
     assert safe_limits(compared(times, times, VARYING, coarse))[1] == math.inf
 
 
-def test_to_know_less_never_allows_to_claim_more() -> None:
+def test_less_knowledge_never_allows_a_stronger_claim() -> None:
     times = np.array([30.0, 31, 30, 31, 30])
     no_interval = compared(times, times, Epochs(np.full(5, 3.0)), VARYING)
     assert {flag.code for flag in no_interval.flags} == {

@@ -57,7 +57,7 @@ def test_both_versions_hold_the_same_images(tmp_path: Path) -> None:
     assert "100 images where CIFAR-10 has 50,000" in binary.notes[0]
 
 
-def test_a_pickle_that_wants_to_act_is_refused(tmp_path: Path) -> None:
+def test_a_pickle_that_runs_code_is_refused(tmp_path: Path) -> None:
     class Harmful:
         def __reduce__(self) -> tuple[object, tuple[str]]:
             return (Path.touch, (tmp_path / "harm",))  # type: ignore[return-value]
@@ -133,6 +133,6 @@ def test_the_full_network_has_the_known_size() -> None:
     assert round(count / 1e6, 2) == 6.57
 
 
-def test_what_makes_no_batch_is_left_out_as_in_the_original() -> None:
+def test_the_last_partial_batch_is_left_out_as_in_the_original() -> None:
     settings = complete_settings(Overrides(device="cpu"), "cifar10", 0)
     assert steps_per_epoch(50_000, settings) == 97

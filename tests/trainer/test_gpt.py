@@ -42,7 +42,7 @@ def test_without_a_folder_the_text_is_pythons_help() -> None:
     assert b"Python" in bytes(data.train_inputs[:500].flatten().tolist())
 
 
-def test_each_byte_is_to_be_foretold_from_those_before(folder: Path) -> None:
+def test_each_byte_is_predicted_from_the_bytes_before(folder: Path) -> None:
     data = gpt.data(folder, 16)
     assert torch.equal(data.train_inputs[:, 1:], data.train_targets[:, :-1])
     assert torch.equal(data.train_inputs[1:, 0], data.train_targets[:-1, -1])

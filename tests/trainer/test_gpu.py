@@ -43,7 +43,7 @@ def test_digits_reach_their_target_on_a_gpu(precision: str, tmp_path: Path) -> N
         ("cifar10", {"batch_size": 40, "channels_last": True, "precision": "bf16"}),
     ],
 )
-def test_networks_learn_on_a_gpu_whatever_the_settings(
+def test_networks_learn_on_a_gpu_with_all_settings(
     workload: str, changes: dict[str, object], tmp_path: Path
 ) -> None:
     folder = str(write_binary(tmp_path / "bin"))

@@ -139,7 +139,7 @@ def test_a_second_ctrl_c_ends_the_program() -> None:
     assert one_of_several.reason == "SIGINT"
 
 
-def test_what_can_be_no_folder_is_refused(tmp_path: Path) -> None:
+def test_impossible_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("mine")
     with pytest.raises(TtastatsError, match="cannot write: Not a directory"):
         trained(tmp_path / "logs", small())

@@ -44,7 +44,7 @@ def test_the_events_of_an_epoch_come_in_order(two_runs: list[Made]) -> None:
     assert keys.index("init_stop") < keys.index("run_start") < keys.index("train_samples") < first
 
 
-def test_the_log_says_what_decides_the_run(two_runs: list[Made]) -> None:
+def test_the_log_holds_all_settings_that_decide_the_run(two_runs: list[Made]) -> None:
     every = events(two_runs[1].log)
     logged = {event["key"]: event for event in every}
     assert logged["seed"]["value"] == 1
@@ -73,7 +73,7 @@ def test_the_log_says_what_decides_the_run(two_runs: list[Made]) -> None:
     assert 0 < last["training_cpu_seconds"] < last["cpu_seconds"] <= totals["cpu_seconds"]
 
 
-def test_what_decides_nothing_is_judged_after_the_run(tmp_path: Path) -> None:
+def test_the_test_quality_is_measured_after_the_run(tmp_path: Path) -> None:
     (only,) = trained(tmp_path, small(target=0.3, epochs=9, test_samples=300))
     logged = events(only.log)
     keys = [event["key"] for event in logged]

@@ -194,7 +194,7 @@ def augment(inputs, epoch):
 """
 
 
-def test_what_another_worker_raises_is_shown_and_fails_the_run(tmp_path: Path) -> None:
+def test_an_error_of_another_worker_is_shown_and_fails_the_run(tmp_path: Path) -> None:
     path = tmp_path / "raising.py"
     path.write_text(OWN.replace("target=0.01", "target=0") + RAISING)
     plan = request(tmp_path, str(path)), Overrides({"workers": 2}, "cpu"), (0,)
@@ -212,7 +212,7 @@ def test_what_another_worker_raises_is_shown_and_fails_the_run(tmp_path: Path) -
     assert len(experiment.plan_runs(*plan).missing) == 1
 
 
-def test_workers_whose_starter_was_killed_stop_and_say_so(tmp_path: Path) -> None:
+def test_workers_whose_parent_was_killed_stop_with_a_message(tmp_path: Path) -> None:
     endless = '{"target": 0.9999, "epochs": 100000, "workers": 2}'
     process = started(
         "-c", PROGRAM, tmp_path, endless, env=environment(OMP_NUM_THREADS="1"), stdout=PIPE
@@ -230,7 +230,7 @@ def test_the_parts_of_a_batch_make_up_the_batch() -> None:
     assert sorted(torch.cat(parts).tolist()) == list(range(46))
 
 
-def test_a_worker_whose_starter_is_gone_before_it_looks_stops() -> None:
+def test_a_worker_whose_parent_died_at_its_start_stops() -> None:
     class StoppedError(Exception):
         """The exception that the signal raises."""
 

@@ -121,7 +121,7 @@ def test_driver_and_clocks_are_those_of_nvidia_smi(
     assert hardware.gpu_state(torch.device("cuda", 0)) == {}
 
 
-def test_a_lost_worker_is_known_by_what_either_library_says() -> None:
+def test_a_lost_worker_is_known_by_the_error_of_either_library() -> None:
     assert parallel.is_lost_worker(RuntimeError("[pair.cc:553] Connection closed by peer"))
     assert parallel.is_lost_worker(
         torch.distributed.DistBackendError("NCCL communicator was aborted")

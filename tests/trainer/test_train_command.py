@@ -36,7 +36,7 @@ print(json.dumps(ends))
 """
 
 
-def test_without_torch_there_is_help_and_one_line_says_how_to_get_it() -> None:
+def test_without_torch_there_is_help_and_the_install_command() -> None:
     process = programs.python("-c", WITHOUT_TORCH)
     assert process.returncode == 0, process.stderr
     imported, *ends = json.loads(process.stdout)

@@ -91,7 +91,7 @@ def test_a_verdict_that_rests_on_constant_epochs_ends_no_plan() -> None:
         (["a", "b"], 2, "runs per side"),
     ],
 )
-def test_what_has_no_plan_is_refused(setups: list[str], most: int, why: str) -> None:
+def test_runs_without_a_plan_are_refused(setups: list[str], most: int, why: str) -> None:
     with pytest.raises(TtastatsError, match=why):
         experiment.expect_two_setups(setups, most)
 

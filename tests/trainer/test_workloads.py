@@ -236,7 +236,7 @@ def test_a_workload_may_own_its_whole_training(whole: Path, tmp_path: Path) -> N
         (None, "no such file"),
     ],
 )
-def test_what_is_no_workload_is_named_before_anything_begins(
+def test_a_file_that_is_no_workload_is_named_at_once(
     text: str | None, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "mine.py"
