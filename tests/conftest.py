@@ -139,7 +139,7 @@ def _alone(lock: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def workers_say(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def worker_output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the file with the output of the workers that this process starts."""
     import multiprocessing.forkserver  # of which they are forked: it imports torch for all tests
 

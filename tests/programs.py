@@ -39,13 +39,13 @@ def python(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[st
     return call(sys.executable, *words, **options)
 
 
-def started(*words: str | Path, **options: Any) -> subprocess.Popen[str]:
+def start(*words: str | Path, **options: Any) -> subprocess.Popen[str]:
     """Start Python and return the process, whose stderr can be read."""
     given: dict[str, Any] = {"env": environment(), "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen([sys.executable, *map(str, words)], **(given | options))
 
 
-def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     """Wait for the end of a process and return its code and its output."""
     try:
         stdout, stderr = process.communicate(timeout=PATIENCE)
@@ -55,19 +55,19 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, stdout or "", stderr or ""
 
 
-def until(happens: Callable[[], object], within: subprocess.Popen[str] | None = None) -> None:
+def wait_until(happens: Callable[[], object], within: subprocess.Popen[str] | None = None) -> None:
     """Wait until a condition holds; fail if a process that must live until then has ended."""
     end = time.monotonic() + PATIENCE
     while not happens():
         if within is not None and within.poll() is not None:
-            pytest.fail(f"the process ended: {ended(within)}")
+            pytest.fail(f"the process ended: {finish(within)}")
         if time.monotonic() > end:
             pytest.fail("it did not happen")
         time.sleep(0.02)
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
+def cpu_limit(seconds: float) -> Iterator[None]:
     """Fail where a block takes more of the CPU than so many seconds of an idle machine.
 
     They are far more than it needs, and far less than work does that grows with the square of its

@@ -13,7 +13,7 @@ import pyarrow.dataset
 import pytest
 
 import ttastats as tta
-from tests.programs import ended, started
+from tests.programs import finish, start
 from tests.test_cli import run
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError
@@ -199,11 +199,11 @@ def test_two_writers_at_once_lose_nothing(
         request.getfixturevalue("s3")
     folder = f"{root or f'{tmp_path}/'}runs/"
     writers = [
-        started("-m", "ttastats", "ingest", two_systems / name, "-o", folder, "--append")
+        start("-m", "ttastats", "ingest", two_systems / name, "-o", folder, "--append")
         for name in SYSTEMS
     ]
     for writer in writers:
-        code, _, complaint = ended(writer)
+        code, _, complaint = finish(writer)
         assert code == 0, complaint
     assert rows_of(folder).equals(rows_of(alone))
 

@@ -23,7 +23,7 @@ from tests import made_logs
 from tests.conftest import FIXTURES
 from tests.made_traces import steps_on_a_device, trace
 from tests.programs import python
-from tests.test_cli import Done, failed, run
+from tests.test_cli import Result, refusal, run
 from tests.test_every_command import COMMANDS, ENDINGS
 from ttastats.base.atomic import user_folder
 from ttastats.ingestion import cache
@@ -105,7 +105,7 @@ def test_every_command_answers_from_logs_as_from_their_table(
         archive.add(logs / forms["folder"], "adam_logs")
     run("ingest", forms[form], "-o", "a.parquet", cwd=logs)
 
-    def answer(source: str, place: str) -> Done:
+    def answer(source: str, place: str) -> Result:
         places = {"F": source} | {f"O{end}": f"{place}{end}" for end in ENDINGS}
         return run(*(places.get(word, word) for word in ONCE[command].split()), cwd=logs)
 
@@ -124,7 +124,7 @@ def test_a_second_command_reads_no_log(logs: Path, own_cache: Path, reads: list[
     )
     cached = tables(own_cache)
     second = run("compare", "a", "b", cwd=logs)
-    assert second == Done(first.returncode, first.stdout, "")
+    assert second == Result(first.returncode, first.stdout, "")
     assert run("summary", "a", cwd=logs).stderr == ""
     assert reads == [10, 10]
     assert tables(own_cache) == cached
@@ -327,22 +327,22 @@ class TestNoLogs:
     def test_an_undescribed_folder_ends_with_a_hint_of_guess(self, tmp_path: Path) -> None:
         (tmp_path / "my logs").mkdir()
         (tmp_path / "my logs" / "x.txt").write_text("epoch 1 loss 0.5\n")
-        message = failed(run("summary", "my logs", cwd=tmp_path))
+        message = refusal(run("summary", "my logs", cwd=tmp_path))
         assert "my logs: no logs found: none of 1 file(s) is a log" in message
         guess = "`ttastats guess 'my logs'` proposes how to read other logs; --guess reads them so."
         assert guess in message
-        message = failed(run("summary", "my logs/x.txt", cwd=tmp_path))
+        message = refusal(run("summary", "my logs/x.txt", cwd=tmp_path))
         assert "`ttastats guess 'my logs/x.txt'`" in message
         assert tables(tmp_path / "cache" / "ttastats") == []
 
     def test_missing_files_are_named(self, tmp_path: Path) -> None:
-        assert "none: no such file" in failed(run("summary", "none", cwd=tmp_path))
-        assert "no*: no such file or folder" in failed(run("summary", "no*", cwd=tmp_path))
+        assert "none: no such file" in refusal(run("summary", "none", cwd=tmp_path))
+        assert "no*: no such file or folder" in refusal(run("summary", "no*", cwd=tmp_path))
 
     def test_traces_are_no_runs(self, tmp_path: Path) -> None:
         (tmp_path / "traces").mkdir()
         (tmp_path / "traces" / "x.json").write_bytes(trace(steps_on_a_device()))
-        message = failed(run("summary", "traces", cwd=tmp_path))
+        message = refusal(run("summary", "traces", cwd=tmp_path))
         assert "traces: contains traces of a profiler, not logs of runs" in message
         assert "ttastats profile traces" in message
         assert run("profile", "traces", cwd=tmp_path).returncode == 0

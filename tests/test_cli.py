@@ -20,7 +20,7 @@ from rich.console import Console
 
 import ttastats as tta
 from tests.conftest import ROOT, matches_accepted
-from tests.programs import ended, python, started
+from tests.programs import finish, python, start
 from ttastats import api, cli
 from ttastats.ingestion import containers
 from ttastats.report import as_table
@@ -113,7 +113,7 @@ compare {ONE} {EIGHT} --max-runs 8
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Result:
     """The result of a command."""
 
     returncode: int
@@ -121,7 +121,7 @@ class Done:
     stderr: str
 
 
-def run(*arguments: str | Path, cwd: Path | None = None) -> Done:
+def run(*arguments: str | Path, cwd: Path | None = None) -> Result:
     """Run a command in this process, with pipes for its output, as a script would see it."""
     stdout, stderr = io.StringIO(), io.StringIO()
     with (
@@ -137,10 +137,10 @@ def run(*arguments: str | Path, cwd: Path | None = None) -> Done:
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 0
     assert "internal error" not in stderr.getvalue(), stderr.getvalue()
-    return Done(code, stdout.getvalue(), stderr.getvalue())
+    return Result(code, stdout.getvalue(), stderr.getvalue())
 
 
-def failed(result: Done) -> str:
+def refusal(result: Result) -> str:
     """Check that a command refused as it should, and return its message."""
     assert result.returncode == 2, result
     assert result.stdout == ""
@@ -290,7 +290,7 @@ class TestRefusals:
         self, words: str, message: str, folder: Path, two_systems: Path
     ) -> None:
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        text = failed(run(*words.format(logs=two_systems).split(), cwd=folder))
+        text = refusal(run(*words.format(logs=two_systems).split(), cwd=folder))
         assert message in text
         after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         assert after == before
@@ -303,12 +303,12 @@ class TestRefusals:
 
         (tmp_path / "locked.txt").write_text("secret")
         monkeypatch.setattr(containers.Disk, "open", refuse)
-        message = failed(run("ingest", "locked.txt", cwd=tmp_path))
+        message = refusal(run("ingest", "locked.txt", cwd=tmp_path))
         assert "locked.txt: no run could be read: Permission denied" in message
 
     def test_words_that_mean_nothing_are_refused_as_accepted(self, tables: Path) -> None:
         text = "".join(
-            f"$ ttastats {words}\n{failed(run(*shlex.split(words), cwd=tables))}"
+            f"$ ttastats {words}\n{refusal(run(*shlex.split(words), cwd=tables))}"
             for words in REFUSED.strip().splitlines()
         )
         assert matches_accepted(ROOT / "tests" / "reference" / "refused.txt", text)
@@ -369,9 +369,9 @@ class TestStart:
     def test_a_closed_pipe_ends_quietly(self, one_gpu: Path) -> None:
         reader, writer = os.pipe()
         os.close(reader)
-        process = started("-m", "ttastats", "runs", one_gpu, stdout=writer)
+        process = start("-m", "ttastats", "runs", one_gpu, stdout=writer)
         os.close(writer)
-        assert "Traceback" not in ended(process)[2]
+        assert "Traceback" not in finish(process)[2]
 
 
 def test_a_table_whose_rows_are_damaged_is_named(tmp_path: Path, two_systems: Path) -> None:

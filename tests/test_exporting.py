@@ -16,7 +16,7 @@ import pytest
 from tests.accepted import Case, cases
 from tests.conftest import FIXTURES, ROOT
 from tests.plotting import made
-from tests.test_cli import failed, run
+from tests.test_cli import refusal, run
 from ttastats import api
 from ttastats.base.atomic import safe_file_name
 from ttastats.base.errors import TtastatsError
@@ -251,7 +251,7 @@ class TestPlaces:
     ) -> None:
         (tmp_path / "logs").mkdir()
         (tmp_path / "logs" / "mine.txt").write_text("mine")
-        message = failed(run("export", one_run, "-o", tmp_path / "logs"))
+        message = refusal(run("export", one_run, "-o", tmp_path / "logs"))
         assert "already exists and is not an empty folder" in message
         assert [path.name for path in tmp_path.rglob("*")] == ["logs", "mine.txt"]
 
@@ -275,7 +275,7 @@ class TestPlaces:
     def test_a_table_is_never_replaced(self, one_run: Path, tmp_path: Path) -> None:
         place = tmp_path / "runs.csv"
         place.write_bytes(one_run.read_bytes())
-        assert "is a ttastats table" in failed(run("export", place, "-o", place))
+        assert "is a ttastats table" in refusal(run("export", place, "-o", place))
         assert store.is_ttastats_table(place)
 
     def test_runs_without_a_log_format_are_counted(self, tmp_path: Path) -> None:

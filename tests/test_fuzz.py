@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import FIXTURES
-from tests.programs import within
+from tests.programs import cpu_limit
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Run
 from ttastats.cli.commands import COMMANDS
@@ -93,7 +93,7 @@ def test_any_bytes_are_read_as_far_as_they_go(
 ) -> None:
     content = data.draw(contents)
     for name in DIALECTS:
-        with within(2.0):
+        with cpu_limit(2.0):
             items = read(name, content)
         runs = [item for item in items if isinstance(item, Run)]
         assert name in BINARY or made_up(runs, content) == []
@@ -105,7 +105,7 @@ def test_any_bytes_are_read_as_far_as_they_go(
 def test_a_line_of_a_megabyte_is_read_in_bounded_time(name: str, piece: bytes) -> None:
     log = next(data for dialect, data in FILES if dialect == name)
     content = log.rstrip(b"\n") + piece * (1_000_000 // len(piece)) + b"\n" + log
-    with within(3.0):
+    with cpu_limit(3.0):
         read(name, content)
 
 

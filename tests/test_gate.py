@@ -13,7 +13,7 @@ import pytest
 
 from tests.accepted import Case, cases
 from tests.compare_rows import typed
-from tests.test_cli import failed, run
+from tests.test_cli import refusal, run
 from tests.test_compare import VARIED_A, VARIED_B, Outcome, compared, side
 from ttastats import api
 from ttastats.answers.compare import gate
@@ -117,8 +117,8 @@ class TestCommand:
         (tmp_path / "a.tsv").write_text("epoch\thours\tf1Score\n1\t0.5\t0.8\n")
         run("ingest", "a.tsv", cwd=tmp_path)
         sides = (tables / "one_gpu.parquet", tmp_path / "a.parquet")
-        failed(run("compare", *sides, "--fail-on", FAIL_ON))
+        refusal(run("compare", *sides, "--fail-on", FAIL_ON))
 
     def test_a_condition_is_refused_before_files_are_read(self) -> None:
-        message = failed(run("compare", "none", "none2", "--fail-on", "not-slower:2%"))
+        message = refusal(run("compare", "none", "none2", "--fail-on", "not-slower:2%"))
         assert "--require not-slower:2%" in message

@@ -21,7 +21,7 @@ import polars as pl
 import pytest
 
 from tests import made_logs
-from tests.programs import ended, environment, python, started, until
+from tests.programs import environment, finish, python, start, wait_until
 from ttastats import api
 from ttastats.base import streams
 from ttastats.base.errors import TtastatsError
@@ -378,18 +378,18 @@ class TestProcesses:
         ingest([logs], output)
         old = output.read_bytes()
         os.mkfifo(log)
-        process, writing = started(*COMMAND, log, "-o", output), []
+        process, writing = start(*COMMAND, log, "-o", output), []
 
         def opened_by_a_reader() -> bool:
             with suppress(OSError):  # nobody has opened it yet
                 writing.append(os.open(log, os.O_WRONLY | os.O_NONBLOCK))
             return bool(writing)
 
-        until(opened_by_a_reader)
+        wait_until(opened_by_a_reader)
         process.send_signal(signal.SIGINT)
         os.close(writing[0])
         # The end of the log wakes a process whose read began just after the signal came.
-        code, _, stderr = ended(process)
+        code, _, stderr = finish(process)
         assert code == 130
         assert stderr.strip() == "ttastats: interrupted; nothing was written"
         assert output.read_bytes() == old
@@ -405,9 +405,9 @@ class TestProcesses:
         old = output.read_bytes()
         words = ("ingest", logs.parent, "-o", output, "--workers", "2")
         code = KILLED_WITH_ANOTHER_PROCESS.format(moment=moment)
-        process = started("-c", code, *words, stderr=subprocess.DEVNULL, start_new_session=True)
-        assert ended(process)[0] == -signal.SIGKILL
-        until(lambda: not _is_there(process.pid))
+        process = start("-c", code, *words, stderr=subprocess.DEVNULL, start_new_session=True)
+        assert finish(process)[0] == -signal.SIGKILL
+        wait_until(lambda: not _is_there(process.pid))
         assert output.read_bytes() == old
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.programs import call, ended, environment, started
-from tests.test_cli import failed, run
+from tests.programs import call, environment, finish, start
+from tests.test_cli import refusal, run
 from ttastats import cli
 from ttastats.base.errors import TtastatsError
 
@@ -61,7 +61,7 @@ class TestOtherEncodings:
 def test_a_full_device_is_named(table: Path, words: str) -> None:
     variables = {name: text for name, text in environment().items() if name != "PYTHONUNBUFFERED"}
     with Path("/dev/full").open("w") as full:
-        code, _, stderr = ended(started(*words.split(), table, stdout=full, env=variables))
+        code, _, stderr = finish(start(*words.split(), table, stdout=full, env=variables))
     assert code == 2
     assert stderr.strip().endswith("No space left on device")
     assert stderr.count("\n") == 1
@@ -116,7 +116,7 @@ def test_an_interrupt_is_no_error(
 @pytest.mark.skipif(os.name == "nt", reason="no such names there")
 def test_line_feeds_in_names_stay_in_their_line(tmp_path: Path) -> None:
     bad = tmp_path / "a\nttastats: all is well"
-    stderr = failed(run("summary", bad))
+    stderr = refusal(run("summary", bad))
     assert r"a\nttastats: all is well: no such file" in stderr
     log = next(LOGS.rglob("*.txt"))
     folder = tmp_path / "x\ny"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.accepted import Case, cases
-from tests.programs import within
+from tests.programs import cpu_limit
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Run
 from ttastats.formats import config, patterns
@@ -84,7 +84,7 @@ def test_a_table_of_many_runs_takes_little_time() -> None:
     text = f"name,acc,{','.join(columns)}\n{rows}"
     settings = {"metric": "acc", "new_run": "row", "entry": "name"}
     block = config.complete_block(settings, lambda key: key, "/logs")
-    with within(3.0):
+    with cpu_limit(3.0):
         items = registry.named(block.dialect).parse(log_from_bytes(text.encode(), block=block))
         runs = [item for item in items if isinstance(item, Run)]
     assert (len(runs), runs[7].entry, runs[7].extra["setting39"]) == (1_000, "n7", "1")
@@ -92,7 +92,7 @@ def test_a_table_of_many_runs_takes_little_time() -> None:
 
 def test_an_error_about_fifty_thousand_columns_takes_little_time_and_names_a_hundred() -> None:
     text = f"{','.join(f'c{number}x' for number in range(50_000))}\n1,2\n"
-    with within(2.0):
+    with cpu_limit(2.0):
         problems: list[Any] = list(registry.named("table").parse(log_from_bytes(text.encode())))
     assert [problem.code for problem in problems] == ["row_width", "no_metric"]
     assert "c99x and 49,900 more." in problems[-1].message

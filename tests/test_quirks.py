@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests import made_logs
-from tests.programs import within
+from tests.programs import cpu_limit
 from ttastats.base.records import Run
 from ttastats.formats.dialect import log_from_bytes
 from ttastats.ingestion import registry
@@ -62,7 +62,7 @@ ODD_VALUES = [
 @pytest.mark.parametrize("key", ["eval_accuracy", "seed", "made_up", "run_stop", "eval_start"])
 def test_an_odd_value_is_never_more_than_a_problem(key: str, value: bytes) -> None:
     odd = b':::MLLOG {"time_ms": 1767225650000, "key": "%b", "value": %b, "metadata": {}}\n'
-    with within(1.0):
+    with cpu_limit(1.0):
         data = log(odd % (key.encode(), value), GOOD)
         dialect = registry.recognise(data)
         assert dialect is not None
@@ -99,7 +99,7 @@ def test_a_description_of_a_system_may_hold_any_number(number: bytes) -> None:
 )
 def test_a_long_line_takes_no_more_than_its_length(line: bytes) -> None:
     data = log(GOOD) + line + b"\n" + line
-    with within(2.0):
+    with cpu_limit(2.0):
         for name in ("mlperf-v0.5", "mlperf-mll", "mlperf-mllog", "dawnbench"):
             dialect = registry.named(name)
             dialect.recognises(data)

@@ -19,7 +19,7 @@ import pytest
 
 import ttastats as tta
 from tests.conftest import ROOT
-from tests.programs import PATIENCE, ended, python, started
+from tests.programs import PATIENCE, finish, python, start
 from ttastats.base.errors import TtastatsError
 from ttastats.recording import record as recording
 from ttastats.recording.run_log import Clock, SystemDiffers
@@ -183,12 +183,12 @@ class TestEnds:
             "print('evaluated', flush=True)\n"
             f"{end}\n"
         )
-        process = started("-c", program, logs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = start("-c", program, logs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stdout is not None
         assert process.stdout.readline() == "evaluated\n"
         if "sleep" in end:
             process.send_signal(-code)
-        ended(process)
+        finish(process)
         row = the_run(logs)
         assert (process.returncode, row["run_status"]) == (code, status)
         assert (row["reached"], row["epochs"]) == (False, 1)
@@ -226,8 +226,8 @@ class TestEnds:
             "    os.wait()\n"
             "    run.evaluation(1.0, epoch=2)\n"
         )
-        process = started("-c", program, logs, stderr=subprocess.PIPE)
-        ended(process)
+        process = start("-c", program, logs, stderr=subprocess.PIPE)
+        finish(process)
         row = the_run(logs)
         assert (process.returncode, row["run_status"], row["epochs"]) == (0, "success", 2)
         assert "in a worker" not in next(logs.rglob("*.txt")).read_text()

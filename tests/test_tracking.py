@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import pytest
 from typer.testing import CliRunner
 
-from tests.programs import until
+from tests.programs import wait_until
 from tests.test_real_writers import has
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError
@@ -262,7 +262,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(words, cwd=folder, stdout=log, stderr=log, env=quiet)
     try:
-        until(lambda: _answers(place), process)
+        wait_until(lambda: _answers(place), process)
         yield place
     finally:
         process.terminate()

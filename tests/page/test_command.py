@@ -8,7 +8,7 @@ import polars as pl
 
 from tests.page.made import data_of
 from tests.plotting.test_profiled import profile
-from tests.test_cli import failed, run
+from tests.test_cli import refusal, run
 from ttastats.traces import table
 
 
@@ -38,7 +38,7 @@ def test_profiles_become_a_page_too(tmp_path: Path) -> None:
     assert text.index("b against a") < text.index("A step takes 11.0 ms: 63.6% ")
     together = ("report", "--together", "a.parquet", "b.parquet", "-o", "-")
     assert "<h1>Time of a step of a, b</h1>" in run(*together, cwd=tmp_path).stdout
-    refused = failed(run("report", "a.parquet", "--where", "seed=1", cwd=tmp_path))
+    refused = refusal(run("report", "a.parquet", "--where", "seed=1", cwd=tmp_path))
     assert "--where: applies to runs, but the files are profiles" in refused
 
 
@@ -81,21 +81,21 @@ def test_a_gate_stands_on_the_page_and_fails_the_job(sides: list[Path], tmp_path
     assert "failed: digits: " in result.stderr
     assert "slower:2%: failed</b>" in (tmp_path / "failed.html").read_text("utf-8")
     alone = run("report", slow, *gate, "-o", tmp_path / "none.html")
-    assert "needs two sides" in failed(alone)
+    assert "needs two sides" in refusal(alone)
     assert not (tmp_path / "none.html").exists()
 
 
 def test_mistakes_cost_no_work_and_no_file(sides: list[Path], tmp_path: Path) -> None:
     before = sides[0].read_bytes()
-    assert "is an input; the output would overwrite it" in failed(
+    assert "is an input; the output would overwrite it" in refusal(
         run("report", *sides, "-o", sides[0])
     )
     assert sides[0].read_bytes() == before
-    assert "folder does not exist" in failed(
+    assert "folder does not exist" in refusal(
         run("report", *sides, "-o", tmp_path / "no" / "page.html")
     )
-    assert "is a folder" in failed(run("report", *sides, "-o", tmp_path))
+    assert "is a folder" in refusal(run("report", *sides, "-o", tmp_path))
     lonely = run("report", *sides, "--label", "one", "-o", tmp_path / "page.html")
-    assert "1 label for 2 sides" in failed(lonely)
-    assert "no such file" in failed(run("report", tmp_path / "none.parquet", "-o", "-"))
+    assert "1 label for 2 sides" in refusal(lonely)
+    assert "no such file" in refusal(run("report", tmp_path / "none.parquet", "-o", "-"))
     assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,7 @@ import pytest
 
 from tests import made_traces
 from tests.conftest import ROOT, matches_accepted, plain
-from tests.test_cli import failed, run
+from tests.test_cli import refusal, run
 from ttastats import api
 from ttastats.ingestion.given import is_profile
 from ttastats.output.plots import kinds
@@ -156,9 +156,9 @@ class TestCommand:
 
     def test_options_that_choose_runs_are_refused(self, path: Path, tmp_path: Path) -> None:
         words = ("plot", "memory", path, "-o", tmp_path / "m.svg")
-        assert "--where: applies to runs" in failed(run(*words, "--where", "x=1"))
-        assert "--metric: applies to runs" in failed(run(*words, "--metric", "loss"))
-        assert "an output file" in failed(run("plot", "memory", path))
+        assert "--where: applies to runs" in refusal(run(*words, "--where", "x=1"))
+        assert "--metric: applies to runs" in refusal(run(*words, "--metric", "loss"))
+        assert "an output file" in refusal(run("plot", "memory", path))
 
 
 def test_steps_that_differ_more_than_tenfold_are_drawn_as_shares(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from tests.profiler.nets import CPU, Attending, flops_of_attending, recorded, trained
-from tests.programs import until
+from tests.programs import wait_until
 from ttastats.traces import kineto as reader
 from ttastats.traces.table import MEASURES
 from ttastats.trainer.profiler import memory, recording, timing, trace, workload
@@ -225,7 +225,7 @@ def test_a_driver_tells_power_and_counters_if_it_has_them(
     rates = nvml.nvmlDeviceGetUtilizationRates
     nvml.nvmlDeviceGetUtilizationRates = lambda handle: calls.append(handle) or rates(handle)
     with timing.driver_measures(torch.device(device)) as measures:
-        until(lambda: calls or threading.active_count() == before)
+        wait_until(lambda: calls or threading.active_count() == before)
     assert measures == expected
     assert expected.keys() <= MEASURES.keys()
 

@@ -176,7 +176,7 @@ class TestCommand:
         kinds = {row["name"] for row in tta.profiled(path).rows if row["section"] == "category"}
         assert {"compiled", "matrix product"} <= kinds
 
-    @pytest.mark.usefixtures("workers_say")  # else later tests could not read what workers say
+    @pytest.mark.usefixtures("worker_output")  # else later tests could not read what workers say
     def test_two_workers_tell_how_long_they_communicate(self, tmp_path: Path) -> None:
         path = tmp_path / "p.parquet"
         words = ["--width", "4", "--batch-size", "16", "--workers", "2", "--steps", "2"]

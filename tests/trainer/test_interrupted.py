@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import PATIENCE, until
+from tests.programs import PATIENCE, wait_until
 from tests.trainer.runs import (
     events,
     forked,
@@ -75,9 +75,9 @@ def train_for_long(root: Path, most_bytes: int | None = None) -> None:
         sys.exit(f"ttastats: {error}")
 
 
-def test_a_killed_run_leaves_whole_lines_and_fails(tmp_path: Path, workers_say: Path) -> None:
+def test_a_killed_run_leaves_whole_lines_and_fails(tmp_path: Path, worker_output: Path) -> None:
     with forked(train_for_long, tmp_path) as process:
-        until(lambda: has_evaluated(tmp_path) or process.exitcode is not None)
+        wait_until(lambda: has_evaluated(tmp_path) or process.exitcode is not None)
     assert process.exitcode == -signal.SIGKILL
     text = log_of(tmp_path).read_text()
     assert text.endswith("\n")
@@ -89,13 +89,13 @@ def test_a_killed_run_leaves_whole_lines_and_fails(tmp_path: Path, workers_say: 
 
 
 def test_a_run_that_meets_a_limit_of_space_keeps_what_it_wrote(
-    tmp_path: Path, workers_say: Path
+    tmp_path: Path, worker_output: Path
 ) -> None:
     pytest.importorskip("resource", reason="this system has no limits on file sizes")
-    before = workers_say.stat().st_size
+    before = worker_output.stat().st_size
     with forked(train_for_long, tmp_path, 12_000) as process:
         process.join(PATIENCE)
-    output = workers_say.read_bytes()[before:].decode()
+    output = worker_output.read_bytes()[before:].decode()
     assert process.exitcode == 1
     assert "Traceback" not in output
     assert "result_0.txt: cannot write: File too large" in output

@@ -21,7 +21,7 @@ if not torch.distributed.is_available():
 
 from torch.distributed import run as torchrun_program
 
-from tests.programs import PATIENCE, ended, environment, started, until
+from tests.programs import PATIENCE, environment, finish, start, wait_until
 from tests.trainer.runs import (
     OWN,
     events,
@@ -65,7 +65,7 @@ def torchrun_of(node: int, port: str, program: Path, root: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def torchrun(tmp_path_factory: pytest.TempPathFactory, workers_say: Path) -> Path:
+def torchrun(tmp_path_factory: pytest.TempPathFactory, worker_output: Path) -> Path:
     """Return the folder of a run by two workers that torchrun started on two nodes."""
     root = tmp_path_factory.mktemp("shared")
     program = root / "run.py"
@@ -139,18 +139,18 @@ def as_soon_as_it_evaluated(root: Path, act: Callable[[], object]) -> Iterator[N
         looking.join()
 
 
-def stopped(root: Path, act: Callable[[], object], workers_say: Path) -> str:
+def stopped(root: Path, act: Callable[[], object], worker_output: Path) -> str:
     """Train for very long with two workers, and return their output after a stop."""
     endless = small(workers=2, target=0.9999, epochs=100_000.0)
     planned = experiment.plan_runs(request(root), endless, (0,)).runs
-    before = workers_say.stat().st_size
+    before = worker_output.stat().st_size
     with as_soon_as_it_evaluated(root, act), pytest.raises(TtastatsError) as caught:
         experiment.make_runs(planned)
-    return f"{caught.value}{workers_say.read_bytes()[before:].decode()}"
+    return f"{caught.value}{worker_output.read_bytes()[before:].decode()}"
 
 
-def test_an_interrupt_reaches_the_worker_that_logs(tmp_path: Path, workers_say: Path) -> None:
-    output = stopped(tmp_path, lambda: os.kill(os.getpid(), signal.SIGINT), workers_say)
+def test_an_interrupt_reaches_the_worker_that_logs(tmp_path: Path, worker_output: Path) -> None:
+    output = stopped(tmp_path, lambda: os.kill(os.getpid(), signal.SIGINT), worker_output)
     assert "interrupted by SIGINT" in output
     assert "Traceback" not in output
     last = events(log_of(tmp_path))[-1]
@@ -174,9 +174,9 @@ def command_line(process: int) -> bytes:
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the worker through /proc")
 def test_a_lost_worker_ends_the_run_with_one_clear_message(
-    tmp_path: Path, workers_say: Path
+    tmp_path: Path, worker_output: Path
 ) -> None:
-    output = stopped(tmp_path, lambda: os.kill(workers()[1], signal.SIGKILL), workers_say)
+    output = stopped(tmp_path, lambda: os.kill(workers()[1], signal.SIGKILL), worker_output)
     assert "worker 1 died" in output or "another worker was lost" in output
     assert "Traceback" not in output
     row = the_run(tmp_path)
@@ -214,12 +214,12 @@ def test_an_error_of_another_worker_is_shown_and_fails_the_run(tmp_path: Path) -
 
 def test_workers_whose_parent_was_killed_stop_with_a_message(tmp_path: Path) -> None:
     endless = '{"target": 0.9999, "epochs": 100000, "workers": 2}'
-    process = started(
+    process = start(
         "-c", PROGRAM, tmp_path, endless, env=environment(OMP_NUM_THREADS="1"), stdout=PIPE
     )
-    until(lambda: has_evaluated(tmp_path), process)
+    wait_until(lambda: has_evaluated(tmp_path), process)
     process.kill()
-    ended(process)  # when the last worker has let go of its stderr
+    finish(process)  # when the last worker has let go of its stderr
     row = the_run(tmp_path)
     assert (row["run_status"], row["reached"]) == ("stopped", False)
 
