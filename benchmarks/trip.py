@@ -110,7 +110,7 @@ def _two_systems(folder: Path) -> list[str]:
 
 
 def _run(words: list[str]) -> None:
-    from ttastats.__main__ import main as run
+    from ttastats.cli import main as run  # that of `__main__` ends the process
 
     sys.argv = ["ttastats", *words]
     unseen = io.TextIOWrapper(io.BytesIO(), "utf-8")
