@@ -154,7 +154,7 @@ def main(arguments: Any = None) -> int:
         # started from.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
             several = pool.submit(eleven, options.tables, folder).result()
-            few, made, million = (pool.submit(large, folder, *size).result() for size in SIZES)
+            few, many, million = (pool.submit(large, folder, *size).result() for size in SIZES)
         rounds, merged = sorted(options.tables.glob("*.parquet")), folder / "rounds.parquet"
         filter_all = [sys.executable, "-m", "ttastats", "filter", *rounds, "-o", merged]
         subprocess.run(filter_all, check=True)
@@ -174,7 +174,7 @@ def main(arguments: Any = None) -> int:
             ),
             (
                 "100,000 runs in 10,000 groups",
-                made,
+                many,
                 [
                     [*words, *rows]
                     for words in (["runs"], ["summary"], ["variance"])

@@ -189,9 +189,9 @@ def of_lengths() -> Found:
     names = ("steps", "samples", "epochs", "observed_seconds", "evaluations")
     for name, rows in cases.items():
         runs = pl.DataFrame(rows, dict.fromkeys(names, pl.Float64), orient="row")
-        found = lengths(runs)
-        words = [found.text(found.least), found.text(found.most), found.all_reach]
-        yield name, [found, found.equal, found.budget, *words]
+        limits = lengths(runs)
+        words = [limits.text(limits.least), limits.text(limits.most), limits.all_reach]
+        yield name, [limits, limits.equal, limits.budget, *words]
 
 
 # ----------------------------------------------------------------------------------- in comparisons

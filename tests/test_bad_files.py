@@ -150,8 +150,8 @@ def of_bad_files() -> Iterator[Any]:
             shutil.copytree(example, Path(place) / "tree" / "one_gpu")
             made_logs.write(Path(place) / "tree", make(log))
             account = read(Path(place) / "tree")
-            said = {file: OF_PYTHON.sub("", message) for file, message in rejected(account).items()}
-            yield name, account.runs, account.other_files, said
+            texts = {file: OF_PYTHON.sub("", text) for file, text in rejected(account).items()}
+            yield name, account.runs, account.other_files, texts
 
 
 @cases("pieces", of_bad_files=of_bad_files)

@@ -77,7 +77,7 @@ def end_with(error: BaseException, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "text"),
     [
         (KeyError("a\x07b"), r"internal error: KeyError: 'a\x07b'"),
         (MemoryError(), "not enough memory"),
@@ -85,11 +85,11 @@ def end_with(error: BaseException, patch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_uncaught_exception_is_one_sentence(
-    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: Exception, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     end_with(error, monkeypatch)
     first, *rest = capsys.readouterr().err.splitlines()
-    assert first == f"ttastats: {said}"
+    assert first == f"ttastats: {text}"
     assert len(rest) == (not isinstance(error, OSError))
     assert ("TTASTATS_TRACEBACK=1" in "".join(rest)) is isinstance(error, KeyError)
 
