@@ -89,6 +89,13 @@ def test_runs_are_judged_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 
+def test_a_count_beyond_the_integers_of_floats_is_unknown() -> None:
+    runs = time_to_target.runs(
+        frame(mlperf(evaluation(1, 0.9, 1.0))).with_columns(step=pl.lit(2**63 - 1))
+    )
+    assert runs["steps"].to_list() == [None]
+
+
 @pytest.mark.parametrize("rows", [1, 4, 7, 40])
 @pytest.mark.parametrize("order", ["whole", "far apart"])
 def test_a_large_table_is_judged_in_pieces_of_whole_runs(

@@ -432,7 +432,9 @@ def _progress_columns(
             before, after = np.where(gaps < 0, -gaps, np.nan), np.where(gaps > 0, gaps, np.nan)
             gaps = np.fmax(np.fmin.reduceat(before, starts), np.fmin.reduceat(after, starts))
             for name, values in ((unit, reached), (interval, gaps)):
-                columns[f"{end}_{name}"] = pl.Series(values, nan_to_null=True).cast(logged.dtype)
+                floats = pl.Series(values, nan_to_null=True)
+                # 2**63 - 1 is a larger float, and no integer any more: such a count is no count.
+                columns[f"{end}_{name}"] = floats.cast(logged.dtype, strict=False)
     return columns
 
 
