@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,10 @@ from tests.questions import Questions, accepted_answers
 from tests.test_accepted_answers import screen
 from tests.test_cli import run
 from ttastats import api
+from ttastats.answers import history
+from ttastats.answers.history import Part
 from ttastats.base.errors import TtastatsError
+from ttastats.stats.changes import Change
 from ttastats.table import store
 
 FAILED = (52, 54, 55, 56, 57, 58, 59)
@@ -158,3 +161,19 @@ def test_a_baseline_is_the_runs_since_the_last_change(tmp_path: Path) -> None:
     both = pl.concat([calm, nights(12, entry="other")])
     with pytest.raises(TtastatsError, match="2 setups"):
         api.latest_segment(both)
+
+
+def test_changes_of_parts_that_may_be_of_one_night_are_one_change_of_the_time() -> None:
+    change = partial(Change, median=None, size=0.125, low=0.0625, high=0.25, autocorrelation=None)
+    whole = history._sum_of_parts(
+        Part("time", "seconds", (), np.array([]), ()),
+        [
+            change(20, 19, 21, drift=False, independent=True, nights=20),
+            change(11, 9, 13, drift=True, independent=True, nights=7),
+            change(10, 9, 10, drift=False, independent=False, nights=9),
+        ],
+    )
+    assert whole.borders == (
+        Change(10, 9, 13, None, 0.25, 0.125, 0.5, True, None, False, 9),
+        change(20, 19, 21, drift=False, independent=True, nights=20),
+    )
