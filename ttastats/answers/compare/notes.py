@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ttastats.answers.compare.cells import CONSTANT, FAILED, marks
 from ttastats.answers.compare.rows import Qualities, Times
-from ttastats.answers.compare.sentences import by_reason, is_alone, names_of
+from ttastats.answers.compare.sentences import by_reason, is_undecided_by_adjustment, names_of
 from ttastats.answers.qualities import rare_note
 from ttastats.base import units
 from ttastats.base.codes import Note, note, wording
@@ -87,7 +87,10 @@ def _tests_fields(
 ) -> Fields | None:
     if len(some) < 2 or options.fdr != fdr:
         return None
-    tests, alone = len(some), [s for s in shown if is_alone(s.row, len(some), options.confidence)]
+    tests, alone = (
+        len(some),
+        [s for s in shown if is_undecided_by_adjustment(s.row, len(some), options.confidence)],
+    )
     why = wording("holm.alone", names=names_of(alone), tests=tests) if alone else ""
     return {"tests": tests, "alone": why}
 

@@ -97,7 +97,7 @@ def p_text(row: CompareRow, pattern: str) -> str:
     return "" if row.p_adjusted is None else pattern.format(units.p_text(row.p_adjusted))
 
 
-def is_alone(row: TimesRow, tests: int, confidence: float) -> bool:
+def is_undecided_by_adjustment(row: TimesRow, tests: int, confidence: float) -> bool:
     """Return whether a row is undecided by its adjusted p, although its interval excludes 1."""
     low, high, p, adjusted = row.speedup_low, row.speedup_high, row.p_value, row.p_adjusted
     if row.word is not Verdict.UNDECIDED or tests < 2 or p is None or adjusted is None:
@@ -208,7 +208,7 @@ def conclusions(report: Report, *, confidence: float = 0.95) -> tuple[Conclusion
             sentence, more = finding(row, row.a, row.b, confidence) + ".", []
             if not row.word.decided:  # others begin with a side's name
                 sentence = sentence[:1].upper() + sentence[1:]
-            if is_alone(row, tests, confidence):
+            if is_undecided_by_adjustment(row, tests, confidence):
                 more.append(
                     "The interval is for this comparison alone; the verdict uses p, adjusted for "
                     f"all {tests} comparisons."
