@@ -29,7 +29,7 @@ from tests.random_cases import Draw
 from tests.test_cli import run as cli_run
 from tests.test_wild import TARGET, compared, read_runs, without_target
 from ttastats.answers.guessing import kinds, layout, lines
-from ttastats.answers.guessing.answer import NoLogError
+from ttastats.answers.guessing.answer import Guessed, NoLogError, Proposal, proposal_toml
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import target
 from ttastats.outcomes.target import UserTarget
@@ -161,6 +161,25 @@ FOLDERS: dict[str, Files] = {
     "of a last evaluation without a step": {
         "x.csv": csv_of("step,elapsed,val_loss", "1,1,4", "2,2,3"),
         "y.csv": csv_of("step,elapsed,val_loss", "1,1,4", ",2,3"),
+    },
+    "of described logs of which some have a target": {
+        "x.csv": ONE_RUN, "y.csv": csv_of("step,elapsed,acc", "1,1,.1", "2,2,.3"),
+        "ttastats.toml": '[[logs]]\nfiles = "{entry}.csv"\nmetric = ["val_loss <= 3.6", "acc"]\n',
+    },
+    # Of many files only eight are looked at closely, and others with the same header or lines.
+    "of many logs that look alike": {
+        f"{'aaaabbbbc'[n]}/run{n}.csv": csv_of("step,elapsed,val_loss", "1,1,4", *rows)
+        for n, rows in enumerate([["2,2,3", "3,3,2"]] * 4 + [["2,1,3"]] * 5)
+    }
+    | {f"d/run{n}.log": csv_of(f"step {n} val_loss=3", f"step 9{n} val_loss=2") for n in range(8)}
+    | {"e/run8.log": "epoch 1 acc: .5\n", "f/run9.log": "step 1 val_loss=3 val_acc=.5\n"},
+    "of many problems": {
+        name: csv_of("step,val_loss", "1,4", *("1" + ",1" * n for n in widths))
+        for name, widths in (("a.csv", range(2, 8)), ("b.csv", range(8, 14)))
+    },
+    "of a preset in two places": {
+        name: csv_of("epoch,step,val_acc", "0,9,.1", "1,18,.2")
+        for name in ("a/version_0/metrics.csv", "b/lightning_logs/version_0/metrics.csv")
     },
     "of nothing to read": {"a.csv": "", "b.md": "x", "c.csv": "", "d.py": "x"},
     "of prose": {"notes.md": "x", "LOGBOOK.md": "| step | val_loss |\n|---|---|\n| 1 | 2.0 |\n"},
@@ -296,7 +315,19 @@ class TestFolder:
         (tmp_path / "a.csv").write_text(text)
         (kind,) = tta.guess(tmp_path).kinds
         assert kind.runs[0]["evaluations"] < 30
-        assert "a.csv: only the first" in kind.problems[-1]
+        assert "a.csv: only the first 4 MiB were read" in kind.problems[-1]
+
+    def test_of_a_long_text_whole_lines_are_looked_at_and_of_json_all(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        text = "step,val_loss\n" + "1,2\n" * 9
+        values = json.dumps([{"step": n, "val_loss": n} for n in range(9)])
+        for most, rows in ((21, 1), (22, 2), (25, 2), (len(text) - 1, 8), (len(text), 9)):
+            monkeypatch.setattr(kinds, "_LOOKED_AT", most)
+            assert kinds.make_sketch(text.encode(), "a.csv").rows == rows
+            assert kinds.make_sketch(values.encode(), "a.json").rows == 9
+        monkeypatch.setattr(kinds, "_LOOKED_AT", len(text) - 1)
+        assert kinds.make_sketch(text[:-1].encode(), "a.csv").rows == 9
 
 
 class TestReadAsGuessed:
@@ -416,6 +447,9 @@ TABLES = (
     "epoch,samples,iter,val_loss\n0,10,1,1\n1,20,2,1",
     "step," + ",".join(f"val_{c}_mean,val_{c}_std" for c in "abc") + "\n1" + ",1" * 6,
     "num_epoch,val_loss\n0,1\n1,1\n3,1",
+    "name,step,val_loss\na,1,3\na,1,2\nb,1,3\nb,2,1",
+    "step,val_loss\n1,3\n2,2\n3\n4",
+    "step,val_loss\n1,3\n3\n4",
 )
 LINES = (
     "step 2000: train loss 3.7, val loss 3.8\nstep 4000: train loss 3.2, val loss 3.1",
@@ -462,6 +496,10 @@ LINES = (
     "1 2 3\n4 5 6\n",
     "1.5 2\n2.5 3\n",
     "2 1\n1 2\n",
+    "1 2\n2 1\n",
+    "x\n1 4\n2 3\n3 2\n4 1\n",
+    "x\n1 4\n2 3\n3 2\n4 1\ny\n",
+    "step 1 train_loss 3 train_acc .5\n",
     "a b\n1 2\n3 4\nend\n",
     "a a\n1 2\n3 4\n",
 )
@@ -476,6 +514,7 @@ PATHS = (
     # Names that differ between folders are setups and not runs of one.
     ("a/check/kernel.log", "a/check/own.log", "b/base/training.log"),
     ("a/x.log", "a/y.log", "b/x.log", "b/y.log"),
+    ("a/v.log", "a/w.log", "a/x.log", "a/y.log", "b/v.log"),
 )  # fmt: skip
 
 
@@ -522,20 +561,138 @@ def at_random(seeds: int, *, table: bool) -> Iterator[str]:
         yield "\n".join([",".join(name for name, *_ in named)] * table + rows) + "\n"
 
 
+#: What files of one kind hold, as templates of a header and a row, and how their names end. The
+#: step is `n`, from 1 to `last`, the file has the number `k`; `v` falls, and `a` rises.
+CONTENTS = (
+    ("step,elapsed,val_loss", "{n},{n}.{k},{v}", ".csv .jsonl .log"),
+    ("step\telapsed\tval_loss", "{n}\t{n}.{k}\t{v}", ".tsv .txt"),
+    ("epoch,time,val_acc,loss", "{n},{k},{a},{v}", ".csv .jsonl"),
+    ("epoch,loss,val_loss,val_acc", "{m},{v},{v},{a}", ".csv"),
+    ("name,seed,step,val_loss", "x{k},{p},{n},{v}", ".csv .jsonl"),
+    ("system,val_acc", "x{n},{a}", ".csv"),
+    ("step,perplexity", "{p},{v}", ".csv .log"),
+    ("global_step,accumulated_submission_time,score,val_loss", "{n},{n}.{k},{n},{v}", ".csv"),
+    ("", "step {n} took {n}.{k}s val_loss={v}", ".log .txt"),
+    ("loading", "2024-05-01 10:{k}{n}:00 epoch {n} acc: {a}", ".log"),
+    ("", "{p} {v}", ".txt .dat"),
+    ("", "step:{m}/9 val_loss:{v} train_time:{n}{k}ms step_avg:2ms", ".log"),
+)  # fmt: skip
+#: Where they lie, by their number `k`, for each of which there is a half of it, `h`, and a `word`.
+PLACES = (
+    "{word}/seed{k}", "{word}_s{k}", "x{h}/{word}/run-{k}", "{word}", "{word}-{h}/metrics",
+    "all", "lr-{h}-{word}", "{h}1d7c6{k}f", "x/{word}/{word}-{h}", "{word}/files/{k}",
+    "x{h}/study_{k}/{word}_jax/trial_{h}/eval_measurements", "version_{k}/metrics",
+)  # fmt: skip
+OTHERS: tuple[tuple[str, str | bytes], ...] = (
+    ("empty.csv", ""), ("seed77.csv", "step,elapsed,val_loss\n"), ("README.md", "step loss\n1 2\n"),
+    ("settings.json", '{"lr": 0.1}'), ("model.bin", bytes(range(256))), ("x.csv", "\xe9" * 9),
+    ("pointer.csv", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
+    ("mllog/result_0.txt", made_logs.reaching(2)), ("mllog/result_1.txt", made_logs.reaching(3)),
+    ("all.csv", "run,val_loss\na,3\nb,2\n"), ("events.out.tfevents.1700000000.host", EVENTS),
+    ("ttastats.toml", '[[logs]]\nfiles = "**/seed{seed}.csv"\nmetric = "val_loss <= 3.6"\n'),
+    ("ttastats.toml", '[[logs]]\nfiles = "**/s*.jsonl"\nmetric = "val_acc >= 0.2"\nstep = ""\n'),
+)  # fmt: skip
+
+
+def random_files(draw: Draw) -> Files:
+    """Return files of a few kinds, some torn, compressed or alike, and some that are no logs."""
+    files: Files = {}
+    for _ in range(draw.randrange(1, 4)):
+        header, row, endings = draw.choice(CONTENTS)
+        place, last = draw.choice(PLACES), draw.choice([1, 2, 3, 5])
+        ending, is_torn = draw.choice(endings.split()), draw.chance(0.15)
+        for k in range(draw.choice([1, 1, 2, 2, 3, 4, 4, 11])):
+            word = ("adam", "muon", "sgd", "a b")[k // draw.choice([1, 2, 2]) % 4]
+            path = place.format(k=k, h=k // 2, word=word) + ending
+            rows = [
+                row.format(
+                    n=n, m=n - 1, p=n // 2, k=k % 6, v=f"{4 - n / (k + 5):.3}", a=n / 8 + k / 40
+                )
+                for n in range(1, last + 1 + (k == 9))
+            ]
+            if is_torn:
+                rows = [row[: draw.choice([99, 99, 5])] for row in rows]
+            if ending == ".jsonl":
+                cells = [dict(zip(header.split(","), row.split(","), strict=False)) for row in rows]
+                rows = [json.dumps(cell) for cell in cells]
+            text = csv_of(*([header] if header and ending != ".jsonl" else []), *rows).encode()
+            packed = draw.choice(["gz", *[""] * 9])
+            files[f"{path}.{packed}" if packed else path] = (
+                made_logs.COMPRESSED[packed](text) if packed else text
+            )
+    folders = sorted({path.rpartition("/")[0] for path in files})
+    for name, content in draw.sample(OTHERS, draw.randrange(3)):
+        files[f"{draw.choice(folders)}/{name}".lstrip("/")] = content
+    return files
+
+
+def at_random_of_folders(seeds: int) -> Iterator[str]:
+    """Yield what is proposed for random files, of a folder, a file, or a pattern."""
+    for seed in range(seeds):
+        draw = Draw(f"guess {seed}")
+        with TemporaryDirectory() as place, contextlib.chdir(place):
+            files = random_files(draw)
+            root, first = draw.choice(["logs", "acc"]), next(iter(files))
+            made_logs.write(Path(root), files)
+            path = draw.choice([root] * 6 + [f"{root}/{first}", f"{root}/*/*"])
+            below = f"{root}/{first.rpartition('/')[0]}/ttastats.toml"
+            outputs = ["ttastats.toml", f"{root}/ttastats.toml", below, "x.toml"]
+            output = draw.choice(outputs if "*" in path else [None] * 3 + outputs)
+            yield f"---------- {seed} {path} {output or ''}"
+            try:
+                proposal = tta.guess(path, output)
+            except TtastatsError as error:
+                yield str(error)
+                continue
+            yield from (
+                [str(proposal), *proposal.config.splitlines()[2:]]
+                if seed % 5 == 0
+                else (in_short(proposal))
+            )
+
+
+def in_short(proposal: Guessed) -> Iterator[Any]:
+    """Yield of each kind its files, what their names say, its runs and problems; the commands."""
+    for kind in proposal.kinds:
+        keys = kind.proposal.keys if kind.proposal else {}
+        named = [keys.get(name) for name in ("entry", "run", "seconds")]
+        reasons = kind.proposal.reasons if kind.proposal else ()
+        doubts = [reason.text for reason in reasons if reason.key == "files"]
+        ends = [kind.heads[name].to_list() for name in ("evaluations", "final", "timed")]
+        yield kind.title, len(kind.files), keys.get("files", kind.files[-1]), named, doubts
+        yield kind.entries, ends, [run["file"] for run in kind.runs], kind.parts, kind.problems
+    yield [proposal.left, *proposal.commands()]
+
+
 def of_paths() -> Iterator[Any]:
     for paths, inside in product(PATHS, (False, True)):
         for shape in layout.layouts(paths, runs_inside=inside):
-            yield paths, inside, shape.pattern, shape.entry, [r.sure for r in shape.reasons]
+            reasons = [(reason.sure, reason.text) for reason in shape.reasons]
+            yield paths, inside, shape.pattern, shape.entry, reasons
 
 
 @cases(
     "guesses", folders=of_folders, tables=partial(of_texts, TABLES, "losses/a.log"), paths=of_paths,
     lines=partial(of_texts, LINES, "losses/a.log"),
     random_tables=lambda: of_texts(at_random(80, table=True), "x/a.csv"),
+    random_folders=lambda: at_random_of_folders(30),
     random_lines=lambda: of_texts(at_random(80, table=False), "x/a.log"),
 )  # fmt: skip
 def test_proposals_are_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
+
+
+def test_a_text_with_a_backslash_stands_in_single_quotes_unless_it_ends_in_one() -> None:
+    for text, written in (
+        (r"a\b", r"'a\b'"),
+        (r"a'\b", r"'''a'\b'''"),
+        (r"'a\b", r"''''a\b'''"),
+        (r"a\b'", r'''"a\\b'"'''),
+        ("\x7f", r'"\u007f"'),
+    ):
+        toml = proposal_toml(Proposal({"files": text}, ()))
+        assert toml == f"[[logs]]\nfiles   = {written}\n"
+        assert tomllib.loads(toml)["logs"] == [{"files": text}]
 
 
 def test_lines_that_an_attacker_wrote_take_no_time() -> None:

@@ -188,9 +188,9 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
     return tuple(f'"{name}"' if reads_like_a_target(name) else name for name in metrics)
 
 
-def rank(name: str) -> int:
+def rank(name: str) -> tuple[bool, bool]:
     """Return a sort key of metrics: qualities before losses, validation before test."""
-    return 2 * (higher_is_better(name) is not True) + ("test" in name.lower())
+    return higher_is_better(name) is not True, "test" in name.lower()
 
 
 def _training_metrics(table: _Table) -> tuple[list[str], str]:

@@ -219,14 +219,14 @@ def _durations(line: str) -> Iterator[tuple[int, _Named]]:
     if match := re.search(rf"(?<![\w.:])({_NUMBER})(\s?)({_UNIT})\s+(elapsed|total)\b", line):
         group = f"time_{names.UNITS[names.SECONDS[match[3]]]}"
         written = rf"(?P<{group}>\d+(?:\.\d+)?){match[2] and ' '}{match[3]}\s+{match[4]}"
-        yield match.start(1), _Named("", "", group, "clock", written)
+        yield match.start(), _Named("", "", group, "clock", written)
     if match := re.search(
-        r"\b([Ee]lapsed|[Tt]ime)([:=]?)\s{0,3}((?:\d+:)?\d+:\d\d(?:\.\d+)?)\b", line
+        r"\b([Ee]lapsed|[Tt]ime)([:=]?)\s{0,3}(?:\d+:)?\d+:\d\d(?:\.\d+)?\b", line
     ):
         written = rf"{match[1]}{match[2]}\s*(?P<elapsed>\d[\d:.]+)"
-        yield match.start(3), _Named("", "", "elapsed", "clock", written)
-    if match := re.search(r"\[(\d+:[\d:]+)<", line):
-        yield match.start(1), _Named("", "", _BAR, "clock", _BAR_TIME)
+        yield match.start(), _Named("", "", "elapsed", "clock", written)
+    if match := re.search(r"\[\d+:[\d:]+<", line):
+        yield match.start(), _Named("", "", _BAR, "clock", _BAR_TIME)
 
 
 def _named_number(match: re.Match[str]) -> _Named | None:
