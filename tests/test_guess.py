@@ -113,6 +113,7 @@ FOLDERS: dict[str, Files] = {
         "run_a/log.csv": csv_of("step,val_loss", "1,4", "2,3"),
         "run_b/log.csv": csv_of("step,val_loss", "1,4", "2,2"),
         "all.csv": csv_of("name,val_loss", "a,3", "b,2"),
+        "best.csv": csv_of("name,step,val_loss", "a,2,3", "b,2,2"),
     },
     "of a summary beside described logs": {
         "run_a/log.csv": csv_of("step,val_loss", "1,4", "2,3"),
@@ -163,7 +164,9 @@ FOLDERS: dict[str, Files] = {
         "y.csv": csv_of("step,elapsed,val_loss", "1,1,4", ",2,3"),
     },
     "of described logs of which some have a target": {
-        "x.csv": ONE_RUN, "y.csv": csv_of("step,elapsed,acc", "1,1,.1", "2,2,.3"),
+        "x.csv": csv_of("step,val_loss", "1,4", "2,3"),
+        "y.csv": csv_of("step,elapsed,acc", "1,1,.1", "2,2,.3"),
+        "z.csv": csv_of("lr,val_loss", "1,4", "1,3"),
         "ttastats.toml": '[[logs]]\nfiles = "{entry}.csv"\nmetric = ["val_loss <= 3.6", "acc"]\n',
     },
     # Of many files only eight are looked at closely, and others with the same header or lines.
@@ -462,6 +465,7 @@ LINES = (
     "epoch 1 val_loss: 2 time: 9.3s\nepoch 2 val_loss: 1 time: 9.1s\nepoch 3 val_loss: 1 time: 9s",
     "1/2 [00:12<00:12, 1it/s, epoch=1, val_acc=.5]\r2/2 [01:24<00:00, 1it/s, epoch=2, val_acc=.6]",
     "E 1: 100%|#| 9/9 [00:12<00:00, val_acc=.5]\nE 2: 100%|#| 9/9 [00:13<00:00, val_acc=.6]",
+    "E 1: 100%|#| 9/9 [00:12<00:00, val_acc=.5]\n",
     "100%|#| 9/9 [00:12<00:00, 1it/s]\nval_acc: .5\n100%|#| 9/9 [00:12<00:00, 2it/s]\nval_acc: .6",
     "".join(f"step {n} time {n} s\nstep {n} val_loss {9 - n}\n" for n in (1, 2, 3)),
     "".join(f"2024-05-01 10:0{n}:00 epoch {n} val_loss {9 - n} elapsed {n}.5s\n" for n in (1, 2)),
@@ -637,7 +641,7 @@ def at_random_of_folders(seeds: int) -> Iterator[str]:
             path = draw.choice([root] * 6 + [f"{root}/{first}", f"{root}/*/*"])
             below = f"{root}/{first.rpartition('/')[0]}/ttastats.toml"
             outputs = ["ttastats.toml", f"{root}/ttastats.toml", below, "x.toml"]
-            output = draw.choice(outputs if "*" in path else [None] * 3 + outputs)
+            output = draw.choice([*[None] * 3 * ("*" not in path), *outputs])
             yield f"---------- {seed} {path} {output or ''}"
             try:
                 proposal = tta.guess(path, output)

@@ -218,7 +218,7 @@ def _direction_reasons(
     for problem in directions(metrics):
         yield Reason("metric", problem.message, problem.severity == "info")
     first = numeric[columns[0]].drop_nans().drop_nulls()
-    most = first.max() if len(first) else None
+    most = first.max()
     is_share = re.search("acc|top|precision|recall|f1|map", columns[0].lower())
     if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
         text = f"values up to {most:g}, so in percent? Then write targets as '>= 90 %'"

@@ -118,7 +118,7 @@ def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
             "recovered: give a row or a column for each run, from W&B without grouping"
         )
     proposal = columns.proposal(frame)
-    runs = [name for name in proposal.keys.get("run", ()) if name in frame.columns]
+    runs = [*proposal.keys.get("run", ())]
     is_summary = bool(runs) and frame.select(runs).is_unique().all()
     if not proposal.keys.keys() & {"step", "epoch", "samples"} and not proposal.keys.get("seconds"):
         text = "it has no step, epoch or time: are its rows evaluations?"

@@ -235,9 +235,7 @@ def _named_number(match: re.Match[str]) -> _Named | None:
         words.pop(0)
     if not words:
         return None
-    last = _group_name(
-        words[-1] if words[-1].lower() not in _FILLERS or len(words) == 1 else words[-2]
-    )
+    last = _group_name(words[-2] if words[-1].lower() in _FILLERS else words[-1])
     literal = " ".join(words)
     for part in ("step", "epoch", "samples"):
         if last in names.LIKELY_COUNTS[part]:
