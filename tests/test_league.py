@@ -56,6 +56,14 @@ def apart(count: int, *pairs: tuple[int, int]) -> Bools:
     return shown
 
 
+@pytest.mark.parametrize(("count", "is_noted"), [(9, True), (10, False)])
+def test_the_cv_of_fewer_than_ten_runs_is_of_runs_like_those_seen(
+    count: int, is_noted: bool
+) -> None:
+    codes = {note.code for note in api.summary(runs({"a/x": around(10.0, 1.0, count)})).notes}
+    assert ("like_those_seen" in codes) is is_noted
+
+
 def test_an_entry_ranks_behind_the_faster_and_before_the_slower() -> None:
     assert ranks(apart(4, (0, 2), (0, 3), (1, 3))) == (
         Rank(1, 1, 2), Rank(2, 1, 3), Rank(3, 2, 4), Rank(4, 3, 4),

@@ -65,6 +65,12 @@ QUESTIONS: Questions = {
     "as compare counts them": lambda: api.compare(BASE, EIGHT, by=["benchmark"]),
     "entries of one run": lambda: api.scaling(SINGLE),
     "several curves": lambda: api.scaling(pl.concat(OF_SUBMITTERS)),
+    "the least, the middle and the most efficient of four": lambda: api.scaling(
+        pl.concat(
+            two((f"{kind}_8", f"{kind}_16"), (800.0, 420.0 + 40 * number), hardware=kind)
+            for number, kind in enumerate("abcd")
+        )
+    ),
 }
 
 

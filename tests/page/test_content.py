@@ -18,7 +18,9 @@ from ttastats.report.harmless import escape_invisible
 
 
 def test_the_same_runs_give_the_same_bytes(sides: list[Path], compared: Path) -> None:
-    assert api.html_report(*sides).html == compared.read_text("utf-8")
+    page = api.html_report(*sides)
+    assert page.html == compared.read_text("utf-8")
+    assert re.search(r" plots, 0\.\d MB>$", repr(page))
 
 
 def test_a_page_asks_nothing_of_any_other_place(compared: Path) -> None:

@@ -143,8 +143,8 @@ def of_groups(
     budget: Budget,
     by: Sequence[str] = grouping.ENTRY,
     *,
-    ddof: int = 1,
-    confidence: float = 0.95,
+    ddof: int,
+    confidence: float,
 ) -> Report:
     """Return the report of runs at a budget by group, best group of a benchmark first.
 

@@ -140,13 +140,13 @@ def _score_row(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
 def _scoring_rules(
     suite: str | None, round_: str | None, benchmark: str | None, division: str | None
 ) -> tuple[Scoring | None, str]:
-    """Return the rules that apply, or the reason there are none."""
+    """Return the rules that apply, and the reason where there are none."""
     if suite not in benchmarks.scored_suites():
         return None, f"not an MLPerf Training suite: {suite or 'unknown'}"
     if round_ is None or benchmark is None:
         return None, f"{'round' if round_ is None else 'benchmark'} unknown"
     rules = benchmarks.scoring(suite, benchmark, round_, division)
-    return rules, "" if rules else f"no quality target for {benchmark} in {round_}"
+    return rules, f"no quality target for {benchmark} in {round_}"
 
 
 def _judge_by_rules(runs: pl.DataFrame) -> pl.DataFrame:
