@@ -169,11 +169,11 @@ def test_changes_of_parts_that_may_be_of_one_night_are_one_change_of_the_time() 
         Part("time", "seconds", (), np.array([]), ()),
         [
             change(20, 19, 21, drift=False, independent=True, nights=20),
-            change(11, 9, 13, drift=True, independent=True, nights=7),
-            change(10, 9, 10, drift=False, independent=False, nights=9),
+            change(11, 9, 11, drift=True, independent=True, nights=7),
+            change(10, 9, 13, drift=False, independent=False, nights=9),
         ],
     )
     assert whole.borders == (
-        Change(10, 9, 13, None, 0.25, 0.125, 0.5, True, None, False, 9),
+        Change(11, 9, 13, None, 0.25, 0.125, 0.5, True, None, False, 9),
         change(20, 19, 21, drift=False, independent=True, nights=20),
     )
