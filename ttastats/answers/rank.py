@@ -269,10 +269,11 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
     (group, (leader, *_)), *_ = rows
     axis, level = AXES[leader.axis], percentages.percent_text(group.confidence)
     models = short(listed[0] for _, listed in rows)
-    benchmarks = [group.name for group, _ in rows]
     groups = [group for group, _ in rows]
-    first = {id(group): group.name for group, above in zip(groups, [None, *groups], strict=False)
-             if above is None or group.name != above.name}  # fmt: skip
+    benchmarks = [group.name for group in groups]
+    above = [None, *benchmarks]
+    first = {id(group): group.name for group, name in zip(groups, above, strict=False)
+             if group.name != name}  # fmt: skip
     columns: list[Field[_Size]] = [
         fields.text_field("entries", lambda size: f"{_count_entries(size):,}"),
         Field(Column("shortest mean", names=True), lambda size: Text(size[0].entries[0].label)),

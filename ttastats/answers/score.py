@@ -109,9 +109,9 @@ def _score_row(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
     kinds = group.select(_KIND).unique()
     if kinds.height > 1:
         return row(status=f"not one result: several of {', '.join(_KIND)} in one group")
-    rules, none_because = _scoring_rules(*kinds.row(0))
-    if rules is None:
-        return row(status=none_because)
+    rules = _scoring_rules(*kinds.row(0))
+    if isinstance(rules, str):
+        return row(status=rules)
     # By the numbers in the names: result_2 before result_10.
     names = [
         [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", source)]
@@ -139,14 +139,14 @@ def _score_row(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
 
 def _scoring_rules(
     suite: str | None, round_: str | None, benchmark: str | None, division: str | None
-) -> tuple[Scoring | None, str]:
-    """Return the rules that apply, and the reason where there are none."""
+) -> Scoring | str:
+    """Return the rules that apply, or the reason there are none."""
     if suite not in benchmarks.scored_suites():
-        return None, f"not an MLPerf Training suite: {suite or 'unknown'}"
+        return f"not an MLPerf Training suite: {suite or 'unknown'}"
     if round_ is None or benchmark is None:
-        return None, f"{'round' if round_ is None else 'benchmark'} unknown"
+        return f"{'round' if round_ is None else 'benchmark'} unknown"
     rules = benchmarks.scoring(suite, benchmark, round_, division)
-    return rules, f"no quality target for {benchmark} in {round_}"
+    return rules or f"no quality target for {benchmark} in {round_}"
 
 
 def _judge_by_rules(runs: pl.DataFrame) -> pl.DataFrame:
@@ -155,8 +155,8 @@ def _judge_by_rules(runs: pl.DataFrame) -> pl.DataFrame:
     The open division sets its own targets, so there the word of the log is taken.
     """
     kinds = runs.select(_KIND).unique()
-    rules = [_scoring_rules(*kind)[0] for kind in kinds.iter_rows()]
-    limits = [scoring.init_minutes if scoring else None for scoring in rules]
+    rules = [_scoring_rules(*kind) for kind in kinds.iter_rows()]
+    limits = [None if isinstance(of_kind, str) else of_kind.init_minutes for of_kind in rules]
     limited = kinds.with_columns(
         init_limit=pl.Series(limits, dtype=pl.Float64),
         init_allowed=pl.Series([limit and f"{limit:g}" for limit in limits], dtype=pl.String),

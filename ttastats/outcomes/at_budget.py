@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ttastats.base import metrics, units
+from ttastats.base import units
 from ttastats.base.codes import TEXTS
 from ttastats.base.errors import TtastatsError
+from ttastats.base.metrics import TOLERANCE
 from ttastats.outcomes import left_out, target, time_to_target
 from ttastats.outcomes.budget import END, SPENT, Budget, Unit, lengths
 from ttastats.outcomes.target import UserTarget, expect_metric, with_user_targets
@@ -163,7 +164,7 @@ def _quality_at_budget(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
     """Return each run's values at its last evaluation at or before the budget."""
     order = _PLACES[budget.unit]
     place = pl.lit(0.0) if budget.unit == "end" else pl.col(order)
-    limit = float("inf") if budget.amount is None else budget.amount * (1 + metrics.TOLERANCE)
+    limit = float("inf") if budget.amount is None else budget.amount * (1 + TOLERANCE)
     within = (pl.col("place") <= limit).fill_null(value=False)
     known = pl.col("value").filter(within & pl.col("value").is_finite())
     last = {name: pl.col(name).filter(within).last() for name in ("at", *SPENT)}
@@ -202,7 +203,7 @@ def _neighbours(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
     line = v[0] + (v[1] - v[0]) / (x[1] - x[0]) * (budget.amount - x[0])
     before = v[0] + (v[0] - v[-1]) / (x[0] - x[-1]) * (budget.amount - x[0])
     behind = v[1] + (v[2] - v[1]) / (x[2] - x[1]) * (budget.amount - x[1])
-    there = x[0] >= budget.amount * (1 - metrics.TOLERANCE)
+    there = x[0] >= budget.amount * (1 - TOLERANCE)
     return {
         "taken_at": x[0],
         "taken_interval": pl.coalesce(x[1] - x[0], x[0] - x[-1]),
@@ -224,7 +225,7 @@ def _interpolated(name: str, within: pl.Expr, amount: float) -> pl.Expr:
     """Return a column on the line between the evaluations around an amount."""
     x, v = _around("place", within), _around(name, within)
     line = v[0] + (v[1] - v[0]) * ((amount - x[0]) / (x[1] - x[0]))
-    return pl.when(x[0] >= amount * (1 - metrics.TOLERANCE)).then(v[0]).otherwise(line)
+    return pl.when(x[0] >= amount * (1 - TOLERANCE)).then(v[0]).otherwise(line)
 
 
 def _resolution() -> pl.Expr:
@@ -251,7 +252,7 @@ def _missing_reason(budget: Budget) -> pl.Expr:
         far = pl.col("furthest")
         reasons += [
             (far.is_null(), "no_place"),
-            (far < budget.amount * (1 - metrics.TOLERANCE), "ended_before"),
+            (far < budget.amount * (1 - TOLERANCE), "ended_before"),
             (pl.col("quality_seen") == 0, "evaluated_later"),
         ]
     if budget.interpolate:

@@ -82,12 +82,10 @@ def _run_files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosix
     return files
 
 
-Values = Mapping[str, Any]
-
 _INFERENCE = "_inference"
 
 
-def entry_files(rows: Sequence[Values]) -> dict[PurePosixPath, str]:
+def entry_files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
     """Return the files of one run by path; an inference entry has only the JSON."""
     run = rows[0]
     benchmark = str(run["benchmark"] or "unknown")

@@ -27,7 +27,7 @@ from ttastats.stats.results import Bools, Floats, Ratio
 #: Residual degrees of freedom below which nothing has an interval.
 FEWEST_DF = 4
 _NOTHING = 1e-9
-#: Less than this share of all squares is what processors round differently.
+#: Less than this share of what is summed is what processors round differently.
 _ROUNDING = 1e-12
 
 
@@ -151,7 +151,7 @@ def fit_part(y: Floats, design: Design, *, confidence: float = 0.95) -> Part:
     fit = _least_squares(y, terms)
     matrix, inverse, residuals = fit.model.exog, fit.model.pinv_wexog, fit.resid
     # What rounding leaves of a perfect fit is no spread.
-    residuals[np.abs(residuals) < 1e-12 * max(float(np.abs(y).max()), 1.0)] = 0.0
+    residuals[np.abs(residuals) < _ROUNDING * max(float(np.abs(y).max()), 1.0)] = 0.0
     left = 1 - np.einsum("ij,ji->i", matrix, inverse)
     mse = float(residuals @ residuals) / max(design.df, 1)
     constant = is_constant(np.exp(y))

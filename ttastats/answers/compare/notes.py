@@ -87,10 +87,8 @@ def _tests_fields(
 ) -> Fields | None:
     if len(some) < 2 or options.fdr != fdr:
         return None
-    tests, alone = (
-        len(some),
-        [s for s in shown if is_undecided_by_adjustment(s.row, len(some), options.confidence)],
-    )
+    tests, level = len(some), options.confidence
+    alone = [s for s in shown if is_undecided_by_adjustment(s.row, tests, level)]
     why = wording("holm.alone", names=names_of(alone), tests=tests) if alone else ""
     return {"tests": tests, "alone": why}
 

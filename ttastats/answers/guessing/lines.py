@@ -268,14 +268,14 @@ def _numbers_only(lines: Sequence[str], path: str) -> dict[str, str]:
         return {}
     width = len(rows[0].split())
     above = lines[0].lstrip("# ").split()
-    names = [_group_name(name) for name in above]
-    if lines[0] is rows[0] or len(names) != width or len(set(names)) != width:
+    groups = [_group_name(name) for name in above]
+    if lines[0] is rows[0] or len(groups) != width or len(set(groups)) != width:
         first = [float(row.split()[0]) for row in rows]
         if width != 2 or any(number != int(number) for number in first) or first != sorted(first):
             return {}
-        # A rising count, and what the path says. Numbers without names are those of every step.
+        # A rising count, and what the path says. Numbers without groups are those of every step.
         words = reversed(re.findall("[a-z]+", path.lower()))
         known = next((word for word in words if higher_is_better(word) is not None), "value")
-        names = ["step", "train_loss" if known in {"loss", "losses"} else known]
-    cells = r"\s+".join(rf"(?P<{name}>\S+)" for name in names)
+        groups = ["step", "train_loss" if known in {"loss", "losses"} else known]
+    cells = r"\s+".join(rf"(?P<{name}>\S+)" for name in groups)
     return {rf"^\s*{cells}\s*$": rows[0]}

@@ -229,7 +229,7 @@ def _judge_seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRe
         estimate = mean_a / mean_b
         # A mean time that may be 0 or less bounds its reciprocal on one side only.
         low = mean_a / mean.high if mean.high else None
-        high = mean_a / mean.low if mean.low and mean.low > 0 else math.inf
+        high = None if mean.low is None else mean_a / mean.low if mean.low > 0 else math.inf
     figures = f"A {units.seconds(mean_a)}, B {units.seconds(mean_b)}"
     figures += "" if estimate is None else f": ratio {units.ratio_interval(estimate, low, high)}"
     figures += "" if p_value is None else f", {units.p_text(p_value)}"

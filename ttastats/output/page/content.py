@@ -156,7 +156,7 @@ def limit_rows(report: Report, most: int = 600) -> Report:
     if count == total:
         return report
     left = note("capped", shown=count, n=total, which=which, command=report.command)
-    tables = map(lambda table, rows: replace(table, rows=rows), report.tables, shown)
+    tables = (replace(t, rows=tuple(rows)) for t, rows in zip(report.tables, shown, strict=True))
     return dataclasses.replace(report, tables=tuple(tables), notes=(left, *report.notes))
 
 

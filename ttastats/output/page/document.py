@@ -138,10 +138,11 @@ def _benchmark_sections(content: Content) -> list[Section]:
     kinds, sections = ["", *_APART], list[Section]()
     for kind, name in sorted(groups, key=lambda x: (kinds.index(x[0]), x[1] is not None)):
         heading = _APART[kind] if kind else name or across
-        told = tuple(x for x in verdicts if not kind and x.benchmark == name)
-        plots = sorted(groups[kind, name], key=lambda x: _RANKS.get(x[1].kind, len(_RANKS)))
+        conclusions = tuple(v for v in verdicts if not kind and v.benchmark == name)
+        plots = sorted(groups[kind, name], key=lambda item: _RANKS.get(item[1].kind, len(_RANKS)))
         first, more = tuple(plots[:_FIRST]), tuple(plots[_FIRST:])
-        sections.append(Section(f"section-{len(sections)}", heading, name, told, first, more))
+        place = f"section-{len(sections)}"
+        sections.append(Section(place, heading, name, conclusions, first, more))
     return sections
 
 

@@ -31,8 +31,7 @@ def history_plots(material: Material) -> tuple[Plot, ...]:
     """Return the plots of times and of failures, if any, of setups with enough nights."""
     refuse_if(material.compares, "the history plot takes one file", "Give one file.")
     runs = material.sides[0].runs
-    wanted = material.what.by or history_report.SETUP
-    by = tuple(name for name in wanted if name in runs.columns)
+    by = tuple(name for name in material.what.by or history_report.SETUP if name in runs.columns)
     days = pl.col("started_at").dt.date().drop_nulls().n_unique()
     # A page tries this of thousands of entries, of which hardly any was run every night.
     long = runs.group_by(by).agg(days=days).filter(pl.col("days") >= WAIT).sort("days")
