@@ -89,6 +89,17 @@ def test_an_html_file_needs_no_network() -> None:
     assert not re.search(r"\b(?:src|href)=", outside)
 
 
+def test_a_legend_of_long_names_has_one_column_where_a_plot_is_narrow() -> None:
+    names = [f"lab/a_machine_with_a_long_name_{n}" for n in range(3)]
+    source = pl.concat([made.rows(made.FAST, entry=name) for name in names])
+    (plot,) = api.plot("quality-time", source)
+    for width, columns in ((theme.COLUMN, 1), (theme.PAGE, 2)):
+        encoding = drawing.sized_specification(plot, drawing.Style(width))["layer"][0]["encoding"]
+        assert encoding["color"]["legend"]["columns"] == columns
+    drawn = drawing.render_svg([plot], drawing.Style(theme.COLUMN))
+    assert all(f"a_machine_with_a_long_name_{n}</text>" in drawn for n in range(3))
+
+
 def test_two_plots_of_one_benchmark_stand_below_each_other() -> None:
     drawn = drawing.render_svg(api.plot("leaderboard", made.leaders()))
     assert drawn.count("<svg") == 3
