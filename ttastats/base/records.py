@@ -19,6 +19,11 @@ RunStatus = Literal[
 ]
 Severity = Literal["info", "warning", "error"]
 
+#: `Run.clock_zero` of a clock whose first stamp is that of the first evaluation, so that the start
+#: is extrapolated by the run's own pace; and of one that begins in the middle of the training, so
+#: that it tells a pace but no time since the start.
+ESTIMATED_START, UNKNOWN_START = "estimated", "unknown"
+
 #: Fields of a run by the names they had in version 0.1, which conditions and options still take.
 FORMER_NAMES = {"edition": "round"}
 
