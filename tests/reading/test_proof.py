@@ -178,3 +178,31 @@ def test_a_second_training_in_a_folder_of_events_is_a_run_of_its_own(
     assert [row["tta_seconds"] for row in answer.rows] == [pytest.approx(330.0)] * len(starts)
     problems = ask("problems", tmp_path / "logs")
     assert "several_trainings" in {row["code"] for row in problems.rows}
+
+
+@GUISES
+def test_a_run_that_goes_on_under_another_name_is_proposed_as_one(
+    tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    cut, last, pace = rng.randint(6, 9), 20, rng.choice([5.0, 60.0])
+
+    def table(first: int, end: int) -> str:
+        rows = [f"{at},{(at - first + 1) * pace},{at / 40}" for at in range(first, end + 1)]
+        return "\n".join(["epoch,seconds,val_acc", *rows]) + "\n"
+
+    files = {f"logs/adam/seed{n}.csv": table(1, last) for n in (1, 2)}
+    files |= {
+        "logs/adam/seed3.csv": table(1, cut),
+        "logs/adam/part2-seed3.csv": table(cut + 1, last),
+    }
+    files["logs/sgd/seed4.csv"] = table(cut + 1, last)  # of which no other part lies here
+    files["logs/ttastats.toml"] = "".join(
+        f'[[logs]]\nfiles = "{{entry}}/{part}seed{{seed}}.csv"\nmetric = "val_acc"\n'
+        for part in ("{_}", "")
+    )
+    problems = ask("problems", write(tmp_path, files) / "logs").rows
+    (row,) = (row for row in problems if row["code"] == "continued_run")
+    assert row["source"].endswith("part2-seed3.csv")
+    assert f"goes on at {cut + 1} where" in row["message"]
+    assert "adam/seed3.csv" in row["message"]

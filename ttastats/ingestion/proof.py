@@ -19,6 +19,7 @@ from datetime import timedelta
 from statistics import median
 from typing import NamedTuple
 
+import polars as pl
 from msgspec import structs
 
 from ttastats.base import units
@@ -29,6 +30,7 @@ from ttastats.base.records import (
     Problem,
     Run,
 )
+from ttastats.table import schema
 
 #: No training lasts longer than ten years: such a number is no time since a start.
 _LONGEST = 10 * 365 * 86_400.0
@@ -197,3 +199,46 @@ def _begun_earlier(run: Run, before: float) -> Run:
         started_at=begun,
         clock_zero=ESTIMATED_START,
     )
+
+
+#: The code of a run that goes on where another one ended.
+CONTINUED = "continued_run"
+#: What parts of one run share.
+_SAME_RUN = ("benchmark", "entry", "seed")
+
+
+def continued_runs(rows: pl.LazyFrame) -> list[Problem]:
+    """Return a problem for each log that goes on where one of the same setup and seed ended.
+
+    A preempted run goes on so under a new id. `rows` are those of a table of runs.
+    """
+    is_late = pl.col("clock_zero") == UNKNOWN_START
+    if rows.filter(is_late).head(1).collect().is_empty():
+        return []
+    amount = pl.coalesce("epoch", "step", "samples")
+    runs = (
+        rows.filter(schema.is_evaluation() & schema.is_run())
+        .group_by(schema.RUN)
+        .agg(
+            pl.first(*_SAME_RUN, "clock_zero"),
+            begin=amount.min(),
+            end=amount.max(),
+            interval=amount.unique().sort().diff().median(),
+        )
+        .collect()
+    )
+    pairs = (
+        runs.filter(is_late)
+        .join(runs, on=_SAME_RUN, how="inner", nulls_equal=True, suffix=" before")
+        .filter((pl.col("begin") - pl.col("end before")).is_between(0, _LATE * pl.col("interval")))
+        .sort("source", "end before")
+        .unique("source", keep="last", maintain_order=True)
+    )
+    text = (
+        "goes on at {} where {} of the same setup and seed ended: parts of one run? Then resume it "
+        "under its id, or join the logs and read them with --resume 'time back'"
+    )
+    return [
+        Problem(CONTINUED, text.format(units.count(begin), before), "warning", source=source)
+        for source, begin, before in pairs.select("source", "begin", "source before").iter_rows()
+    ]
