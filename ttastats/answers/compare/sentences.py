@@ -135,7 +135,8 @@ def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
             for both in (s.contrast.parts for s in shown if s.contrast.estimand != "ert")
             if both
         ]
-        if len(directions) == len(shown) and all(a and not b for a, b in directions):
+        significant = len(directions) == len(shown) and all(a and not b for a, b in directions)
+        if significant and not any(s.row.why for s in undecided):
             text += (
                 " The difference in throughput is significant; the difference in epochs to the "
                 "target is not."
