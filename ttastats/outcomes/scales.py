@@ -14,30 +14,24 @@ import polars as pl
 
 from ttastats.base.codes import wording
 from ttastats.base.errors import TtastatsError
+from ttastats.base.metrics import LARGEST_FRACTION, may_be_share
 
-#: What may be above 1 although another run is below: rewards; and what is a share although less of
-#: it is better: rates of errors.
-_UNBOUNDED = re.compile(r"(?i)(?<![a-z])(rew|rewards?|returns?|scores?|gain|psnr|elo)(?![a-z])")
+#: The code of runs with values above 1 that a target below 1 does not take.
+OFF_SCALE = "off_scale"
+#: Metrics that are shares although less of them is better.
 _ERRORS = re.compile(r"(?i)(?<![a-z])(err|errors?|[wct]er)(?![a-z])|(?<=[a-z])(Err|Error)")
-#: No fraction is larger, noise and rounding included.
-FRACTION = 1.5
 #: Qualities in percent are about a hundred times those in fractions.
 _RATIOS = (10.0, 1000.0)
 
 
-def is_bounded(metric: str) -> bool:
-    """Return whether a metric of which more is better may be a share, by its name."""
-    return _UNBOUNDED.search(metric) is None
-
-
 def mixture(metric: str, higher_is_better: bool, values: pl.Series) -> str:
     """Return words for values of a metric that are fractions and percent; empty if of one scale."""
-    share = is_bounded(metric) if higher_is_better else _ERRORS.search(metric)
+    share = may_be_share(metric) if higher_is_better else _ERRORS.search(metric)
     values = values.drop_nulls()
     if not share or (values < 0).any():
         return ""
-    low = np.array(values.filter((values > 0) & (values <= FRACTION)))
-    high = np.array(values.filter(values > FRACTION))
+    low = np.array(values.filter((values > 0) & (values <= LARGEST_FRACTION)))
+    high = np.array(values.filter(values > LARGEST_FRACTION))
     if not (low.size and high.size):
         return ""
     typical = float(np.median(low)), float(np.median(high))
@@ -59,17 +53,27 @@ def expect_one(tables: Sequence[pl.DataFrame], option: str) -> None:
             )
 
 
-def off_target(judged: pl.DataFrame, run: str) -> pl.Series:
-    """Return which judged evaluations are of a run in percent with a target below 1.
+def without_percent(
+    runs: pl.DataFrame, judged: pl.DataFrame, number: str
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return runs and judged evaluations of which none in percent meets a fraction.
 
-    `run` is the column that tells the runs apart. One value far above 1 shows it, and then none of
-    the metric meets the target.
+    `number` is the column that tells the runs apart. One value far above 1 shows that a run is in
+    percent; then none of the metric meets the target, and the run has the problem `OFF_SCALE`.
     """
     share = pl.col("target_value").is_between(0.0, 1.0, closed="none")
-    above = (pl.col("meets") & share & (pl.col("value") > FRACTION)).fill_null(value=False)
-    rows = judged.select(above)["meets"]
-    if not rows.any():
-        return rows
-    bounded = [*filter(is_bounded, judged["metric"].unique().drop_nulls())]
-    off = above.any().over(run, "metric") & pl.col("metric").is_in(bounded)
-    return judged.select(off)["meets"]
+    far = (pl.col("meets") & share & (pl.col("value") > LARGEST_FRACTION)).fill_null(value=False)
+    if not judged.select(far.any()).item():
+        return runs, judged
+    bounded = [*filter(may_be_share, judged["metric"].unique().drop_nulls())]
+    judged = judged.with_columns(
+        off=far.any().over(number, "metric") & pl.col("metric").is_in(bounded)
+    )
+    text = wording(OFF_SCALE, who="this run")
+    problem = f'{{"code":"{OFF_SCALE}","severity":"error","message":"{text}"}}]'
+    before = pl.coalesce(pl.col("problems").str.strip_suffix("]") + ",", pl.lit("["))
+    of_run = pl.col(number).is_in(judged.filter("off")[number].unique().implode())
+    return (
+        runs.with_columns(problems=pl.when(of_run).then(before + problem).otherwise("problems")),
+        judged.with_columns(meets=pl.col("meets") & ~pl.col("off")),
+    )

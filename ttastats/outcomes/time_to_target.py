@@ -18,7 +18,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ttastats.base import benchmarks
-from ttastats.base.codes import wording
 from ttastats.base.metrics import TOLERANCE
 from ttastats.base.records import UNKNOWN_START
 from ttastats.outcomes import left_out, scales
@@ -185,7 +184,7 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
             _with_judgement(evaluations).select(_NUMBER, *_OF_A_CHECKPOINT),
         ]
     )
-    heads, judged = _off_scale(heads, judged)
+    heads, judged = scales.without_percent(heads, judged, _NUMBER)
     suites = benchmarks.suites_ending_at_run_stop() if official else ()
     length = pl.coalesce("run_seconds", "met_seconds")
     lasted = (pl.col("time") > 0.0).fill_null(value=True)
@@ -231,25 +230,6 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
             set_aside=left_out.set_aside(),
         )
         .collect(engine="in-memory")  # of few rows in half the time
-    )
-
-
-#: The code of runs with values above 1 that a target below 1 does not take.
-OFF_SCALE = "off_scale"
-
-
-def _off_scale(heads: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return runs and evaluations of which none in percent meets a fraction, with a problem."""
-    off = scales.off_target(judged, _NUMBER)
-    if not off.any():
-        return heads, judged
-    text = wording(OFF_SCALE, who="this run")
-    problem = f'{{"code":"{OFF_SCALE}","severity":"error","message":"{text}"}}]'
-    before = pl.coalesce(pl.col("problems").str.strip_suffix("]") + ",", pl.lit("["))
-    of_run = pl.col(_NUMBER).is_in(judged.filter(off)[_NUMBER].unique().implode())
-    return (
-        heads.with_columns(problems=pl.when(of_run).then(before + problem).otherwise("problems")),
-        judged.with_columns(meets=pl.col("meets") & ~off),
     )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ttastats.base import units
 from ttastats.base.codes import Note, note, wording
-from ttastats.outcomes import axis, left_out, settings, time_to_target
+from ttastats.outcomes import axis, left_out, scales, settings
 from ttastats.outcomes.left_out import counted, standing
 from ttastats.report import fields
 from ttastats.report.answer import Report
@@ -230,7 +230,7 @@ def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
         "no evaluation logged": pl.col("evaluations").is_null(),
         "no target known": aimless,
         "values above 1 against a target below 1": pl.col("problems").str.contains(
-            f'"{time_to_target.OFF_SCALE}"', literal=True
+            f'"{scales.OFF_SCALE}"', literal=True
         ),
     }
     ended = {"unknown": "no status", "success": "status success, but the target was not met"}

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ttastats.base import units
 from ttastats.base.codes import CONDITIONS, wording
 from ttastats.outcomes.budget import AMOUNTS, Budget
-from ttastats.outcomes.time_to_target import OFF_SCALE
+from ttastats.outcomes.scales import OFF_SCALE
 from ttastats.sides.design import (
     EVALUATIONS,
     TOGETHER_SECONDS,

@@ -64,6 +64,8 @@ def _flag_stalls(pairing: Pairing, sides: Sequence[Side]) -> Pairing:
             text = wording("stalled_runs", name=name, **fields)
             if abs(seconds - usual - _HOUR) < _NEAR:
                 text += wording("stalled_runs.hour")
+            if spans["together"].any():
+                text += wording("stalled_runs.together")
             remarks.append(Note("stalled_runs", text))
             flags = (*flags, "stalled_runs")
         pairs.append(replace(pair, flags=tuple(dict.fromkeys(flags))))

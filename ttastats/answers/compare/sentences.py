@@ -248,6 +248,9 @@ def _parts_text(row: TimesRow) -> str:
     unit = row.progress_unit or "epochs"
     factor = units.factor(throughput, row.throughput_low, row.throughput_high)
     first = f"Its throughput is {factor} that of {row.a}"
+    if row.startup_a_seconds is not None and row.startup_b_seconds is not None:
+        of_b, of_a = units.seconds(row.startup_b_seconds), units.seconds(row.startup_a_seconds)
+        first = f"It starts within {of_b}, {row.a} within {of_a}; then its throughput is {factor}"
     if not row.on.is_time:
         first = f"Per epoch {row.a} takes {factor} its {row.on.noun}"
     low, high = (1 / end if end else None for end in (row.epochs_high, row.epochs_low))
