@@ -302,7 +302,9 @@ def _also_sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> I
     for other in _logged_only(every):
         judged, gap = other.contrast, other.contrast.difference
         word = judged.verdict.word
-        if gap is None:
+        if gap is None and judged.a.n and judged.b.n:
+            text = f"no verdict: {judged.verdict.reason.removeprefix(f'{other.metric} ')}"
+        elif gap is None:
             name, side = (b, judged.b) if judged.a.n else (a, judged.a)
             does = "logs it there" if side.missing else "reached the target"
             text = f"unknown, as no run of {name} {does}"
