@@ -182,6 +182,17 @@ def unit_of(name: str) -> str | None:
     return next((unit for unit, named in _NAMED_UNITS.items() if words & named), "s")
 
 
+#: Qualities that may be above 1 although other runs are below.
+_UNBOUNDED = re.compile(r"(?i)(?<![a-z])(rew|rewards?|returns?|scores?|gain|psnr|elo)(?![a-z])")
+#: No fraction is larger, noise and rounding included.
+LARGEST_FRACTION = 1.5
+
+
+def may_be_share(metric: str) -> bool:
+    """Return whether a metric of which more is better may be a share, by its name."""
+    return _UNBOUNDED.search(metric) is None
+
+
 #: Relative slack of a comparison with a target: systems log float32, where 21.8 is 21.799999.
 TOLERANCE = 1e-6
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ttastats.base import units
 from ttastats.base.codes import Note, note, wording
-from ttastats.outcomes import axis, left_out, settings
+from ttastats.outcomes import axis, left_out, scales, settings
 from ttastats.outcomes.left_out import counted, standing
 from ttastats.report import fields
 from ttastats.report.answer import Report
@@ -122,7 +122,9 @@ def append_line(details: Sequence[str], more: object) -> tuple[str, ...]:
 
 
 #: Why runs are set aside, by the code of the note that counts them.
-_SET_ASIDE = ("side_log", "inference", "stopped", "unreadable", "missing", "other_metric")
+_SET_ASIDE = (
+    "side_log", "inference", "stopped", "unreadable", "missing", "other_metric", "begins_late"
+)  # fmt: skip
 
 
 def set_aside_notes(runs: pl.DataFrame) -> Iterator[Note]:
@@ -227,6 +229,9 @@ def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
         "an exception": pl.col("run_status") == "exception",
         "no evaluation logged": pl.col("evaluations").is_null(),
         "no target known": aimless,
+        "values above 1 against a target below 1": pl.col("problems").str.contains(
+            f'"{scales.OFF_SCALE}"', literal=True
+        ),
     }
     ended = {"unknown": "no status", "success": "status success, but the target was not met"}
     known = (pl.when(case).then(pl.lit(words)) for words, case in cases.items())
