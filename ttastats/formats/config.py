@@ -33,6 +33,8 @@ def blocks(text: str, shown: str, root: str) -> tuple[Block, ...]:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TtastatsError(f"invalid TOML: {error}", where=shown, remedy=_QUOTES) from error
+    except RecursionError as error:
+        raise TtastatsError("invalid TOML: brackets nested too deeply", where=shown) from error
     for key in content:
         if key != "logs":
             raise TtastatsError(
@@ -65,7 +67,7 @@ def complete_block(
     """Return one block, completed by its preset, whose settings it overrides."""
     name = keys.get("preset")
     known = {} if name is None else load_presets()
-    if name is not None and name not in known:
+    if not isinstance(name, str | None) or (name is not None and name not in known):
         raise TtastatsError(
             f"unknown preset {name!r}",
             where=where("preset"),
@@ -138,8 +140,9 @@ QUOTING = (".py", ".md", ".rst", ".ipynb", ".html", ".sh", ".tex", ".toml", ".ya
 #: Documents for people, such as logbooks, and why none is read.
 PROSE = (".md", ".markdown", ".rst", ".tex", ".html", ".ipynb")
 NO_PROSE = "a document: runs are not read from prose or its tables; give the logs it is about"
-#: What distinguishes a log stands in its first lines, or behind a copy of the program.
-_LOOKED_AT = 4 * 1024 * 1024
+#: What distinguishes a log stands behind a copy of the program at most, and what an expression
+#: finds from the start on (`\A`) in the first lines.
+_LOOKED_AT, _FIRST = 1 << 20, 1 << 16
 
 
 class Signs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -207,17 +210,15 @@ def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
 
 def _match_signs(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
     """Return what a path names if all signs hold, which are looked for the cheapest first."""
-    is_fitting = (
-        all(_compiled(pattern).match(head) for pattern in signs.head if pattern[:2] == r"\A")
-        and all(text.encode() in head for text in signs.holds)
-        and all(_compiled(pattern).search(head) for pattern in signs.head)
-    )
-    if not is_fitting:
+    if any(pattern.startswith(r"\A") for pattern in signs.head):
+        head = head[:_FIRST]
+    if not all(text.encode() in head for text in signs.holds):
+        return None
+    import polars as pl  # few files come this far
+
+    # In linear time, as the expressions of users.
+    lines = pl.Series([head.decode("utf-8", "replace").removeprefix("\ufeff")])
+    if not all(lines.str.contains(f"(?m){pattern}")[0] for pattern in signs.head):
         return None
     fitting = (patterns.match_path(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
     return next((names for names in fitting if names is not None), None if signs.path else {})
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[bytes]:
-    return re.compile(pattern.encode(), re.MULTILINE)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+
+from msgspec import Struct
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.streams import COMPRESSED
@@ -15,38 +17,55 @@ _PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\{([^{}/]*)\}|[{}]|[^*?{}]+")
 #: A name in braces inside a text.
 PLACE = re.compile(r"\{([^{}]+)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_WILD = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
+
+
+class Piece(Struct, frozen=True):
+    """A text, or a character or folder of a kind, or `many` of these; `name` begins a name."""
+
+    text: str = ""
+    kind: str = ""
+    many: bool = False
+    name: str = ""
+
+    def end(self, path: str, at: int) -> int:
+        """Return where the text, the character or the folder ends; -1 if there is none."""
+        if not self.kind:
+            return at + len(self.text) if path.startswith(self.text, at) else -1
+        if self.kind == "folder":
+            slash = path.find("/", at)
+            return slash + 1 if slash > at else -1
+        fits = path[at : at + 1].isdecimal() if self.kind == "digit" else path[at : at + 1] != "/"
+        return at + 1 if at < len(path) and (fits or self.kind == "any") else -1
+
+
+_WILD = {"**/": "folder", "**": "any", "*": "other", "?": "other"}
 
 
 @lru_cache(maxsize=256)
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a path pattern as a regular expression.
+def compile_pattern(pattern: str) -> tuple[Piece, ...]:
+    """Return the pieces of a path pattern.
 
     `{name}` stands for one or more characters within a part of the path and names them; the first
     of two takes as much as it can. `{_}` names nothing, `*` and `?` are as in a shell, and `**`
     stands for any folders.
     """
-    text = ""
-    seen: set[str] = set()
+    pieces: list[Piece] = []
     for match in _PIECE.finditer(pattern.removeprefix("./")):
         piece, name = match.group(), match.group(1)
         if name is None and piece not in "{}":
-            text += _WILD.get(piece) or re.escape(piece)
-            continue
-        if name is None or not _NAME.fullmatch(name):
+            kind = _WILD.get(piece, "")
+            pieces.append(Piece("" if kind else piece, kind, many="*" in piece))
+        elif name is None or not _NAME.fullmatch(name):
             raise TtastatsError(
                 "braces without a name" if name is not None else "unbalanced braces",
                 where=f"files = {pattern!r}",
                 remedy="{name} matches a part of the path, such as {entry}/{seed}.csv; {_} matches "
                 "without a name.",
             )
-        what = r"\d+" if name in COUNTS else "[^/]+"
-        if name in seen:
-            text += f"(?P={name})"
         else:
-            text += what if name == "_" else f"(?P<{name}>{what})"
-        seen |= {name} - {"_"}
-    return re.compile(text)
+            kind = "digit" if name in COUNTS else "other"
+            pieces += [Piece(kind=kind, name=name if name != "_" else ""), Piece("", kind, True)]
+    return tuple(pieces)
 
 
 def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
@@ -54,10 +73,55 @@ def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
 
     The ending of a compressed file may be left out of the pattern.
     """
-    regex = compile_pattern(pattern)
-    for ending in ("", *COMPRESSED):
-        if path.endswith(ending) and (match := regex.fullmatch(path.removesuffix(ending))):
-            return match.groupdict()
+    pieces = compile_pattern(pattern)
+    matched = (
+        _match_names(pieces, path.removesuffix(ending))
+        for ending in ("", *COMPRESSED)
+        if path.endswith(ending)
+    )
+    return next((names for names in matched if names is not None), None)
+
+
+def _match_names(pieces: Sequence[Piece], path: str) -> Mapping[str, str] | None:
+    """Return what the names stand for, the same text wherever a name is repeated."""
+    ends = _match_pieces(pieces, path)
+    if ends is None:
+        return None
+    named = [number for number, piece in enumerate(pieces) if piece.name]
+    names: dict[str, str] = {}
+    for number in named:
+        names.setdefault(pieces[number].name, path[ends[number] : ends[number + 2]])
+    if len(names) < len(named):
+        same = [*pieces]
+        for number in named:
+            same[number : number + 2] = Piece(names[pieces[number].name]), Piece()
+        return None if _match_pieces(same, path) is None else names
+    return names
+
+
+def _match_pieces(pieces: Sequence[Piece], path: str) -> tuple[int, ...] | None:
+    """Return 0 and where each piece ends in a path, or None.
+
+    No piece is tried twice at one position: the time is at most the product of both lengths.
+    """
+    tried: set[tuple[int, int]] = set()
+    waiting: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, (0,))]
+    while waiting:
+        number, at, ends = waiting.pop()
+        if (number, at) in tried:
+            continue
+        tried.add((number, at))
+        if number == len(pieces):
+            if at == len(path):
+                return ends
+            continue
+        piece = pieces[number]
+        end = piece.end(path, at)
+        if piece.many:
+            waiting.append((number + 1, at, (*ends, at)))
+        if end >= 0:
+            again = (number, end, ends)
+            waiting.append(again if piece.many else (number + 1, end, (*ends, end)))
     return None
 
 
