@@ -71,7 +71,7 @@ def complete_block(
         raise TtastatsError(
             f"unknown preset {name!r}",
             where=where("preset"),
-            remedy=suggestion(str(name), known, "Presets", most=40),
+            remedy=suggestion(str(name), known, "Presets", most=60),
         )
     base: Mapping[str, Any] = {} if name is None else known[name].keys
     source = "user" if name is None else known[name].target_source
@@ -83,6 +83,9 @@ def complete_block(
     )
     for pattern in block.line:
         _expect_expression(pattern, where("line"), named=True)
+    for key in ("pairs", "skip_after"):
+        if (pattern := getattr(block, key)) is not None:
+            _expect_expression(pattern, where(key))
     if block.new_run not in {None, *BACK, "row"}:
         _expect_expression(str(block.new_run), where("new_run"))
         if not block.line:
