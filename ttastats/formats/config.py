@@ -148,6 +148,10 @@ NO_PROSE = "a document: runs are not read from prose or its tables; give the log
 _LOOKED_AT, _FIRST = 1 << 20, 1 << 16
 
 
+#: The text that an expression begins with which is anchored to the start.
+_START = re.compile(r"\\A((?:\\\{|[\w,])*)")
+
+
 class Signs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What tells that a file is of a preset: all of it must hold.
 
@@ -203,7 +207,7 @@ def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
     """Return the presets that match a file's first block and path, with the groups in the path."""
     if path.endswith(QUOTING):
         return {}
-    start = head[:_LOOKED_AT]
+    start = head.removeprefix(b"\xef\xbb\xbf")[:_LOOKED_AT]
     return {
         preset.name: named
         for preset in load_presets().values()
@@ -213,15 +217,26 @@ def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
 
 def _match_signs(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
     """Return what a path names if all signs hold, which are looked for the cheapest first."""
-    if any(pattern.startswith(r"\A") for pattern in signs.head):
-        head = head[:_FIRST]
-    if not all(text.encode() in head for text in signs.holds):
+    starts, holds = _texts_of(signs)
+    if not all(head.startswith(text) for text in starts):
+        return None
+    head = head[:_FIRST] if starts else head
+    if not all(text in head for text in holds):
+        return None
+    fitting = (patterns.match_path(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
+    named = next((names for names in fitting if names is not None), None if signs.path else {})
+    if named is None:
         return None
     import polars as pl  # few files come this far
 
     # In linear time, as the expressions of users.
-    lines = pl.Series([head.decode("utf-8", "replace").removeprefix("\ufeff")])
-    if not all(lines.str.contains(f"(?m){pattern}")[0] for pattern in signs.head):
-        return None
-    fitting = (patterns.match_path(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
-    return next((names for names in fitting if names is not None), None if signs.path else {})
+    lines = pl.Series([head.decode("utf-8", "replace")])
+    found = (lines.str.contains(f"(?m){pattern}")[0] for pattern in signs.head)
+    return named if all(found) else None
+
+
+@cache
+def _texts_of(signs: Signs) -> tuple[list[bytes], list[bytes]]:
+    """Return the texts that a file begins with if expressions are to match, and those it holds."""
+    starts = [start[1].replace("\\", "") for start in map(_START.match, signs.head) if start]
+    return [text.encode() for text in starts], [text.encode() for text in signs.holds]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.streams import COMPRESSED
@@ -19,26 +18,20 @@ PLACE = re.compile(r"\{([^{}]+)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-class Piece(Struct, frozen=True):
-    """A text, or a character or folder of a kind, or `many` of these; `name` begins a name."""
+class Piece(NamedTuple):
+    """What one piece of a path looks like, whether any number of them stand there, its name.
 
-    text: str = ""
-    kind: str = ""
+    Of a piece that is not wild, `text` is all of it.
+    """
+
+    one: re.Pattern[str]
     many: bool = False
     name: str = ""
-
-    def end(self, path: str, at: int) -> int:
-        """Return where the text, the character or the folder ends; -1 if there is none."""
-        if not self.kind:
-            return at + len(self.text) if path.startswith(self.text, at) else -1
-        if self.kind == "folder":
-            slash = path.find("/", at)
-            return slash + 1 if slash > at else -1
-        fits = path[at : at + 1].isdecimal() if self.kind == "digit" else path[at : at + 1] != "/"
-        return at + 1 if at < len(path) and (fits or self.kind == "any") else -1
+    text: str = ""
 
 
-_WILD = {"**/": "folder", "**": "any", "*": "other", "?": "other"}
+_CHARACTER, _DIGIT = re.compile("[^/]"), re.compile(r"\d")
+_WILD = {"**/": re.compile("[^/]+/"), "**": re.compile("(?s:.)"), "*": _CHARACTER, "?": _CHARACTER}
 
 
 @lru_cache(maxsize=256)
@@ -53,8 +46,8 @@ def compile_pattern(pattern: str) -> tuple[Piece, ...]:
     for match in _PIECE.finditer(pattern.removeprefix("./")):
         piece, name = match.group(), match.group(1)
         if name is None and piece not in "{}":
-            kind = _WILD.get(piece, "")
-            pieces.append(Piece("" if kind else piece, kind, many="*" in piece))
+            wild = _WILD.get(piece)
+            pieces.append(Piece(wild, "*" in piece) if wild else _text(piece))
         elif name is None or not _NAME.fullmatch(name):
             raise TtastatsError(
                 "braces without a name" if name is not None else "unbalanced braces",
@@ -63,9 +56,13 @@ def compile_pattern(pattern: str) -> tuple[Piece, ...]:
                 "without a name.",
             )
         else:
-            kind = "digit" if name in COUNTS else "other"
-            pieces += [Piece(kind=kind, name=name if name != "_" else ""), Piece("", kind, True)]
+            one = _DIGIT if name in COUNTS else _CHARACTER
+            pieces += [Piece(one, name="" if name == "_" else name), Piece(one, many=True)]
     return tuple(pieces)
+
+
+def _text(text: str) -> Piece:
+    return Piece(re.compile(re.escape(text)), text=text)
 
 
 def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
@@ -84,7 +81,8 @@ def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
 
 def _match_names(pieces: Sequence[Piece], path: str) -> Mapping[str, str] | None:
     """Return what the names stand for, the same text wherever a name is repeated."""
-    ends = _match_pieces(pieces, path)
+    is_alike = path.endswith(tuple(piece.text for piece in pieces[-1:]))
+    ends = _match_pieces(pieces, path) if is_alike else None
     if ends is None:
         return None
     named = [number for number, piece in enumerate(pieces) if piece.name]
@@ -94,7 +92,7 @@ def _match_names(pieces: Sequence[Piece], path: str) -> Mapping[str, str] | None
     if len(names) < len(named):
         same = [*pieces]
         for number in named:
-            same[number : number + 2] = Piece(names[pieces[number].name]), Piece()
+            same[number : number + 2] = _text(names[pieces[number].name]), _text("")
         return None if _match_pieces(same, path) is None else names
     return names
 
@@ -116,10 +114,11 @@ def _match_pieces(pieces: Sequence[Piece], path: str) -> tuple[int, ...] | None:
                 return ends
             continue
         piece = pieces[number]
-        end = piece.end(path, at)
+        match = piece.one.match(path, at)
         if piece.many:
             waiting.append((number + 1, at, (*ends, at)))
-        if end >= 0:
+        if match:
+            end = match.end()
             again = (number, end, ends)
             waiting.append(again if piece.many else (number + 1, end, (*ends, end)))
     return None
