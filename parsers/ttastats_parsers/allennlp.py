@@ -20,6 +20,7 @@ from ttastats_parsers.payloads import as_float, as_mapping, json_value
 
 name = "allennlp"
 
+FIRST = "metrics_epoch_0.json"
 _EPOCH = re.compile(r"metrics_epoch_(\d{1,9})\.json")
 _WHOLE = "metrics.json"
 _KEYS = (b'"training_duration"', b'"best_epoch"', b'"epoch"')

@@ -13,7 +13,10 @@ import polars as pl
 import pytest
 
 import ttastats as tta
+from tests.made_stores import first_event, scalar
 from tests.reading.asking import ask, write
+from ttastats.base.errors import TtastatsError
+from ttastats.formats import config
 
 DRAWS = range(3)
 #: What each metric was at an evaluation: epoch, step, seconds, value.
@@ -390,3 +393,50 @@ def test_guess_names_the_preset_and_a_metric_that_can_be_typed(kind: str, tmp_pa
     other = ask("runs", folder, "--guess", "--target", f"{metric}<={best}")
     rows = [row for row in (*answer.rows, *other.rows) if row["reached"]]
     assert rows, answer.text + other.text
+
+
+def test_means_over_folds_and_loops_of_single_epochs_are_of_no_preset() -> None:
+    for line in (
+        "[{}]\tcv_agg's auc: 0.91 + 0.01\n", "[{}]\ttrain-auc:0.9+0.01\ttest-auc:0.8+0.02\n",
+        "Epoch 1/1\n9/9 - 5s - loss: 0.{} - val_loss: 0.3\n",
+    ):  # fmt: skip
+        log = "".join(line.format(number) for number in range(9))
+        assert not config.matching_presets(log.encode(), "/logs/a.log")
+
+
+def test_event_files_below_the_epochs_of_a_run_are_part_of_it(tmp_path: Path) -> None:
+    run = allennlp(Draw(3))
+    events = b"".join([first_event(1.7e9), *(scalar(1.7e9 + n, n, accuracy=0.5) for n in range(4))])
+    name = "log/validation/events.out.tfevents.1700000000.node"
+    write(tmp_path / "logs", {**run.files, name: events})
+    assert len(list(curves_in(tmp_path / "logs"))) == 1
+
+
+@pytest.mark.parametrize("pairs", [r"(?P<name>\w+)=\S+", "(?P<name>a)(?=(?P<value>b))", "1"])
+def test_pairs_without_a_name_and_a_value_are_an_error(pairs: str) -> None:
+    toml = f"[[logs]]\nline = '(?P<pairs>.*)'\npairs = '{pairs}'\n"
+    with pytest.raises(TtastatsError, match=r"no groups|invalid regular expression") as caught:
+        config.blocks(toml, "ttastats.toml", "/logs")
+    assert caught.value.where == "ttastats.toml:3"
+
+
+@pytest.mark.parametrize("seed", DRAWS)
+def test_pairs_of_lines_of_ones_own_are_metrics_of_their_set(seed: int, tmp_path: Path) -> None:
+    draw = Draw(seed)
+    metrics = draw.sample(["wer", "cer", "bleu", "f1", "acc"], 2)
+    values = [[draw.value() for _ in metrics] for _ in range(5)]
+    told = [" ".join(map("{}~{}".format, metrics, row)) for row in values]
+    lines = [f"{part} after {100 * step}: {text}" for step, text in enumerate(told, start=1)
+             for part in ("fit", "dev")]  # fmt: skip
+    write(tmp_path / "logs", {"run.txt": "\n".join(lines)})
+    block = {
+        "line": [r"^(?P<set>dev) after (?P<step>\d+): (?P<pairs>.*)"],
+        "pairs": r"(?P<name>\w+)~(?P<value>\S+)", "metric": [f"dev_{name}" for name in metrics],
+    }  # fmt: skip
+    tta.ingest([tmp_path / "logs"], tmp_path / "out.parquet", block=block)
+    rows = pl.read_parquet(tmp_path / "out.parquet").select("metric", "step", "value").rows()
+    assert set(rows) == {
+        (f"dev_{name}", 100 * step, value)
+        for step, row in enumerate(values, start=1)
+        for name, value in zip(metrics, row, strict=True)
+    }
