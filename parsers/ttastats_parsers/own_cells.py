@@ -448,17 +448,17 @@ def _with_pairs(named: pl.DataFrame, pattern: str) -> pl.DataFrame:
     """
     if "pairs" not in named.columns:
         return named
-    row = pl.int_range(pl.len()).alias(LINE)
-    texts = named.select(row, pl.col("pairs").str.extract_all(pattern)).explode("pairs")
-    pairs = texts["pairs"].str.extract_groups(pattern).struct.unnest()
-    rest = named.drop("pairs", "set", strict=False)
-    whose = named["set"].gather(texts[LINE]) if "set" in named.columns else None
-    parts = [*([whose] if whose is not None else []), *pairs.drop("value")]
-    name = pl.concat_str(parts, separator="_", ignore_nulls=True).alias("name")
-    told = pairs.select("value", name).with_columns(texts[LINE])
-    told = told.filter(pl.col("value").is_not_null() & ~pl.col("name").is_in(rest.columns))
-    cells = told["name"].n_unique() * rest.height
-    streams.expect_size(8 * cells, streams.whole_file_limit(), "its cells are ")
-    wide = told.pivot("name", index=LINE, values="value", aggregate_function="last")
+    row, sets = pl.int_range(pl.len()).alias(LINE), named.columns.count("set") * ["set"]
+    pairs = named.select(row, *sets, pl.col("pairs").str.extract_all(pattern)).explode("pairs")
+    groups = pairs["pairs"].str.extract_groups(pattern).struct.unnest()
+    parts = [name for name in groups.columns if name != "value" and not name.isdigit()]
+    whole = [*pairs.select(sets), *groups.select(parts)]
+    name = pl.concat_str(whole, separator="_", ignore_nulls=True).alias("name")
+    rest = named.drop("pairs", *sets)
+    cells = groups.select(pairs[LINE], name, "value").drop_nulls("value")
+    cells = cells.filter(~pl.col("name").is_in(rest.columns))
+    size = 8 * cells["name"].n_unique() * rest.height
+    streams.expect_size(size, streams.whole_file_limit(), "its cells are ")
+    wide = cells.pivot("name", index=LINE, values="value", aggregate_function="last")
     rows = rest.with_columns(row).join(wide, on=LINE, how="left", maintain_order="left")
     return rows.drop(LINE)

@@ -237,8 +237,8 @@ def _parse_pairs(key: str, value: Any) -> str | None:
     text = _parse_text(key, value)
     if text is None or ("<name>" in text and "<value>" in text):
         return text
-    what = f"{key} has no groups `name` and `value`: {text!r}"
-    raise ValueError(rf"{what}{chr(10)}Write {key} = '(?P<name>\w+)=(?P<value>\S+)'.")
+    remedy = f"Write {key} = '(?P<name>\\w+)=(?P<value>\\S+)'."
+    raise ValueError(f"{key} has no groups `name` and `value`: {text!r}\n{remedy}")
 
 
 def _parse_choice(known: Sequence[str], key: str, value: Any) -> str | None:

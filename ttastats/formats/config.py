@@ -146,8 +146,6 @@ NO_PROSE = "a document: runs are not read from prose or its tables; give the log
 #: What distinguishes a log stands behind a copy of the program at most, and what an expression
 #: finds from the start on (`\A`) in the first lines.
 _LOOKED_AT, _FIRST = 1 << 20, 1 << 16
-
-
 #: The text that an expression begins with which is anchored to the start.
 _START = re.compile(r"\\A((?:\\\{|[\w,])*)")
 
