@@ -36,7 +36,7 @@ _SETTINGS = {"lr", "momentum", "grad", "gradient", "wd", "beta1", "beta2", "hpar
 _LOWER = {
     "loss", "losses", "ppl", "perplexity", "wer", "cer", "ter", "bpb", "bpc", "bpd", "err",
     "error", "errors", "mae", "mse", "rmse", "mape", "nll", "fid", "kid", "ece", "brier", "kl",
-    "divergence", "distance", "cost", "regret",
+    "divergence", "distance", "cost", "regret", "l1", "l2",
 }  # fmt: skip
 _HIGHER = {
     "acc", "accuracy", "top", "f1", "bleu", "sacrebleu", "rouge", "rougel", "rougelsum",
