@@ -243,7 +243,8 @@ _OF_CLAIMS = (
              lambda some, _, options: {"most": _failure_bound_text(some, options)}),
     NoteRule("failed_runs.compare", lambda s: s.contrast.estimand == "ert", _failed_runs, FAILED),
     NoteRule("no_target.compare",
-             lambda s: s.contrast.verdict.claim == aims.NO_TARGET,
+             lambda s: s.contrast.estimand == "fraction" and s.row.target_value is None
+             and not (s.row.reached_a or s.row.reached_b) and not s.contrast.axis.alone,
              lambda some, *_: {
                  "what": aims.advice(*(runs for s in some for runs in (s.pair.a, s.pair.b))).text
              }),
