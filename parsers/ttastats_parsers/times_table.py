@@ -128,7 +128,8 @@ def _table(rows: Rows, block: Block) -> _Table:
     chosen = [clock for clock in wanted if clock.column in frame.columns]
     guessed = (TimeColumn(column, unit) for column in frame.columns if (unit := _unit(column)))
     clocks = tuple(chosen[:1] or guessed)
-    rest = [column for column in frame.columns if column not in {clock.column for clock in clocks}]
+    rest = [column for column in frame.columns if not _unit(column)]
+    rest = [column for column in rest if column not in {clock.column for clock in clocks}]
     meant = " ".join(block.fields.values())
 
     def taken(names: set[str]) -> tuple[str, ...]:

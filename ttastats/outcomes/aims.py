@@ -8,6 +8,7 @@ import polars as pl
 
 from ttastats.base.codes import Note, note
 from ttastats.base.metrics import higher_is_better
+from ttastats.base.records import TIMES_ALONE
 from ttastats.outcomes.target import is_higher_better, metric_text
 from ttastats.table import schema, tables
 
@@ -34,6 +35,13 @@ def lack_target(*tables: pl.DataFrame) -> bool:
     return all(runs.select(of_none).item() for runs in tables) and any(
         runs.select(is_aimless().any()).item() for runs in tables
     )
+
+
+def unlike_times(*tables: pl.DataFrame) -> str | None:
+    """Return why no verdict is given where some runs are times alone, and others are not."""
+    suites = {suite for runs in tables for suite in runs["suite"].unique()}
+    mixed = TIMES_ALONE in suites and len(suites) > 1
+    return "times alone say nothing of times to a quality" if mixed else None
 
 
 def with_best(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:

@@ -68,7 +68,8 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
             for runs in (pair.a, pair.b)
         )
         base = Comparison(pair.keys, a, b, axis, progress_unit=unit)
-        if (why := pair.unavailable) is None:
+        why = pair.unavailable or aims.unlike_times(pair.a, pair.b)
+        if why is None:
             base = measure(base, options)
             if aims.lack_target(pair.a, pair.b):
                 advice = aims.advice(pair.a, pair.b).text.removesuffix(".")
