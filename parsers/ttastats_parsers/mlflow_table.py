@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
+from ttastats_parsers.checkpoints import wanted_of
 from ttastats_parsers.exports import below, date_in, header_of, rows_of
 from ttastats_parsers.mlflow import Logged, StoredRun, run_of
 from ttastats_parsers.payloads import as_float
 
 name = "mlflow-table"
 
+_METRIC = "metrics."
 _SIGNS = {"run_id", "status", "start_time", "end_time"}
 
 
@@ -21,30 +23,35 @@ def recognises(head: bytes) -> bool:
         return False
     columns = header_of(head)
     return columns >= _SIGNS and any(
-        column.startswith(("metrics.", "params.", "artifact_uri")) for column in columns
+        column.startswith((_METRIC, "params.", "artifact_uri")) for column in columns
     )
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Yield the run of each row, as MLflow's store tells it."""
-    for item in rows_of(log):
-        if isinstance(item, Problem):
-            yield item
-        elif "run_id" in item[1]:
-            yield from run_of(_stored_run(item[1]), log)
+    """Yield the run of each row, as MLflow's store tells it.
+
+    Which metrics are of evaluations, all rows tell together: one that failed may have no other.
+    """
+    items = [*rows_of(log)]
+    rows = [item[1] for item in items if not isinstance(item, Problem) and "run_id" in item[1]]
+    wanted = wanted_of({metric for cells in rows for metric in below(cells, _METRIC)}, log)
+    yield from (item for item in items if isinstance(item, Problem))
+    for cells in rows:
+        yield from run_of(_stored_run(cells, wanted), log)
 
 
-def _stored_run(cells: Mapping[str, str]) -> StoredRun:
-    """Return what a row tells; its values are those of the end."""
+def _stored_run(cells: Mapping[str, str], wanted: Set[str]) -> StoredRun:
+    """Return what a row tells of some metrics; its values are those of the end."""
     begun, ended = _milliseconds(cells.get("start_time")), _milliseconds(cells.get("end_time"))
     about = {**cells, "start_time": begun, "end_time": ended}
     logged = [
         Logged(metric, ended, as_float(text), None)
-        for metric, text in below(cells, "metrics.").items()
+        for metric, text in below(cells, _METRIC).items()
+        if metric in wanted
     ]
     experiment = cells.get("experiment_id", "0")
-    of_several = None if experiment == "0" else experiment
-    return StoredRun(about, of_several, below(cells, "params."), below(cells, "tags."), logged)
+    named = None if experiment == "0" else experiment
+    return StoredRun(about, named, below(cells, "params."), below(cells, "tags."), logged)
 
 
 def _milliseconds(text: str | None) -> float | None:

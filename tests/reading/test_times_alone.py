@@ -1,4 +1,4 @@
-"""Are times without a quality read as runs, from whatever names them, and does the answer say so?"""
+"""Are times without a quality read as runs, whatever names them, and does the answer say so?"""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_runs_of_equal_length_all_count(tmp_path: Path) -> None:
          "--benchmark-save-data"),
         ({"b.csv": "variant,trial,wall_s,user_s\na,1,3,2\na,2,3.1,2\n"},
          "several columns of times: wall_s, user_s"),
-        ({"b.csv": "setup,run,seconds,size\na,1,3,20\na,2,3.1,21\n"}, "size: a quality, or a setting"),
+        ({"b.csv": "setup,run,seconds,size\na,1,3,20\na,2,3.1,21\n"}, "size: a quality"),
         ({"b.csv": "setup,run,time_s\na,1,3\na,2,6\na,3,9.1\nb,1,2\nb,2,4\nb,3,6\n"},
          "rises in each setup"),
         ({"b.csv": 'setup,run,time_ms\na,1,about ten\na,2,11\nb,1,9\n'}, "about ten"),

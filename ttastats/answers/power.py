@@ -98,7 +98,7 @@ def from_runs(
         needed = 2 if reached == group.height else 3
         cv, low, high = _planning_cv(group) if reached >= needed else (None, None, None)
         if is_aimless := not reached and aims.lack_target(group):
-            few.append(aims.advice(group))
+            few.append(aims.advice(runs))
         failed = failed or (reached < group.height and not is_aimless)
         if reached < needed and not is_aimless:
             known = {of: value for of, value in keys.items() if value is not None}

@@ -120,12 +120,11 @@ def _nothing_found_error(path: str, reasons: dict[str, list[str]]) -> TtastatsEr
 _DESCRIBED, _RECOGNISED = "described", "recognised"
 _READ = "{}: read without a block"
 _EVENTS = (_RECOGNISED, _READ.format("tfevents"))
-#: Tables with a row for each run: times that nothing else tells, and exports of runs that lie
-#: beside them, maybe.
-_TIMES = {
-    (_RECOGNISED, _READ.format(name)) for name in ("times-table", "hyperfine", "pytest-benchmark")
+#: Tables with a run in each row, beside which other logs may lie.
+_OF_RUNS = {
+    (_RECOGNISED, _READ.format(name))
+    for name in ("times-table", "hyperfine", "pytest-benchmark", "optuna", "mlflow-table")
 }
-_EXPORTS = {(_RECOGNISED, _READ.format(name)) for name in ("optuna", "mlflow-table")}
 
 
 def _sort_files(
@@ -159,17 +158,15 @@ def _drop_twins(files: list[File], left: dict[str, list[str]]) -> list[File]:
     events = [file for file in files if file.kind == _EVENTS and file.place.parent in timed]
     files = drop(events, "the run is in the table beside it")
     known = {file for file in files if file.kind[0] in {_RECOGNISED, "preset"}}
-    known -= {file for file in files if file.kind in _TIMES | _EXPORTS}
+    known -= {file for file in files if file.kind in _OF_RUNS}
     folders = {file.place.parent for file in known}
     folders |= {folder / "files" for folder in folders}
     others = [file for file in files if file.sketch and file not in known]
     beside = [file for file in others if file.place.parent in folders]
     files = drop(beside, "beside a log that is read without a block: possibly the same run")
     # A table with a row for each run, where logs lie beside or below.
-    tables = [
-        file for file in files if file.kind in _EXPORTS or (file.sketch and file.sketch.is_summary)
-    ]
-    apart = {file for file in files if file.kind[0] == _DESCRIBED or file.kind in _TIMES}
+    tables = [file for file in files if file.sketch and file.sketch.is_summary]
+    apart = {file for file in files if file.kind[0] == _DESCRIBED or file.kind in _OF_RUNS}
     logs = {*files} - {*tables} - apart
     above = {folder for log in logs for folder in log.place.parents}
     tables = [file for file in tables if file.place.parent in above]
