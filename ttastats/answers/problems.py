@@ -16,7 +16,7 @@ import polars as pl
 from ttastats.base import benchmarks, errors
 from ttastats.base.codes import note, wording
 from ttastats.base.errors import TtastatsError
-from ttastats.base.records import Problem
+from ttastats.base.records import TIMES_ALONE, Problem
 from ttastats.outcomes import pace
 from ttastats.outcomes.left_out import RESULT, counted, standing
 from ttastats.outcomes.time_to_target import PROGRESS
@@ -149,7 +149,8 @@ def findings(
         where = f" in {row['first_table']}" if several else ""
         here = f" ({row['table']})" if several else ""
         yield _problem_row("duplicate_run", "warning", row, where=where, here=here)
-    never = standing(runs).filter(pl.col("evaluations").is_null()).select("source", *ENTRY)
+    without = pl.col("evaluations").is_null() & pl.col("suite").ne_missing(pl.lit(TIMES_ALONE))
+    never = standing(runs).filter(without).select("source", *ENTRY)
     for row in never.iter_rows(named=True):
         if row["source"] not in silent:
             yield _problem_row("no_evaluation", "warning", row)

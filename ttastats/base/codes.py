@@ -78,9 +78,9 @@ DOUBTS: dict[str, Literal["bad", "plain"]] = {
 #: else it only counts, such as definitions.
 CAUTIONS = (
     "chosen_by_result", "rows_left_out", "top", "other_sizes", *DOUBTS,
-    "no_target", "ends_differ", "not_evaluated", "looks_differ", "runs_missing", "several_claims",
-    "unusable_time", "startup", "these_blocks", "blocks_differ", "blocks_alone", "blocks_unknown",
-    "grids_differ", "repeated_seeds", "one_seed", "parallel_runs", "stalled_runs",
+    "times_alone", "no_target", "ends_differ", "not_evaluated", "looks_differ", "runs_missing",
+    "several_claims", "unusable_time", "startup", "these_blocks", "blocks_differ", "blocks_alone",
+    "blocks_unknown", "grids_differ", "repeated_seeds", "one_seed", "parallel_runs", "stalled_runs",
     "profile_of_others", "clocks", "disturbed",
     "nights_alike", "unordered", "aliased", "survivors", "not_straight", "empty_cells",
     "level_left_out", "unknown_setting", "no_variance", "constant_setting", "uneven_noise",

@@ -24,7 +24,7 @@ _EVALUATED = {
 #: What evaluations and training report beside quality.
 _BOOKKEEPING = {
     "runtime", "second", "seconds", "sec", "time", "timestamp", "duration", "throughput",
-    "speed", "tps", "examples", "memory", "mem", "flops", "mfu", "gpu", "cpu",
+    "speed", "tps", "examples", "memory", "mem", "flops", "mfu", "gpu", "cpu", "price", "hour",
 }  # fmt: skip
 #: Words of names of columns that count epochs, and training steps.
 EPOCH_WORDS = {"epoch", "epochs"}

@@ -23,8 +23,10 @@ from ttastats.formats import patterns
 #: Columns of the table that a block, a pattern or the log itself may fill.
 FIELDS = (
     "entry", "system", "benchmark", "seed", "submitter", "hardware", "accelerators", "nodes",
-    "global_batch_size", "train_samples", "framework", "division", "round",
+    "global_batch_size", "train_samples", "framework", "division", "round", "cost_per_hour",
 )  # fmt: skip
+#: The field that is a price, as `$12.50` or `12.5`.
+PRICE = "cost_per_hour"
 #: What may tell that something begins anew.
 BACK = ("step back", "time back")
 
@@ -133,7 +135,16 @@ def run_fields(named: Mapping[str, str]) -> dict[str, Any]:
             number = math.nan
         is_whole = number.is_integer() and abs(number) < 2.0**62
         fields[name] = int(number) if is_whole else None
-    return fields
+    return fields | ({PRICE: price_of(fields[PRICE])} if PRICE in fields else {})
+
+
+def price_of(value: object) -> float | None:
+    """Return the price in a number or a text such as `$12.50`, or None."""
+    try:
+        price = float(str(value).strip().removeprefix("$"))
+    except ValueError:
+        return None
+    return price if math.isfinite(price) else None
 
 
 #: What says how the rows of a file become runs: of these, what a block says replaces all.

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ttastats.base import benchmarks
 from ttastats.base.metrics import TOLERANCE
-from ttastats.base.records import UNKNOWN_START
+from ttastats.base.records import TIMES_ALONE, UNKNOWN_START
 from ttastats.outcomes import left_out, scales
 from ttastats.outcomes.target import UserTarget, with_user_targets
 from ttastats.stats.moments import count_by_group
@@ -465,10 +465,11 @@ def _has_reached() -> pl.Expr:
     """Return whether a run succeeded and met its target; without a status, the target decides.
 
     Where no target is known, success decides; a run in which no quality was ever measured has
-    reached nothing.
+    reached nothing, unless it is a time alone, whose command succeeded.
     """
     crossed, status = pl.col("met_index").is_not_null(), pl.col("run_status")
-    no_target = pl.col("target_value").is_null() & pl.col("evaluations").is_not_null()
+    measured = pl.col("evaluations").is_not_null() | (pl.col("suite") == TIMES_ALONE)
+    no_target = pl.col("target_value").is_null() & measured
     succeeded = (status == "success") & (crossed | no_target)
     by_run_stop = succeeded | ((status == "unknown") & crossed)
     return pl.when("ends_at_run_stop").then(by_run_stop).otherwise(crossed)

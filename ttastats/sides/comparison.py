@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ttastats.base.errors import raise_if
 from ttastats.base.units import plural, ratio_interval
+from ttastats.outcomes import aims
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.time_to_target import common_progress
 from ttastats.sides import checks
@@ -68,8 +69,15 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
             for runs in (pair.a, pair.b)
         )
         base = Comparison(pair.keys, a, b, axis, progress_unit=unit)
-        if (why := pair.unavailable) is None:
+        why = pair.unavailable or aims.unlike_times(pair.a, pair.b)
+        if why is None:
             base = measure(base, options)
+            if aims.lack_target(pair.a, pair.b):
+                advice = aims.advice(pair.a, pair.b).text.removesuffix(".")
+                verdict = Decision(
+                    Verdict.UNAVAILABLE, aims.NO_TARGET, options.margin, reason=advice
+                )
+                base = replace(base, verdict=verdict)
         else:
             verdict = Decision(Verdict.UNAVAILABLE, why, options.margin, reason=why)
             by_block = _log_ratios_by_block(a.outcomes, b.outcomes)
@@ -122,7 +130,7 @@ def _compare_at_look(base: Comparison, most: int, options: Options) -> Compariso
         # Another look may come, or was: the row takes its part of alpha all the same.
         return replace(base, p_value=1.0, verdict=verdict)
     a, b = base.a.outcomes, base.b.outcomes
-    times = speedup_of(base.a, base.b, options, look)
+    times = speedup_of(base, options, look)
     p_value = times.ratio.p_value
     if p_value is None and times.ratio.low is not None:
         p_value = look.p_value(_permutation_p(a, b, options.seed))
@@ -154,7 +162,7 @@ def _add_speedup(base: Comparison, options: Options, *, brief: bool) -> Comparis
         (a, b), estimand = per_epoch, "throughput"
         times = compute_speedup(a, b, epochs_fixed=True, confidence=options.confidence)
     else:
-        times = speedup_of(base.a, base.b, options)
+        times = speedup_of(base, options)
         if estimand != "ert" and not brief:
             other: Mean = "mean" if options.estimand == "geomean" else "geomean"
             ratio = ratio_between(a, b, estimand=other, confidence=options.confidence)

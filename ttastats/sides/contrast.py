@@ -147,13 +147,14 @@ class ValuesContrast(Contrast[Sample], frozen=True, eq=False):
 
 
 def speedup_of(
-    a: SideNumbers, b: SideNumbers, options: Options, look: Look | None = None
+    contrast: TimesContrast[SideNumbers], options: Options, look: Look | None = None
 ) -> Speedup:
-    """Return the speedup of B over A from the outcomes of their runs."""
+    """Return the speedup of B over A; times alone have no epochs that could vary."""
+    a, b = contrast.a, contrast.b
     return compute_speedup(
         a.outcomes,
         b.outcomes,
-        epochs_fixed=options.epochs_fixed,
+        epochs_fixed=options.epochs_fixed or contrast.axis.alone,
         estimand=options.estimand,
         confidence=options.confidence,
         look=look,
@@ -294,7 +295,7 @@ def _cluster_note(
         )
         for side, labels in zip((contrast.a, contrast.b), clusters, strict=True)
     )
-    by_cluster = speedup_of(a, b, options)
+    by_cluster = speedup_of(replace(contrast, a=a, b=b), options)
     p_value = checks.adjusted_alike(by_cluster.ratio.p_value, ratio.p_value, p)
     same = decide(by_cluster, margin=options.margin, p_value=p_value).word is verdict.word
     return dataclasses.replace(finding, effect="note") if same else finding

@@ -192,7 +192,8 @@ def _side_at_budget(
             values, float(targets[0]), higher_is_better=higher, level=level, resolution=step
         )
     there = _side_of(values, runs.height - with_value.height)
-    return replace(there, spent=spent, lengths=lengths(runs), meets=meets)
+    # A run without a value has failed and is counted: where it ended says nothing of the others.
+    return replace(there, spent=spent, lengths=lengths(with_value), meets=meets)
 
 
 def _side_of(values: Floats, missing: int) -> SideAt:

@@ -12,6 +12,7 @@ from ttastats.answers.compare.rows import Qualities, QualitiesRow, Times
 from ttastats.answers.qualities import with_value
 from ttastats.base import percentages, units
 from ttastats.base.units import Digits, digits_for
+from ttastats.outcomes import aims
 from ttastats.outcomes.axis import Axis
 from ttastats.report import fields, pictures
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text
@@ -49,6 +50,8 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
         return Quantity(s.get(f"tta_{side}_seconds"), axis.unit, spread=s.get(f"cv_{side}"))
 
     def reached(s: Times) -> Text:
+        if s.contrast.verdict.claim == aims.NO_TARGET:
+            return Text("–")
         return Text(f"{s.row.reached_a}/{s.row.n_a} {s.row.reached_b}/{s.row.n_b}")
 
     def speedup(s: Times) -> Quantity:
@@ -56,7 +59,7 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
         return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=mark)
 
     return _common_columns(
-        "CV", mean, Field(Column("reached", rank=1, narrow="runs"), reached),
+        "CV", mean, Field(Column(axis.reached, rank=1, narrow="runs"), reached),
         Field(Column(f"{axis.ratio} [{level} CI]", intervals=True), speedup),
         *(wide if view.wide else ()),
         verdict=partial(_verdict_cell, view=view), same=view.same,
@@ -148,7 +151,7 @@ def _verdict_cell(s: Times, view: View) -> Text:
 def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
     """Yield the lines below times: throughput x epochs, and what is behind them."""
     contrast = s.contrast
-    if contrast.estimand == "none":
+    if contrast.estimand == "none" or contrast.verdict.claim == aims.NO_TARGET:
         return
     values = [
         Counter([] if side.progress is None else side.progress.tolist())
@@ -159,9 +162,9 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
     failed = f" · {reached}" if contrast.estimand == "ert" else ""
     if contrast.axis.progress and contrast.estimand != "fraction":
         yield f"     {contrast.axis.noun}  A {a} | B {b}{failed}"
-    elif contrast.parts is None:
+    elif contrast.parts is None and not (contrast.axis.alone and contrast.estimand == "mean"):
         yield f"why  {'epochs are not logged' if contrast.estimand == 'mean' else reached}"
-    else:
+    elif contrast.parts is not None:
         steady = {*values[0], *values[1]}
         speed, ratio = contrast.parts.throughput, contrast.parts.progress
         estimate = ratio.estimate

@@ -15,7 +15,7 @@ from ttastats.answers.compare.sentences import by_reason, is_undecided_by_adjust
 from ttastats.answers.qualities import rare_note
 from ttastats.base import units
 from ttastats.base.codes import Note, note, wording
-from ttastats.outcomes import at_budget
+from ttastats.outcomes import aims, at_budget
 from ttastats.outcomes.budget import Budget
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
@@ -236,6 +236,7 @@ _OF_CLAIMS = (
              lambda some, *_: {"to_target": some[0].contrast.axis.to_target}),
     NoteRule("holm", lambda s: s.contrast.p_value is not None, partial(_tests_fields, fdr=False)),
     NoteRule("fdr", lambda s: s.contrast.p_value is not None, partial(_tests_fields, fdr=True)),
+    NoteRule("times_alone", lambda s: s.contrast.axis.alone, lambda *_: {"which": ""}),
     NoteRule("geomean", lambda s: s.contrast.estimand == "geomean",
              lambda some, shown, _: {
                  "ratios": "speedups are ratios" if some[0].contrast.axis.is_time
@@ -254,9 +255,13 @@ _OF_CLAIMS = (
     NoteRule("failed_runs.compare", lambda s: s.contrast.estimand == "ert", _failed_runs, FAILED),
     NoteRule("no_target.compare",
              lambda s: s.contrast.estimand == "fraction" and s.row.target_value is None
-             and not (s.row.reached_a or s.row.reached_b)),
+             and not (s.row.reached_a or s.row.reached_b) and not s.contrast.axis.alone,
+             lambda some, *_: {
+                 "what": aims.advice(*(runs for s in some for runs in (s.pair.a, s.pair.b))).text
+             }),
     NoteRule("no_success",
              lambda s: s.contrast.estimand == "fraction"
+             and s.contrast.verdict.claim != aims.NO_TARGET
              and not (s.row.reached_a and s.row.reached_b),
              _no_success_fields),
     NoteRule("same_convergence", lambda s: s.contrast.estimand == "throughput",
