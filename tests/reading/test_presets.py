@@ -347,7 +347,7 @@ KINDS: dict[str, Callable[[Draw], Run]] = {
 
 
 #: Presets of files beside which others tell the same run: for a block that names them.
-NAMED = ("flair", "rllib")
+NAMED = ("flair",)
 
 
 def curves_in(folder: Path, preset: str | None = None) -> Iterator[tuple[str, str | None, Curves]]:
@@ -458,3 +458,12 @@ def test_the_table_beside_a_log_of_flair_tells_no_run(tmp_path: Path) -> None:
     files = {**flair_log(Draw(1)).files, **flair(Draw(1)).files}
     ((_, preset, _),) = curves_in(write(tmp_path / "logs", files))
     assert preset == "flair-log"
+
+
+def test_what_ray_writes_beside_the_table_of_a_trial_tells_no_run(tmp_path: Path) -> None:
+    name, row = "events.out.tfevents.1700000000.node", {"episode_reward_mean": 9.5}
+    events = first_event(1.7e9) + scalar(1.7e9 + 9, 4000, ray__tune__episode_reward_mean=9.5)
+    write(tmp_path / "logs", {name: events, "result.json": f"{json.dumps(row)}\n"})
+    write(tmp_path / "logs", KINDS["rllib"](Draw(7)).files)
+    ((_, preset, _),) = curves_in(tmp_path / "logs")
+    assert preset == "rllib"
