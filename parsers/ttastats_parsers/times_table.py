@@ -88,7 +88,9 @@ def recognises(head: bytes) -> bool:
         return False
     timed = any(_seconds(table, clock).count() for clock in table.clocks)
     # What leaves a question open has to number its runs: other programs write tables of times.
-    clear = len(clocks) == 1 and not table.open and bool(table.setups or table.numbering)
+    names = table.frame.select(table.setups)
+    repeated = bool(table.numbering) or (names.width > 0 and names.is_duplicated().any())
+    clear = len(clocks) == 1 and not table.open and repeated
     return table.frame.height > 1 and timed and (clear or bool(table.setups and table.numbering))
 
 
