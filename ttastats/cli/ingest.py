@@ -13,7 +13,7 @@ import ttastats as tta
 from ttastats.base.errors import raise_if
 from ttastats.base.units import plural
 from ttastats.cli.options import given_options, taken_out, takes
-from ttastats.cli.output import progress, say
+from ttastats.cli.output import asking, progress, say
 from ttastats.formats.config import GUESSED
 
 if TYPE_CHECKING:
@@ -99,8 +99,6 @@ def ingest(
     option = next(iter(given_options(block)), "--config")
     both = f"{option} and --config both describe the logs"
     raise_if(block and config, both, option, "Move it to that file, or drop --config.")
-    also = f"{option} and --guess both describe the logs"
-    raise_if(guess and (block or config), also, "--guess", "Drop one of them.")
     from ttastats.ingestion.ingest import ingest as read_logs  # polars costs start-up time
     from ttastats.ingestion.workers import dask as cluster
 
@@ -111,7 +109,8 @@ def ingest(
             account = read_logs(
                 paths,
                 block=block or None,
-                guess=tta.guess if guess else None,
+                guess=guess,
+                ask=asking(),
                 executor=executor,
                 partition=[name for text in partition for name in text.split(",")],
                 on_progress=on_progress,
@@ -145,9 +144,9 @@ def _keep_freed_memory() -> None:
 
 
 def _print_account(account: Account) -> None:
-    from ttastats.ingestion.given import guessed_blocks  # polars costs start-up time
+    from ttastats.ingestion.given import guessed_lines  # polars costs start-up time
 
-    say(account.counts(), *guessed_blocks(account.problems))
+    say(account.counts(), *guessed_lines(account.problems))
     for code, number in account.problem_counts().items():
         if code == GUESSED:
             continue

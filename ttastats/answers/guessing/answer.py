@@ -15,8 +15,9 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base import units
-from ttastats.formats.block import KEYS
+from ttastats.formats.block import APART, KEYS, Keys
 from ttastats.formats.config import FILE
+from ttastats.ingestion.guessed import Doubt
 from ttastats.ingestion.ingest import default_output
 from ttastats.outcomes.target import UserTarget
 from ttastats.report.answer import Report
@@ -191,19 +192,58 @@ def _run_lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 class Reason(Struct, frozen=True):
-    """Why a key says what it says; one that is not `sure` should be looked at by a person."""
+    """Why a key says what it says; one that is not `sure` should be looked at by a person.
+
+    A `minor` one is shown, and asks nothing. The text of another may name what else may be meant,
+    as `seconds = 'elapsed s'`.
+    """
 
     key: str
     text: str
     sure: bool = True
+    minor: bool = False
+
+
+#: What a person is asked about: which numbers are compared, at what time, of which run.
+_ASKED = ("metric", "seconds", "step", "epoch", "samples", "run")
+_MEANT = re.compile(r"(\w+) = '([^']+)'")
 
 
 class Proposal(Struct, frozen=True):
     """Keys of a block, why, and lines of TOML of which a person must choose one first."""
 
-    keys: Mapping[str, str | tuple[str, ...]]
+    keys: Keys
     reasons: tuple[Reason, ...]
     choices: tuple[str, ...] = ()
+
+    def doubts(self) -> Iterator[Doubt]:
+        """Yield what a person should confirm, and what else may be meant."""
+        for reason in self.reasons:
+            if reason.sure or reason.minor or reason.key not in _ASKED:
+                continue
+            key, value = reason.key, self.keys.get(reason.key)
+            meant = [text for name, text in _MEANT.findall(reason.text) if name == key]
+            if isinstance(value, str) and (plain := value.removesuffix(" + 1")) != value:
+                meant.append(plain)
+            values = dict.fromkeys([*([value] if value else []), *meant, *([] if value else [""])])
+            choices = ({key: text} for text in values if "COLUMN" not in text)
+            yield Doubt(key, reason.text, tuple(choices))
+
+    def replaced(self, said: Keys) -> Proposal:
+        """Return a proposal in which what the user said stands for what was guessed of it."""
+        keys = dict(self.keys)
+        if "preset" in said:  # it says how all is read
+            keys = {"files": keys.pop("files", "**")}
+        gone = {*said, *(APART if said.keys() & {*APART} else ())}
+        if "files" in said and "{" in keys.get("entry", ""):
+            gone.add("entry")
+        kept = {key: value for key, value in keys.items() if key not in gone}
+        reasons = (
+            reason
+            for reason in self.reasons
+            if reason.key not in gone and ("preset" not in said or reason.key == "files")
+        )
+        return Proposal({**kept, **said}, tuple(reasons), self.choices)
 
 
 class NoLogError(Exception):

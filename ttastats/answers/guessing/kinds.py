@@ -17,7 +17,8 @@ from ttastats.base.metrics import guess_metrics
 from ttastats.base.units import join_names
 from ttastats.formats import config
 from ttastats.formats.block import Block
-from ttastats_parsers.own_cells import rows_of, unpivoted
+from ttastats.formats.dialect import log_from_bytes
+from ttastats_parsers.own_cells import rows_of, rows_of_lines, unpivoted
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows
 
@@ -42,8 +43,11 @@ class Sketch(Struct, frozen=True):
 Seen = defaultdict[tuple[str, int, bytes], list[Sketch]]
 
 
-def sketch_like(seen: Seen, head: bytes, path: str) -> Sketch:
-    """Return what a file seems to be; where many like it were seen, it is not looked at closely."""
+def sketch_like(seen: Seen, head: bytes, path: str, line: Sequence[str]) -> Sketch:
+    """Return what a file seems to be; once many like it tell nothing new, it is not looked at.
+
+    Expressions for a `line`, if the user gave any, say what is read of a text.
+    """
     _expect_text(head, path)
     place = (path.rpartition(".")[2], path.count("/"))
     alike = seen[(*place, head.partition(b"\n")[0])], seen[(*place, b"")]
@@ -52,9 +56,10 @@ def sketch_like(seen: Seen, head: bytes, path: str) -> Sketch:
         # A text has the lines of those before, and a table their header.
         patterns = known[-1].proposal.keys.get("line", ()) if known else ()
         like = all(re.search(pattern, text, re.MULTILINE) for pattern in patterns)
-        if len(known) >= _CLOSELY and like:
-            return max(known[-_CLOSELY:], key=lambda sketch: sketch.rows)
-    sketch = make_sketch(head, path)
+        last = known[-_CLOSELY:]
+        if like and len(last) == _CLOSELY and all(one.same == last[0].same for one in last):
+            return max(last, key=lambda sketch: sketch.rows)
+    sketch = make_sketch(head, path, line)
     if not _is_json(head):
         alike[sketch.title == "text"].append(sketch)
     return sketch
@@ -95,8 +100,10 @@ def _expect_text(head: bytes, path: str) -> None:
         raise NoLogError("binary, or a text that is not UTF-8")
 
 
-def make_sketch(head: bytes, path: str) -> Sketch:
+def make_sketch(head: bytes, path: str, line: Sequence[str] = ()) -> Sketch:
     """Return the sketch of a file: a table, else lines with evaluations; or raise NoLogError."""
+    if line:
+        return _sketch_lines(head, path, tuple(line))
     try:
         return _sketch_table(_read_rows(head, path).frame, head)
     except UnfitError as error:
@@ -106,6 +113,17 @@ def make_sketch(head: bytes, path: str) -> Sketch:
         if _is_json(head) or head.startswith(b"PAR1") or path.endswith(_TABLES):
             raise
     proposal = lines.proposal(_whole_lines(head).decode("utf-8", "replace"), path)
+    return Sketch(_same("lines", proposal), proposal, "text", 0)
+
+
+def _sketch_lines(head: bytes, path: str, line: tuple[str, ...]) -> Sketch:
+    """Return the sketch of a text of which the user said what to read."""
+    log = log_from_bytes(_whole_lines(head), f"/{path}", block=Block("", line=line))
+    try:
+        proposal = columns.proposal(rows_of_lines(log).frame)
+    except UnfitError as error:
+        raise NoLogError(str(error)) from error
+    proposal = replace(proposal, keys={"line": line, **proposal.keys})
     return Sketch(_same("lines", proposal), proposal, "text", 0)
 
 
