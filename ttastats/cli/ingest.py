@@ -59,7 +59,7 @@ def ingest(
     r"""Read logs of any known format into one tidy Parquet file.
 
     Describe your own logs in a ttastats.toml beside them or in a parent folder, or with the options
-    from --files to --preset: docs/your-logs.md.
+    from --files to --preset: docs/your-logs.md. Others are read as `ttastats guess` proposes.
 
     PATH...: Logs, folders, archives, glob patterns, URLs, or - for standard input.
     --output, -o PATH: Parquet file to write, or a folder of Parquet files: NAME/.
@@ -92,7 +92,7 @@ def ingest(
     --strict: Exit 1 if the logs have any problem.
 
     $ ttastats ingest logs -o runs.parquet
-    $ ttastats ingest logs --guess
+    $ ttastats ingest logs --guess --seconds 'time s'
     $ ttastats ingest logs --metric 'val_loss <= 3.4' --seconds 'elapsed s'
     """
     block, config = taken_out(options, _BLOCK.split()), options.get("config")

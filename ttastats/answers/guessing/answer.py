@@ -34,9 +34,10 @@ _PROBLEMS = 10
 class Kind(Struct, frozen=True, eq=False):
     """Files of one kind, what is proposed for them if they need a block, and their runs.
 
-    `heads` has a row for each run: what it is called, its `evaluations`, whether it is `timed` and
-    `judged` by a target of its own, and the `final` value of its first metric. `runs` are the rows
-    of a table of some runs. `parts` is the number of files whose runs are in other files.
+    `heads` has a row for each run: what it is called, its `evaluations`, whether it is `timed`,
+    `judged` by a target of its own, the `final` value of its first metric, and a digest of its
+    `content`. `runs` are the rows of a table of some runs. `parts` is the number of files with runs
+    of other files.
     """
 
     title: str
@@ -52,6 +53,15 @@ class Kind(Struct, frozen=True, eq=False):
     def entries(self) -> list[str]:
         """Return the entries, those with most runs first."""
         return [name for name, _ in Counter(self.heads["entry"].drop_nulls()).most_common()]
+
+    @property
+    def unlike(self) -> list[str]:
+        """Return the entries, without those whose runs are copies of the first one's."""
+        contents = {
+            name: {*self.heads.filter(pl.col("entry") == name)["content"]} for name in self.entries
+        }
+        first = next(iter(contents.values()), set())
+        return [*self.entries[:1], *(name for name in self.entries if contents[name] != first)]
 
     @property
     def timed(self) -> int:
@@ -108,18 +118,18 @@ class Guessed(Struct, frozen=True):
         named = "" if is_met or not self.config else f" --config {shlex.quote(config)}"
         yield f"ttastats ingest {path}{named}"
         table = shlex.quote(escape_invisible(str(default_output([self.path]))))
-        kind = max(self.kinds, key=lambda kind: (len(kind.entries) > 1, len(kind.files)))
+        kind = max(self.kinds, key=lambda kind: (len(kind.unlike) > 1, kind.heads.height))
         target = _common_target(kind)
         # Several benchmarks have no target in common; runs without a time answer for their ends.
         question = target if kind.heads["benchmark"].n_unique() <= 1 else ""
         if not kind.timed or not (question or kind.heads["judged"].any()):
-            question = " --at-end"
-        if len(entries := kind.entries) > 1:
+            metric = kind.heads["metric"][0]
+            question = f" --at-end{f' --metric {shlex.quote(metric)}' if metric else ''}"
+        if len(entries := kind.unlike) > 1:
             a, b = (shlex.quote(f"entry={escape_invisible(name)}") for name in entries[:2])
             yield f"ttastats compare {table} --a {a} --b {b}{question}"
         else:
             yield f"ttastats summary {table}{target}"
-            yield f"ttastats compare {table} OTHER.parquet{question}  # of another setup"
 
 
 def _common_target(kind: Kind) -> str:

@@ -50,7 +50,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         if Path(output).exists():
             raise atomic.overwrite_error(Path(output), "exists already")
     found = _look(path, None, {})
-    kinds = trial.read_kinds(found.kinds, _guess_of(found))
+    kinds = tuple(trial.read_kinds(found.kinds, _guess_of(found)))
     prefix = _pattern_prefix(found.root, output)
     texts = [
         proposal_toml(
@@ -66,7 +66,10 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         with atomic.write_errors_named(Path(output)):
             atomic.write_text(Path(output), config)
     shown = None if output is None else str(output)
-    return Guessed(path, kinds, found.left, config, found.folder, found.root, shown)
+    read = {file for kind in kinds for file in kind.files}
+    unread = ((reason, tuple(n for n in names if n not in read)) for reason, names in found.left)
+    left = tuple((reason, names) for reason, names in unread if names)
+    return Guessed(path, kinds, left, config, found.folder, found.root, shown)
 
 
 def propose(path: str, blocks: Sequence[Block] | None, said: Keys, ask: Ask | None) -> Guess:

@@ -51,41 +51,54 @@ class Found(Struct, frozen=True, eq=False):
     proposal: Proposal | None
 
 
-def read_kinds(found: Sequence[Found], guess: Guess) -> tuple[Kind, ...]:
-    """Return kinds of files with their runs, which `ingest` reads as is proposed."""
-    by_name = {file.source.name: place for place, kind in enumerate(found) for file in kind.files}
-    by_folder = {posixpath.dirname(name): place for name, place in by_name.items()}
-    problems: list[list[Problem]] = [[] for _ in found]
+def read_kinds(found: Sequence[Found], guess: Guess) -> Iterator[Kind]:
+    """Yield kinds of files with their runs, which `ingest` reads as is proposed."""
     with TemporaryDirectory(prefix="ttastats-") as folder:
         table = Path(folder) / "runs.parquet"
         try:
-            known: Sequence[Problem] = ingest([guess.path], table, guess=(guess,)).problems
+            problems: Sequence[Problem] = ingest([guess.path], table, guess=(guess,)).problems
             rows = store.read_tables([table]).filter(pl.col("dialect").is_not_null())
         except NothingReadError as error:
-            known, rows = error.problems, pl.LazyFrame(schema=schema.POLARS)
-        for problem in known:
+            problems, rows = error.problems, pl.LazyFrame(schema=schema.POLARS)
+        kinds = [
+            ({file.source.name: file.below for file in kind.files}, kind.title, kind.proposal)
+            for kind in found
+        ]
+        by_name = {name: place for place, (names, *_) in enumerate(kinds) for name in names}
+        # What was left out for its likeness to others may be read nevertheless.
+        others = rows.filter(~pl.col("source").is_in([*by_name])).select("source", "dialect")
+        for name, dialect in others.unique().sort("source").collect().iter_rows():
+            by_name[name] = len(kinds)
+            below = {name: name.removeprefix(f"{guess.path.rstrip('/')}/")}
+            kinds.append((below, f"{dialect}: read without a block", None))
+        by_folder = {posixpath.dirname(name): place for name, place in by_name.items()}
+        of_kinds: list[list[Problem]] = [[] for _ in kinds]
+        for problem in problems:
             source = problem.source or ""
-            place = by_name.get(source, by_folder.get(posixpath.dirname(source)))
-            if place is not None:
-                problems[place].append(problem)
-        return tuple(
-            _read_kind(kind, rows, of_kind) for kind, of_kind in zip(found, problems, strict=True)
-        )
+            place = by_name.get(source, by_folder.get(posixpath.dirname(source), 0))
+            of_kinds[place].append(problem)
+        for kind, of_kind in zip(kinds, of_kinds, strict=True):
+            yield _read_kind(*kind, rows, of_kind)
 
 
-def _read_kind(found: Found, rows: pl.LazyFrame, problems: Sequence[Problem]) -> Kind:
-    """Return a kind of files with some of the rows of a table, and with problems."""
-    below = {file.source.name: file.below for file in found.files}
+def _read_kind(
+    below: Mapping[str, str],
+    title: str,
+    proposal: Proposal | None,
+    rows: pl.LazyFrame,
+    problems: Sequence[Problem],
+) -> Kind:
+    """Return a kind of files, called by their paths `below` what is looked at, with its runs."""
     rows = rows.filter(pl.col("source").is_in([*below]))
-    keys = found.proposal.keys if found.proposal else {}
+    keys = proposal.keys if proposal else {}
     names = [metric.name for metric in complete_block(keys, str, "").metrics]
     choices = next((_CHOICES[problem.code] for problem in problems if problem.code in _CHOICES), ())
     clock, *_ = several(keys.get("seconds", ""))
     preset = keys.get("preset")
     return Kind(
-        found.title,
+        title,
         tuple(below.values()),
-        replace(found.proposal, choices=choices) if found.proposal else None,
+        replace(proposal, choices=choices) if proposal else None,
         _run_heads(rows, names),
         tuple(_preview_run(run, names, below) for run in _some_runs([*below], rows)),
         tuple(_problem_lines(problems, below)),
@@ -118,6 +131,7 @@ def _run_heads(rows: pl.LazyFrame, names: Sequence[str]) -> pl.DataFrame:
             metric=pl.lit(metric),
             final=pl.col("value").filter(measured).last(),
             better=pl.col("higher_is_better").filter(measured).last(),
+            content=pl.col("content_digest").first(),
         )
         .collect()
     )
