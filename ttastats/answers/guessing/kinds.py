@@ -27,6 +27,8 @@ _LOOKED_AT = 1024 * 1024
 #: So many files with one header are looked at closely; the rest is of their kind.
 _CLOSELY = 8
 _TABLES = (".csv", ".tsv")
+#: Wider tables are not looked at, which would take seconds.
+_WIDEST = 5_000
 
 
 class Sketch(Struct, frozen=True):
@@ -130,6 +132,8 @@ def _sketch_lines(head: bytes, path: str, line: tuple[str, ...]) -> Sketch:
 def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
     if frame.height == 1 and _is_json(head):
         raise NoLogError("JSON with a single row of numbers: a summary, or settings")
+    if frame.width > _WIDEST:
+        raise NoLogError(f"a table of more than {_WIDEST:,} columns")
     if means := columns.list_means(frame.columns):
         raise NoLogError(
             f"means over runs ({means}), from which neither runs nor seeds nor their spread can be "
