@@ -329,7 +329,7 @@ class TestNoLogs:
         (tmp_path / "my logs" / "x.txt").write_text("nothing")
         message = refusal(run("summary", "my logs", cwd=tmp_path))
         assert "my logs: no logs found: none of 1 file(s) is a log" in message
-        guess = "`ttastats guess 'my logs'` proposes how to read other logs; --guess reads them so."
+        guess = "`ttastats guess 'my logs'` says what other files are taken for."
         assert guess in message
         message = refusal(run("summary", "my logs/x.txt", cwd=tmp_path))
         assert "`ttastats guess 'my logs/x.txt'`" in message

@@ -20,7 +20,7 @@ from tests.test_cli import refusal, run
 from ttastats import api
 from ttastats.base.atomic import safe_file_name
 from ttastats.base.errors import TtastatsError
-from ttastats.ingestion.ingest import Account
+from ttastats.ingestion.account import Account
 from ttastats.table import schema, store
 
 EXAMPLE = ROOT / "examples" / "two_systems" / "Example" / "results"

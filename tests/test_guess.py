@@ -375,7 +375,7 @@ class TestReadAsGuessed:
         (folder / "notes.txt").write_text("nothing")
         for path in (folder / "notes.txt", folder / "empty.csv"):
             code, _, stderr = run("ingest", path)
-            assert (code, f"`ttastats guess {path}` proposes how to" in stderr) == (2, True)
+            assert (code, f"`ttastats guess {path}` says what" in stderr) == (2, True)
             assert "no run could be read: not a log of a known dialect" in stderr
 
 

@@ -23,7 +23,8 @@ FORMS = ("csv", "jsonl", "log")
 def rows_as(form: str, names: list[str], rows: list[list[object]]) -> str:
     """Return rows as a table, as JSON lines, or as lines of a text log."""
     if form == "csv":
-        return "\n".join(",".join(map(str, row)) for row in [names, *rows]) + "\n"
+        table: list[list[object]] = [[*names], *rows]
+        return "".join(",".join(map(str, row)) + "\n" for row in table)
     cells = [list(zip(names, row, strict=True)) for row in rows]
     if form == "jsonl":
         lines = (", ".join(f'"{name}": {value}' for name, value in row) for row in cells)

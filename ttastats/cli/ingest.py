@@ -17,7 +17,7 @@ from ttastats.cli.output import asking, progress, say
 from ttastats.formats.config import GUESSED
 
 if TYPE_CHECKING:
-    from ttastats.ingestion.ingest import Account
+    from ttastats.ingestion.account import Account
 
 #: Problems that are named of each code, by how bad they are; `problems` lists all.
 _NAMED = {"error": None, "warning": 5, "info": 1}

@@ -32,8 +32,9 @@ from ttastats.ingestion import sources
 from ttastats.table import schema
 
 if TYPE_CHECKING:
+    from ttastats.ingestion.account import Account
     from ttastats.ingestion.guessed import Ask
-    from ttastats.ingestion.ingest import Account, Progress
+    from ttastats.ingestion.ingest import Progress
 
     #: What shows the progress of reading while it lasts.
     Watched = Callable[[], AbstractContextManager[Progress | None]]

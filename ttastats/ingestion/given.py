@@ -28,9 +28,9 @@ from ttastats.table.store import is_parquet
 
 if TYPE_CHECKING:
     from ttastats.ingestion import traces
+    from ttastats.ingestion.account import Account
     from ttastats.ingestion.cache import Watched
     from ttastats.ingestion.guessed import Ask
-    from ttastats.ingestion.ingest import Account
 
 
 #: Files, or a frame of polars or of any library that exchanges its columns.

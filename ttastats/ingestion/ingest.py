@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -17,15 +15,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.base import atomic, errors, stores, streams
-from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.errors import raise_if
 from ttastats.base.records import Problem
 from ttastats.base.stores import Place
-from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
 from ttastats.ingestion import absent, described, guessed, inferred, manifest, registry, traces
+from ttastats.ingestion.account import Account, NothingReadError
 from ttastats.ingestion.containers import Fetched
 from ttastats.ingestion.described import Description
-from ttastats.ingestion.reading import NO_LOG, Reading, Spool
+from ttastats.ingestion.reading import Reading, Spool
 from ttastats.ingestion.sources import Source, find
 from ttastats.ingestion.workers import Workers
 from ttastats.table import schema, store, tables
@@ -46,50 +44,6 @@ _TO_SHOW_A_TABLE = (
 _TRIES = 5
 
 Progress = Callable[[int, int], None]
-
-
-class Account(Struct, frozen=True, kw_only=True):
-    """What an ingest saw and made.
-
-    `problems` are those of whole files and of runs, each with its source; `other_files` were seen
-    in folders and are of no known format; `parts` belong to runs that other files tell;
-    `unchanged` were taken over from the file's last ingest;
-    `written` is false where that held all there is. `traces` make `profiles` where there are no
-    logs beside them; the output is a profile then.
-    """
-
-    files: int
-    other_files: int = 0
-    runs: int = 0
-    evaluations: int = 0
-    problems: tuple[Problem, ...] = ()
-    output: Place
-    unchanged: int = 0
-    written: bool = True
-    parts: int = 0
-    traces: int = 0
-    profiles: int = 0
-
-    @property
-    def rejected(self) -> tuple[Problem, ...]:
-        """Return the problems because of which runs are missing."""
-        return tuple(problem for problem in self.problems if problem.severity == "error")
-
-    def counts(self) -> str:
-        """Return the numbers of files, runs and evaluations, or profiles, in words."""
-        others = f", {self.parts:,} more with parts of their runs" if self.parts else ""
-        others += f", {self.other_files:,} other files" if self.other_files else ""
-        if self.unchanged:
-            others += f", {self.unchanged:,} unchanged since the last ingest"
-        files, made = plural(self.traces, "trace"), plural(self.profiles, "profile")
-        if not self.traces:
-            files = plural(self.files - self.other_files - self.parts, "log")
-            made = f"{plural(self.runs, 'run')}, {plural(self.evaluations, 'evaluation')}"
-        return f"{files} read{others}: {made}"
-
-    def problem_counts(self) -> dict[str, int]:
-        """Return the number of problems by code, most frequent first."""
-        return dict(Counter(problem.code for problem in self.problems).most_common())
 
 
 def ingest(
@@ -175,10 +129,9 @@ def ingest(
     try:
         return write(description)
     except NothingReadError as error:
-        if guess or not error.plan.sources:
+        if guess or not error.files:
             raise
-        blocks = error.plan.reading.blocks
-        certain = guessed.certain_guesses(description, error.plan.paths, blocks, ask)
+        certain = guessed.certain_guesses(description, error.paths, error.blocks, ask)
         if not certain:
             raise
     return write(replace(description, guess=certain))
@@ -265,6 +218,11 @@ class _Plan(Struct, frozen=True):
             parts=len(self.changes.files["parts"]),
         )
 
+    def nothing_read(self, problems: Sequence[Problem]) -> NothingReadError:
+        """Return the error for files that gave neither a run nor a profile."""
+        parts = self.changes.files["parts"]
+        return NothingReadError(self.paths, len(self.sources), parts, self.reading.blocks, problems)
+
 
 def _plan(
     paths: Sequence[str],
@@ -338,7 +296,7 @@ def _ingest_logs(
     if runs.is_empty():
         if any(problem.code == traces.CODE for problem in problems):
             return _ingest_traces(plan)
-        raise NothingReadError(plan, problems)
+        raise plan.nothing_read(problems)
     if not partition and in_parts and plan.state is not None:
         partition = RUNS.partition_columns(target) or ()
     lost = {problem.source for problem in problems if problem.code == "unreadable_file"}
@@ -414,7 +372,7 @@ def _ingest_traces(plan: _Plan) -> Account:
     problems = [problem for problem in plan.problems if problem.code != traces.CODE]
     problems += profiles.problems
     if profiles.rows.is_empty():
-        raise NothingReadError(plan, problems)
+        raise plan.nothing_read(problems)
     others = plan.changes.files["others"]
     others[:] = [name for name in others if name not in read]
     record = manifest.encode(sources, {"others": others}, (*plan.options, "profile"))
@@ -478,26 +436,3 @@ def units(sources: Sequence[Source]) -> Iterator[tuple[Source, ...]]:
         size += source.file.size
     if unit:
         yield tuple(unit)
-
-
-class NothingReadError(TtastatsError):
-    """Files gave neither a run nor a profile; `problems` say why, as far as is known."""
-
-    def __init__(self, plan: _Plan, problems: Sequence[Problem]) -> None:
-        self.plan, self.problems = plan, problems
-        path = shlex.quote(plan.paths[0])
-        guess = f"`ttastats guess {path}` proposes how to read other logs; --guess reads them so."
-        bad = [problem for problem in problems if problem.severity == "error"] or [*problems]
-        if bad:
-            remedy = guess if bad[0].code in ("unknown_format", *NO_LOG) else None
-            what = f"no run could be read: {bad[0].message}"
-            super().__init__(what, where=bad[0].source, remedy=remedy)
-        elif parts := plan.changes.files["parts"]:
-            what = "no run could be read: the file is part of a run in another file"
-            super().__init__(what, where=parts[0], remedy="Give the folder of the run.")
-        else:
-            number = len(plan.sources)
-            seen = f"none of {number} file(s) is a log" if number else "the folder is empty"
-            known = ", ".join(sorted(registry.dialects()))
-            remedy = f"Known formats: {known}.\n  {guess}"
-            super().__init__(f"no logs found: {seen}", where=", ".join(plan.paths), remedy=remedy)

@@ -17,7 +17,6 @@ from ttastats.answers.guessing.layout import FilePattern, layouts, literal
 from ttastats.answers.guessing.trial import File, Found
 from ttastats.base import atomic, stores, units
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.streams import UnreadableError
 from ttastats.formats import patterns
 from ttastats.formats.block import Block, Keys
 from ttastats.formats.config import FILE, load_presets, preset_block
@@ -25,7 +24,7 @@ from ttastats.ingestion import described
 from ttastats.ingestion.containers import printable
 from ttastats.ingestion.guessed import Ask, Guess, Proposed
 from ttastats.ingestion.reading import LFS_POINTER, Reading, choose_dialect
-from ttastats.ingestion.sources import Source, find
+from ttastats.ingestion.sources import Source, find, reason_of
 from ttastats.sides.options import several
 
 _HEADER = (
@@ -187,10 +186,12 @@ def _sort_files(
     for file in files:
         try:
             classified.append(_classify(file, reading, seen, said))
-        except (UnreadableError, NoLogError) as error:
-            left[str(error)].append(file.below)
         except TtastatsError as error:
             left[error.what].append(file.below)
+        except NoLogError as error:
+            left[str(error)].append(file.below)
+        except Exception as error:  # a file of somebody's may hold anything
+            left[reason_of(error)].append(file.below)
     by_kind = defaultdict[tuple[str, ...], list[File]](list)
     for file in _drop_twins(classified, left):
         by_kind[file.kind].append(file)

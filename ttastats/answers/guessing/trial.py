@@ -19,8 +19,9 @@ from ttastats.base import units
 from ttastats.base.records import Problem
 from ttastats.formats.config import DOUBT, complete_block
 from ttastats.formats.dialect import PART_OF_A_RUN
+from ttastats.ingestion.account import NothingReadError
 from ttastats.ingestion.guessed import Guess
-from ttastats.ingestion.ingest import NothingReadError, ingest
+from ttastats.ingestion.ingest import ingest
 from ttastats.ingestion.sources import Source
 from ttastats.outcomes import time_to_target
 from ttastats.sides.options import several
