@@ -61,13 +61,14 @@ def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
     return None
 
 
-def fill_names(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+def fill_names(texts: Mapping[str, str], known: Mapping[str, str | None]) -> dict[str, str]:
     """Return texts with the names in braces replaced; texts with unknown names are left out.
 
-    A text that is such a name itself means what it stands for.
+    A text that is such a name itself means what it stands for, also where that is unknown.
     """
+    values = {name: value for name, value in known.items() if value is not None}
     return {
-        key: known[text] if text in known else PLACE.sub(lambda match: known[match[1]], text)
+        key: values[text] if text in known else PLACE.sub(lambda match: values[match[1]], text)
         for key, text in texts.items()
-        if text in known or all(name in known for name in PLACE.findall(text))
+        if (text in values if text in known else values.keys() >= {*PLACE.findall(text)})
     }

@@ -8,8 +8,8 @@ block says of a run stands above it.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import xxhash
@@ -22,8 +22,11 @@ MARK = "setup"
 _OF_ONE_RUN = re.compile(
     r"(?i)^(?:name|id|rank|tags|group|project)$|(?:^|[._/-])(?:(?:run|exp|experiment|job|trial|"
     r"session|project|display|process|host|task)[_-]?(?:name|id|number|num|no|idx|index)|hostname|"
-    r"host|(?:local|global|node|world|process)_rank|(?:main_process_|master_)?port|master_addr|pid|"
-    r"uuid|run|rep|repeat|trial|timestamp|date|notes|comment|description|resume(?:_\w+)?|_wandb|"
+    r"host|node_?(?:name|ip|id)|ip(?:_address)?|address|user(?:name)?|cwd|ppid|process_?id|"
+    r"object_store\w*|(?:\w+_)?(?:free|available|used)_?(?:mem(?:ory)?|ram|disk)\w*|"
+    r"(?:mem(?:ory)?|ram|disk)_?(?:free|available|used)\w*|cuda_visible_devices|gpu_id|"
+    r"(?:local|global|node|world|process)_rank|(?:main_process_|master_)?port|master_addr|pid|uuid|"
+    r"run|rep|repeat|trial|timestamp|date|notes|comment|description|resume(?:_\w+)?|_wandb|"
     r"(?:(?:output|out|logs?|logging|save|run|work|results?|checkpoints?|ckpt|cache|tmp|temp|home|"
     r"root|default_root|exp|experiment|tensorboard|data|dataset|hub|overwrite_output)[_-]?)?"
     r"(?:dir|path|folder|directory))$|seed$"
@@ -33,35 +36,54 @@ _LONGEST = 120
 _SEEDS = ("seed", "random_seed", "SEED", "train.seed")
 _SEED_KEY = re.compile(r"(?:^|[._/-])(?:random_|global_|manual_|rng_)?seed$", re.IGNORECASE)
 
-#: Numbers that count runs wherever they stand in a name, by the word before them.
+#: Words that count repetitions. The number behind one counts runs wherever it stands in a name.
+WORDS = "seed|replicate|repeat|rep|run|trial|try|study|fold|version|jobid|job|slurm"
 _COUNTED = re.compile(
-    r"(?i)(?:^|(?<=[-_. =,+]))"
-    r"(?:(?P<seed>(?:random[-_]?)?seed)|repeat|rep|run|trial|try|version|job)"
-    r"[-_=. ]?(?P<number>\d{1,10})(?=$|[-_. =,+])"
+    rf"(?i)(?:^|(?<=[-_. =,+]))(?:random[-_]?)?(?P<word>{WORDS})"
+    r"[-_=. ]?(?P<number>\d{1,10})(?=$|[-_ =,+]|\.(?!\d))"
 )
+_TIME = r"[0-2]\d[-_:.h]?[0-5]\d(?:[-_:.m]?[0-5]\d)?(?:[.,]\d+)?"
+_DATE = r"(?:(?:19|20)\d\d[-_.]?[01]\d[-_.]?[0-3]\d|[0-3]\d[-_.][01]\d[-_.]20\d\d)"
+#: Dates, times, seconds since 1970, and the names that programs make up: digests, UUIDs, the
+#: trials of Ray.
+_STAMP = re.compile(
+    r"(?:^|(?<=[-_. ,+@]))(?:[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d"
+    rf"|{_DATE}(?:[-_T .]?{_TIME}Z?)?|1[5-9]\d{{8}}(?:\d{{3}}|\.\d+)?"
+    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}"
+    r"|[0-9a-f]{5,8}_\d{5}(?:_\d+)?)(?=$|[-_. ,+])"
+)
+#: A number so long is that of a job, unless it is round or a power of two, as sizes are.
+_JOB = re.compile(r"(?:^|(?<=[-_. ]))\d{6,}(?=$|[-_ ]|\.(?!\d))")
 #: Names that a program makes up for each run, and places that are the same for all.
 _MADE_UP = re.compile(
-    r"(?:offline-)?run-\d{8}_\d{6}-\w+|\d{6,}|\d{9,10}\.\d+"
-    r"|(?=[a-f]*\d)[0-9a-f]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-    r"|\d{4}[-_.]?\d\d[-_.]?\d\d(?:[-_T ]?\d\d[-_:.h]?\d\d(?:[-_:.m]?\d\d)?(?:[.,]\d+)?)?"
-    r"|\d\d[-_:]\d\d[-_:]\d\d|(?:last-)?checkpoint(?:-\d+)?|latest",
+    r"(?:offline-)?run-\d{8}_\d{6}-\w+|\d{6,}|[0-2]\d[-_:]\d\d[-_:]\d\d"
+    r"|(?=[a-f]*\d)[0-9a-f]{8,}|(?:last-)?checkpoint(?:-\d+)?|latest",
     re.IGNORECASE,
-)
-#: A date and a time inside a name, as TensorBoard's writers and many scripts add them.
-_STAMP = re.compile(
-    r"(?:^|(?<=[-_. ]))(?:[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d"
-    r"|\d{4}-?\d\d-?\d\d[-_T]\d\d[-_:]?\d\d(?:[-_:]?\d\d)?)(?=$|[-_. ])"
 )
 _PLACES = frozenset(
     {
         "log", "logs", "run", "runs", "lightning_logs", "csv_logs", "csv", "tb", "tb_logs",
         "tensorboard", "output", "outputs", "multirun", "result", "results", "files", "wandb",
-        "mlruns", "checkpoints", "events", "metrics", "progress", "history", "train",
+        "mlruns", "checkpoints", "events", "metrics", "progress", "history", "train", "val",
+        "valid", "validation", "eval", "test", "plots", "dvclive", "catboost_info",
     }
 )  # fmt: skip
-#: A number at the end of a name, which counts runs only if the numbers beside it say so.
+#: A number at the end of a name, which counts runs only if the numbers beside it say so. It is no
+#: fraction (`0.1`), no exponent (`1e-4`), no value (`lr=3`).
 _AT_END = re.compile(
-    r"(?P<before>|.*?[^-_. =])(?P<mark>(?:(?:(?<=^)|[-_. =])s[-_=]?|[-_. =]?))(?P<number>\d{1,5})"
+    r"(?P<before>|.*?(?:[A-Za-z)\]]|\d(?=[-_ ]|\.[srv])))"
+    r"(?P<mark>(?:(?<=^)|[-_. ])(?P<letter>[srv])[-_=]?|(?<![0-9.]e)[-_. ]|(?<![0-9.]e))"
+    r"(?P<number>\d{1,5})",
+    re.IGNORECASE,
+)
+#: Words, as single letters, whose numbers say how large or how many, not which run.
+_QUANTITY = re.compile(
+    r"(?i)(?:^|.*[-_. =,+])(?:[a-z]|(?:lr|rate|wd|decay|bs|batch(?:es|size)?|size|drop(?:out)?|alpha|"
+    r"beta|gamma|tau|eps(?:ilon)?|lambda|sigma|momentum|temp(?:erature)?|layers?|depth|width|heads?|"
+    r"dims?|hidden|units|ranks?|gpus?|nodes?|workers?|devices?|cores?|threads?|epochs?|steps?|"
+    r"iters?|warmup|clip|noise|scale|levels?|stages?|degree|order|horizon|window|len(?:gth)?|bits?|"
+    r"groups?|experts?|shots?|blocks?|stride|kernel|patch|clients?|top|accum)"
+    r"[-_. ]?)"
 )
 
 
@@ -113,6 +135,8 @@ def setup_settings(settings: Mapping[str, Any]) -> dict[str, str]:
 
     def text(value: Any) -> str:
         if isinstance(value, str):  # without a run number such as in `adam-s0`
+            if re.match(r"/|~/|[A-Za-z]:\\|\w+://", value):  # where a thing lies is no setting
+                value = re.split(r"[/\\]", value.rstrip("/\\"))[-1]
             return "/".join(split_run_number(part)[0] for part in value.split("/")) or value
         try:
             return repr(value)
@@ -159,15 +183,34 @@ def recorded_seed(settings: Mapping[str, Any]) -> int | None:
     return None
 
 
+def stem_of(name: str) -> str:
+    """Return the name of a file without its endings; the fraction in `lr_0.1.csv` is none."""
+    return re.sub(r"(?:\.[A-Za-z]\w*)+$", "", name) or name
+
+
 def split_run_number(name: str) -> tuple[str, int | None]:
-    """Return a name without its run number, and the seed in it."""
+    """Return a name without its run number and without dates, and the seed in it."""
     if _MADE_UP.fullmatch(name):
         return "", None
-    seeds = [int(match["number"]) for match in _COUNTED.finditer(name) if match["seed"]]
-    rest = _STAMP.sub("", _COUNTED.sub("", name))
+    rest = _JOB.sub(_without_job, _STAMP.sub("", name))
+    seeds = [int(match["number"]) for match in _COUNTED.finditer(rest) if match["word"].lower() == "seed"]
+    rest = _COUNTED.sub("", rest)
     if rest != name:
         rest = re.sub(r"([-_. =,+])[-_. =,+]+", r"\1", rest).strip("-_. =,+")
     return rest, seeds[0] if seeds else None
+
+
+def _without_job(match: re.Match[str]) -> str:
+    """Return nothing in place of the number of a job, and a size as it is."""
+    number = int(match[0])
+    return match[0] if not number % 1000 or number & (number - 1) == 0 else ""
+
+
+def count_runs(numbers: Collection[int]) -> bool:
+    """Return whether numbers count from 0 or 1 with few gaps, and do not double: 1, 2, 4."""
+    first, last = min(numbers), max(numbers)
+    doubling = last > 2 and all(number and number & (number - 1) == 0 for number in numbers)
+    return first <= 1 and len(numbers) >= 2 / 3 * (last - first + 1) and not doubling
 
 
 def infer_setups(runs: Sequence[Seen]) -> list[Setup]:
@@ -216,34 +259,55 @@ def _distinctive_parts(parts: Iterable[str]) -> list[str]:
     return [part for part in known if part.lower() not in _PLACES] or known[-1:]
 
 
+class _Numbered(NamedTuple):
+    """A name with a number at its end: the run's place among all, and what stands before it."""
+
+    place: int
+    before: str
+    letter: str
+    number: int
+    glued: bool
+
+
 def _strip_run_numbers(
     runs: Sequence[Seen], every: list[list[str]], seeds: list[int | None]
 ) -> None:
     """Strip numbers at the end of names that count runs; those after an s become seeds."""
-    matches = [_AT_END.fullmatch(parts[-1]) if parts else None for parts in every]
-    numbers: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
-    is_recorded: defaultdict[tuple[Any, ...], list[bool]] = defaultdict(list)
-    keys: list[tuple[Any, ...]] = []
-    for run, parts, match in zip(runs, every, matches, strict=True):
-        key = (run.scope, *parts[:-1], match["mark"], match["before"]) if match else ()
-        keys.append(key)
-        if match:
-            numbers[key].add(int(match["number"]))
-            is_recorded[key].append(bool(run.settings))
-    crossed = Counter((key[:-1], frozenset(some)) for key, some in numbers.items())
-    for place, (match, key) in enumerate(zip(matches, keys, strict=True)):
+    beside: defaultdict[tuple[Any, ...], list[_Numbered]] = defaultdict(list)
+    for place, (run, parts) in enumerate(zip(runs, every, strict=True)):
+        match = _AT_END.fullmatch(parts[-1]) if parts else None
         if match is None:
             continue
-        known, counted = all(is_recorded[key]), numbers[key]
-        # They count from 0 or 1 with few gaps.
-        span = max(counted) - min(counted) + 1
-        alone = known or "s" in match["mark"]
-        if (len(counted) == 1 and not alone) or min(counted) > 1 or len(counted) < 2 / 3 * span:
-            continue
-        # `exp1` and `exp2` may be two setups: what tells is that others have the same numbers,
-        # or that the settings of all are known.
-        is_number = not match["before"] or "s" in match["mark"]
-        if is_number or crossed[key[:-1], frozenset(numbers[key])] > 1 or known:
-            every[place][-1:] = [match["before"]] if match["before"] else []
-            if seeds[place] is None and "s" in match["mark"]:
-                seeds[place] = int(match["number"])
+        number, letter = int(match["number"]), (match["letter"] or "").lower()
+        if letter or not _QUANTITY.fullmatch(match["before"] + match["mark"]):
+            named = _Numbered(place, match["before"], letter, number, not match["mark"])
+            beside[(run.scope, *parts[:-1], match["mark"])].append(named)
+    for group in beside.values():
+        for named in _counted(group, runs):
+            every[named.place][-1:] = [named.before] if named.before else []
+            if seeds[named.place] is None and named.letter == "s":
+                seeds[named.place] = named.number
+
+
+def _counted(beside: Sequence[_Numbered], runs: Sequence[Seen]) -> Iterator[_Numbered]:
+    """Yield the names whose numbers count runs, of some that lie side by side.
+
+    `exp1` and `exp2` may be two setups: what tells is that others have the same numbers, or that
+    the settings of all are known. A number that is the seed recorded is no setup.
+    """
+    groups: defaultdict[str, list[_Numbered]] = defaultdict(list)
+    for named in beside:
+        groups[named.before].append(named)
+    numbers = {before: {named.number for named in group} for before, group in groups.items()}
+    counted = [some for some in numbers.values() if len(some) > 1 and count_runs(some)]
+    for before, group in groups.items():
+        own = numbers[before]
+        known = all(runs[named.place].settings for named in group)
+        # Words that differ before equal numbers name setups: `adam1`, `sgd1`.
+        crossed = len(own) > 1 and sum(own == some for some in counted) > 1
+        is_count = not before or not group[0].glued or known or crossed
+        alone = max(own) <= 1 and (known or group[0].letter == "s")
+        if (is_count and (alone or any(own <= some for some in counted))) or all(
+            runs[named.place].seed == named.number for named in group
+        ):
+            yield from group

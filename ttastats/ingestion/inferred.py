@@ -113,7 +113,7 @@ def with_settings(
     block = log.block
     if block is not None and settings:
         texts = {key: text for key, text in block.fields.items() if getattr(run, key) is None}
-        known = {key: str(value) for key, value in every.items() if value is not None}
+        known = {key: None if value is None else str(value) for key, value in every.items()}
         run = structs.replace(run, **run_fields(patterns.fill_names(texts, known)))
     mark = _mark_of(run, log, source, dialect, every)
     if mark is None:
@@ -137,7 +137,7 @@ def _mark_of(
         return mark | {"from": ["its settings"]}
     mark["place"] = [part for part in _folder_parts(source, log, run.entry) if part]
     if dialect.name in {"table", "lines"} and not log.named:
-        mark["file"] = log.name.partition(".")[0]
+        mark["file"] = setups.stem_of(log.name)
     return mark
 
 
