@@ -11,11 +11,17 @@ from ttastats.base.streams import COMPRESSED
 
 #: Columns of the table that count something: `{seed}` stands for digits alone.
 COUNTS = ("seed", "accelerators", "nodes", "global_batch_size", "train_samples")
-_PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\{([^{}/]*)\}|[{}]|[^*?{}]+")
+#: What stands in a pattern for the part of a run that a file holds: its words, and a metric.
+PART = "{part}"
+#: Words for parts of a run, by how likely a target is meant of them.
+EVALUATED = ("val", "valid", "validation", "dev", "eval", "evaluation", "test", "testing")
+TRAINED = ("train", "training", "learn", "learning")
+_PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\||\{([^{}/]*)\}|[{}]|[^*?{}|]+")
 #: A name in braces inside a text.
 PLACE = re.compile(r"\{([^{}]+)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_WILD = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
+_WILD = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]", "|": "|"}
+_OF_A_PART = rf"(?:(?i:{'|'.join((*EVALUATED, *TRAINED))})/)?[^/]+"
 
 
 @lru_cache(maxsize=256)
@@ -23,8 +29,9 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return a path pattern as a regular expression.
 
     `{name}` stands for one or more characters within a part of the path and names them; the first
-    of two takes as much as it can. `{_}` names nothing, `*` and `?` are as in a shell, and `**`
-    stands for any folders.
+    of two takes as much as it can. `{_}` names nothing, `*` and `?` are as in a shell, `**` stands
+    for any folders, and `|` between patterns means either. `{part}` may begin with a folder such as
+    `val`.
     """
     text = ""
     seen: set[str] = set()
@@ -40,7 +47,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
                 remedy="{name} matches a part of the path, such as {entry}/{seed}.csv; {_} matches "
                 "without a name.",
             )
-        what = r"\d+" if name in COUNTS else "[^/]+"
+        what = _OF_A_PART if name == "part" else r"\d+" if name in COUNTS else "[^/]+"
         if name in seen:
             text += f"(?P={name})"
         else:

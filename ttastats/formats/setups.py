@@ -34,7 +34,8 @@ _OF_ONE_RUN = re.compile(
 #: A longer name of an entry cannot be read in a table.
 _LONGEST = 120
 _SEEDS = ("seed", "random_seed", "SEED", "train.seed")
-_SEED_KEY = re.compile(r"(?:^|[._/-])(?:random_|global_|manual_|rng_)?seed$", re.IGNORECASE)
+#: The names of settings and columns that are the seed of a run.
+SEED = re.compile(r"(?:^|[._/-])(?:random_|global_|manual_|rng_)?seed$", re.IGNORECASE)
 
 #: Words that count repetitions. The number behind one counts runs wherever it stands in a name.
 WORDS = "seed|replicate|repeat|rep|run|trial|try|study|fold|version|jobid|job|slurm"
@@ -90,9 +91,10 @@ _QUANTITY = re.compile(
 class Seen(NamedTuple):
     """What is known of a run that has no name yet.
 
-    `place` is the folders it lies in below what was given, and `file` the name of its file without
-    ending, where several may lie in a folder. `scope` is what is compared at all: the format and
-    the benchmark. `fallback` names the entry if nothing else does.
+    `place` is the folders it lies in below what was given, after so many `above` that count where
+    these and its file say nothing; `file` is the name of its file without ending, where several may
+    lie in a folder. `scope` is what is compared at all: the format and the benchmark. `fallback`
+    names the entry if nothing else does.
     """
 
     scope: tuple[str | None, ...]
@@ -101,6 +103,7 @@ class Seen(NamedTuple):
     settings: Mapping[str, Any]
     seed: int | None
     fallback: str
+    above: int = 0
 
 
 class Setup(NamedTuple):
@@ -172,7 +175,7 @@ def _name_setting(settings: Mapping[str, str]) -> str | None:
 
 def recorded_seed(settings: Mapping[str, Any]) -> int | None:
     """Return the seed in some flat settings, or None."""
-    for name in (*_SEEDS, *sorted(name for name in settings if _SEED_KEY.search(name))):
+    for name in (*_SEEDS, *sorted(name for name in settings if SEED.search(name))):
         value: Any = settings.get(name)
         if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}\s*", value):
             return int(value)
@@ -193,7 +196,8 @@ def split_run_number(name: str) -> tuple[str, int | None]:
     if _MADE_UP.fullmatch(name):
         return "", None
     rest = _JOB.sub(_without_job, _STAMP.sub("", name))
-    seeds = [int(match["number"]) for match in _COUNTED.finditer(rest) if match["word"].lower() == "seed"]
+    words = [(match["word"].lower(), int(match["number"])) for match in _COUNTED.finditer(rest)]
+    seeds = [number for word, number in words if word == "seed"]
     rest = _COUNTED.sub("", rest)
     if rest != name:
         rest = re.sub(r"([-_. =,+])[-_. =,+]+", r"\1", rest).strip("-_. =,+")
@@ -250,6 +254,9 @@ def _from_paths(runs: Sequence[Seen]) -> tuple[list[str], list[int | None]]:
         named = [seed for _, seed in halves if seed is not None]
         seeds.append(run.seed if run.seed is not None or not named else named[-1])
     _strip_run_numbers(runs, every, seeds)
+    for run, parts in zip(runs, every, strict=True):
+        above = [split_run_number(part)[0] for part in run.place[: run.above]]
+        del parts[: min(sum(part.lower() not in {"", *_PLACES} for part in above), len(parts) - 1)]
     return ["/".join(_distinctive_parts(parts)) for parts in every], seeds
 
 

@@ -23,6 +23,7 @@ from ttastats.ingestion import described
 from ttastats.ingestion.containers import printable
 from ttastats.ingestion.reading import LFS_POINTER, Reading, choose_dialect
 from ttastats.ingestion.sources import Source, find
+from ttastats_parsers import settings_files
 
 _HEADER = (
     "# Proposed by `ttastats guess`. Lines with a question mark are guesses: look at them.\n"
@@ -72,7 +73,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     proposals = [kind.proposal for kind in found_kinds if kind.proposal]
     texts = [
         proposal_toml(
-            replace(block, keys={**block.keys, "files": f"{prefix}{block.keys['files']}"})
+            replace(block, keys={**block.keys, "files": _below(prefix, str(block.keys["files"]))})
         )
         for block in proposals
     ]
@@ -102,6 +103,10 @@ def _pattern_prefix(root: str, output: str | Path | None) -> str:
     except ValueError:
         return ""
     return "" if str(below) == "." else f"{literal(str(below))}/"
+
+
+def _below(prefix: str, pattern: str) -> str:
+    return "|".join(f"{prefix}{one}" for one in pattern.split("|"))
 
 
 def _nothing_found_error(path: str, reasons: dict[str, list[str]]) -> TtastatsError:
@@ -134,10 +139,26 @@ def _sort_files(
             left[str(error)].append(file.below)
         except TtastatsError as error:
             left[error.what].append(file.below)
+    return _group_by_kind(_drop_twins(classified, left)), {
+        reason: names for reason, names in left.items() if names
+    }
+
+
+def _group_by_kind(files: Sequence[File]) -> dict[tuple[str, ...], list[File]]:
+    """Return files by kind: those with the same columns are read alike, as the longest is."""
+    longest = dict[tuple[str, ...], kinds.Sketch]()
+    for file in files:
+        if file.sketch:
+            alike = longest.setdefault(file.sketch.columns or file.kind, file.sketch)
+            if alike.rows < file.sketch.rows:
+                longest[file.sketch.columns or file.kind] = file.sketch
     by_kind = defaultdict[tuple[str, ...], list[File]](list)
-    for file in _drop_twins(classified, left):
+    for file in files:
+        if file.sketch:
+            alike = longest[file.sketch.columns or file.kind]
+            file = replace(file, sketch=alike, kind=alike.same)
         by_kind[file.kind].append(file)
-    return by_kind, {reason: names for reason, names in left.items() if names}
+    return by_kind
 
 
 def _drop_twins(files: list[File], left: dict[str, list[str]]) -> list[File]:
@@ -196,9 +217,14 @@ def _classify(file: File, reading: Reading, seen: kinds.Seen) -> File:
 def _propose_by_kind(
     by_kind: Mapping[tuple[str, ...], Sequence[File]], unfit: Collection[str]
 ) -> Iterator[tuple[str, list[File], Proposal | None]]:
-    """Yield a title, the files and the proposal of each kind, those without a block first."""
-    paths_of_kinds = {file.below for files in by_kind.values() for file in files}
-    ordered = sorted(by_kind.items(), key=lambda item: item[1][0].sketch is not None)
+    """Yield a title, the files and the proposal of each kind, those without a block first.
+
+    Of two blocks that match a file, the first one holds: that of the kind with fewer files, whose
+    pattern says more.
+    """
+    later = {file.below for files in by_kind.values() for file in files}
+    beside = {PurePosixPath(path).name for path in unfit} & {*settings_files.NAMES}
+    ordered = sorted(by_kind.items(), key=lambda item: (item[1][0].sketch is not None, len(item[1])))
     for kind, files in ordered:
         sketches = [file.sketch for file in files if file.sketch]
         if not sketches:
@@ -209,8 +235,10 @@ def _propose_by_kind(
         preset = load_presets().get(str(sketch.proposal.keys.get("preset")))
         signs = [f"**/{sign}" for sign in preset.signs.path] if preset and preset.signs else []
         of_all = [sign for sign in signs if all(patterns.match_path(sign, p) for p in by_path)]
-        others, inside = paths_of_kinds - by_path.keys(), "run" in sketch.proposal.keys
-        apart = _distinct_patterns([*by_path], others, unfit, runs_inside=inside)
+        later -= by_path.keys()
+        inside = "run" in sketch.proposal.keys
+        recorded = bool(beside) or any(sketch.recorded for sketch in sketches)
+        apart = _distinct_patterns([*by_path], later, unfit, inside, recorded)
         for layout in [FilePattern(sign, (*by_path,), ()) for sign in of_all[:1]] or apart:
             keys = {"files": layout.pattern, **sketch.proposal.keys}
             if layout.entry and "entry" not in keys:
@@ -220,24 +248,19 @@ def _propose_by_kind(
 
 
 def _distinct_patterns(
-    paths: Sequence[str], others: Collection[str], unfit: Collection[str], *, runs_inside: bool,
-    by_folder: bool = True,
+    paths: Sequence[str], others: Collection[str], unfit: Collection[str], inside: bool,
+    recorded: bool,
 ) -> Iterator[FilePattern]:  # fmt: skip
-    """Yield patterns that match no files of another kind: of all files, of a folder, of a file."""
-    for layout in layouts(paths, runs_inside=runs_inside):
+    """Yield patterns that match no files of another kind, of several files or of one each."""
+    for layout in layouts(paths, runs_inside=inside, recorded=recorded):
         also = [path for path in unfit if patterns.match_path(layout.pattern, path)]
-        fits = not any(patterns.match_path(layout.pattern, path) for path in others)
-        if fits and len(also) < len(layout.paths):
-            text = f"also matches {units.join_names(sorted(also), 3)}, which cannot be read"
-            doubt = Reason("files", f"{text}: failed runs?", sure=False)
-            yield replace(layout, reasons=(*layout.reasons, *([doubt] if also else [])))
-        elif by_folder:
-            folders: dict[str, list[str]] = defaultdict(list)
-            for path in layout.paths:
-                folders[path.partition("/")[0]].append(path)
-            for part in folders.values():
-                yield from _distinct_patterns(
-                    part, others, unfit, runs_inside=runs_inside, by_folder=False
-                )
-        else:
-            yield from (FilePattern(literal(path), (path,), ()) for path in layout.paths)
+        taken = any(patterns.match_path(layout.pattern, path) for path in others)
+        if taken or len(also) >= len(layout.paths):
+            apart = [literal(path) for path in layout.paths]
+            text = "other files have such names too, so the files are listed"
+            reason = Reason("files", text, sure=False)
+            yield FilePattern("|".join(apart), layout.paths, (reason,) * (len(apart) > 1))
+            continue
+        text = f"also matches {units.join_names(sorted(also), 3)}, which cannot be read"
+        doubt = Reason("files", f"{text}: failed runs?", sure=False)
+        yield replace(layout, reasons=(*layout.reasons, *([doubt] if also else [])))

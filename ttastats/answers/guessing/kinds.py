@@ -17,6 +17,7 @@ from ttastats.base.metrics import guess_metrics
 from ttastats.base.units import join_names
 from ttastats.formats import config
 from ttastats.formats.block import Block
+from ttastats_parsers import settings_files
 from ttastats_parsers.own_cells import rows_of, unpivoted
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows
@@ -29,13 +30,19 @@ _TABLES = (".csv", ".tsv")
 
 
 class Sketch(Struct, frozen=True):
-    """What a file is taken for; with `is_summary`, its rows may be runs of other files."""
+    """What a file is taken for; with `is_summary`, its rows may be runs of other files.
+
+    Files with the same `columns` are of one kind. With `recorded`, the head of a file tells the
+    settings of its run.
+    """
 
     same: tuple[str, ...]
     proposal: Proposal
     title: str
     rows: int
     is_summary: bool = False
+    recorded: bool = False
+    columns: tuple[str, ...] = ()
 
 
 #: The sketches of files so far, by their extension, depth and header.
@@ -106,7 +113,8 @@ def make_sketch(head: bytes, path: str) -> Sketch:
         if _is_json(head) or head.startswith(b"PAR1") or path.endswith(_TABLES):
             raise
     proposal = lines.proposal(_whole_lines(head).decode("utf-8", "replace"), path)
-    return Sketch(_same("lines", proposal), proposal, "text", 0)
+    recorded = bool(settings_files.of_head(head))
+    return Sketch(_same("lines", proposal), proposal, "text", 0, recorded=recorded)
 
 
 def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
@@ -125,7 +133,10 @@ def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
         proposal = replace(proposal, reasons=(*proposal.reasons, Reason("step", text, sure=False)))
         is_summary = True
     title = f"table of {join_names(frame.columns, 8)}"
-    return Sketch(_same("table", proposal), proposal, title, frame.height, is_summary)
+    return Sketch(
+        _same("table", proposal), proposal, title, frame.height, is_summary,
+        columns=("table", *frame.columns),
+    )  # fmt: skip
 
 
 def _same(form: str, proposal: Proposal) -> tuple[str, ...]:
