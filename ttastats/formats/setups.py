@@ -254,9 +254,10 @@ def _from_paths(runs: Sequence[Seen]) -> tuple[list[str], list[int | None]]:
         named = [seed for _, seed in halves if seed is not None]
         seeds.append(run.seed if run.seed is not None or not named else named[-1])
     _strip_run_numbers(runs, every, seeds)
-    for run, parts in zip(runs, every, strict=True):
-        above = [split_run_number(part)[0] for part in run.place[: run.above]]
-        del parts[: min(sum(part.lower() not in {"", *_PLACES} for part in above), len(parts) - 1)]
+    if len(above := {run.place[: run.above] for run in runs}) == 1:
+        shared = [split_run_number(part)[0].lower() for part in above.pop()]
+        known = sum(part not in {"", *_PLACES} for part in shared)
+        every = [parts[known:] or parts[-1:] for parts in every]
     return ["/".join(_distinctive_parts(parts)) for parts in every], seeds
 
 

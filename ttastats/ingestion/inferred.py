@@ -135,7 +135,8 @@ def _mark_of(
     mark: dict[str, Any] = {"fallback": run.entry or source.entry}
     if is_recorded and run.entry is not None:
         return mark | {"from": ["its settings"]}
-    mark["place"], mark["above"] = _folder_parts(source, log, run.entry)
+    mark["place"], above = _folder_parts(source, log, run.entry)
+    mark |= {"above": above} if above else {}
     if dialect.name in {"table", "lines"}:
         # What a column calls a run tells of it what the name of a file does.
         named = [run.extra.get(name) for name in (log.block.run if log.block else ())]
