@@ -32,7 +32,7 @@ from ttastats_parsers.own_choice import (
     texts,
     times,
 )
-from ttastats_parsers.own_rows import COUNTS, Rows
+from ttastats_parsers.own_rows import COUNTS, PART_COLUMNS, Rows
 from ttastats_parsers.own_runs import names_in
 from ttastats_parsers.payloads import json_value
 
@@ -89,7 +89,7 @@ def _is_row_independent(block: Block, chosen: ChosenColumns, names: Sequence[str
 def _wanted_columns(block: Block, chosen: ChosenColumns, names: Iterable[str]) -> dict[str, bool]:
     """Return the columns that a block means, and whether each must hold numbers."""
     numeric = set(chosen.numbers.values())
-    written = set(names_in(block, names))
+    written = {*names_in(block, names), *(name for name in names if name.lower() in PART_COLUMNS)}
     if (clock := chosen.clock) is not None:
         (numeric if clock.format is None else written).add(clock.column)
     return {name: name not in written for name in names if name in numeric | written}

@@ -25,6 +25,8 @@ _NAMES = (
 )  # fmt: skip
 #: A clock goes back where a run begins or is resumed; the time of one step every second time.
 _MOST_BACK = 0.2
+#: Times of epochs lie within this factor, those of a clock do not for long.
+_MOST_ALIKE = 2.0
 #: More metrics are not proposed.
 _MOST_METRICS = 8
 
@@ -228,19 +230,13 @@ def _direction_reasons(
 
 def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Reason]:
     """Return the one clock that runs forward, an empty text if several may be it, and why."""
-
-    def forward(name: str) -> bool:
-        """Return whether a column runs as a clock: mostly forward, back only between runs."""
-        if name not in table.seconds:
-            return True
-        steps = _differences(table, table.seconds[name], runs)
-        return bool((steps < 0).sum() <= _MOST_BACK * len(steps) <= (steps > 0).sum())
-
     if any(name == names.OF_A_BAR for name, _ in table.clocks):
         text = f"{names.OF_A_BAR}: bars of tqdm, added up; the time between them is not known"
         return f"sum {names.OF_A_BAR} s", Reason("seconds", text, sure=False)
-    clocks = [(name, unit) for name, unit in table.clocks if forward(name)]
-    every = clocks or [(name, form) for name, form in table.stamps if forward(name)]
+    clocks = [(name, unit) for name, unit in table.clocks if _runs_forward(table, name, runs)]
+    every = clocks or [
+        (name, form) for name, form in table.stamps if _runs_forward(table, name, runs)
+    ]
     if len(every) == 1:
         name, unit = every[0]
         what = f"in {unit}, guessed from the name"
@@ -270,6 +266,20 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
     return "", Reason("seconds", text, sure=False)
 
 
+def _runs_forward(table: _Table, name: str, runs: Sequence[str]) -> bool:
+    """Return whether a column runs as a clock: it rises, and goes back only between runs."""
+    if name not in table.seconds:
+        return True
+    seconds = table.seconds[name]
+    steps = _differences(table, seconds, runs)
+    trained = _differences(table, seconds, runs, _progress(table))
+    back = ((steps < 0) & (trained > 0)).any()  # no run began anew there
+    if back and (_MOST_ALIKE * seconds > seconds.max()).all():
+        return False  # the times of epochs, which are much alike
+    most = _MOST_BACK * steps.count()
+    return bool((steps < 0).sum() <= most <= (steps > 0).sum())
+
+
 def _is_of_epochs(table: _Table, clock: str) -> bool:
     """Return whether there is one time for each epoch."""
     if (epoch := table.counts["epoch"]) is None:
@@ -279,23 +289,33 @@ def _is_of_epochs(table: _Table, clock: str) -> bool:
     return len(epochs) > 1 and bool((epochs.diff().drop_nulls() == 1).all())
 
 
-def _differences(table: _Table, values: pl.Series, runs: Sequence[str]) -> pl.Series:
+def _progress(table: _Table) -> str | None:
+    """Return the column that counts training, if any."""
+    return next(filter(None, map(table.counts.get, ("step", "samples", "epoch"))), None)
+
+
+def _differences(
+    table: _Table, values: pl.Series, runs: Sequence[str], of: str | None = None
+) -> pl.Series:
+    """Return the rise to each value of a run, or that of another column there; null at starts."""
     keys = [texts(table.frame[name]).fill_null("").alias(f"r{at}") for at, name in enumerate(runs)]
-    known = pl.DataFrame([values.alias("v"), *keys]).filter(pl.col("v").is_finite())
-    rise = pl.col("v").diff()
-    return known.select(rise.over([key.name for key in keys]) if keys else rise)["v"].drop_nulls()
+    other = values if of is None else table.numeric[of].forward_fill()
+    columns = [values.alias("v"), other.alias("of"), *keys]
+    known = pl.DataFrame(columns).filter(pl.col("v").is_finite())
+    rise = pl.col("of").diff()
+    return known.select(rise.over([key.name for key in keys]) if keys else rise)["of"]
 
 
 def _run_columns(table: _Table) -> tuple[str, ...]:
     """Return the columns that identify runs: names, and a seed if they do not suffice."""
-    frame, counts = table.frame, table.counts
+    frame = table.frame
     varying = [
         name
         for name in frame.columns
         if plain(name) in _NAMES or SEED.search(name)
         if texts(frame[name]).drop_nulls().n_unique() > 1
     ]
-    progress = next((counts[key] for key in ("step", "samples", "epoch") if counts[key]), None)
+    progress = _progress(table)
     seeds = [name for name in varying if SEED.search(name)]
     others = (name for name in varying if name not in seeds)
     named = sorted(others, key=lambda name: _NAMES.index(plain(name)))
