@@ -29,7 +29,6 @@ from ttastats_parsers.own_choice import (
 from ttastats_parsers.own_rows import Rows, evaluated_rows, known_count, numbered, with_parts
 from ttastats_parsers.payloads import date_of
 
-
 #: The name of a group of an expression.
 _GROUP = re.compile(r"\(\?P?<(\w+)>")
 

@@ -11,17 +11,15 @@ from ttastats.base.streams import COMPRESSED
 
 #: Columns of the table that count something: `{seed}` stands for digits alone.
 COUNTS = ("seed", "accelerators", "nodes", "global_batch_size", "train_samples")
-#: What stands in a pattern for the part of a run that a file holds: its words, and a metric.
+#: What stands in a pattern for the part of a run that a file holds; in a folder of a part, a file
+#: for each metric.
 PART = "{part}"
-#: Words for parts of a run, by how likely a target is meant of them.
-EVALUATED = ("val", "valid", "validation", "dev", "eval", "evaluation", "test", "testing")
-TRAINED = ("train", "training", "learn", "learning")
-_PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\||\{([^{}/]*)\}|[{}]|[^*?{}|]+")
+PARTS = ("part", "metric")
+_PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\{([^{}/]*)\}|[{}]|[^*?{}]+")
 #: A name in braces inside a text.
 PLACE = re.compile(r"\{([^{}]+)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_WILD = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]", "|": "|"}
-_OF_A_PART = rf"(?:(?i:{'|'.join((*EVALUATED, *TRAINED))})/)?[^/]+"
+_WILD = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
 
 
 @lru_cache(maxsize=256)
@@ -29,9 +27,8 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return a path pattern as a regular expression.
 
     `{name}` stands for one or more characters within a part of the path and names them; the first
-    of two takes as much as it can. `{_}` names nothing, `*` and `?` are as in a shell, `**` stands
-    for any folders, and `|` between patterns means either. `{part}` may begin with a folder such as
-    `val`.
+    of two takes as much as it can. `{_}` names nothing, `*` and `?` are as in a shell, and `**`
+    stands for any folders.
     """
     text = ""
     seen: set[str] = set()
@@ -47,7 +44,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
                 remedy="{name} matches a part of the path, such as {entry}/{seed}.csv; {_} matches "
                 "without a name.",
             )
-        what = _OF_A_PART if name == "part" else r"\d+" if name in COUNTS else "[^/]+"
+        what = r"\d+" if name in COUNTS else "[^/]+"
         if name in seen:
             text += f"(?P={name})"
         else:
@@ -59,12 +56,14 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
     """Return what a pattern's groups match in a relative path, or None if it does not match.
 
-    The ending of a compressed file may be left out of the pattern.
+    Of several patterns with `|` between them the first that matches counts. The ending of a
+    compressed file may be left out of a pattern.
     """
-    regex = compile_pattern(pattern)
-    for ending in ("", *COMPRESSED):
-        if path.endswith(ending) and (match := regex.fullmatch(path.removesuffix(ending))):
-            return match.groupdict()
+    for one in pattern.split("|"):
+        regex = compile_pattern(one)
+        for ending in ("", *COMPRESSED):
+            if path.endswith(ending) and (match := regex.fullmatch(path.removesuffix(ending))):
+                return match.groupdict()
     return None
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import xxhash
+
+from ttastats.base.metrics import EVALUATING, TRAINING
+from ttastats.base.run_names import Name, split_run_number, strip_counts
 
 #: Where a run's record (`extra`) keeps the settings of W&B, of MLflow and of files beside logs.
 RECORDED = ("settings", "config", "params")
@@ -37,55 +40,14 @@ _SEEDS = ("seed", "random_seed", "SEED", "train.seed")
 #: The names of settings and columns that are the seed of a run.
 SEED = re.compile(r"(?:^|[._/-])(?:random_|global_|manual_|rng_)?seed$", re.IGNORECASE)
 
-#: Words that count repetitions. The number behind one counts runs wherever it stands in a name.
-WORDS = "seed|replicate|repeat|rep|run|trial|try|study|fold|version|jobid|job|slurm"
-_COUNTED = re.compile(
-    rf"(?i)(?:^|(?<=[-_. =,+]))(?:random[-_]?)?(?P<word>{WORDS})"
-    r"[-_=. ]?(?P<number>\d{1,10})(?=$|[-_ =,+]|\.(?!\d))"
-)
-_TIME = r"[0-2]\d[-_:.h]?[0-5]\d(?:[-_:.m]?[0-5]\d)?(?:[.,]\d+)?"
-_DATE = r"(?:(?:19|20)\d\d[-_.]?[01]\d[-_.]?[0-3]\d|[0-3]\d[-_.][01]\d[-_.]20\d\d)"
-#: Dates, times, seconds since 1970, and the names that programs make up: digests, UUIDs, the
-#: trials of Ray.
-_STAMP = re.compile(
-    r"(?:^|(?<=[-_. ,+@]))(?:[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d"
-    rf"|{_DATE}(?:[-_T .]?{_TIME}Z?)?|1[5-9]\d{{8}}(?:\d{{3}}|\.\d+)?"
-    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}"
-    r"|[0-9a-f]{5,8}_\d{5}(?:_\d+)?)(?=$|[-_. ,+])"
-)
-#: A number so long is that of a job, unless it is round or a power of two, as sizes are.
-_JOB = re.compile(r"(?:^|(?<=[-_. ]))\d{6,}(?=$|[-_ ]|\.(?!\d))")
-#: Names that a program makes up for each run, and places that are the same for all.
-_MADE_UP = re.compile(
-    r"(?:offline-)?run-\d{8}_\d{6}-\w+|\d{6,}|[0-2]\d[-_:]\d\d[-_:]\d\d"
-    r"|(?=[a-f]*\d)[0-9a-f]{8,}|(?:last-)?checkpoint(?:-\d+)?|latest",
-    re.IGNORECASE,
-)
 _PLACES = frozenset(
     {
         "log", "logs", "run", "runs", "lightning_logs", "csv_logs", "csv", "tb", "tb_logs",
         "tensorboard", "output", "outputs", "multirun", "result", "results", "files", "wandb",
-        "mlruns", "checkpoints", "events", "metrics", "progress", "history", "train", "val",
-        "valid", "validation", "eval", "test", "plots", "dvclive", "catboost_info",
+        "mlruns", "checkpoints", "events", "metrics", "progress", "history", "plots",
+        "dvclive", "catboost_info", *EVALUATING, *TRAINING,
     }
 )  # fmt: skip
-#: A number at the end of a name, which counts runs only if the numbers beside it say so. It is no
-#: fraction (`0.1`), no exponent (`1e-4`), no value (`lr=3`).
-_AT_END = re.compile(
-    r"(?P<before>|.*?(?:[A-Za-z)\]]|\d(?=[-_ ]|\.[srv])))"
-    r"(?P<mark>(?:(?<=^)|[-_. ])(?P<letter>[srv])[-_=]?|(?<![0-9.]e)[-_. ]|(?<![0-9.]e))"
-    r"(?P<number>\d{1,5})",
-    re.IGNORECASE,
-)
-#: Words, as single letters, whose numbers say how large or how many, not which run.
-_QUANTITY = re.compile(
-    r"(?i)(?:^|.*[-_. =,+])(?:[a-z]|(?:lr|rate|wd|decay|bs|batch(?:es|size)?|size|drop(?:out)?|alpha|"
-    r"beta|gamma|tau|eps(?:ilon)?|lambda|sigma|momentum|temp(?:erature)?|layers?|depth|width|heads?|"
-    r"dims?|hidden|units|ranks?|gpus?|nodes?|workers?|devices?|cores?|threads?|epochs?|steps?|"
-    r"iters?|warmup|clip|noise|scale|levels?|stages?|degree|order|horizon|window|len(?:gth)?|bits?|"
-    r"groups?|experts?|shots?|blocks?|stride|kernel|patch|clients?|top|accum)"
-    r"[-_. ]?)"
-)
 
 
 class Seen(NamedTuple):
@@ -186,37 +148,6 @@ def recorded_seed(settings: Mapping[str, Any]) -> int | None:
     return None
 
 
-def stem_of(name: str) -> str:
-    """Return the name of a file without its endings; the fraction in `lr_0.1.csv` is none."""
-    return re.sub(r"(?:\.[A-Za-z]\w*)+$", "", name) or name
-
-
-def split_run_number(name: str) -> tuple[str, int | None]:
-    """Return a name without its run number and without dates, and the seed in it."""
-    if _MADE_UP.fullmatch(name):
-        return "", None
-    rest = _JOB.sub(_without_job, _STAMP.sub("", name))
-    words = [(match["word"].lower(), int(match["number"])) for match in _COUNTED.finditer(rest)]
-    seeds = [number for word, number in words if word == "seed"]
-    rest = _COUNTED.sub("", rest)
-    if rest != name:
-        rest = re.sub(r"([-_. =,+])[-_. =,+]+", r"\1", rest).strip("-_. =,+")
-    return rest, seeds[0] if seeds else None
-
-
-def _without_job(match: re.Match[str]) -> str:
-    """Return nothing in place of the number of a job, and a size as it is."""
-    number = int(match[0])
-    return match[0] if not number % 1000 or number & (number - 1) == 0 else ""
-
-
-def count_runs(numbers: Collection[int]) -> bool:
-    """Return whether numbers count from 0 or 1 with few gaps, and do not double: 1, 2, 4."""
-    first, last = min(numbers), max(numbers)
-    doubling = last > 2 and all(number and number & (number - 1) == 0 for number in numbers)
-    return first <= 1 and len(numbers) >= 2 / 3 * (last - first + 1) and not doubling
-
-
 def infer_setups(runs: Sequence[Seen]) -> list[Setup]:
     """Return the entry and the seed of each run, inferred from all runs together."""
     paths, seeds = _from_paths(runs)
@@ -253,7 +184,7 @@ def _from_paths(runs: Sequence[Seen]) -> tuple[list[str], list[int | None]]:
         every.append(_distinctive_parts(stem for stem, _ in (halves if of_file else halves[:-1])))
         named = [seed for _, seed in halves if seed is not None]
         seeds.append(run.seed if run.seed is not None or not named else named[-1])
-    _strip_run_numbers(runs, every, seeds)
+    _strip_counts(runs, every, seeds)
     if len(above := {run.place[: run.above] for run in runs}) == 1:
         shared = [split_run_number(part)[0].lower() for part in above.pop()]
         known = sum(part not in {"", *_PLACES} for part in shared)
@@ -267,55 +198,14 @@ def _distinctive_parts(parts: Iterable[str]) -> list[str]:
     return [part for part in known if part.lower() not in _PLACES] or known[-1:]
 
 
-class _Numbered(NamedTuple):
-    """A name with a number at its end: the run's place among all, and what stands before it."""
-
-    place: int
-    before: str
-    letter: str
-    number: int
-    glued: bool
-
-
-def _strip_run_numbers(
-    runs: Sequence[Seen], every: list[list[str]], seeds: list[int | None]
-) -> None:
-    """Strip numbers at the end of names that count runs; those after an s become seeds."""
-    beside: defaultdict[tuple[Any, ...], list[_Numbered]] = defaultdict(list)
+def _strip_counts(runs: Sequence[Seen], every: list[list[str]], seeds: list[int | None]) -> None:
+    """Strip numbers at the end of names that count runs; those that are seeds become seeds."""
+    beside: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
     for place, (run, parts) in enumerate(zip(runs, every, strict=True)):
-        match = _AT_END.fullmatch(parts[-1]) if parts else None
-        if match is None:
-            continue
-        number, letter = int(match["number"]), (match["letter"] or "").lower()
-        if letter or not _QUANTITY.fullmatch(match["before"] + match["mark"]):
-            named = _Numbered(place, match["before"], letter, number, not match["mark"])
-            beside[(run.scope, *parts[:-1], match["mark"])].append(named)
-    for group in beside.values():
-        for named in _counted(group, runs):
-            every[named.place][-1:] = [named.before] if named.before else []
-            if seeds[named.place] is None and named.letter == "s":
-                seeds[named.place] = named.number
-
-
-def _counted(beside: Sequence[_Numbered], runs: Sequence[Seen]) -> Iterator[_Numbered]:
-    """Yield the names whose numbers count runs, of some that lie side by side.
-
-    `exp1` and `exp2` may be two setups: what tells is that others have the same numbers, or that
-    the settings of all are known. A number that is the seed recorded is no setup.
-    """
-    groups: defaultdict[str, list[_Numbered]] = defaultdict(list)
-    for named in beside:
-        groups[named.before].append(named)
-    numbers = {before: {named.number for named in group} for before, group in groups.items()}
-    counted = [some for some in numbers.values() if len(some) > 1 and count_runs(some)]
-    for before, group in groups.items():
-        own = numbers[before]
-        known = all(runs[named.place].settings for named in group)
-        # Words that differ before equal numbers name setups: `adam1`, `sgd1`.
-        crossed = len(own) > 1 and sum(own == some for some in counted) > 1
-        is_count = not before or not group[0].glued or known or crossed
-        alone = max(own) <= 1 and (known or group[0].letter == "s")
-        if (is_count and (alone or any(own <= some for some in counted))) or all(
-            runs[named.place].seed == named.number for named in group
-        ):
-            yield from group
+        if parts:
+            beside[(run.scope, *parts[:-1])].append(place)
+    for places in beside.values():
+        names = [Name(every[at][-1], bool(runs[at].settings), runs[at].seed) for at in places]
+        for at, (text, seed) in zip(places, strip_counts(names), strict=True):
+            every[at][-1:] = [text] if text else []
+            seeds[at] = seed if seeds[at] is None else seeds[at]

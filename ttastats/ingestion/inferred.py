@@ -15,6 +15,7 @@ import polars as pl
 from msgspec import structs
 
 from ttastats.base.records import Problem, Run
+from ttastats.base.run_names import split_run_number, stem_of
 from ttastats.formats import patterns, setups
 from ttastats.formats.block import run_fields
 from ttastats.formats.dialect import Dialect, Log
@@ -142,8 +143,10 @@ def _mark_of(
         named = [run.extra.get(name) for name in (log.block.run if log.block else ())]
         if words := [str(name) for name in named if isinstance(name, str)]:
             mark["file"] = "-".join(words)
-        elif not log.named:
-            mark["file"] = setups.stem_of(log.name)
+        elif not log.named.keys() - {*patterns.PARTS}:
+            parts = "|".join(map(re.escape, log.named.values()))
+            file = stem_of(log.name)
+            mark["file"] = re.sub(rf"[-_. ]*(?:{parts})", "", file) if parts else file
     return mark
 
 
@@ -157,7 +160,7 @@ def _folder_parts(source: Source, log: Log, entry: str | None) -> tuple[list[str
     given = first = max(len(parts) - max(below, 0), 0)
     # Neither a number alone nor what counts runs says what a run is.
     while first > 0 and not any(
-        not part.isdecimal() and setups.split_run_number(part)[0] for part in parts[first:]
+        not part.isdecimal() and split_run_number(part)[0] for part in parts[first:]
     ):
         first -= 1
     host = _HOST.search(log.name)

@@ -15,7 +15,7 @@ from ttastats.base.metrics import evaluation_metrics, higher_is_better, plain, u
 from ttastats.base.units import join_names
 from ttastats.formats.block import Metric, TimeColumn
 from ttastats.formats.setups import SEED
-from ttastats_parsers.own_choice import directions, numbers, texts, times
+from ttastats_parsers.own_choice import directions, numbers, texts, times, unix_seconds
 
 Value: TypeAlias = str | tuple[str, ...]
 
@@ -86,7 +86,7 @@ def _read_table(frame: pl.DataFrame) -> _Table:
         counts[key] = names.first_known(names.COUNTS[key], numeric) or next(others, None)
 
     def is_unix(name: str) -> bool:
-        known = numeric[name].filter(numeric[name].is_finite())
+        known = unix_seconds(numeric[name].filter(numeric[name].is_finite()))
         return bool(((known > 9e8) & (known < 4e9)).all())
 
     clocks = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from ttastats.answers.guessing import kinds, trial
 from ttastats.answers.guessing.answer import Guessed, NoLogError, Proposal, Reason, proposal_toml
 from ttastats.answers.guessing.layout import FilePattern, layouts, literal
+from ttastats.answers.guessing.parts import runs_in_parts
 from ttastats.answers.guessing.trial import File
 from ttastats.base import atomic, stores, units
 from ttastats.base.errors import TtastatsError, raise_if
@@ -139,9 +141,8 @@ def _sort_files(
             left[str(error)].append(file.below)
         except TtastatsError as error:
             left[error.what].append(file.below)
-    return _group_by_kind(_drop_twins(classified, left)), {
-        reason: names for reason, names in left.items() if names
-    }
+    apart = runs_in_parts(_drop_twins(classified, left))
+    return _group_by_kind(apart), {reason: names for reason, names in left.items() if names}
 
 
 def _group_by_kind(files: Sequence[File]) -> dict[tuple[str, ...], list[File]]:
@@ -178,6 +179,9 @@ def _drop_twins(files: list[File], left: dict[str, list[str]]) -> list[File]:
     others = [file for file in files if file.sketch and file not in known]
     beside = [file for file in others if file.place.parent in folders]
     files = drop(beside, "beside a log that is read without a block: possibly the same run")
+    servers = {_folder_above(file, _SERVER) for file in files} - {None}
+    clients = [file for file in files if _folder_above(file, _CLIENT) in servers]
+    files = drop(clients, "a client of the run that the server beside it logs")
     # A table with a row for each run, where logs lie beside or below.
     tables = [file for file in files if file.sketch and file.sketch.is_summary]
     logs = {*files} - {*tables} - {file for file in files if file.kind[0] == _DESCRIBED}
@@ -185,6 +189,19 @@ def _drop_twins(files: list[File], left: dict[str, list[str]]) -> list[File]:
     tables = [file for file in tables if file.place.parent in above]
     of_each = "a summary beside logs: possibly of the same runs"
     return drop(tables, f"{of_each}; `ttastats guess FILE` reads it alone")
+
+
+#: What federated runs call the logs of their server and of its clients, or the folders of these.
+_SERVER = re.compile(r"(?i)(?:^|[_.-])(?:server|global|aggregator|aggregated)(?![a-z])")
+_CLIENT = re.compile(r"(?i)(?:^|[_.-])clients?(?![a-z])")
+
+
+def _folder_above(file: File, called: re.Pattern[str]) -> PurePosixPath | None:
+    """Return the folder in which a file, or the folder of a file, is called so."""
+    folder = file.place.parent
+    if called.search(file.place.name):
+        return folder.parent if called.search(folder.name) else folder
+    return folder.parent if called.search(folder.name) else None
 
 
 def _is_timed(file: File) -> bool:
@@ -199,12 +216,13 @@ def _classify(file: File, reading: Reading, seen: kinds.Seen) -> File:
     head = next(file.source.blocks(), b"")
     if head.startswith(LFS_POINTER):
         raise NoLogError("a Git LFS pointer, not the file itself: run `git lfs pull`")
-    dialect, block, _ = choose_dialect(head, file.place.parent, file.place.name, None, reading)
+    dialect, block, named = choose_dialect(head, file.place.parent, file.place.name, None, reading)
     hit = described.block_for(str(file.place), reading.blocks)
     if hit is not None and dialect is not None:
         return replace(file, kind=(_DESCRIBED, f"already described in {hit[0].where}"))
     if block is not None:
-        sketch = kinds.of_a_preset(block, head, file.below)
+        # What one part of a run holds says nothing of the metrics of the others.
+        sketch = kinds.of_a_preset(block, b"" if "part" in named else head, file.below)
     elif dialect is not None:
         return replace(file, kind=(_RECOGNISED, f"{dialect.name}: read without a block"))
     else:
@@ -224,43 +242,62 @@ def _propose_by_kind(
     """
     later = {file.below for files in by_kind.values() for file in files}
     beside = {PurePosixPath(path).name for path in unfit} & {*settings_files.NAMES}
-    ordered = sorted(by_kind.items(), key=lambda item: (item[1][0].sketch is not None, len(item[1])))
+    ordered = sorted(
+        by_kind.items(), key=lambda item: (item[1][0].sketch is not None, len(item[1]))
+    )
     for kind, files in ordered:
         sketches = [file.sketch for file in files if file.sketch]
         if not sketches:
             yield kind[1], [*files], None
             continue
         sketch = max(sketches, key=lambda sketch: sketch.rows)
-        by_path = {file.below: file for file in files}
-        preset = load_presets().get(str(sketch.proposal.keys.get("preset")))
-        signs = [f"**/{sign}" for sign in preset.signs.path] if preset and preset.signs else []
-        of_all = [sign for sign in signs if all(patterns.match_path(sign, p) for p in by_path)]
-        later -= by_path.keys()
-        inside = "run" in sketch.proposal.keys
+        by_run = defaultdict[str, list[File]](list)
+        for file in files:
+            by_run[file.run or file.below].append(file)
+        later -= {file.below for file in files}
         recorded = bool(beside) or any(sketch.recorded for sketch in sketches)
-        apart = _distinct_patterns([*by_path], later, unfit, inside, recorded)
-        for layout in [FilePattern(sign, (*by_path,), ()) for sign in of_all[:1]] or apart:
-            keys = {"files": layout.pattern, **sketch.proposal.keys}
+        found = layouts(by_run, runs_inside="run" in sketch.proposal.keys, recorded=recorded)
+        layouts_apart = (_distinct_pattern(layout, later, unfit) for layout in found)
+        for layout in _preset_pattern(sketch, files) or layouts_apart:
+            of_layout = [file for run in layout.paths for file in by_run[run]]
+            keys = {"files": _with_metrics(layout.pattern, of_layout), **sketch.proposal.keys}
             if layout.entry and "entry" not in keys:
                 keys["entry"] = layout.entry
             proposal = Proposal(keys, (*layout.reasons, *sketch.proposal.reasons))
-            yield sketch.title, [by_path[path] for path in layout.paths], proposal
+            yield sketch.title, of_layout, proposal
 
 
-def _distinct_patterns(
-    paths: Sequence[str], others: Collection[str], unfit: Collection[str], inside: bool,
-    recorded: bool,
-) -> Iterator[FilePattern]:  # fmt: skip
-    """Yield patterns that match no files of another kind, of several files or of one each."""
-    for layout in layouts(paths, runs_inside=inside, recorded=recorded):
-        also = [path for path in unfit if patterns.match_path(layout.pattern, path)]
-        taken = any(patterns.match_path(layout.pattern, path) for path in others)
-        if taken or len(also) >= len(layout.paths):
-            apart = [literal(path) for path in layout.paths]
-            text = "other files have such names too, so the files are listed"
-            reason = Reason("files", text, sure=False)
-            yield FilePattern("|".join(apart), layout.paths, (reason,) * (len(apart) > 1))
-            continue
-        text = f"also matches {units.join_names(sorted(also), 3)}, which cannot be read"
-        doubt = Reason("files", f"{text}: failed runs?", sure=False)
-        yield replace(layout, reasons=(*layout.reasons, *([doubt] if also else [])))
+def _preset_pattern(sketch: kinds.Sketch, files: Sequence[File]) -> list[FilePattern]:
+    """Return the pattern of a preset for the paths of files, if it has one for all of them."""
+    preset = load_presets().get(str(sketch.proposal.keys.get("preset")))
+    signs = [f"**/{sign}" for sign in preset.signs.path] if preset and preset.signs else []
+    runs = tuple(file.run or file.below for file in files)
+    return [
+        FilePattern(sign, runs, ())
+        for sign in (*signs, "|".join(signs))
+        if sign and all(patterns.match_path(sign, file.below) for file in files)
+    ][:1]
+
+
+def _with_metrics(pattern: str, files: Sequence[File]) -> str:
+    """Return a pattern of runs in parts with that of their metrics in folders, if there are any."""
+    nested = pattern.replace(patterns.PART, f"{patterns.PART}/{{metric}}")
+    below = any(file.run and not patterns.match_path(pattern, file.below) for file in files)
+    return f"{pattern}|{nested}" if below else pattern
+
+
+def _distinct_pattern(
+    layout: FilePattern, others: Collection[str], unfit: Collection[str]
+) -> FilePattern:
+    """Return a pattern that matches no files of another kind: if need be, a list of files."""
+    also = [] if patterns.PART in layout.pattern else unfit
+    also = [path for path in also if patterns.match_path(layout.pattern, path)]
+    taken = any(patterns.match_path(layout.pattern, path) for path in others)
+    if taken or len(also) >= len(layout.paths):
+        apart = [literal(path) for path in layout.paths]
+        text = "other files have such names too, so the files are listed"
+        reason = Reason("files", text, sure=False)
+        return FilePattern("|".join(apart), layout.paths, (reason,) * (len(apart) > 1))
+    text = f"also matches {units.join_names(sorted(also), 3)}, which cannot be read"
+    doubt = Reason("files", f"{text}: failed runs?", sure=False)
+    return replace(layout, reasons=(*layout.reasons, *([doubt] if also else [])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import polars as pl
@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from ttastats.answers.guessing import columns, lines
 from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
-from ttastats.base.metrics import guess_metrics
+from ttastats.base.metrics import EVALUATING, guess_metrics
 from ttastats.base.units import join_names
 from ttastats.formats import config
 from ttastats.formats.block import Block
-from ttastats_parsers import settings_files
+from ttastats_parsers import parts, settings_files
 from ttastats_parsers.own_cells import rows_of, unpivoted
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows
@@ -137,6 +137,26 @@ def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
         _same("table", proposal), proposal, title, frame.height, is_summary,
         columns=("table", *frame.columns),
     )  # fmt: skip
+
+
+def sketch_parts(heads: Mapping[str, bytes]) -> Sketch:
+    """Return the sketch of a run in several files, by their parts: of those that evaluate."""
+    frame = parts.join({part: _read_rows(head, ".csv").frame for part, head in heads.items()})
+    if parts.COLUMN in frame.columns:
+        words = frame[parts.COLUMN].unique()
+        evaluating = next(word for word in EVALUATING if word in words)
+        frame = frame.filter(pl.col(parts.COLUMN) == evaluating).drop(parts.COLUMN)
+    sketch = _sketch_table(frame, b"")
+    title = f"runs in files of {join_names([*heads], 8)}"
+    return replace(sketch, same=("parts", *sketch.same), title=title, columns=())
+
+
+def with_lines(sketch: Sketch, others: Iterable[Sketch]) -> Sketch:
+    """Return the sketch of a text with the expressions of others for the lines of their parts."""
+    several = (other.proposal.keys.get("line", ()) for other in others)
+    lines = {line: None for some in several for line in ([some] if isinstance(some, str) else some)}
+    proposal = replace(sketch.proposal, keys={**sketch.proposal.keys, "line": tuple(lines)})
+    return replace(sketch, proposal=proposal, same=_same("parts", proposal))
 
 
 def _same(form: str, proposal: Proposal) -> tuple[str, ...]:

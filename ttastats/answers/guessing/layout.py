@@ -10,6 +10,7 @@ from os.path import commonprefix
 from msgspec import Struct
 
 from ttastats.answers.guessing.answer import Reason
+from ttastats.base.run_names import WORDS, split_run_number, stem_of
 from ttastats.base.streams import COMPRESSED
 from ttastats.base.units import join_names
 from ttastats.formats import setups
@@ -18,7 +19,7 @@ from ttastats.formats.patterns import PART, match_path
 #: What a number in a name counts, by the word before it; a run, if no word says more.
 _COUNTED = {"seed": "seed", "s": "seed", "trial": "trial", "study": "study", "fold": "fold"}
 _NUMBERED = re.compile(
-    rf"(?P<before>|.*?[^A-Za-z0-9])(?P<word>{setups.WORDS}|s|r|v|)"
+    rf"(?P<before>|.*?[^A-Za-z0-9])(?P<word>{WORDS}|s|r|v|)"
     r"(?P<mark>[-_=.]?)(?P<number>\d{1,10})",
     re.IGNORECASE,
 )
@@ -85,7 +86,7 @@ def _propose_pattern(
     """Return a pattern that names what the names of the files tell, if one can say that."""
     split = [_without_compression(path).split("/") for path in paths]
     told = setups.infer_setups(
-        [setups.Seen((), tuple(way), setups.stem_of(name), {}, None, "") for *way, name in split]
+        [setups.Seen((), tuple(way), stem_of(name), {}, None, "") for *way, name in split]
     )
     *folders, last = zip(*split, strict=True)
     for make in () if recorded and len(paths) > 1 else (_make_part, _vary_part):
@@ -130,7 +131,7 @@ def _make_part(values: Sequence[str], ending: str) -> _Part:
     numbered = [match for match in map(_NUMBERED.fullmatch, stems) if match]
     if len(numbered) == len(stems) and (part := _numbered_part(numbered, ending)):
         return part
-    if len(stems) > 1 and not any(any(setups.split_run_number(stem)) for stem in stems):
+    if len(stems) > 1 and not any(any(split_run_number(stem)) for stem in stems):
         return _Part(counted="run", end=ending)  # names that a program made up
     return _vary_part(values, ending)
 

@@ -35,7 +35,8 @@ _READ_IN_PART = f"only the first {_MOST_READ // 2**20} MiB were read"
 class File(Struct, frozen=True, eq=False):
     """A file, where it lies, in an archive or not, and its path below what is looked at.
 
-    Files of one `kind` belong together; one that needs a block has the `sketch` of it.
+    Files of one `kind` belong together; one that needs a block has the `sketch` of it. `run` is
+    the pattern of the run of which it is a part.
     """
 
     source: Source
@@ -43,6 +44,7 @@ class File(Struct, frozen=True, eq=False):
     below: str
     kind: tuple[str, ...] = ()
     sketch: Sketch | None = None
+    run: str = ""
 
 
 class _Beginning(Source, frozen=True, gc=False):
