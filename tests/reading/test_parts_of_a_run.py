@@ -49,7 +49,7 @@ def test_files_that_hold_a_metric_each_are_one_run(tmp_path: Path, seed: int) ->
         ("elapsed_ms", 1000, 0),
     ][seed]  # fmt: skip
     metrics = {"loss": rises(3, -0.1), "acc": rises(0.4, 0.05), "val_acc": rises(0.3, 0.05)}
-    names = rng.choice(["{0}", "{0}_seed0", "metric-{0}"])
+    names = rng.choice(["{0}", "{0}_seed0", "metric-{0}", "x_{0}"])
     for run in rng.choice([("",), ("adam/", "sgd/", "lion/")]):
         for metric, values in metrics.items():
             column = rng.choice([metric, "value"]) if names == "{0}" else metric
@@ -182,3 +182,12 @@ def test_metrics_in_folders_of_parts_are_of_the_run_above(tmp_path: Path, seed: 
     rows = ask("runs", tmp_path / "x", "--guess", "--target", f"{evaluates}/f1>=0.6").rows
     assert [row["steps"] for row in rows] == [6] * len(rows)
     assert len(rows) == len(list((tmp_path / "x").iterdir()))
+
+
+def test_a_run_before_its_metric_in_a_name_is_its_entry(tmp_path: Path) -> None:
+    for run in ("adam", "sgd"):
+        for metric in ("val_acc", "loss"):
+            rows = [{"step": at, metric: value} for at, value in enumerate(rises(0.3, 0.05), 1)]
+            write(tmp_path, {f"x/{run}_{metric}.csv": text_of("csv", rows)})
+    rows = ask("runs", tmp_path / "x", "--guess", "--target", "val_acc>=0.6").rows
+    assert [(row["entry"], row["steps"]) for row in rows] == [("adam", 6), ("sgd", 6)]

@@ -8,10 +8,12 @@ from 0 or 1. Dates, times, jobs and what programs make up say nothing. All else 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+#: No file has a longer name, and our expressions take the square of its length.
+_LONGEST = 255
 #: Words that count repetitions. The number behind one counts runs wherever it stands in a name.
 WORDS = "seed|replicate|repeat|rep|run|trial|try|study|fold|version|jobid|job|slurm"
 _COUNTED = re.compile(
@@ -56,12 +58,15 @@ _QUANTITY = re.compile(
 
 
 def stem_of(name: str) -> str:
-    """Return the name of a file without its endings; the fraction in `lr_0.1.csv` is none."""
-    return re.sub(r"(?:\.[A-Za-z]\w*)+$", "", name) or name
+    """Return the name of a file without its endings, such as `_log.csv`, but with fractions."""
+    stem = re.sub(r"(?:\.[A-Za-z]\w*)+$", "", name) or name
+    return re.sub(r"(?i)(?<=.)[-_.](?:logs?|metrics|history|results?|progress)$", "", stem)
 
 
 def split_run_number(name: str) -> tuple[str, int | None]:
     """Return a name without its run number and without dates, and the seed in it."""
+    if len(name) > _LONGEST:
+        return name, None
     if _MADE_UP.fullmatch(name):
         return "", None
     rest = _JOB.sub(_without_job, _STAMP.sub("", name))
@@ -90,21 +95,21 @@ class Name(NamedTuple):
 class Numbered(NamedTuple):
     """A name with a number at its end that may count runs; `mark` stands between both."""
 
-    before: str
     mark: str
+    before: str
     letter: str
     number: int
 
 
 def numbered(text: str) -> Numbered | None:
     """Return the number at the end of a name, unless it says how large or how many something is."""
-    match = _AT_END.fullmatch(text)
+    match = _AT_END.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
         return None
     before, mark, letter, number = match["before"], match["mark"], match["letter"], match["number"]
     if letter is None and _QUANTITY.fullmatch(before + mark):
         return None
-    return Numbered(before, mark, (letter or "").lower(), int(number))
+    return Numbered(mark, before, (letter or "").lower(), int(number))
 
 
 def strip_counts(names: Sequence[Name]) -> list[tuple[str, int | None]]:
@@ -114,23 +119,25 @@ def strip_counts(names: Sequence[Name]) -> list[tuple[str, int | None]]:
     the settings of all are known. A number that is the seed recorded is no setup.
     """
     found = [numbered(name.text) for name in names]
-    groups: defaultdict[tuple[str, str], list[Name]] = defaultdict(list)
-    counts: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    recorded: dict[tuple[str, str], bool] = {}
+    numbers: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
     for name, at_end in zip(names, found, strict=True):
         if at_end:
-            groups[at_end.mark, at_end.before].append(name)
-            counts[at_end.mark, at_end.before].add(at_end.number)
+            key = at_end.mark, at_end.before
+            recorded[key] = recorded.get(key, True) and name.recorded
+            numbers[key].add(at_end.number)
+    sets: defaultdict[str, Counter[frozenset[int]]] = defaultdict(Counter)
+    for (mark, _), some in numbers.items():
+        if len(some) > 1 and count_runs(some):
+            sets[mark][frozenset(some)] += 1
 
     def is_count(at_end: Numbered) -> bool:
-        own = counts[at_end.mark, at_end.before]
-        recorded = all(name.recorded for name in groups[at_end.mark, at_end.before])
-        beside = [some for (mark, _), some in counts.items() if mark == at_end.mark]
-        counted = [some for some in beside if len(some) > 1 and count_runs(some)]
+        own, known = numbers[at_end[:2]], recorded[at_end[:2]]
+        alike = sets[at_end.mark]
         # Words that differ before equal numbers name setups: `adam1`, `sgd1`.
-        crossed = len(own) > 1 and counted.count(own) > 1
-        alone = max(own) <= 1 and (recorded or at_end.letter == "s")
-        is_apart = at_end.mark or not at_end.before or recorded or crossed
-        return bool(is_apart) and (alone or any(own <= some for some in counted))
+        is_apart = at_end.mark or not at_end.before or known or alike[frozenset(own)] > 1
+        alone = max(own) <= 1 and (known or at_end.letter == "s")
+        return bool(is_apart) and (alone or any(own <= some for some in alike))
 
     stripped: list[tuple[str, int | None]] = []
     for name, at_end in zip(names, found, strict=True):

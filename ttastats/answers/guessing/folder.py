@@ -257,10 +257,10 @@ def _propose_by_kind(
         later -= {file.below for file in files}
         recorded = bool(beside) or any(sketch.recorded for sketch in sketches)
         found = layouts(by_run, runs_inside="run" in sketch.proposal.keys, recorded=recorded)
-        layouts_apart = (_distinct_pattern(layout, later, unfit) for layout in found)
-        for layout in _preset_pattern(sketch, files) or layouts_apart:
+        apart = (_distinct_pattern(layout, by_run, later, unfit) for layout in found)
+        for layout in _preset_pattern(sketch, files) or apart:
             of_layout = [file for run in layout.paths for file in by_run[run]]
-            keys = {"files": _with_metrics(layout.pattern, of_layout), **sketch.proposal.keys}
+            keys = {"files": layout.pattern, **sketch.proposal.keys}
             if layout.entry and "entry" not in keys:
                 keys["entry"] = layout.entry
             proposal = Proposal(keys, (*layout.reasons, *sketch.proposal.reasons))
@@ -279,25 +279,43 @@ def _preset_pattern(sketch: kinds.Sketch, files: Sequence[File]) -> list[FilePat
     ][:1]
 
 
-def _with_metrics(pattern: str, files: Sequence[File]) -> str:
-    """Return a pattern of runs in parts with that of their metrics in folders, if there are any."""
-    nested = pattern.replace(patterns.PART, f"{patterns.PART}/{{metric}}")
-    below = any(file.run and not patterns.match_path(pattern, file.below) for file in files)
-    return f"{pattern}|{nested}" if below else pattern
-
-
 def _distinct_pattern(
-    layout: FilePattern, others: Collection[str], unfit: Collection[str]
+    layout: FilePattern,
+    by_run: Mapping[str, Sequence[File]],
+    others: Collection[str],
+    unfit: Collection[str],
 ) -> FilePattern:
     """Return a pattern that matches no files of another kind: if need be, a list of files."""
-    also = [] if patterns.PART in layout.pattern else unfit
-    also = [path for path in also if patterns.match_path(layout.pattern, path)]
+    layout = _with_metrics(layout, [file for run in layout.paths for file in by_run[run]])
+    in_parts = patterns.PART in layout.pattern
+    also = [path for path in unfit if patterns.match_path(layout.pattern, path) and not in_parts]
     taken = any(patterns.match_path(layout.pattern, path) for path in others)
     if taken or len(also) >= len(layout.paths):
-        apart = [literal(path) for path in layout.paths]
         text = "other files have such names too, so the files are listed"
-        reason = Reason("files", text, sure=False)
-        return FilePattern("|".join(apart), layout.paths, (reason,) * (len(apart) > 1))
+        return _list_files(layout, text)
     text = f"also matches {units.join_names(sorted(also), 3)}, which cannot be read"
     doubt = Reason("files", f"{text}: failed runs?", sure=False)
     return replace(layout, reasons=(*layout.reasons, *([doubt] if also else [])))
+
+
+def _list_files(layout: FilePattern, why: str) -> FilePattern:
+    listed = [literal(path) for path in layout.paths]
+    reasons = (Reason("files", why, sure=False),) * (len(listed) > 1)
+    return FilePattern("|".join(listed), layout.paths, reasons)
+
+
+def _with_metrics(layout: FilePattern, files: Sequence[File]) -> FilePattern:
+    """Return a pattern that tells the same part of each file as its run, in folders of parts too.
+
+    Of `adam_val_acc.csv`, `{entry}_{part}.csv` would tell the part `acc`.
+    """
+    nested = layout.pattern.replace(patterns.PART, f"{patterns.PART}/{{metric}}")
+    below = [file for file in files if file.run and file.below.count("/") > file.run.count("/")]
+    if below:
+        layout = replace(layout, pattern=f"{layout.pattern}|{nested}")
+    for file in files:
+        named = patterns.match_path(layout.pattern, file.below) or {}
+        part = "/".join(named[name] for name in patterns.PARTS if named.get(name))
+        if file.run and file.run.replace(patterns.PART, part) != file.below:
+            return _list_files(layout, "the files of each run")
+    return layout

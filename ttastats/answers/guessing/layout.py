@@ -122,6 +122,9 @@ def _tells_setups(
         named = match_path(pattern, "/".join(path)) or {}
         words.append(tuple(named.get(part.name) for part in parts if part.name))
     pairs = {(word, setup.entry) for word, setup in zip(words, told, strict=True)}
+    texts = [text for part in parts for text in part.words]
+    if any(split_run_number(text)[0] != text for text in texts):  # with a date or a job in it
+        return False
     return len(pairs) == len(set(words)) == len({setup.entry for setup in told})
 
 
@@ -146,9 +149,10 @@ def _vary_part(values: Sequence[str], ending: str) -> _Part:
     start = re.sub(r"[^-_ =]*$", "", commonprefix(stems))  # noqa: RUF071 - of letters
     backwards = [stem[::-1] for stem in stems]
     end = re.sub(r"[^-_ =]*$", "", commonprefix(backwards))[::-1]  # noqa: RUF071
-    if any(len(stem) <= len(start) + len(end) for stem in stems):
-        start = end = ""
     words = tuple(stem[len(start) : len(stem) - len(end)] for stem in stems)
+    # A number alone does not say of what it is.
+    if not all(re.search("[A-Za-z]", word) for word in words):
+        start, words, end = "", tuple(stems), ""
     return _Part(start, words, "", "", f"{end}{ending}")
 
 
