@@ -202,22 +202,12 @@ def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
         return _seconds_since_1970(texts(cells), str(clock.format))
     seconds = numbers(cells) * clock.seconds
     seconds = seconds.set(~seconds.is_finite(), None)
-    if clock.format == "unix":
-        seconds = unix_seconds(seconds)
     if clock.format is None and not cells.dtype.is_numeric():
         parts = texts(cells).str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
         days, hours = (parts[name].fill_null(0.0) for name in "dh")
         written = days * 86_400.0 + hours * 3600.0 + parts["m"] * 60.0 + parts["s"]
         seconds = seconds.fill_null(written)
     return seconds
-
-
-def unix_seconds(stamps: pl.Series) -> pl.Series:
-    """Return seconds since 1970; stamps too large for that are in ms, µs or ns."""
-    usual = stamps.median()
-    while isinstance(usual, float) and 1e11 <= usual < 1e20:
-        stamps, usual = stamps / 1e3, usual / 1e3
-    return stamps
 
 
 def is_dated(clock: TimeColumn | None) -> bool:

@@ -6,7 +6,7 @@ The columns of a file become a frame of numbers: `row`, `line`, `run`, `step`, `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 from msgspec import Struct, field
@@ -65,6 +65,37 @@ PART_COLUMNS = {
     "dataset",
     "data",
 }
+
+
+#: What columns of names of metrics and of their values are called in a table of one value a row.
+_OF_NAMES = ("metric", "metric_name", "tag", "key", "measure", "variable")
+_OF_VALUES = ("value", "metric_value", "scalar")
+#: More names are none of metrics.
+_MOST_NAMES = 1000
+
+
+def value_columns(names: Iterable[str], block: Block) -> tuple[str, str] | None:
+    """Return the columns of the name and the value of a metric if each row has one of these."""
+    by_name = {name.lower(): name for name in reversed([*names])}
+    of_names = [by_name[word] for word in _OF_NAMES if word in by_name]
+    of_values = [by_name[word] for word in _OF_VALUES if word in by_name]
+    meant = {*block.run, *(metric.name for metric in block.metrics)}
+    if not of_names or not of_values or meant & {of_names[0], of_values[0]}:
+        return None
+    return of_names[0], of_values[0]
+
+
+def with_metrics_apart(rows: Rows, block: Block) -> Rows:
+    """Return rows with a column for each metric where a table names them in a column of its own."""
+    found = value_columns(rows.frame.columns, block)
+    if found is None or not numbers(rows.frame[found[1]]).is_finite().any():
+        return rows
+    of_names, values = texts(rows.frame[found[0]]), rows.frame[found[1]]
+    metrics = of_names.drop_nulls().unique(maintain_order=True).to_list()
+    if len(metrics) > _MOST_NAMES:
+        return rows
+    apart = {name: values.set(of_names.ne_missing(name), None) for name in metrics}
+    return replace(rows, frame=rows.frame.drop(found).with_columns(**apart))
 
 
 def with_parts(rows: Rows, block: Block, chosen: ChosenColumns) -> Rows:

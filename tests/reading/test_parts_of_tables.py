@@ -115,3 +115,51 @@ def test_a_bar_that_is_drawn_twice_is_one_epoch(tmp_path: Path) -> None:
     write(tmp_path, {"logs/seed0.log": bars})
     (row,) = ask("runs", tmp_path / "logs", "--guess", "--target", "val_acc>=0.9").rows
     assert row["tta_seconds"] == 360.0
+
+
+STAMPS = {
+    "at %Y-%m-%dT%H:%M:%S%z": lambda at: f"2024-03-04T1{at // 60}:{at % 60:02}:00+01:00",
+    "when unix ms": lambda at: f"{1_700_000_000_000 + 60_000 * at}",
+    "time unix": lambda at: f"{1_700_000_000 + 60 * at}.25",
+    "created %Y/%m/%d %H:%M:%S.%f": lambda at: f"2024/03/04 1{at // 60}:{at % 60:02}:00.250",
+}
+
+
+@pytest.mark.parametrize("clock", STAMPS)
+def test_a_column_of_time_stamps_is_the_clock_whatever_it_is_called(
+    tmp_path: Path, clock: str
+) -> None:
+    name = clock.partition(" ")[0].replace("when", "timestamp")
+    rows = [f"{at},{STAMPS[clock](at)},{0.4 + at / 20}" for at in range(1, 11)]
+    write(tmp_path, {"logs/x.csv": "\n".join([f"epoch,{name},val_acc", *rows]) + "\n"})
+    (row,) = ask("runs", tmp_path / "logs", "--guess", "--target", "val_acc>=0.9").rows
+    assert row["tta_seconds"] == 600.0
+
+
+@GUISES
+def test_a_time_of_each_epoch_by_its_name_is_added_up(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    name, unit = rng.choice(
+        [("epoch_time", 1), ("time_per_epoch_min", 60), ("epoch_duration_ms", 1e-3)]
+    )
+    times = [rng.choice([40, 41, 42]) for _ in range(8)]
+    rows = [f"{at},{time},{0.5 + at / 20}" for at, time in enumerate(times, start=1)]
+    write(tmp_path, {"logs/x.csv": "\n".join([f"epoch,{name},val_acc", *rows]) + "\n"})
+    (row,) = ask("runs", tmp_path / "logs", "--guess", "--target", "val_acc>=0.9").rows
+    assert row["tta_seconds"] == pytest.approx(sum(times) * unit)
+
+
+@GUISES
+def test_a_table_of_one_value_a_row_has_a_metric_for_each_name(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    named, valued = rng.choice([("metric", "value"), ("Tag", "Value"), ("key", "scalar")])
+    header = ["step", named, valued, "seconds"]
+    rows = [
+        (at, name, round(value * at / 10, 3), at * 7.0)
+        for at in range(1, 11)
+        for name, value in (("train_acc", 0.99), ("val_acc", 0.9), ("lr", 0.1))
+    ]
+    ending, text = table(rng, header, rows)
+    write(tmp_path, {f"logs/x.{ending}": text})
+    (row,) = ask("runs", tmp_path / "logs", "--guess", "--target", "val_acc>=0.9").rows
+    assert (row["steps"], row["tta_seconds"], row["value_final"]) == (10, 70.0, 0.9)

@@ -15,13 +15,14 @@ from ttastats.base.metrics import evaluation_metrics, higher_is_better, plain, u
 from ttastats.base.units import join_names
 from ttastats.formats.block import Metric, TimeColumn
 from ttastats.formats.setups import SEED
-from ttastats_parsers.own_choice import directions, numbers, texts, times, unix_seconds
+from ttastats_parsers.own_choice import directions, numbers, tells_day, texts, times
 
 Value: TypeAlias = str | tuple[str, ...]
 
 _NAMES = (
-    "run_id", "run_name", "run", "name", "experiment", "experiment_name", "exp", "trial", "config",
-    "variant", "method", "algorithm", "algo", "optimizer", "model", "setup", "entry", "system",
+    "run_id", "run_name", "run", "name", "experiment", "experiment_name", "exp", "trial", "rep",
+    "repeat", "repetition", "replicate", "config", "variant", "method", "algorithm", "algo",
+    "optimizer", "model", "setup", "entry", "system",
 )  # fmt: skip
 #: A clock goes back where a run begins or is resumed; the time of one step every second time.
 _MOST_BACK = 0.2
@@ -85,20 +86,18 @@ def _read_table(frame: pl.DataFrame) -> _Table:
         others = (name for name in numeric if plain(name) in likely)
         counts[key] = names.first_known(names.COUNTS[key], numeric) or next(others, None)
 
-    def is_unix(name: str) -> bool:
-        known = unix_seconds(numeric[name].filter(numeric[name].is_finite()))
-        return bool(((known > 9e8) & (known < 4e9)).all())
-
     clocks = [
         (name, names.UNITS[names.PLAIN_CLOCKS[plain(name)]])
         for name in numeric
-        if plain(name) in names.PLAIN_CLOCKS and not is_unix(name)
+        if plain(name) in names.PLAIN_CLOCKS and not _unix_form(numeric[name])
     ]
-    stamped = [name for name in frame.columns if plain(name) in names.STAMPS]
-    stamps = [(name, "unix") for name in stamped if name in numeric and is_unix(name)]
-    if not stamps:
-        texts_only = [name for name in stamped if name not in numeric]
-        stamps = [(name, form) for name in texts_only if (form := _form_of(frame[name]))]
+    timed = [name for name in numeric if plain(name) in names.STAMPS or unit_of(name)]
+    stamps = [(name, form) for name in timed if (form := _unix_form(numeric[name]))]
+    stamps = stamps or [
+        (name, form)
+        for name in frame.columns
+        if name not in numeric and (form := _form_of(frame[name]))
+    ]
     written = {  # such as 1:02:03
         name: seconds
         for name in frame.columns
@@ -108,7 +107,21 @@ def _read_table(frame: pl.DataFrame) -> _Table:
     clocks = clocks or [(name, "s") for name in written]
     if not clocks and not stamps:
         clocks = [(name, unit) for name in numeric if (unit := unit_of(name))]
-    return _Table(frame, numeric, counts, clocks, stamps, {**numeric, **written}, [])
+    of_stamps = {  # those without a day go back at midnight
+        name: times(frame[name], TimeColumn(name, format=form))
+        for name, form in stamps
+        if tells_day(form)
+    }
+    return _Table(frame, numeric, counts, clocks, stamps, {**numeric, **written, **of_stamps}, [])
+
+
+def _unix_form(values: pl.Series) -> str | None:
+    """Return the form of times since 1970 in seconds or milliseconds, or None."""
+    known = values.filter(values.is_finite())
+    for form, unit in (("unix", 1.0), ("unix ms", 1e-3)):
+        if ((known * unit > 9e8) & (known * unit < 4e9)).all():
+            return form
+    return None
 
 
 _STAMP = re.compile(
@@ -120,12 +133,13 @@ _STAMP = re.compile(
 def _form_of(cells: pl.Series) -> str | None:
     """Return the format of stamps such as `2024-01-31 12:00:00,123`, or None."""
     match = _STAMP.fullmatch("".join(texts(cells).drop_nulls().head(1)))
-    if match is None or (match["zone"] and match["zone"] != "Z"):
+    if match is None:
         return None
     part, mark = match["part"], match["mark"]
     date = f"%Y{part}%m{part}%d{match['between']}" if part else ""
     fraction = f"{mark}%f" if mark else ""
-    return f"{date}%H:%M:%S{fraction}{'Z' if match['zone'] else ''}"
+    zone = {None: "", "Z": "Z"}.get(match["zone"], "%z")
+    return f"{date}%H:%M:%S{fraction}{zone}"
 
 
 _GROUP = re.compile(r"[\w./ -]+: \S.* - \S")
@@ -240,8 +254,8 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
     if len(every) == 1:
         name, unit = every[0]
         what = f"in {unit}, guessed from the name"
-        if unit == "unix":
-            what = "time stamps, seconds since 1970"
+        if unit.startswith("unix"):
+            what = f"time stamps, {'milli' * ('ms' in unit)}seconds since 1970"
         elif "%" in unit:
             what = f"time stamps with the format {unit}"
         sure = unit != "s" or bool(re.search(r"sec|_s$|_ms$|min|hour", name.lower()))
@@ -252,6 +266,9 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
         written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in every)
         text = f"several columns may be the clock: {written}"
         return "", Reason("seconds", text, sure=False)
+    if len(of_epochs := _times_of_epochs(table)) == 1 and not runs:
+        ((name, unit),) = of_epochs
+        return f"sum {name} {unit}", Reason("seconds", f"{name}: of each epoch, added up")
     if not table.clocks:
         text = "no column looks like a clock: no time is known. Log the seconds since the start"
         return None, Reason("seconds", f"{text}, such as elapsed=12.3s, with each evaluation")
@@ -278,6 +295,15 @@ def _runs_forward(table: _Table, name: str, runs: Sequence[str]) -> bool:
         return False  # the times of epochs, which are much alike
     most = _MOST_BACK * steps.count()
     return bool((steps < 0).sum() <= most <= (steps > 0).sum())
+
+
+def _times_of_epochs(table: _Table) -> list[tuple[str, str]]:
+    """Return the columns that tell the time of each epoch by their names, with their units."""
+    words = (
+        (name, re.sub("(^|_)(per_|of_)?epoch(_|$)", "_", plain(name))) for name in table.numeric
+    )
+    named = ((name, unit_of(rest)) for name, rest in words if rest != plain(name))
+    return [(name, unit) for name, unit in named if unit and _is_of_epochs(table, name)]
 
 
 def _is_of_epochs(table: _Table, clock: str) -> bool:
