@@ -330,7 +330,8 @@ def _with_names(run: Run, log: Log) -> Run:
     if block is None or run.suite not in {None, TIMES_ALONE}:
         return run
     settings = [value for value in run.extra.values() if isinstance(value, Mapping)]
-    known = {key: str(value) for fields in (*settings, run.extra) for key, value in fields.items()}
+    logged = {key: value for fields in (*settings, run.extra) for key, value in fields.items()}
+    known = {key: None if value is None else str(value) for key, value in logged.items()}
     named = {**named, **patterns.fill_names(block.fields, {**known, **named})}
     others = {name: value for name, value in named.items() if name not in FIELDS}
     return structs.replace(

@@ -14,6 +14,7 @@ from ttastats.base import metrics as names
 from ttastats.base.metrics import evaluation_metrics, higher_is_better, plain, unit_of
 from ttastats.base.units import join_names
 from ttastats.formats.block import Metric, TimeColumn
+from ttastats.formats.setups import SEED
 from ttastats_parsers.own_choice import directions, numbers, tells_day, texts, times
 
 Value: TypeAlias = str | tuple[str, ...]
@@ -54,9 +55,9 @@ def proposal(frame: pl.DataFrame) -> Proposal:
     keys: dict[str, Value] = {"metric": _metric_columns(table)}
     if runs := _run_columns(table):
         keys["run"] = runs
-        words = [name for name in runs if numbers(frame[name]).is_null().any()]
-        if named := [name for name in words if plain(name) != "seed"]:
-            keys["entry"] = named[0]
+    alike = (name for name in table.numeric if table.numeric[name].drop_nulls().n_unique() == 1)
+    if seed := next(filter(SEED.search, alike), None):
+        keys["seed"] = seed
     seconds, reason = _choose_clock(table, runs)
     reasons.append(reason)
     if seconds is not None:
@@ -338,10 +339,11 @@ def _run_columns(table: _Table) -> tuple[str, ...]:
     varying = [
         name
         for name in frame.columns
-        if plain(name) in {*_NAMES, "seed"} and texts(frame[name]).drop_nulls().n_unique() > 1
+        if plain(name) in _NAMES or SEED.search(name)
+        if texts(frame[name]).drop_nulls().n_unique() > 1
     ]
     progress = _progress(table)
-    seeds = [name for name in varying if plain(name) == "seed"]
+    seeds = [name for name in varying if SEED.search(name)]
     others = (name for name in varying if name not in seeds)
     named = sorted(others, key=lambda name: _NAMES.index(plain(name)))
     number, best = 1, list[str]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import polars as pl
@@ -13,11 +13,12 @@ from msgspec.structs import replace
 
 from ttastats.answers.guessing import columns, lines
 from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
-from ttastats.base.metrics import guess_metrics
+from ttastats.base.metrics import EVALUATING, guess_metrics
 from ttastats.base.units import join_names
 from ttastats.formats import config
 from ttastats.formats.block import Block
 from ttastats.formats.dialect import log_from_bytes
+from ttastats_parsers import parts, settings_files
 from ttastats_parsers.own_cells import rows_of, rows_of_lines, unpivoted
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows, with_metrics_apart
@@ -32,13 +33,19 @@ _WIDEST = 5_000
 
 
 class Sketch(Struct, frozen=True):
-    """What a file is taken for; with `is_summary`, its rows may be runs of other files."""
+    """What a file is taken for; with `is_summary`, its rows may be runs of other files.
+
+    Files with the same `columns` are of one kind. With `recorded`, the head of a file tells the
+    settings of its run.
+    """
 
     same: tuple[str, ...]
     proposal: Proposal
     title: str
     rows: int
     is_summary: bool = False
+    recorded: bool = False
+    columns: tuple[str, ...] = ()
 
 
 #: The sketches of files so far, by their extension, depth and header.
@@ -117,7 +124,8 @@ def make_sketch(head: bytes, path: str, line: Sequence[str] = ()) -> Sketch:
         if _is_json(head) or head.startswith(b"PAR1") or path.endswith(_TABLES):
             raise
     proposal = lines.proposal(_whole_lines(head).decode("utf-8", "replace"), path)
-    return Sketch(_same("lines", proposal), proposal, "text", 0)
+    recorded = bool(settings_files.of_head(head))
+    return Sketch(_same("lines", proposal), proposal, "text", 0, recorded=recorded)
 
 
 def _sketch_lines(head: bytes, path: str, line: tuple[str, ...]) -> Sketch:
@@ -149,7 +157,30 @@ def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
         proposal = replace(proposal, reasons=(*proposal.reasons, Reason("step", text, sure=False)))
         is_summary = True
     title = f"table of {join_names(frame.columns, 8)}"
-    return Sketch(_same("table", proposal), proposal, title, frame.height, is_summary)
+    return Sketch(
+        _same("table", proposal), proposal, title, frame.height, is_summary,
+        columns=("table", *frame.columns),
+    )  # fmt: skip
+
+
+def sketch_parts(heads: Mapping[str, bytes]) -> Sketch:
+    """Return the sketch of a run in several files, by their parts: of those that evaluate."""
+    frame = parts.join({part: _read_rows(head, ".csv").frame for part, head in heads.items()})
+    if parts.COLUMN in frame.columns:
+        words = frame[parts.COLUMN].unique()
+        evaluating = next(word for word in EVALUATING if word in words)
+        frame = frame.filter(pl.col(parts.COLUMN) == evaluating).drop(parts.COLUMN)
+    sketch = _sketch_table(frame, b"")
+    title = f"runs in files of {join_names([*heads], 8)}"
+    return replace(sketch, same=("parts", *sketch.same), title=title, columns=())
+
+
+def with_lines(sketch: Sketch, others: Iterable[Sketch]) -> Sketch:
+    """Return the sketch of a text with the expressions of others for the lines of their parts."""
+    several = (other.proposal.keys.get("line", ()) for other in others)
+    lines = {line: None for some in several for line in ([some] if isinstance(some, str) else some)}
+    proposal = replace(sketch.proposal, keys={**sketch.proposal.keys, "line": tuple(lines)})
+    return replace(sketch, proposal=proposal, same=_same("parts", proposal))
 
 
 def _same(form: str, proposal: Proposal) -> tuple[str, ...]:

@@ -34,7 +34,8 @@ _RUNS = 3
 class File(Struct, frozen=True, eq=False):
     """A file, where it lies, in an archive or not, and its path below what is looked at.
 
-    Files of one `kind` belong together; one that needs a block has the `sketch` of it.
+    Files of one `kind` belong together; one that needs a block has the `sketch` of it. `run` is
+    the pattern of the run of which it is a part.
     """
 
     source: Source
@@ -42,6 +43,7 @@ class File(Struct, frozen=True, eq=False):
     below: str
     kind: tuple[str, ...] = ()
     sketch: Sketch | None = None
+    run: str = ""
 
 
 class Found(Struct, frozen=True, eq=False):
