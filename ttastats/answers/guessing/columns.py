@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import polars as pl
@@ -32,7 +32,7 @@ class _Table(Struct, frozen=True, eq=False):
     """A table, its columns with numbers, those that count training, and the reasons so far.
 
     `clocks` and time `stamps` may be the clock, each with its unit or form; `seconds` are the
-    numbers of those that have any.
+    numbers of those that have any. `tags` are words beside a metric that say it is evaluated.
     """
 
     frame: pl.DataFrame
@@ -41,14 +41,17 @@ class _Table(Struct, frozen=True, eq=False):
     clocks: Sequence[tuple[str, str]]
     stamps: Sequence[tuple[str, str]]
     seconds: Mapping[str, pl.Series]
+    tags: Mapping[str, str]
     reasons: list[Reason]
 
 
-def proposal(frame: pl.DataFrame) -> Proposal:
-    """Return the proposed keys of a block for a table."""
-    table = _read_table(frame)
+def proposal(frame: pl.DataFrame, tags: Mapping[str, str] | None = None) -> Proposal:
+    """Return the proposed keys of a block for a table, with `tags` that say what is evaluated."""
+    table = _read_table(frame, tags or {})
     counts, reasons = table.counts, table.reasons
-    keys: dict[str, Value] = {"metric": _metric_columns(table)}
+    metrics = _metric_columns(table)
+    metric = metrics[0].strip('"')
+    keys: dict[str, Value] = {"metric": metrics}
     if runs := _run_columns(table):
         keys["run"] = runs
         words = [name for name in runs if numbers(frame[name]).is_null().any()]
@@ -65,15 +68,17 @@ def proposal(frame: pl.DataFrame) -> Proposal:
         if column != key:
             reasons.append(Reason(key, f"read from {column}"))
         alone = key == "epoch" and counts["step"] is None and counts["samples"] is None
-        rises = values.len() > 1 and values[0] == 0 and (values.diff().drop_nulls() == 1).all()
-        if alone and rises:
+        # Whatever else is told of an epoch, its evaluations count it.
+        evaluated = values.forward_fill().filter(table.numeric[metric].is_not_null())
+        rises = (evaluated.diff().drop_nulls() == 1) | (evaluated[1:] == 0)
+        if alone and evaluated.first() == 0 and rises.all():
             keys[key] = f"{column} + 1"
             text = "starts at 0, and each row is written after its epoch: 1 is added"
             reasons.append(Reason(key, text, sure=False))
     return Proposal(keys, tuple(reasons))
 
 
-def _read_table(frame: pl.DataFrame) -> _Table:
+def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
     """Return a table with the columns that may be the clock: by name, form, or words of time."""
     numeric = {name: numbers(frame[name]) for name in frame.columns}
     numeric = {name: column for name, column in numeric.items() if column.is_finite().any()}
@@ -105,7 +110,7 @@ def _read_table(frame: pl.DataFrame) -> _Table:
     clocks = clocks or [(name, "s") for name in written]
     if not clocks and not stamps:
         clocks = [(name, unit) for name in numeric if (unit := unit_of(name))]
-    return _Table(frame, numeric, counts, clocks, stamps, {**numeric, **written}, [])
+    return _Table(frame, numeric, counts, clocks, stamps, {**numeric, **written}, tags, [])
 
 
 _STAMP = re.compile(
@@ -148,14 +153,45 @@ def list_means(columns: Sequence[str]) -> str:
     return join_names(list(dict.fromkeys([*pairs, *filter(_GROUP.match, measured)])), 2)
 
 
+#: Metrics that are shares, in percent at most.
+_SHARE = re.compile(r"acc|top|prec|recall|f1|auc|iou|dice|ndcg|mrr|correct")
+
+
+def measured(numeric: Mapping[str, pl.Series], tags: Collection[str]) -> list[str]:
+    """Return the metrics by their names and tags, those first that change as measurements do.
+
+    A number that cannot be a measurement is none where another one may be.
+    """
+    named = {f"eval_{name}" if name in tags else name: name for name in numeric}
+    metrics = [named[name] for name in names.guess_metrics(named)]
+    return [name for name in metrics if not oddity(numeric[name])] or metrics
+
+
+def oddity(values: pl.Series) -> str:
+    """Return why the values of a metric are no measurements, or an empty text."""
+    known = values.filter(values.is_finite())
+    if len(known) < 3 or (known != known.round()).any():
+        return ""
+    most, least = float(known.max() or 0), float(known.min() or 0)
+    if _SHARE.search(plain(values.name)) and most > 100:
+        return f"goes up to {most:g}"
+    if most == least and most > 1:
+        return f"is {most:g} in each line"
+    if least >= 1 and most >= 256 and (known.log(2) == known.log(2).round()).all():
+        return "is a power of two in each line"
+    return ""
+
+
 def _metric_columns(table: _Table) -> tuple[str, ...]:
     """Return the metrics, the likeliest first, and give the reasons for them."""
     numeric, reasons, doubt = table.numeric, table.reasons, ""
-    metrics = [name for name in names.guess_metrics(table.frame.columns) if name in numeric]
+    metrics = measured(numeric, table.tags)
     if not metrics:
         metrics, doubt = _training_metrics(table)
     # Beside a name that says so, one that does not is none of an evaluation.
-    elif not any(name in evaluation_metrics([name, "val_loss"]) for name in metrics):
+    elif not any(name in table.tags for name in metrics) and not any(
+        name in evaluation_metrics([name, "val_loss"]) for name in metrics
+    ):
         doubt = "the name does not say that it is an evaluation metric; is it?"
     if not metrics:
         columns = join_names(table.frame.columns, 12)
@@ -173,6 +209,8 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
     every = [*sorted(metrics, key=rank), *more]
     metrics, left_out = every[:_MOST_METRICS], every[_MOST_METRICS:]
     why = doubt or "the name says it is an evaluation metric"
+    if metrics[0] in table.tags and not doubt:
+        why = f"its lines are tagged {table.tags[metrics[0]]!r}"
     reasons.append(Reason("metric", f"{metrics[0]}: {why}", not doubt))
     if len(metrics) > 1:
         text = f"also {join_names(metrics[1:], 8)}; each can be used with --target"
