@@ -40,8 +40,8 @@ _LOWER = {
 }  # fmt: skip
 _HIGHER = {
     "acc", "accuracy", "correct", "f1", "bleu", "sacrebleu", "rouge", "rougel", "rougelsum",
-    "meteor", "chrf", "map", "ap", "ar", "auc", "auroc", "auprc", "precision", "recall",
-    "reward", "rewards", "rew", "return", "returns", "score", "iou", "miou", "dice", "r2",
+    "meteor", "chrf", "map", "ap", "ar", "auc", "auroc", "auprc", "precision", "prec", "recall",
+    "hits", "reward", "rewards", "rew", "return", "returns", "score", "iou", "miou", "dice", "r2",
     "psnr", "ssim", "ndcg", "mrr", "success", "winrate", "em", "exact", "match", "mcc",
     "matthews", "pearson", "spearman", "spearmanr", "kappa", "core", "specificity",
     "sensitivity",
@@ -49,8 +49,9 @@ _HIGHER = {
 
 #: `top1` and `top-5` are accuracies; `top_k` and the scale of a loss are settings.
 _TOP = re.compile(r"(?<![a-z])top[^a-z0-9]?\d", re.IGNORECASE)
-_SET = re.compile(
-    r"(?:scaler?|shape|size|weights?|coeff?|factor)$|(?<![a-z])grad(?:ient)?(?![a-z])", re.I
+_SETTING = re.compile(
+    r"(?:scaler?|shape|size|weights?|coeff?|factor)$|(?<![a-z])grad(?:ient)?(?![a-z])",
+    re.IGNORECASE,
 )
 
 #: Counts by their names, the likeliest first.
@@ -137,7 +138,7 @@ def evaluation_metrics(names: Iterable[str]) -> frozenset[str]:
 def higher_is_better(name: str) -> bool | None:
     """Return whether higher is better, judged by a metric's name; None if it does not show that."""
     words = _split_words(name)
-    if _SET.search(name):
+    if _SETTING.search(name):
         return None
     if words & _LOWER or any(word.endswith("loss") for word in words):
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import polars as pl
@@ -69,9 +69,10 @@ def proposal(frame: pl.DataFrame, tags: Mapping[str, str] | None = None) -> Prop
             reasons.append(Reason(key, f"read from {column}"))
         alone = key == "epoch" and counts["step"] is None and counts["samples"] is None
         # Whatever else is told of an epoch, its evaluations count it.
-        evaluated = values.forward_fill().filter(table.numeric[metric].is_not_null())
-        rises = (evaluated.diff().drop_nulls() == 1) | (evaluated[1:] == 0)
-        if alone and evaluated.first() == 0 and rises.all():
+        measured_at = table.numeric[metric].is_not_null()
+        evaluated = values.forward_fill().filter(measured_at).drop_nulls()
+        rises = (evaluated.diff() == 1) | (evaluated == 0)
+        if alone and len(evaluated) and evaluated[0] == 0 and rises.all():
             keys[key] = f"{column} + 1"
             text = "starts at 0, and each row is written after its epoch: 1 is added"
             reasons.append(Reason(key, text, sure=False))
@@ -157,27 +158,26 @@ def list_means(columns: Sequence[str]) -> str:
 _SHARE = re.compile(r"acc|top|prec|recall|f1|auc|iou|dice|ndcg|mrr|correct")
 
 
-def measured(numeric: Mapping[str, pl.Series], tags: Collection[str]) -> list[str]:
-    """Return the metrics by their names and tags, those first that change as measurements do.
-
-    A number that cannot be a measurement is none where another one may be.
-    """
-    named = {f"eval_{name}" if name in tags else name: name for name in numeric}
-    metrics = [named[name] for name in names.guess_metrics(named)]
+def measured(
+    columns: Iterable[str], numeric: Mapping[str, pl.Series], tags: Collection[str]
+) -> list[str]:
+    """Return the metrics by their names and tags; without those that cannot be, if any can."""
+    named = {f"eval_{name}" if name in tags else name: name for name in columns}
+    metrics = [named[name] for name in names.guess_metrics(named) if named[name] in numeric]
     return [name for name in metrics if not oddity(numeric[name])] or metrics
 
 
 def oddity(values: pl.Series) -> str:
     """Return why the values of a metric are no measurements, or an empty text."""
-    known = values.filter(values.is_finite())
-    if len(known) < 3 or (known != known.round()).any():
+    whole = values.filter(values.is_finite())
+    if len(whole) < 3 or (whole != whole.round()).any():
         return ""
-    most, least = float(known.max() or 0), float(known.min() or 0)
+    most = whole.sort()[-1]
     if _SHARE.search(plain(values.name)) and most > 100:
         return f"goes up to {most:g}"
-    if most == least and most > 1:
+    if whole.n_unique() == 1 and most > 1:
         return f"is {most:g} in each line"
-    if least >= 1 and most >= 256 and (known.log(2) == known.log(2).round()).all():
+    if most >= 256 and (whole.log(2) == whole.log(2).round()).all():
         return "is a power of two in each line"
     return ""
 
@@ -185,7 +185,7 @@ def oddity(values: pl.Series) -> str:
 def _metric_columns(table: _Table) -> tuple[str, ...]:
     """Return the metrics, the likeliest first, and give the reasons for them."""
     numeric, reasons, doubt = table.numeric, table.reasons, ""
-    metrics = measured(numeric, table.tags)
+    metrics = measured(table.frame.columns, numeric, table.tags)
     if not metrics:
         metrics, doubt = _training_metrics(table)
     # Beside a name that says so, one that does not is none of an evaluation.
@@ -243,6 +243,7 @@ def _training_metrics(table: _Table) -> tuple[list[str], str]:
         name
         for name in evaluation_metrics(rest)
         if plain(name) not in {*_NAMES, "seed", "id"} and not plain(name).startswith("column_")
+        if re.search("[A-Za-z]", name)
     ]
     if len(named) == 1 and table.frame.height > 1:
         return named, "the only number that is neither a time nor a count"
