@@ -309,15 +309,17 @@ def _parse_clock(text: str) -> TimeColumn:
         return TimeColumn(part["column"].strip(), SECONDS[part["unit"]], summed=True)
     if stamp := _STAMP.fullmatch(text):
         return TimeColumn(stamp["column"], format=stamp["format"].strip())
+    if text.endswith(" unix ms"):
+        return TimeColumn(text.removesuffix(" unix ms").strip(), 1e-3, format="unix")
     column, _, unit = text.strip().rpartition(" ")
     if column and unit == "unix":
         return TimeColumn(column.strip(), format="unix")
     if column and unit in SECONDS:
         return TimeColumn(column.strip(), SECONDS[unit])
     raise ValueError(
-        f"seconds = {text!r} names no unit\nWrite a column and ms, s, min, h, unix or a form of "
-        "stamps: 'time ms', 'stamp %Y-%m-%d %H:%M:%S'; 'time s per iter' for the mean time of an "
-        "iteration, 'time s of iter' for that of each printed one; 'sum time s' adds up."
+        f"seconds = {text!r} names no unit\nWrite a column and ms, s, min, h, unix, unix ms or a "
+        "form of stamps: 'time ms', 'stamp %Y-%m-%d %H:%M:%S'; 'time s per iter' for the mean time "
+        "of an iteration, 'time s of iter' for that of each printed one; 'sum time s' adds up."
     )
 
 

@@ -19,7 +19,7 @@ from ttastats.formats import config
 from ttastats.formats.block import Block
 from ttastats_parsers.own_cells import rows_of, unpivoted
 from ttastats_parsers.own_choice import UnfitError
-from ttastats_parsers.own_rows import Rows
+from ttastats_parsers.own_rows import Rows, with_metrics_apart
 
 #: Of a text so much is looked at, of JSON the whole first block: it may be one value.
 _LOOKED_AT = 1024 * 1024
@@ -139,7 +139,7 @@ def _read_rows(head: bytes, path: str) -> Rows:
     wrong = sum(problem.code == "row_width" for problem in rows.problems)
     if rows.frame.width < 2 or (wrong > rows.frame.height and not path.endswith(_TABLES)):
         raise UnfitError("no_table", "not a table: its lines have no common columns")
-    return rows
+    return with_metrics_apart(rows, Block(""))
 
 
 def _is_json(head: bytes) -> bool:

@@ -21,7 +21,7 @@ from ttastats_parsers.own_choice import numbers, times
 
 #: A number is taken whole, with what makes it another one: `1,000`, `5k`, `99/100`, `12:34`.
 NUMBER = r"[-+]?\.?\d(?:[.,:/]\d|[\w+-])*|nan|inf"
-_COUNT = r"\d(?:[.,]\d|\w)*"
+_COUNT = r"\d(?:[.,:-]\d|\w)*"
 _DURATION = (
     r"(?:\d[\d.,]*\s?(?:d(?:ays?)?|h(?:ours?|rs?)?|m(?:s|in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?),?\s?)+"
     r"(?:\d+:[\d:.]+)?\b"
@@ -49,6 +49,7 @@ _TAG = re.compile(
 _FILLERS = frozenset({"at", "with", "is", "of", "the", "and", "on", "in", "for", "after", "to"})
 _DIGIT = re.compile(r"\d")
 COUNTS = ("step", "epoch", "samples")
+_PATTERNS = {"clock": _TIME, **dict.fromkeys(COUNTS, _COUNT)}
 #: The group of the time that a bar of tqdm shows, `[00:12<00:34, 5.2it/s]`.
 BAR = "elapsed_bar"
 BAR_TIME = rf"\[(?P<{BAR}>\d[\d:]+)<"
@@ -75,7 +76,7 @@ class Quantity(Struct, frozen=True):
         key = escape(self.name)
         if self.part == "tag":
             return rf"{key}\b"
-        number = {"clock": _TIME, **dict.fromkeys(COUNTS, _COUNT)}.get(self.part, NUMBER)
+        number = _PATTERNS.get(self.part, NUMBER)
         before = r"\s*" if self.mark[:1].isspace() else ""
         sign = re.sub(r"\\\(.*\\\)", lambda _: r"\([^()]*\)", re.escape(self.mark.strip()))
         mark = rf"{before}{sign}\s*" if sign else r"\s+" if self.mark else ""
@@ -188,8 +189,8 @@ def _pairs(line: str) -> Iterator[_Span]:
         kind = "unit" if match["unit"] else ":" if ":" in text else after
         if (item := _quantity(match["key"], match["mark"], kind)) is None:
             continue
-        if item.part in COUNTS:
-            text = re.sub(rf"({_COUNT}).*", r"\1", text)
+        if item.part in _PATTERNS:  # of how many is not meant
+            text = "".join(re.findall(_PATTERNS[item.part], text)[:1])
         elif item.part == "meter" and not _BATCH.search(line):
             item = replace(item, part="value")
         yield match.start("mark") - len(item.name), match.end("number"), item, text
