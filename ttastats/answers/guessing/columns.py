@@ -116,8 +116,8 @@ def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
         for name, form in stamps
         if tells_day(form)
     }
-    seconds = {**numeric, **written, **of_stamps}
-    return _Table(frame, numeric, counts, clocks, stamps, seconds, tags, [])
+    every = {**numeric, **written, **of_stamps}
+    return _Table(frame, numeric, counts, clocks, stamps, every, tags, [])
 
 
 def _unix_form(values: pl.Series) -> str | None:
@@ -210,8 +210,9 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
     ):
         doubt = "the name does not say that it is an evaluation metric; is it?"
     if not metrics:
-        columns = join_names(table.frame.columns, 12)
-        raise NoLogError(f"no column with numbers looks like a metric: {columns}")
+        text = f"no column with numbers looks like a metric: {join_names(table.frame.columns, 12)}"
+        unread = _unread_cell(table, names.guess_metrics(table.frame.columns))
+        raise NoLogError(f"{text}; {unread}" if unread else text)
     # A quality by its name, unless it is one of training that has its partner among the others.
     partners = [plain(name) for name in metrics]
     more = [
@@ -240,6 +241,15 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
     # A name that reads like a target is quoted.
     reads_like_a_target = re.compile(r"[<>=]|\s(?:higher|lower)$").search
     return tuple(f'"{name}"' if reads_like_a_target(name) else name for name in metrics)
+
+
+def _unread_cell(table: _Table, columns: Iterable[str]) -> str:
+    """Return what the first of some columns without a number holds instead, or an empty text."""
+    for name in columns:
+        for text in texts(table.frame[name]).drop_nulls().head(name not in table.seconds):
+            question = ": does its comma part thousands, or decimals?" if "," in text else ""
+            return f"{name} contains {text[:40]!r}{question}"
+    return ""
 
 
 def rank(name: str) -> tuple[bool, bool]:
@@ -291,12 +301,7 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
     ]
     if len(every) == 1:
         name, unit = every[0]
-        what = f"in {unit}, guessed from the name"
-        if unit.startswith("unix"):
-            what = f"time stamps, {'milli' * ('ms' in unit)}seconds since 1970"
-        elif "%" in unit:
-            what = f"time stamps with the format {unit}"
-        sure = unit != "s" or bool(re.search(r"sec|_s$|_ms$|min|hour", name.lower()))
+        what, sure = _meaning(table, name, unit)
         compared = [f"{stamp} {form}" for stamp, form in table.stamps[:1] if clocks]
         value = (f"{name} {unit}", *compared) if compared else f"{name} {unit}"
         return value, Reason("seconds", f"{name}: {what}", sure)
@@ -307,6 +312,8 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
     if len(of_epochs := _times_of_epochs(table)) == 1 and not runs:
         ((name, unit),) = of_epochs
         return f"sum {name} {unit}", Reason("seconds", f"{name}: of each epoch, added up")
+    if unread := _unread_cell(table, filter(unit_of, table.frame.columns)):
+        return "", Reason("seconds", unread, sure=False)
     if not table.clocks:
         text = "no column looks like a clock: no time is known. Log the seconds since the start"
         return None, Reason("seconds", f"{text}, such as elapsed=12.3s, with each evaluation")
@@ -319,6 +326,18 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
         f"those, write seconds = '{name} {unit} per COLUMN'"
     )
     return "", Reason("seconds", text, sure=False)
+
+
+def _meaning(table: _Table, name: str, unit: str) -> tuple[str, bool]:
+    """Return what the numbers of a clock are, and whether its cells or its name say so."""
+    if unit.startswith("unix"):
+        return f"time stamps, {'milli' * ('ms' in unit)}seconds since 1970", True
+    if "%" in unit:
+        return f"time stamps with the format {unit}", True
+    if name not in table.numeric:
+        return f"as written, such as {texts(table.frame[name]).drop_nulls()[0]!r}", True
+    says_unit = unit != "s" or bool(re.search(r"sec|_s$|_ms$|min|hour", name.lower()))
+    return f"in {unit}, guessed from the name", says_unit
 
 
 def _runs_forward(table: _Table, name: str, runs: Sequence[str]) -> bool:

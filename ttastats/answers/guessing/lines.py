@@ -72,7 +72,9 @@ def proposal(text: str, path: str) -> Proposal:
         metrics, quantities = _metrics(lines, read_lines(lines, tags), tags)
         expressions, more = _expressions(lines, quantities, metrics)
     if not expressions:
-        raise NoLogError("neither a table nor a line with a metric as `key=value`")
+        comma = re.search(r"[A-Za-z]\w*[ :=]+\d{1,3},\d{3}\b", text)
+        question = f"; does the comma of {comma[0]!r} part thousands, or decimals?" if comma else ""
+        raise NoLogError(f"neither a table nor a line with a metric as `key=value`{question}")
     patterns = tuple(expressions)
     block = Block("", line=patterns, joined="joined" in more, new_run=more.get("new_run"))
     try:
