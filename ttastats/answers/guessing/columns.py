@@ -191,7 +191,9 @@ def oddity(values: pl.Series) -> str:
     most = whole.sort()[-1]
     if _SHARE.search(plain(values.name)) and most > 100:
         return f"goes up to {most:g}"
-    if whole.n_unique() == 1 and most > 1:
+    # A run that diverges has the accuracy of chance all along.
+    last = re.sub(r"[\d_]+$", "", plain(values.name)).rpartition("_")[2]
+    if whole.n_unique() == 1 and most > 1 and higher_is_better(last) is None:
         return f"is {most:g} in each line"
     if most >= 256 and (whole.log(2) == whole.log(2).round()).all():
         return "is a power of two in each line"

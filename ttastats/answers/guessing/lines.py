@@ -31,6 +31,7 @@ from ttastats.answers.guessing.quantities import (
     in_words,
     names_its_tag,
     read_lines,
+    template,
 )
 from ttastats.base import metrics as names
 from ttastats.base.metrics import higher_is_better
@@ -150,10 +151,10 @@ def _expressions(
     lines: Sequence[str], rows: Sequence[Line], metrics: Collection[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return expressions with an example each: clocks, metrics, counts; and keys about lines."""
-    forms = _evaluations(rows, {*metrics})
+    forms, displays = _evaluations(rows, {*metrics})
     if not forms:
         return {}, {}
-    expressions, parts = _of_metrics(lines, forms, {*metrics})
+    expressions, parts = _of_metrics(lines, forms, displays, {*metrics})
     evaluated = [row.at for row in next(iter(forms.values()))]
     more = _new_run(lines, rows, evaluated)
     others = _by_form(row for row in rows if row.form not in forms)
@@ -183,25 +184,37 @@ def _by_form(rows: Iterable[Line]) -> dict[Form, list[Line]]:
     return dict(sorted(forms.items(), key=lambda item: -len(item[1])))
 
 
-def _evaluations(rows: Sequence[Line], metrics: set[str]) -> dict[Form, list[Line]]:
-    """Return the lines that tell a metric, without those of a form that is rare and incomplete."""
-    forms = {
-        form: same
-        for form, same in _by_form(rows).items()
-        if any(item.part == "value" and item.group in metrics for item in form)
-    }
+def _evaluations(
+    rows: Sequence[Line], metrics: set[str]
+) -> tuple[dict[Form, list[Line]], list[Line]]:
+    """Return the lines that tell a metric by their form, and those that only look like them.
+
+    Rare and incomplete ones are neither.
+    """
+    every = _by_form(rows)
+    forms = {form: same for form, same in every.items() if _is_evaluation(form, metrics)}
+    words = {item.name for form in forms for item in form if item.group in metrics and item.name}
+    displays = [
+        form for form in every if form not in forms and {item.name for item in form} & words
+    ]
     for during, end in permutations([*forms], 2):
         shared = {item.group for item in during} & {item.group for item in end} & metrics
         if during in forms and any(_sums_up(forms.get(end, ()), forms[during], n) for n in shared):
             del forms[during]
+            displays.append(during)
     most = max(map(len, forms.values()), default=0)
     progress = {item.part for item in next(iter(forms), ())} & {*COUNTS}
-    return {
+    common = {
         form: same
         for form, same in forms.items()
         if len(same) >= max(0.1 * most, min(most, 2))
         and (len(same) == most or progress <= {item.part for item in form})
     }
+    return common, [row for form in displays for row in every[form]]
+
+
+def _is_evaluation(form: Form, metrics: set[str]) -> bool:
+    return any(item.part == "value" and item.group in metrics for item in form)
 
 
 def _sums_up(end: Sequence[Line], during: Sequence[Line], metric: str) -> bool:
@@ -218,25 +231,42 @@ def _sums_up(end: Sequence[Line], during: Sequence[Line], metric: str) -> bool:
 
 
 def _of_metrics(
-    lines: Sequence[str], forms: _Forms, metrics: set[str]
+    lines: Sequence[str], forms: _Forms, displays: Sequence[Line], metrics: set[str]
 ) -> tuple[dict[str, str], set[str]]:
     """Return the expressions of metrics with an example each, and the parts that they have."""
     expressions: dict[str, str] = {}
     parts, covered = set[str](), set[str]()
-    for form, rows in forms.items():
+    for form, evaluated in forms.items():
         values = {item.group for item in form if item.part == "value"} & metrics
         if values <= covered or len(expressions) == _MOST_EXPRESSIONS:  # written in two forms
             continue
         covered |= values
         items = [item for item in form if item.group in values or item.part in {*COUNTS, "clock"}]
-        expression = expression_of(form, items)
+        expression = _apart(
+            expression_of(form, items),
+            [lines[row.at] for row in evaluated],
+            [lines[row.at] for row in displays],
+        )
         bars = [line for line in lines if BAR_TIME in expression and re.search(expression, line)]
         # Of bars that are finished once per epoch only the last line counts.
         if len(bars) > 1 and all(re.search(r"100%\||<0?0:00", line) for line in bars):
             expression = expression.replace(BAR_TIME, _ENDED_TIME)
-        expressions[expression] = lines[rows[0].at]
+        expressions[expression] = lines[evaluated[0].at]
         parts |= {item.part for item in items}
     return expressions, parts
+
+
+def _apart(expression: str, evaluated: Sequence[str], others: Sequence[str]) -> str:
+    """Return an expression that no other lines match, from the start of the line if need be."""
+    if not any(re.search(expression, line) for line in others):
+        return expression
+    match = re.search(expression, evaluated[0])
+    start = template(evaluated[0][: match.start()] if match else "")
+    whole = re.compile(rf"^{start}{expression}")
+    if all(map(whole.search, evaluated)) and not any(map(whole.search, others)):
+        return whole.pattern
+    pair = f"{evaluated[0].strip()[:80]!r} and {others[0].strip()[:80]!r}"
+    raise NoLogError(f"lines such as {pair} have the same names: which evaluate? Write line = ...")
 
 
 def _time_behind(lines: Sequence[str], others: _Forms, forms: _Forms) -> dict[str, str]:

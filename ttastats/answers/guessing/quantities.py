@@ -27,6 +27,11 @@ _DURATION = (
     r"(?:\d+:[\d:.]+)?\b"
 )
 _TIME = rf"{_DURATION}|\d(?:[.,:]\d|\w)*"
+#: What a number counts that stands behind it, if it is not the name of the next number.
+_NOUN = (
+    r"\s+(?:epochs|steps|iter(?:ation)?s|batches|samples|examples|images|tokens|updates)\b"
+    r"(?!\s*[:=]?\s*\d)"
+)
 _WORD = r"(?:[Tt]op[ -]\d+|[A-Za-z][\w/.-]*?(?:@[\d.]*(?::[\d.]+)?)?)"
 _PAIR = re.compile(
     rf"(?<![\w/@.-])(?P<key>{_WORD}(?:\([A-Za-z]\))?(?: {_WORD}){{0,3}})"
@@ -34,7 +39,8 @@ _PAIR = re.compile(
     r"(?P<mark>['\"]?(?:\s?\([^()]{1,40}\)(?=\s?[:=-]))?"
     r"[ \t]{0,8}(?:(?:[:=]|[-=]>)[ \t]{0,8})?[\[(]?[ \t]{0,2})"
     r"(?:(?<=[\s:='\"\[(>])|(?<=[Ss]tep)|(?<=[Ee]poch))"
-    rf"(?P<number>(?P<unit>{_DURATION})|{NUMBER})(?=(?P<after>\s?%|\s?\(\s*[-+\d.e]+\)|\s+[A-Za-z])?)"
+    rf"(?P<number>(?P<unit>{_DURATION})|{NUMBER})"
+    rf"(?=(?P<after>\s?%|\s?\(\s*[-+\d.e]+\)|(?P<noun>{_NOUN})|\s+[A-Za-z])?)"
 )
 #: Where a program writes a line.
 _SOURCE = re.compile(r"\.(?:py|c|cc|cpp)$")
@@ -186,7 +192,8 @@ def _pairs(line: str) -> Iterator[_Span]:
     """Yield the numbers with a name before them."""
     for match in _PAIR.finditer(line):
         text, after = match["number"].rstrip(), (match["after"] or "").strip()[:1]
-        kind = "unit" if match["unit"] else ":" if ":" in text else after
+        kind = "noun" if match["noun"] else ":" if ":" in text else after
+        kind = "unit" if match["unit"] else kind
         if (item := _quantity(match["key"], match["mark"], kind)) is None:
             continue
         if item.part in _PATTERNS:  # of how many is not meant
@@ -224,8 +231,8 @@ def _quantity(key: str, mark: str, kind: str) -> Quantity | None:
     if unit_of(group):
         is_clock = kind in {"unit", ":"} or group in names.CLOCKS
         return Quantity(name, mark, group, "clock") if is_clock else None
-    # In brackets, a number with a word counts what the word says.
-    if kind == "unit" or (mark[-1:] in {"(", "["} and kind.isalpha()):
+    # A number with a word in brackets counts what the word says.
+    if kind in {"unit", "noun"} or (mark[-1:] in {"(", "["} and kind.isalpha()):
         return None
     return Quantity(name, mark, group, "meter" if kind == "(" else "value")
 
@@ -244,8 +251,8 @@ def in_words(line: str) -> Iterator[tuple[Quantity, str]]:
     start, end = match.span(str(match.lastgroup))
     tags = sorted(_TAG.findall(line), key=lambda tag: tag.lower().startswith("train"))
     group = group_name(" ".join([*tags[:1], word[0]]))
-    written = rf"(?P<{group}>{NUMBER}){_template(line[end : word.end()])}"
-    written = _template(line[word.start() : start]) + written
+    written = rf"(?P<{group}>{NUMBER}){template(line[end : word.end()])}"
+    written = template(line[word.start() : start]) + written
     yield Quantity("", "", group, "value", "", written), match[0]
 
 
@@ -254,8 +261,8 @@ def _is_quality(word: str) -> bool:
     return higher_is_better(word) is not None
 
 
-def _template(text: str) -> str:
-    """Return an expression for a text with other numbers."""
+def template(text: str) -> str:
+    """Return a regular expression for a text, with any numbers."""
     return re.sub(r"\d\S*", r"\\S+", escape(text))
 
 
