@@ -54,6 +54,8 @@ _START = re.compile(
 #: More lines are not looked at, and longer ones hold no evaluation.
 _MOST_LINES = 20_000
 _LONGEST = 2_000
+#: Of more forms of lines none is looked at for one that sums others up.
+_MOST_FORMS = 20
 #: More expressions are not proposed.
 _MOST_EXPRESSIONS = 4
 _ENDED_TIME = rf"\[(?P<{names.OF_A_BAR}>\d[\d:]+)<"
@@ -73,7 +75,7 @@ def proposal(text: str, path: str) -> Proposal:
         metrics, quantities = _metrics(lines, read_lines(lines, tags), tags)
         expressions, more = _expressions(lines, quantities, metrics)
     if not expressions:
-        comma = re.search(r"[A-Za-z]\w*[ :=]+\d{1,3},\d{3}\b", text)
+        comma = re.search(r"\b[A-Za-z]\w*[ :=]{1,8}\d{1,3},\d{3}\b", text)
         question = f"; does the comma of {comma[0]!r} part thousands, or decimals?" if comma else ""
         raise NoLogError(f"neither a table nor a line with a metric as `key=value`{question}")
     patterns = tuple(expressions)
@@ -197,7 +199,7 @@ def _evaluations(
     displays = [
         form for form in every if form not in forms and {item.name for item in form} & words
     ]
-    for during, end in permutations([*forms], 2):
+    for during, end in permutations([*forms][:_MOST_FORMS], 2):
         shared = {item.group for item in during} & {item.group for item in end} & metrics
         if during in forms and any(_sums_up(forms.get(end, ()), forms[during], n) for n in shared):
             del forms[during]

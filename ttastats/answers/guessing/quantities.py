@@ -23,7 +23,7 @@ from ttastats_parsers.own_choice import numbers, times
 NUMBER = r"[-+]?\.?\d(?:[.,:/]\d|[\w+-])*|nan|inf"
 _COUNT = r"\d(?:[.,:-]\d|\w)*"
 _DURATION = (
-    r"(?:\d[\d.,]*\s?(?:d(?:ays?)?|h(?:ours?|rs?)?|m(?:s|in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?),?\s?)+"
+    r"(?:\d[\d.,]*\s?(?:d(?:ays?)?|h(?:ours?|rs?)?|m(?:s|in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?),?\s?){1,4}"
     r"(?:\d+:[\d:.]+)?\b"
 )
 _TIME = rf"{_DURATION}|\d(?:[.,:]\d|\w)*"
@@ -205,7 +205,7 @@ def _pairs(line: str) -> Iterator[_Span]:
 
 def _durations(line: str) -> Iterator[_Span]:
     """Yield durations without a `name=`: `0.3s elapsed`, and those of bars of tqdm."""
-    if match := re.search(rf"(?<![\w.:])({_DURATION})\s+(elapsed|total)\b", line):
+    if match := re.search(rf"(?<![\w.,:])({_DURATION})\s+(elapsed|total)\b", line):
         group = "time_total" if match[2] == "total" else "elapsed"
         written = rf"(?P<{group}>{_DURATION})\s+{match[2]}"
         yield *match.span(), Quantity("", "", group, "clock", "", written), match[1]
