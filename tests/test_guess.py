@@ -347,7 +347,7 @@ class TestReadAsGuessed:
             assert "# seconds? elapsed: in s, guessed from the name" in stderr
         assert run("summary", sides[0])[0] == 2  # the table of a guess is not that of no guess
         without_a_target = " ".join(run("compare", *sides, "--guess")[1].split())
-        assert "--target METRIC=VALUE, or compare the ends with --at-end" in without_a_target
+        assert "To compare the ends instead, add --at-end" in without_a_target
 
     def test_the_block_stands_in_the_table(self, folder: Path) -> None:
         table = folder.parent / "x.parquet"

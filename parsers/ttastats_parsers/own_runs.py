@@ -13,7 +13,7 @@ from ttastats.base import streams
 from ttastats.base.metrics import higher_is_better
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.formats import patterns
-from ttastats.formats.block import BACK, FIELDS, Block, Metric, run_fields
+from ttastats.formats.block import BACK, FIELDS, PRICE, Block, Metric, price_of, run_fields
 from ttastats.formats.dialect import Log
 from ttastats_parsers.checkpoints import in_one_unit, score_of
 from ttastats_parsers.own_choice import (
@@ -91,14 +91,20 @@ def _run(
     named = {**log.named, **{name: known[name] for name in block.run if name in known}}
     named |= patterns.fill_names(block.fields, {**named, **known})
     benchmark = named.get("benchmark")
-    metrics: dict[str, Metric] = {}
+    metrics, problems = dict[str, Metric](), list[Problem]()
+    if PRICE in columns and PRICE not in named:
+        prices = [text for row in part["row"] if (text := text_of(PRICE)[row])]
+        if len({*map(price_of, prices)}) == 1:
+            named[PRICE] = prices[0]
+        elif prices:
+            text = f"{PRICE} is {prices[0]} and later {prices[-1]}: the run has no single price"
+            problems.append(Problem("price_changes", text, "warning", part["line"][0]))
     for number, metric in enumerate(chosen.metrics):
         if metric.benchmark in {None, benchmark}:
             name = f"m{number}"
             values = part[name].filter(part[name].is_finite())
             metrics[name], problem = in_one_unit(metric, values.to_list())
-            if problem is not None:
-                yield problem
+            problems += [problem] if problem is not None else []
     if not metrics:
         others = ", ".join(str(metric.benchmark) for metric in chosen.metrics)
         text = f"no metric is set for benchmark {benchmark!r} ({others})"
@@ -125,6 +131,7 @@ def _run(
         # Stamps without a zone are taken for UTC.
         started_at=date_of(first) if first is not None and 0 < first < 4e9 else None,
         evaluations=(*training, *_evaluations(part, metrics, block)),
+        problems=tuple(problems),
         extra=extra | ({"preset": block.preset} if block.preset else {}),
     )
 
@@ -200,6 +207,6 @@ def _training_values(
 
 def names_in(block: Block, columns: Iterable[str]) -> list[str]:
     """Return the columns that a run takes its name and fields from."""
-    meant = {*block.run, *block.fields.values()}
+    meant = {*block.run, *block.fields.values(), PRICE}
     meant.update(name for text in block.fields.values() for name in patterns.PLACE.findall(text))
     return [name for name in columns if name in meant]

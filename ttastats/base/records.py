@@ -24,6 +24,9 @@ Severity = Literal["info", "warning", "error"]
 #: that it tells a pace but no time since the start.
 ESTIMATED_START, UNKNOWN_START = "estimated", "unknown"
 
+#: `Run.suite` of a run that is one measured time, of which no quality is known.
+TIMES_ALONE = "times alone"
+
 #: Fields of a run by the names they had in version 0.1, which conditions and options still take.
 FORMER_NAMES = {"edition": "round"}
 

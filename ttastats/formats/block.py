@@ -23,8 +23,10 @@ from ttastats.formats import patterns
 #: Columns of the table that a block, a pattern or the log itself may fill.
 FIELDS = (
     "entry", "system", "benchmark", "seed", "submitter", "hardware", "accelerators", "nodes",
-    "global_batch_size", "train_samples", "framework", "division", "round",
+    "global_batch_size", "train_samples", "framework", "division", "round", "cost_per_hour",
 )  # fmt: skip
+#: The field that is a price, as `$12.50` or `12.5`.
+PRICE = "cost_per_hour"
 #: What may tell that something begins anew.
 BACK = ("step back", "time back")
 
@@ -80,12 +82,13 @@ class Block(msgspec.Struct, frozen=True):
 
     Of several clocks and counts, the first that a file has is taken. It must have one, unless the
     key stands in `may_lack`, as where an empty text is among them. Of lines, a row takes the first
-    that it tells. `carry` says that a cell that is empty holds what stood there before, as is
-    always so with lines; `joined`, that lines are one row until one tells anew what another has
-    told. `otherwise` are metrics of training for files without another. `quiet` blocks name no
-    files: a
-    file without their columns is no log of theirs, and no error. `recognised` ones are presets
-    whose signs a file bears; `refined_by` are the keys that the user gave beside.
+    that it tells. `pairs` tells the names and values in their group `pairs`. What they match next
+    behind `skip_after` repeats an earlier line. `carry` says that a cell that is empty holds what
+    stood there before, as is always so with lines; `joined`, that lines are one row until one tells
+    anew what another has told. `otherwise` are metrics of training for files without another.
+    `quiet` blocks name no files: a file without their columns is no log of theirs, and no error.
+    `recognised` ones are presets whose signs a file bears; `refined_by` are the keys that the user
+    gave beside.
     """
 
     where: str
@@ -93,6 +96,8 @@ class Block(msgspec.Struct, frozen=True):
     preset: str | None = None
     files: str | None = None
     line: tuple[str, ...] = ()
+    pairs: str | None = None
+    skip_after: str | None = None
     metrics: tuple[Metric, ...] = ()
     otherwise: tuple[Metric, ...] = ()
     seconds: tuple[TimeColumn, ...] | None = None
@@ -130,7 +135,16 @@ def run_fields(named: Mapping[str, str]) -> dict[str, Any]:
             number = math.nan
         is_whole = number.is_integer() and abs(number) < 2.0**62
         fields[name] = int(number) if is_whole else None
-    return fields
+    return fields | ({PRICE: price_of(fields[PRICE])} if PRICE in fields else {})
+
+
+def price_of(value: object) -> float | None:
+    """Return the price in a number or a text such as `$12.50`, or None."""
+    try:
+        price = float(str(value).strip().removeprefix("$"))
+    except ValueError:
+        return None
+    return price if math.isfinite(price) else None
 
 
 #: What says how the rows of a file become runs: of these, what a block says replaces all.
@@ -228,6 +242,14 @@ def _parse_pattern(key: str, value: Any) -> str | None:
     except TtastatsError as error:
         raise ValueError(f"{error.where}: {error.what}\n{error.remedy or ''}") from error
     return text
+
+
+def _parse_pairs(key: str, value: Any) -> str | None:
+    text = _parse_text(key, value)
+    if text is None or ("<name>" in text and "<value>" in text):
+        return text
+    remedy = f"Write {key} = '(?P<name>\\w+)=(?P<value>\\S+)'."
+    raise ValueError(f"{key} has no groups `name` and `value`: {text!r}\n{remedy}")
 
 
 def _parse_choice(known: Sequence[str], key: str, value: Any) -> str | None:
@@ -334,6 +356,8 @@ def _parse_progress(text: str) -> CountColumn:
 _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "files": _parse_pattern,
     "line": _parse_texts,
+    "pairs": _parse_pairs,
+    "skip_after": _parse_text,
     "metric": _parse_metrics,
     "otherwise": partial(_parse_list, parse_metric),
     "seconds": partial(_parse_list, _parse_clock),

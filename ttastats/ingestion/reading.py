@@ -17,7 +17,13 @@ from msgspec import Struct, structs
 
 from ttastats.base import atomic, streams
 from ttastats.base.errors import TtastatsError
-from ttastats.base.records import Problem, Run, Severity, without_garbage_collection
+from ttastats.base.records import (
+    TIMES_ALONE,
+    Problem,
+    Run,
+    Severity,
+    without_garbage_collection,
+)
 from ttastats.base.stores import Place
 from ttastats.base.streams import UnreadableError
 from ttastats.formats import config, patterns
@@ -246,9 +252,9 @@ class _Reader:
                 if isinstance(item, Run):
                     run = _flag_open_end(item, content.tail) if driving else _with_names(item, log)
                     run = inferred.with_settings(run, log, source, dialect, recorded)
-                    run = proof.prove(
-                        run if run.entry else structs.replace(run, entry=source.entry)
-                    )
+                    run = inferred.with_price(run)
+                    run = run if run.entry else structs.replace(run, entry=source.entry)
+                    run = proof.prove(run)
                     runs.append(tables.SourcedRun(run, source.name, "", len(runs), dialect.name))
                     noted = run.problems
                 problems += (structs.replace(problem, source=source.name) for problem in noted)
@@ -319,7 +325,7 @@ class _Reader:
 def _with_names(run: Run, log: Log) -> Run:
     """Return a run with the names from its block and path, unless a suite's rules name it."""
     block, named = log.block, log.named
-    if block is None or run.suite is not None:
+    if block is None or run.suite not in {None, TIMES_ALONE}:
         return run
     settings = [value for value in run.extra.values() if isinstance(value, Mapping)]
     known = {key: str(value) for fields in (*settings, run.extra) for key, value in fields.items()}

@@ -19,8 +19,9 @@ from ttastats_parsers.own_choice import directions, numbers, tells_day, texts, t
 Value: TypeAlias = str | tuple[str, ...]
 
 _NAMES = (
-    "run_id", "run_name", "run", "name", "experiment", "experiment_name", "exp", "trial", "config",
-    "variant", "method", "algorithm", "algo", "optimizer", "model", "setup", "entry", "system",
+    "run_id", "run_name", "run", "name", "experiment", "experiment_name", "exp", "trial", "rep",
+    "repeat", "repetition", "replicate", "config", "variant", "method", "algorithm", "algo",
+    "optimizer", "model", "setup", "entry", "system",
 )  # fmt: skip
 #: A clock goes back where a run begins or is resumed; the time of one step every second time.
 _MOST_BACK = 0.2

@@ -17,7 +17,8 @@ from ttastats.base.metrics import guess_metrics
 from ttastats.base.units import join_names
 from ttastats.formats import config
 from ttastats.formats.block import Block
-from ttastats_parsers.own_cells import rows_of, unpivoted
+from ttastats.formats.dialect import log_from_bytes
+from ttastats_parsers.own_cells import rows_of, rows_of_lines, unpivoted
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows, with_metrics_apart
 
@@ -65,8 +66,10 @@ def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
     known: Sequence[str] = ()
     if not block.metrics or not block.line:
         with suppress(UnfitError):
-            known = unpivoted(_read_rows(head, path), block).frame.columns
-        if block.metrics and not any(metric.name in known for metric in block.metrics):
+            lined = rows_of_lines(log_from_bytes(head, block=block)) if block.line else None
+            known = (lined or unpivoted(_read_rows(head, path), block)).frame.columns
+        meant = (*block.metrics, *block.otherwise)
+        if meant and not any(metric.name in known for metric in meant):
             return make_sketch(head, path)  # another program writes such files too
     preset = block.preset or ""
     keys: dict[str, str | tuple[str, ...]] = {"preset": preset}

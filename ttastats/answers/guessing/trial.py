@@ -14,7 +14,7 @@ from ttastats.answers.guessing.answer import Kind, Proposal, proposal_toml
 from ttastats.answers.guessing.columns import rank
 from ttastats.answers.guessing.kinds import Sketch
 from ttastats.base import units
-from ttastats.base.records import Problem
+from ttastats.base.records import TIMES_ALONE, Problem
 from ttastats.formats import config
 from ttastats.formats.block import Block
 from ttastats.formats.config import FILE
@@ -120,12 +120,13 @@ def _run_heads(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Return a row for each run, with what `Kind.heads` says of it."""
     is_evaluation = pl.col("eval_index") >= 0
     metric = _first_metric(rows.filter(is_evaluation), names)
+    alone = (pl.col("suite") == TIMES_ALONE).any()
     measured = is_evaluation & (pl.col("metric") == metric) & pl.col("value").is_finite()
     return rows.group_by("source", "run_id", maintain_order=True).agg(
         pl.col("entry", "seed", "benchmark").first(),
         evaluations=is_evaluation.sum(),
-        timed=pl.col("seconds").is_not_null().any(),
-        judged=pl.col("target_value").is_not_null().any(),
+        timed=pl.col("seconds").is_not_null().any() | alone,
+        judged=pl.col("target_value").is_not_null().any() | alone,
         metric=pl.lit(metric),
         final=pl.col("value").filter(measured).last(),
         better=pl.col("higher_is_better").filter(measured).last(),
