@@ -684,7 +684,8 @@ def test_a_text_with_a_backslash_stands_in_single_quotes_unless_it_ends_in_one()
 
 
 def test_lines_that_an_attacker_wrote_take_no_time() -> None:
-    for text in ("loss" + " " * 1900 + "x\n", "a " * 900 + "\n", "1" * 1900 + "\n"):
+    words = ("loss" + " " * 1900 + "x", "a " * 900, "1" * 1900, "1s " * 600, "1," * 900, "a" * 1900)
+    for text in (f"{word}\n" for word in words):
         with pytest.raises(NoLogError):
             lines.proposal(text * 50, "a.log")
 

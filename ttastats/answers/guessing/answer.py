@@ -270,7 +270,8 @@ def proposal_toml(proposal: Proposal) -> str:
             if reason.key == key and not reason.sure
         ]
         if key in proposal.keys:
-            lines.append(f"{key:<7} = {_toml_value(proposal.keys[key])}")
+            value = proposal.keys[key]
+            lines.append(f"{key:<7} = {value if key == 'joined' else _toml_value(value)}")
     if proposal.choices:
         lines += ["# Uncomment the line that applies:"]
         lines += [f"# {choice}" for choice in proposal.choices]
