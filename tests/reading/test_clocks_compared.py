@@ -231,8 +231,8 @@ def test_an_unusable_time_is_no_failure(seed: int, odd: str) -> None:
     table = draw.table(rows)
     (run,) = tta.runs(table).rows
     assert (run["reached"], run["tta_seconds"]) == (True, None)
-    (row,) = tta.summary(table, unit=f"{draw.unit}s").rows
-    assert (row["reached"], row["tta_mean_seconds"]) == (1, draw.hit * draw.every)
+    (counted,) = tta.summary(table, unit=f"{draw.unit}s").rows
+    assert (counted["reached"], counted["tta_mean_seconds"]) == (1, draw.hit * draw.every)
 
 
 def test_a_weight_that_took_no_time_met_nothing() -> None:
