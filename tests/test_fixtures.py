@@ -37,7 +37,10 @@ CASES = sorted(
 #: Dialects whose files are no text: they have no lines that end otherwise or stand between others.
 BINARY = {"evaluations-npz", "mlflow-db", "tfevents", "wandb"}
 #: Those that are one whole, such as a table or a JSON object: nothing stands between its lines.
-WHOLE = {"dawnbench", "hf-trainer", "mlflow", "sb3-monitor", "table"}
+WHOLE = {
+    "allennlp", "dawnbench", "hf-trainer", "hyperfine", "mlflow", "mlflow-table", "optuna",
+    "pytest-benchmark", "sb3-monitor", "table", "times-table",
+}  # fmt: skip
 #: How far apart a file is cut: at every place only where there is time, and nowhere at a multiple
 #: of the length of its lines.
 STEP, AT_THE_END = (1, 60) if os.environ.get("TTASTATS_LONG") else (127, 8)

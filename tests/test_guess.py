@@ -230,7 +230,7 @@ class TestFolder:
         of_table = rows.filter(pl.col("source").str.contains("/table/")).select("entry", "seed")
         assert set(of_table.rows()) == {*product(("adam", "muon"), (1, 2, 3))}
         text = rows.filter(pl.col("source").str.contains("small-1"))
-        assert text.select("seconds", "step").rows() == [(n, 10 * n + 10) for n in range(4)]
+        assert text.select("seconds", "step").rows() == [(n, 10 * n) for n in range(1, 5)]
         again = tta.guess(folder)
         assert again.config == ""
         assert all(kind.title.startswith("already described") for kind in again.kinds)
@@ -335,7 +335,7 @@ class TestReadAsGuessed:
             assert "3/3 3/3" in shown
             assert stderr.count("read as: metric val_loss, time elapsed s, steps step; ") == 2
         without_a_target = " ".join(run("compare", *sides, "--guess")[1].split())
-        assert "--target METRIC=VALUE, or compare the ends with --at-end" in without_a_target
+        assert "To compare the ends instead, add --at-end" in without_a_target
 
     def test_the_block_stands_in_the_table(self, folder: Path) -> None:
         table = folder.parent / "x.parquet"

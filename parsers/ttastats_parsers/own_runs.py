@@ -13,7 +13,7 @@ from ttastats.base import streams
 from ttastats.base.metrics import higher_is_better
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.formats import patterns
-from ttastats.formats.block import BACK, FIELDS, Block, Metric, run_fields
+from ttastats.formats.block import BACK, FIELDS, PRICE, Block, Metric, price_of, run_fields
 from ttastats.formats.dialect import Log
 from ttastats_parsers.checkpoints import in_one_unit, score_of
 from ttastats_parsers.own_choice import (
@@ -25,7 +25,7 @@ from ttastats_parsers.own_choice import (
     texts,
     whole,
 )
-from ttastats_parsers.own_rows import Rows, evaluated_rows, numbered
+from ttastats_parsers.own_rows import Rows, evaluated_rows, known_count, numbered, with_parts
 from ttastats_parsers.payloads import date_of
 
 
@@ -42,6 +42,7 @@ def runs_of(rows_of: Callable[[Log], Rows], log: Log) -> Iterator[Run | Problem]
     yield from rows.problems
     try:
         chosen = choose(block, rows.columns or rows.frame.columns)
+        rows = with_parts(rows, block, chosen)
         frame = numbered(rows, block, chosen)
     except UnfitError as error:
         problem = error.problem
@@ -90,14 +91,20 @@ def _run(
     named = {**log.named, **{name: known[name] for name in block.run if name in known}}
     named |= patterns.fill_names(block.fields, {**named, **known})
     benchmark = named.get("benchmark")
-    metrics: dict[str, Metric] = {}
+    metrics, problems = dict[str, Metric](), list[Problem]()
+    if PRICE in columns and PRICE not in named:
+        prices = [text for row in part["row"] if (text := text_of(PRICE)[row])]
+        if len({*map(price_of, prices)}) == 1:
+            named[PRICE] = prices[0]
+        elif prices:
+            text = f"{PRICE} is {prices[0]} and later {prices[-1]}: the run has no single price"
+            problems.append(Problem("price_changes", text, "warning", part["line"][0]))
     for number, metric in enumerate(chosen.metrics):
         if metric.benchmark in {None, benchmark}:
             name = f"m{number}"
             values = part[name].filter(part[name].is_finite())
             metrics[name], problem = in_one_unit(metric, values.to_list())
-            if problem is not None:
-                yield problem
+            problems += [problem] if problem is not None else []
     if not metrics:
         others = ", ".join(str(metric.benchmark) for metric in chosen.metrics)
         text = f"no metric is set for benchmark {benchmark!r} ({others})"
@@ -111,6 +118,8 @@ def _run(
     stamped = chosen.clock is not None and chosen.clock.format is not None
     seconds = part["seconds"].max()
     first = part["first_stamp"][0] if is_dated(chosen.clock) else None
+    count = known_count(evaluated_rows(part))
+    at_zero = part.filter(pl.col("seconds") == 0.0)[count or "epoch"].drop_nulls().first()
     training = _training_values(part, rows, chosen, block) if log.metrics == "all" else ()
     yield Run(
         **run_fields(named),
@@ -118,9 +127,11 @@ def _run(
         clock_zero="first stamp" if stamped else None,
         run_status="aborted" if bool(part["failed"].any()) else "unknown",
         run_seconds=seconds if isinstance(seconds, float) else None,
+        zero_progress=at_zero if stamped and isinstance(at_zero, float) else None,
         # Stamps without a zone are taken for UTC.
         started_at=date_of(first) if first is not None and 0 < first < 4e9 else None,
         evaluations=(*training, *_evaluations(part, metrics, block)),
+        problems=tuple(problems),
         extra=extra | ({"preset": block.preset} if block.preset else {}),
     )
 
@@ -196,6 +207,6 @@ def _training_values(
 
 def names_in(block: Block, columns: Iterable[str]) -> list[str]:
     """Return the columns that a run takes its name and fields from."""
-    meant = {*block.run, *block.fields.values()}
+    meant = {*block.run, *block.fields.values(), PRICE}
     meant.update(name for text in block.fields.values() for name in patterns.PLACE.findall(text))
     return [name for name in columns if name in meant]

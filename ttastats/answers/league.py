@@ -21,6 +21,7 @@ from ttastats.answers.qualities import QualityRow
 from ttastats.answers.summary import SummaryRow
 from ttastats.base import percentages, units
 from ttastats.base.units import digits_for
+from ttastats.outcomes import aims
 from ttastats.outcomes.axis import AXES
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
@@ -253,7 +254,8 @@ def headline(leagues: Sequence[League]) -> str:
     if results > len(names):
         text = f"{entries} with {results:,} results on {of}"
     if not any(league.n_reached for league in leagues):
-        return f"{text}: no run reached the target"
+        every = [entry.runs for league in leagues for entry in league.entries]
+        return f"{text}: {advice_text(every) or 'no run reached the target'}"
     if all(len(league.entries) == 1 for league in leagues):
         return f"{text}, each alone in its size class"
     testable = [league for league in leagues if league.testable]
@@ -271,6 +273,8 @@ def claim(league: League) -> str:
     first, *others = league.entries
     on = f" on {league.name}" if league.benchmark else ""
     if first.mean is None:
+        if text := advice_text([entry.runs for entry in league.entries]):
+            return f"{text} ({league.name})" if on else text
         n = units.plural(sum(entry.side.n for entry in league.entries), "run")
         return f"{league.n_reached or 'None'} of {n}{on} reached the target"
     time = units.amount(first.mean, AXES[first.row.axis].unit)
@@ -282,6 +286,12 @@ def claim(league: League) -> str:
     if league.has_leader:
         return f"{text}, and shown to be the fastest"
     return f"{text}, {not_separable(league, 0)}"
+
+
+def advice_text(runs: Sequence[pl.DataFrame]) -> str:
+    """Return what to do about runs without any target, without a full stop, or an empty text."""
+    text = aims.advice(*runs).text if aims.lack_target(*runs) else ""
+    return (text[:1].upper() + text[1:]).removesuffix(".")
 
 
 def not_separable(league: League, place: int) -> str:
@@ -332,11 +342,13 @@ def verdicts(report: Report) -> tuple[Conclusion, ...]:
     by_benchmark: dict[str, list[tuple[str, QualityRow | SummaryRow]]] = {}
     for name, label, row in zip(row_names(rows, BENCHMARK), labels, rows, strict=True):
         by_benchmark.setdefault(name, []).append((label, row))
-    return tuple(_make_conclusion(name, by_benchmark[name]) for name in sorted(by_benchmark))
+    advice = next((each.text for each in report.notes if each.code == "no_target"), "")
+    names = sorted(by_benchmark)
+    return tuple(_make_conclusion(name, by_benchmark[name], advice) for name in names)
 
 
 def _make_conclusion(
-    about: str, entries: Sequence[tuple[str, QualityRow | SummaryRow]]
+    about: str, entries: Sequence[tuple[str, QualityRow | SummaryRow]], advice: str
 ) -> Conclusion:
     (_, first), *_ = entries
     count, benchmark = units.plural(len(entries), "entry", "entries"), first.keys["benchmark"]
@@ -354,13 +366,15 @@ def _make_conclusion(
     if not times:
         runs = units.plural(sum(row.n for _, row in entries), "run")
         text = f"None of {runs} reached the target."
+        aimless = [row for _, row in entries if isinstance(row, SummaryRow) and row.is_aimless]
+        text = advice[:1].upper() + advice[1:] if len(aimless) == len(entries) else text
         text = "No run has a value." if isinstance(first, QualityRow) else text
         return Conclusion(about, count, text, "", benchmark, "dim")
     (label, fastest, least), *_ = times
     text, more, axis = f": {_mean_time_text(fastest, least)}.", "", AXES[fastest.axis]
     equal = len(times) > 1 and times[1][2] == least
     if len(entries) > 1 and not equal:
-        what = "shortest mean time-to-accuracy" if axis.is_time else f"smallest {axis.to_target}"
+        what = f"{'shortest mean' if axis.is_time else 'smallest'} {axis.to_target}"
         text = f" has the {what}{text}"
     if len(times) > 1:  # how far the second is behind, and what a summary cannot decide
         name, second, mean = times[1]
@@ -392,7 +406,7 @@ def _mean_time_text(row: SummaryRow, mean: float) -> str:
     unit = AXES[row.axis].unit
     parts = [] if row.cv is None else [f"CV {units.percent(row.cv)}"]
     single = row.reached == row.n == 1
-    count = f"{row.reached} of {units.plural(row.n, 'run')} reached"
+    count = f"{row.reached} of {units.plural(row.n, 'run')} {AXES[row.axis].reached}"
     parts.append("one run" if single else count)
     text = f"{units.amount(mean, unit)} ({', '.join(parts)})"
     if row.reached < row.n and row.ert_seconds is not None:

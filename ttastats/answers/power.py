@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from ttastats.answers.summary import rows_of
 from ttastats.base.codes import Note, note, wording
+from ttastats.outcomes import aims
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.report import fields, grouping
@@ -96,8 +97,10 @@ def from_runs(
         # fewer, the CV shows little more than how many failed.
         needed = 2 if reached == group.height else 3
         cv, low, high = _planning_cv(group) if reached >= needed else (None, None, None)
-        failed = failed or reached < group.height
-        if reached < needed:
+        if is_aimless := not reached and aims.lack_target(group):
+            few.append(aims.advice(runs))
+        failed = failed or (reached < group.height and not is_aimless)
+        if reached < needed and not is_aimless:
             known = {of: value for of, value in keys.items() if value is not None}
             names = (str(known[of]) for of in known if of not in {"suite", "round"})
             of = f"{name}: " if (name := " ".join(names)) else ""
@@ -115,6 +118,7 @@ def from_runs(
         row = plan.row(cv, low, high, group.height if n is None else n)
         about = {"keys": grouping.key_values(keys), "axis": axes.axis_of(runs).name}
         rows.append(structs.replace(row, reached=reached, prior=added, **about))
+    few = [*dict.fromkeys(few)]
     if len(few) > 6:
         few = [note("few_successes.groups", n=len(few))]
     shown = plan.shown(grouping.shown_keys(rows, by))

@@ -150,7 +150,10 @@ def table(
     if any(models.values()):
         columns.append(Field(Column("hardware", rank=1), lambda row: Text(models[row.hardware])))
     if not alike:
-        columns.append(fields.reached_field())
+        of_entry = fields.field_of_part(
+            fields.reached_field(axis=axis), lambda row: group.entries[row.rank - 1].row
+        )
+        columns.append(of_entry)
     mean = axis.mean if reached else "ERT" if axis.is_time else axis.expected
     columns += [
         fields.number_field(

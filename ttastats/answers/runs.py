@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import polars as pl
 
+from ttastats.outcomes.axis import axis_of
 from ttastats.outcomes.left_out import standing
 from ttastats.report import fields, grouping
 from ttastats.report import keys as key
@@ -52,14 +54,14 @@ def report(runs: pl.DataFrame) -> Report:
     rows = Rows(RunRow, runs.sort("source", "run_id").select(*key_descriptions(RunRow)))
     names = rows.frame.select(grouping.ENTRY).unique(maintain_order=True).rows(named=True)
     known = [name for name in rows.frame.columns if rows.frame[name].count()]
-    untimed = "run_seconds" not in known
+    untimed, axis = "run_seconds" not in known, axis_of(runs)
     shown: list[Field[RunRow]] = [
         *fields.key_fields(grouping.shown_keys(names, grouping.ENTRY)),
         fields.log_field(),
-        Field(Column("reached"), _reached_cell),
+        Field(Column(axis.reached), _reached_cell),
         # Of a run that failed, how long it was watched.
         Field(
-            Column("TTA", "right"),
+            Column("time" if axis.alone else "TTA", "right"),
             lambda row: (
                 Quantity(row.tta_seconds, "seconds")
                 if row.reached or row.run_seconds is None
@@ -69,14 +71,12 @@ def report(runs: pl.DataFrame) -> Report:
         *fields.number_fields(
             RunRow, *(name for name in ("samples", "steps") if untimed and name in known)
         ),
-        *fields.number_fields(RunRow, "epochs", rank=2),
-        *fields.number_fields(RunRow, "epoch_seconds", rank=3),
-        fields.text_field("quality", lambda row: _quality_text(row.value_final), rank=4),
-        fields.text_field("target", lambda row: _quality_text(row.target_value), rank=4),
+        *(() if axis.alone else _of_training()),
         *fields.number_fields(RunRow, *(name for name in ("cost",) if name in known), rank=2),
     ]
     table = fields.make_table(rows, shown, grouping.common_title(names, grouping.ENTRY))
     notes = (
+        *grouping.alone_notes(runs),
         *grouping.failed_notes(standing(runs)),
         *grouping.set_aside_notes(runs),
         *grouping.no_length_notes(runs),
@@ -84,10 +84,19 @@ def report(runs: pl.DataFrame) -> Report:
     return Report("runs", rows, (table,), notes)
 
 
+def _of_training() -> Iterator[Field[RunRow]]:
+    """Yield the columns of what a time alone does not have."""
+    yield from fields.number_fields(RunRow, "epochs", rank=2)
+    yield from fields.number_fields(RunRow, "epoch_seconds", rank=3)
+    yield fields.text_field("quality", lambda row: _quality_text(row.value_final), rank=4)
+    yield fields.text_field("target", lambda row: _quality_text(row.target_value), rank=4)
+
+
 def _reached_cell(row: RunRow) -> Text:
     if row.run_status in schema.ABSENT:
         return Text(f"– ({row.run_status})")
-    reached = "yes" if row.reached else "no"
+    ended = row.run_status in {"unknown", "success"} and row.value_final is not None
+    reached = "yes" if row.reached else "–" if ended and row.target_value is None else "no"
     if row.run_status in {"aborted", "truncated", "exception"}:
         reached += f" ({row.run_status})"
     if row.set_aside is not None:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ttastats.base import percentages, units
 from ttastats.base.codes import note
+from ttastats.outcomes import aims, settings
 from ttastats.outcomes import axis as axes
-from ttastats.outcomes import settings
 from ttastats.outcomes.left_out import counted
 from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.report import fields, grouping, pictures
@@ -54,10 +54,16 @@ class SummaryRow(Row, frozen=True):
     flags: Annotated[
         list[str],
         Key(
-            "`mixed_speeds`: the runs have two speeds; `runs_vary`: they record different settings"
+            "`mixed_speeds`: the runs have two speeds; `runs_vary`: they record different "
+            "settings; `no_target`: they were evaluated and have no target"
         ),
     ]
     left_out: key.LeftOutKeys = key.LeftOutKeys()
+
+    @property
+    def is_aimless(self) -> bool:
+        """Return whether the runs were evaluated and have no target."""
+        return "no_target" in self.flags
 
 
 def report(
@@ -85,7 +91,7 @@ def report(
     parts = lazy_subset(groups.frames, order)
     axis = axes.axis_of(runs)
     shown = [
-        fields.reached_field(),
+        fields.reached_field(axis=axis),
         # Times of several benchmarks are on no common axis.
         mean_field(axis, confidence, drawn=len(set(map(_benchmark_key, rows))) == 1),
         *more_fields(axis, confidence),
@@ -123,6 +129,8 @@ def more_fields(axis: axes.Axis, confidence: float, *, rank: int = 0) -> list[Fi
     """Return the columns behind a mean: CV, epochs, time per epoch."""
     level = percentages.percent_text(confidence)
     shown = [fields.number_field(f"CV [{level}]", "cv", "fraction", interval=True, rank=rank)]
+    if axis.alone:
+        return shown
     if axis.name != "epochs":
         shown += fields.number_fields(SummaryRow, "epochs_mean", rank=rank + 1)
     if not axis.progress:
@@ -165,6 +173,9 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
             cells[f"{name}_mean"] = none_for_nan(sums / np.bincount(known, minlength=sizes.size))
     if axis.progress:
         cells["epoch_seconds_mean"] = [None] * sizes.size
+    aimless = [not n and aims.lack_target(groups.frames[at]) for at, n in enumerate(solved)]
+    for place in np.flatnonzero(aimless):
+        cells["ert_seconds"][place] = None
     mixed, pooled = may_differ(runs, sizes), settings.pooled(runs, groups.keys.columns)
     every = zip(
         groups.keys.rows(named=True), sizes.tolist(), solved.tolist(), withheld, strict=True
@@ -179,6 +190,7 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
             flags=[
                 *(["mixed_speeds"] if mixed[place] and two_speeds(groups.frames[place]) else []),
                 *(["runs_vary"] if tuple(keys.values()) in pooled else []),
+                *(["no_target"] if aimless[place] else []),
             ],
             **{name: values[place] for name, values in cells.items()},
         )

@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from ttastats.answers.compare.rows import interval_keys, verdict_numbers
-from ttastats.base import benchmarks
+from ttastats.base import benchmarks, units
 from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import raise_if
 from ttastats.base.metrics import TOLERANCE
@@ -362,6 +362,9 @@ def grids(
         if (grid := _empty_grid(dict(zip(by, keys, strict=True)), group, metric)) is not None
     ]
     if not chosen:
+        names = facts["metric"].unique().sort().to_list()
+        several = f"no target given, and several metrics: {units.join_names(names)}"
+        raise_if(not metric and len(names) > 1, several, None, "Select one with --metric.")
         return ()
     wanted = goals(chosen, [None] * len(chosen), sizes)
     curves: dict[tuple[Any, ...], list[Floats]] = {}
@@ -390,7 +393,8 @@ def _empty_grid(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None
     facts = facts.select("metric", "higher", "targets")
     known = {name: (higher, targets) for name, higher, targets in facts.iter_rows()}
     targeted = {name: targets for name, (_, targets) in known.items() if targets}
-    chosen = metric or next(iter(targeted), None)
+    only = next(iter(known)) if len(known) == 1 else None
+    chosen = metric or next(iter(targeted), only)
     if chosen is None or chosen not in known:
         return None
     others = {

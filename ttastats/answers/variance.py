@@ -7,11 +7,13 @@ from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
+from msgspec import UNSET, UnsetType
 
 from ttastats.answers.knobs import logs_of, part_of
 from ttastats.base import units
 from ttastats.base.codes import Note, note
 from ttastats.base.errors import raise_if
+from ttastats.outcomes import aims
 from ttastats.outcomes import axis as axes
 from ttastats.report import fields, grouping
 from ttastats.report import keys as key
@@ -64,6 +66,9 @@ class VarianceRow(Row, frozen=True):
     share_epoch_time: Annotated[
         Number, Key("the other share, due to the time per epoch", "fraction")
     ]
+    flags: Annotated[
+        list[str] | UnsetType, Key("`no_target`: the runs were evaluated and have no target")
+    ] = UNSET
     left_out: key.LeftOutKeys = key.LeftOutKeys()
 
 
@@ -93,6 +98,8 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
             fields.number_field(f"share of {per_epoch}", "share_epoch_time", "fraction", rank=2),
         ]
     of_ddof, notes = " (ddof 0)" if ddof == 0 else "", list[Note]()
+    if any(row.flags for row in rows):
+        notes.append(aims.advice(runs))
     if axis.progress:
         notes.append(note("no_throughput.variance", ddof=of_ddof, to_target=axis.to_target))
         return grouping.group_report("variance", rows, shown, runs, by, notes)
@@ -172,9 +179,10 @@ def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
         VarianceRow(
             keys=grouping.key_values(keys),
             axis=axis.name,
+            flags=["no_target"] if not n and aims.lack_target(groups.frames[place]) else UNSET,
             **{name: values[place] for name, values in columns.items()},
         )
-        for place, keys in enumerate(groups.keys.rows(named=True))
+        for place, (keys, n) in enumerate(zip(groups.keys.rows(named=True), solved, strict=True))
     ]
 
 

@@ -39,7 +39,7 @@ def units(incomplete: str) -> list[str]:
     """Return the units of progress to the target."""
     from ttastats.outcomes.axis import AXES
 
-    return [name for name in AXES if name.startswith(incomplete)]
+    return [name for name in AXES if name.startswith(incomplete) and not AXES[name].alone]
 
 
 def _column_names() -> Sequence[str]:

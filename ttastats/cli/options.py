@@ -20,7 +20,7 @@ import typer
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.cli import complete
-from ttastats.sides.options import AtBudget, Counted, Judged, Options, Sided
+from ttastats.sides.options import AtBudget, Counted, Judged, Options, Prices, Sided
 from ttastats.trainer import BUILT_IN
 
 _SHARED = """
@@ -181,7 +181,9 @@ def declare(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, s
         option = typer.Argument(metavar=head, **more)
     if get_origin(hint) is Sequence and name not in _LISTS:
         hint, default = list[get_args(hint)], default or None  # type: ignore[misc]
-    elif name in {*_LISTS, *_FRACTIONS} or hint == str | float:
+    elif hint == Prices:
+        hint, default = list[str], None
+    elif name in {*_LISTS, *_FRACTIONS}:
         hint, default = str, default or None
     if known := limits.get("default"):
         default = hint(known) if hint in {int, float} else known

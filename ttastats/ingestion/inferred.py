@@ -16,7 +16,7 @@ from msgspec import structs
 
 from ttastats.base.records import Problem, Run
 from ttastats.formats import patterns, setups
-from ttastats.formats.block import run_fields
+from ttastats.formats.block import PRICE, price_of, run_fields
 from ttastats.formats.dialect import Dialect, Log
 from ttastats.formats.setups import MARK
 from ttastats.ingestion.sources import Source
@@ -26,7 +26,7 @@ from ttastats_parsers import settings_files
 #: The code of the problem that says of what an entry was inferred.
 CODE = "inferred_setup"
 #: Stores that record the settings of their runs themselves.
-_RECORDING = ("wandb", "mlflow", "mlflow-db")
+_RECORDING = ("wandb", "mlflow", "mlflow-db", "mlflow-table", "optuna")
 #: Dialects that name an entry by the one folder that their runs lie in.
 _FOLDERS = ("hf-trainer", "tfevents")
 #: Folders above a log that may hold its settings.
@@ -121,6 +121,15 @@ def with_settings(
     if names := [*files, *(["the log"] if logged else [])]:
         mark.setdefault("from", names)
     return structs.replace(run, extra={**run.extra, MARK: mark})
+
+
+def with_price(run: Run) -> Run:
+    """Return a run with the price of an hour that its record tells, if it has none yet."""
+    if run.cost_per_hour is not None:
+        return run
+    known = {**setups.recorded_settings(run.extra), **run.extra}
+    prices = [value for key, value in known.items() if key.rpartition(".")[2] == PRICE]
+    return structs.replace(run, cost_per_hour=price_of(prices[0])) if prices else run
 
 
 def _mark_of(

@@ -17,7 +17,13 @@ from msgspec import Struct, structs
 
 from ttastats.base import atomic, streams
 from ttastats.base.errors import TtastatsError
-from ttastats.base.records import Problem, Run, Severity, without_garbage_collection
+from ttastats.base.records import (
+    TIMES_ALONE,
+    Problem,
+    Run,
+    Severity,
+    without_garbage_collection,
+)
 from ttastats.base.stores import Place
 from ttastats.base.streams import UnreadableError
 from ttastats.formats import config, patterns
@@ -25,7 +31,7 @@ from ttastats.formats.block import FIELDS, Block, has_layout, merge_block, run_f
 from ttastats.formats.config import DOUBT
 from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.formats.setups import MARK
-from ttastats.ingestion import inferred, registry, together, traces
+from ttastats.ingestion import inferred, proof, registry, together, traces
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for
 from ttastats.ingestion.sources import Source, prefetch, reason_of
@@ -248,7 +254,9 @@ class _Reader:
                     run = _flag_open_end(item, content.tail) if driving else _with_names(item, log)
                     run = _flag_doubts(run, driving) if driving and driving.doubts else run
                     run = inferred.with_settings(run, log, source, dialect, recorded)
+                    run = inferred.with_price(run)
                     run = run if run.entry else structs.replace(run, entry=source.entry)
+                    run = proof.prove(run)
                     runs.append(tables.SourcedRun(run, source.name, "", len(runs), dialect.name))
                     noted = run.problems
                 problems += (structs.replace(problem, source=source.name) for problem in noted)
@@ -319,7 +327,7 @@ class _Reader:
 def _with_names(run: Run, log: Log) -> Run:
     """Return a run with the names from its block and path, unless a suite's rules name it."""
     block, named = log.block, log.named
-    if block is None or run.suite is not None:
+    if block is None or run.suite not in {None, TIMES_ALONE}:
         return run
     settings = [value for value in run.extra.values() if isinstance(value, Mapping)]
     known = {key: str(value) for fields in (*settings, run.extra) for key, value in fields.items()}

@@ -16,14 +16,15 @@ from msgspec import Struct
 from ttastats.base import errors
 from ttastats.base.codes import wording
 from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.records import TIMES_ALONE
 from ttastats.base.units import Amount
+from ttastats.formats.block import PRICE
 from ttastats.outcomes import left_out, select
+from ttastats.outcomes.time_to_target import begins_late
 from ttastats.table import schema
 
 #: The reason why a run does not count on an axis: it reached its target nobody knows where.
 NO_POSITION = "no_position"
-#: The column of prices.
-PRICE = "cost_per_hour"
 #: What an hour may cost: outside of it a number in that column is no price, but a slip.
 _PRICES = (1e-6, 1e12)
 #: More seconds or joules than any run takes.
@@ -38,7 +39,8 @@ class Axis(Struct, frozen=True):
     and `worse` have braces for a factor; `less` and `more` are their short forms, as in verdicts.
     `progress` is the column, and that of its evaluation interval, of what counts training itself:
     then there is no throughput to be told from epochs. `whole_runs`: it is known of whole runs
-    alone. `curve` and `totals` are where `extra` has what was spent by each checkpoint, and in all.
+    alone. `alone`: no quality belongs to it. `curve` and `totals` are where `extra` has what was
+    spent by each checkpoint, and in all.
     """
 
     name: str
@@ -54,13 +56,24 @@ class Axis(Struct, frozen=True):
     same: str
     progress: tuple[str, str | None] | None = None
     whole_runs: bool = False
+    alone: bool = False
     curve: str = ""
     totals: tuple[str, ...] = ()
 
     @property
     def is_time(self) -> bool:
         """Return whether the axis is the wall clock, which has names of its own."""
-        return self.name == "seconds"
+        return self.name in {"seconds", "duration"}
+
+    @property
+    def reached(self) -> str:
+        """Return the title of how many runs reached the target, or succeeded without one."""
+        return "succeeded" if self.alone else "reached"
+
+    @property
+    def success(self) -> str:
+        """Return what runs did that have not failed."""
+        return "succeeded" if self.alone else "reached the target"
 
     @property
     def expected(self) -> str:
@@ -95,6 +108,11 @@ SECONDS = Axis(
     "seconds", "seconds", "time", "time-to-accuracy", "mean TTA", "per epoch",
     "is {} faster", "is {} slower", "faster", "slower", "is as fast as",
 )  # fmt: skip
+#: That of runs that are times alone.
+DURATION = Axis(
+    "duration", "seconds", "time", "time", "mean time", "per epoch",
+    "is {} faster", "is {} slower", "faster", "slower", "is as fast as", alone=True,
+)  # fmt: skip
 _COST = Axis(
     "cost", "dollars", "cost", "cost to target", "mean cost", "cost per epoch",
     "costs {} less", "costs {} more", "less cost", "more cost", "costs as much as",
@@ -112,6 +130,7 @@ AXES: dict[str, Axis] = {
     axis.name: axis
     for axis in (
         SECONDS,
+        DURATION,
         *(
             _amount_axis(name, name, name, "fewer", "many", progress=progress)
             for name, progress in _PROGRESS.items()
@@ -138,16 +157,19 @@ _OF_TRAINING = {
 
 def axis_of(runs: pl.DataFrame) -> Axis:
     """Return the axis of a table of runs."""
-    if "axis" not in runs.columns or runs.is_empty():
+    if runs.is_empty():
         return SECONDS
-    return AXES[runs.get_column("axis")[0]]
+    axis = AXES[runs["axis"][0]] if "axis" in runs.columns else SECONDS
+    suites = runs["suite"].unique().to_list() if "suite" in runs.columns else []
+    return DURATION if axis is SECONDS and suites == [TIMES_ALONE] else axis
 
 
 def by_clock(name: str, clock: str) -> str:
     """Return the name of an axis by a clock: all time on it, or training alone."""
     if clock in {"", "total"}:
-        if name and name not in AXES:
-            remedy = errors.suggestion(name, AXES, "Units")
+        units = [unit for unit, axis in AXES.items() if not axis.alone]
+        if name and name not in units:
+            remedy = errors.suggestion(name, units, "Units")
             raise TtastatsError(f"unknown unit {name!r}", where=_OPTION, remedy=remedy)
         return name
     remedy = "The clocks are total and training, for seconds and cpu-seconds."
@@ -191,20 +213,22 @@ def _is_known(runs: pl.DataFrame, axis: Axis, *, every: bool = False) -> bool:
     places = (standing if reached.is_empty() else reached).select(at=_position_at_end(axis))["at"]
     if every and not reached.is_empty():
         return not places.null_count()
-    return places.count() > 0
+    return places.count() > 0 or (axis.is_time and reached.select(begins_late().any()).item())
 
 
 def converted(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
     """Return a table of runs with their times in the unit of an axis.
 
-    A run that reached its target nobody knows where is set aside (`no_position`); one that failed
-    is censored where it ended, or counts as failed after an unknown amount.
+    A run that reached its target nobody knows where is set aside (`no_position`), and on a clock
+    one that begins late; one that failed is censored where it ended, or counts as failed after an
+    unknown amount.
     """
     placed = runs.with_columns(observed_seconds=_position_at_end(axis))
+    late = pl.when(begins_late() & (axis.progress is None)).then(pl.lit(left_out.BEGINS_LATE))
     nowhere = pl.when("reached", pl.col("observed_seconds").is_null()).then(pl.lit(NO_POSITION))
     return placed.with_columns(
         tta_seconds=pl.when("reached").then("observed_seconds"),
-        set_aside=pl.coalesce("set_aside", nowhere),
+        set_aside=pl.coalesce("set_aside", late, nowhere),
         axis=pl.lit(axis.name),
         epoch_seconds=pl.col("observed_seconds") / pl.col("epochs"),
     )
@@ -269,7 +293,7 @@ def _expect_known(placed: pl.DataFrame, runs: pl.DataFrame, side: str) -> None:
     if placed.get_column("observed_seconds").count() or left_out.standing(runs).is_empty():
         return
     axis = axis_of(placed)
-    there = [axis.name for axis in AXES.values() if _is_known(runs, axis)]
+    there = [axis.name for axis in AXES.values() if not axis.alone and _is_known(runs, axis)]
     who = f"no run of {side} logs" if side else "no run logs"
     remedy = f"Available: {', '.join(there)}." if there else "`ttastats runs FILE` shows the runs."
     if axis.name == "cost":

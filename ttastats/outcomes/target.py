@@ -13,7 +13,9 @@ from msgspec import Struct
 
 from ttastats.base import percentages, units
 from ttastats.base.codes import wording
-from ttastats.base.errors import TtastatsError, nearest_names
+from ttastats.base.errors import TtastatsError, nearest_names, raise_if
+from ttastats.base.metrics import LARGEST_FRACTION, may_be_share
+from ttastats.base.records import TIMES_ALONE
 from ttastats.table import schema
 
 #: METRIC, which may hold `/ . - @ ( ) :` and, in quotes, anything; how it is compared; VALUE.
@@ -123,6 +125,9 @@ class _Metric(Struct, frozen=True):
             return True
         if self.higher_is_better and self.low >= 0.0 and self.high <= 1.0:
             return 0.0 <= value <= 1.0
+        percent = self.higher_is_better and self.low >= 0.0 and self.high > LARGEST_FRACTION
+        if percent and 0.0 < value < 1.0 and may_be_share(self.name):
+            return False
         if self.low > 0.0:
             return self.low / _FAR <= value <= self.high * _FAR
         return abs(value) <= _FAR * max(abs(self.low), abs(self.high), 1.0)
@@ -152,6 +157,9 @@ def rows_with_targets(
     """
     if not targets:
         return rows, ()
+    suites = rows.select("suite").unique().collect()["suite"].to_list()
+    if TIMES_ALONE in suites:
+        return _evaluated_rows(rows, targets, alone=len(suites) == 1)
     logged = _logged_metrics(rows)
     every = [[*metrics] for _, metrics in groupby(logged, key=lambda metric: metric.key)]
     unsuited = [why for metrics in every if (why := _unsuited_reason(metrics, targets))]
@@ -169,6 +177,19 @@ def rows_with_targets(
     benchmarks = ", ".join(f"{reason.metric.about} ({reason.why})" for reason in unsuited)
     option = " ".join(f"--target {target}" for target in targets)
     return suitable, (wording("not_asked", option=option, benchmarks=benchmarks),)
+
+
+def _evaluated_rows(
+    rows: pl.LazyFrame, targets: Sequence[UserTarget], *, alone: bool
+) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+    """Return what `rows_with_targets` does without times alone, which no target can judge."""
+    option = " ".join(f"--target {target}" for target in targets)
+    what = "these runs are times alone, of which no quality is known"
+    raise_if(alone, what, option, "Remove --target.")
+    is_evaluated = pl.col("suite").ne_missing(pl.lit(TIMES_ALONE))
+    suitable, left_out = rows_with_targets(rows.filter(is_evaluated), targets)
+    text = wording("not_asked", option=option, benchmarks=f"{TIMES_ALONE} (no quality)")
+    return suitable, (*left_out, text)
 
 
 #: What runs are called whose benchmark nobody knows.

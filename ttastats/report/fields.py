@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from ttastats.outcomes.axis import Axis
+from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.report.cells import Cell, Column, Line, Quantity, Reached, Table, Text, Unit
 from ttastats.report.row import Lazy, Row, key_descriptions
 
@@ -98,7 +98,7 @@ def text_field(title: str, text: Callable[[T], str], *, rank: int = 0) -> Field[
 
 def expected_time_field(rows: Sequence[Row], axis: Axis) -> list[Field[Any]]:
     """Return the field of the expected time to a success, if any run failed."""
-    if all(row.get("reached") == row.get("n") for row in rows):
+    if all(row.get("reached") == row.get("n") or _is_aimless(row) for row in rows):
         return []
     return [number_field("ERT" if axis.is_time else axis.expected, "ert_seconds", axis.unit)]
 
@@ -114,7 +114,15 @@ def known_keys(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
     return [name for name in names if any(row.get(name) is not None for row in rows)]
 
 
-def reached_field(rank: int = 0) -> Field[Any]:
+def _is_aimless(row: Row) -> bool:
+    """Return whether the runs of a row have no target: none was reached or missed."""
+    return "no_target" in (getattr(row, "flags", None) or ())
+
+
+def reached_field(rank: int = 0, axis: Axis = SECONDS) -> Field[Any]:
     """Return the field of how many runs reached the target."""
-    column = Column("reached", "right", rank=rank)
-    return Field(column, lambda row: Reached(row.get("reached"), row.get("n")))
+
+    def cell(row: Row) -> Cell:
+        return Text("–") if _is_aimless(row) else Reached(row.get("reached"), row.get("n"))
+
+    return Field(Column(axis.reached, "right", rank=rank), cell)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ttastats.base import units
 from ttastats.base.codes import Note, note, wording
-from ttastats.outcomes import axis, left_out, settings
+from ttastats.base.records import TIMES_ALONE
+from ttastats.outcomes import aims, axis, left_out, scales, settings
 from ttastats.outcomes.left_out import counted, standing
 from ttastats.report import fields
 from ttastats.report.answer import Report
@@ -91,7 +92,7 @@ def group_report(
     title = common_title(rows, by) if title is None else title
     keys = fields.key_fields(shown_keys(rows, by) if names is None else names)
     table = fields.make_table(rows, [*keys, *shown], title, details)
-    every = (*group_notes(runs, by), *notes)
+    every = (*alone_notes(runs), *group_notes(runs, by), *notes)
     keyed = row_keys(by, ENTRY)
     report = Report(command, tuple(rows), (table,), every, sentence=sentence, by=keyed)
     return with_left_out(report, runs, by)
@@ -122,7 +123,9 @@ def append_line(details: Sequence[str], more: object) -> tuple[str, ...]:
 
 
 #: Why runs are set aside, by the code of the note that counts them.
-_SET_ASIDE = ("side_log", "inference", "stopped", "unreadable", "missing", "other_metric")
+_SET_ASIDE = (
+    "side_log", "inference", "stopped", "unreadable", "missing", "other_metric", "begins_late"
+)  # fmt: skip
 
 
 def set_aside_notes(runs: pl.DataFrame) -> Iterator[Note]:
@@ -218,15 +221,22 @@ def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[Note]:
 
 
 def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
-    """Yield a note on runs that did not reach the target: how many, why, where they count."""
-    failed = runs.filter(~pl.col("reached"))
+    """Yield a note on runs that did not reach the target: how many, why, where they count.
+
+    Runs without a target have not failed, and have a note of their own.
+    """
+    if runs.select(aims.is_aimless().any()).item():
+        yield aims.advice(runs)
+    failed = runs.filter(~pl.col("reached") & ~aims.is_aimless())
     if failed.is_empty():
         return
-    aimless = (pl.col("run_status") == "unknown") & pl.col("target_value").is_null()
+    alone = pl.col("suite").eq_missing(pl.lit(TIMES_ALONE))
     cases = {
         "an exception": pl.col("run_status") == "exception",
-        "no evaluation logged": pl.col("evaluations").is_null(),
-        "no target known": aimless,
+        "no evaluation logged": pl.col("evaluations").is_null() & ~alone,
+        "values above 1 against a target below 1": pl.col("problems").str.contains(
+            f'"{scales.OFF_SCALE}"', literal=True
+        ),
     }
     ended = {"unknown": "no status", "success": "status success, but the target was not met"}
     known = (pl.when(case).then(pl.lit(words)) for words, case in cases.items())
@@ -234,11 +244,18 @@ def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
     counts = failed.select(how).group_by("how").len().sort("how")
     reasons = ", ".join(f"{number} {reason}" for reason, number in counts.iter_rows())
     expected = axis.axis_of(runs).expected
-    yield note(
-        "failed_runs", failed=failed.height, n=runs.height, reasons=reasons, expected=expected
-    )
-    if "no target known" in reasons:
-        yield note("no_target")
+    aimed = runs.select((pl.col("target_value").is_not_null() | ~alone).any()).item()
+    key = "failed_runs" if aimed and not aims.lack_target(runs) else "failed_runs.no_target"
+    yield note(key, failed=failed.height, n=runs.height, reasons=reasons, expected=expected)
+
+
+def alone_notes(runs: pl.DataFrame) -> Iterator[Note]:
+    """Yield a note on runs that are times alone."""
+    every = standing(runs)
+    n = int((every["suite"] == TIMES_ALONE).sum())
+    if n:
+        which = "" if n == every.height else wording("times_alone.some", n=n, all=every.height)
+        yield note("times_alone", which=which)
 
 
 def sort_key(*values: Any) -> tuple[tuple[bool, Any], ...]:

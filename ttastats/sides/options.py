@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from ttastats.base.errors import raise_if
 
 if TYPE_CHECKING:
     from ttastats.outcomes.budget import Budget
     from ttastats.stats.outcomes import Estimand
+
+
+#: The price of an hour, a number or a column: one, or one for each side.
+Prices: TypeAlias = str | float | Sequence[str | float]
 
 
 class Counted(TypedDict, total=False):
@@ -25,7 +29,8 @@ class Counted(TypedDict, total=False):
     --in UNIT: Count seconds, epochs, steps, samples, evaluations, cost, cpu-seconds or energy.
         [default: (seconds if logged)]
     --clock CLOCK: total, or training: seconds without evaluation. [default: (total)]
-    --price PRICE: For --in cost: dollars per hour, or a column. [default: (cost_per_hour)]
+    --price PRICE: For --in cost: dollars per hour, or a column; repeated, one for each side.
+        [default: (cost_per_hour)]
     --censor-stopped: Count stopped runs as right-censored where they stopped (not in MLPerf logs).
     """
 
@@ -33,7 +38,7 @@ class Counted(TypedDict, total=False):
     where: Sequence[str]
     unit: str
     clock: str
-    price: str | float
+    price: Prices
     censor_stopped: bool
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, signature
+from itertools import cycle
 from typing import ParamSpec, TypeVar, get_args
 
 import polars as pl
@@ -20,14 +21,14 @@ from ttastats.base.errors import TtastatsError, nearest_names, raise_if
 from ttastats.base.records import FORMER_NAMES
 from ttastats.base.stores import Place, without_secrets
 from ttastats.ingestion import given
-from ttastats.outcomes import at_budget, axis, select, settings, time_to_target
+from ttastats.outcomes import aims, at_budget, axis, scales, select, settings, time_to_target
 from ttastats.outcomes import budget as budgets
 from ttastats.outcomes.budget import Budget
-from ttastats.outcomes.left_out import with_stopped
+from ttastats.outcomes.left_out import standing, with_stopped
 from ttastats.outcomes.select import Condition, parse_all
 from ttastats.outcomes.target import UserTarget, rows_with_targets
 from ttastats.outcomes.target import parse_all as parse_targets
-from ttastats.sides.options import Counted, Options, several
+from ttastats.sides.options import Counted, Options, Prices, several
 from ttastats.sides.pairing import Side, refuse_overlap
 from ttastats.table import schema
 from ttastats.table.frames import is_frame
@@ -75,7 +76,7 @@ class Question:
     clock
         `training` excludes evaluation from seconds and CPU seconds, if the runs log that.
     price
-        Price per hour, or a column with it, for `unit="cost"`.
+        Price per hour, or a column with it, for `unit="cost"`: one, or one for each side.
     censor_stopped
         Count stopped runs (not in MLPerf logs) as right-censored, unless they were repeated.
     labels
@@ -100,7 +101,7 @@ class Question:
     target: Sequence[str] = ()
     unit: str = ""
     clock: str = ""
-    price: str | float = ""
+    price: Prices = ""
     censor_stopped: bool = False
     labels: Sequence[str] = ()
     pool: bool = False
@@ -281,6 +282,7 @@ def _judge_rows(
         rows = rows.join(having, on=schema.RUN, how="semi")
     suitable, left_out = rows_with_targets(rows, targets)
     runs = time_to_target.runs(suitable, targets)
+    runs = runs if targets else aims.with_best(runs, suitable)
     if runs.is_empty():
         run_columns = {*schema.RUN, *(condition.column for condition in conditions["run"])}
         known = every.select(sorted(run_columns)).unique(schema.RUN).collect()
@@ -326,6 +328,10 @@ def sides(
     """
     unit, names = axis.by_clock(question.unit, question.clock), labels(sources)
     priced, budget = question.price != "", question.budget
+    prices = [question.price] if isinstance(question.price, str | float | int) else question.price
+    which = f"{units.plural(len(prices), 'price')} for {units.plural(len(sources), 'side')}"
+    one_each = "Give one for all, or one for each side in their order."
+    raise_if(len(prices) not in {1, len(sources)}, which, "--price", one_each)
     needs, remedy = "needs --in cost", "Add --in cost, or remove --price."
     raise_if(priced and unit != "cost", needs, "--price", remedy)
     choices, parts = [], []
@@ -343,7 +349,8 @@ def sides(
     if question.censor_stopped:
         choices = [replace(each, runs=with_stopped(each.runs)) for each in choices]
     if priced:
-        hours = [axis.hourly_price(each.runs, question.price) for each in choices]
+        each_price = zip(choices, prices if len(prices) > 1 else cycle(prices), strict=False)
+        hours = [axis.hourly_price(each.runs, price) for each, price in each_price]
         choices = [
             replace(each, runs=each.runs.with_columns(hour), rows=each.rows.with_columns(hour))
             for each, hour in zip(choices, hours, strict=True)
@@ -360,6 +367,7 @@ def sides(
             who = chr(ord("A") + number) if len(choices) > 1 else ""
             at_budget.expect_some(runs, side.rows, budget, who)
             choices[number] = replace(side, runs=runs)
+        scales.expect_one([standing(each.runs) for each in choices], budget.option)
         return _add_setting_columns(choices, question.by)
     choices = _add_setting_columns(choices, question.by)
     tables, text = axis.on_common_axis([each.runs for each in choices], unit)

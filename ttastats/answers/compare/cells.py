@@ -12,13 +12,14 @@ from ttastats.answers.compare.rows import Qualities, QualitiesRow, Times
 from ttastats.answers.qualities import with_value
 from ttastats.base import percentages, units
 from ttastats.base.units import Digits, digits_for
+from ttastats.outcomes import aims
 from ttastats.outcomes.axis import Axis
 from ttastats.report import fields, pictures
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text
 from ttastats.report.fields import Field
 from ttastats.sides import checks
 from ttastats.sides.comparison import Comparison
-from ttastats.sides.contrast import ValuesContrast
+from ttastats.sides.contrast import Startup, ValuesContrast
 from ttastats.sides.options import Options, View
 from ttastats.sides.quality_comparison import SideAt
 from ttastats.stats.results import Verdict
@@ -49,6 +50,8 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
         return Quantity(s.get(f"tta_{side}_seconds"), axis.unit, spread=s.get(f"cv_{side}"))
 
     def reached(s: Times) -> Text:
+        if s.contrast.verdict.claim == aims.NO_TARGET:
+            return Text("–")
         return Text(f"{s.row.reached_a}/{s.row.n_a} {s.row.reached_b}/{s.row.n_b}")
 
     def speedup(s: Times) -> Quantity:
@@ -56,7 +59,7 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
         return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=mark)
 
     return _common_columns(
-        "CV", mean, Field(Column("reached", rank=1, narrow="runs"), reached),
+        "CV", mean, Field(Column(axis.reached, rank=1, narrow="runs"), reached),
         Field(Column(f"{axis.ratio} [{level} CI]", intervals=True), speedup),
         *(wide if view.wide else ()),
         verdict=partial(_verdict_cell, view=view), same=view.same,
@@ -148,7 +151,7 @@ def _verdict_cell(s: Times, view: View) -> Text:
 def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
     """Yield the lines below times: throughput x epochs, and what is behind them."""
     contrast = s.contrast
-    if contrast.estimand == "none":
+    if contrast.estimand == "none" or contrast.verdict.claim == aims.NO_TARGET:
         return
     values = [
         Counter([] if side.progress is None else side.progress.tolist())
@@ -159,9 +162,9 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
     failed = f" · {reached}" if contrast.estimand == "ert" else ""
     if contrast.axis.progress and contrast.estimand != "fraction":
         yield f"     {contrast.axis.noun}  A {a} | B {b}{failed}"
-    elif contrast.parts is None:
+    elif contrast.parts is None and not (contrast.axis.alone and contrast.estimand == "mean"):
         yield f"why  {'epochs are not logged' if contrast.estimand == 'mean' else reached}"
-    else:
+    elif contrast.parts is not None:
         steady = {*values[0], *values[1]}
         speed, ratio = contrast.parts.throughput, contrast.parts.progress
         estimate = ratio.estimate
@@ -175,7 +178,8 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
             text = units.ratio_interval(ratio.estimate, ratio.low, ratio.high)
         failed = f" (successes){failed}" if failed else ""
         throughput = units.ratio_interval(speed.estimate, speed.low, speed.high)
-        yield f"why  throughput {throughput} × {unit} {text}{failed}"
+        first = _startup_text(contrast.parts.startup)
+        yield f"why  {first}throughput {throughput} × {unit} {text}{failed}"
         if len(steady) != 1:
             yield f"     {unit}  A {a} | B {b}"
     times = [*contrast.a.outcomes.times.tolist(), *contrast.b.outcomes.times.tolist()]
@@ -186,6 +190,14 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
             yield f"     {name}  {pictures.draw_strip(side.times.tolist(), stopped, low, high)}"
         left, right = (units.amount(end, contrast.axis.unit) for end in (low, high))
         yield f"        {left}{right.rjust(pictures.WIDTH - len(left))}"
+
+
+def _startup_text(startup: Startup | None) -> str:
+    """Return the factor of the start-up with its seconds, in front of the others; or nothing."""
+    if startup is None:
+        return ""
+    a, b = units.seconds(startup.a_seconds), units.seconds(startup.b_seconds)
+    return f"start-up {units.ratio(startup.ratio.estimate or 0.0)} ({a} against {b}) × "
 
 
 def _range_text(counts: Sequence[tuple[float, int]]) -> str:

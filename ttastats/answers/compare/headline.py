@@ -91,10 +91,13 @@ def _make_headline(against: Against, confidence: float) -> Headline:
         tone = "bad"
     n_a, n_b = sum(row.n_a for row in rows), sum(row.n_b for row in rows)
     failed = n_a - sum(row.reached_a for row in rows), n_b - sum(row.reached_b for row in rows)
-    runs = f"{units.plural(n_a, 'run')} against {n_b:,}, all reached the target"
+    alone = row.on.alone
+    every = "no quality was looked at" if alone else "all reached the target"
+    runs = f"{units.plural(n_a, 'run')} against {n_b:,}, {every}"
     if any(failed):
         a, b = (f"{n:,} of {side}" for n, side in zip(failed, (row.a, row.b), strict=True))
-        runs = f"{units.plural(n_a, 'run')} against {n_b:,}; {a} and {b} did not reach the target"
+        ended = f"failed; {every}" if alone else "did not reach the target"
+        runs = f"{units.plural(n_a, 'run')} against {n_b:,}; {a} and {b} {ended}"
     numbers = "; ".join(filter(None, (_ratio_text(whole, confidence), runs)))
     condition = ", ".join(dict.fromkeys(row.carried for row in rows if row.carried))
     text = _claim_text(whole)
@@ -114,7 +117,8 @@ def _claim_text(whole: _Whole) -> str:
     words, axis, a, b = {each.word for each in rows}, row.on, row.a, row.b
     toward = Verdict.FASTER if whole.ratio and whole.ratio > 1 else Verdict.SLOWER
     if words == {toward} and whole.ratio:
-        return f"{claim(toward, a, b, axis, _factor_text(whole.ratio, axis))} to the same quality"
+        of_quality = "" if axis.alone else " to the same quality"
+        return f"{claim(toward, a, b, axis, _factor_text(whole.ratio, axis))}{of_quality}"
     if len(rows) == 1 and row.word is Verdict.SAME:
         return f"{claim(row.word, a, b, axis)} ({axis.claim(row.claim)})"
     if len(rows) == 1 and row.estimand == "fraction":

@@ -15,7 +15,7 @@ from ttastats.answers.compare.sentences import by_reason, is_undecided_by_adjust
 from ttastats.answers.qualities import rare_note
 from ttastats.base import units
 from ttastats.base.codes import Note, note, wording
-from ttastats.outcomes import at_budget
+from ttastats.outcomes import aims, at_budget
 from ttastats.outcomes.budget import Budget
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
@@ -76,7 +76,8 @@ _FLAGS = frozenset((
     "one_run", "zero_variance", "unbalanced", "borderline", "untimed_failures",
     "pooled_setups", "grids_differ", "blocks_differ", "these_blocks", "separate_sessions",
     "repeated_seeds", "paired_seeds", "parallel_runs", "convergence_not_used",
-    "convergence_differs", "no_look", "mixed_speeds",
+    "convergence_differs", "no_look", "mixed_speeds", "clock_changed", "clock_start_estimated",
+    "off_scale", "one_seed", "scale_unclear", "units_differ", "unusable_time",
 ))  # fmt: skip
 #: Time per epoch is steadier than this in 92 % of the official entries.
 _STEADY = 0.03
@@ -195,6 +196,16 @@ def _unsteady_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
     return {"per_epoch": "time per epoch" if axis.is_time else axis.per_epoch, "more": more}
 
 
+def _startup_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
+    each = [
+        wording("startup.each", name=s.name, a=units.seconds(startup.a_seconds),
+                b=units.seconds(startup.b_seconds))
+        for s in some
+        if s.contrast.parts and (startup := s.contrast.parts.startup)
+    ]  # fmt: skip
+    return {"each": each}
+
+
 def _exact_limit_fields(some: Sequence[Times], _: object, options: Options) -> Fields | None:
     """Return the groups too small for the permutation test ever to be significant."""
     alpha = round(1 - options.confidence, 12)
@@ -225,6 +236,7 @@ _OF_CLAIMS = (
              lambda some, *_: {"to_target": some[0].contrast.axis.to_target}),
     NoteRule("holm", lambda s: s.contrast.p_value is not None, partial(_tests_fields, fdr=False)),
     NoteRule("fdr", lambda s: s.contrast.p_value is not None, partial(_tests_fields, fdr=True)),
+    NoteRule("times_alone", lambda s: s.contrast.axis.alone, lambda *_: {"which": ""}),
     NoteRule("geomean", lambda s: s.contrast.estimand == "geomean",
              lambda some, shown, _: {
                  "ratios": "speedups are ratios" if some[0].contrast.axis.is_time
@@ -243,9 +255,13 @@ _OF_CLAIMS = (
     NoteRule("failed_runs.compare", lambda s: s.contrast.estimand == "ert", _failed_runs, FAILED),
     NoteRule("no_target.compare",
              lambda s: s.contrast.estimand == "fraction" and s.row.target_value is None
-             and not (s.row.reached_a or s.row.reached_b)),
+             and not (s.row.reached_a or s.row.reached_b) and not s.contrast.axis.alone,
+             lambda some, *_: {
+                 "what": aims.advice(*(runs for s in some for runs in (s.pair.a, s.pair.b))).text
+             }),
     NoteRule("no_success",
              lambda s: s.contrast.estimand == "fraction"
+             and s.contrast.verdict.claim != aims.NO_TARGET
              and not (s.row.reached_a and s.row.reached_b),
              _no_success_fields),
     NoteRule("same_convergence", lambda s: s.contrast.estimand == "throughput",
@@ -254,6 +270,7 @@ _OF_CLAIMS = (
     NoteRule("batch_sizes",
              lambda s: s.contrast.a.batch_sizes and s.contrast.b.batch_sizes
              and s.contrast.a.batch_sizes != s.contrast.b.batch_sizes),
+    NoteRule("startup", lambda s: s.contrast.parts and s.contrast.parts.startup, _startup_fields),
     NoteRule("unsteady",
              lambda s: s.contrast.parts is not None and any(
                  cv is not None and cv > _STEADY

@@ -174,7 +174,13 @@ def _nothing_found_error(path: str, reasons: dict[str, list[str]]) -> TtastatsEr
 
 #: The kinds of files that are read without a block begin with one of these.
 _DESCRIBED, _RECOGNISED = "described", "recognised"
-_EVENTS = (_RECOGNISED, "tfevents: read without a block")
+_READ = "{}: read without a block"
+_EVENTS = (_RECOGNISED, _READ.format("tfevents"))
+#: Tables with a run in each row, beside which other logs may lie.
+_OF_RUNS = {
+    (_RECOGNISED, _READ.format(name))
+    for name in ("times-table", "hyperfine", "pytest-benchmark", "optuna", "mlflow-table")
+}
 
 
 def _sort_files(
@@ -210,6 +216,7 @@ def _drop_twins(files: list[File], left: dict[str, list[str]]) -> list[File]:
     events = [file for file in files if file.kind == _EVENTS and file.place.parent in timed]
     files = drop(events, "the run is in the table beside it")
     known = {file for file in files if file.kind[0] in {_RECOGNISED, "preset"}}
+    known -= {file for file in files if file.kind in _OF_RUNS}
     folders = {file.place.parent for file in known}
     folders |= {folder / "files" for folder in folders}
     others = [file for file in files if file.sketch and file not in known]
@@ -217,7 +224,8 @@ def _drop_twins(files: list[File], left: dict[str, list[str]]) -> list[File]:
     files = drop(beside, "beside a log that is read without a block: possibly the same run")
     # A table with a row for each run, where logs lie beside or below.
     tables = [file for file in files if file.sketch and file.sketch.is_summary]
-    logs = {*files} - {*tables} - {file for file in files if file.kind[0] == _DESCRIBED}
+    apart = {file for file in files if file.kind[0] == _DESCRIBED or file.kind in _OF_RUNS}
+    logs = {*files} - {*tables} - apart
     above = {folder for log in logs for folder in log.place.parents}
     tables = [file for file in tables if file.place.parent in above]
     of_each = "a summary beside logs: possibly of the same runs"
@@ -243,7 +251,7 @@ def _classify(file: File, reading: Reading, seen: kinds.Seen, said: Keys) -> Fil
     if block is not None:
         sketch = kinds.of_a_preset(block, head, file.below)
     elif dialect is not None:
-        return replace(file, kind=(_RECOGNISED, f"{dialect.name}: read without a block"))
+        return replace(file, kind=(_RECOGNISED, _READ.format(dialect.name)))
     else:
         # The name of the folder that is looked at may say what is in it, such as losses.
         above = file.place.parts[: -len(PurePosixPath(file.below).parts)]

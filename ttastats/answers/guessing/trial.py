@@ -16,7 +16,7 @@ from ttastats.answers.guessing.answer import Kind, Proposal
 from ttastats.answers.guessing.columns import rank
 from ttastats.answers.guessing.kinds import Sketch
 from ttastats.base import units
-from ttastats.base.records import Problem
+from ttastats.base.records import TIMES_ALONE, Problem
 from ttastats.formats.config import DOUBT, complete_block
 from ttastats.formats.dialect import PART_OF_A_RUN
 from ttastats.ingestion.account import NothingReadError
@@ -121,14 +121,15 @@ def _run_heads(rows: pl.LazyFrame, names: Sequence[str]) -> pl.DataFrame:
     """Return a row for each run, with what `Kind.heads` says of it."""
     is_evaluation = pl.col("eval_index") >= 0
     metric = _first_metric(rows.filter(is_evaluation).select("metric").unique().collect(), names)
+    alone = (pl.col("suite") == TIMES_ALONE).any()
     measured = is_evaluation & (pl.col("metric") == metric) & pl.col("value").is_finite()
     return (
         rows.group_by("source", "run_id", maintain_order=True)
         .agg(
             pl.col("entry", "seed", "benchmark").first(),
             evaluations=is_evaluation.sum(),
-            timed=pl.col("seconds").is_not_null().any(),
-            judged=pl.col("target_value").is_not_null().any(),
+            timed=pl.col("seconds").is_not_null().any() | alone,
+            judged=pl.col("target_value").is_not_null().any() | alone,
             metric=pl.lit(metric),
             final=pl.col("value").filter(measured).last(),
             better=pl.col("higher_is_better").filter(measured).last(),

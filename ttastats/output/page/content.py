@@ -18,6 +18,7 @@ from ttastats.answers.league import League, headline, leagues, verdicts
 from ttastats.answers.qualities import QualityRow
 from ttastats.base import units
 from ttastats.base.codes import fill_template, note
+from ttastats.outcomes import aims
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.left_out import standing
@@ -210,15 +211,19 @@ def _all_runs(sides: Sides) -> pl.DataFrame:
     """Return the runs of all sides; a run that several of them hold counts once."""
     columns = [*schema.RUN, "content_digest", "reached", "suite", "round", *FILTERS]
     columns += ["started_at", "problems", "submitter", "hardware", "accelerators"]
+    columns += ["run_status", "target_value", "evaluations"]
     frames = [runs.select(columns) for _, runs in sides]
     return pl.concat(frames).unique(subset=schema.RUN, maintain_order=True)
 
 
 def _reached_text(runs: pl.DataFrame) -> str:
-    reached = int(runs["reached"].sum())
+    reached, n = int(runs["reached"].sum()), units.plural(runs.height, "run")
     at_budget = "quality" in runs.columns
-    does, does_not = ("with a value", "without") if at_budget else ("reached the target", "did not")
-    text = f"{units.plural(runs.height, 'run')}, {reached:,} {does}"
+    if not at_budget and aims.lack_target(runs):
+        return f"{n}, {aims.NO_TARGET}"
+    success = axes.axis_of(runs).success
+    does, does_not = ("with a value", "without") if at_budget else (success, "did not")
+    text = f"{n}, {reached:,} {does}"
     return f"{text}, {runs.height - reached:,} {does_not}" if reached < runs.height else text
 
 

@@ -22,7 +22,6 @@ from ttastats.output.plots import axes
 from ttastats.output.plots.axes import Scale
 from ttastats.report import fitting
 from ttastats.report.fitting import shorten_names
-from ttastats.sides.numbers import SideNumbers
 
 #: Columns of a screen that a name may take before it is shortened.
 _LONGEST = 64
@@ -101,18 +100,18 @@ def _league_table(
 ) -> Table:
     axis, lanes = AXES[ranked.entries[0].row.axis], ranked.lanes()
     scale = _entry_scale(ranked.entries, axis)
-    sides = [entry.side for entry in ranked.entries]
-    complete = Counter(_count_text(side) for side in sides if side.all_reached)
+    every = ranked.entries
+    complete = Counter(_count_text(entry) for entry in every if entry.side.all_reached)
     # How many runs most entries have, all of which reached.
     usual = complete.most_common(1)[0][0] if complete else ""
-    unless = "" if {*map(_count_text, sides)} == {usual} else " unless stated otherwise"
-    runs = f"{usual} each{unless}" if usual and len(sides) > 1 else usual
+    unless = "" if {*map(_count_text, every)} == {usual} else " unless stated otherwise"
+    runs = f"{usual} each{unless}" if usual and len(every) > 1 else usual
     whole = [fitting.key_label([entry.label]) for entry in ranked.entries]
     short = shorten_names(whole, _LONGEST) or {}
     rows = []
     for entry, rank, brackets, name in zip(ranked.entries, ranked.ranks, lanes, whole, strict=True):
         keys = set(zip(*(entry.runs[column].to_list() for column in by), strict=True))
-        count, hours = _count_text(entry.side), entry.accelerator_seconds
+        count, hours = _count_text(entry), entry.accelerator_seconds
         mean, ends = "–" if entry.mean is None else units.amount(entry.mean, axis.unit), None
         if entry.mean is not None and entry.low is not None and entry.high is not None:
             ends = [units.amount(max(end, 0.0), axis.unit) for end in (entry.low, entry.high)]
@@ -124,7 +123,7 @@ def _league_table(
             whole=entry.label,
             hardware=league.hardware(entry),
             count="" if count == usual else count,
-            strip=_strip_svg(entry, scale),
+            strip="" if entry.row.is_aimless else _strip_svg(entry, scale),
             mean=mean,
             interval="[{}, {}]".format(*units.without_unit(ends, mean)) if ends else "",
             hours="" if hours is None else units.significant(hours / 3600),
@@ -154,10 +153,11 @@ def _league_table(
     )
 
 
-def _count_text(side: SideNumbers) -> str:
-    if side.all_reached:
+def _count_text(entry: Entry) -> str:
+    side = entry.side
+    if side.all_reached or entry.row.is_aimless:
         return units.plural(side.n, "run")
-    return f"{side.n_reached}/{side.n} reached"
+    return f"{side.n_reached}/{side.n} {AXES[entry.row.axis].reached}"
 
 
 def _entry_scale(entries: Sequence[Entry], axis: Axis) -> Scale:

@@ -198,6 +198,8 @@ def with_run_tooltip(view: View, panel: Panel) -> View:
     reached, missed = "reached after", "not reached in"
     if panel.at_budget:
         reached, missed = "value after", "no value after"
+    elif panel.is_aimless:
+        missed = "none; ended after"
     # Vega writes what is unknown as `null`, and as 0 where a format is given.
     known = {
         "entry_": ("entry", "datum.entry"),

@@ -11,6 +11,7 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base import units
+from ttastats.outcomes import aims
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.left_out import counted, standing
@@ -114,16 +115,22 @@ class Panel(OfSides):
         return owned.with_columns(benchmark=pl.lit(self.benchmark, pl.String))
 
     @property
+    def is_aimless(self) -> bool:
+        """Return whether the runs were evaluated and have no target to reach or miss."""
+        return not self.at_budget and aims.lack_target(self.runs)
+
+    @property
     def counts_text(self) -> str:
         """Return n in words: `70 runs of 14 entries: 68 reached the target, 2 failed.`"""
         n, reached = self.runs.height, int(self.runs["reached"].sum())
         budget = ("with a value", "without")
-        does, does_not = budget if self.at_budget else ("reached the target", "failed")
+        does, does_not = budget if self.at_budget else (self.axis.success, "failed")
         failed = f", {n - reached:,} {does_not}" if n > reached else ""
         runs = units.plural(self.hidden_runs, "run")
         left = f" {self.hidden:,} slower {self._several} ({runs}) are not shown."
         several = units.plural(self.series.height, self.what, self._several)
-        text = f"{units.plural(n, 'run')} of {several}: {reached:,} {does}{failed}."
+        ends = aims.NO_TARGET if self.is_aimless else f"{reached:,} {does}{failed}"
+        text = f"{units.plural(n, 'run')} of {several}: {ends}."
         return text + (left if self.hidden else "")
 
     @property

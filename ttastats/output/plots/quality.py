@@ -32,6 +32,7 @@ _START = 0.05
 def over_time(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark and metric, over time, steps or samples."""
     axis = material.axis
+    refuse_if(axis.alone, "times alone: no quality was looked at", "Plot `tta` or `solved`.")
     refuse_if(
         axis.name not in _COLUMN,
         f"quality cannot be plotted over {axis.noun}",
@@ -158,7 +159,7 @@ def _mark_texts(
     elif chart.over != "seconds":
         mark = "; the mark is the evaluation that reached the target"
     yield f"Each line is a run{mark if with_ends else ''}."
-    if not panel.runs["reached"].all():
+    if not (panel.runs["reached"].all() or panel.is_aimless):
         cross = ", ending in a cross" if with_ends else ""
         failed = "has no value at the budget" if panel.at_budget else "failed"
         yield f"Dashed{cross}: a run that {failed}."
@@ -215,7 +216,8 @@ def _run_lines(chart: Curves, lines: str, runs: str, *, thin: bool) -> tuple[cha
     known = {"data": {"name": runs}, "key": "run", "fields": fields}
     ends = (("min", "value", "lowest"), ("max", "value", "highest"), ("min", "at", "first"))
     joined = [{"op": op, "field": name, "as": end} for op, name, end in ends]
-    dashes = {"domain": [True, False], "range": [[1, 0], theme.FAILED_DASH]}
+    missed = [1, 0] if chart.panel.is_aimless else theme.FAILED_DASH
+    dashes = {"domain": [True, False], "range": [[1, 0], missed]}
     at = chart.axis.field_expression(chart.over)
     values = charts.table_view(lines, f"datum['{chart.over}'] != null && datum['{chart.over}'] > 0")
     placed = values.transform({"lookup": "run", "from": known}).computing(at=at)

@@ -97,8 +97,7 @@ def _solved_plot(panel: Panel) -> Plot:
     few = int((panel.series["n"] < _FEWEST).sum())
     caption = (
         panel.highlighted_text,
-        "Each line is the fraction of runs that reached the target (empirical distribution "
-        "function).",
+        f"Each line is the fraction of runs that {unit.success} (empirical distribution function).",
         ""
         if panel.runs["reached"].all()
         else "Failed runs are included, so their lines stay below 100%.",
@@ -108,7 +107,7 @@ def _solved_plot(panel: Panel) -> Plot:
         else "",
     )
     color, _, dash = charts.series_channels(panel.coloured_labels, key=False)
-    up, height = "runs that reached the target", 1 + _LEVEL * ends.height
+    up, height = f"runs that {unit.success}", 1 + _LEVEL * ends.height
     scale: dict[str, Any] = {"domain": [0, height], "nice": False}
     shares = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1], "titleAnchor": "start"}
     y = charts.position("share", up, scale, shares)

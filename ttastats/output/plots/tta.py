@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from ttastats.base import percentages, units
+from ttastats.outcomes import aims
 from ttastats.output.plots import axes, charts, solved, theme
 from ttastats.output.plots.curves import evenly_spaced
 from ttastats.output.plots.material import MOST_RUNS, OTHERS, Material, Panel
@@ -35,8 +36,10 @@ _FARTHEST = 4.0
 def tta_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark with every run as a dot."""
     level = percentages.percent_text(material.confidence)
-    drawn = (_tta_plot(panel, level) for panel in material.panels)
-    return expect_plots(filter(None, drawn), f"no run logs its {material.axis.to_target}")
+    aimed = [panel for panel in material.panels if not panel.is_aimless]
+    unlogged = f"no run logs its {material.axis.to_target}"
+    why = unlogged if aimed else aims.advice(*(panel.runs for panel in material.panels)).text
+    return expect_plots(filter(None, (_tta_plot(panel, level) for panel in aimed)), why)
 
 
 def _tta_plot(panel: Panel, level: str) -> Plot | None:
@@ -90,8 +93,8 @@ def _mark_texts(panel: Panel, timed: pl.DataFrame, thinned: str, level: str) -> 
         setups = panel.runs.select("series", setup=setup_names(panel.runs)).unique()
         pools = setups.height > setups["series"].n_unique()
         yield (
-            "The bar is the mean of the runs that reached the target, the line its "
-            f"{level} t interval{', by setup where a row pools several' if pools else ''}."
+            f"The bar is the mean of the runs that {unit.success}, the line its {level} "
+            f"t interval{', by setup where a row pools several' if pools else ''}."
         )
 
 
