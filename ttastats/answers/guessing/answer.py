@@ -35,9 +35,8 @@ class Kind(Struct, frozen=True, eq=False):
     """Files of one kind, what is proposed for them if they need a block, and their runs.
 
     `heads` has a row for each run: what it is called, its `evaluations`, whether it is `timed`,
-    `judged` by a target of its own, the `final` value of its first metric, and a digest of its
-    `content`. `runs` are the rows of a table of some runs. `parts` is the number of files with runs
-    of other files.
+    `judged` by a target of its own, and the `final` value of its first metric. `runs` are the rows
+    of a table of some runs. `parts` is the number of files whose runs are in other files.
     """
 
     title: str
@@ -56,12 +55,12 @@ class Kind(Struct, frozen=True, eq=False):
 
     @property
     def unlike(self) -> list[str]:
-        """Return the entries, without those whose runs are copies of the first one's."""
+        """Return the entries, without those that hold copies of the runs of the first."""
         contents = {
-            name: {*self.heads.filter(pl.col("entry") == name)["content"]} for name in self.entries
+            name: {*self.heads.filter(pl.col("entry") == name)["run_id"]} for name in self.entries
         }
         first = next(iter(contents.values()), set())
-        return [*self.entries[:1], *(name for name in self.entries if contents[name] != first)]
+        return [*self.entries[:1], *(n for n, own in contents.items() if not own & first)]
 
     @property
     def timed(self) -> int:

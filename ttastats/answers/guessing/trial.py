@@ -73,7 +73,7 @@ def read_kinds(found: Sequence[Found], guess: Guess) -> Iterator[Kind]:
         for name, dialect in others.unique().sort("source").collect().iter_rows():
             by_name[name] = len(kinds)
             below = {name: name.removeprefix(f"{guess.path.rstrip('/')}/")}
-            kinds.append((below, f"{dialect}: read without a block", None))
+            kinds.append((below, f"read too, as {dialect}", None))
         by_folder = {posixpath.dirname(name): place for name, place in by_name.items()}
         of_kinds: list[list[Problem]] = [[] for _ in kinds]
         for problem in problems:
@@ -135,7 +135,6 @@ def _run_heads(rows: pl.LazyFrame, names: Sequence[str]) -> pl.DataFrame:
             metric=pl.lit(metric),
             final=pl.col("value").filter(measured).last(),
             better=pl.col("higher_is_better").filter(measured).last(),
-            content=pl.col("content_digest").first(),
         )
         .collect()
     )
