@@ -88,6 +88,7 @@ def test_an_option_replaces_that_part_of_every_guess(seed: int, tmp_path: Path) 
         done = run("ingest", logs, *words)
         assert done.returncode == 0, done.stderr
         assert f"read as: metric {metric}, time {clock} s, steps step; `ttastats" in done.stderr
+        assert "guessed_reading" not in done.stderr
         rows = pl.read_parquet(table)
         assert set(rows["metric"]) == {metric}
         assert rows.group_by("entry").agg(pl.col("seed").unique().sort()).height == 2

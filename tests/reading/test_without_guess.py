@@ -128,7 +128,7 @@ def test_logs_that_are_known_or_described_are_read_without_a_question(tmp_path: 
 
 
 def on_terminal(words: Sequence[str | Path], typed: str, cwd: Path) -> tuple[int, str]:
-    """Run the program on a terminal where an answer is typed; return its exit code and screen."""
+    """Run the program on a terminal where each question is answered; return its code and screen."""
     ours, its = pty.openpty()
     variables = {**environment(), "TERM": "dumb", "COLUMNS": "200"}
     program = subprocess.Popen(
@@ -136,13 +136,12 @@ def on_terminal(words: Sequence[str | Path], typed: str, cwd: Path) -> tuple[int
         stdin=its, stdout=its, stderr=its, env=variables, cwd=cwd, start_new_session=True,
     )  # fmt: skip
     os.close(its)
-    shown = b""
+    shown, answered = b"", 0
     with suppress(OSError):  # by which Linux tells that the other side is closed
         while select.select([ours], [], [], PATIENCE)[0] and (part := os.read(ours, 65536)):
             shown += part
-            if typed and b"(q):" in shown:
+            for _ in range(answered, answered := shown.count(b"(q):")):
                 os.write(ours, typed.encode())
-                typed = ""
     os.close(ours)
     return program.wait(PATIENCE), shown.decode().replace("\r\n", "\n")
 
