@@ -23,7 +23,7 @@ def fresh_registry() -> Iterator[None]:
 
 
 def test_an_unknown_dialect_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(TtastatsError, match=r"Known dialects: dawnbench, .*, mlperf-mll"):
+    with pytest.raises(TtastatsError, match=r"Known dialects: allennlp, dawnbench, .*, mlperf-mll"):
         registry.named("neptune")
 
 

@@ -38,8 +38,8 @@ CASES = sorted(
 BINARY = {"evaluations-npz", "mlflow-db", "tfevents", "wandb"}
 #: Those that are one whole, such as a table or a JSON object: nothing stands between its lines.
 WHOLE = {
-    "dawnbench", "hf-trainer", "hyperfine", "mlflow", "mlflow-table", "optuna", "pytest-benchmark",
-    "sb3-monitor", "table", "times-table",
+    "allennlp", "dawnbench", "hf-trainer", "hyperfine", "mlflow", "mlflow-table", "optuna",
+    "pytest-benchmark", "sb3-monitor", "table", "times-table",
 }  # fmt: skip
 #: How far apart a file is cut: at every place only where there is time, and nowhere at a multiple
 #: of the length of its lines.

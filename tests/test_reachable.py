@@ -27,7 +27,7 @@ CALLED_BY_OTHERS = [
     "pytest_*", "RECIPE", "format_field", "format_commands", "format_options", "readinto",
     "open_input_file", "requested_schema", "row_factory", "text_factory", "should_training_stop",
     "stop_training", "should_stop", "pl_module", "drop_tables", "flavor", "numMetrics", "metricId",
-    "sample1", "sample2",
+    "sample1", "sample2", "forward",
 ]  # fmt: skip
 
 #: Bases and names of classes of which all fields are read: as keys of answers, columns, options.

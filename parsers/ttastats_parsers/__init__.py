@@ -3,6 +3,6 @@
 #: Modules of this package that are dialects. A new format adds its name here.
 BUILTIN = (
     "mlperf_v05", "mlperf_mll", "mlperf_mllog", "dawnbench", "hf_trainer", "tfevents", "wandb",
-    "mlflow", "mlflow_db", "mlflow_table", "optuna", "evaluations_npz", "sb3_monitor",
+    "mlflow", "mlflow_db", "mlflow_table", "optuna", "evaluations_npz", "sb3_monitor", "allennlp",
     "hyperfine", "pytest_benchmark", "times_table",
 )  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import structs
 
 from ttastats.base import benchmarks, metrics
-from ttastats.base.records import Problem, Run, RunStatus
+from ttastats.base.records import Evaluation, Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, Log
 from ttastats.recording.run_log import RECORDER
 from ttastats_parsers import mlperf_layout
@@ -123,6 +123,7 @@ def _run(by_key: _ByKey, trace: Trace, log: Log, style: Style, token_benchmark: 
             scored, trace.ready, start, known, targets, style, batch_size, samples
         )
     problems += score_problems
+    problems += _scale_problems(evaluations)
     if place.metered and start.time is not None and ended is not None:
         joules, power_problems = mlperf_layout.energy(log, start.time, ended)
         extra |= {} if joules is None else {"energy_joules": joules}
@@ -225,6 +226,18 @@ def _logged_status(stop: Event, *, is_recorded: bool) -> RunStatus:
 def _evaluation_events(by_key: _ByKey) -> Sequence[Event]:
     """Return the evaluation events; some benchmarks of MLPerf HPC have a name of their own."""
     return by_key.get("eval_accuracy", ()) or by_key.get("eval_error", ())
+
+
+def _scale_problems(evaluations: Sequence[Evaluation]) -> Iterator[Problem]:
+    """Yield a problem if values far above 1 are logged for a target below 1, as percent are."""
+    for each in evaluations:
+        value, target = each.value or 0.0, each.target_value or 0.0
+        far = value > metrics.LARGEST_FRACTION and 0.0 < target < 1.0
+        if far and each.higher_is_better and metrics.may_be_share(each.metric):
+            text = f"{each.metric} is {value:g} and its target {target:g}: are these percentages? "
+            text += "None of its values meets the target"
+            yield Problem("percent_or_fraction", text, "error", each.line)
+            return
 
 
 def _trained_samples(by_key: _ByKey) -> int | None:

@@ -32,7 +32,13 @@ from ttastats_parsers.own_choice import (
     texts,
     times,
 )
-from ttastats_parsers.own_rows import COUNTS, Rows
+from ttastats_parsers.own_rows import (
+    COUNTS,
+    PART_COLUMNS,
+    Rows,
+    value_columns,
+    with_metrics_apart,
+)
 from ttastats_parsers.own_runs import names_in
 from ttastats_parsers.payloads import json_value
 
@@ -60,7 +66,7 @@ def rows_of(log: Log) -> Rows:
         is_lone = not keys.is_duplicated().all() if keys.width else rows.frame.height < 2
     if rows is None or is_lone:
         rows = own_cells.rows_of(log.read())
-    return rows if log.block is None else own_cells.unpivoted(rows, block)
+    return own_cells.unpivoted(with_metrics_apart(rows, block), block)
 
 
 def _chosen_columns(block: Block, names: Iterable[str]) -> ChosenColumns | None:
@@ -83,13 +89,14 @@ def _is_row_independent(block: Block, chosen: ChosenColumns, names: Sequence[str
         or any(other.format is not None for other in chosen.other_clocks)
         or (clock and (clock.alone or clock.per or clock.summed or not tells_day(clock.format)))
         or own_cells.runs_in_columns(names, block)
+        or value_columns(names, block)
     )
 
 
 def _wanted_columns(block: Block, chosen: ChosenColumns, names: Iterable[str]) -> dict[str, bool]:
     """Return the columns that a block means, and whether each must hold numbers."""
     numeric = set(chosen.numbers.values())
-    written = set(names_in(block, names))
+    written = {*names_in(block, names), *(name for name in names if name.lower() in PART_COLUMNS)}
     if (clock := chosen.clock) is not None:
         (numeric if clock.format is None else written).add(clock.column)
     return {name: name not in written for name in names if name in numeric | written}

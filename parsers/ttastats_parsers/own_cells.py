@@ -421,16 +421,44 @@ def _match_lines(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
         hits = lines.filter(pl.col("text").str.contains(pattern))
         groups = hits["text"].str.extract_groups(pattern).struct.unnest()
         named = groups.select(name for name in groups.columns if not name.isdigit())
+        named = _with_pairs(named, block.pairs) if block.pairs else named
         parts.append(named.with_columns(hits[_AT], hits[LINE], pl.lit(value=False).alias(_BEGINS)))
     if block.new_run not in {None, "row", *BACK}:
         begins = lines.filter(pl.col("text").str.contains(str(block.new_run)))
         parts.append(begins.select(_AT, LINE, pl.lit(value=True).alias(_BEGINS)))
     # A run begins before what else its first line tells.
     frame = pl.concat([parts[-1], *parts[:-1]], how="diagonal").sort(_AT, maintain_order=True)
-    if frame[_AT].is_unique().all():
+    if not frame[_AT].is_unique().all():
+        # What several expressions match in a line stands together.
+        others = [name for name in frame.columns if name not in _PLACE]
+        frame = frame.group_by(_AT, LINE, maintain_order=True).agg(
+            pl.col(_BEGINS).any(), *(pl.col(name).drop_nulls().last() for name in others)
+        )
+    if block.skip_after is None:
         return frame
-    # What several expressions match in a line stands together.
-    others = [name for name in frame.columns if name not in _PLACE]
-    return frame.group_by(_AT, LINE, maintain_order=True).agg(
-        pl.col(_BEGINS).any(), *(pl.col(name).drop_nulls().last() for name in others)
-    )
+    marks = lines.filter(pl.col("text").str.contains(block.skip_after))[_AT]
+    repeated = frame[_AT].search_sorted(marks, side="right")
+    return frame.filter(~pl.int_range(pl.len()).is_in(repeated))
+
+
+def _with_pairs(named: pl.DataFrame, pattern: str) -> pl.DataFrame:
+    """Return groups of lines, with a column for each name in the group `pairs`.
+
+    The name is that of the group `set`, if the line has one, and all groups but `value` of a pair.
+    """
+    if "pairs" not in named.columns:
+        return named
+    row, sets = pl.int_range(pl.len()).alias(LINE), named.columns.count("set") * ["set"]
+    pairs = named.select(row, *sets, pl.col("pairs").str.extract_all(pattern)).explode("pairs")
+    groups = pairs["pairs"].str.extract_groups(pattern).struct.unnest()
+    parts = [name for name in groups.columns if name != "value" and not name.isdigit()]
+    whole = [*pairs.select(sets), *groups.select(parts)]
+    name = pl.concat_str(whole, separator="_", ignore_nulls=True).alias("name")
+    rest = named.drop("pairs", *sets)
+    cells = groups.select(pairs[LINE], name, "value").drop_nulls("value")
+    cells = cells.filter(~pl.col("name").is_in(rest.columns))
+    size = 8 * cells["name"].n_unique() * rest.height
+    streams.expect_size(size, streams.whole_file_limit(), "its cells are ")
+    wide = cells.pivot("name", index=LINE, values="value", aggregate_function="last")
+    rows = rest.with_columns(row).join(wide, on=LINE, how="left", maintain_order="left")
+    return rows.drop(LINE)

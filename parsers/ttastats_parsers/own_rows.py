@@ -6,12 +6,14 @@ The columns of a file become a frame of numbers: `row`, `line`, `run`, `step`, `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ttastats.base.records import Problem
+from ttastats.base.units import join_names
 from ttastats.formats.block import BACK, Block, TimeColumn
 from ttastats_parsers.own_choice import (
     ChosenColumns,
@@ -46,6 +48,97 @@ class Rows(Struct, frozen=True, eq=False):
     carried: bool = False
     problems: list[Problem] = field(default_factory=list)
     columns: tuple[str, ...] = ()
+
+
+#: Words for the part of the data that a row was measured on: of training, and those that evaluate,
+#: the likeliest metric first.
+_TRAINING = ("train", "training", "trn", "learn", "learning", "fit")
+_EVALUATING = (
+    "val", "valid", "validation", "dev", "eval", "evaluation", "evaluate", "test", "testing",
+    "holdout",
+)  # fmt: skip
+#: What columns of such words are called: of a long table, the others are not held.
+PART_COLUMNS = {
+    "split",
+    "phase",
+    "mode",
+    "set",
+    "subset",
+    "stage",
+    "part",
+    "partition",
+    "dataset",
+    "data",
+}
+
+
+#: What columns of names of metrics and of their values are called in a table of one value a row.
+_OF_NAMES = ("metric", "metric_name", "tag", "key", "measure", "variable")
+_OF_VALUES = ("value", "metric_value", "scalar")
+#: More names are none of metrics.
+_MOST_NAMES = 1000
+
+
+def value_columns(names: Iterable[str], block: Block) -> tuple[str, str] | None:
+    """Return the columns of the name and the value of a metric if each row has one of these."""
+    by_name = {name.lower(): name for name in reversed([*names])}
+    of_names = [by_name[word] for word in _OF_NAMES if word in by_name]
+    of_values = [by_name[word] for word in _OF_VALUES if word in by_name]
+    meant = {*block.run, *(metric.name for metric in block.metrics)}
+    if not of_names or not of_values or meant & {of_names[0], of_values[0]}:
+        return None
+    return of_names[0], of_values[0]
+
+
+def with_metrics_apart(rows: Rows, block: Block) -> Rows:
+    """Return rows with a column for each metric where a table names them in a column of its own."""
+    found = value_columns(rows.frame.columns, block)
+    if found is None or not numbers(rows.frame[found[1]]).is_finite().any():
+        return rows
+    of_names, values = texts(rows.frame[found[0]]), rows.frame[found[1]]
+    metrics = of_names.drop_nulls().unique(maintain_order=True).to_list()
+    if len(metrics) > _MOST_NAMES:
+        return rows
+    apart = {name: values.set(of_names.ne_missing(name), None) for name in metrics}
+    return replace(rows, frame=rows.frame.drop(found).with_columns(**apart))
+
+
+def with_parts(rows: Rows, block: Block, chosen: ChosenColumns) -> Rows:
+    """Return rows whose metrics are those of the part of the data that evaluates.
+
+    What rows of another part tell gets a name of its own, such as `train_accuracy`.
+    """
+    words = {name: _words_of(rows.frame[name]) for name in rows.frame.columns}
+    column = next((name for name, of_part in words.items() if of_part), None)
+    if column is None or column in block.run:
+        return rows
+    *others, evaluating = sorted(words[column], key=[*_TRAINING, *reversed(_EVALUATING)].index)
+    part = texts(rows.frame[column]).str.to_lowercase()
+    part = part.forward_fill() if rows.carried else part
+    of_part: dict[str, pl.Series] = {}
+    for metric in chosen.metrics:
+        cells = rows.frame[metric.name]
+        of_part[metric.name] = cells.set(part.ne_missing(evaluating), None)
+        for other in others:
+            of_part[f"{other}_{metric.name}"] = cells.set(part.ne_missing(other), None)
+    tested = [word for word in others if word in _EVALUATING]
+    chosen.metrics += tuple(
+        replace(metric, name=f"{word}_{metric.name}", target=None)
+        for metric in chosen.metrics
+        for word in tested
+    )
+    text = f"{column} says which data a row was measured on: rows of {evaluating!r} evaluate"
+    text += f", those of {join_names(list(map(repr, others)))} are metrics of their own names"
+    chosen.problems.append(Problem("part_column", text, "info"))
+    return replace(rows, frame=rows.frame.with_columns(**of_part))
+
+
+def _words_of(cells: pl.Series) -> list[str]:
+    """Return the parts of the data that a column names, if it does nothing else."""
+    if cells.dtype != pl.String():
+        return []
+    words = texts(cells).str.to_lowercase().drop_nulls().unique().head(8).to_list()
+    return words if len(words) > 1 and {*words} <= {*_TRAINING, *_EVALUATING} else []
 
 
 def evaluated_rows(frame: pl.DataFrame, metrics: Sequence[str] = _METRICS) -> pl.DataFrame:
@@ -158,7 +251,7 @@ def _with_seconds(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: boo
         return frame.with_columns(seconds=none, first_stamp=none)
     seconds, first = pl.col("seconds"), none
     if clock.per is not None or clock.summed:
-        seconds = _summed_seconds(clock)
+        seconds = _summed_seconds(clock, carried=carried)
     elif clock.format is not None:
         first = seconds.drop_nulls().first().over("run")
         if not tells_day(clock.format):
@@ -171,7 +264,7 @@ def _with_seconds(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: boo
     return frame
 
 
-def _summed_seconds(clock: TimeColumn) -> pl.Expr:
+def _summed_seconds(clock: TimeColumn, *, carried: bool) -> pl.Expr:
     """Return the seconds of a run where each row has those of its own part."""
     seconds, number = pl.col("seconds"), pl.col("of_one")
     if clock.alone:
@@ -191,9 +284,12 @@ def _summed_seconds(clock: TimeColumn) -> pl.Expr:
         before = count.forward_fill().shift(1).over("run").fill_null(0.0)
         passed = pl.when(count > before).then(count - before).otherwise(count)
         return pl.when(both).then((seconds * passed).cum_sum().over("run"))
-    # A bar that is drawn again as it ends tells the same part.
+    # A bar that is drawn again as it ends tells all of the same; parts of a run may be as long.
     line = pl.col("line")
-    again = (seconds == seconds.shift(1)) & (line - line.shift(1) <= 1)
+    same = pl.all_horizontal(
+        pl.exclude("row", "line").eq_missing(pl.exclude("row", "line").shift(1))
+    )
+    again = same & (line - line.shift(1) <= 1) if carried else pl.lit(value=False)
     return pl.when(~again.fill_null(value=False)).then(seconds).cum_sum().over("run")
 
 
@@ -234,7 +330,7 @@ def _join_sessions(frame: pl.DataFrame, resume: str, problems: list[Problem]) ->
     if not number:
         return frame
     last = marked
-    if (name := _known_count(frame)) is not None:  # what a later session trained again goes
+    if (name := known_count(frame)) is not None:  # what a later session trained again goes
         starts = (
             marked.group_by("run", "session")
             .agg(start=pl.col(name).min())
@@ -250,7 +346,7 @@ def _join_sessions(frame: pl.DataFrame, resume: str, problems: list[Problem]) ->
     return last.select(frame.columns)
 
 
-def _known_count(frame: pl.DataFrame) -> str | None:
+def known_count(frame: pl.DataFrame) -> str | None:
     """Return the first count of progress that some row has, or None."""
     return next((name for name in COUNTS if not frame[name].is_null().all()), None)
 
@@ -258,7 +354,7 @@ def _known_count(frame: pl.DataFrame) -> str | None:
 def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) -> None:
     """Raise an error if step or time goes back between evaluations."""
     evaluated = evaluated_rows(frame)
-    name = _known_count(evaluated)
+    name = known_count(evaluated)
     if name is not None:
         back = evaluated.select("line", name, back=_goes_back(name), run="run").filter("back")
         if back.height and block.new_epoch:
@@ -276,8 +372,8 @@ def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) ->
 
 def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
     """Raise an error if most steps occur several times, as when seeds are mixed."""
-    name = _known_count(frame)
-    if name not in {"step", "samples"}:
+    name = known_count(frame)
+    if name is None:
         return
     for number, metric in enumerate(chosen.metrics):
         evaluated = evaluated_rows(frame, [f"m{number}"])

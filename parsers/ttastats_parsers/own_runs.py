@@ -25,7 +25,7 @@ from ttastats_parsers.own_choice import (
     texts,
     whole,
 )
-from ttastats_parsers.own_rows import Rows, evaluated_rows, numbered
+from ttastats_parsers.own_rows import Rows, evaluated_rows, known_count, numbered, with_parts
 from ttastats_parsers.payloads import date_of
 
 
@@ -42,6 +42,7 @@ def runs_of(rows_of: Callable[[Log], Rows], log: Log) -> Iterator[Run | Problem]
     yield from rows.problems
     try:
         chosen = choose(block, rows.columns or rows.frame.columns)
+        rows = with_parts(rows, block, chosen)
         frame = numbered(rows, block, chosen)
     except UnfitError as error:
         problem = error.problem
@@ -117,6 +118,8 @@ def _run(
     stamped = chosen.clock is not None and chosen.clock.format is not None
     seconds = part["seconds"].max()
     first = part["first_stamp"][0] if is_dated(chosen.clock) else None
+    count = known_count(evaluated_rows(part))
+    at_zero = part.filter(pl.col("seconds") == 0.0)[count or "epoch"].drop_nulls().first()
     training = _training_values(part, rows, chosen, block) if log.metrics == "all" else ()
     yield Run(
         **run_fields(named),
@@ -124,6 +127,7 @@ def _run(
         clock_zero="first stamp" if stamped else None,
         run_status="aborted" if bool(part["failed"].any()) else "unknown",
         run_seconds=seconds if isinstance(seconds, float) else None,
+        zero_progress=at_zero if stamped and isinstance(at_zero, float) else None,
         # Stamps without a zone are taken for UTC.
         started_at=date_of(first) if first is not None and 0 < first < 4e9 else None,
         evaluations=(*training, *_evaluations(part, metrics, block)),

@@ -12,7 +12,7 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from math import nan
+from math import inf, nan
 from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -106,13 +106,24 @@ def parse(log: Log) -> Iterator[Run | Problem]:
             Problem(problem.code, f"{where}{problem.message}", problem.severity)
             for problem in file.problems
         ]
-    scalars, replaced = _merge_files(files, top)
     # `add_hparams` makes a folder of its own, which repeats a run's last values.
     is_of_settings = all(file.holds_settings for file in files)
-    if scalars and not (is_of_settings and event_files(log.listing, log.folder.parent)):
-        yield _run(scalars, files, None if top == log.folder else top, log, [*problems, *replaced])
-    else:
+    if (is_of_settings and event_files(log.listing, log.folder.parent)) or not any(
+        file.scalars for file in files
+    ):
         yield from problems or [_NOT_A_RUN]
+        return
+    trainings = _split_trainings(files, top)
+    if len(trainings) > 1:
+        text = (
+            f"the steps begin again {len(trainings) - 1} times: each training is a run of its own"
+        )
+        problems.append(Problem("several_trainings", text, "warning"))
+    for training in trainings:
+        scalars, replaced = _merge_files(training, top)
+        if scalars:
+            folder = None if top == log.folder else top
+            yield _run(scalars, training, folder, log, [*problems, *replaced])
 
 
 def _run_files(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
@@ -305,14 +316,40 @@ def _tensor_number(content: bytes) -> list[float]:
     return [record_files.single(data) if kind == _FLOAT else record_files.double(data)]
 
 
+def _split_trainings(files: Sequence[EventFile], top: PurePosixPath) -> list[list[EventFile]]:
+    """Return the files by training: one begins where steps begin again after all was written.
+
+    A run that is resumed goes on at a later step; files of halves are written side by side.
+    """
+    trainings: list[list[EventFile]] = []
+    firsts: dict[str, int] = {}
+    ended = inf
+    for file in files:
+        steps = {
+            tag: min(row[0] for row in _ROW.iter_unpack(rows)) for tag, rows in _tagged(file, top)
+        }
+        again = [step <= firsts[tag] for tag, step in steps.items() if tag in firsts]
+        if not trainings or (again and all(again) and (file.begun or 0.0) >= ended):
+            trainings.append([])
+            firsts, ended = {}, -inf
+        trainings[-1].append(file)
+        firsts = steps | firsts
+        ended = max(ended, file.ended or -inf)
+    return trainings
+
+
+def _tagged(file: EventFile, top: PurePosixPath) -> Iterator[tuple[str, bytearray]]:
+    """Yield the rows of the tags of a file, those of a half with its folder in front."""
+    prefix = f"{file.path.parent.name}/" if file.path.parent != top else ""
+    return ((prefix + name, rows) for name, rows in file.scalars.items())
+
+
 def _merge_files(files: Sequence[EventFile], top: PurePosixPath) -> tuple[Rows, list[Problem]]:
     """Return the scalars of all files; a later file replaces those from its first step on."""
     by_tag: Rows = {}
     hidden, first_hidden = 0, 0
     for file in files:
-        prefix = f"{file.path.parent.name}/" if file.path.parent != top else ""
-        for name, rows in file.scalars.items():
-            tag = prefix + name
+        for tag, rows in _tagged(file, top):
             if before := by_tag.get(tag):
                 first = min(row[0] for row in _ROW.iter_unpack(rows))
                 earlier = bytearray().join(

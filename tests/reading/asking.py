@@ -1,4 +1,4 @@
-"""What a command answers about a folder of logs: its exit code, rows, and all it says beside them."""
+"""What a command answers about a folder of logs: exit code, rows, and all it says beside them."""
 
 from __future__ import annotations
 

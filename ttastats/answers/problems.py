@@ -17,7 +17,7 @@ from ttastats.base import benchmarks, errors
 from ttastats.base.codes import note, wording
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import TIMES_ALONE, Problem
-from ttastats.outcomes import time_to_target
+from ttastats.outcomes import pace
 from ttastats.outcomes.left_out import RESULT, counted, standing
 from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.report.answer import Report
@@ -156,6 +156,9 @@ def findings(
             yield _problem_row("no_evaluation", "warning", row)
     for row in stalls(runs, rows).iter_rows(named=True):
         yield _problem_row("stall.problem", "info", row, usual=row["seconds"] / row["times"])
+    changed = pace.of_runs(counted(runs), rows).filter(pl.col("clock_jump_seconds") != 0)
+    for row in changed.sort("source").iter_rows(named=True):
+        yield _problem_row("clock_changed.problem", "warning", row)
     once = runs.unique(schema.RUN, keep="first", maintain_order=True)
     yield from _entry_problems(once)
     results = in_group_order(once, RESULT).group_by(RESULT, maintain_order=True).len(name="n")
@@ -176,38 +179,37 @@ def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     """Return where runs stalled: two evaluations much further apart than usual.
 
     Usual is the median of the run; where other runs of its entry have evaluations at that place,
-    theirs too, as a slow part of the schedule is no stall; where none have, its next longest span.
+    theirs too, as a slow part of the schedule is no stall; where none have, or all are there at
+    the same time, its next longest span.
     Columns: those that name the run, its `source` and entry; `seconds` between the evaluations,
-    `since` and `at` seconds after the start, `times` as long as usual.
+    `since` and `at` seconds after the start, `times` as long as usual, `together`: in all at once.
     """
-    chosen = counted(runs).lazy().select(*schema.RUN, "run_seconds").unique(schema.RUN)
-    trained = [pl.col(name).cast(pl.Float64) for name in ("epoch", "samples", "step")]
-    at, run, place, times = pl.col("at"), schema.RUN, (*ENTRY, "place"), []
+    run, place, times = schema.RUN, (*ENTRY, "place"), []
+    chosen = counted(runs).unique(run, maintain_order=True)
+    facts = chosen.lazy().select(*run, "run_seconds", start=pl.col("started_at").dt.epoch("s"))
+    end = pl.col("run_seconds").fill_null(float("inf"))
     spans = (
-        rows.join(chosen.select(run), on=run, how="semi")
-        .filter(schema.is_evaluation())
-        .group_by(*run, *ENTRY, "eval_index")
-        .agg(at=time_to_target.evaluated_at().max(), end=pl.col("run_seconds").first(),
-             trained=pl.coalesce(*trained).first())
-        .filter(at.is_between(0.0, pl.col("end").fill_null(float("inf"))))
-        .sort(*run, "eval_index")
-        .with_columns(
-            since=at.shift().over(run), seconds=at.diff().over(run),
-            meanwhile=pl.col("trained").diff().over(run), place=pl.int_range(pl.len()).over(run),
-        )
-        .filter(pl.col("seconds") > 0)
-    )  # fmt: skip
-    pace = pl.col("seconds") / pl.col("meanwhile")
-    pace = pl.when(pl.col("meanwhile") > 0).then(pace).otherwise("seconds")
-    for length in (pace, pl.col("seconds")):
-        of_others = pl.when(pl.len().over(place) >= _RUNS).then(length.median().over(place))
+        pace.spans(chosen, rows)
+        .with_columns(place=pl.int_range(pl.len()).over(run))
+        .join(facts, on=run, how="left")
+        .filter(pl.col("at").is_between(0.0, end), pl.col("seconds") > 0)
+    )
+    steps = pl.when(pl.col("meanwhile") > 0).then(pl.col("seconds") / pl.col("meanwhile"))
+    moment = pl.col("start") + pl.col("since")
+    apart = (moment.max() - moment.min()).over(place)
+    together = (apart < pl.col("seconds").median().over(place)).fill_null(value=False)
+    for length in (pl.coalesce(steps, "seconds"), pl.col("seconds")):
+        told = (pl.len().over(place) >= _RUNS) & ~together
+        of_others = pl.when(told).then(length.median().over(place))
         next_longest = length.top_k(2).min().over(run)
         usual = length.median().over(run), of_others.otherwise(next_longest)
         times.append(length / pl.max_horizontal(usual))
     still = pl.col("seconds") * (1 - 1 / pl.col("times"))
+    together &= pl.len().over(place) >= _RUNS
     return (
-        spans.with_columns(times=pl.min_horizontal(times), known=pl.len().over(run))
-        .join(chosen, on=run, how="left")
+        spans.with_columns(
+            times=pl.min_horizontal(times), known=pl.len().over(run), together=together
+        )
         .filter(pl.col("known") >= _SPANS, pl.col("times") > _STALL)
         .filter(still > _SHARE * pl.max_horizontal("run_seconds", "at"))
         .sort(*run, "at")

@@ -63,7 +63,8 @@ ADVICE = {code: row.advice for row in _ALL if row.advice for code in row.codes.s
 #: Notes that say what to distrust in a comparison, worst first; a `bad` one may turn its answer.
 DOUBTS: dict[str, Literal["bad", "plain"]] = {
     **dict.fromkeys(
-        ("pooled_setups", "mixed_speeds", "targets_differ", "runs_vary", "no_success",
+        ("pooled_setups", "off_scale", "units_differ", "scale_unclear", "clock_changed",
+         "clock_start_estimated", "mixed_speeds", "targets_differ", "runs_vary", "no_success",
          "failed_runs", "one_run", "contended", "fixed_length", "convergence_differs"),
         "bad",
     ),
@@ -78,12 +79,13 @@ DOUBTS: dict[str, Literal["bad", "plain"]] = {
 CAUTIONS = (
     "chosen_by_result", "rows_left_out", "top", "other_sizes", *DOUBTS,
     "times_alone", "no_target", "ends_differ", "not_evaluated", "looks_differ", "runs_missing",
-    "several_claims", "these_blocks", "blocks_differ", "blocks_alone", "blocks_unknown",
-    "grids_differ", "repeated_seeds", "parallel_runs", "stalled_runs", "profile_of_others",
-    "clocks", "disturbed",
+    "several_claims", "unusable_time", "startup", "these_blocks", "blocks_differ", "blocks_alone",
+    "blocks_unknown", "grids_differ", "repeated_seeds", "one_seed", "parallel_runs", "stalled_runs",
+    "profile_of_others", "clocks", "disturbed",
     "nights_alike", "unordered", "aliased", "survivors", "not_straight", "empty_cells",
     "level_left_out", "unknown_setting", "no_variance", "constant_setting", "uneven_noise",
-    "mixed_curves", "no_length", "unreadable", "missing", "stopped", "other_metric", "no_position",
+    "mixed_curves", "no_length", "begins_late", "unreadable", "missing", "stopped", "other_metric",
+    "no_position",
     "lengths_differ", "convergence_not_used", "no_reference", "run_count", "setup_differs",
     "not_asked", "also_missing", "no_such_value", "left_out_runs", "left_out", "more",
 )  # fmt: skip

@@ -36,7 +36,7 @@ _SETTINGS = {"lr", "momentum", "grad", "gradient", "wd", "beta1", "beta2", "hpar
 _LOWER = {
     "loss", "losses", "ppl", "perplexity", "wer", "cer", "ter", "bpb", "bpc", "bpd", "err",
     "error", "errors", "mae", "mse", "rmse", "mape", "nll", "fid", "kid", "ece", "brier", "kl",
-    "divergence", "distance", "cost", "regret",
+    "divergence", "distance", "cost", "regret", "l1", "l2",
 }  # fmt: skip
 _HIGHER = {
     "acc", "accuracy", "top", "f1", "bleu", "sacrebleu", "rouge", "rougel", "rougelsum",
@@ -180,6 +180,17 @@ def unit_of(name: str) -> str | None:
     if not words & _TIME or words & _OF_A_PART:
         return None
     return next((unit for unit, named in _NAMED_UNITS.items() if words & named), "s")
+
+
+#: Qualities that may be above 1 although other runs are below.
+_UNBOUNDED = re.compile(r"(?i)(?<![a-z])(rew|rewards?|returns?|scores?|gain|psnr|elo)(?![a-z])")
+#: No fraction is larger, noise and rounding included.
+LARGEST_FRACTION = 1.5
+
+
+def may_be_share(metric: str) -> bool:
+    """Return whether a metric of which more is better may be a share, by its name."""
+    return _UNBOUNDED.search(metric) is None
 
 
 #: Relative slack of a comparison with a target: systems log float32, where 21.8 is 21.799999.

@@ -78,8 +78,10 @@ class Run(msgspec.Struct, frozen=True):
     """One training run as its log tells it; unknown is None.
 
     `run_seconds` is the length of the observation, which is the censoring time of a run that did
-    not reach its target. `extra` keeps what has no column of its own. `entry` names what repeated
-    runs share; a parser that cannot know it leaves it None and it becomes the log's folder.
+    not reach its target. `zero_progress` is the training that was done at second 0, in the unit of
+    the evaluations, where the log shows that. `extra` keeps what has no column of its own. `entry`
+    names what repeated runs share; a parser that cannot know it leaves it None and it becomes the
+    log's folder.
     """
 
     suite: str | None = None
@@ -102,6 +104,7 @@ class Run(msgspec.Struct, frozen=True):
     clock_zero: str | None = None
     run_status: RunStatus = "unknown"
     run_seconds: float | None = None
+    zero_progress: float | None = None
     scaling_factor: float | None = None
     evaluations: tuple[Evaluation, ...] = ()
     problems: tuple[Problem, ...] = ()

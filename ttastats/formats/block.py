@@ -82,12 +82,13 @@ class Block(msgspec.Struct, frozen=True):
 
     Of several clocks and counts, the first that a file has is taken. It must have one, unless the
     key stands in `may_lack`, as where an empty text is among them. Of lines, a row takes the first
-    that it tells. `carry` says that a cell that is empty holds what stood there before, as is
-    always so with lines; `joined`, that lines are one row until one tells anew what another has
-    told. `otherwise` are metrics of training for files without another. `quiet` blocks name no
-    files: a
-    file without their columns is no log of theirs, and no error. `recognised` ones are presets
-    whose signs a file bears; `refined_by` are the keys that the user gave beside.
+    that it tells. `pairs` tells the names and values in their group `pairs`. What they match next
+    behind `skip_after` repeats an earlier line. `carry` says that a cell that is empty holds what
+    stood there before, as is always so with lines; `joined`, that lines are one row until one tells
+    anew what another has told. `otherwise` are metrics of training for files without another.
+    `quiet` blocks name no files: a file without their columns is no log of theirs, and no error.
+    `recognised` ones are presets whose signs a file bears; `refined_by` are the keys that the user
+    gave beside.
     """
 
     where: str
@@ -95,6 +96,8 @@ class Block(msgspec.Struct, frozen=True):
     preset: str | None = None
     files: str | None = None
     line: tuple[str, ...] = ()
+    pairs: str | None = None
+    skip_after: str | None = None
     metrics: tuple[Metric, ...] = ()
     otherwise: tuple[Metric, ...] = ()
     seconds: tuple[TimeColumn, ...] | None = None
@@ -241,6 +244,14 @@ def _parse_pattern(key: str, value: Any) -> str | None:
     return text
 
 
+def _parse_pairs(key: str, value: Any) -> str | None:
+    text = _parse_text(key, value)
+    if text is None or ("<name>" in text and "<value>" in text):
+        return text
+    remedy = f"Write {key} = '(?P<name>\\w+)=(?P<value>\\S+)'."
+    raise ValueError(f"{key} has no groups `name` and `value`: {text!r}\n{remedy}")
+
+
 def _parse_choice(known: Sequence[str], key: str, value: Any) -> str | None:
     text = _parse_text(key, value)
     if text is None or text in known:
@@ -320,15 +331,17 @@ def _parse_clock(text: str) -> TimeColumn:
         return TimeColumn(part["column"].strip(), SECONDS[part["unit"]], summed=True)
     if stamp := _STAMP.fullmatch(text):
         return TimeColumn(stamp["column"], format=stamp["format"].strip())
+    if text.endswith(" unix ms"):
+        return TimeColumn(text.removesuffix(" unix ms").strip(), 1e-3, format="unix")
     column, _, unit = text.strip().rpartition(" ")
     if column and unit == "unix":
         return TimeColumn(column.strip(), format="unix")
     if column and unit in SECONDS:
         return TimeColumn(column.strip(), SECONDS[unit])
     raise ValueError(
-        f"seconds = {text!r} names no unit\nWrite a column and ms, s, min, h, unix or a form of "
-        "stamps: 'time ms', 'stamp %Y-%m-%d %H:%M:%S'; 'time s per iter' for the mean time of an "
-        "iteration, 'time s of iter' for that of each printed one; 'sum time s' adds up."
+        f"seconds = {text!r} names no unit\nWrite a column and ms, s, min, h, unix, unix ms or a "
+        "form of stamps: 'time ms', 'stamp %Y-%m-%d %H:%M:%S'; 'time s per iter' for the mean time "
+        "of an iteration, 'time s of iter' for that of each printed one; 'sum time s' adds up."
     )
 
 
@@ -343,6 +356,8 @@ def _parse_progress(text: str) -> CountColumn:
 _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "files": _parse_pattern,
     "line": _parse_texts,
+    "pairs": _parse_pairs,
+    "skip_after": _parse_text,
     "metric": _parse_metrics,
     "otherwise": partial(_parse_list, parse_metric),
     "seconds": partial(_parse_list, _parse_clock),

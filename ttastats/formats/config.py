@@ -33,6 +33,8 @@ def blocks(text: str, shown: str, root: str) -> tuple[Block, ...]:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TtastatsError(f"invalid TOML: {error}", where=shown, remedy=_QUOTES) from error
+    except RecursionError as error:
+        raise TtastatsError("invalid TOML: brackets nested too deeply", where=shown) from error
     for key in content:
         if key != "logs":
             raise TtastatsError(
@@ -65,11 +67,11 @@ def complete_block(
     """Return one block, completed by its preset, whose settings it overrides."""
     name = keys.get("preset")
     known = {} if name is None else load_presets()
-    if name is not None and name not in known:
+    if not isinstance(name, str | None) or (name is not None and name not in known):
         raise TtastatsError(
             f"unknown preset {name!r}",
             where=where("preset"),
-            remedy=suggestion(str(name), known, "Presets", most=40),
+            remedy=suggestion(str(name), known, "Presets", most=60),
         )
     base: Mapping[str, Any] = {} if name is None else known[name].keys
     source = "user" if name is None else known[name].target_source
@@ -81,6 +83,9 @@ def complete_block(
     )
     for pattern in block.line:
         _expect_expression(pattern, where("line"), named=True)
+    for key in ("pairs", "skip_after"):
+        if (pattern := getattr(block, key)) is not None:
+            _expect_expression(pattern, where(key))
     if block.new_run not in {None, *BACK, "row"}:
         _expect_expression(str(block.new_run), where("new_run"))
         if not block.line:
@@ -138,8 +143,11 @@ QUOTING = (".py", ".md", ".rst", ".ipynb", ".html", ".sh", ".tex", ".toml", ".ya
 #: Documents for people, such as logbooks, and why none is read.
 PROSE = (".md", ".markdown", ".rst", ".tex", ".html", ".ipynb")
 NO_PROSE = "a document: runs are not read from prose or its tables; give the logs it is about"
-#: What distinguishes a log stands in its first lines, or behind a copy of the program.
-_LOOKED_AT = 4 * 1024 * 1024
+#: What distinguishes a log stands behind a copy of the program at most, and what an expression
+#: finds from the start on (`\A`) in the first lines.
+_LOOKED_AT, _FIRST = 1 << 20, 1 << 16
+#: The text that an expression begins with which is anchored to the start.
+_START = re.compile(r"\\A((?:\\\{|[\w,])*)")
 
 
 class Signs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -197,7 +205,7 @@ def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
     """Return the presets that match a file's first block and path, with the groups in the path."""
     if path.endswith(QUOTING):
         return {}
-    start = head[:_LOOKED_AT]
+    start = head.removeprefix(b"\xef\xbb\xbf")[:_LOOKED_AT]
     return {
         preset.name: named
         for preset in load_presets().values()
@@ -207,17 +215,26 @@ def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
 
 def _match_signs(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
     """Return what a path names if all signs hold, which are looked for the cheapest first."""
-    is_fitting = (
-        all(_compiled(pattern).match(head) for pattern in signs.head if pattern[:2] == r"\A")
-        and all(text.encode() in head for text in signs.holds)
-        and all(_compiled(pattern).search(head) for pattern in signs.head)
-    )
-    if not is_fitting:
+    starts, holds = _texts_of(signs)
+    if not all(head.startswith(text) for text in starts):
+        return None
+    head = head[:_FIRST] if starts else head
+    if not all(text in head for text in holds):
         return None
     fitting = (patterns.match_path(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
-    return next((names for names in fitting if names is not None), None if signs.path else {})
+    named = next((names for names in fitting if names is not None), None if signs.path else {})
+    if named is None:
+        return None
+    import polars as pl  # few files come this far
+
+    # In linear time, as the expressions of users.
+    lines = pl.Series([head.decode("utf-8", "replace")])
+    found = (lines.str.contains(f"(?m){pattern}")[0] for pattern in signs.head)
+    return named if all(found) else None
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[bytes]:
-    return re.compile(pattern.encode(), re.MULTILINE)
+def _texts_of(signs: Signs) -> tuple[list[bytes], list[bytes]]:
+    """Return the texts that a file begins with if expressions are to match, and those it holds."""
+    starts = [start[1].replace("\\", "") for start in map(_START.match, signs.head) if start]
+    return [text.encode() for text in starts], [text.encode() for text in signs.holds]

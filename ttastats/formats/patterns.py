@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.streams import COMPRESSED
@@ -15,38 +16,53 @@ _PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\{([^{}/]*)\}|[{}]|[^*?{}]+")
 #: A name in braces inside a text.
 PLACE = re.compile(r"\{([^{}]+)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_WILD = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
+
+
+class Piece(NamedTuple):
+    """What one piece of a path looks like, whether any number of them stand there, its name.
+
+    Of a piece that is not wild, `text` is all of it.
+    """
+
+    one: re.Pattern[str]
+    many: bool = False
+    name: str = ""
+    text: str = ""
+
+
+_CHARACTER, _DIGIT = re.compile("[^/]"), re.compile(r"\d")
+_WILD = {"**/": re.compile("[^/]+/"), "**": re.compile("(?s:.)"), "*": _CHARACTER, "?": _CHARACTER}
 
 
 @lru_cache(maxsize=256)
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a path pattern as a regular expression.
+def compile_pattern(pattern: str) -> tuple[Piece, ...]:
+    """Return the pieces of a path pattern.
 
     `{name}` stands for one or more characters within a part of the path and names them; the first
     of two takes as much as it can. `{_}` names nothing, `*` and `?` are as in a shell, and `**`
     stands for any folders.
     """
-    text = ""
-    seen: set[str] = set()
+    pieces: list[Piece] = []
     for match in _PIECE.finditer(pattern.removeprefix("./")):
         piece, name = match.group(), match.group(1)
         if name is None and piece not in "{}":
-            text += _WILD.get(piece) or re.escape(piece)
-            continue
-        if name is None or not _NAME.fullmatch(name):
+            wild = _WILD.get(piece)
+            pieces.append(Piece(wild, "*" in piece) if wild else _text(piece))
+        elif name is None or not _NAME.fullmatch(name):
             raise TtastatsError(
                 "braces without a name" if name is not None else "unbalanced braces",
                 where=f"files = {pattern!r}",
                 remedy="{name} matches a part of the path, such as {entry}/{seed}.csv; {_} matches "
                 "without a name.",
             )
-        what = r"\d+" if name in COUNTS else "[^/]+"
-        if name in seen:
-            text += f"(?P={name})"
         else:
-            text += what if name == "_" else f"(?P<{name}>{what})"
-        seen |= {name} - {"_"}
-    return re.compile(text)
+            one = _DIGIT if name in COUNTS else _CHARACTER
+            pieces += [Piece(one, name="" if name == "_" else name), Piece(one, many=True)]
+    return tuple(pieces)
+
+
+def _text(text: str) -> Piece:
+    return Piece(re.compile(re.escape(text)), text=text)
 
 
 def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
@@ -54,10 +70,57 @@ def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
 
     The ending of a compressed file may be left out of the pattern.
     """
-    regex = compile_pattern(pattern)
-    for ending in ("", *COMPRESSED):
-        if path.endswith(ending) and (match := regex.fullmatch(path.removesuffix(ending))):
-            return match.groupdict()
+    pieces = compile_pattern(pattern)
+    matched = (
+        _match_names(pieces, path.removesuffix(ending))
+        for ending in ("", *COMPRESSED)
+        if path.endswith(ending)
+    )
+    return next((names for names in matched if names is not None), None)
+
+
+def _match_names(pieces: Sequence[Piece], path: str) -> Mapping[str, str] | None:
+    """Return what the names stand for, the same text wherever a name is repeated."""
+    is_alike = path.endswith(tuple(piece.text for piece in pieces[-1:]))
+    ends = _match_pieces(pieces, path) if is_alike else None
+    if ends is None:
+        return None
+    named = [number for number, piece in enumerate(pieces) if piece.name]
+    names: dict[str, str] = {}
+    for number in named:
+        names.setdefault(pieces[number].name, path[ends[number] : ends[number + 2]])
+    if len(names) < len(named):
+        same = [*pieces]
+        for number in named:
+            same[number : number + 2] = _text(names[pieces[number].name]), _text("")
+        return None if _match_pieces(same, path) is None else names
+    return names
+
+
+def _match_pieces(pieces: Sequence[Piece], path: str) -> tuple[int, ...] | None:
+    """Return 0 and where each piece ends in a path, or None.
+
+    No piece is tried twice at one position: the time is at most the product of both lengths.
+    """
+    tried: set[tuple[int, int]] = set()
+    waiting: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, (0,))]
+    while waiting:
+        number, at, ends = waiting.pop()
+        if (number, at) in tried:
+            continue
+        tried.add((number, at))
+        if number == len(pieces):
+            if at == len(path):
+                return ends
+            continue
+        piece = pieces[number]
+        match = piece.one.match(path, at)
+        if piece.many:
+            waiting.append((number + 1, at, (*ends, at)))
+        if match:
+            end = match.end()
+            again = (number, end, ends)
+            waiting.append(again if piece.many else (number + 1, end, (*ends, end)))
     return None
 
 

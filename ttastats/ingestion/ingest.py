@@ -21,7 +21,7 @@ from ttastats.base.records import Problem
 from ttastats.base.stores import Place
 from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
-from ttastats.ingestion import absent, described, inferred, manifest, registry, traces
+from ttastats.ingestion import absent, described, inferred, manifest, proof, registry, traces
 from ttastats.ingestion.containers import Fetched
 from ttastats.ingestion.described import Description
 from ttastats.ingestion.reading import NO_LOG, Reading, Spool
@@ -273,7 +273,7 @@ def _plan(
         problem
         for problem in (store.read_problems(target) if changes.unchanged else ())
         if problem.source in changes.unchanged or problem.code in absent.CODES
-        if changes.is_none or problem.code not in {*absent.CODES, inferred.CODE}
+        if changes.is_none or problem.code not in {*absent.CODES, inferred.CODE, proof.CONTINUED}
     ]
     problems += described.unused_blocks(reading.blocks, sources)
     plan = _Plan(paths, target, state, sources, changes, reading, options, problems)
@@ -296,7 +296,7 @@ def _ingest_logs(
     rows, marked = _read_all(plan, spool, readers, on_progress)
     renamed, taken_for = inferred.infer_entries(marked)
     rows = inferred.with_entries(rows, renamed)
-    problems += taken_for
+    problems += [*taken_for, *proof.continued_runs(rows)]
     runs = tables.run_heads(rows, absent.COLUMNS)
     if runs.is_empty():
         if any(problem.code == traces.CODE for problem in problems):

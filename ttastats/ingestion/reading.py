@@ -30,7 +30,7 @@ from ttastats.formats import config, patterns
 from ttastats.formats.block import FIELDS, Block, has_layout, merge_block, run_fields
 from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.formats.setups import MARK
-from ttastats.ingestion import inferred, registry, together, traces
+from ttastats.ingestion import inferred, proof, registry, together, traces
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for
 from ttastats.ingestion.sources import Source, prefetch, reason_of
@@ -254,6 +254,7 @@ class _Reader:
                     run = inferred.with_settings(run, log, source, dialect, recorded)
                     run = inferred.with_price(run)
                     run = run if run.entry else structs.replace(run, entry=source.entry)
+                    run = proof.prove(run)
                     runs.append(tables.SourcedRun(run, source.name, "", len(runs), dialect.name))
                     noted = run.problems
                 problems += (structs.replace(problem, source=source.name) for problem in noted)

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.formats.dialect import Log
-from ttastats_parsers import tfevents
+from ttastats_parsers import allennlp, tfevents
 from ttastats_parsers.hf_trainer import CHECKPOINT, STATE, run_folder
 from ttastats_parsers.payloads import since
 from ttastats_parsers.tfevents import EventFile, Scalar
@@ -40,6 +40,8 @@ def duplicate_file(log: Log, depth: int, runs_of: Callable[[PurePosixPath], Iter
     paths = [log.folder / name for name in log.listing(log.folder) if name.endswith(".csv")]
     for folder in (log.folder, *log.folder.parents[: min(depth, _BETWEEN)]):
         names = log.listing(folder)
+        if allennlp.FIRST in names:  # it writes the same into `log/train` and `log/validation`
+            return allennlp.FIRST
         paths += [folder / STATE] if STATE in names else []
         matches = filter(None, (CHECKPOINT.fullmatch(name[:-1]) for name in names))
         last = max(matches, key=lambda match: int(match[1] or 0), default=None)

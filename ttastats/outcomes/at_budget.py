@@ -68,6 +68,7 @@ def runs(
         furthest = time_to_target.finite(_PLACES[budget.unit]).max().cast(pl.Float64)
     elif budget.unit == "seconds":
         furthest = pl.max_horizontal(length.first(), time_to_target.evaluated_at().max())
+        furthest = pl.when(~time_to_target.begins_late().first()).then(furthest)
     heads = rows.group_by(schema.RUN, maintain_order=True).agg(
         *(pl.col(name).first() for name in schema.RUN_NAMES if name not in schema.RUN),
         furthest=furthest,
@@ -84,6 +85,7 @@ def runs(
     )
     has = pl.col("short").is_null()
     spent = pl.coalesce(length, "at") if budget.amount is None else pl.col("at")
+    spent = pl.when(~time_to_target.begins_late()).then(spent)
     trained = {
         name: pl.when(pl.col(column) > 0).then(pl.col(column).cast(pl.Float64))
         for column, name in SPENT.items()

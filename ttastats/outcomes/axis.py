@@ -20,6 +20,7 @@ from ttastats.base.records import TIMES_ALONE
 from ttastats.base.units import Amount
 from ttastats.formats.block import PRICE
 from ttastats.outcomes import left_out, select
+from ttastats.outcomes.time_to_target import begins_late
 from ttastats.table import schema
 
 #: The reason why a run does not count on an axis: it reached its target nobody knows where.
@@ -212,20 +213,22 @@ def _is_known(runs: pl.DataFrame, axis: Axis, *, every: bool = False) -> bool:
     places = (standing if reached.is_empty() else reached).select(at=_position_at_end(axis))["at"]
     if every and not reached.is_empty():
         return not places.null_count()
-    return places.count() > 0
+    return places.count() > 0 or (axis.is_time and reached.select(begins_late().any()).item())
 
 
 def converted(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
     """Return a table of runs with their times in the unit of an axis.
 
-    A run that reached its target nobody knows where is set aside (`no_position`); one that failed
-    is censored where it ended, or counts as failed after an unknown amount.
+    A run that reached its target nobody knows where is set aside (`no_position`), and on a clock
+    one that begins late; one that failed is censored where it ended, or counts as failed after an
+    unknown amount.
     """
     placed = runs.with_columns(observed_seconds=_position_at_end(axis))
+    late = pl.when(begins_late() & (axis.progress is None)).then(pl.lit(left_out.BEGINS_LATE))
     nowhere = pl.when("reached", pl.col("observed_seconds").is_null()).then(pl.lit(NO_POSITION))
     return placed.with_columns(
         tta_seconds=pl.when("reached").then("observed_seconds"),
-        set_aside=pl.coalesce("set_aside", nowhere),
+        set_aside=pl.coalesce("set_aside", late, nowhere),
         axis=pl.lit(axis.name),
         epoch_seconds=pl.col("observed_seconds") / pl.col("epochs"),
     )

@@ -171,6 +171,17 @@ def standing(runs: pl.DataFrame) -> pl.DataFrame:
     return runs.filter(pl.col("set_aside").is_null())
 
 
+#: Why a run does not count on a clock that begins in the middle of its training.
+BEGINS_LATE = "begins_late"
+
+
+def late(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the runs that are set aside because they begin late."""
+    if "set_aside" not in runs.columns:
+        return runs.clear()
+    return runs.filter(set_aside=BEGINS_LATE)
+
+
 def counted(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     """Return the runs that count: none set aside, and only the first of copies in a group.
 

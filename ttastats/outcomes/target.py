@@ -14,6 +14,7 @@ from msgspec import Struct
 from ttastats.base import percentages, units
 from ttastats.base.codes import wording
 from ttastats.base.errors import TtastatsError, nearest_names, raise_if
+from ttastats.base.metrics import LARGEST_FRACTION, may_be_share
 from ttastats.base.records import TIMES_ALONE
 from ttastats.table import schema
 
@@ -124,6 +125,9 @@ class _Metric(Struct, frozen=True):
             return True
         if self.higher_is_better and self.low >= 0.0 and self.high <= 1.0:
             return 0.0 <= value <= 1.0
+        percent = self.higher_is_better and self.low >= 0.0 and self.high > LARGEST_FRACTION
+        if percent and 0.0 < value < 1.0 and may_be_share(self.name):
+            return False
         if self.low > 0.0:
             return self.low / _FAR <= value <= self.high * _FAR
         return abs(value) <= _FAR * max(abs(self.low), abs(self.high), 1.0)

@@ -4,7 +4,8 @@ Definitions. *Time to accuracy* is the length of the run where the suite's rules
 `run_stop - run_start`, for a run that says success and meets its target); with a target of the
 user's, and in suites without such a rule, it is the time of the first evaluation that meets the
 target. A run that did not reach it is right-censored at `run_seconds`. A log without any time is
-judged in the order of its evaluations: such a run reaches its target at no known second.
+judged in the order of its evaluations: such a run reaches its target at no known second, and so
+does one whose clock begins in the middle of its training.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 
 from ttastats.base import benchmarks
 from ttastats.base.metrics import TOLERANCE
-from ttastats.base.records import TIMES_ALONE
-from ttastats.outcomes import left_out
+from ttastats.base.records import TIMES_ALONE, UNKNOWN_START
+from ttastats.outcomes import left_out, scales
 from ttastats.outcomes.target import UserTarget, with_user_targets
 from ttastats.stats.moments import count_by_group
 from ttastats.table import schema
@@ -32,8 +33,9 @@ PROGRESS = (
 )
 #: By what rows of one run are told together while they are judged.
 _NUMBER, _ROW = "number_of_run", "number_of_row"
-#: No seconds or epochs are larger, and none but 0 is smaller.
-_LARGEST, _LEAST = 1e12, 1e-9
+#: No epochs are larger, and none but 0 is smaller; no run lasts longer, and later seconds are those
+#: since 1970.
+_LARGEST, _LEAST, _LONGEST = 1e12, 1e-9, 1e9
 #: The columns that a judgement reads, and the rows of a large table that are judged together.
 _READ = [name for name in schema.NAMES if name not in {"logged_value", "logged_unit", "line"}]
 _LARGE, _AT_ONCE, _BATCH = 200_000, 50_000, 10_000
@@ -123,8 +125,8 @@ def qualities(
     return (
         _with_judgement(_with_goals(frame.lazy(), goals, by))
         .group_by(*keys, "eval_index")
-        .agg(value=value, at=pl.col("at").max(), suits=suits, **_AMOUNTS)
-        .with_columns(timed=pl.col("stamped").any().over(keys))
+        .agg(value=value, at=pl.col("at").filter("asked").max(), suits=suits, **_AMOUNTS)
+        .with_columns(timed=(pl.col("at") > 0).any().over(keys))
         .filter("suits", pl.col("value").is_finite(), _is_trained())
         .sort(*keys, "at", "eval_index", nulls_last=True)
         .group_by(keys, maintain_order=True)
@@ -182,9 +184,10 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
             _with_judgement(evaluations).select(_NUMBER, *_OF_A_CHECKPOINT),
         ]
     )
+    heads, judged = scales.without_percent(heads, judged, _NUMBER)
     suites = benchmarks.suites_ending_at_run_stop() if official else ()
     length = pl.coalesce("run_seconds", "met_seconds")
-    lasted = (pl.col("time") > 0.0).fill_null(~pl.col("timed"))
+    lasted = (pl.col("time") > 0.0).fill_null(value=True)
     results = _run_results(_checkpoint_rows(judged)).lazy()
     table = (
         heads.lazy()
@@ -196,8 +199,10 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
         .with_columns(time=pl.when("ends_at_run_stop").then(length).otherwise("met_seconds"))
         .with_columns(reached=(_has_reached() & lasted).fill_null(value=False))
         .with_columns(
-            tta_seconds=pl.when("reached").then("time"),
-            observed_seconds=pl.when("reached").then("time").otherwise("run_seconds"),
+            tta_seconds=pl.when(pl.col("reached") & ~begins_late()).then("time"),
+            observed_seconds=pl.when(~begins_late()).then(
+                pl.when("reached").then("time").otherwise("run_seconds")
+            ),
         )
     )
     # The checkpoint that met the target speaks for a run, else its last one.
@@ -272,28 +277,32 @@ def evaluated_at() -> pl.Expr:
     It is that at which the value was known; of what was evaluated after the run, that at which
     its weights existed. Null where no such stamp is a number.
     """
-    seconds = finite("seconds")
+    seconds, ready = (finite(name, _LONGEST) for name in ("seconds", "weights_seconds"))
     late = seconds > run_length()
-    return pl.when(late).then(pl.coalesce(finite("weights_seconds"), seconds)).otherwise(seconds)
+    return pl.when(late).then(pl.coalesce(ready, seconds)).otherwise(seconds)
 
 
 def run_length() -> pl.Expr:
     """Return an expression for the length of a run; null if its time stamps are invalid."""
-    return pl.when(pl.col("run_seconds") >= 0.0).then(finite("run_seconds"))
+    return pl.when(pl.col("run_seconds") >= 0.0).then(finite("run_seconds", _LONGEST))
 
 
-def finite(name: str) -> pl.Expr:
+def finite(name: str, largest: float = _LARGEST) -> pl.Expr:
     """Return a column, 0 where no number is meant, null where it is too large to be squared."""
     size = pl.col(name).abs()
-    return pl.when(size < _LEAST).then(0.0).when(size <= _LARGEST).then(name)
+    return pl.when(size < _LEAST).then(0.0).when(size <= largest).then(name)
 
 
-#: What had been trained by a checkpoint, and whether it has any stamp.
+def begins_late() -> pl.Expr:
+    """Return an expression for whether the clock of a run begins in the middle of its training."""
+    return (pl.col("clock_zero") == UNKNOWN_START).fill_null(value=False)
+
+
+#: What had been trained by a checkpoint.
 _AMOUNTS = {
     "epoch": finite("epoch").max(),
     "samples_then": pl.col("samples").max(),
     "step": pl.col("step").max(),
-    "stamped": pl.col("seconds").is_not_null().any(),
 }
 
 
@@ -318,7 +327,7 @@ def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
 #: The columns of judged evaluations that a checkpoint is made of.
 _OF_A_CHECKPOINT = (
     "eval_index", "metric", "run_seconds", "meets", "expected", "at", "epoch", "samples", "step",
-    "seconds", "value", "target_value",
+    "value", "target_value",
 )  # fmt: skip
 
 
@@ -332,7 +341,6 @@ def _checkpoint_rows(judged: pl.DataFrame) -> pl.DataFrame:
             met=targeted & pl.col("meets").fill_null(value=False) & (pl.col("expected") <= 1),
             epoch=finite("epoch"),
             samples_then="samples",
-            stamped=pl.col("seconds").is_not_null(),
             target_metric=pl.when(targeted).then("metric"),
         )  # fmt: skip
     return judged.group_by(_NUMBER, "eval_index").agg(
@@ -340,7 +348,8 @@ def _checkpoint_rows(judged: pl.DataFrame) -> pl.DataFrame:
         met=pl.col("meets").filter(targeted).fill_null(value=False).all()
         & (pl.col("metric").filter(targeted).n_unique() >= pl.col("expected").max())
         & targeted.any(),
-        at=pl.col("at").max(),
+        # A metric without a target that is logged later, such as a test, is not waited for.
+        at=pl.coalesce(pl.col("at").filter(targeted).max(), pl.col("at").max()),
         **_AMOUNTS,
         # The first target metric speaks for the checkpoint; without a target, the first metric.
         value=pl.coalesce(pl.col("value").filter(targeted).first(), pl.col("value").first()),
@@ -363,8 +372,9 @@ def _is_in_order(rows: pl.DataFrame, *names: str, once: bool = False) -> bool:
 def _run_results(checkpoints: pl.DataFrame) -> pl.DataFrame:
     """Return for each run when its checkpoints met the target, and where it ended.
 
-    The target is met at the first checkpoint that meets it; weights that took no time met
-    none. The end is the furthest checkpoint whose weights existed when the run ended.
+    The target is met at the first checkpoint that meets it, of those with a time if any does;
+    weights that took no time met none. The end is the furthest checkpoint whose weights existed
+    when the run ended.
     """
     order = (_NUMBER, "at", "eval_index")
     if not _is_in_order(checkpoints, *order):
@@ -380,20 +390,22 @@ def _run_results(checkpoints: pl.DataFrame) -> pl.DataFrame:
         firsts = pl.Series(np.minimum.reduceat(there, starts))
         return firsts.set(firsts == places.size, None)
 
-    timed = np.logical_or.reduceat(checkpoints["stamped"].to_numpy(), starts)
+    positive = (checkpoints["at"] > 0).fill_null(value=False).to_numpy()
+    timed = np.logical_or.reduceat(positive, starts)
     rows = checkpoints.with_columns(timed=timed[of_run]).with_columns(
         met=pl.col("met") & _is_trained(),
         trained=(pl.col("at") <= pl.col("run_seconds")).fill_null(value=True),
     )
-    met = first(pl.col("met"))
+    has_time = pl.col("timed") & pl.col("at").is_not_null()
+    met = first(pl.col("met") & has_time)
+    met = met.zip_with(met.is_not_null(), first(pl.col("met")))
     met_index = rows["eval_index"].gather(met)
     before_target = (rows["eval_index"] <= met_index.gather(of_run)).fill_null(value=False)
     return rows.select(
         pl.col(_NUMBER).gather(starts),
-        timed=timed,
         **_progress_columns(rows, met, starts, of_run),
         met_index=met_index,
-        met_seconds=pl.col("at").gather(met),
+        met_seconds=pl.when("timed").then("at").gather(met),
         met_value_final=pl.col("value").gather(met),
         met_evaluations=count_by_group(before_target.to_numpy(), sizes),
         end_value_final=pl.col("value").gather(starts + sizes - 1),
@@ -440,10 +452,13 @@ def _progress_columns(
 
 
 def _is_trained() -> pl.Expr:
-    """Return whether a checkpoint came after any training; unknown counts as trained."""
+    """Return whether a checkpoint came after any training; unknown counts as trained.
+
+    A clock that no stamp of the run moves is none.
+    """
     amount = pl.max_horizontal(*_LOGGED.values())
     untimed = (amount > 0).fill_null(value=True)
-    return pl.when("timed").then((pl.col("at") > 0).fill_null(value=False)).otherwise(untimed)
+    return pl.when("timed").then((pl.col("at") > 0).fill_null(untimed)).otherwise(untimed)
 
 
 def _has_reached() -> pl.Expr:

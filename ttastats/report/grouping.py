@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ttastats.base import units
 from ttastats.base.codes import Note, note, wording
 from ttastats.base.records import TIMES_ALONE
-from ttastats.outcomes import aims, axis, left_out, settings
+from ttastats.outcomes import aims, axis, left_out, scales, settings
 from ttastats.outcomes.left_out import counted, standing
 from ttastats.report import fields
 from ttastats.report.answer import Report
@@ -123,7 +123,9 @@ def append_line(details: Sequence[str], more: object) -> tuple[str, ...]:
 
 
 #: Why runs are set aside, by the code of the note that counts them.
-_SET_ASIDE = ("side_log", "inference", "stopped", "unreadable", "missing", "other_metric")
+_SET_ASIDE = (
+    "side_log", "inference", "stopped", "unreadable", "missing", "other_metric", "begins_late"
+)  # fmt: skip
 
 
 def set_aside_notes(runs: pl.DataFrame) -> Iterator[Note]:
@@ -232,6 +234,9 @@ def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
     cases = {
         "an exception": pl.col("run_status") == "exception",
         "no evaluation logged": pl.col("evaluations").is_null() & ~alone,
+        "values above 1 against a target below 1": pl.col("problems").str.contains(
+            f'"{scales.OFF_SCALE}"', literal=True
+        ),
     }
     ended = {"unknown": "no status", "success": "status success, but the target was not met"}
     known = (pl.when(case).then(pl.lit(words)) for words, case in cases.items())

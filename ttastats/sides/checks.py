@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ttastats.base import units
 from ttastats.base.codes import CONDITIONS, wording
 from ttastats.outcomes.budget import AMOUNTS, Budget
+from ttastats.outcomes.scales import OFF_SCALE
 from ttastats.sides.design import (
     EVALUATIONS,
     TOGETHER_SECONDS,
@@ -32,9 +33,9 @@ from ttastats.stats.blocks import ByBlock
 from ttastats.stats.results import Flag, FlagCode
 
 
-def findings(a: Design, b: Design) -> tuple[Finding, ...]:
-    """Return what is wrong with a comparison of times by its design."""
-    made = [*of_runs(a, b)]
+def findings(a: Design, b: Design, *, timed: bool = True) -> tuple[Finding, ...]:
+    """Return what is wrong with a comparison by its design; `timed`: of times, not of steps."""
+    made = [*of_runs(a, b), *_doubt_findings(a, b, timed=timed)]
     if (unlike := _differing_grids(a, b)) is not None:
         unit, grid_a, grid_b = unlike
         if unit == EVALUATIONS:
@@ -62,6 +63,29 @@ def of_runs(a: Design, b: Design) -> Iterator[Finding]:
     for name, side in sides:
         if side.parallel:
             yield Finding.worded("parallel_runs", side=name, seconds=TOGETHER_SECONDS)
+
+
+#: Doubts about clocks, which no count of steps depends on; of a start that is estimated on both
+#: sides both lack the same.
+_OF_CLOCKS = frozenset({"clock_start_estimated", "clock_changed", "unusable_time"})
+_ALIKE = "clock_start_estimated"
+
+
+def _doubt_findings(a: Design, b: Design, *, timed: bool) -> Iterator[Finding]:
+    """Yield a finding for each doubt about the reading of runs of either side."""
+    for code in dict.fromkeys((*a.doubts, *b.doubts)):
+        if code in _OF_CLOCKS and not timed:
+            continue
+        counts = [(side.doubts.get(code, 0), side.runs.height) for side in (a, b)]
+        who = [
+            name if n == of_all else f"{n} of {units.plural(of_all, 'run')} of {name}"
+            for name, (n, of_all) in zip("AB", counts, strict=True)
+            if n
+        ]
+        both = code == _ALIKE and all(n == of_all for n, of_all in counts)
+        effect: Effect = "condition" if code in CONDITIONS and not both else "note"
+        effect = "undecided" if code == OFF_SCALE else effect
+        yield Finding.worded(code, effect, who=" and ".join(who))
 
 
 #: Evaluation intervals that differ by less are one: logs round them to whole batches.
@@ -132,7 +156,9 @@ def _seed_findings(a: Design, b: Design) -> Iterator[Finding]:
         return
     for side, each in zip("AB", seeds, strict=True):
         runs, count = each.len(), each.n_unique()
-        if count < runs:
+        if count == 1 < runs:
+            yield Finding.worded("one_seed", "condition", runs=runs, side=side, seed=each[0])
+        elif count < runs:
             labels = (_number_seeds(seeds[0]), _number_seeds(seeds[1]))
             yield Finding.worded(
                 "repeated_seeds", "condition", labels, runs=runs, side=side, n=count

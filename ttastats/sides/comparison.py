@@ -24,6 +24,7 @@ from ttastats.sides.contrast import (
     Estimand,
     Parts,
     PowerPlan,
+    Startup,
     TimesContrast,
     decided,
     judged,
@@ -95,7 +96,8 @@ def measure(base: Comparison, options: Options, *, brief: bool = False) -> Compa
         by_block = _log_ratios_by_block(a.outcomes, b.outcomes)
         base = replace(base, by_block=by_block, within_blocks=True)
     if not brief:
-        base = replace(base, findings=checks.findings(a.design, b.design))
+        timed = base.axis.progress is None
+        base = replace(base, findings=checks.findings(a.design, b.design, timed=timed))
         base = replace(base, flags=tuple(_run_flags(base)))
     if options.max_runs is not None:
         return _compare_at_look(base, options.max_runs, options)
@@ -109,6 +111,7 @@ def measure(base: Comparison, options: Options, *, brief: bool = False) -> Compa
             fraction_p=_fraction_p(a, b, options.seed),
             wins=_pair_wins(a.outcomes, b.outcomes),
         )
+        base = replace(base, findings=(*base.findings, *_unit_findings(base)))
     if not a.n_untimed + b.n_untimed and a.n_reached and b.n_reached:
         return _add_speedup(base, options, brief=brief)
     p_value = None
@@ -296,7 +299,9 @@ def _speedup_parts(base: Comparison, options: Options) -> Parts | None:
         return None
     if not (a.n_reached and b.n_reached):
         return None
-    per_a, per_b = a.times / a.progress, b.times / b.progress
+    steady = _steady_times(base)
+    of_a, of_b = steady or (a.times, b.times)
+    per_a, per_b = of_a / a.progress, of_b / b.progress
 
     def ratio(of_a: Floats, of_b: Floats) -> Ratio:
         sides = [
@@ -310,7 +315,53 @@ def _speedup_parts(base: Comparison, options: Options) -> Parts | None:
         return ratio_between(*sides, estimand=options.estimand, confidence=options.confidence)
 
     cvs = coefficient_of_variation(per_a), coefficient_of_variation(per_b)
-    return Parts(ratio(per_a, per_b), ratio(a.progress, b.progress), *cvs)
+    startup = None
+    if steady:
+        seconds = (float((a.times - of_a).mean()), float((b.times - of_b).mean()))
+        startup = Startup(*seconds, ratio(a.times / of_a, b.times / of_b))
+    return Parts(ratio(per_a, per_b), ratio(a.progress, b.progress), *cvs, startup)
+
+
+#: Factors between units of time, and how near to one the pace of two sides is.
+_UNITS = {60.0: "seconds and minutes", 1000.0: "milliseconds and seconds",
+          3600.0: "seconds and hours"}  # fmt: skip
+_SAME_FACTOR, _SAME_PROGRESS = 0.05, 2.0
+
+
+def _unit_findings(base: Comparison) -> Iterator[checks.Finding]:
+    """Yield a finding if the pace of the sides differs as if their clocks had other units."""
+    pace, progress = (
+        (base.parts.throughput.estimate, base.parts.progress.estimate) if base.parts else (0, 0)
+    )
+    if not base.axis.is_time or not pace or not progress:
+        return
+    factor = max(pace, 1 / pace)
+    for of, names in _UNITS.items():
+        near = abs(factor / of - 1) < _SAME_FACTOR
+        if near and max(progress, 1 / progress) < _SAME_PROGRESS:
+            unit = (base.progress_unit or "epochs").removesuffix("s")
+            yield checks.Finding.worded(
+                "units_differ", "condition", unit=unit, factor=factor, of=of, units=names
+            )
+
+
+#: Start-up is told where it takes this share of a side's mean time, and most of its runs have it.
+_STARTUP_SHARE = 0.02
+
+
+def _steady_times(base: Comparison) -> tuple[Floats, Floats] | None:
+    """Return the times of both sides without their start-up; None if it is unknown or short."""
+    if not base.axis.is_time:
+        return None
+    a, b = base.a, base.b
+    if a.startup is None or b.startup is None:
+        return None
+    long = any(
+        startup.mean() >= _STARTUP_SHARE * times.mean() and np.median(startup) > 0
+        for startup, times in ((a.startup, a.times), (b.startup, b.times))
+    )
+    steady = a.times - a.startup, b.times - b.startup
+    return steady if long and min(steady[0].min(), steady[1].min()) > 0 else None
 
 
 def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ttastats.base.codes import CONDITIONS
+from ttastats.base.codes import CONDITIONS, SHORT
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.sides import checks
 from ttastats.sides.checks import Finding, condition_names, these_blocks
@@ -44,18 +44,27 @@ Estimand = Literal["mean", "geomean", "ert", "throughput", "fraction", "none"]
 NOT_JUDGED = Decision(Verdict.UNAVAILABLE, "", 0.0)
 
 
-class Parts(Struct, frozen=True):
-    """Why: the speedup of the successes is `throughput` x `progress`.
+class Startup(Struct, frozen=True):
+    """What the runs took to start on each side, and by which factor that changes the speedup."""
 
-    Both are ratios of the same means as the speedup: exact for geometric means, and for arithmetic
+    a_seconds: float
+    b_seconds: float
+    ratio: Ratio
+
+
+class Parts(Struct, frozen=True):
+    """Why: the speedup of the successes is `throughput` x `progress` x that of the `startup`.
+
+    All are ratios of the same means as the speedup: exact for geometric means, and for arithmetic
     ones where epochs and time per epoch are independent. `cv_epoch_time_*` tell how steady the
-    time per epoch was.
+    time per epoch was. Without a `startup`, it is part of the time per epoch.
     """
 
     throughput: Ratio
     progress: Ratio
     cv_epoch_time_a: float | None
     cv_epoch_time_b: float | None
+    startup: Startup | None = None
 
 
 class PowerPlan(Struct, frozen=True):
@@ -222,12 +231,26 @@ def decided(
         )
 
     verdict = by(times, bounds)
+    if verdict.word.directed and _turns_with_clocks(contrast):
+        return replace(verdict, word=Verdict.UNDECIDED, claim="undecided", conditions=(),
+                       why=SHORT["clock_changed"])  # fmt: skip
     if verdict.word is Verdict.UNDECIDED and times.a and times.b and (times.a.late or times.b.late):
         # Would a direction be shown if evaluation intervals did not differ?
         alike = replace(times, a=replace(times.a, late=0.0), b=replace(times.b, late=0.0))
         if by(alike, Bounds()).word.directed:
             return replace(verdict, why=CONDITIONS["grids_differ"])
     return verdict
+
+
+def _turns_with_clocks(contrast: TimesContrast[Any]) -> bool:
+    """Return whether the faster side would be another without the hours that clocks changed by."""
+    a, b = contrast.a, contrast.b
+    if not (contrast.axis.is_time and (a.jump_seconds or b.jump_seconds)):
+        return False
+    gap, steady = (
+        a.mean_seconds - b.mean_seconds - jumps for jumps in (0.0, a.jump_seconds - b.jump_seconds)
+    )
+    return bool(gap * steady <= 0)
 
 
 def _decide_values(

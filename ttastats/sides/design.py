@@ -12,6 +12,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ttastats.base import units
+from ttastats.base.codes import TEXTS
+from ttastats.base.records import ESTIMATED_START
 from ttastats.outcomes import settings
 from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.stats.moments import count_by_group, count_faster, groups_by_size, speed_splits
@@ -55,6 +57,7 @@ class Design:
     `grids` tells how often runs were evaluated, by unit of progress, best first. `runs` has the
     start, seconds, seed and system of each run. `blocked`: the sides are compared within blocks.
     `speeds` are the two of runs of one setup, `parallel`: most runs were started together.
+    `doubts` counts the runs that may have been read wrongly, by code.
     """
 
     setups: tuple[str, ...] = ()
@@ -64,6 +67,7 @@ class Design:
     blocked: bool = False
     speeds: str = ""
     parallel: bool = False
+    doubts: Mapping[str, int] = field(default_factory=dict)
 
 
 def design(runs: pl.DataFrame) -> Design:
@@ -78,7 +82,26 @@ def design(runs: pl.DataFrame) -> Design:
         blocked=blocked,
         speeds="" if blocked else two_speeds(runs),
         parallel=_started_together(made),
+        doubts=reading_doubts(runs),
     )
+
+
+#: Codes of the problems of runs that a comparison repeats: their text says `who` has them.
+DOUBTS = tuple(code for code, text in TEXTS.items() if "{who}" in text)
+
+
+def reading_doubts(runs: pl.DataFrame) -> dict[str, int]:
+    """Return how many runs carry each code of `DOUBTS`: in their problems, or by their clock."""
+    clock, jumps = pl.col("clock_zero"), pl.col("^clock_jump_seconds$")
+    by_clock = {"clock_start_estimated": clock == ESTIMATED_START, "clock_changed": jumps != 0}
+    counts = {}
+    for code in DOUBTS:
+        has = pl.col("problems").str.contains(f'"{code}"', literal=True).fill_null(value=False)
+        if code in by_clock:
+            has = pl.any_horizontal(has, by_clock[code].fill_null(value=False))
+        if n := runs.select(has.sum()).item():
+            counts[code] = n
+    return counts
 
 
 #: The setup of a run by name, and the number of its group.

@@ -20,13 +20,16 @@ class SideNumbers(Struct, frozen=True, eq=False):
     """The runs of one side. Times on the axis of the runs; `progress` of those that reached.
 
     `outcomes` holds the runs that have a time; `n` counts all of them, `n_untimed` those that
-    failed after an unknown time. `progress` is in the unit both sides share, `design` says how the
-    runs were made.
+    failed after an unknown time. `progress` is in the unit both sides share, `startup` the seconds
+    of their times before the work began, `jump_seconds` the mean change of their clocks, `design`
+    says how the runs were made.
     """
 
     n: int
     outcomes: Outcomes
     progress: Floats | None = None
+    startup: Floats | None = None
+    jump_seconds: float = 0.0
     mean_seconds: float | None = None
     ert_seconds: float | None = None
     cv: float | None = None
@@ -87,6 +90,8 @@ def side(
         n=runs.height,
         outcomes=outcomes_of(runs),
         progress=progress,
+        startup=_startups(runs),
+        jump_seconds=_mean_jump(runs),
         mean_seconds=float(times.mean()) if times.size else None,
         ert_seconds=expected_seconds(runs),
         cv=spread.estimate,
@@ -95,6 +100,22 @@ def side(
         batch_sizes=tuple(runs.get_column("global_batch_size").drop_nulls().unique().sort()),
         design=design(runs),
     )
+
+
+def _startups(runs: pl.DataFrame) -> Floats | None:
+    """Return the start-up of the runs that reached (`outcomes.pace`); None if one tells none."""
+    if "startup_seconds" not in runs.columns:
+        return None
+    startups = values_of_reached(runs, "startup_seconds")
+    return None if startups.is_empty() or startups.null_count() else _floats(startups)
+
+
+def _mean_jump(runs: pl.DataFrame) -> float:
+    """Return by how much clocks that changed make the mean time longer."""
+    if "clock_jump_seconds" not in runs.columns:
+        return 0.0
+    jumps = values_of_reached(runs, "clock_jump_seconds")
+    return float(_floats(jumps).mean()) if jumps.len() else 0.0
 
 
 def briefs(groups: Sequence[pl.DataFrame]) -> list[SideNumbers]:

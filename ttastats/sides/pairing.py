@@ -11,8 +11,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ttastats.base import units
-from ttastats.base.codes import Note, note
+from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import TtastatsError
+from ttastats.outcomes import left_out, pace
 from ttastats.outcomes.left_out import counted, standing
 from ttastats.outcomes.target import UserTarget
 from ttastats.sides import common_target, setups
@@ -121,7 +122,11 @@ def pairings(
     each side has but one of, and not the same, is what the comparison asks about: a round, a
     suite or a setup is then no criterion. `by` is taken as it is.
     """
-    baseline, *others = (replace(side, runs=standing(side.runs)) for side in (baseline, *others))
+    baseline, *others = (
+        # Runs that begin late count in no pair, but say why it has no verdict.
+        replace(side, runs=pl.concat([standing(side.runs), left_out.late(side.runs)]))
+        for side in (baseline, *others)
+    )
     keys = tuple(by)
     for name in BENCHMARK if not by else ():  # without suite and round if the sides differ in them
         values = [side.runs[name].unique().to_list() for side in (baseline, *others)]
@@ -137,6 +142,22 @@ def pairings(
         _make_pairing(baseline, other, groups, alone, keys, extra)
         for other, (groups, alone, _) in zip(others, matches, strict=True)
     )
+
+
+def _late_text(group: Pair, rows: Sequence[pl.LazyFrame]) -> str:
+    """Return which runs of a group begin late, and where; empty if none does."""
+    texts = []
+    for side, runs, evaluations in zip("AB", (group.a, group.b), rows, strict=True):
+        late = left_out.late(runs)
+        if late.is_empty():
+            continue
+        which, verb = side, "begins"
+        if late.height < runs.height:
+            which = f"{late.height} of {units.plural(runs.height, 'run')} of {side}"
+            verb = "begins" if late.height == 1 else "begin"
+        place = pace.first_place(late, evaluations) or "an unknown place"
+        texts.append(wording("begins_late.side", which=which, begins=verb, place=place))
+    return "; ".join(texts)
 
 
 def _match_groups(
@@ -226,13 +247,14 @@ def _judge_groups(
     for group in groups:
         keys = {**group.keys, **{name: setups.common(group.a, group.b, name) for name in extra}}
         a, b = (counted(without_contents(runs, both)) for runs in (group.a, group.b))
-        unavailable, difference = None, ""
-        if a.is_empty() or b.is_empty():
+        unavailable, difference = _late_text(group, rows) or None, ""
+        flags = [left_out.BEGINS_LATE] if unavailable else []
+        if unavailable is None and (a.is_empty() or b.is_empty()):
             a, b, unavailable = counted(group.a), counted(group.b), SAME_RUNS
-        elif own_targets is not None:
+        elif unavailable is None and own_targets is not None:
             a, b, unavailable, difference = common_target.judge((a, b), own_targets, rows)
-        flags = ("targets_differ",) if difference else ()
-        pairs.append(Pair(keys, a, b, unavailable, flags))
+        flags += ["targets_differ"] if difference else []
+        pairs.append(Pair(keys, a, b, unavailable, tuple(flags)))
         differences.append(difference)
     if all(pair.unavailable == SAME_RUNS for pair in pairs):
         raise TtastatsError(

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.outcomes import axis as axes
+from ttastats.outcomes import scales
 from ttastats.outcomes.at_budget import at_stop
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.outcomes.budget import END, Budget, Lengths, lengths
@@ -237,11 +238,11 @@ def _compare_at_stop(
         for valued, runs in ((a, pair.a), (b, pair.b))
     )
     made = QualityComparison(pair.keys, of_a, of_b, higher_is_better=is_upwards(both))
-    gap = None
-    if not (a.is_empty() or b.is_empty()):
+    gap, why = None, scales.mixture(metric, made.higher_is_better, both["quality"])
+    if not (a.is_empty() or b.is_empty() or why):
         gap = _quality_difference(a, b, step_of(both), options)
     if gap is None:
-        none = Decision(Verdict.UNAVAILABLE, "no value", 0.0, reason="no value")
+        none = Decision(Verdict.UNAVAILABLE, "no value", 0.0, reason=why or "no value")
         made = replace(made, verdict=none)
     else:
         made = replace(made, difference=gap, p_value=gap.p_value)

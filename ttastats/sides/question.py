@@ -21,10 +21,10 @@ from ttastats.base.errors import TtastatsError, nearest_names, raise_if
 from ttastats.base.records import FORMER_NAMES
 from ttastats.base.stores import Place, without_secrets
 from ttastats.ingestion import given
-from ttastats.outcomes import aims, at_budget, axis, select, settings, time_to_target
+from ttastats.outcomes import aims, at_budget, axis, scales, select, settings, time_to_target
 from ttastats.outcomes import budget as budgets
 from ttastats.outcomes.budget import Budget
-from ttastats.outcomes.left_out import with_stopped
+from ttastats.outcomes.left_out import standing, with_stopped
 from ttastats.outcomes.select import Condition, parse_all
 from ttastats.outcomes.target import UserTarget, rows_with_targets
 from ttastats.outcomes.target import parse_all as parse_targets
@@ -367,6 +367,7 @@ def sides(
             who = chr(ord("A") + number) if len(choices) > 1 else ""
             at_budget.expect_some(runs, side.rows, budget, who)
             choices[number] = replace(side, runs=runs)
+        scales.expect_one([standing(each.runs) for each in choices], budget.option)
         return _add_setting_columns(choices, question.by)
     choices = _add_setting_columns(choices, question.by)
     tables, text = axis.on_common_axis([each.runs for each in choices], unit)

@@ -22,7 +22,9 @@ FlagCode = Literal[
     "no_look", "blocks_differ", "failed_runs", "straggler", "grids_differ",
     "earlier_values", "interpolated", "not_evaluated", "looks_differ",
     "repeated_seeds", "paired_seeds", "parallel_runs", "these_blocks", "stalled_runs",
-    "mixed_speeds",
+    "mixed_speeds", "begins_late", "clock_changed", "clock_start_estimated", "one_seed",
+    "off_scale",
+    "scale_unclear", "units_differ", "unusable_time",
 ]  # fmt: skip
 
 

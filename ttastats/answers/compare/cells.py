@@ -19,7 +19,7 @@ from ttastats.report.cells import Cell, Column, PValue, Quantity, Text
 from ttastats.report.fields import Field
 from ttastats.sides import checks
 from ttastats.sides.comparison import Comparison
-from ttastats.sides.contrast import ValuesContrast
+from ttastats.sides.contrast import Startup, ValuesContrast
 from ttastats.sides.options import Options, View
 from ttastats.sides.quality_comparison import SideAt
 from ttastats.stats.results import Verdict
@@ -178,7 +178,8 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
             text = units.ratio_interval(ratio.estimate, ratio.low, ratio.high)
         failed = f" (successes){failed}" if failed else ""
         throughput = units.ratio_interval(speed.estimate, speed.low, speed.high)
-        yield f"why  throughput {throughput} × {unit} {text}{failed}"
+        first = _startup_text(contrast.parts.startup)
+        yield f"why  {first}throughput {throughput} × {unit} {text}{failed}"
         if len(steady) != 1:
             yield f"     {unit}  A {a} | B {b}"
     times = [*contrast.a.outcomes.times.tolist(), *contrast.b.outcomes.times.tolist()]
@@ -189,6 +190,14 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
             yield f"     {name}  {pictures.draw_strip(side.times.tolist(), stopped, low, high)}"
         left, right = (units.amount(end, contrast.axis.unit) for end in (low, high))
         yield f"        {left}{right.rjust(pictures.WIDTH - len(left))}"
+
+
+def _startup_text(startup: Startup | None) -> str:
+    """Return the factor of the start-up with its seconds, in front of the others; or nothing."""
+    if startup is None:
+        return ""
+    a, b = units.seconds(startup.a_seconds), units.seconds(startup.b_seconds)
+    return f"start-up {units.ratio(startup.ratio.estimate or 0.0)} ({a} against {b}) × "
 
 
 def _range_text(counts: Sequence[tuple[float, int]]) -> str:

@@ -15,13 +15,12 @@ import polars as pl
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from ttastats.answers.compare import cells, headline, notes, rows, same, sentences
+from ttastats.answers.compare import cells, clocks, headline, notes, rows, same, sentences
 from ttastats.answers.compare.rows import Shown, Times, TimesRow
 from ttastats.answers.compare.step_factors import explain_throughput
-from ttastats.answers.problems import stalls
 from ttastats.answers.qualities import short_notes
 from ttastats.base import units
-from ttastats.base.codes import Note, note, wording
+from ttastats.base.codes import Note, note
 from ttastats.base.errors import raise_if
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out
@@ -38,7 +37,6 @@ from ttastats.sides.quality_comparison import Also
 from ttastats.sides.question import Question
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.results import Verdict
-from ttastats.table import schema
 
 
 class _Side(Struct, frozen=True):
@@ -92,7 +90,7 @@ def of_times(
     axis = axes.axis_of(baseline.runs)
     paired = blocking.within(pairings(baseline, others, what.by, pool=what.pool), block)
     if axis.is_time:
-        paired = [_flag_stalls(each, baseline, side)
+        paired = [clocks.examined(each, baseline, side)
                   for side, each in zip(others, paired, strict=True)]  # fmt: skip
     together = [
         (baseline, side, pair)
@@ -328,38 +326,6 @@ def _side_table(
         of_all[len(names) + cells.RATIO] = ratio
         body.append(Line(tuple(of_all), of_all=True))
     return Table(tuple(each.column for each in every), tuple(body), title)
-
-
-#: A run that stood still for an hour, within so many seconds, may have changed its clock.
-_HOUR, _NEAR = 3600.0, 60.0
-
-
-def _flag_stalls(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
-    """Return the pairs with a flag for each that has a stalled run."""
-    still = [
-        runs.select(*schema.RUN, "pair").join(
-            stalls(runs.drop("pair"), side.evaluations), on=schema.RUN, how="inner"
-        )
-        for runs, side in ((pairing.a, baseline), (pairing.b, other))
-    ]
-    pairs, remarks = [], []
-    names = grouping.row_names([pair.keys for pair in pairing.pairs], pairing.by)
-    for number, (name, pair) in enumerate(zip(names, pairing.pairs, strict=True)):
-        flags = pair.flags
-        for side, spans in zip("AB", (each.filter(pair=number) for each in still), strict=True):
-            if spans.is_empty():
-                continue
-            longest = spans.sort("seconds").row(-1, named=True)
-            seconds, usual = longest["seconds"], longest["seconds"] / longest["times"]
-            runs, length = spans.n_unique([*schema.RUN]), units.seconds(seconds)
-            fields = {"n": runs, "side": side, "longest": length, "usual": units.seconds(usual)}
-            text = wording("stalled_runs", name=name, **fields)
-            if abs(seconds - usual - _HOUR) < _NEAR:
-                text += wording("stalled_runs.hour")
-            remarks.append(Note("stalled_runs", text))
-            flags = (*flags, "stalled_runs")
-        pairs.append(replace(pair, flags=tuple(dict.fromkeys(flags))))
-    return replace(pairing, pairs=tuple(pairs), remarks=(*pairing.remarks, *remarks))
 
 
 def _side_notes(baseline: Side, sides: Sequence[_Side], block: Sequence[str]) -> Iterable[Note]:

@@ -192,7 +192,7 @@ def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) ->
     if low is None or high is None or row.word is Verdict.UNAVAILABLE:
         why = row.reason or row.claim
         judged = ("failed", "not_judged", f"cannot be judged ({why})")
-        if row.reached_a and not row.reached_b:
+        if row.reached_a and row.n_b and not row.reached_b:
             text = (
                 f"none of {row.n_b} runs of {row.b} reached the target, {row.reached_a} of "
                 f"{row.n_a} of {row.a} did"

@@ -76,7 +76,8 @@ _FLAGS = frozenset((
     "one_run", "zero_variance", "unbalanced", "borderline", "untimed_failures",
     "pooled_setups", "grids_differ", "blocks_differ", "these_blocks", "separate_sessions",
     "repeated_seeds", "paired_seeds", "parallel_runs", "convergence_not_used",
-    "convergence_differs", "no_look", "mixed_speeds",
+    "convergence_differs", "no_look", "mixed_speeds", "clock_changed", "clock_start_estimated",
+    "off_scale", "one_seed", "scale_unclear", "units_differ", "unusable_time",
 ))  # fmt: skip
 #: Time per epoch is steadier than this in 92 % of the official entries.
 _STEADY = 0.03
@@ -195,6 +196,16 @@ def _unsteady_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
     return {"per_epoch": "time per epoch" if axis.is_time else axis.per_epoch, "more": more}
 
 
+def _startup_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
+    each = [
+        wording("startup.each", name=s.name, a=units.seconds(startup.a_seconds),
+                b=units.seconds(startup.b_seconds))
+        for s in some
+        if s.contrast.parts and (startup := s.contrast.parts.startup)
+    ]  # fmt: skip
+    return {"each": each}
+
+
 def _exact_limit_fields(some: Sequence[Times], _: object, options: Options) -> Fields | None:
     """Return the groups too small for the permutation test ever to be significant."""
     alpha = round(1 - options.confidence, 12)
@@ -259,6 +270,7 @@ _OF_CLAIMS = (
     NoteRule("batch_sizes",
              lambda s: s.contrast.a.batch_sizes and s.contrast.b.batch_sizes
              and s.contrast.a.batch_sizes != s.contrast.b.batch_sizes),
+    NoteRule("startup", lambda s: s.contrast.parts and s.contrast.parts.startup, _startup_fields),
     NoteRule("unsteady",
              lambda s: s.contrast.parts is not None and any(
                  cv is not None and cv > _STEADY

@@ -19,6 +19,7 @@ from ttastats.report.grouping import row_keys
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides import blocking, checks, priors, setups
 from ttastats.sides.comparison import Comparison
+from ttastats.sides.contrast import Startup
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.sides.priors import Entry, PriorRatios
@@ -39,6 +40,9 @@ _Robust = Annotated[
 ]
 _Shift = Annotated[
     float, Key("change of the mean if every run took one evaluation interval more", "fraction")
+]
+_Startup = Annotated[
+    Number, Key("mean start-up before the first epoch, where it is a factor", "seconds")
 ]
 _RunsNeeded = Annotated[int | None, Key("runs on each side that would decide", "runs")]
 _Flags = Annotated[list[str], Key("codes of what is particular to the runs")]
@@ -166,6 +170,11 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
     )
     epochs_low: key.Low = None
     epochs_high: key.High = None
+    startup_a_seconds: _Startup = None
+    startup_b_seconds: _Startup = None
+    startup_ratio: Annotated[
+        Number, Key("factor of the speedup by start-up, beside throughput and epochs", "ratio")
+    ] = None
     reached_difference: Annotated[
         Number, Key("share of runs that reached the target, B minus A", "fraction")
     ] = None
@@ -320,6 +329,7 @@ def of_times(
         progress_unit=contrast.progress_unit,
         **interval_keys("throughput_speedup", parts.throughput if parts else None, "throughput"),
         **interval_keys("epochs_ratio", parts.progress if parts else None, "epochs"),
+        **_startup_keys(parts.startup if parts else None),
         **interval_keys("reached_difference", contrast.fraction),
         p_reached=contrast.fraction_p,
         prob_b_faster=contrast.wins.estimate if contrast.wins else None,
@@ -446,6 +456,14 @@ def _allowance_keys(speedup: Speedup) -> dict[str, Any]:
         if limits is not None and math.isfinite(limits[1]):
             keys |= {f"{name}_low": limits[0], f"{name}_high": limits[1]}
     return keys
+
+
+def _startup_keys(startup: Startup | None) -> dict[str, Any]:
+    """Return the start-up of both sides and its factor as keys."""
+    if startup is None:
+        return {}
+    seconds = {"startup_a_seconds": startup.a_seconds, "startup_b_seconds": startup.b_seconds}
+    return seconds | {"startup_ratio": startup.ratio.estimate}
 
 
 def verdict_numbers(verdict: Decision) -> dict[str, Any]:

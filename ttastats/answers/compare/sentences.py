@@ -135,7 +135,8 @@ def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
             for both in (s.contrast.parts for s in shown if s.contrast.estimand != "ert")
             if both
         ]
-        if len(directions) == len(shown) and all(a and not b for a, b in directions):
+        significant = len(directions) == len(shown) and all(a and not b for a, b in directions)
+        if significant and not any(s.row.why for s in undecided):
             text += (
                 " The difference in throughput is significant; the difference in epochs to the "
                 "target is not."
@@ -247,6 +248,9 @@ def _parts_text(row: TimesRow) -> str:
     unit = row.progress_unit or "epochs"
     factor = units.factor(throughput, row.throughput_low, row.throughput_high)
     first = f"Its throughput is {factor} that of {row.a}"
+    if row.startup_a_seconds is not None and row.startup_b_seconds is not None:
+        of_b, of_a = units.seconds(row.startup_b_seconds), units.seconds(row.startup_a_seconds)
+        first = f"It starts within {of_b}, {row.a} within {of_a}; then its throughput is {factor}"
     if not row.on.is_time:
         first = f"Per epoch {row.a} takes {factor} its {row.on.noun}"
     low, high = (1 / end if end else None for end in (row.epochs_high, row.epochs_low))
@@ -298,7 +302,9 @@ def _also_sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> I
     for other in _logged_only(every):
         judged, gap = other.contrast, other.contrast.difference
         word = judged.verdict.word
-        if gap is None:
+        if gap is None and judged.a.n and judged.b.n:
+            text = f"no verdict: {judged.verdict.reason.removeprefix(f'{other.metric} ')}"
+        elif gap is None:
             name, side = (b, judged.b) if judged.a.n else (a, judged.a)
             does = "logs it there" if side.missing else "reached the target"
             text = f"unknown, as no run of {name} {does}"

@@ -14,7 +14,7 @@ from ttastats.base import metrics as names
 from ttastats.base.metrics import evaluation_metrics, higher_is_better, plain, unit_of
 from ttastats.base.units import join_names
 from ttastats.formats.block import Metric, TimeColumn
-from ttastats_parsers.own_choice import directions, numbers, texts, times
+from ttastats_parsers.own_choice import directions, numbers, tells_day, texts, times
 
 Value: TypeAlias = str | tuple[str, ...]
 
@@ -25,6 +25,8 @@ _NAMES = (
 )  # fmt: skip
 #: A clock goes back where a run begins or is resumed; the time of one step every second time.
 _MOST_BACK = 0.2
+#: Times of epochs lie within this factor, those of a clock do not for long.
+_MOST_ALIKE = 2.0
 #: More metrics are not proposed.
 _MOST_METRICS = 8
 
@@ -83,20 +85,18 @@ def _read_table(frame: pl.DataFrame) -> _Table:
         others = (name for name in numeric if plain(name) in likely)
         counts[key] = names.first_known(names.COUNTS[key], numeric) or next(others, None)
 
-    def is_unix(name: str) -> bool:
-        known = numeric[name].filter(numeric[name].is_finite())
-        return bool(((known > 9e8) & (known < 4e9)).all())
-
     clocks = [
         (name, names.UNITS[names.PLAIN_CLOCKS[plain(name)]])
         for name in numeric
-        if plain(name) in names.PLAIN_CLOCKS and not is_unix(name)
+        if plain(name) in names.PLAIN_CLOCKS and not _unix_form(numeric[name])
     ]
-    stamped = [name for name in frame.columns if plain(name) in names.STAMPS]
-    stamps = [(name, "unix") for name in stamped if name in numeric and is_unix(name)]
-    if not stamps:
-        texts_only = [name for name in stamped if name not in numeric]
-        stamps = [(name, form) for name in texts_only if (form := _form_of(frame[name]))]
+    timed = [name for name in numeric if plain(name) in names.STAMPS or unit_of(name)]
+    stamps = [(name, form) for name in timed if (form := _unix_form(numeric[name]))]
+    stamps = stamps or [
+        (name, form)
+        for name in frame.columns
+        if name not in numeric and (form := _form_of(frame[name]))
+    ]
     written = {  # such as 1:02:03
         name: seconds
         for name in frame.columns
@@ -106,7 +106,21 @@ def _read_table(frame: pl.DataFrame) -> _Table:
     clocks = clocks or [(name, "s") for name in written]
     if not clocks and not stamps:
         clocks = [(name, unit) for name in numeric if (unit := unit_of(name))]
-    return _Table(frame, numeric, counts, clocks, stamps, {**numeric, **written}, [])
+    of_stamps = {  # those without a day go back at midnight
+        name: times(frame[name], TimeColumn(name, format=form))
+        for name, form in stamps
+        if tells_day(form)
+    }
+    return _Table(frame, numeric, counts, clocks, stamps, {**numeric, **written, **of_stamps}, [])
+
+
+def _unix_form(values: pl.Series) -> str | None:
+    """Return the form of times since 1970 in seconds or milliseconds, or None."""
+    known = values.filter(values.is_finite())
+    for form, unit in (("unix", 1.0), ("unix ms", 1e-3)):
+        if ((known * unit > 9e8) & (known * unit < 4e9)).all():
+            return form
+    return None
 
 
 _STAMP = re.compile(
@@ -118,12 +132,13 @@ _STAMP = re.compile(
 def _form_of(cells: pl.Series) -> str | None:
     """Return the format of stamps such as `2024-01-31 12:00:00,123`, or None."""
     match = _STAMP.fullmatch("".join(texts(cells).drop_nulls().head(1)))
-    if match is None or (match["zone"] and match["zone"] != "Z"):
+    if match is None:
         return None
     part, mark = match["part"], match["mark"]
     date = f"%Y{part}%m{part}%d{match['between']}" if part else ""
     fraction = f"{mark}%f" if mark else ""
-    return f"{date}%H:%M:%S{fraction}{'Z' if match['zone'] else ''}"
+    zone = {None: "", "Z": "Z"}.get(match["zone"], "%z")
+    return f"{date}%H:%M:%S{fraction}{zone}"
 
 
 _GROUP = re.compile(r"[\w./ -]+: \S.* - \S")
@@ -228,24 +243,18 @@ def _direction_reasons(
 
 def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Reason]:
     """Return the one clock that runs forward, an empty text if several may be it, and why."""
-
-    def forward(name: str) -> bool:
-        """Return whether a column runs as a clock: mostly forward, back only between runs."""
-        if name not in table.seconds:
-            return True
-        steps = _differences(table, table.seconds[name], runs)
-        return bool((steps < 0).sum() <= _MOST_BACK * len(steps) <= (steps > 0).sum())
-
     if any(name == names.OF_A_BAR for name, _ in table.clocks):
         text = f"{names.OF_A_BAR}: bars of tqdm, added up; the time between them is not known"
         return f"sum {names.OF_A_BAR} s", Reason("seconds", text, sure=False)
-    clocks = [(name, unit) for name, unit in table.clocks if forward(name)]
-    every = clocks or [(name, form) for name, form in table.stamps if forward(name)]
+    clocks = [(name, unit) for name, unit in table.clocks if _runs_forward(table, name, runs)]
+    every = clocks or [
+        (name, form) for name, form in table.stamps if _runs_forward(table, name, runs)
+    ]
     if len(every) == 1:
         name, unit = every[0]
         what = f"in {unit}, guessed from the name"
-        if unit == "unix":
-            what = "time stamps, seconds since 1970"
+        if unit.startswith("unix"):
+            what = f"time stamps, {'milli' * ('ms' in unit)}seconds since 1970"
         elif "%" in unit:
             what = f"time stamps with the format {unit}"
         sure = unit != "s" or bool(re.search(r"sec|_s$|_ms$|min|hour", name.lower()))
@@ -256,6 +265,9 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
         written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in every)
         text = f"several columns may be the clock: {written}"
         return "", Reason("seconds", text, sure=False)
+    if len(of_epochs := _times_of_epochs(table)) == 1 and not runs:
+        ((name, unit),) = of_epochs
+        return f"sum {name} {unit}", Reason("seconds", f"{name}: of each epoch, added up")
     if not table.clocks:
         text = "no column looks like a clock: no time is known. Log the seconds since the start"
         return None, Reason("seconds", f"{text}, such as elapsed=12.3s, with each evaluation")
@@ -270,6 +282,29 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
     return "", Reason("seconds", text, sure=False)
 
 
+def _runs_forward(table: _Table, name: str, runs: Sequence[str]) -> bool:
+    """Return whether a column runs as a clock: it rises, and goes back only between runs."""
+    if name not in table.seconds:
+        return True
+    seconds = table.seconds[name]
+    steps = _differences(table, seconds, runs)
+    trained = _differences(table, seconds, runs, _progress(table))
+    back = ((steps < 0) & (trained > 0)).any()  # no run began anew there
+    if back and (_MOST_ALIKE * seconds > seconds.max()).all():
+        return False  # the times of epochs, which are much alike
+    most = _MOST_BACK * steps.count()
+    return bool((steps < 0).sum() <= most <= (steps > 0).sum())
+
+
+def _times_of_epochs(table: _Table) -> list[tuple[str, str]]:
+    """Return the columns that tell the time of each epoch by their names, with their units."""
+    words = (
+        (name, re.sub("(^|_)(per_|of_)?epoch(_|$)", "_", plain(name))) for name in table.numeric
+    )
+    named = ((name, unit_of(rest)) for name, rest in words if rest != plain(name))
+    return [(name, unit) for name, unit in named if unit and _is_of_epochs(table, name)]
+
+
 def _is_of_epochs(table: _Table, clock: str) -> bool:
     """Return whether there is one time for each epoch."""
     if (epoch := table.counts["epoch"]) is None:
@@ -279,22 +314,32 @@ def _is_of_epochs(table: _Table, clock: str) -> bool:
     return len(epochs) > 1 and bool((epochs.diff().drop_nulls() == 1).all())
 
 
-def _differences(table: _Table, values: pl.Series, runs: Sequence[str]) -> pl.Series:
+def _progress(table: _Table) -> str | None:
+    """Return the column that counts training, if any."""
+    return next(filter(None, map(table.counts.get, ("step", "samples", "epoch"))), None)
+
+
+def _differences(
+    table: _Table, values: pl.Series, runs: Sequence[str], of: str | None = None
+) -> pl.Series:
+    """Return the rise to each value of a run, or that of another column there; null at starts."""
     keys = [texts(table.frame[name]).fill_null("").alias(f"r{at}") for at, name in enumerate(runs)]
-    known = pl.DataFrame([values.alias("v"), *keys]).filter(pl.col("v").is_finite())
-    rise = pl.col("v").diff()
-    return known.select(rise.over([key.name for key in keys]) if keys else rise)["v"].drop_nulls()
+    other = values if of is None else table.numeric[of].forward_fill()
+    columns = [values.alias("v"), other.alias("of"), *keys]
+    known = pl.DataFrame(columns).filter(pl.col("v").is_finite())
+    rise = pl.col("of").diff()
+    return known.select(rise.over([key.name for key in keys]) if keys else rise)["of"]
 
 
 def _run_columns(table: _Table) -> tuple[str, ...]:
     """Return the columns that identify runs: names, and a seed if they do not suffice."""
-    frame, counts = table.frame, table.counts
+    frame = table.frame
     varying = [
         name
         for name in frame.columns
         if plain(name) in {*_NAMES, "seed"} and texts(frame[name]).drop_nulls().n_unique() > 1
     ]
-    progress = next((counts[key] for key in ("step", "samples", "epoch") if counts[key]), None)
+    progress = _progress(table)
     seeds = [name for name in varying if plain(name) == "seed"]
     others = (name for name in varying if name not in seeds)
     named = sorted(others, key=lambda name: _NAMES.index(plain(name)))

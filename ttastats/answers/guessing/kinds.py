@@ -17,9 +17,10 @@ from ttastats.base.metrics import guess_metrics
 from ttastats.base.units import join_names
 from ttastats.formats import config
 from ttastats.formats.block import Block
-from ttastats_parsers.own_cells import rows_of, unpivoted
+from ttastats.formats.dialect import log_from_bytes
+from ttastats_parsers.own_cells import rows_of, rows_of_lines, unpivoted
 from ttastats_parsers.own_choice import UnfitError
-from ttastats_parsers.own_rows import Rows
+from ttastats_parsers.own_rows import Rows, with_metrics_apart
 
 #: Of a text so much is looked at, of JSON the whole first block: it may be one value.
 _LOOKED_AT = 1024 * 1024
@@ -65,8 +66,10 @@ def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
     known: Sequence[str] = ()
     if not block.metrics or not block.line:
         with suppress(UnfitError):
-            known = unpivoted(_read_rows(head, path), block).frame.columns
-        if block.metrics and not any(metric.name in known for metric in block.metrics):
+            lined = rows_of_lines(log_from_bytes(head, block=block)) if block.line else None
+            known = (lined or unpivoted(_read_rows(head, path), block)).frame.columns
+        meant = (*block.metrics, *block.otherwise)
+        if meant and not any(metric.name in known for metric in meant):
             return make_sketch(head, path)  # another program writes such files too
     preset = block.preset or ""
     keys: dict[str, str | tuple[str, ...]] = {"preset": preset}
@@ -139,7 +142,7 @@ def _read_rows(head: bytes, path: str) -> Rows:
     wrong = sum(problem.code == "row_width" for problem in rows.problems)
     if rows.frame.width < 2 or (wrong > rows.frame.height and not path.endswith(_TABLES)):
         raise UnfitError("no_table", "not a table: its lines have no common columns")
-    return rows
+    return with_metrics_apart(rows, Block(""))
 
 
 def _is_json(head: bytes) -> bool:

@@ -1,0 +1,72 @@
+"""What do the clocks of both sides tell beside the time: stalls, jumps, start-up?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+from msgspec.structs import replace
+
+from ttastats.answers.problems import stalls
+from ttastats.base import units
+from ttastats.base.codes import Note, wording
+from ttastats.outcomes import pace
+from ttastats.report import grouping
+from ttastats.sides.pairing import Pairing, Side
+from ttastats.table import schema
+
+#: A run that stood still for an hour, within so many seconds, may have changed its clock.
+_HOUR, _NEAR = 3600.0, 60.0
+
+
+def examined(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
+    """Return the pairs with the pace of their runs, and a flag for each that has a stalled run."""
+    sides = (baseline, other)
+    return _with_paces(_flag_stalls(pairing, sides), sides)
+
+
+def _with_paces(pairing: Pairing, sides: Sequence[Side]) -> Pairing:
+    """Return the pairs with the columns of `pace.of_runs`."""
+    names = (*schema.RUN, "suite", "clock_zero", "observed_seconds")
+    every = (pl.concat([pair.a.select(names) for pair in pairing.pairs]),
+             pl.concat([pair.b.select(names) for pair in pairing.pairs]))  # fmt: skip
+    a, b = (
+        pace.of_runs(runs, side.evaluations).select(*schema.RUN, *pace.COLUMNS)
+        for runs, side in zip(every, sides, strict=True)
+    )
+    pairs = (
+        replace(pair, a=pair.a.join(a, on=schema.RUN, how="left", maintain_order="left"),
+                b=pair.b.join(b, on=schema.RUN, how="left", maintain_order="left"))
+        for pair in pairing.pairs
+    )  # fmt: skip
+    return replace(pairing, pairs=tuple(pairs))
+
+
+def _flag_stalls(pairing: Pairing, sides: Sequence[Side]) -> Pairing:
+    """Return the pairs with a flag for each that has a stalled run."""
+    still = [
+        runs.select(*schema.RUN, "pair").join(
+            stalls(runs.drop("pair"), side.evaluations), on=schema.RUN, how="inner"
+        )
+        for runs, side in zip((pairing.a, pairing.b), sides, strict=True)
+    ]
+    pairs, remarks = [], []
+    names = grouping.row_names([pair.keys for pair in pairing.pairs], pairing.by)
+    for number, (name, pair) in enumerate(zip(names, pairing.pairs, strict=True)):
+        flags = pair.flags
+        for side, spans in zip("AB", (each.filter(pair=number) for each in still), strict=True):
+            if spans.is_empty():
+                continue
+            longest = spans.sort("seconds").row(-1, named=True)
+            seconds, usual = longest["seconds"], longest["seconds"] / longest["times"]
+            runs, length = spans.n_unique([*schema.RUN]), units.seconds(seconds)
+            fields = {"n": runs, "side": side, "longest": length, "usual": units.seconds(usual)}
+            text = wording("stalled_runs", name=name, **fields)
+            if abs(seconds - usual - _HOUR) < _NEAR:
+                text += wording("stalled_runs.hour")
+            if spans["together"].any():
+                text += wording("stalled_runs.together")
+            remarks.append(Note("stalled_runs", text))
+            flags = (*flags, "stalled_runs")
+        pairs.append(replace(pair, flags=tuple(dict.fromkeys(flags))))
+    return replace(pairing, pairs=tuple(pairs), remarks=(*pairing.remarks, *remarks))

@@ -1,0 +1,244 @@
+"""What must hold in every training log? A reading that breaks it is mended, marked or refused.
+
+A reading is a hypothesis: these columns or phrases are the metric, the clock, the progress. Each
+check here takes a run as it was read and returns it with what the log itself refutes put right or
+taken away, and a problem that says so. Nothing is known here of formats, nor of formats here.
+
+The clock of a run. Evaluations lie at progress p_1 < p_2 < ... and times t_1, t_2, ... The pace r
+is the median of the time per unit of progress between neighbours. A clock whose second 0 lies at
+progress p_0 > 0 lacks the time p_0 r of the work before it. If p_0 is at most one evaluation
+interval or so, the start is put there (`ESTIMATED_START`); else the log begins in the middle of a
+training, and its clock tells the pace alone (`UNKNOWN_START`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from statistics import median
+from typing import NamedTuple
+
+import polars as pl
+from msgspec import structs
+
+from ttastats.base import units
+from ttastats.base.records import (
+    ESTIMATED_START,
+    UNKNOWN_START,
+    Evaluation,
+    Problem,
+    Run,
+)
+from ttastats.table import schema
+
+#: No training lasts longer than ten years: such a number is no time since a start.
+_LONGEST = 10 * 365 * 86_400.0
+#: A shorter start, in evaluation intervals, is not worth a mark.
+_NEGLIGIBLE = 0.05
+#: A log that begins later, in evaluation intervals, is a part of a run.
+_LATE = 1.5
+#: A first evaluation that took less than this share of the time of its progress came too early.
+_EARLY = 0.5
+#: Metrics that are shares of a whole, none of which is larger, in percent, than this.
+_SHARE = re.compile(r"(?i)acc(?:uracy)?(?![a-z])|top[-_ ]?\d|precision|recall|f1|auc|iou|dice")
+_LARGEST_SHARE = 101.0
+#: Units of progress, in the order in which they are looked for.
+_UNITS = ("epoch", "step", "samples")
+
+
+def prove(run: Run) -> Run:
+    """Return a run whose times and values can be those of a training.
+
+    Of a run whose log tells its start, as those of official suites do, only the values are checked.
+    """
+    checks: tuple[Callable[[Run], Run], ...] = (_values, _times, _start)
+    if run.suite is not None or run.clock_zero == "run_start":
+        checks = (_values,)
+    for check in checks:
+        run = check(run)
+    return run
+
+
+def _marked(run: Run, code: str, text: str, line: int | None = None) -> Run:
+    problem = Problem(code, text, "warning", line)
+    return structs.replace(run, problems=(*run.problems, problem))
+
+
+def _values(run: Run) -> Run:
+    """Drop values that no share can have: accuracies of 1e308."""
+    wrong = [each for each in run.evaluations if _is_no_share(each)]
+    if not wrong:
+        return run
+    evaluations = (
+        structs.replace(each, value=None) if _is_no_share(each) else each
+        for each in run.evaluations
+    )
+    first = wrong[0]
+    text = f"{first.metric} is {first.value:g}, which no share of a whole can be: ignored"
+    if len(wrong) > 1:
+        text += f", with {units.plural(len(wrong) - 1, 'more value')}"
+    run = structs.replace(run, evaluations=tuple(evaluations))
+    return _marked(run, "impossible_value", text, first.line)
+
+
+def _is_no_share(evaluation: Evaluation) -> bool:
+    value = evaluation.value
+    is_large = value is not None and abs(value) > _LARGEST_SHARE
+    return is_large and _SHARE.search(evaluation.metric) is not None
+
+
+def _times(run: Run) -> Run:
+    """Drop times that no clock of a run can show; the evaluations stay, with their progress."""
+    wrong = [each for each in run.evaluations if _is_no_time(each.seconds)]
+    if not wrong and not _is_no_time(run.run_seconds):
+        return run
+    evaluations = tuple(
+        structs.replace(each, seconds=None) if _is_no_time(each.seconds) else each
+        for each in run.evaluations
+    )
+    times = [each.seconds for each in evaluations if each.seconds is not None]
+    run = structs.replace(run, evaluations=evaluations, run_seconds=max(times, default=None))
+    if not wrong:
+        return run
+    first = wrong[0]
+    reason = "negative" if (first.seconds or 0.0) < 0 else "longer than ten years"
+    text = (
+        f"{first.seconds:g} s is no time since the start, as it is {reason}: "
+        f"{units.plural(len(wrong), 'evaluation')} without a time. Name the clock and its unit, "
+        "such as seconds = 'COLUMN ms' or 'COLUMN unix' (--seconds)"
+    )
+    return _marked(run, "unusable_time", text, first.line)
+
+
+def _is_no_time(seconds: float | None) -> bool:
+    return seconds is not None and not 0.0 <= seconds <= _LONGEST
+
+
+class _Course(NamedTuple):
+    """The unit of progress, and the points of a run: progress and seconds, both rising."""
+
+    unit: str
+    points: Sequence[tuple[float, float]]
+
+    @property
+    def interval(self) -> float:
+        """Return the median progress between neighbours."""
+        return median(b[0] - a[0] for a, b in zip(self.points, self.points[1:], strict=False))
+
+    @property
+    def pace(self) -> float:
+        """Return the median seconds per unit of progress between neighbours."""
+        return median(
+            (b[1] - a[1]) / (b[0] - a[0])
+            for a, b in zip(self.points, self.points[1:], strict=False)
+        )
+
+
+def _course(run: Run) -> _Course | None:
+    """Return the course of a run by the first unit that all its timed evaluations tell.
+
+    Without any, evaluations are counted: a log that writes no progress writes after some work.
+    """
+    timed = [each for each in run.evaluations if each.seconds is not None and each.index >= 0]
+    for unit in _UNITS:
+        amounts = [getattr(each, unit) for each in timed]
+        if timed and None not in amounts:
+            break
+    else:
+        unit = "evaluation"
+        amounts = [float(each.index + 1) for each in timed]
+    points: list[tuple[float, float]] = []
+    pairs = (
+        (float(amount), each.seconds or 0.0) for amount, each in zip(amounts, timed, strict=True)
+    )
+    for amount, seconds in sorted(pairs):
+        if not points or (amount > points[-1][0] and seconds >= points[-1][1]):
+            points.append((amount, seconds))
+    return _Course(unit, points) if len(points) > 1 else None
+
+
+def _start(run: Run) -> Run:
+    """Put the start of the clock where the work began, by the pace of the run."""
+    course = _course(run)
+    if course is None or course.pace <= 0.0:
+        return run
+    amount, seconds = course.points[0]
+    missing = run.zero_progress or (amount if seconds == 0.0 else 0.0)
+    is_late = amount > _LATE * course.interval and seconds < _EARLY * amount * course.pace
+    if is_late or missing > _LATE * course.interval:
+        at = f"{course.unit} {units.count(missing or amount)}"
+        text = (
+            f"the log begins at {at}, {units.seconds(seconds)} after its start: a resumed run or a "
+            "warm start. Its clock tells a pace, but no time since the start of the training"
+        )
+        return _marked(structs.replace(run, clock_zero=UNKNOWN_START), "begins_late", text)
+    if missing <= _NEGLIGIBLE * course.interval:
+        return run
+    before = missing * course.pace
+    where = f"{course.unit} {units.count(missing)}"
+    text = (
+        f"the clock starts at {where}, after the first work: its start is estimated by the pace, "
+        f"{units.seconds(before)} earlier"
+    )
+    return _marked(_begun_earlier(run, before), "clock_start_estimated", text)
+
+
+def _begun_earlier(run: Run, before: float) -> Run:
+    """Return a run whose seconds count from an earlier start."""
+    evaluations = tuple(
+        each if each.seconds is None else structs.replace(each, seconds=each.seconds + before)
+        for each in run.evaluations
+    )
+    begun = run.started_at and run.started_at - timedelta(seconds=before)
+    length = None if run.run_seconds is None else run.run_seconds + before
+    return structs.replace(
+        run,
+        evaluations=evaluations,
+        run_seconds=length,
+        started_at=begun,
+        clock_zero=ESTIMATED_START,
+    )
+
+
+#: The code of a run that goes on where another one ended.
+CONTINUED = "continued_run"
+#: What parts of one run share.
+_SAME_RUN = ("benchmark", "entry", "seed")
+
+
+def continued_runs(rows: pl.LazyFrame) -> list[Problem]:
+    """Return a problem for each log that goes on where one of the same setup and seed ended.
+
+    A preempted run goes on so under a new id. `rows` are those of a table of runs.
+    """
+    is_late = pl.col("clock_zero") == UNKNOWN_START
+    if rows.filter(is_late).head(1).collect().is_empty():
+        return []
+    amount = pl.coalesce("epoch", "step", "samples")
+    runs = (
+        rows.filter(schema.is_evaluation() & schema.is_run())
+        .group_by(schema.RUN)
+        .agg(
+            pl.first(*_SAME_RUN, "clock_zero"),
+            begin=amount.min(),
+            end=amount.max(),
+            interval=amount.unique().sort().diff().median(),
+        )
+        .collect()
+    )
+    pairs = (
+        runs.filter(is_late)
+        .join(runs, on=_SAME_RUN, how="inner", nulls_equal=True, suffix=" before")
+        .filter((pl.col("begin") - pl.col("end before")).is_between(0, _LATE * pl.col("interval")))
+        .sort("source", "end before")
+        .unique("source", keep="last", maintain_order=True)
+    )
+    text = (
+        "goes on at {} where {} of the same setup and seed ended: parts of one run? Then resume it "
+        "under its id, or join the logs and read them with --resume 'time back'"
+    )
+    return [
+        Problem(CONTINUED, text.format(units.count(begin), before), "warning", source=source)
+        for source, begin, before in pairs.select("source", "begin", "source before").iter_rows()
+    ]
