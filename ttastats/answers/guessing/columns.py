@@ -195,9 +195,10 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
         reasons.append(Reason("metric", text))
     if more:
         text = f"{join_names(more)}: a quality by name, but is it an evaluation metric?"
-        reasons.append(Reason("metric", text, sure=False))
+        reasons.append(Reason("metric", text, sure=False, minor=True))
     if left_out:
-        reasons.append(Reason("metric", f"not used: {join_names(left_out)}", sure=False))
+        text = f"not used: {join_names(left_out)}"
+        reasons.append(Reason("metric", text, sure=False, minor=True))
     reasons += _direction_reasons(metrics, numeric)
     # A name that reads like a target is quoted.
     reads_like_a_target = re.compile(r"[<>=]|\s(?:higher|lower)$").search
@@ -232,13 +233,13 @@ def _direction_reasons(
 ) -> Iterator[Reason]:
     metrics = [Metric(name, higher_is_better(name), guessed=True) for name in columns]
     for problem in directions(metrics):
-        yield Reason("metric", problem.message, problem.severity == "info")
+        yield Reason("metric", problem.message, problem.severity == "info", minor=True)
     first = numeric[columns[0]].drop_nans().drop_nulls()
     most = first.max()
     is_share = re.search("acc|top|precision|recall|f1|map", columns[0].lower())
     if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
         text = f"values up to {most:g}, so in percent? Then write targets as '>= 90 %'"
-        yield Reason("metric", text, sure=False)
+        yield Reason("metric", text, sure=False, minor=True)
 
 
 def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Reason]:
@@ -260,7 +261,7 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
         sure = unit != "s" or bool(re.search(r"sec|_s$|_ms$|min|hour", name.lower()))
         compared = [f"{stamp} {form}" for stamp, form in table.stamps[:1] if clocks]
         value = (f"{name} {unit}", *compared) if compared else f"{name} {unit}"
-        return value, Reason("seconds", f"{name}: {what}", sure)
+        return value, Reason("seconds", f"{name}: {what}", sure, minor=True)
     if every:
         written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in every)
         text = f"several columns may be the clock: {written}"
