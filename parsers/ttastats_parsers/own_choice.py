@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -157,11 +158,47 @@ def texts(cells: pl.Series) -> pl.Series:
     return stripped.set(stripped.is_in(EMPTY), None)
 
 
+_GROUPED = r"^[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?$"
+_DECIMAL = r"^[-+]?(?:\d+|(?:\d{1,3}(?:\.\d{3})+|\d*),\d+)(?:[eE][-+]?\d+)?$"
+_PREFIXES = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9}
+
+
 def numbers(cells: pl.Series) -> pl.Series:
-    """Return cells as floats, null where they are no number; NaN and infinite ones stay."""
+    """Return cells as floats, null where they are no number; NaN and infinite ones stay.
+
+    `1,000` and `5k` are read whole, `0,54` where the whole column has decimal commas, and `99/100`
+    as a share where higher is better. A comma that may mean either leaves a cell without a number.
+    """
     if cells.dtype.is_numeric():
         return cells.cast(pl.Float64())
-    return texts(cells).str.strip_suffix("%").str.strip_chars().cast(pl.Float64(), strict=False)
+    written = texts(cells).str.strip_suffix("%").str.strip_chars()
+    values = written.cast(pl.Float64(), strict=False)
+    if values.null_count() == written.null_count():
+        return values
+    if mark := _thousands_mark(written, values):
+        written = written.str.replace_all(mark, "", literal=True).str.replace(",", ".")
+        values = values.fill_null(written.cast(pl.Float64(), strict=False))
+    parts = written.str.extract_groups(r"^([-+]?\d*\.?\d+)(?:\s?([kKMBG])|\s?/\s?(\d+))$")
+    number, prefix, whole = parts.struct.unnest()
+    scale = prefix.replace_strict(_PREFIXES, default=None, return_dtype=pl.Float64())
+    values = values.fill_null(number.cast(pl.Float64()) * scale)
+    if higher_is_better(cells.name):
+        values = values.fill_null(number.cast(pl.Float64()) / whole.cast(pl.Float64()))
+    return values
+
+
+def _thousands_mark(written: pl.Series, values: pl.Series) -> str | None:
+    """Return what parts thousands in a column, a comma or a point; None if that is not certain."""
+    commas = written.filter(written.str.contains(",", literal=True))
+    if not commas.str.contains(_GROUPED).all():
+        return "." if written.drop_nulls().str.contains(_DECIMAL).all() else None
+    # Counts are whole, and who parts thousands does so in each number.
+    is_count = any(names.plain(written.name) in likely for likely in names.LIKELY_COUNTS.values())
+    small = values.drop_nulls().abs() < 1000
+    certain = (
+        is_count or commas.str.contains(".", literal=True).any() or (len(small) and small.all())
+    )
+    return "," if certain else None
 
 
 def whole(number: float | None) -> int | None:
@@ -178,36 +215,56 @@ def not_numbers(cells: pl.Series, values: pl.Series, lines: pl.Series) -> list[P
         ("not_finite", "warning", values.cast(pl.String()), ~values.is_finite()),
     ]
     problems = []
+    if not cells.dtype.is_numeric() and _thousands_mark(words, values) == ".":
+        problems.append(Problem("decimal_comma", f"{column}: read with decimal commas", "info"))
     for code, severity, shown, is_odd in kinds:
         where = is_odd.arg_true().to_list()
-        problems += [
-            Problem(code, f"{column}: {str(shown[at])[:80]!r} is not a number", severity, lines[at])
-            for at in where[:_NAMED]
-        ]
+        for at in where[:_NAMED]:
+            text = f"{column}: {str(shown[at])[:80]!r} is not a number"
+            if re.match(_GROUPED, str(shown[at])):
+                text += " for certain: does its comma part thousands, or decimals?"
+            problems.append(Problem(code, text, severity, lines[at]))
         if len(where) > _NAMED:
             text = f"{column}: {len(where) - _NAMED:,} more cells are not numbers"
             problems.append(Problem(code, text, severity))
     return problems
 
 
-_DURATION = r"^(?:(?P<d>\d+) days?, )?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d\d(?:\.\d+)?)$"
+_CLOCK = r"^(?:(?P<d>\d+) days?,? )?\+?(?:(?P<h>\d+):)?(?P<min>\d+):(?P<s>\d\d(?:[.,]\d+)?)$"
+#: Seconds of the units of a duration such as `2h 05m`, `1 min 3.5 sec`, `250ms`, and their names.
+_UNITS = {
+    "d": (86_400.0, "days?|d"), "h": (3600.0, "hours?|hrs?|h"), "min": (60.0, "minutes?|mins?|m"),
+    "s": (1.0, "seconds?|secs?|s"), "ms": (1e-3, "milliseconds?|msecs?|ms"),
+}  # fmt: skip
+_WITH_UNITS = "".join(
+    rf"(?:(?P<{unit}>\d(?:[\d.,]*\d)?)\s?(?:{words}),?\s*)?" for unit, (_, words) in _UNITS.items()
+)
 
 
 def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
     """Return the seconds in a column of a clock; time stamps count from 1970.
 
-    A duration may be written `1:02:03`, or `02:03` for minutes and seconds.
+    A duration may be written `1:02:03`, `02:03` for minutes and seconds, `0 days 00:02:03.5`, or
+    with units of its own, as `2m 3s`.
     """
     if clock.format not in {None, "unix"}:
         return _seconds_since_1970(texts(cells), str(clock.format))
     seconds = numbers(cells) * clock.seconds
     seconds = seconds.set(~seconds.is_finite(), None)
-    if clock.format is None and not cells.dtype.is_numeric():
-        parts = texts(cells).str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
-        days, hours = (parts[name].fill_null(0.0) for name in "dh")
-        written = days * 86_400.0 + hours * 3600.0 + parts["m"] * 60.0 + parts["s"]
-        seconds = seconds.fill_null(written)
+    if clock.format is None and seconds.null_count() > texts(cells).null_count():
+        for form in (_CLOCK, f"^{_WITH_UNITS}$"):
+            parts = texts(cells).str.extract_groups(form).struct.unnest()
+            passed = [_amounts(part) * _UNITS[part.name][0] for part in parts]
+            known = pl.any_horizontal(part.is_not_null() for part in passed)
+            written = pl.select(pl.when(known).then(pl.sum_horizontal(passed))).to_series()
+            seconds = seconds.fill_null(written)
     return seconds
+
+
+def _amounts(cells: pl.Series) -> pl.Series:
+    """Return numbers before a unit; their commas part thousands unless they can only be decimal."""
+    grouped = cells.str.replace_all(",", "", literal=True).cast(pl.Float64(), strict=False)
+    return numbers(cells).fill_null(grouped)
 
 
 def is_dated(clock: TimeColumn | None) -> bool:

@@ -39,13 +39,20 @@ _LOWER = {
     "divergence", "distance", "cost", "regret", "l1", "l2",
 }  # fmt: skip
 _HIGHER = {
-    "acc", "accuracy", "top", "f1", "bleu", "sacrebleu", "rouge", "rougel", "rougelsum",
-    "meteor", "chrf", "map", "ap", "ar", "auc", "auroc", "auprc", "precision", "recall",
-    "reward", "rewards", "rew", "return", "returns", "score", "iou", "miou", "dice", "r2",
+    "acc", "accuracy", "correct", "f1", "bleu", "sacrebleu", "rouge", "rougel", "rougelsum",
+    "meteor", "chrf", "map", "ap", "ar", "auc", "auroc", "auprc", "precision", "prec", "recall",
+    "hits", "reward", "rewards", "rew", "return", "returns", "score", "iou", "miou", "dice", "r2",
     "psnr", "ssim", "ndcg", "mrr", "success", "winrate", "em", "exact", "match", "mcc",
     "matthews", "pearson", "spearman", "spearmanr", "kappa", "core", "specificity",
     "sensitivity",
 }  # fmt: skip
+
+#: `top1` and `top-5` are accuracies; `top_k` and the scale of a loss are settings.
+_TOP = re.compile(r"(?<![a-z])top[^a-z0-9]?\d", re.IGNORECASE)
+_SETTING = re.compile(
+    r"(?:scaler?|shape|size|weights?|coeff?|factor)$|(?<![a-z])grad(?:ient)?(?![a-z])",
+    re.IGNORECASE,
+)
 
 #: Counts by their names, the likeliest first.
 COUNTS = {
@@ -138,9 +145,11 @@ def evaluation_metrics(names: Iterable[str]) -> frozenset[str]:
 def higher_is_better(name: str) -> bool | None:
     """Return whether higher is better, judged by a metric's name; None if it does not show that."""
     words = _split_words(name)
+    if _SETTING.search(name):
+        return None
     if words & _LOWER or any(word.endswith("loss") for word in words):
         return False
-    if words & _HIGHER or any(word.endswith("acc") for word in words):
+    if words & _HIGHER or _TOP.search(name) or any(word.endswith("acc") for word in words):
         return True
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import polars as pl
@@ -36,7 +36,7 @@ class _Table(Struct, frozen=True, eq=False):
     """A table, its columns with numbers, those that count training, and the reasons so far.
 
     `clocks` and time `stamps` may be the clock, each with its unit or form; `seconds` are the
-    numbers of those that have any.
+    numbers of those that have any. `tags` are words beside a metric that say it is evaluated.
     """
 
     frame: pl.DataFrame
@@ -45,14 +45,17 @@ class _Table(Struct, frozen=True, eq=False):
     clocks: Sequence[tuple[str, str]]
     stamps: Sequence[tuple[str, str]]
     seconds: Mapping[str, pl.Series]
+    tags: Mapping[str, str]
     reasons: list[Reason]
 
 
-def proposal(frame: pl.DataFrame) -> Proposal:
-    """Return the proposed keys of a block for a table."""
-    table = _read_table(frame)
+def proposal(frame: pl.DataFrame, tags: Mapping[str, str] | None = None) -> Proposal:
+    """Return the proposed keys of a block for a table, with `tags` that say what is evaluated."""
+    table = _read_table(frame, tags or {})
     counts, reasons = table.counts, table.reasons
-    keys: dict[str, Value] = {"metric": _metric_columns(table)}
+    metrics = _metric_columns(table)
+    metric = metrics[0].strip('"')
+    keys: dict[str, Value] = {"metric": metrics}
     if runs := _run_columns(table):
         keys["run"] = runs
     alike = (name for name in table.numeric if table.numeric[name].drop_nulls().n_unique() == 1)
@@ -69,15 +72,18 @@ def proposal(frame: pl.DataFrame) -> Proposal:
         if column != key:
             reasons.append(Reason(key, f"read from {column}"))
         alone = key == "epoch" and counts["step"] is None and counts["samples"] is None
-        rises = values.len() > 1 and values[0] == 0 and (values.diff().drop_nulls() == 1).all()
-        if alone and rises:
+        # Whatever else is told of an epoch, its evaluations count it.
+        measured_at = table.numeric[metric].is_not_null()
+        evaluated = values.forward_fill().filter(measured_at).drop_nulls()
+        rises = (evaluated.diff() == 1) | (evaluated == 0)
+        if alone and len(evaluated) and evaluated[0] == 0 and rises.all():
             keys[key] = f"{column} + 1"
             text = "starts at 0, and each row is written after its epoch: 1 is added"
             reasons.append(Reason(key, text, sure=False))
     return Proposal(keys, tuple(reasons))
 
 
-def _read_table(frame: pl.DataFrame) -> _Table:
+def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
     """Return a table with the columns that may be the clock: by name, form, or words of time."""
     numeric = {name: numbers(frame[name]) for name in frame.columns}
     numeric = {name: column for name, column in numeric.items() if column.is_finite().any()}
@@ -112,7 +118,8 @@ def _read_table(frame: pl.DataFrame) -> _Table:
         for name, form in stamps
         if tells_day(form)
     }
-    return _Table(frame, numeric, counts, clocks, stamps, {**numeric, **written, **of_stamps}, [])
+    every = {**numeric, **written, **of_stamps}
+    return _Table(frame, numeric, counts, clocks, stamps, every, tags, [])
 
 
 def _unix_form(values: pl.Series) -> str | None:
@@ -165,18 +172,51 @@ def list_means(columns: Sequence[str]) -> str:
     return join_names(list(dict.fromkeys([*pairs, *filter(_GROUP.match, measured)])), 2)
 
 
+#: Metrics that are shares, in percent at most.
+_SHARE = re.compile(r"acc|top|prec|recall|f1|auc|iou|dice|ndcg|mrr|correct")
+
+
+def measured(
+    columns: Iterable[str], numeric: Mapping[str, pl.Series], tags: Collection[str]
+) -> list[str]:
+    """Return the metrics by their names and tags; without those that cannot be, if any can."""
+    named = {f"eval_{name}" if name in tags else name: name for name in columns}
+    metrics = [named[name] for name in names.guess_metrics(named) if named[name] in numeric]
+    return [name for name in metrics if not oddity(numeric[name])] or metrics
+
+
+def oddity(values: pl.Series) -> str:
+    """Return why the values of a metric are no measurements, or an empty text."""
+    whole = values.filter(values.is_finite())
+    if len(whole) < 3 or (whole != whole.round()).any():
+        return ""
+    most = whole.sort()[-1]
+    if _SHARE.search(plain(values.name)) and most > 100:
+        return f"goes up to {most:g}"
+    # A run that diverges has the accuracy of chance all along.
+    last = re.sub(r"[\d_]+$", "", plain(values.name)).rpartition("_")[2]
+    if whole.n_unique() == 1 and most > 1 and higher_is_better(last) is None:
+        return f"is {most:g} in each line"
+    if most >= 256 and (whole.log(2) == whole.log(2).round()).all():
+        return "is a power of two in each line"
+    return ""
+
+
 def _metric_columns(table: _Table) -> tuple[str, ...]:
     """Return the metrics, the likeliest first, and give the reasons for them."""
     numeric, reasons, doubt = table.numeric, table.reasons, ""
-    metrics = [name for name in names.guess_metrics(table.frame.columns) if name in numeric]
+    metrics = measured(table.frame.columns, numeric, table.tags)
     if not metrics:
         metrics, doubt = _training_metrics(table)
     # Beside a name that says so, one that does not is none of an evaluation.
-    elif not any(name in evaluation_metrics([name, "val_loss"]) for name in metrics):
+    elif not any(name in table.tags for name in metrics) and not any(
+        name in evaluation_metrics([name, "val_loss"]) for name in metrics
+    ):
         doubt = "the name does not say that it is an evaluation metric; is it?"
     if not metrics:
-        columns = join_names(table.frame.columns, 12)
-        raise NoLogError(f"no column with numbers looks like a metric: {columns}")
+        text = f"no column with numbers looks like a metric: {join_names(table.frame.columns, 12)}"
+        unread = _unread_cell(table, names.guess_metrics(table.frame.columns))
+        raise NoLogError(f"{text}; {unread}" if unread else text)
     # A quality by its name, unless it is one of training that has its partner among the others.
     partners = [plain(name) for name in metrics]
     more = [
@@ -190,19 +230,31 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
     every = [*sorted(metrics, key=rank), *more]
     metrics, left_out = every[:_MOST_METRICS], every[_MOST_METRICS:]
     why = doubt or "the name says it is an evaluation metric"
+    if metrics[0] in table.tags and not doubt:
+        why = f"its lines are tagged {table.tags[metrics[0]]!r}"
     reasons.append(Reason("metric", f"{metrics[0]}: {why}", not doubt))
     if len(metrics) > 1:
         text = f"also {join_names(metrics[1:], 8)}; each can be used with --target"
         reasons.append(Reason("metric", text))
     if more:
         text = f"{join_names(more)}: a quality by name, but is it an evaluation metric?"
-        reasons.append(Reason("metric", text, sure=False))
+        reasons.append(Reason("metric", text, sure=False, minor=True))
     if left_out:
-        reasons.append(Reason("metric", f"not used: {join_names(left_out)}", sure=False))
+        text = f"not used: {join_names(left_out)}"
+        reasons.append(Reason("metric", text, sure=False, minor=True))
     reasons += _direction_reasons(metrics, numeric)
     # A name that reads like a target is quoted.
     reads_like_a_target = re.compile(r"[<>=]|\s(?:higher|lower)$").search
     return tuple(f'"{name}"' if reads_like_a_target(name) else name for name in metrics)
+
+
+def _unread_cell(table: _Table, columns: Iterable[str]) -> str:
+    """Return what the first of some columns without a number holds instead, or an empty text."""
+    for name in columns:
+        for text in texts(table.frame[name]).drop_nulls().head(name not in table.seconds):
+            question = ": does its comma part thousands, or decimals?" if "," in text else ""
+            return f"{name} contains {text[:40]!r}{question}"
+    return ""
 
 
 def rank(name: str) -> tuple[bool, bool]:
@@ -222,6 +274,7 @@ def _training_metrics(table: _Table) -> tuple[list[str], str]:
         name
         for name in evaluation_metrics(rest)
         if plain(name) not in {*_NAMES, "seed", "id"} and not plain(name).startswith("column_")
+        if re.search("[A-Za-z]", name)
     ]
     if len(named) == 1 and table.frame.height > 1:
         return named, "the only number that is neither a time nor a count"
@@ -233,13 +286,13 @@ def _direction_reasons(
 ) -> Iterator[Reason]:
     metrics = [Metric(name, higher_is_better(name), guessed=True) for name in columns]
     for problem in directions(metrics):
-        yield Reason("metric", problem.message, problem.severity == "info")
+        yield Reason("metric", problem.message, problem.severity == "info", minor=True)
     first = numeric[columns[0]].drop_nans().drop_nulls()
     most = first.max()
     is_share = re.search("acc|top|precision|recall|f1|map", columns[0].lower())
     if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
         text = f"values up to {most:g}, so in percent? Then write targets as '>= 90 %'"
-        yield Reason("metric", text, sure=False)
+        yield Reason("metric", text, sure=False, minor=True)
 
 
 def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Reason]:
@@ -253,15 +306,10 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
     ]
     if len(every) == 1:
         name, unit = every[0]
-        what = f"in {unit}, guessed from the name"
-        if unit.startswith("unix"):
-            what = f"time stamps, {'milli' * ('ms' in unit)}seconds since 1970"
-        elif "%" in unit:
-            what = f"time stamps with the format {unit}"
-        sure = unit != "s" or bool(re.search(r"sec|_s$|_ms$|min|hour", name.lower()))
+        what, sure = _meaning(table, name, unit)
         compared = [f"{stamp} {form}" for stamp, form in table.stamps[:1] if clocks]
         value = (f"{name} {unit}", *compared) if compared else f"{name} {unit}"
-        return value, Reason("seconds", f"{name}: {what}", sure)
+        return value, Reason("seconds", f"{name}: {what}", sure, minor=True)
     if every:
         written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in every)
         text = f"several columns may be the clock: {written}"
@@ -269,6 +317,8 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
     if len(of_epochs := _times_of_epochs(table)) == 1 and not runs:
         ((name, unit),) = of_epochs
         return f"sum {name} {unit}", Reason("seconds", f"{name}: of each epoch, added up")
+    if unread := _unread_cell(table, filter(unit_of, table.frame.columns)):
+        return "", Reason("seconds", unread, sure=False)
     if not table.clocks:
         text = "no column looks like a clock: no time is known. Log the seconds since the start"
         return None, Reason("seconds", f"{text}, such as elapsed=12.3s, with each evaluation")
@@ -281,6 +331,18 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
         f"those, write seconds = '{name} {unit} per COLUMN'"
     )
     return "", Reason("seconds", text, sure=False)
+
+
+def _meaning(table: _Table, name: str, unit: str) -> tuple[str, bool]:
+    """Return what the numbers of a clock are, and whether its cells or its name say so."""
+    if unit.startswith("unix"):
+        return f"time stamps, {'milli' * ('ms' in unit)}seconds since 1970", True
+    if "%" in unit:
+        return f"time stamps with the format {unit}", True
+    if name not in table.numeric:
+        return f"as written, such as {texts(table.frame[name]).drop_nulls()[0]!r}", True
+    says_unit = unit != "s" or bool(re.search(r"sec|_s$|_ms$|min|hour", name.lower()))
+    return f"in {unit}, guessed from the name", says_unit
 
 
 def _runs_forward(table: _Table, name: str, runs: Sequence[str]) -> bool:

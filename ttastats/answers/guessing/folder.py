@@ -9,22 +9,25 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.answers.guessing import kinds, trial
 from ttastats.answers.guessing.answer import Guessed, NoLogError, Proposal, Reason, proposal_toml
 from ttastats.answers.guessing.layout import FilePattern, layouts, literal
 from ttastats.answers.guessing.parts import runs_in_parts
-from ttastats.answers.guessing.trial import File
+from ttastats.answers.guessing.trial import File, Found
 from ttastats.base import atomic, stores, units
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.streams import UnreadableError
 from ttastats.formats import patterns
+from ttastats.formats.block import Block, Keys
 from ttastats.formats.config import FILE, load_presets, preset_block
 from ttastats.ingestion import described
 from ttastats.ingestion.containers import printable
+from ttastats.ingestion.guessed import Ask, Guess, Proposed
 from ttastats.ingestion.reading import LFS_POINTER, Reading, choose_dialect
-from ttastats.ingestion.sources import Source, find
+from ttastats.ingestion.sources import Source, find, reason_of
+from ttastats.sides.options import several
 from ttastats_parsers import settings_files
 
 _HEADER = (
@@ -44,40 +47,19 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         Where to write the blocks; nothing that exists is written over.
     """
     path = stores.without_user(str(path))
-    no_file = "a block describes files, but the input is standard input"
-    raise_if(path == "-", no_file, "-", "Give a folder or a file.")
     if output is not None:
         atomic.expect_file_place(Path(output), remedy=f"Try -o {output}/{FILE}.")
         if Path(output).exists():
             raise atomic.overwrite_error(Path(output), "exists already")
-    blocks, sources = described.find_blocks(
-        described.Description(), [str(path)], list(find([str(path)]))
-    )
-    if Path(path).exists() or "://" in path or not sources:
-        (root,) = described.roots_of([path])
-        folder = path if Path(path).is_dir() else str(Path(path).parent)
-    else:  # a pattern
-        root = folder = os.path.commonpath([_place(source).parent for source in sources])
-    start = f"{root.rstrip('/')}/"
-    files = [
-        File(source, place, str(place).removeprefix(start))
-        for source, place in zip(sources, map(_place, sources), strict=True)
-    ]
-    by_kind, left = _sort_files(files, Reading(blocks=blocks))
-    unfit = {name for names in left.values() for name in names}
-    found_kinds = tuple(
-        trial.read_kind(title, of_kind, proposal, root, blocks)
-        for title, of_kind, proposal in _propose_by_kind(by_kind, unfit)
-    )
-    if not found_kinds:
-        raise _nothing_found_error(str(path), left)
-    prefix = _pattern_prefix(root, output)
-    proposals = [kind.proposal for kind in found_kinds if kind.proposal]
+    found = _look(path, None, {})
+    kinds = tuple(trial.read_kinds(found.kinds, _guess_of(found)))
+    prefix = _pattern_prefix(found.root, output)
     texts = [
         proposal_toml(
             replace(block, keys={**block.keys, "files": _below(prefix, str(block.keys["files"]))})
         )
-        for block in proposals
+        for kind in kinds
+        if (block := kind.proposal)
     ]
     config = "\n".join([_HEADER, *texts]) if texts else ""
     if output is not None:
@@ -86,8 +68,82 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         with atomic.write_errors_named(Path(output)):
             atomic.write_text(Path(output), config)
     shown = None if output is None else str(output)
+    read = {file for kind in kinds for file in kind.files}
+    unread = ((reason, tuple(n for n in names if n not in read)) for reason, names in found.left)
+    left = tuple((reason, names) for reason, names in unread if names)
+    return Guessed(path, kinds, left, config, found.folder, found.root, shown)
+
+
+def propose(path: str, blocks: Sequence[Block] | None, said: Keys, ask: Ask | None) -> Guess:
+    """Return the blocks that read the logs at a path which other blocks do not describe.
+
+    What the user said, or answers, stands for what would be guessed.
+    """
+    return _guess_of(_look(path, blocks, said), ask)
+
+
+class _Found(Struct, frozen=True):
+    """The kinds of files at a path."""
+
+    path: str
+    folder: str
+    root: str
+    kinds: tuple[Found, ...]
+    left: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def _guess_of(found: _Found, ask: Ask | None = None) -> Guess:
+    """Return what is proposed for the kinds of files, with the answers of the user in it."""
+    made = []
+    for kind in found.kinds:
+        if (proposal := kind.proposal) is None:
+            continue
+        for doubt in proposal.doubts():
+            answer = ask(found.path, doubt) if ask else None
+            proposal = proposal if answer is None else proposal.replaced(answer)
+        made.append(Proposed(proposal.keys, tuple(proposal.doubts()), proposal_toml(proposal)))
+    return Guess(found.path, found.root, tuple(made), found.left)
+
+
+def _look(path: str, blocks: Sequence[Block] | None, said: Keys) -> _Found:
+    """Return the kinds of files at a path; blocks, if none are given, are looked for."""
+    no_file = "a block describes files, but the input is standard input"
+    raise_if(path == "-", no_file, "-", "Give a folder or a file.")
+    found, sources = described.find_blocks(described.Description(), [path], [*find([path])])
+    blocks = found if blocks is None else blocks
+    if Path(path).exists() or "://" in path or not sources:
+        (root,) = described.roots_of([path])
+        folder = path if Path(path).is_dir() else str(Path(path).parent)
+    else:  # a pattern
+        root = folder = os.path.commonpath([_place(source).parent for source in sources])
+    start = f"{root.rstrip('/')}/"
+    files = [
+        File(source, place, below)
+        for source, place in zip(sources, map(_place, sources), strict=True)
+        if (below := str(place).removeprefix(start))
+        if "files" not in said or patterns.match_path(said["files"], below) is not None
+    ]
+    by_kind, left = _sort_files(files, Reading(blocks=tuple(blocks)), said)
+    unfit = {name for names in left.values() for name in names}
+    proposed = tuple(Found(*of_kind) for of_kind in _propose_by_kind(by_kind, unfit))
+    if not proposed:
+        raise _nothing_found_error(path, left)
     left_out = tuple((reason, tuple(names)) for reason, names in sorted(left.items()))
-    return Guessed(str(path), found_kinds, left_out, config, folder, root, shown)
+    return _Found(path, folder, root, _with_words(proposed, said), left_out)
+
+
+def _with_words(found: Sequence[Found], said: Keys) -> tuple[Found, ...]:
+    """Return kinds of files with what the user said; one pattern cannot stand for several."""
+    replaced = [
+        kind if kind.proposal is None else replace(kind, proposal=kind.proposal.replaced(said))
+        for kind in found
+    ]
+    unlike = {str(kind.proposal.keys): kind for kind in replaced if kind.proposal}
+    names = units.join_names([kind.files[0].below for kind in unlike.values()], 3)
+    what = f"matches logs of several kinds: {names}"
+    is_shared = "files" in said and len(unlike) > 1
+    raise_if(is_shared, what, f"--files {said.get('files')}", "Give a narrower pattern.")
+    return tuple(replaced)
 
 
 def _place(source: Source) -> PurePosixPath:
@@ -135,18 +191,20 @@ _OF_RUNS = {
 
 
 def _sort_files(
-    files: Sequence[File], reading: Reading
+    files: Sequence[File], reading: Reading, said: Keys
 ) -> tuple[dict[tuple[str, ...], list[File]], dict[str, list[str]]]:
     """Return the files by kind, and the names of those that are left out, by reason."""
     classified, left = list[File](), defaultdict[str, list[str]](list)
     seen = kinds.Seen(list)
     for file in files:
         try:
-            classified.append(_classify(file, reading, seen))
-        except (UnreadableError, NoLogError) as error:
-            left[str(error)].append(file.below)
+            classified.append(_classify(file, reading, seen, said))
         except TtastatsError as error:
             left[error.what].append(file.below)
+        except NoLogError as error:
+            left[str(error)].append(file.below)
+        except Exception as error:  # a file of somebody's may hold anything
+            left[reason_of(error)].append(file.below)
     apart = runs_in_parts(_drop_twins(classified, left))
     return _group_by_kind(apart), {reason: names for reason, names in left.items() if names}
 
@@ -219,7 +277,7 @@ def _is_timed(file: File) -> bool:
     return bool(preset.seconds if preset else keys.get("seconds"))
 
 
-def _classify(file: File, reading: Reading, seen: kinds.Seen) -> File:
+def _classify(file: File, reading: Reading, seen: kinds.Seen, said: Keys) -> File:
     """Return a file with its kind; raise NoLogError for one that is no log."""
     head = next(file.source.blocks(), b"")
     if head.startswith(LFS_POINTER):
@@ -236,7 +294,8 @@ def _classify(file: File, reading: Reading, seen: kinds.Seen) -> File:
     else:
         # The name of the folder that is looked at may say what is in it, such as losses.
         above = file.place.parts[: -len(PurePosixPath(file.below).parts)]
-        sketch = kinds.sketch_like(seen, head, f"{above[-1] if above else ''}/{file.below}")
+        path = f"{above[-1] if above else ''}/{file.below}"
+        sketch = kinds.sketch_like(seen, head, path, several(said.get("line", ())))
     return replace(file, kind=sketch.same, sketch=sketch)
 
 

@@ -28,6 +28,8 @@ _LOOKED_AT = 1024 * 1024
 #: So many files with one header are looked at closely; the rest is of their kind.
 _CLOSELY = 8
 _TABLES = (".csv", ".tsv")
+#: Wider tables are not looked at, which would take seconds.
+_WIDEST = 5_000
 
 
 class Sketch(Struct, frozen=True):
@@ -50,8 +52,11 @@ class Sketch(Struct, frozen=True):
 Seen = defaultdict[tuple[str, int, bytes], list[Sketch]]
 
 
-def sketch_like(seen: Seen, head: bytes, path: str) -> Sketch:
-    """Return what a file seems to be; where many like it were seen, it is not looked at closely."""
+def sketch_like(seen: Seen, head: bytes, path: str, line: Sequence[str]) -> Sketch:
+    """Return what a file seems to be; once many like it tell nothing new, it is not looked at.
+
+    Expressions for a `line`, if the user gave any, say what is read of a text.
+    """
     _expect_text(head, path)
     place = (path.rpartition(".")[2], path.count("/"))
     alike = seen[(*place, head.partition(b"\n")[0])], seen[(*place, b"")]
@@ -60,9 +65,10 @@ def sketch_like(seen: Seen, head: bytes, path: str) -> Sketch:
         # A text has the lines of those before, and a table their header.
         patterns = known[-1].proposal.keys.get("line", ()) if known else ()
         like = all(re.search(pattern, text, re.MULTILINE) for pattern in patterns)
-        if len(known) >= _CLOSELY and like:
-            return max(known[-_CLOSELY:], key=lambda sketch: sketch.rows)
-    sketch = make_sketch(head, path)
+        last = known[-_CLOSELY:]
+        if like and len(last) == _CLOSELY and all(one.same == last[0].same for one in last):
+            return max(last, key=lambda sketch: sketch.rows)
+    sketch = make_sketch(head, path, line)
     if not _is_json(head):
         alike[sketch.title == "text"].append(sketch)
     return sketch
@@ -105,8 +111,10 @@ def _expect_text(head: bytes, path: str) -> None:
         raise NoLogError("binary, or a text that is not UTF-8")
 
 
-def make_sketch(head: bytes, path: str) -> Sketch:
+def make_sketch(head: bytes, path: str, line: Sequence[str] = ()) -> Sketch:
     """Return the sketch of a file: a table, else lines with evaluations; or raise NoLogError."""
+    if line:
+        return _sketch_lines(head, path, tuple(line))
     try:
         return _sketch_table(_read_rows(head, path).frame, head)
     except UnfitError as error:
@@ -120,9 +128,22 @@ def make_sketch(head: bytes, path: str) -> Sketch:
     return Sketch(_same("lines", proposal), proposal, "text", 0, recorded=recorded)
 
 
+def _sketch_lines(head: bytes, path: str, line: tuple[str, ...]) -> Sketch:
+    """Return the sketch of a text of which the user said what to read."""
+    log = log_from_bytes(_whole_lines(head), f"/{path}", block=Block("", line=line))
+    try:
+        proposal = columns.proposal(rows_of_lines(log).frame)
+    except UnfitError as error:
+        raise NoLogError(str(error)) from error
+    proposal = replace(proposal, keys={"line": line, **proposal.keys})
+    return Sketch(_same("lines", proposal), proposal, "text", 0)
+
+
 def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
     if frame.height == 1 and _is_json(head):
         raise NoLogError("JSON with a single row of numbers: a summary, or settings")
+    if frame.width > _WIDEST:
+        raise NoLogError(f"a table of more than {_WIDEST:,} columns")
     if means := columns.list_means(frame.columns):
         raise NoLogError(
             f"means over runs ({means}), from which neither runs nor seeds nor their spread can be "

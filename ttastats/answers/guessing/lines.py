@@ -1,146 +1,325 @@
-"""Which lines of a text tell evaluations, as `key=value`, `key: value`, `key value`, or numbers?"""
+"""Which lines of a text tell evaluations: as `key=value`, `key: value`, in words, or as numbers?
+
+What a quantity is follows from the words around it as a hypothesis, which its values test.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import itemgetter
+from bisect import bisect
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise, permutations
+from math import inf
+from operator import attrgetter
+from typing import TypeAlias
 
-from msgspec import Struct
+import polars as pl
+from msgspec.structs import replace
 
 from ttastats.answers.guessing import columns
 from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
+from ttastats.answers.guessing.quantities import (
+    BAR,
+    BAR_TIME,
+    COUNTS,
+    Form,
+    Line,
+    escape,
+    expression_of,
+    group_name,
+    in_words,
+    names_its_tag,
+    read_lines,
+    template,
+)
 from ttastats.base import metrics as names
-from ttastats.base.metrics import higher_is_better, unit_of
+from ttastats.base.metrics import higher_is_better
 from ttastats.formats.block import Block
 from ttastats.formats.dialect import log_from_bytes
 from ttastats_parsers.own_cells import rows_of_lines
-from ttastats_parsers.own_choice import UnfitError
+from ttastats_parsers.own_choice import UnfitError, numbers
 
-_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b"
-_UNIT = "ms|seconds|sec|s|minutes|min|hours|h"
-_PAIR = re.compile(
-    r"(?<![\w/.-])(?P<key>[A-Za-z][\w/@.-]*?(?:\([A-Za-z]\))?(?: [A-Za-z][\w/@.-]*?){0,3})"
-    rf"(?P<mark>['\"]?[ \t]{{0,8}}(?:[:=][ \t]{{0,8}})?[\[(]?[ \t]{{0,2}})"
-    # A number that is a part of a name, as in top1, is no value; one of step1 is.
-    rf"(?:(?<!\w)|(?<=[Ss]tep)|(?<=[Ee]poch))(?P<number>{_NUMBER})"
-    rf"(?P<unit>\s?(?:{_UNIT})\b)?(?![\w.]*[A-Za-z:-]\d)"
-)
 #: Colours and the rank in front, which are taken away before an expression is tried.
 _DRESS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|^\[(?:(?:default|rank)\d+|\d+,\d+)\](?:<std\w+>)?:\s?")
-_DIGIT = re.compile(r"\d")
-_FILLERS = frozenset({"at", "with", "is", "of", "the", "and", "on", "in", "for", "after", "to"})
 _STAMP = re.compile(
     r"^\[?((?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?)(?:Z|[+-]\d\d:?\d\d)?"
+)
+_START = re.compile(
+    r"\b(?:start|begin|launch)(?:n?ing|ed|s)?(?: [\w-]+)?? (?:training|run|trial|experiment|fold)\b"
+    r"|\b(?:training|run|trial|experiment) (?:started|begins)\b"
+    r"|^\W*(?:run|trial|experiment|fold)\b\W{0,3}\d+",
+    re.IGNORECASE,
 )
 #: More lines are not looked at, and longer ones hold no evaluation.
 _MOST_LINES = 20_000
 _LONGEST = 2_000
+#: Of more forms of lines none is looked at for one that sums others up.
+_MOST_FORMS = 20
 #: More expressions are not proposed.
 _MOST_EXPRESSIONS = 4
+_ENDED_TIME = rf"\[(?P<{names.OF_A_BAR}>\d[\d:]+)<"
 
-
-class _Named(Struct, frozen=True):
-    """One number of a line: what it is called there, the name of its group, and its part."""
-
-    literal: str
-    mark: str
-    group: str
-    part: str
-    written: str = ""
-
-    def expression(self) -> str:
-        if self.written:
-            return self.written
-        key = re.escape(self.literal).replace("\\ ", " ").replace("\\-", "-").replace("\\/", "/")
-        value = r"\d+" if self.part in {"step", "samples"} else _VALUE
-        value = r"\d+(?:\.\d+)?" if self.part in {"epoch", "clock"} else value
-        before = r"\s*" if self.mark[:1].isspace() else ""
-        plain = self.mark.strip()
-        mark = rf"{before}{re.escape(plain)}\s*" if plain else r"\s+" if self.mark else ""
-        return rf"{key}{mark}(?P<{self.group}>{value})"
-
-
-_VALUE = r"[-+]?[\d.][\d.eE+-]*|nan|inf"
+#: Lines that evaluate, by their form.
+_Forms: TypeAlias = Mapping[Form, Sequence[Line]]
 
 
 def proposal(text: str, path: str) -> Proposal:
     """Return the proposed keys of a block for the lines of a text."""
     lines = [_DRESS.sub("", line) for line in re.split("[\r\n]+", text)[:_MOST_LINES]]
     lines = [line for line in lines if line.strip() and len(line) <= _LONGEST]
-    expressions = _numbers_only(lines, path) or _expressions(lines)
+    tags: dict[str, str] = {}
+    more: dict[str, str] = {}
+    expressions = _numbers_only(lines, path)
     if not expressions:
-        raise NoLogError("neither a table nor a line with a metric as `key=value`")
+        metrics, quantities = _metrics(lines, read_lines(lines, tags), tags)
+        expressions, more = _expressions(lines, quantities, metrics)
+    if not expressions:
+        comma = re.search(r"\b[A-Za-z]\w*[ :=]{1,8}\d{1,3},\d{3}\b", text)
+        question = f"; does the comma of {comma[0]!r} part thousands, or decimals?" if comma else ""
+        raise NoLogError(f"neither a table nor a line with a metric as `key=value`{question}")
     patterns = tuple(expressions)
-    data = "\n".join(lines).encode()
+    block = Block("", line=patterns, joined="joined" in more, new_run=more.get("new_run"))
     try:
-        rows = rows_of_lines(log_from_bytes(data, f"/{path}", block=Block("", line=patterns)))
+        rows = rows_of_lines(log_from_bytes("\n".join(lines).encode(), f"/{path}", block=block))
     except UnfitError as error:
         raise NoLogError(str(error)) from error
-    block = columns.proposal(rows.frame)
-    examples = [
+    guess = columns.proposal(rows.frame, tags)
+    reasons = [
         Reason("line", f"guessed from {line.strip()[:160]!r}", False)
         for line in dict.fromkeys(expressions.values())
     ]
-    return Proposal({"line": patterns, **block.keys}, (*examples, *block.reasons))
+    reasons += [Reason(key, _WHY[key], sure=False) for key in more]
+    return Proposal({"line": patterns, **more, **guess.keys}, (*reasons, *guess.reasons))
 
 
-def _expressions(lines: Sequence[str]) -> dict[str, str]:
-    """Return regular expressions with an example each: clocks, then metrics, then the rest."""
-    numbered = [
-        (named, line) for line in lines if _DIGIT.search(line) and (named := _named_numbers(line))
+_WHY = {
+    "joined": "the time of an evaluation stands on a line after it",
+    "new_run": "this line comes before the evaluations of each of several runs",
+}
+
+
+def _metrics(
+    lines: Sequence[str], rows: list[Line], tags: Mapping[str, str]
+) -> tuple[list[str], list[Line]]:
+    """Return the metrics and the rows with all that tell them: in words too, if no name does."""
+    values = _values(rows)
+    metrics = columns.measured(values, values, tags)
+    likely = [name for name in metrics if not columns.oddity(values[name])]
+    if not any(name in tags or names_its_tag(name) for name in likely):
+        rows = sorted([*rows, *_rows_in_words(lines, rows, likely)], key=attrgetter("at"))
+        values = _values(rows)
+        metrics = columns.measured(values, values, tags)
+    if not metrics and any(item.part == "meter" for row in rows for item in row.texts):
+        return _metrics(lines, [_with_meters(row) for row in rows], tags)
+    any_metric = [name for name in values if higher_is_better(name) is not None][:1]
+    return metrics or any_metric, rows
+
+
+def _values(rows: Sequence[Line]) -> dict[str, pl.Series]:
+    """Return the values of each group that may be a metric."""
+    texts = defaultdict[str, list[str]](list)
+    for row in rows:
+        for item, text in row.texts.items():
+            if item.part == "value":
+                texts[item.group].append(text)
+    return {group: numbers(pl.Series(group, of_group)) for group, of_group in texts.items()}
+
+
+def _with_meters(row: Line) -> Line:
+    """Return a line whose meters are values."""
+    texts = {
+        replace(item, part="value") if item.part == "meter" else item: text
+        for item, text in row.texts.items()
+    }
+    return Line(row.at, texts)
+
+
+def _rows_in_words(
+    lines: Sequence[str], rows: Sequence[Line], metrics: Sequence[str]
+) -> list[Line]:
+    """Return the lines without a metric that tell a quality in words, of kinds that recur."""
+    others = {*range(len(lines))}
+    others -= {row.at for row in rows if any(item.group in metrics for item in row.texts)}
+    more = [Line(at, {item: text}) for at in sorted(others) for item, text in in_words(lines[at])]
+    kinds = Counter(row.form for row in more)
+    return [row for row in more if kinds[row.form] > 1 or not metrics]
+
+
+# ---------------------------------------------------------------------------- expressions
+
+
+def _expressions(
+    lines: Sequence[str], rows: Sequence[Line], metrics: Collection[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return expressions with an example each: clocks, metrics, counts; and keys about lines."""
+    forms, displays = _evaluations(rows, {*metrics})
+    if not forms:
+        return {}, {}
+    expressions, parts = _of_metrics(lines, forms, displays, {*metrics})
+    evaluated = [row.at for row in next(iter(forms.values()))]
+    more = _new_run(lines, rows, evaluated)
+    others = _by_form(row for row in rows if row.form not in forms)
+    if not parts & {*COUNTS}:
+        counts = [form for form in others if any(item.part in COUNTS for item in form)]
+        for form in counts[:1]:
+            items = [item for item in form if item.part in COUNTS]
+            expressions[expression_of(form, items)] = lines[others[form][0].at]
+    if "clock" not in parts:
+        if behind := _time_behind(lines, others, forms):
+            return {**behind, **expressions}, {**more, "joined": "true"}
+        # A clock on other lines: rising times, or finished bars.
+        clocks = {row.at: text for row in rows if (text := _clock_of(row))}
+        bars = {at: _FINISHED for at, line in enumerate(lines) if re.search(_FINISHED, line)}
+        before = _before(clocks, evaluated) or _before(bars, evaluated)
+        expressions = {**{text: lines[at] for text, at in before.items()}, **expressions}
+    stamps = {at: text for at, line in enumerate(lines) if (text := _stamp_expression(line))}
+    before = _before(stamps, evaluated)
+    return {**{text: lines[at] for text, at in before.items()}, **expressions}, more
+
+
+def _by_form(rows: Iterable[Line]) -> dict[Form, list[Line]]:
+    """Return lines by their form, the most common first."""
+    forms = defaultdict[Form, list[Line]](list)
+    for row in rows:
+        forms[row.form].append(row)
+    return dict(sorted(forms.items(), key=lambda item: -len(item[1])))
+
+
+def _evaluations(
+    rows: Sequence[Line], metrics: set[str]
+) -> tuple[dict[Form, list[Line]], list[Line]]:
+    """Return the lines that tell a metric by their form, and those that only look like them.
+
+    Rare and incomplete ones are neither.
+    """
+    every = _by_form(rows)
+    forms = {form: same for form, same in every.items() if _is_evaluation(form, metrics)}
+    words = {item.name for form in forms for item in form if item.group in metrics and item.name}
+    displays = [
+        form for form in every if form not in forms and {item.name for item in form} & words
     ]
-    kinds = Counter(named for named, _ in numbered)
-    examples = dict(reversed(numbered))  # the first line of each kind
-    groups = dict.fromkeys(
-        number.group for named in kinds for number in named if number.part == "value"
-    )
-    of_training = [name for name in groups if higher_is_better(name) is not None][:1]
-    metrics = frozenset(names.guess_metrics(groups) or of_training)
-    with_metric = _common_kinds(kinds, metrics)
+    for during, end in permutations([*forms][:_MOST_FORMS], 2):
+        shared = {item.group for item in during} & {item.group for item in end} & metrics
+        if during in forms and any(_sums_up(forms.get(end, ()), forms[during], n) for n in shared):
+            del forms[during]
+            displays.append(during)
+    most = max(map(len, forms.values()), default=0)
+    progress = {item.part for item in next(iter(forms), ())} & {*COUNTS}
+    common = {
+        form: same
+        for form, same in forms.items()
+        if len(same) >= max(0.1 * most, min(most, 2))
+        and (len(same) == most or progress <= {item.part for item in form})
+    }
+    return common, [row for form in displays for row in every[form]]
+
+
+def _is_evaluation(form: Form, metrics: set[str]) -> bool:
+    return any(item.part == "value" and item.group in metrics for item in form)
+
+
+def _sums_up(end: Sequence[Line], during: Sequence[Line], metric: str) -> bool:
+    """Return whether each of some lines stands behind others, with a value of its own."""
+    if not 2 <= len(end) < len(during):
+        return False
+    places = [row.at for row in during]
+    before = [bisect(places, row.at) for row in end]
+    if not all(early < late for early, late in pairwise([0, *before])):
+        return False
+    last = numbers(pl.Series(metric, [during[number - 1].text_of(metric) for number in before]))
+    values = numbers(pl.Series(metric, [row.text_of(metric) for row in end]))
+    return bool(((values - last).abs() > 1e-3).any())
+
+
+def _of_metrics(
+    lines: Sequence[str], forms: _Forms, displays: Sequence[Line], metrics: set[str]
+) -> tuple[dict[str, str], set[str]]:
+    """Return the expressions of metrics with an example each, and the parts that they have."""
     expressions: dict[str, str] = {}
-    parts: set[str] = set()
-    covered: set[str] = set()
-    for named in with_metric:
-        numbers = [number for number in named if number.group in metrics or number.part != "value"]
-        values = {number.group for number in numbers} & metrics
-        if values <= covered or len(expressions) == _MOST_EXPRESSIONS:  # told twice, in two forms
+    parts, covered = set[str](), set[str]()
+    for form, evaluated in forms.items():
+        values = {item.group for item in form if item.part == "value"} & metrics
+        if values <= covered or len(expressions) == _MOST_EXPRESSIONS:  # written in two forms
             continue
         covered |= values
-        expression = _join_expressions(numbers)
-        bars = [line for line in lines if _BAR_TIME in expression and re.search(expression, line)]
+        items = [item for item in form if item.group in values or item.part in {*COUNTS, "clock"}]
+        expression = _apart(
+            expression_of(form, items),
+            [lines[row.at] for row in evaluated],
+            [lines[row.at] for row in displays],
+        )
+        bars = [line for line in lines if BAR_TIME in expression and re.search(expression, line)]
         # Of bars that are finished once per epoch only the last line counts.
         if len(bars) > 1 and all(re.search(r"100%\||<0?0:00", line) for line in bars):
-            expression = expression.replace(_BAR_TIME, _ENDED_TIME)
-        expressions[expression] = examples[named]
-        parts |= {number.part for number in numbers}
-    if not expressions:
-        return {}
-    of_metrics = tuple(expressions)
-    if not parts & {"step", "epoch", "samples"}:
-        for named, _ in kinds.most_common():
-            counted = [number for number in named if number.part in {"step", "epoch", "samples"}]
-            if counted and named not in with_metric:
-                expressions.setdefault(_join_expressions(counted), examples[named])
-                break
-    # A clock on other lines: rising times, or finished bars.
-    clocks: dict[str, str] = {}
-    if "clock" not in parts:
-        clocks = _line_before(lines, of_metrics, _clock_in_line)
-        clocks = clocks or _line_before(lines, of_metrics, _finished_bar)
-    return {**_line_before(lines, of_metrics, _stamp_expression), **clocks, **expressions}
+            expression = expression.replace(BAR_TIME, _ENDED_TIME)
+        expressions[expression] = lines[evaluated[0].at]
+        parts |= {item.part for item in items}
+    return expressions, parts
 
 
-def _clock_in_line(line: str) -> str:
+def _apart(expression: str, evaluated: Sequence[str], others: Sequence[str]) -> str:
+    """Return an expression that no other lines match, from the start of the line if need be."""
+    if not any(re.search(expression, line) for line in others):
+        return expression
+    match = re.search(expression, evaluated[0])
+    start = template(evaluated[0][: match.start()] if match else "")
+    whole = re.compile(rf"^{start}{expression}")
+    if all(map(whole.search, evaluated)) and not any(map(whole.search, others)):
+        return whole.pattern
+    pair = f"{evaluated[0].strip()[:80]!r} and {others[0].strip()[:80]!r}"
+    raise NoLogError(f"lines such as {pair} have the same names: which evaluate? Write line = ...")
+
+
+def _time_behind(lines: Sequence[str], others: _Forms, forms: _Forms) -> dict[str, str]:
+    """Return the expression of a line of time behind each evaluation, with an example."""
+    counts = {item.group for form in forms for item in form if item.part in COUNTS}
+    evaluated = {row.at: row for rows in forms.values() for row in rows}
+    for form, rows in others.items():
+        clocks = [item for item in form if item.part == "clock" and item.group != BAR]
+        shared = [item for item in form if item.group in counts]
+        times = {row.at: row for row in rows}
+        if clocks and _stand_behind(times, evaluated, shared[0].group if shared else ""):
+            return {expression_of(form, [clocks[0], *shared]): lines[rows[0].at]}
+    return {}
+
+
+def _stand_behind(times: Mapping[int, Line], evaluated: Mapping[int, Line], count: str) -> bool:
+    """Return whether times follow evaluations: by a count on both lines, else by their order."""
+    order = sorted([*times, *evaluated])
+    if count:
+        pairs = [(v, t) for v, t in pairwise(order) if v in evaluated and t in times]
+        equal = [evaluated[v].text_of(count) == times[t].text_of(count) for v, t in pairs]
+        return bool(equal) and all(equal)
+    kinds = "".join("T" if at in times else "V" for at in order)
+    return re.fullmatch(r"(V+)T(?:\1T)*", kinds) is not None
+
+
+def _before(expressions: Mapping[int, str], evaluated: Collection[int]) -> dict[str, int]:
+    """Return the expression that comes before nearly every evaluation, with its first line."""
+    since = set[str]()
+    fresh: Counter[str] = Counter()
+    ends = {*evaluated}
+    for at in sorted({*expressions, *ends}):
+        if at in expressions:
+            since.add(expressions[at])
+        if at in ends:
+            fresh.update(since)
+            since.clear()
+    # Of a model that is evaluated before it is trained no time has passed.
+    number = len(ends)
+    enough = min(0.9 * number, number - 1) if number > 2 else number
+    first = {text: at for at, text in reversed([*expressions.items()])}
+    return {text: first[text] for text, times in fresh.most_common(1) if times >= enough}
+
+
+_FINISHED = rf"100%\|.*{_ENDED_TIME}"
+
+
+def _clock_of(row: Line) -> str:
     """Return an expression for the first time in a line, or an empty text."""
-    numbers = _named_numbers(line) if _DIGIT.search(line) else ()
-    clocks = [number for number in numbers if number.part == "clock" and number.group != _BAR]
-    return _join_expressions(clocks[:1])
-
-
-def _finished_bar(line: str) -> str:
-    return rf"100%\|.*{_ENDED_TIME}" if re.search(r"100%\|.*\[\d[\d:]+<", line) else ""
+    clocks = [item for item in row.texts if item.part == "clock" and item.group != BAR]
+    return expression_of(clocks[:1], clocks[:1])
 
 
 def _stamp_expression(line: str) -> str:
@@ -152,113 +331,52 @@ def _stamp_expression(line: str) -> str:
     return rf"^{re.escape(stamp[0][: stamp.start(1)])}(?P<stamp>{written})"
 
 
-#: The group of the time that a bar of tqdm shows, `[00:12<00:34, 5.2it/s]`.
-_BAR = "elapsed_bar"
-_BAR_TIME = rf"\[(?P<{_BAR}>\d[\d:]+)<"
-_ENDED_TIME = rf"\[(?P<{names.OF_A_BAR}>\d[\d:]+)<"
-
-
-def _line_before(
-    lines: Sequence[str], evaluations: Iterable[str], expression_of: Callable[[str], str]
+def _new_run(
+    lines: Sequence[str], rows: Sequence[Line], evaluated: Sequence[int]
 ) -> dict[str, str]:
-    """Return the expression of a line that precedes nearly every evaluation, with an example."""
-    evaluated = [re.compile(pattern) for pattern in evaluations]
-    examples: dict[str, str] = {}
-    since: set[str] = set()
-    fresh: Counter[str] = Counter()
-    number = 0
-    for line in lines:
-        if expression := expression_of(line):
-            since.add(expression)
-            examples.setdefault(expression, line)
-        if any(pattern.search(line) for pattern in evaluated):
-            number += 1
-            fresh.update(since)
-            since.clear()
-    # Of a model that is evaluated before it is trained no time has passed.
-    enough = min(0.9 * number, number - 1) if number > 2 else number
-    return {most: examples[most] for most, times in fresh.most_common(1) if times >= enough}
+    """Return the expression of a line before each run where a file holds several.
+
+    Progress begins anew behind each, or none is known and one evaluation follows. Else it is asked.
+    """
+    counts = _counts(rows)
+    for expression, places in _starts(lines, evaluated).items():
+        spans = [*pairwise([*places, len(lines)])]
+        behind = [sum(start < at < end for at in evaluated) for start, end in spans]
+        if not all(behind):
+            continue
+        first = [next((n for at, n in counts if start < at < end), inf) for start, end in spans]
+        again = [late <= early for early, late in pairwise(first) if max(early, late) < inf]
+        if all(again) if again else {*behind} == {1}:
+            return {"new_run": expression}
+        if any(again) or not again:
+            text = f"{lines[places[0]].strip()[:80]!r} stands in {len(places)} lines"
+            raise NoLogError(f"{text}: are these several runs? Write new_run = '{expression}'")
+    return {}
 
 
-def _common_kinds(
-    kinds: Counter[tuple[_Named, ...]], metrics: frozenset[str]
-) -> list[tuple[_Named, ...]]:
-    """Return the kinds of lines with a metric, without rare incomplete ones."""
-    with_metric = [
-        (named, n) for named, n in kinds.most_common() if any(o.group in metrics for o in named)
-    ]
-    if not with_metric:
-        return []
-    most = with_metric[0][1]
-    fewest = max(0.1 * most, min(most, 2))
-    progress = {number.part for number in with_metric[0][0]} - {"value", "clock"}
-    return [
-        named
-        for named, n in with_metric
-        if n >= fewest and (n == most or progress <= {number.part for number in named})
-    ]
+def _starts(lines: Sequence[str], evaluated: Sequence[int]) -> dict[str, list[int]]:
+    """Return the places of lines that start something, of those that recur, by expression."""
+    starts = defaultdict[str, list[int]](list)
+    for at, line in enumerate(lines):
+        if (match := _START.search(line)) and at not in evaluated:
+            starts[re.sub(r"\d+", r"\\d+", escape(match[0].strip()))].append(at)
+    return {text: at for text, at in starts.items() if len(at) > 1 and at[0] < evaluated[0]}
 
 
-def _join_expressions(named: Sequence[_Named]) -> str:
-    expressions = (number.expression() for number in named)
-    return ".*?".join(rf"\b{text}" if text[0].isalpha() else text for text in expressions)
+def _counts(rows: Sequence[Line]) -> list[tuple[int, float]]:
+    """Return the places and values of counts of the first kind that there is."""
+    for part in COUNTS:
+        texts = [
+            (row.at, text) for row in rows for item, text in row.texts.items() if item.part == part
+        ]
+        if texts:
+            values = numbers(pl.Series(part, [text for _, text in texts]))
+            return [(at, n) for (at, _), n in zip(texts, values, strict=True) if n is not None]
+    return []
 
 
-def _named_numbers(line: str) -> tuple[_Named, ...]:
-    """Return the numbers of a line in their order, the first of each name."""
-    pairs = ((match.start("number"), _named_number(match)) for match in _PAIR.finditer(line))
-    numbers: dict[str, tuple[int, _Named]] = {}
-    for start, number in (*pairs, *_durations(line)):
-        if number is not None:
-            numbers.setdefault(number.group, (start, number))
-    return tuple(number for _, number in sorted(numbers.values(), key=itemgetter(0)))
-
-
-def _durations(line: str) -> Iterator[tuple[int, _Named]]:
-    """Yield durations without a `name=`: `0.3s elapsed`, `elapsed 0:12:34`, of tqdm."""
-    if match := re.search(rf"(?<![\w.:])({_NUMBER})(\s?)({_UNIT})\s+(elapsed|total)\b", line):
-        group = f"time_{names.UNITS[names.SECONDS[match[3]]]}"
-        written = rf"(?P<{group}>\d+(?:\.\d+)?){match[2] and ' '}{match[3]}\s+{match[4]}"
-        yield match.start(), _Named("", "", group, "clock", written)
-    if match := re.search(
-        r"\b([Ee]lapsed|[Tt]ime)([:=]?)\s{0,3}(?:\d+:)?\d+:\d\d(?:\.\d+)?\b", line
-    ):
-        written = rf"{match[1]}{match[2]}\s*(?P<elapsed>\d[\d:.]+)"
-        yield match.start(), _Named("", "", "elapsed", "clock", written)
-    if match := re.search(r"\[\d+:[\d:]+<", line):
-        yield match.start(), _Named("", "", _BAR, "clock", _BAR_TIME)
-
-
-def _named_number(match: re.Match[str]) -> _Named | None:
-    words = match["key"].split(" ")
-    while words and words[0].lower() in _FILLERS:
-        words.pop(0)
-    if not words:
-        return None
-    last = _group_name(words[-2] if words[-1].lower() in _FILLERS else words[-1])
-    literal = " ".join(words)
-    for part in ("step", "epoch", "samples"):
-        if last in names.LIKELY_COUNTS[part]:
-            at = max(at for at, word in enumerate(words) if _group_name(word) == last)
-            return _Named(" ".join(words[at:]), match["mark"], last, part)
-    group = _group_name(literal)
-    unit = (match["unit"] or "").strip()
-    if not unit_of(group):
-        return None if unit else _Named(literal, match["mark"], group, "value")
-    if unit:
-        group = f"time_{names.UNITS[names.SECONDS[unit]]}"
-    elif group not in names.CLOCKS:
-        return None
-    return _Named(literal, match["mark"], group, "clock")
-
-
-def _group_name(text: str) -> str:
-    """Return a text as the name of a group of an expression."""
-    name = re.sub(r"\W+", "_", text).strip("_").lower()
-    return name if name[:1].isalpha() else f"n_{name}"
-
-
-_CELLS = re.compile(rf"^\s*(?:{_NUMBER})(?:\s+(?:{_NUMBER}))+\s*$")
+_CELL = r"(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|nan|inf)"
+_CELLS = re.compile(rf"^\s*{_CELL}(?:\s+{_CELL})+\s*$")
 
 
 def _numbers_only(lines: Sequence[str], path: str) -> dict[str, str]:
@@ -268,10 +386,10 @@ def _numbers_only(lines: Sequence[str], path: str) -> dict[str, str]:
         return {}
     width = len(rows[0].split())
     above = lines[0].lstrip("# ").split()
-    groups = [_group_name(name) for name in above]
+    groups = [group_name(name) for name in above]
     if lines[0] is rows[0] or len(groups) != width or len(set(groups)) != width:
         first = [float(row.split()[0]) for row in rows]
-        if width != 2 or any(number != int(number) for number in first) or first != sorted(first):
+        if width != 2 or not all(map(float.is_integer, first)) or first != sorted(first):
             return {}
         # A rising count, and what the path says. Numbers without groups are those of every step.
         words = reversed(re.findall("[a-z]+", path.lower()))
