@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, settings
 from msgspec import Struct, structs
 
 if TYPE_CHECKING:
-    from ttastats.ingestion.ingest import Account
+    from ttastats.ingestion.account import Account
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"

@@ -326,10 +326,10 @@ class TestRejectedLogs:
 class TestNoLogs:
     def test_an_undescribed_folder_ends_with_a_hint_of_guess(self, tmp_path: Path) -> None:
         (tmp_path / "my logs").mkdir()
-        (tmp_path / "my logs" / "x.txt").write_text("epoch 1 loss 0.5\n")
+        (tmp_path / "my logs" / "x.txt").write_text("nothing")
         message = refusal(run("summary", "my logs", cwd=tmp_path))
         assert "my logs: no logs found: none of 1 file(s) is a log" in message
-        guess = "`ttastats guess 'my logs'` proposes how to read other logs; --guess reads them so."
+        guess = "`ttastats guess 'my logs'` says what other files are taken for."
         assert guess in message
         message = refusal(run("summary", "my logs/x.txt", cwd=tmp_path))
         assert "`ttastats guess 'my logs/x.txt'`" in message

@@ -35,7 +35,7 @@ from ttastats.answers.score import ScoreRow
 from ttastats.answers.summary import SummaryRow
 from ttastats.answers.targets import TargetRow
 from ttastats.answers.variance import SourceRow, VarianceRow
-from ttastats.ingestion.ingest import Account
+from ttastats.ingestion.account import Account
 from ttastats.output.plots import kinds
 from ttastats.report.row import Key, Row, key_descriptions
 from ttastats.table import schema

@@ -21,7 +21,7 @@ from ttastats import api
 from ttastats.base.atomic import safe_file_name
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import TIMES_ALONE
-from ttastats.ingestion.ingest import Account
+from ttastats.ingestion.account import Account
 from ttastats.table import schema, store
 
 EXAMPLE = ROOT / "examples" / "two_systems" / "Example" / "results"

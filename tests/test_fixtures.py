@@ -92,7 +92,7 @@ def logs_of(case: Path) -> tuple[Path, ...]:
     if case.is_file():
         return (case,)
     files = sorted(path for path in case.rglob("*") if path.is_file())
-    known = ((p, registry.recognise(p.read_bytes(), str(p))) for p in files)
+    known = ((path, way(path)[0]) for path in files)
     return tuple(p for p, dialect in known if dialect and dialect.name == dialect_of(p))
 
 

@@ -21,7 +21,7 @@ from tests.questions import Questions, accepted_answers
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.cli import app
-from ttastats.ingestion.ingest import Account
+from ttastats.ingestion.account import Account
 from ttastats.report.answer import Report
 from ttastats.table import store
 from ttastats.table.kind import KEY, pack_json

@@ -25,7 +25,7 @@ from ttastats.answers.rcp import convergence_rules
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Run
 from ttastats.cli import app
-from ttastats.ingestion.ingest import Account
+from ttastats.ingestion.account import Account
 from ttastats.report.answer import Report
 from ttastats.table import store as stored
 

@@ -14,7 +14,7 @@ import pytest
 from tests.accepted import Case, in_full
 from tests.conftest import ROOT
 from ttastats import api
-from ttastats.ingestion.ingest import Account
+from ttastats.ingestion.account import Account
 from ttastats.report.answer import Report
 from ttastats.table import store
 

@@ -18,7 +18,7 @@ from tests.questions import Questions, accepted_answers
 from ttastats import api
 from ttastats.answers import score
 from ttastats.base.records import Evaluation, Run
-from ttastats.ingestion.ingest import Account
+from ttastats.ingestion.account import Account
 from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
 from ttastats.table import tables

@@ -11,7 +11,7 @@ import pytest
 
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.ingestion.ingest import Account
+from ttastats.ingestion.account import Account
 from ttastats.outcomes.select import parse_all
 from ttastats.report import as_table
 from ttastats.sides.question import Selection

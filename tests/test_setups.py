@@ -16,7 +16,7 @@ from ttastats.cli import app, complete
 from ttastats.cli.commands import make_command
 from ttastats.formats import setups
 from ttastats.formats.setups import Seen
-from ttastats.ingestion.ingest import Account
+from ttastats.ingestion.account import Account
 from ttastats.outcomes.select import parse_all
 from ttastats.sides.question import Selection
 from ttastats.table import schema

@@ -20,8 +20,8 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.formats.dialect import PART_OF_A_RUN, Log
 from ttastats.ingestion import registry
+from ttastats.ingestion.account import Account
 from ttastats.ingestion.containers import Archive, Disk, Memory, Remote
-from ttastats.ingestion.ingest import Account
 from ttastats.table import store
 
 

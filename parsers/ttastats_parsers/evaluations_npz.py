@@ -47,6 +47,8 @@ def recognises(head: bytes, path: str) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the run."""
+    if sb3_monitor.progress_tells(b"eval/mean_reward", log):  # with times
+        return
     try:
         arrays = _load_arrays(log.read())
     except _UNREADABLE as error:

@@ -12,6 +12,7 @@ import polars as pl
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ttastats.base.metrics import EVALUATING, TRAINING
 from ttastats.base.records import Problem
 from ttastats.base.units import join_names
 from ttastats.formats.block import BACK, Block, TimeColumn
@@ -50,14 +51,8 @@ class Rows(Struct, frozen=True, eq=False):
     columns: tuple[str, ...] = ()
 
 
-#: Words for the part of the data that a row was measured on: of training, and those that evaluate,
-#: the likeliest metric first.
-_TRAINING = ("train", "training", "trn", "learn", "learning", "fit")
-_EVALUATING = (
-    "val", "valid", "validation", "dev", "eval", "evaluation", "evaluate", "test", "testing",
-    "holdout",
-)  # fmt: skip
-#: What columns of such words are called: of a long table, the others are not held.
+#: What columns are called that say on which part of the data a row was measured: of a long table,
+#: the others are not held.
 PART_COLUMNS = {
     "split",
     "phase",
@@ -112,7 +107,7 @@ def with_parts(rows: Rows, block: Block, chosen: ChosenColumns) -> Rows:
     column = next((name for name, of_part in words.items() if of_part), None)
     if column is None or column in block.run:
         return rows
-    *others, evaluating = sorted(words[column], key=[*_TRAINING, *reversed(_EVALUATING)].index)
+    *others, evaluating = sorted(words[column], key=[*TRAINING, *reversed(EVALUATING)].index)
     part = texts(rows.frame[column]).str.to_lowercase()
     part = part.forward_fill() if rows.carried else part
     of_part: dict[str, pl.Series] = {}
@@ -121,7 +116,7 @@ def with_parts(rows: Rows, block: Block, chosen: ChosenColumns) -> Rows:
         of_part[metric.name] = cells.set(part.ne_missing(evaluating), None)
         for other in others:
             of_part[f"{other}_{metric.name}"] = cells.set(part.ne_missing(other), None)
-    tested = [word for word in others if word in _EVALUATING]
+    tested = [word for word in others if word in EVALUATING]
     chosen.metrics += tuple(
         replace(metric, name=f"{word}_{metric.name}", target=None)
         for metric in chosen.metrics
@@ -138,7 +133,7 @@ def _words_of(cells: pl.Series) -> list[str]:
     if cells.dtype != pl.String():
         return []
     words = texts(cells).str.to_lowercase().drop_nulls().unique().head(8).to_list()
-    return words if len(words) > 1 and {*words} <= {*_TRAINING, *_EVALUATING} else []
+    return words if len(words) > 1 and {*words} <= {*TRAINING, *EVALUATING} else []
 
 
 def evaluated_rows(frame: pl.DataFrame, metrics: Sequence[str] = _METRICS) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -27,6 +28,9 @@ from ttastats_parsers.own_choice import (
 )
 from ttastats_parsers.own_rows import Rows, evaluated_rows, known_count, numbered, with_parts
 from ttastats_parsers.payloads import date_of
+
+#: The name of a group of an expression.
+_GROUP = re.compile(r"\(\?P?<(\w+)>")
 
 
 def runs_of(rows_of: Callable[[Log], Rows], log: Log) -> Iterator[Run | Problem]:
@@ -89,7 +93,9 @@ def _run(
     # From its path, its identifying columns, or its block.
     known = _last_texts(part, text_of, names_in(block, columns))
     named = {**log.named, **{name: known[name] for name in block.run if name in known}}
-    named |= patterns.fill_names(block.fields, {**named, **known})
+    # A column without a value is unknown, and not a constant that is called as it is.
+    unknown = dict.fromkeys((*columns, *rows.columns, *_GROUP.findall(" ".join(block.line))))
+    named |= patterns.fill_names(block.fields, {**unknown, **named, **known})
     benchmark = named.get("benchmark")
     metrics, problems = dict[str, Metric](), list[Problem]()
     if PRICE in columns and PRICE not in named:

@@ -2,8 +2,8 @@
 
 The environments of a run train one model, so their episodes are put together in the order of time,
 as Stable-Baselines3 does: each file tells when it was begun, and its times count from there. Steps
-are those of all environments. Where the model was evaluated apart (`evaluations.npz`), monitors
-tell no run of their own.
+are those of all environments. Where the model was evaluated apart (`evaluations.npz`), or the
+trainer's own table (`progress.csv`) lies beside, monitors tell no run of their own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ name = "sb3-monitor"
 _START = b'#{"t_start":'
 #: The first line is no longer.
 _HEADER = 1024
-EVALUATIONS = "evaluations.npz"
+EVALUATIONS, PROGRESS = "evaluations.npz", "progress.csv"
 #: `0.monitor.csv`, `1.monitor.csv`, and with the process in front, are environments of one run.
 _OF_ONE_RUN = re.compile(r"(?:(?:env|rank|worker|process)[_.-]?)?\d+(?:\.\d+)*\.monitor\.csv")
 _COLUMNS = ("r", "l", "t")
@@ -63,11 +63,19 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if _OF_ONE_RUN.fullmatch(log.name):
         names.update(filter(_OF_ONE_RUN.fullmatch, log.listing(log.folder)))
     first, *others = sorted(names, key=lambda file: (len(file), file))  # low numbers first
-    if first != log.name or EVALUATIONS in log.listing(log.folder):
+    listing = log.listing(log.folder)
+    if first != log.name or EVALUATIONS in listing or progress_tells(b"total_timesteps", log):
         return
     contents = (log.companion(log.folder / other) or b"" for other in others)
     beside = (read(content, has_lines=False) for content in contents)
     yield _run([read(log.read()), *beside], log)
+
+
+def progress_tells(column: bytes, log: Log) -> bool:
+    """Return whether a `progress.csv` beside a log has a column, and thus tells the same run."""
+    is_there = PROGRESS in log.listing(log.folder)
+    content = log.companion(log.folder / PROGRESS) if is_there else None
+    return column in (content or b"").partition(b"\n")[0]
 
 
 def read(content: bytes, *, has_lines: bool = True) -> Monitor:

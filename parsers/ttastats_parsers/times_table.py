@@ -7,6 +7,7 @@ setting, is asked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -28,8 +29,9 @@ from ttastats_parsers.timings import timed_run
 
 name = "times-table"
 
-#: No table of times has a longer header, or more columns.
-_LONGEST, _MOST = 1000, 16
+#: No table of times has a longer header, or more columns; its first rows tell what it is.
+_LONGEST, _MOST, _LOOKED_AT = 1000, 16, 1 << 13
+_NAME = re.compile(r"[\w ()\[\]./#-]{0,40}")
 _UNITS = {
     **dict.fromkeys(("ns", "nanoseconds"), 1e-9),
     **dict.fromkeys(("us", "usec", "microseconds"), 1e-6),
@@ -73,6 +75,7 @@ class _Table(Struct, frozen=True, eq=False):
 
 def recognises(head: bytes) -> bool:
     """Return whether the rows of a table are runs with a time, and nothing tells of training."""
+    head = head[:_LOOKED_AT]
     columns = _header(head)
     clocks = [column for column in columns if _unit(column)]
     if not clocks or any(map(_counts_training, columns)):
@@ -85,7 +88,9 @@ def recognises(head: bytes) -> bool:
         return False
     timed = any(_seconds(table, clock).count() for clock in table.clocks)
     # What leaves a question open has to number its runs: other programs write tables of times.
-    clear = len(clocks) == 1 and not table.open and bool(table.setups or table.numbering)
+    names = table.frame.select(table.setups)
+    repeated = bool(table.numbering) or (names.width > 0 and names.is_duplicated().any())
+    clear = len(clocks) == 1 and not table.open and repeated
     return table.frame.height > 1 and timed and (clear or bool(table.setups and table.numbering))
 
 
@@ -102,7 +107,8 @@ def _header(head: bytes) -> list[str]:
             _, columns, _ = own_cells.header([line])
         except UnfitError:
             return []
-    return columns if 1 < len(columns) <= _MOST else []
+    named = all(map(_NAME.fullmatch, columns))  # a line of a log is no header
+    return columns if named and 1 < len(columns) <= _MOST else []
 
 
 def _unit(column: str) -> float | None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.page.made import draw_all, marks, opened
 from ttastats import api
-from ttastats.ingestion.ingest import Account
+from ttastats.ingestion.account import Account
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -16,7 +16,7 @@ import pytest
 from tests.plotting import drawn, made
 from tests.plotting.test_profiled import profile
 from ttastats import api
-from ttastats.ingestion.ingest import Account
+from ttastats.ingestion.account import Account
 from ttastats.output.plots import drawing, kinds, renderer, steps
 from ttastats.output.plots.plot import Plot
 from ttastats.report import fitting

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ttastats import api
-from ttastats.ingestion.ingest import Account
+from ttastats.ingestion.account import Account
 
 pytestmark = pytest.mark.real
 

@@ -198,6 +198,17 @@ def test_clocks_in_other_units_are_doubted(seed: int, factor: float) -> None:
     assert "units_differ" not in row["flags"]
 
 
+def test_a_gate_requires_nothing_of_clocks_in_other_units() -> None:
+    draw = Curves(9)
+    sides = draw.side(60.0), draw.side(1.0)
+    gate = tta.compare(*sides, require="not-slower:1%").gate
+    assert gate is not None
+    assert (gate.passed, "different units" in str(gate.failures)) == (False, True)
+    same = tta.compare(draw.side(60.0), draw.side(40.0), require="not-slower:1%").gate
+    assert same is not None
+    assert same.passed
+
+
 #: Times that no run has, made of usual ones; all of a run, or that of the hit alone.
 UNUSABLE: dict[str, tuple[bool, Callable[[float], float]]] = {
     "negative": (True, lambda at: at - 1e6),
@@ -220,8 +231,8 @@ def test_an_unusable_time_is_no_failure(seed: int, odd: str) -> None:
     table = draw.table(rows)
     (run,) = tta.runs(table).rows
     assert (run["reached"], run["tta_seconds"]) == (True, None)
-    (row,) = tta.summary(table, unit=f"{draw.unit}s").rows
-    assert (row["reached"], row["tta_mean_seconds"]) == (1, draw.hit * draw.every)
+    (counted,) = tta.summary(table, unit=f"{draw.unit}s").rows
+    assert (counted["reached"], counted["tta_mean_seconds"]) == (1, draw.hit * draw.every)
 
 
 def test_a_weight_that_took_no_time_met_nothing() -> None:

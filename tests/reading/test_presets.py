@@ -346,10 +346,14 @@ KINDS: dict[str, Callable[[Draw], Run]] = {
 }  # fmt: skip
 
 
-def curves_in(folder: Path) -> Iterator[tuple[str, str | None, Curves]]:
+#: Presets of files beside which others tell the same run: for a block that names them.
+NAMED = ("flair",)
+
+
+def curves_in(folder: Path, preset: str | None = None) -> Iterator[tuple[str, str | None, Curves]]:
     """Yield the source, the preset and the curves of each run that an ingest reads."""
     output = folder.parent / f"{folder.name}.parquet"
-    tta.ingest([folder], output)
+    tta.ingest([folder], output, block={"preset": preset} if preset else None)
     frame = pl.read_parquet(output).filter(pl.col("metric").is_not_null())
     for (source,), rows in frame.group_by(["source"], maintain_order=True):
         preset = (json.loads(rows["extra"][0] or "{}")).get("preset")
@@ -374,7 +378,7 @@ def test_a_known_log_is_read_as_it_was_written(kind: str, seed: int, tmp_path: P
     written = {f"{setup}/seed{n}": KINDS[kind](draw) for setup in ("a", "b") for n in range(2)}
     files = {f"{place}/{name}": text for place, run in written.items()
              for name, text in run.files.items()}  # fmt: skip
-    found = list(curves_in(write(tmp_path / "logs", files)))
+    found = list(curves_in(write(tmp_path / "logs", files), kind if kind in NAMED else None))
     assert len(found) == len(written)
     for source, preset, curves in found:
         (run,) = (run for place, run in written.items() if f"/{place}/" in source)
@@ -383,7 +387,7 @@ def test_a_known_log_is_read_as_it_was_written(kind: str, seed: int, tmp_path: P
             assert_alike(curves[metric], curve)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "allennlp"])
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {*NAMED, "allennlp"}))
 def test_guess_names_the_preset_and_a_metric_that_can_be_typed(kind: str, tmp_path: Path) -> None:
     run = KINDS[kind](Draw(kind))
     folder = write(tmp_path, {f"a/{name}": text for name, text in run.files.items()})
@@ -440,3 +444,26 @@ def test_pairs_of_lines_of_ones_own_are_metrics_of_their_set(seed: int, tmp_path
         for step, row in enumerate(values, start=1)
         for name, value in zip(metrics, row, strict=True)
     }
+
+
+@pytest.mark.parametrize("kind", ["baselines", "sb3-progress"])
+def test_monitors_beside_the_table_of_their_trainer_tell_no_run(kind: str, tmp_path: Path) -> None:
+    monitor = '#{"t_start": 1700000000.5, "env_id": "CartPole-v1"}\nr,l,t\n9.0,9,1.5\n'
+    files = {**KINDS[kind](Draw(kind)).files, "0.0.monitor.csv": monitor, "monitor.csv": monitor}
+    ((_, preset, _),) = curves_in(write(tmp_path / "logs", files))
+    assert preset == kind
+
+
+def test_the_table_beside_a_log_of_flair_tells_no_run(tmp_path: Path) -> None:
+    files = {**flair_log(Draw(1)).files, **flair(Draw(1)).files}
+    ((_, preset, _),) = curves_in(write(tmp_path / "logs", files))
+    assert preset == "flair-log"
+
+
+def test_what_ray_writes_beside_the_table_of_a_trial_tells_no_run(tmp_path: Path) -> None:
+    name, row = "events.out.tfevents.1700000000.node", {"episode_reward_mean": 9.5}
+    events = first_event(1.7e9) + scalar(1.7e9 + 9, 4000, ray__tune__episode_reward_mean=9.5)
+    write(tmp_path / "logs", {name: events, "result.json": f"{json.dumps(row)}\n"})
+    write(tmp_path / "logs", KINDS["rllib"](Draw(7)).files)
+    ((_, preset, _),) = curves_in(tmp_path / "logs")
+    assert preset == "rllib"

@@ -186,6 +186,11 @@ def test_a_table_with_a_quality_is_none_of_times_alone(text: str, tmp_path: Path
     assert ALONE not in answer.text
 
 
+def test_a_table_of_the_parts_of_one_run_is_none_of_times_alone(tmp_path: Path) -> None:
+    answer = ask("runs", write(tmp_path, {"timings.csv": "phase,seconds\nload,3\ntrain,90\n"}))
+    assert not answer.rows
+
+
 def test_a_repetition_with_a_quality_is_a_run(tmp_path: Path) -> None:
     text = "config,rep,time_s,score\na,1,10,.5\na,2,11,.6\nb,1,9,.5\nb,2,9.5,.6\n"
     answer = ask("runs", write(tmp_path, {"log.csv": text}), "--guess", "--target", "score>=0.5")

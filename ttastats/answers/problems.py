@@ -184,9 +184,11 @@ def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     Columns: those that name the run, its `source` and entry; `seconds` between the evaluations,
     `since` and `at` seconds after the start, `times` as long as usual, `together`: in all at once.
     """
-    run, place, times = schema.RUN, (*ENTRY, "place"), []
-    chosen = counted(runs).unique(run, maintain_order=True)
-    facts = chosen.lazy().select(*run, "run_seconds", start=pl.col("started_at").dt.epoch("s"))
+    run, place, times = "number", (*ENTRY, "place"), []
+    chosen = counted(runs).unique(schema.RUN, keep="first", maintain_order=True)
+    names = (*schema.RUN, *ENTRY, "run_seconds")
+    started = pl.col("started_at").dt.epoch("s").alias("start")
+    facts = chosen.lazy().select(*names, started).with_row_index(run)
     end = pl.col("run_seconds").fill_null(float("inf"))
     spans = (
         pace.spans(chosen, rows)
@@ -212,7 +214,7 @@ def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
         )
         .filter(pl.col("known") >= _SPANS, pl.col("times") > _STALL)
         .filter(still > _SHARE * pl.max_horizontal("run_seconds", "at"))
-        .sort(*run, "at")
+        .sort(*schema.RUN, "at")
         .collect()
     )
 

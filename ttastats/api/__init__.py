@@ -43,7 +43,8 @@ from ttastats.table.frames import from_frame
 
 if TYPE_CHECKING:
     from ttastats.answers.guessing.folder import guess
-    from ttastats.ingestion.ingest import Account, ingest
+    from ttastats.ingestion.account import Account
+    from ttastats.ingestion.ingest import ingest
 
 __all__ = [
     "Account", "Question", "Report", "Source", "claim", "compare", "compare_profiles",
@@ -55,7 +56,7 @@ __all__ = [
 
 #: What reads logs, which most commands need not import.
 _HOMES = {
-    "Account": "ttastats.ingestion.ingest",
+    "Account": "ttastats.ingestion.account",
     "guess": "ttastats.answers.guessing.folder",
     "ingest": "ttastats.ingestion.ingest",
 }

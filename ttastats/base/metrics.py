@@ -60,6 +60,13 @@ COUNTS = {
     "epoch": ("epoch", "Epoch", "epochs", "num_epochs"),
     "samples": ("samples", "consumed_samples", "consumed samples", "num_samples", "samples_count"),
 }
+#: Words for the part of the data that is measured on: of training, and those that evaluate, the
+#: likeliest metric first.
+TRAINING = ("train", "training", "trn", "learn", "learning", "fit")
+EVALUATING = (
+    "val", "valid", "validation", "dev", "eval", "evaluation", "evaluate", "test", "testing",
+    "holdout",
+)  # fmt: skip
 #: Seconds of the units of time, by the names that a block may give them; the first is usual.
 SECONDS = {
     "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0, "h": 3600.0,

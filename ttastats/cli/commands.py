@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, cast, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-import ttastats as tta
 from ttastats.base.errors import TtastatsError
 from ttastats.cli.options import TAKEN, Output, declare, entries, read
-from ttastats.cli.output import progress, say, show
+from ttastats.cli.output import asking, progress, say, show
 from ttastats.trainer import BUILT_IN
 
 if TYPE_CHECKING:
@@ -281,8 +280,8 @@ def _reading_logs(*, guess: bool = False, no_cache: bool = False) -> Iterator[No
             say(*read.lines)
         reads.setdefault(read.logs, read)
 
-    proposing = tta.guess if guess else None
-    how = given.Reading(not no_cache, partial(progress, "reading logs"), on_read, proposing)
+    watched = partial(progress, "reading logs")
+    how = given.Reading(not no_cache, watched, on_read, guess, asking())
     earlier = given.READING.set(how)
     try:
         yield

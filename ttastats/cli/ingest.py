@@ -13,11 +13,11 @@ import ttastats as tta
 from ttastats.base.errors import raise_if
 from ttastats.base.units import plural
 from ttastats.cli.options import given_options, taken_out, takes
-from ttastats.cli.output import progress, say
+from ttastats.cli.output import asking, progress, say
 from ttastats.formats.config import GUESSED
 
 if TYPE_CHECKING:
-    from ttastats.ingestion.ingest import Account
+    from ttastats.ingestion.account import Account
 
 #: Problems that are named of each code, by how bad they are; `problems` lists all.
 _NAMED = {"error": None, "warning": 5, "info": 1}
@@ -59,7 +59,7 @@ def ingest(
     r"""Read logs of any known format into one tidy Parquet file.
 
     Describe your own logs in a ttastats.toml beside them or in a parent folder, or with the options
-    from --files to --preset: docs/your-logs.md.
+    from --files to --preset: docs/your-logs.md. Others are read as `ttastats guess` proposes.
 
     PATH...: Logs, folders, archives, glob patterns, URLs, or - for standard input.
     --output, -o PATH: Parquet file to write, or a folder of Parquet files: NAME/.
@@ -92,15 +92,13 @@ def ingest(
     --strict: Exit 1 if the logs have any problem.
 
     $ ttastats ingest logs -o runs.parquet
-    $ ttastats ingest logs --guess
+    $ ttastats ingest logs --guess --seconds 'time s'
     $ ttastats ingest logs --metric 'val_loss <= 3.4' --seconds 'elapsed s'
     """
     block, config = taken_out(options, _BLOCK.split()), options.get("config")
     option = next(iter(given_options(block)), "--config")
     both = f"{option} and --config both describe the logs"
     raise_if(block and config, both, option, "Move it to that file, or drop --config.")
-    also = f"{option} and --guess both describe the logs"
-    raise_if(guess and (block or config), also, "--guess", "Drop one of them.")
     from ttastats.ingestion.ingest import ingest as read_logs  # polars costs start-up time
     from ttastats.ingestion.workers import dask as cluster
 
@@ -111,7 +109,8 @@ def ingest(
             account = read_logs(
                 paths,
                 block=block or None,
-                guess=tta.guess if guess else None,
+                guess=guess,
+                ask=asking(),
                 executor=executor,
                 partition=[name for text in partition for name in text.split(",")],
                 on_progress=on_progress,
@@ -145,9 +144,9 @@ def _keep_freed_memory() -> None:
 
 
 def _print_account(account: Account) -> None:
-    from ttastats.ingestion.given import guessed_blocks  # polars costs start-up time
+    from ttastats.ingestion.given import guessed_lines  # polars costs start-up time
 
-    say(account.counts(), *guessed_blocks(account.problems))
+    say(account.counts(), *guessed_lines(account.problems))
     for code, number in account.problem_counts().items():
         if code == GUESSED:
             continue

@@ -47,7 +47,7 @@ FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives,
 --verbose, -v: Show all notes in full.
 --format, -f FORMAT: table, json, csv or md. [default: table]
 --no-pager: Do not page long output.
---guess: Read logs that nobody described as `ttastats guess` proposes, and print the block.
+--guess: Read logs that nobody described as `ttastats guess` proposes, even where that is in doubt.
 --no-cache: Read all logs again, and keep no table of them.
 --prior FILE: Runs of earlier entries, whose noise adds to that of few runs. Repeatable.
 --runs N: Number of runs of each setup. [x>=1]

@@ -22,6 +22,8 @@ from ttastats.report.harmless import escape_invisible
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from ttastats.formats.block import Keys
+    from ttastats.ingestion.guessed import Ask, Doubt
     from ttastats.report.answer import Report
 
 
@@ -142,6 +144,45 @@ def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
         bars = _shown[0]
         task = bars.add_task(label, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def asking() -> Ask | None:
+    """Return what asks the user about a guess, each question once; None if nobody can answer."""
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    answers: dict[tuple[str, str], Keys | None] = {}
+
+    def ask(path: str, doubt: Doubt) -> Keys | None:
+        question = doubt.key, doubt.text
+        if question not in answers:
+            answers[question] = _choose(path, doubt)
+        return answers[question]
+
+    return ask
+
+
+def _choose(path: str, doubt: Doubt) -> Keys | None:
+    """Return the choice that the user makes on the terminal, or None."""
+    from rich.console import Console
+    from rich.prompt import Prompt
+
+    say(f"{path}: {doubt.key}: {doubt.text}")
+    for number, choice in enumerate(doubt.choices, start=1):
+        (value,) = choice.values()
+        named = value if isinstance(value, str) else ", ".join(value)
+        say(f"  {number}. {doubt.key} = {named or 'none'}")
+    numbers = [str(number) for number in range(1, len(doubt.choices) + 1)]
+    for bars in _shown:
+        bars.stop()
+    try:
+        console = Console(stderr=True)
+        answer = Prompt.ask("Read it as", choices=[*numbers, "q"], default="q", console=console)
+    except EOFError:
+        answer = "q"
+    finally:
+        for bars in _shown:
+            bars.start()
+    return None if answer == "q" else doubt.choices[int(answer) - 1]
 
 
 def accept_any_encoding() -> None:

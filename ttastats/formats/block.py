@@ -88,7 +88,8 @@ class Block(msgspec.Struct, frozen=True):
     anew what another has told. `otherwise` are metrics of training for files without another.
     `quiet` blocks name no files: a file without their columns is no log of theirs, and no error.
     `recognised` ones are presets whose signs a file bears; `refined_by` are the keys that the user
-    gave beside.
+    gave beside. A `refining` block holds for recognised files alone. `doubts` say what of a guessed
+    block is uncertain.
     """
 
     where: str
@@ -117,6 +118,8 @@ class Block(msgspec.Struct, frozen=True):
     quiet: bool = False
     recognised: bool = False
     refined_by: tuple[str, ...] = ()
+    refining: bool = False
+    doubts: tuple[str, ...] = ()
     fields: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
@@ -148,8 +151,8 @@ def price_of(value: object) -> float | None:
 
 
 #: What says how the rows of a file become runs: of these, what a block says replaces all.
-_APART = ("run", "new_run", "resume", "new_epoch")
-_ROWS = ("seconds", "step", "epoch", "samples", *_APART, "carry", "joined", "failed")
+APART = ("run", "new_run", "resume", "new_epoch")
+_ROWS = ("seconds", "step", "epoch", "samples", *APART, "carry", "joined", "failed")
 
 
 def has_layout(block: Block) -> bool:
@@ -167,7 +170,7 @@ _SILENT = Block("")
 def merge_block(preset: Block, block: Block) -> Block:
     """Return the block of a preset with the user's settings for the file in their place."""
     given = _given_keys(block, (*_ROWS, "clock"))
-    apart = _APART if any(name in given for name in _APART) else ()
+    apart = APART if any(name in given for name in APART) else ()
     settings = {name: getattr(block, name) for name in (*given, *apart)}
     if block.metrics:
         names = ("metrics", "otherwise", "target_source")

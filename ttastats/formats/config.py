@@ -19,6 +19,8 @@ from ttastats.formats.block import BACK, Block, Keys, parse_block
 FILE = "ttastats.toml"
 #: The code of the problem that holds a block by which logs were read that nobody had described.
 GUESSED = "guessed_block"
+#: The code of the problem of a run that says what of such a block is in doubt.
+DOUBT = "guessed_reading"
 #: The code of the problem that names files for which no block is proposed, and why.
 NOT_GUESSED = "not_guessed"
 
@@ -61,9 +63,7 @@ _QUOTES = (
 )
 
 
-def complete_block(
-    keys: Keys, where: Callable[[str], str], root: str, *, quiet: bool = False
-) -> Block:
+def complete_block(keys: Keys, where: Callable[[str], str], root: str, **more: Any) -> Block:
     """Return one block, completed by its preset, whose settings it overrides."""
     name = keys.get("preset")
     known = {} if name is None else load_presets()
@@ -79,7 +79,7 @@ def complete_block(
         base = {key: value for key, value in base.items() if key != "otherwise"}
         source = "user"
     block = parse_block(
-        {**base, **keys}, where, root=root, preset=name, quiet=quiet, target_source=source
+        {**base, **keys}, where, root=root, preset=name, target_source=source, **more
     )
     for pattern in block.line:
         _expect_expression(pattern, where("line"), named=True)

@@ -12,6 +12,10 @@ from ttastats.base.streams import COMPRESSED
 
 #: Columns of the table that count something: `{seed}` stands for digits alone.
 COUNTS = ("seed", "accelerators", "nodes", "global_batch_size", "train_samples")
+#: What stands in a pattern for the part of a run that a file holds; in a folder of a part, a file
+#: for each metric.
+PART = "{part}"
+PARTS = ("part", "metric")
 _PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\{([^{}/]*)\}|[{}]|[^*?{}]+")
 #: A name in braces inside a text.
 PLACE = re.compile(r"\{([^{}]+)\}")
@@ -68,15 +72,16 @@ def _text(text: str) -> Piece:
 def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
     """Return what a pattern's groups match in a relative path, or None if it does not match.
 
-    The ending of a compressed file may be left out of the pattern.
+    Of several patterns with `|` between them the first that matches counts. The ending of a
+    compressed file may be left out of a pattern.
     """
-    pieces = compile_pattern(pattern)
-    matched = (
-        _match_names(pieces, path.removesuffix(ending))
-        for ending in ("", *COMPRESSED)
-        if path.endswith(ending)
-    )
-    return next((names for names in matched if names is not None), None)
+    for one in pattern.split("|"):
+        pieces = compile_pattern(one)
+        for ending in ("", *COMPRESSED):
+            whole = path.removesuffix(ending) if path.endswith(ending) else None
+            if whole is not None and (names := _match_names(pieces, whole)) is not None:
+                return names
+    return None
 
 
 def _match_names(pieces: Sequence[Piece], path: str) -> Mapping[str, str] | None:
@@ -124,13 +129,14 @@ def _match_pieces(pieces: Sequence[Piece], path: str) -> tuple[int, ...] | None:
     return None
 
 
-def fill_names(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+def fill_names(texts: Mapping[str, str], known: Mapping[str, str | None]) -> dict[str, str]:
     """Return texts with the names in braces replaced; texts with unknown names are left out.
 
-    A text that is such a name itself means what it stands for.
+    A text that is such a name itself means what it stands for, also where that is unknown.
     """
+    values = {name: value for name, value in known.items() if value is not None}
     return {
-        key: known[text] if text in known else PLACE.sub(lambda match: known[match[1]], text)
+        key: values[text] if text in known else PLACE.sub(lambda match: values[match[1]], text)
         for key, text in texts.items()
-        if text in known or all(name in known for name in PLACE.findall(text))
+        if (text in values if text in known else values.keys() >= {*PLACE.findall(text)})
     }

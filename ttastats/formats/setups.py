@@ -8,11 +8,14 @@ block says of a run stands above it.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import xxhash
+
+from ttastats.base.metrics import EVALUATING, TRAINING
+from ttastats.base.run_names import Name, split_run_number, strip_counts
 
 #: Where a run's record (`extra`) keeps the settings of W&B, of MLflow and of files beside logs.
 RECORDED = ("settings", "config", "params")
@@ -22,8 +25,11 @@ MARK = "setup"
 _OF_ONE_RUN = re.compile(
     r"(?i)^(?:name|id|rank|tags|group|project)$|(?:^|[._/-])(?:(?:run|exp|experiment|job|trial|"
     r"session|project|display|process|host|task)[_-]?(?:name|id|number|num|no|idx|index)|hostname|"
-    r"host|(?:local|global|node|world|process)_rank|(?:main_process_|master_)?port|master_addr|pid|"
-    r"uuid|run|rep|repeat|trial|timestamp|date|notes|comment|description|resume(?:_\w+)?|_wandb|"
+    r"host|node_?(?:name|ip|id)|ip(?:_address)?|address|user(?:name)?|cwd|ppid|process_?id|"
+    r"object_store\w*|(?:\w+_)?(?:free|available|used)_?(?:mem(?:ory)?|ram|disk)\w*|"
+    r"(?:mem(?:ory)?|ram|disk)_?(?:free|available|used)\w*|cuda_visible_devices|gpu_id|"
+    r"(?:local|global|node|world|process)_rank|(?:main_process_|master_)?port|master_addr|pid|uuid|"
+    r"run|rep|repeat|trial|timestamp|date|notes|comment|description|resume(?:_\w+)?|_wandb|"
     r"(?:(?:output|out|logs?|logging|save|run|work|results?|checkpoints?|ckpt|cache|tmp|temp|home|"
     r"root|default_root|exp|experiment|tensorboard|data|dataset|hub|overwrite_output)[_-]?)?"
     r"(?:dir|path|folder|directory))$|seed$"
@@ -31,46 +37,26 @@ _OF_ONE_RUN = re.compile(
 #: A longer name of an entry cannot be read in a table.
 _LONGEST = 120
 _SEEDS = ("seed", "random_seed", "SEED", "train.seed")
-_SEED_KEY = re.compile(r"(?:^|[._/-])(?:random_|global_|manual_|rng_)?seed$", re.IGNORECASE)
+#: The names of settings and columns that are the seed of a run.
+SEED = re.compile(r"(?:^|[._/-])(?:random_|global_|manual_|rng_)?seed$", re.IGNORECASE)
 
-#: Numbers that count runs wherever they stand in a name, by the word before them.
-_COUNTED = re.compile(
-    r"(?i)(?:^|(?<=[-_. =,+]))"
-    r"(?:(?P<seed>(?:random[-_]?)?seed)|repeat|rep|run|trial|try|version|job)"
-    r"[-_=. ]?(?P<number>\d{1,10})(?=$|[-_. =,+])"
-)
-#: Names that a program makes up for each run, and places that are the same for all.
-_MADE_UP = re.compile(
-    r"(?:offline-)?run-\d{8}_\d{6}-\w+|\d{6,}|\d{9,10}\.\d+"
-    r"|(?=[a-f]*\d)[0-9a-f]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-    r"|\d{4}[-_.]?\d\d[-_.]?\d\d(?:[-_T ]?\d\d[-_:.h]?\d\d(?:[-_:.m]?\d\d)?(?:[.,]\d+)?)?"
-    r"|\d\d[-_:]\d\d[-_:]\d\d|(?:last-)?checkpoint(?:-\d+)?|latest",
-    re.IGNORECASE,
-)
-#: A date and a time inside a name, as TensorBoard's writers and many scripts add them.
-_STAMP = re.compile(
-    r"(?:^|(?<=[-_. ]))(?:[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d"
-    r"|\d{4}-?\d\d-?\d\d[-_T]\d\d[-_:]?\d\d(?:[-_:]?\d\d)?)(?=$|[-_. ])"
-)
 _PLACES = frozenset(
     {
         "log", "logs", "run", "runs", "lightning_logs", "csv_logs", "csv", "tb", "tb_logs",
         "tensorboard", "output", "outputs", "multirun", "result", "results", "files", "wandb",
-        "mlruns", "checkpoints", "events", "metrics", "progress", "history", "train",
+        "mlruns", "checkpoints", "events", "metrics", "progress", "history", "plots",
+        "dvclive", "catboost_info", *EVALUATING, *TRAINING,
     }
 )  # fmt: skip
-#: A number at the end of a name, which counts runs only if the numbers beside it say so.
-_AT_END = re.compile(
-    r"(?P<before>|.*?[^-_. =])(?P<mark>(?:(?:(?<=^)|[-_. =])s[-_=]?|[-_. =]?))(?P<number>\d{1,5})"
-)
 
 
 class Seen(NamedTuple):
     """What is known of a run that has no name yet.
 
-    `place` is the folders it lies in below what was given, and `file` the name of its file without
-    ending, where several may lie in a folder. `scope` is what is compared at all: the format and
-    the benchmark. `fallback` names the entry if nothing else does.
+    `place` is the folders it lies in below what was given, after so many `above` that count where
+    these and its file say nothing; `file` is the name of its file without ending, where several may
+    lie in a folder. `scope` is what is compared at all: the format and the benchmark. `fallback`
+    names the entry if nothing else does.
     """
 
     scope: tuple[str | None, ...]
@@ -79,6 +65,7 @@ class Seen(NamedTuple):
     settings: Mapping[str, Any]
     seed: int | None
     fallback: str
+    above: int = 0
 
 
 class Setup(NamedTuple):
@@ -113,6 +100,8 @@ def setup_settings(settings: Mapping[str, Any]) -> dict[str, str]:
 
     def text(value: Any) -> str:
         if isinstance(value, str):  # without a run number such as in `adam-s0`
+            if re.match(r"/|~/|[A-Za-z]:\\|\w+://", value):  # where a thing lies is no setting
+                value = re.split(r"[/\\]", value.rstrip("/\\"))[-1]
             return "/".join(split_run_number(part)[0] for part in value.split("/")) or value
         try:
             return repr(value)
@@ -148,7 +137,7 @@ def _name_setting(settings: Mapping[str, str]) -> str | None:
 
 def recorded_seed(settings: Mapping[str, Any]) -> int | None:
     """Return the seed in some flat settings, or None."""
-    for name in (*_SEEDS, *sorted(name for name in settings if _SEED_KEY.search(name))):
+    for name in (*_SEEDS, *sorted(name for name in settings if SEED.search(name))):
         value: Any = settings.get(name)
         if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}\s*", value):
             return int(value)
@@ -157,17 +146,6 @@ def recorded_seed(settings: Mapping[str, Any]) -> int | None:
         if value == value // 1 and abs(value) < 2.0**62:
             return int(value)
     return None
-
-
-def split_run_number(name: str) -> tuple[str, int | None]:
-    """Return a name without its run number, and the seed in it."""
-    if _MADE_UP.fullmatch(name):
-        return "", None
-    seeds = [int(match["number"]) for match in _COUNTED.finditer(name) if match["seed"]]
-    rest = _STAMP.sub("", _COUNTED.sub("", name))
-    if rest != name:
-        rest = re.sub(r"([-_. =,+])[-_. =,+]+", r"\1", rest).strip("-_. =,+")
-    return rest, seeds[0] if seeds else None
 
 
 def infer_setups(runs: Sequence[Seen]) -> list[Setup]:
@@ -206,7 +184,11 @@ def _from_paths(runs: Sequence[Seen]) -> tuple[list[str], list[int | None]]:
         every.append(_distinctive_parts(stem for stem, _ in (halves if of_file else halves[:-1])))
         named = [seed for _, seed in halves if seed is not None]
         seeds.append(run.seed if run.seed is not None or not named else named[-1])
-    _strip_run_numbers(runs, every, seeds)
+    _strip_counts(runs, every, seeds)
+    if len(above := {run.place[: run.above] for run in runs}) == 1:
+        shared = [split_run_number(part)[0].lower() for part in above.pop()]
+        known = sum(part not in {"", *_PLACES} for part in shared)
+        every = [parts[known:] or parts[-1:] for parts in every]
     return ["/".join(_distinctive_parts(parts)) for parts in every], seeds
 
 
@@ -216,34 +198,14 @@ def _distinctive_parts(parts: Iterable[str]) -> list[str]:
     return [part for part in known if part.lower() not in _PLACES] or known[-1:]
 
 
-def _strip_run_numbers(
-    runs: Sequence[Seen], every: list[list[str]], seeds: list[int | None]
-) -> None:
-    """Strip numbers at the end of names that count runs; those after an s become seeds."""
-    matches = [_AT_END.fullmatch(parts[-1]) if parts else None for parts in every]
-    numbers: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
-    is_recorded: defaultdict[tuple[Any, ...], list[bool]] = defaultdict(list)
-    keys: list[tuple[Any, ...]] = []
-    for run, parts, match in zip(runs, every, matches, strict=True):
-        key = (run.scope, *parts[:-1], match["mark"], match["before"]) if match else ()
-        keys.append(key)
-        if match:
-            numbers[key].add(int(match["number"]))
-            is_recorded[key].append(bool(run.settings))
-    crossed = Counter((key[:-1], frozenset(some)) for key, some in numbers.items())
-    for place, (match, key) in enumerate(zip(matches, keys, strict=True)):
-        if match is None:
-            continue
-        known, counted = all(is_recorded[key]), numbers[key]
-        # They count from 0 or 1 with few gaps.
-        span = max(counted) - min(counted) + 1
-        alone = known or "s" in match["mark"]
-        if (len(counted) == 1 and not alone) or min(counted) > 1 or len(counted) < 2 / 3 * span:
-            continue
-        # `exp1` and `exp2` may be two setups: what tells is that others have the same numbers,
-        # or that the settings of all are known.
-        is_number = not match["before"] or "s" in match["mark"]
-        if is_number or crossed[key[:-1], frozenset(numbers[key])] > 1 or known:
-            every[place][-1:] = [match["before"]] if match["before"] else []
-            if seeds[place] is None and "s" in match["mark"]:
-                seeds[place] = int(match["number"])
+def _strip_counts(runs: Sequence[Seen], every: list[list[str]], seeds: list[int | None]) -> None:
+    """Strip numbers at the end of names that count runs; those that are seeds become seeds."""
+    beside: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for place, (run, parts) in enumerate(zip(runs, every, strict=True)):
+        if parts:
+            beside[(run.scope, *parts[:-1])].append(place)
+    for places in beside.values():
+        names = [Name(every[at][-1], bool(runs[at].settings), runs[at].seed) for at in places]
+        for at, (text, seed) in zip(places, strip_counts(names), strict=True):
+            every[at][-1:] = [text] if text else []
+            seeds[at] = seed if seeds[at] is None else seeds[at]

@@ -14,6 +14,7 @@ import polars as pl
 import xxhash
 
 from ttastats.base.records import Problem, Run
+from ttastats.base.run_names import count_runs, numbered
 from ttastats.formats.block import Block, run_fields
 from ttastats.ingestion.described import block_for
 from ttastats.ingestion.sources import Source
@@ -35,8 +36,8 @@ _MISSING = "missing_run"
 CODES = (_UNLIKE, _MISSING)
 #: A name with a number at its end, before the extension.
 _NUMBERED = re.compile(r"(.*?)(\d{1,6})((?:\.[^/]*)?)")
-#: Fewer numbers, or a smaller share of those up to the largest, count nothing.
-_LEAST, _SHARE = 3, 2 / 3
+#: Fewer numbers count nothing.
+_LEAST = 3
 
 
 def rows(
@@ -130,7 +131,8 @@ def _missing_runs(
     of_files: set[Any] = set()
     for (folder, prefix, suffix), numbers in _numbers_by_set(runs.get_column("source")).items():
         gaps, span = _gaps(numbers)
-        for number in gaps:
+        # `layers_1`, `layers_3`: what is no number of a run is not missing.
+        for number in gaps if numbered(f"{prefix}{max(numbers)}") else ():
             name = posixpath.join(folder, f"{prefix}{number}{suffix}")
             if name in names:
                 continue
@@ -168,7 +170,7 @@ def _numbers_by_set(names: Iterable[str]) -> Mapping[tuple[str, str, str], set[i
 def _gaps(numbers: set[int]) -> tuple[list[int], str]:
     """Return the missing numbers and their range; none of numbers that look random."""
     first, last = min(numbers, default=0), max(numbers, default=0)
-    if first > 1 or len(numbers) < max(_LEAST, _SHARE * (last - first + 1)):
+    if len(numbers) < _LEAST or not count_runs(numbers):
         return [], ""
     return sorted(set(range(first, last)) - numbers), f"{first} to {last}"
 

@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +32,9 @@ from ttastats.ingestion import sources
 from ttastats.table import schema
 
 if TYPE_CHECKING:
-    from ttastats.ingestion.described import Guess
-    from ttastats.ingestion.ingest import Account, Progress
+    from ttastats.ingestion.account import Account
+    from ttastats.ingestion.guessed import Ask
+    from ttastats.ingestion.ingest import Progress
 
     #: What shows the progress of reading while it lasts.
     Watched = Callable[[], AbstractContextManager[Progress | None]]
@@ -44,15 +45,21 @@ _OUTDATED = 3600
 
 
 def table(
-    paths: Sequence[str], *, keep: bool, watched: Watched, guess: Guess | None = None
+    paths: Sequence[str],
+    *,
+    keep: bool,
+    watched: Watched,
+    guess: object = None,
+    ask: Ask | None = None,
 ) -> tuple[Path, Account | None]:
     """Return the table of some logs, and the account of the ingest if one was necessary.
 
     With `keep`, the table is kept for later questions if the cache folder can be written to. Files
     at a URL are read once per process where the store does not tell whether they have changed.
-    Files that are all traces are an error.
+    Files that are all traces are an error. `guess` and `ask` are those of `ingest`.
     """
-    key = _paths_digest(paths, guessed=guess is not None)
+    key = _paths_digest(paths, guessed=bool(guess))
+    read = partial(_ingest_to_cache, paths, watched=watched, guess=guess, ask=ask)
     state, is_known = _state(paths)
     places = [folder / key for folder in _cache_folders(keep=keep and is_known)]
     for place in places:
@@ -61,14 +68,14 @@ def table(
     *lasting, temporary = places
     for place in lasting:
         try:
-            return _ingest_to_cache(paths, place, state, watched, guess)
+            return read(place, state)
         except OSError:
             pass  # it is read-only, or full
         except TtastatsError as error:
             if error.__cause__ is None:
                 raise
     with atomic.write_errors_named(temporary.parent):
-        return _ingest_to_cache(paths, temporary, state, watched, guess)
+        return read(temporary, state)
 
 
 def is_cached(path: str) -> bool:
@@ -159,7 +166,13 @@ def _is_complete(path: Path) -> bool:
 
 
 def _ingest_to_cache(
-    paths: Sequence[str], place: Path, state: str, watched: Watched, guess: Guess | None
+    paths: Sequence[str],
+    place: Path,
+    state: str,
+    *,
+    watched: Watched,
+    guess: object,
+    ask: Ask | None,
 ) -> tuple[Path, Account]:
     """Read logs into a new cached table; unchanged logs are taken from the last one."""
     from ttastats.ingestion.ingest import ingest  # the table is mostly there
@@ -171,7 +184,7 @@ def _ingest_to_cache(
         if last := next(filter(_is_complete, reversed(earlier)), None):
             shutil.copyfile(last, new)
         with watched() as on_progress:
-            account = ingest(paths, new, guess=guess, on_progress=on_progress)
+            account = ingest(paths, new, guess=guess, ask=ask, on_progress=on_progress)
         where, what = ", ".join(paths), "contains traces of a profiler, not logs of runs"
         raise_if(account.traces, what, where, f"Use `ttastats profile {where}`.")
         made = place / f"{state}.{_content_digest(new)}.parquet"

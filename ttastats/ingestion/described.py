@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,53 +13,27 @@ import msgspec
 import xxhash
 from msgspec import Struct
 
-from ttastats.base import streams, units
+from ttastats.base import streams
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.base.streams import UnreadableError
 from ttastats.formats import patterns
 from ttastats.formats.block import Block
-from ttastats.formats.config import FILE, GUESSED, NOT_GUESSED
+from ttastats.formats.config import FILE
 from ttastats.ingestion.containers import Archive, Disk, printable
 from ttastats.ingestion.sources import Source, matches
-
-#: Proposes blocks for the logs at a path: `tta.guess`.
-Guess = Callable[[str], Any]
 
 
 class Description(Struct, frozen=True):
     """How the user described the logs: options that make one block, or a file of blocks.
 
-    What neither these nor a `ttastats.toml` describe is read as `guess` proposes, if it is given.
+    With `guess`, other logs are read as is proposed, and the options replace parts of that; a tuple
+    holds what is proposed.
     """
 
     options: Mapping[str, Any] | None = None
     config: str | Path | None = None
-    guess: Guess | None = None
-
-
-def propose_blocks(
-    propose: Guess | None, paths: Sequence[str]
-) -> tuple[list[Block], list[Problem]]:
-    """Return blocks proposed for some paths, and a problem that holds the text of each."""
-    if propose is None:
-        return [], []
-    from ttastats.formats import config
-
-    blocks: list[Block] = []
-    problems: list[Problem] = []
-    for path in paths:
-        answer = propose(path)
-        blocks += config.blocks(answer.config, f"the blocks proposed for {path}", answer.root)
-        problems += [
-            Problem(GUESSED, f"[[logs]]\n{block.strip()}", "info", source=path)
-            for block in answer.config.split("[[logs]]\n")[1:]
-        ]
-        problems += [
-            Problem(NOT_GUESSED, f"{units.join_names(names, 3)}: {reason}", "info", source=path)
-            for reason, names in answer.left
-        ]
-    return blocks, problems
+    guess: object = None
 
 
 def find_blocks(
@@ -86,6 +60,7 @@ def find_blocks(
                 lambda key: f"--{key.replace('_', '-')}" if key else "the options",
                 root,
                 quiet="files" not in description.options,
+                refining=bool(description.guess),
             )
             for root in roots_of(paths)
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.records import Problem, Severity
 from ttastats.base.stores import Place, Url, parse_place
 from ttastats.base.units import join_names, plural
-from ttastats.formats.config import GUESSED
+from ttastats.formats.config import DOUBT, GUESSED
 from ttastats.table import store, tables
 from ttastats.table.conform import conform
 from ttastats.table.frames import Frame, is_frame, to_polars
@@ -27,9 +28,9 @@ from ttastats.table.store import is_parquet
 
 if TYPE_CHECKING:
     from ttastats.ingestion import traces
+    from ttastats.ingestion.account import Account
     from ttastats.ingestion.cache import Watched
-    from ttastats.ingestion.described import Guess
-    from ttastats.ingestion.ingest import Account
+    from ttastats.ingestion.guessed import Ask
 
 
 #: Files, or a frame of polars or of any library that exchanges its columns.
@@ -40,6 +41,8 @@ Source = str | Place | Sequence[str | Place] | pl.DataFrame | pl.LazyFrame | Fra
 _CALLED: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 #: Logs, and rejected ones, that are named one by one before the rest is only counted.
 _NAMED = 5
+#: Ways in which logs were read that are told before the rest is only counted.
+_KINDS = 3
 
 
 class Read(Struct, frozen=True):
@@ -69,18 +72,36 @@ class Read(Struct, frozen=True):
         lines += [f"  {problem.place}: {problem.message}" for problem in self.rejected[:_NAMED]]
         if (rest := len(self.rejected) - _NAMED) > 0:
             lines.append(f"  and {rest:,} more: {listing}")
-        return [*lines, *guessed_blocks(self.problems)]
+        doubts = {problem.message: None for problem in self.problems if problem.code == DOUBT}
+        return [*lines, *guessed_lines(self.problems), *(f"  ? {text}" for text in doubts)]
 
 
-def guessed_blocks(problems: Iterable[Problem]) -> Iterator[str]:
-    """Yield the lines of the guessed blocks, under the path that each is for."""
-    shown = None
+#: What is said of a guessed block, by its keys, and what each is called.
+_CALLED_KEYS = {
+    "preset": "preset", "metric": "metric", "seconds": "time", "step": "steps", "epoch": "epochs",
+    "samples": "samples", "run": "runs", "new_run": "new run at",
+}  # fmt: skip
+
+
+def guessed_lines(problems: Iterable[Problem]) -> Iterator[str]:
+    """Yield a line for each way in which logs were read that nobody had described."""
+    paths: dict[str, dict[str, None]] = {}
     for problem in problems:
         if problem.code == GUESSED:
-            if problem.source != shown:
-                shown = problem.source
-                yield f"  guessed; `ttastats guess {shlex.quote(shown or '')}` explains it:"
-            yield from (f"    {line}" for line in problem.message.split("\n"))
+            (keys,) = tomllib.loads(problem.message)["logs"]
+            parts = [
+                f"{called} {keys[key] if isinstance(keys[key], str) else join_names(keys[key], 3)}"
+                for key, called in _CALLED_KEYS.items()
+                if keys.get(key)
+            ]
+            paths.setdefault(", ".join(parts), {})[problem.source or ""] = None
+    if not paths:
+        return
+    *others, last = [*paths][:_KINDS]
+    yield from (f"  read as: {text}" for text in others)
+    more = f", and in {len(paths) - _KINDS} other ways" if len(paths) > _KINDS else ""
+    path = shlex.quote(next(iter(paths[last])))
+    yield f"  read as: {last}{more}; `ttastats guess {path}` shows all"
 
 
 def _warn_of_rejected(read: Read) -> None:
@@ -89,12 +110,13 @@ def _warn_of_rejected(read: Read) -> None:
 
 
 class Reading(Struct, frozen=True):
-    """How logs are read on the way to an answer: kept for later, watched, reported, guessed."""
+    """How logs are read for an answer: kept, watched, reported, guessed or asked about."""
 
     keep: bool = True
     watched: Watched = nullcontext
     on_read: Callable[[Read], None] = _warn_of_rejected
-    guess: Guess | None = None
+    guess: object = None
+    ask: Ask | None = None
 
 
 _USUAL = Reading()
@@ -131,7 +153,9 @@ def _table_paths(source: Source) -> list[Place]:
         from ttastats.ingestion import cache  # which tables do not need
 
         how = READING.get()
-        table, account = cache.table(logs, keep=how.keep, watched=how.watched, guess=how.guess)
+        table, account = cache.table(
+            logs, keep=how.keep, watched=how.watched, guess=how.guess, ask=how.ask
+        )
         how.on_read(Read(tuple(logs), store.read_problems(table), account))
         files.append(table)
     return files

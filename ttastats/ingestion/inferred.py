@@ -15,6 +15,7 @@ import polars as pl
 from msgspec import structs
 
 from ttastats.base.records import Problem, Run
+from ttastats.base.run_names import split_run_number, stem_of
 from ttastats.formats import patterns, setups
 from ttastats.formats.block import PRICE, price_of, run_fields
 from ttastats.formats.dialect import Dialect, Log
@@ -113,7 +114,7 @@ def with_settings(
     block = log.block
     if block is not None and settings:
         texts = {key: text for key, text in block.fields.items() if getattr(run, key) is None}
-        known = {key: str(value) for key, value in every.items() if value is not None}
+        known = {key: None if value is None else str(value) for key, value in every.items()}
         run = structs.replace(run, **run_fields(patterns.fill_names(texts, known)))
     mark = _mark_of(run, log, source, dialect, every)
     if mark is None:
@@ -144,29 +145,37 @@ def _mark_of(
     mark: dict[str, Any] = {"fallback": run.entry or source.entry}
     if is_recorded and run.entry is not None:
         return mark | {"from": ["its settings"]}
-    mark["place"] = [part for part in _folder_parts(source, log, run.entry) if part]
-    if dialect.name in {"table", "lines"} and not log.named:
-        mark["file"] = log.name.partition(".")[0]
+    mark["place"], above = _folder_parts(source, log, run.entry)
+    mark |= {"above": above} if above else {}
+    if dialect.name in {"table", "lines"}:
+        # What a column calls a run tells of it what the name of a file does.
+        named = [run.extra.get(name) for name in (log.block.run if log.block else ())]
+        if words := [str(name) for name in named if isinstance(name, str)]:
+            mark["file"] = "-".join(words)
+        elif not log.named.keys() - {*patterns.PARTS}:
+            parts = "|".join(map(re.escape, log.named.values()))
+            file = stem_of(log.name)
+            mark["file"] = re.sub(rf"[-_. ]*(?:{parts})", "", file) if parts else file
     return mark
 
 
-def _folder_parts(source: Source, log: Log, entry: str | None) -> list[str]:
-    """Return the folders of a log below what was given, with some above if needed."""
+def _folder_parts(source: Source, log: Log, entry: str | None) -> tuple[list[str], int]:
+    """Return the folders of a log, those above what was given first, and how many these are."""
     below = source.depth()
     parts = list(log.folder.parts[1:])
     if entry is not None and entry in parts:  # a folder of the run's own lies below
         at = len(parts) - parts[::-1].index(entry)
         below, parts = below - (len(parts) - at), parts[:at]
-    first = max(len(parts) - max(below, 0), 0)
+    given = first = max(len(parts) - max(below, 0), 0)
     # Neither a number alone nor what counts runs says what a run is.
     while first > 0 and not any(
-        not part.isdecimal() and setups.split_run_number(part)[0] for part in parts[first:]
+        not part.isdecimal() and split_run_number(part)[0] for part in parts[first:]
     ):
         first -= 1
     host = _HOST.search(log.name)
     if host is not None and parts and parts[-1].endswith(host[1]):
         parts[-1] = parts[-1].removesuffix(host[1])
-    return parts[first:]
+    return [part for part in parts[first:] if part], given - first
 
 
 def marked_runs(rows: pl.DataFrame) -> pl.DataFrame:
@@ -196,6 +205,7 @@ def infer_entries(marked: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, list[Pr
                 setups.recorded_settings(fields),
                 row["seed"],
                 str(mark.get("fallback", row["entry"])),
+                int(mark.get("above", 0)),
             )
         )
     changes: list[tuple[Any, ...]] = []

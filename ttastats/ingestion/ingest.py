@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.base import atomic, errors, stores, streams
-from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.errors import raise_if
 from ttastats.base.records import Problem
 from ttastats.base.stores import Place
-from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
-from ttastats.ingestion import absent, described, inferred, manifest, proof, registry, traces
+from ttastats.ingestion import (
+    absent,
+    described,
+    guessed,
+    inferred,
+    manifest,
+    proof,
+    registry,
+    traces,
+)
+from ttastats.ingestion.account import Account, NothingReadError
 from ttastats.ingestion.containers import Fetched
 from ttastats.ingestion.described import Description
-from ttastats.ingestion.reading import NO_LOG, Reading, Spool
+from ttastats.ingestion.reading import Reading, Spool
 from ttastats.ingestion.sources import Source, find
 from ttastats.ingestion.workers import Workers
 from ttastats.table import schema, store, tables
@@ -47,50 +55,6 @@ _TRIES = 5
 Progress = Callable[[int, int], None]
 
 
-class Account(Struct, frozen=True, kw_only=True):
-    """What an ingest saw and made.
-
-    `problems` are those of whole files and of runs, each with its source; `other_files` were seen
-    in folders and are of no known format; `parts` belong to runs that other files tell;
-    `unchanged` were taken over from the file's last ingest;
-    `written` is false where that held all there is. `traces` make `profiles` where there are no
-    logs beside them; the output is a profile then.
-    """
-
-    files: int
-    other_files: int = 0
-    runs: int = 0
-    evaluations: int = 0
-    problems: tuple[Problem, ...] = ()
-    output: Place
-    unchanged: int = 0
-    written: bool = True
-    parts: int = 0
-    traces: int = 0
-    profiles: int = 0
-
-    @property
-    def rejected(self) -> tuple[Problem, ...]:
-        """Return the problems because of which runs are missing."""
-        return tuple(problem for problem in self.problems if problem.severity == "error")
-
-    def counts(self) -> str:
-        """Return the numbers of files, runs and evaluations, or profiles, in words."""
-        others = f", {self.parts:,} more with parts of their runs" if self.parts else ""
-        others += f", {self.other_files:,} other files" if self.other_files else ""
-        if self.unchanged:
-            others += f", {self.unchanged:,} unchanged since the last ingest"
-        files, made = plural(self.traces, "trace"), plural(self.profiles, "profile")
-        if not self.traces:
-            files = plural(self.files - self.other_files - self.parts, "log")
-            made = f"{plural(self.runs, 'run')}, {plural(self.evaluations, 'evaluation')}"
-        return f"{files} read{others}: {made}"
-
-    def problem_counts(self) -> dict[str, int]:
-        """Return the number of problems by code, most frequent first."""
-        return dict(Counter(problem.code for problem in self.problems).most_common())
-
-
 def ingest(
     paths: Sequence[str | Path],
     output: str | Path | None = None,
@@ -100,7 +64,8 @@ def ingest(
     metrics: Metrics = "evaluations",
     block: Mapping[str, Any] | None = None,
     config: str | Path | None = None,
-    guess: described.Guess | None = None,
+    guess: object = None,
+    ask: guessed.Ask | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
     on_progress: Progress | None = None,
@@ -127,10 +92,15 @@ def ingest(
     block
         What is said of logs that no dialect knows, by the keys of a block of `ttastats.toml`:
         `{"metric": "val_loss <= 3.28", "seconds": "time ms"}`. No such file is looked for then.
+        With `guess`, it replaces what is guessed for these keys.
     config
         A `ttastats.toml` in the place of those beside the logs and in the folders above.
     guess
-        `tta.guess` reads logs that nobody has described as it proposes; a problem holds each block.
+        `tta.guess` reads logs that nobody has described as it proposes; a problem holds each block,
+        and others what is in doubt. Without it, that is done where nothing else can be read and
+        nothing is in doubt.
+    ask
+        Answers a doubt, with one of its choices or None; without it, a doubt is an error.
     workers
         Processes; by default one, and every core where there is much to read.
     executor
@@ -161,6 +131,35 @@ def ingest(
     _expect_parts(target, partition, append=append, in_parts=in_parts)
     reading = Reading(registry.named(dialect).name if dialect else None, round, metrics)
     description = Description(block, config, guess)
+    write = partial(
+        _write_table, [*map(str, paths)], target, reading, workers=workers, executor=executor,
+        on_progress=on_progress, append=append, in_parts=in_parts, partition=partition,
+    )  # fmt: skip
+    try:
+        return write(description)
+    except NothingReadError as error:
+        if guess or not error.files:
+            raise
+        certain = guessed.certain_guesses(description, error.paths, error.blocks, ask)
+        if not certain:
+            raise
+    return write(replace(description, guess=certain))
+
+
+def _write_table(
+    paths: Sequence[str],
+    target: Place,
+    reading: Reading,
+    description: Description,
+    *,
+    workers: int | None,
+    executor: Executor | None,
+    on_progress: Progress | None,
+    append: bool,
+    in_parts: bool,
+    partition: Sequence[str],
+) -> Account:
+    """Read logs as they are described, and write their table."""
     for more in reversed(range(_TRIES)):
         # In this order: those who read have stopped when what they left behind is removed.
         with (
@@ -173,7 +172,7 @@ def ingest(
             (made := folder / "made").mkdir()
             new = made / "new.parquet"
             spool = Spool(folder, new if joins else target)
-            plan = _plan([*map(str, paths)], reading, description, spool, readers, joins)
+            plan = _plan(paths, reading, description, spool, readers, joins)
             if isinstance(plan, Account):
                 account = plan
             elif joins:
@@ -228,6 +227,11 @@ class _Plan(Struct, frozen=True):
             parts=len(self.changes.files["parts"]),
         )
 
+    def nothing_read(self, problems: Sequence[Problem]) -> NothingReadError:
+        """Return the error for files that gave neither a run nor a profile."""
+        parts = self.changes.files["parts"]
+        return NothingReadError(self.paths, len(self.sources), parts, self.reading.blocks, problems)
+
 
 def _plan(
     paths: Sequence[str],
@@ -250,8 +254,8 @@ def _plan(
     blocks, sources = described.find_blocks(
         description, paths, [by_name[name] for name in sorted(by_name)]
     )
-    more, problems = described.propose_blocks(description.guess, paths)
-    reading = replace(reading, blocks=(*blocks, *more))
+    more, problems = guessed.proposed_blocks(description, paths, blocks)
+    reading = replace(reading, blocks=(*more, *blocks) if description.options else (*blocks, *more))
     options = (reading.dialect, reading.round, reading.metrics, described.digest(reading.blocks))
     if joins and sources:
         number = len(sources)
@@ -301,7 +305,7 @@ def _ingest_logs(
     if runs.is_empty():
         if any(problem.code == traces.CODE for problem in problems):
             return _ingest_traces(plan)
-        raise _nothing_found_error(plan, problems)
+        raise plan.nothing_read(problems)
     if not partition and in_parts and plan.state is not None:
         partition = RUNS.partition_columns(target) or ()
     lost = {problem.source for problem in problems if problem.code == "unreadable_file"}
@@ -377,7 +381,7 @@ def _ingest_traces(plan: _Plan) -> Account:
     problems = [problem for problem in plan.problems if problem.code != traces.CODE]
     problems += profiles.problems
     if profiles.rows.is_empty():
-        raise _nothing_found_error(plan, problems)
+        raise plan.nothing_read(problems)
     others = plan.changes.files["others"]
     others[:] = [name for name in others if name not in read]
     record = manifest.encode(sources, {"others": others}, (*plan.options, "profile"))
@@ -441,22 +445,3 @@ def units(sources: Sequence[Source]) -> Iterator[tuple[Source, ...]]:
         size += source.file.size
     if unit:
         yield tuple(unit)
-
-
-def _nothing_found_error(plan: _Plan, problems: Sequence[Problem]) -> TtastatsError:
-    """Return the error for files that gave neither a run nor a profile."""
-    path = shlex.quote(plan.paths[0])
-    guess = f"`ttastats guess {path}` proposes how to read other logs; --guess reads them so."
-    if problems:
-        first = min(problems, key=lambda problem: problem.severity != "error")
-        remedy = guess if first.code in ("unknown_format", *NO_LOG) else None
-        what = f"no run could be read: {first.message}"
-        return TtastatsError(what, where=first.source, remedy=remedy)
-    if parts := plan.changes.files["parts"]:
-        what = "no run could be read: the file is part of a run in another file"
-        return TtastatsError(what, where=parts[0], remedy="Give the folder of the run.")
-    number = len(plan.sources)
-    seen = f"none of {number} file(s) is a log" if number else "the folder is empty"
-    where, known = ", ".join(plan.paths), ", ".join(sorted(registry.dialects()))
-    remedy = f"Known formats: {known}.\n  {guess}"
-    return TtastatsError(f"no logs found: {seen}", where=where, remedy=remedy)

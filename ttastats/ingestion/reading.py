@@ -28,6 +28,7 @@ from ttastats.base.stores import Place
 from ttastats.base.streams import UnreadableError
 from ttastats.formats import config, patterns
 from ttastats.formats.block import FIELDS, Block, has_layout, merge_block, run_fields
+from ttastats.formats.config import DOUBT
 from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.formats.setups import MARK
 from ttastats.ingestion import inferred, proof, registry, together, traces
@@ -251,6 +252,7 @@ class _Reader:
                 noted: tuple[Problem, ...] = (item,) if isinstance(item, Problem) else ()
                 if isinstance(item, Run):
                     run = _flag_open_end(item, content.tail) if driving else _with_names(item, log)
+                    run = _flag_doubts(run, driving) if driving and driving.doubts else run
                     run = inferred.with_settings(run, log, source, dialect, recorded)
                     run = inferred.with_price(run)
                     run = run if run.entry else structs.replace(run, entry=source.entry)
@@ -328,7 +330,8 @@ def _with_names(run: Run, log: Log) -> Run:
     if block is None or run.suite not in {None, TIMES_ALONE}:
         return run
     settings = [value for value in run.extra.values() if isinstance(value, Mapping)]
-    known = {key: str(value) for fields in (*settings, run.extra) for key, value in fields.items()}
+    logged = {key: value for fields in (*settings, run.extra) for key, value in fields.items()}
+    known = {key: None if value is None else str(value) for key, value in logged.items()}
     named = {**named, **patterns.fill_names(block.fields, {**known, **named})}
     others = {name: value for name, value in named.items() if name not in FIELDS}
     return structs.replace(
@@ -349,6 +352,12 @@ def _flag_open_end(run: Run, tail: bytes) -> Run:
     return structs.replace(run, problems=(*run.problems, problem))
 
 
+def _flag_doubts(run: Run, block: Block) -> Run:
+    """Return a run, with a problem for each doubt about the guess by which it is read."""
+    doubts = (Problem(DOUBT, text, "warning") for text in block.doubts)
+    return structs.replace(run, problems=(*run.problems, *doubts))
+
+
 _Choice = tuple[Dialect | None, Block | None, Mapping[str, str]]
 
 
@@ -362,18 +371,19 @@ def choose_dialect(
     """
     place = f"{folder}/{name}"
     hit = block_for(place, reading.blocks) if reading.blocks else None
-    if hit is None or hit[0].files is None or not has_layout(hit[0]):
+    refines = hit is not None and hit[0].refining
+    if hit is None or hit[0].files is None or refines or not has_layout(hit[0]):
         if chosen is None and hit is None and kineto.recognises(head):
             return None, None, {}
         dialect = chosen or registry.recognise(head, place)
         if dialect is not None:
             block, named = hit or (None, {})
             return dialect, block, named
-        if hit is None or not (hit[0].line or hit[0].preset):
+        if hit is None or refines or not (hit[0].line or hit[0].preset):
             preset = registry.recognised_preset(head, place)
             if hit is not None and preset is not None:
-                hit = merge_block(preset[0], hit[0]), {**preset[1], **hit[1]}
-            hit = hit or preset
+                preset = merge_block(preset[0], hit[0]), {**preset[1], **hit[1]}
+            hit = preset or (None if refines else hit)
     return (registry.named(hit[0].dialect), hit[0], hit[1]) if hit else (None, None, {})
 
 

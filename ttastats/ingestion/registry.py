@@ -30,8 +30,11 @@ class _OwnLogs(NamedTuple):
         return False
 
     def parse(self, log: Log) -> Iterator[Run | Problem]:
-        from ttastats_parsers import own_blocks, own_cells, own_runs  # only own logs need these
+        # Only own logs need these.
+        from ttastats_parsers import own_blocks, own_cells, own_runs, parts
 
+        if "part" in log.named:
+            return parts.runs_of(log)
         rows_of = own_cells.rows_of_lines if self.name == "lines" else own_blocks.rows_of
         return own_runs.runs_of(rows_of, log)
 

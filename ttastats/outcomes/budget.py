@@ -137,14 +137,15 @@ def lengths(at_end: pl.DataFrame) -> Lengths:
 
     The first of steps, samples and epochs that all tell counts, unless they differ in it and are
     as long in seconds: those were stopped by the clock. Without any of these, evaluations count, as
-    they do of runs that tell no more than that they finished, and when.
+    they do of finished runs that tell nothing but their last value.
     """
     trained: list[tuple[Unit | None, pl.Series]] = [
         (unit, at_end[name]) for unit, name in SPENT.items() if not at_end[name].null_count()
     ]
     amounts = trained[:1]
-    finished = not trained and (at_end["run_status"] == "success").all()
-    if not finished and not (seconds := at_end["observed_seconds"]).null_count():
+    is_last = (pl.col("run_status") == "success") & (pl.col("evaluations") == 1)
+    only_ends = not trained and at_end.select(is_last.all()).item()
+    if not only_ends and not (seconds := at_end["observed_seconds"]).null_count():
         amounts.append(("seconds", seconds))
     amounts = amounts or [(None, at_end["evaluations"].fill_null(0))]
     common = []

@@ -29,28 +29,28 @@ _RUN, _TRAINED = schema.RUN, {"epoch": "epoch", "samples": "sample", "step": "st
 
 
 def spans(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the evaluated checkpoints of runs, with the span before each.
+    """Return the evaluated checkpoints of runs, each once in the table, with the span before each.
 
-    Columns: those that name the run and its entry; `at`, the second at which the first metric of
+    Columns: `number`, that of the run in the table; `at`, the second at which the first metric of
     the checkpoint was known; `since` and `seconds`, the checkpoint before and the time from there;
     `trained` until then, in the best unit that rises from each checkpoint to the next, and
     `meanwhile`.
     """
-    chosen = runs.lazy().select(_RUN).unique()
+    numbers = runs.lazy().select(_RUN).with_row_index("number")
     checkpoints = (
-        rows.join(chosen, on=_RUN, how="semi")
-        .filter(schema.is_evaluation())
-        .group_by(*_RUN, *schema.BENCHMARK, "entry", "eval_index")
+        rows.filter(schema.is_evaluation())
+        .join(numbers, on=_RUN, how="inner")
+        .group_by("number", "eval_index")
         .agg(pl.col(*_TRAINED).max().cast(pl.Float64), at=time_to_target.evaluated_at().min())
-        .sort(*_RUN, "eval_index")
+        .sort("number", "eval_index")
     )
     rises = {name: (pl.col(name).diff() > 0).fill_null(value=True).all() for name in _TRAINED}
     known = {name: pl.col(name).is_not_null().all() for name in _TRAINED}
-    best = (pl.when((rises[name] & known[name]).over(_RUN)).then(name) for name in _TRAINED)
+    best = (pl.when((rises[name] & known[name]).over("number")).then(name) for name in _TRAINED)
     return checkpoints.with_columns(trained=pl.coalesce(best)).with_columns(
-        since=pl.col("at").shift().over(_RUN),
-        seconds=pl.col("at").diff().over(_RUN),
-        meanwhile=pl.col("trained").diff().over(_RUN),
+        since=pl.col("at").shift().over("number"),
+        seconds=pl.col("at").diff().over("number"),
+        meanwhile=pl.col("trained").diff().over("number"),
     )
 
 
@@ -62,44 +62,67 @@ def of_runs(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     by how much the one span before the target that is an hour off is longer than the others, else
     0.
     """
-    runs = runs.unique(_RUN, keep="first", maintain_order=True)
-    ends = runs.lazy().select(*_RUN, "observed_seconds")
+    runs = runs.unique(_RUN, keep="first", maintain_order=True).with_row_index("number")
+    ends = runs.select("number", "suite", "clock_zero", "observed_seconds")
     pace = pl.col("seconds") / pl.col("meanwhile")
-    paced = spans(runs, rows).join(ends, on=_RUN, how="left").with_columns(
-        pace=pl.when(pace > 0).then(pace)
-    )  # fmt: skip
-    usual = pl.col("pace").median()
-    expected = pl.coalesce(usual.over(_RUN) * pl.col("meanwhile"), pl.median("seconds").over(_RUN))
-    counts = paced.with_columns(off=pl.col("seconds") - expected).group_by(_RUN).agg(
-        startup_seconds=_startup(usual), clock_jump_seconds=_clock_jump()
-    )  # fmt: skip
-    starts = ~pl.col("clock_zero").is_in([ESTIMATED_START, UNKNOWN_START]).fill_null(value=False)
-    told = starts & pl.col("suite").is_null()
-    return runs.join(counts.collect(), on=_RUN, how="left", maintain_order="left").with_columns(
-        startup_seconds=pl.when(told).then("startup_seconds"),
-        clock_jump_seconds=pl.col("clock_jump_seconds").fill_null(0.0),
+    usual, span = pl.col("pace").median().over("number"), pl.median("seconds").over("number")
+    paced = (
+        spans(runs, rows)
+        .join(ends.lazy(), on="number", how="left")
+        .with_columns(pace=pl.when(pace > 0).then(pace))
+        .with_columns(usual=usual, span=span)
+        .with_columns(
+            noise=(pl.col("pace") - pl.col("usual")).abs(),
+            off=pl.col("seconds") - pl.coalesce(pl.col("usual") * pl.col("meanwhile"), "span"),
+        )
     )
+    facts = paced.group_by("number").agg(**_STARTUP_FACTS, **_JUMP_FACTS)
+    starts = ~pl.col("clock_zero").is_in([ESTIMATED_START, UNKNOWN_START]).fill_null(value=False)
+    own = starts & pl.col("suite").is_null()
+    paces = ends.join(facts.collect(), on="number", how="left").select(
+        "number",
+        startup_seconds=pl.when(own).then(_startup()),
+        clock_jump_seconds=_clock_jump(),
+    )
+    return runs.join(paces, on="number", how="left", maintain_order="left").drop("number")
 
 
-def _startup(usual: pl.Expr) -> pl.Expr:
-    """Return the start-up of a run by its first evaluation of trained weights."""
-    paces, positive = pl.col("pace"), pl.col("trained") > 0
-    first, trained = (pl.col(name).filter(positive).first() for name in ("at", "trained"))
-    untrained = pl.col("at").filter(pl.col("trained") == 0).last()
-    noise = _NOISE * (paces - paces.median()).abs().median() * trained
-    startup = first - usual * trained
-    from_zero = (untrained / (usual * trained)).is_between(*_FROM_ZERO).fill_null(value=False)
-    known = (paces.count() >= _PACED) & ~from_zero
+#: What the first evaluation of trained weights took, after how much training, and what is usual.
+_TRAINED_THEN = pl.col("trained") > 0
+_STARTUP_FACTS = {
+    "first": pl.col("at").filter(_TRAINED_THEN).first(),
+    "trained": pl.col("trained").filter(_TRAINED_THEN).first(),
+    "untrained": pl.col("at").filter(pl.col("trained") == 0).last(),
+    "usual": pl.col("usual").first(),
+    "noise": pl.col("noise").median(),
+    "paces": pl.col("pace").count(),
+}  # fmt: skip
+
+
+def _startup() -> pl.Expr:
+    """Return the start-up of a run from its facts, or null."""
+    epochs = pl.col("usual") * pl.col("trained")
+    startup, noise = pl.col("first") - epochs, _NOISE * pl.col("noise") * pl.col("trained")
+    from_zero = (pl.col("untrained") / epochs).is_between(*_FROM_ZERO).fill_null(value=False)
+    known = (pl.col("paces") >= _PACED) & ~from_zero
     return pl.when(known).then(pl.when(startup > noise).then(startup).otherwise(0.0))
+
+
+#: Which spans are an hour off, and how many are steady.
+_IS_HOUR = (pl.col("off").abs() - _HOUR).abs() < _NEAR
+_JUMP_FACTS = {
+    "hours": _IS_HOUR.sum(),
+    "steady": (pl.col("off").abs() < _STEADY).sum(),
+    "spans": pl.col("off").count(),
+    "jump": pl.col("off").filter(_IS_HOUR & (pl.col("since") < pl.col("observed_seconds"))).sum(),
+}
 
 
 def _clock_jump() -> pl.Expr:
     """Return by how much the clock of a run changed in one span before its time ended, or 0."""
-    off, before = pl.col("off"), pl.col("since") < pl.col("observed_seconds")
-    hour = (off.abs() - _HOUR).abs() < _NEAR
-    others_are_steady = (off.abs() < _STEADY).sum() == off.count() - 1
-    once = (hour.sum() == 1) & others_are_steady & (off.count() >= _SPANS)
-    return pl.when(once).then(off.filter(hour & before).sum()).otherwise(0.0)
+    others_are_steady = pl.col("steady") == pl.col("spans") - 1
+    once = (pl.col("hours") == 1) & others_are_steady & (pl.col("spans") >= _SPANS)
+    return pl.when(once.fill_null(value=False)).then("jump").otherwise(0.0)
 
 
 def first_place(runs: pl.DataFrame, rows: pl.LazyFrame) -> str:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ttastats.answers.compare.rows import CompareRow, QualitiesRow, TimesRow, rows_of
 from ttastats.base import percentages
+from ttastats.base.codes import SHORT
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import aims
 from ttastats.report.answer import Report
@@ -185,12 +186,18 @@ def _quality_findings(name: str, row: QualitiesRow, rule: Requirement) -> Iterat
         yield Finding(*about, outcome, "undecided", text)
 
 
+#: Flags of times that may be far from what was measured, so that nothing can be required of them.
+_OF_CLOCKS = ("units_differ", "clock_changed")
+
+
 def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) -> Iterator[Finding]:
     """Yield findings on why a row of times does not pass, or on its conditions."""
     low, high, lowest = row.non_inferiority_low, row.inferiority_high, 1 / (1 + rule.limit)
     judged: tuple[Outcome, str, str]
-    if low is None or high is None or row.word is Verdict.UNAVAILABLE:
-        why = row.reason or row.claim
+    doubts = [SHORT[code] for code in _OF_CLOCKS if code in row.flags]
+    doubtful = doubts and rule.option == "--require"
+    if low is None or high is None or row.word is Verdict.UNAVAILABLE or doubtful:
+        why = row.reason or ", ".join(doubts) or row.claim
         judged = ("failed", "not_judged", f"cannot be judged ({why})")
         if row.reached_a and row.n_b and not row.reached_b:
             text = (

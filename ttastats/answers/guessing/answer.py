@@ -15,8 +15,9 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base import units
-from ttastats.formats.block import KEYS
+from ttastats.formats.block import APART, KEYS, Keys
 from ttastats.formats.config import FILE
+from ttastats.ingestion.guessed import Doubt
 from ttastats.ingestion.ingest import default_output
 from ttastats.outcomes.target import UserTarget
 from ttastats.report.answer import Report
@@ -33,7 +34,7 @@ _PROBLEMS = 10
 class Kind(Struct, frozen=True, eq=False):
     """Files of one kind, what is proposed for them if they need a block, and their runs.
 
-    `heads` has a row for each run: what it is called, its `evaluations`, whether it is `timed` and
+    `heads` has a row for each run: what it is called, its `evaluations`, whether it is `timed`,
     `judged` by a target of its own, and the `final` value of its first metric. `runs` are the rows
     of a table of some runs. `parts` is the number of files whose runs are in other files.
     """
@@ -51,6 +52,15 @@ class Kind(Struct, frozen=True, eq=False):
     def entries(self) -> list[str]:
         """Return the entries, those with most runs first."""
         return [name for name, _ in Counter(self.heads["entry"].drop_nulls()).most_common()]
+
+    @property
+    def unlike(self) -> list[str]:
+        """Return the entries, without those that hold copies of the runs of the first."""
+        contents = {
+            name: {*self.heads.filter(pl.col("entry") == name)["run_id"]} for name in self.entries
+        }
+        first = next(iter(contents.values()), set())
+        return [*self.entries[:1], *(n for n, own in contents.items() if not own & first)]
 
     @property
     def timed(self) -> int:
@@ -107,18 +117,18 @@ class Guessed(Struct, frozen=True):
         named = "" if is_met or not self.config else f" --config {shlex.quote(config)}"
         yield f"ttastats ingest {path}{named}"
         table = shlex.quote(escape_invisible(str(default_output([self.path]))))
-        kind = max(self.kinds, key=lambda kind: (len(kind.entries) > 1, len(kind.files)))
+        kind = max(self.kinds, key=lambda kind: (len(kind.unlike) > 1, kind.heads.height))
         target = _common_target(kind)
         # Several benchmarks have no target in common; runs without a time answer for their ends.
         question = target if kind.heads["benchmark"].n_unique() <= 1 else ""
         if not kind.timed or not (question or kind.heads["judged"].any()):
-            question = " --at-end"
-        if len(entries := kind.entries) > 1:
+            metric = kind.heads["metric"][0]
+            question = f" --at-end{f' --metric {shlex.quote(metric)}' if metric else ''}"
+        if len(entries := kind.unlike) > 1:
             a, b = (shlex.quote(f"entry={escape_invisible(name)}") for name in entries[:2])
             yield f"ttastats compare {table} --a {a} --b {b}{question}"
         else:
             yield f"ttastats summary {table}{target}"
-            yield f"ttastats compare {table} OTHER.parquet{question}  # of another setup"
 
 
 def _common_target(kind: Kind) -> str:
@@ -191,19 +201,58 @@ def _run_lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 class Reason(Struct, frozen=True):
-    """Why a key says what it says; one that is not `sure` should be looked at by a person."""
+    """Why a key says what it says; one that is not `sure` should be looked at by a person.
+
+    A `minor` one is shown, and asks nothing. The text of another may name what else may be meant,
+    as `seconds = 'elapsed s'`.
+    """
 
     key: str
     text: str
     sure: bool = True
+    minor: bool = False
+
+
+#: What a person is asked about: which numbers are compared, at what time, of which run.
+_ASKED = ("metric", "seconds", "step", "epoch", "samples", "run")
+_MEANT = re.compile(r"(\w+) = '([^']+)'")
 
 
 class Proposal(Struct, frozen=True):
     """Keys of a block, why, and lines of TOML of which a person must choose one first."""
 
-    keys: Mapping[str, str | tuple[str, ...]]
+    keys: Keys
     reasons: tuple[Reason, ...]
     choices: tuple[str, ...] = ()
+
+    def doubts(self) -> Iterator[Doubt]:
+        """Yield what a person should confirm, and what else may be meant."""
+        for reason in self.reasons:
+            if reason.sure or reason.minor or reason.key not in _ASKED:
+                continue
+            key, value = reason.key, self.keys.get(reason.key)
+            meant = [text for name, text in _MEANT.findall(reason.text) if name == key]
+            if isinstance(value, str) and (plain := value.removesuffix(" + 1")) != value:
+                meant.append(plain)
+            values = dict.fromkeys([*([value] if value else []), *meant, *([] if value else [""])])
+            choices = ({key: text} for text in values if "COLUMN" not in text)
+            yield Doubt(key, reason.text, tuple(choices))
+
+    def replaced(self, said: Keys) -> Proposal:
+        """Return a proposal in which what the user said stands for what was guessed of it."""
+        keys = dict(self.keys)
+        if "preset" in said:  # it says how all is read
+            keys = {"files": keys.pop("files", "**")}
+        gone = {*said, *(APART if said.keys() & {*APART} else ())}
+        if "files" in said and "{" in keys.get("entry", ""):
+            gone.add("entry")
+        kept = {key: value for key, value in keys.items() if key not in gone}
+        reasons = (
+            reason
+            for reason in self.reasons
+            if reason.key not in gone and ("preset" not in said or reason.key == "files")
+        )
+        return Proposal({**kept, **said}, tuple(reasons), self.choices)
 
 
 class NoLogError(Exception):

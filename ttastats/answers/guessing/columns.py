@@ -14,6 +14,7 @@ from ttastats.base import metrics as names
 from ttastats.base.metrics import evaluation_metrics, higher_is_better, plain, unit_of
 from ttastats.base.units import join_names
 from ttastats.formats.block import Metric, TimeColumn
+from ttastats.formats.setups import SEED
 from ttastats_parsers.own_choice import directions, numbers, tells_day, texts, times
 
 Value: TypeAlias = str | tuple[str, ...]
@@ -57,9 +58,9 @@ def proposal(frame: pl.DataFrame, tags: Mapping[str, str] | None = None) -> Prop
     keys: dict[str, Value] = {"metric": metrics}
     if runs := _run_columns(table):
         keys["run"] = runs
-        words = [name for name in runs if numbers(frame[name]).is_null().any()]
-        if named := [name for name in words if plain(name) != "seed"]:
-            keys["entry"] = named[0]
+    alike = (name for name in table.numeric if table.numeric[name].drop_nulls().n_unique() == 1)
+    if seed := next(filter(SEED.search, alike), None):
+        keys["seed"] = seed
     seconds, reason = _choose_clock(table, runs)
     reasons.append(reason)
     if seconds is not None:
@@ -237,9 +238,10 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
         reasons.append(Reason("metric", text))
     if more:
         text = f"{join_names(more)}: a quality by name, but is it an evaluation metric?"
-        reasons.append(Reason("metric", text, sure=False))
+        reasons.append(Reason("metric", text, sure=False, minor=True))
     if left_out:
-        reasons.append(Reason("metric", f"not used: {join_names(left_out)}", sure=False))
+        text = f"not used: {join_names(left_out)}"
+        reasons.append(Reason("metric", text, sure=False, minor=True))
     reasons += _direction_reasons(metrics, numeric)
     # A name that reads like a target is quoted.
     reads_like_a_target = re.compile(r"[<>=]|\s(?:higher|lower)$").search
@@ -284,13 +286,13 @@ def _direction_reasons(
 ) -> Iterator[Reason]:
     metrics = [Metric(name, higher_is_better(name), guessed=True) for name in columns]
     for problem in directions(metrics):
-        yield Reason("metric", problem.message, problem.severity == "info")
+        yield Reason("metric", problem.message, problem.severity == "info", minor=True)
     first = numeric[columns[0]].drop_nans().drop_nulls()
     most = first.max()
     is_share = re.search("acc|top|precision|recall|f1|map", columns[0].lower())
     if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
         text = f"values up to {most:g}, so in percent? Then write targets as '>= 90 %'"
-        yield Reason("metric", text, sure=False)
+        yield Reason("metric", text, sure=False, minor=True)
 
 
 def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Reason]:
@@ -307,7 +309,7 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
         what, sure = _meaning(table, name, unit)
         compared = [f"{stamp} {form}" for stamp, form in table.stamps[:1] if clocks]
         value = (f"{name} {unit}", *compared) if compared else f"{name} {unit}"
-        return value, Reason("seconds", f"{name}: {what}", sure)
+        return value, Reason("seconds", f"{name}: {what}", sure, minor=True)
     if every:
         written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in every)
         text = f"several columns may be the clock: {written}"
@@ -398,10 +400,11 @@ def _run_columns(table: _Table) -> tuple[str, ...]:
     varying = [
         name
         for name in frame.columns
-        if plain(name) in {*_NAMES, "seed"} and texts(frame[name]).drop_nulls().n_unique() > 1
+        if plain(name) in _NAMES or SEED.search(name)
+        if texts(frame[name]).drop_nulls().n_unique() > 1
     ]
     progress = _progress(table)
-    seeds = [name for name in varying if plain(name) == "seed"]
+    seeds = [name for name in varying if SEED.search(name)]
     others = (name for name in varying if name not in seeds)
     named = sorted(others, key=lambda name: _NAMES.index(plain(name)))
     number, best = 1, list[str]()

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.answers.guessing import kinds, trial
 from ttastats.answers.guessing.answer import Guessed, NoLogError, Proposal, Reason, proposal_toml
 from ttastats.answers.guessing.layout import FilePattern, layouts, literal
-from ttastats.answers.guessing.trial import File
+from ttastats.answers.guessing.parts import runs_in_parts
+from ttastats.answers.guessing.trial import File, Found
 from ttastats.base import atomic, stores, units
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.base.streams import UnreadableError
 from ttastats.formats import patterns
+from ttastats.formats.block import Block, Keys
 from ttastats.formats.config import FILE, load_presets, preset_block
 from ttastats.ingestion import described
 from ttastats.ingestion.containers import printable
+from ttastats.ingestion.guessed import Ask, Guess, Proposed
 from ttastats.ingestion.reading import LFS_POINTER, Reading, choose_dialect
-from ttastats.ingestion.sources import Source, find
+from ttastats.ingestion.sources import Source, find, reason_of
+from ttastats.sides.options import several
+from ttastats_parsers import settings_files
 
 _HEADER = (
     "# Proposed by `ttastats guess`. Lines with a question mark are guesses: look at them.\n"
@@ -41,40 +47,19 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         Where to write the blocks; nothing that exists is written over.
     """
     path = stores.without_user(str(path))
-    no_file = "a block describes files, but the input is standard input"
-    raise_if(path == "-", no_file, "-", "Give a folder or a file.")
     if output is not None:
         atomic.expect_file_place(Path(output), remedy=f"Try -o {output}/{FILE}.")
         if Path(output).exists():
             raise atomic.overwrite_error(Path(output), "exists already")
-    blocks, sources = described.find_blocks(
-        described.Description(), [str(path)], list(find([str(path)]))
-    )
-    if Path(path).exists() or "://" in path or not sources:
-        (root,) = described.roots_of([path])
-        folder = path if Path(path).is_dir() else str(Path(path).parent)
-    else:  # a pattern
-        root = folder = os.path.commonpath([_place(source).parent for source in sources])
-    start = f"{root.rstrip('/')}/"
-    files = [
-        File(source, place, str(place).removeprefix(start))
-        for source, place in zip(sources, map(_place, sources), strict=True)
-    ]
-    by_kind, left = _sort_files(files, Reading(blocks=blocks))
-    unfit = {name for names in left.values() for name in names}
-    found_kinds = tuple(
-        trial.read_kind(title, of_kind, proposal, root, blocks)
-        for title, of_kind, proposal in _propose_by_kind(by_kind, unfit)
-    )
-    if not found_kinds:
-        raise _nothing_found_error(str(path), left)
-    prefix = _pattern_prefix(root, output)
-    proposals = [kind.proposal for kind in found_kinds if kind.proposal]
+    found = _look(path, None, {})
+    kinds = tuple(trial.read_kinds(found.kinds, _guess_of(found)))
+    prefix = _pattern_prefix(found.root, output)
     texts = [
         proposal_toml(
-            replace(block, keys={**block.keys, "files": f"{prefix}{block.keys['files']}"})
+            replace(block, keys={**block.keys, "files": _below(prefix, str(block.keys["files"]))})
         )
-        for block in proposals
+        for kind in kinds
+        if (block := kind.proposal)
     ]
     config = "\n".join([_HEADER, *texts]) if texts else ""
     if output is not None:
@@ -83,8 +68,82 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         with atomic.write_errors_named(Path(output)):
             atomic.write_text(Path(output), config)
     shown = None if output is None else str(output)
+    read = {file for kind in kinds for file in kind.files}
+    unread = ((reason, tuple(n for n in names if n not in read)) for reason, names in found.left)
+    left = tuple((reason, names) for reason, names in unread if names)
+    return Guessed(path, kinds, left, config, found.folder, found.root, shown)
+
+
+def propose(path: str, blocks: Sequence[Block] | None, said: Keys, ask: Ask | None) -> Guess:
+    """Return the blocks that read the logs at a path which other blocks do not describe.
+
+    What the user said, or answers, stands for what would be guessed.
+    """
+    return _guess_of(_look(path, blocks, said), ask)
+
+
+class _Found(Struct, frozen=True):
+    """The kinds of files at a path."""
+
+    path: str
+    folder: str
+    root: str
+    kinds: tuple[Found, ...]
+    left: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def _guess_of(found: _Found, ask: Ask | None = None) -> Guess:
+    """Return what is proposed for the kinds of files, with the answers of the user in it."""
+    made = []
+    for kind in found.kinds:
+        if (proposal := kind.proposal) is None:
+            continue
+        for doubt in proposal.doubts():
+            answer = ask(found.path, doubt) if ask else None
+            proposal = proposal if answer is None else proposal.replaced(answer)
+        made.append(Proposed(proposal.keys, tuple(proposal.doubts()), proposal_toml(proposal)))
+    return Guess(found.path, found.root, tuple(made), found.left)
+
+
+def _look(path: str, blocks: Sequence[Block] | None, said: Keys) -> _Found:
+    """Return the kinds of files at a path; blocks, if none are given, are looked for."""
+    no_file = "a block describes files, but the input is standard input"
+    raise_if(path == "-", no_file, "-", "Give a folder or a file.")
+    found, sources = described.find_blocks(described.Description(), [path], [*find([path])])
+    blocks = found if blocks is None else blocks
+    if Path(path).exists() or "://" in path or not sources:
+        (root,) = described.roots_of([path])
+        folder = path if Path(path).is_dir() else str(Path(path).parent)
+    else:  # a pattern
+        root = folder = os.path.commonpath([_place(source).parent for source in sources])
+    start = f"{root.rstrip('/')}/"
+    files = [
+        File(source, place, below)
+        for source, place in zip(sources, map(_place, sources), strict=True)
+        if (below := str(place).removeprefix(start))
+        if "files" not in said or patterns.match_path(said["files"], below) is not None
+    ]
+    by_kind, left = _sort_files(files, Reading(blocks=tuple(blocks)), said)
+    unfit = {name for names in left.values() for name in names}
+    proposed = tuple(Found(*of_kind) for of_kind in _propose_by_kind(by_kind, unfit))
+    if not proposed:
+        raise _nothing_found_error(path, left)
     left_out = tuple((reason, tuple(names)) for reason, names in sorted(left.items()))
-    return Guessed(str(path), found_kinds, left_out, config, folder, root, shown)
+    return _Found(path, folder, root, _with_words(proposed, said), left_out)
+
+
+def _with_words(found: Sequence[Found], said: Keys) -> tuple[Found, ...]:
+    """Return kinds of files with what the user said; one pattern cannot stand for several."""
+    replaced = [
+        kind if kind.proposal is None else replace(kind, proposal=kind.proposal.replaced(said))
+        for kind in found
+    ]
+    unlike = {str(kind.proposal.keys): kind for kind in replaced if kind.proposal}
+    names = units.join_names([kind.files[0].below for kind in unlike.values()], 3)
+    what = f"matches logs of several kinds: {names}"
+    is_shared = "files" in said and len(unlike) > 1
+    raise_if(is_shared, what, f"--files {said.get('files')}", "Give a narrower pattern.")
+    return tuple(replaced)
 
 
 def _place(source: Source) -> PurePosixPath:
@@ -102,6 +161,10 @@ def _pattern_prefix(root: str, output: str | Path | None) -> str:
     except ValueError:
         return ""
     return "" if str(below) == "." else f"{literal(str(below))}/"
+
+
+def _below(prefix: str, pattern: str) -> str:
+    return "|".join(f"{prefix}{one}" for one in pattern.split("|"))
 
 
 def _nothing_found_error(path: str, reasons: dict[str, list[str]]) -> TtastatsError:
@@ -128,22 +191,39 @@ _OF_RUNS = {
 
 
 def _sort_files(
-    files: Sequence[File], reading: Reading
+    files: Sequence[File], reading: Reading, said: Keys
 ) -> tuple[dict[tuple[str, ...], list[File]], dict[str, list[str]]]:
     """Return the files by kind, and the names of those that are left out, by reason."""
     classified, left = list[File](), defaultdict[str, list[str]](list)
     seen = kinds.Seen(list)
     for file in files:
         try:
-            classified.append(_classify(file, reading, seen))
-        except (UnreadableError, NoLogError) as error:
-            left[str(error)].append(file.below)
+            classified.append(_classify(file, reading, seen, said))
         except TtastatsError as error:
             left[error.what].append(file.below)
+        except NoLogError as error:
+            left[str(error)].append(file.below)
+        except Exception as error:  # a file of somebody's may hold anything
+            left[reason_of(error)].append(file.below)
+    apart = runs_in_parts(_drop_twins(classified, left))
+    return _group_by_kind(apart), {reason: names for reason, names in left.items() if names}
+
+
+def _group_by_kind(files: Sequence[File]) -> dict[tuple[str, ...], list[File]]:
+    """Return files by kind: those with the same columns are read alike, as the longest is."""
+    longest = dict[tuple[str, ...], kinds.Sketch]()
+    for file in files:
+        if file.sketch:
+            alike = longest.setdefault(file.sketch.columns or file.kind, file.sketch)
+            if alike.rows < file.sketch.rows:
+                longest[file.sketch.columns or file.kind] = file.sketch
     by_kind = defaultdict[tuple[str, ...], list[File]](list)
-    for file in _drop_twins(classified, left):
+    for file in files:
+        if file.sketch:
+            alike = longest[file.sketch.columns or file.kind]
+            file = replace(file, sketch=alike, kind=alike.same)
         by_kind[file.kind].append(file)
-    return by_kind, {reason: names for reason, names in left.items() if names}
+    return by_kind
 
 
 def _drop_twins(files: list[File], left: dict[str, list[str]]) -> list[File]:
@@ -164,6 +244,9 @@ def _drop_twins(files: list[File], left: dict[str, list[str]]) -> list[File]:
     others = [file for file in files if file.sketch and file not in known]
     beside = [file for file in others if file.place.parent in folders]
     files = drop(beside, "beside a log that is read without a block: possibly the same run")
+    servers = {_folder_above(file, _SERVER) for file in files} - {None}
+    clients = [file for file in files if _folder_above(file, _CLIENT) in servers]
+    files = drop(clients, "a client of the run that the server beside it logs")
     # A table with a row for each run, where logs lie beside or below.
     tables = [file for file in files if file.sketch and file.sketch.is_summary]
     apart = {file for file in files if file.kind[0] == _DESCRIBED or file.kind in _OF_RUNS}
@@ -174,6 +257,19 @@ def _drop_twins(files: list[File], left: dict[str, list[str]]) -> list[File]:
     return drop(tables, f"{of_each}; `ttastats guess FILE` reads it alone")
 
 
+#: What federated runs call the logs of their server and of its clients, or the folders of these.
+_SERVER = re.compile(r"(?i)(?:^|[_.-])(?:server|global|aggregator|aggregated)(?![a-z])")
+_CLIENT = re.compile(r"(?i)(?:^|[_.-])clients?(?![a-z])")
+
+
+def _folder_above(file: File, called: re.Pattern[str]) -> PurePosixPath | None:
+    """Return the folder in which a file, or the folder of a file, is called so."""
+    folder = file.place.parent
+    if called.search(file.place.name):
+        return folder.parent if called.search(folder.name) else folder
+    return folder.parent if called.search(folder.name) else None
+
+
 def _is_timed(file: File) -> bool:
     """Return whether the block or the preset of a file has a time."""
     keys = file.sketch.proposal.keys if file.sketch else {}
@@ -181,71 +277,112 @@ def _is_timed(file: File) -> bool:
     return bool(preset.seconds if preset else keys.get("seconds"))
 
 
-def _classify(file: File, reading: Reading, seen: kinds.Seen) -> File:
+def _classify(file: File, reading: Reading, seen: kinds.Seen, said: Keys) -> File:
     """Return a file with its kind; raise NoLogError for one that is no log."""
     head = next(file.source.blocks(), b"")
     if head.startswith(LFS_POINTER):
         raise NoLogError("a Git LFS pointer, not the file itself: run `git lfs pull`")
-    dialect, block, _ = choose_dialect(head, file.place.parent, file.place.name, None, reading)
+    dialect, block, named = choose_dialect(head, file.place.parent, file.place.name, None, reading)
     hit = described.block_for(str(file.place), reading.blocks)
     if hit is not None and dialect is not None:
         return replace(file, kind=(_DESCRIBED, f"already described in {hit[0].where}"))
     if block is not None:
-        sketch = kinds.of_a_preset(block, head, file.below)
+        # What one part of a run holds says nothing of the metrics of the others.
+        sketch = kinds.of_a_preset(block, b"" if "part" in named else head, file.below)
     elif dialect is not None:
         return replace(file, kind=(_RECOGNISED, _READ.format(dialect.name)))
     else:
         # The name of the folder that is looked at may say what is in it, such as losses.
         above = file.place.parts[: -len(PurePosixPath(file.below).parts)]
-        sketch = kinds.sketch_like(seen, head, f"{above[-1] if above else ''}/{file.below}")
+        path = f"{above[-1] if above else ''}/{file.below}"
+        sketch = kinds.sketch_like(seen, head, path, several(said.get("line", ())))
     return replace(file, kind=sketch.same, sketch=sketch)
 
 
 def _propose_by_kind(
     by_kind: Mapping[tuple[str, ...], Sequence[File]], unfit: Collection[str]
 ) -> Iterator[tuple[str, list[File], Proposal | None]]:
-    """Yield a title, the files and the proposal of each kind, those without a block first."""
-    paths_of_kinds = {file.below for files in by_kind.values() for file in files}
-    ordered = sorted(by_kind.items(), key=lambda item: item[1][0].sketch is not None)
+    """Yield a title, the files and the proposal of each kind, those without a block first.
+
+    Of two blocks that match a file, the first one holds: that of the kind with fewer files, whose
+    pattern says more.
+    """
+    later = {file.below for files in by_kind.values() for file in files}
+    beside = {PurePosixPath(path).name for path in unfit} & {*settings_files.NAMES}
+    ordered = sorted(
+        by_kind.items(), key=lambda item: (item[1][0].sketch is not None, len(item[1]))
+    )
     for kind, files in ordered:
         sketches = [file.sketch for file in files if file.sketch]
         if not sketches:
             yield kind[1], [*files], None
             continue
         sketch = max(sketches, key=lambda sketch: sketch.rows)
-        by_path = {file.below: file for file in files}
-        preset = load_presets().get(str(sketch.proposal.keys.get("preset")))
-        signs = [f"**/{sign}" for sign in preset.signs.path] if preset and preset.signs else []
-        of_all = [sign for sign in signs if all(patterns.match_path(sign, p) for p in by_path)]
-        others, inside = paths_of_kinds - by_path.keys(), "run" in sketch.proposal.keys
-        apart = _distinct_patterns([*by_path], others, unfit, runs_inside=inside)
-        for layout in [FilePattern(sign, (*by_path,), ()) for sign in of_all[:1]] or apart:
+        by_run = defaultdict[str, list[File]](list)
+        for file in files:
+            by_run[file.run or file.below].append(file)
+        later -= {file.below for file in files}
+        recorded = bool(beside) or any(sketch.recorded for sketch in sketches)
+        found = layouts(by_run, runs_inside="run" in sketch.proposal.keys, recorded=recorded)
+        apart = (_distinct_pattern(layout, by_run, later, unfit) for layout in found)
+        for layout in _preset_pattern(sketch, files) or apart:
+            of_layout = [file for run in layout.paths for file in by_run[run]]
             keys = {"files": layout.pattern, **sketch.proposal.keys}
             if layout.entry and "entry" not in keys:
                 keys["entry"] = layout.entry
             proposal = Proposal(keys, (*layout.reasons, *sketch.proposal.reasons))
-            yield sketch.title, [by_path[path] for path in layout.paths], proposal
+            yield sketch.title, of_layout, proposal
 
 
-def _distinct_patterns(
-    paths: Sequence[str], others: Collection[str], unfit: Collection[str], *, runs_inside: bool,
-    by_folder: bool = True,
-) -> Iterator[FilePattern]:  # fmt: skip
-    """Yield patterns that match no files of another kind: of all files, of a folder, of a file."""
-    for layout in layouts(paths, runs_inside=runs_inside):
-        also = [path for path in unfit if patterns.match_path(layout.pattern, path)]
-        fits = not any(patterns.match_path(layout.pattern, path) for path in others)
-        if fits and len(also) < len(layout.paths):
-            text = f"also matches {units.join_names(sorted(also), 3)}, which cannot be read"
-            doubt = Reason("files", f"{text}: failed runs?", sure=False)
-            yield replace(layout, reasons=(*layout.reasons, *([doubt] if also else [])))
-        elif by_folder:
-            folders: dict[str, list[str]] = defaultdict(list)
-            for path in layout.paths:
-                folders[path.partition("/")[0]].append(path)
-            for part in folders.values():
-                yield from _distinct_patterns(
-                    part, others, unfit, runs_inside=runs_inside, by_folder=False
-                )
-        else:
-            yield from (FilePattern(literal(path), (path,), ()) for path in layout.paths)
+def _preset_pattern(sketch: kinds.Sketch, files: Sequence[File]) -> list[FilePattern]:
+    """Return the pattern of a preset for the paths of files, if it has one for all of them."""
+    preset = load_presets().get(str(sketch.proposal.keys.get("preset")))
+    signs = [f"**/{sign}" for sign in preset.signs.path] if preset and preset.signs else []
+    runs = tuple(file.run or file.below for file in files)
+    return [
+        FilePattern(sign, runs, ())
+        for sign in (*signs, "|".join(signs))
+        if sign and all(patterns.match_path(sign, file.below) for file in files)
+    ][:1]
+
+
+def _distinct_pattern(
+    layout: FilePattern,
+    by_run: Mapping[str, Sequence[File]],
+    others: Collection[str],
+    unfit: Collection[str],
+) -> FilePattern:
+    """Return a pattern that matches no files of another kind: if need be, a list of files."""
+    layout = _with_metrics(layout, [file for run in layout.paths for file in by_run[run]])
+    in_parts = patterns.PART in layout.pattern
+    also = [path for path in unfit if patterns.match_path(layout.pattern, path) and not in_parts]
+    taken = any(patterns.match_path(layout.pattern, path) for path in others)
+    if taken or len(also) >= len(layout.paths):
+        text = "other files have such names too, so the files are listed"
+        return _list_files(layout, text)
+    text = f"also matches {units.join_names(sorted(also), 3)}, which cannot be read"
+    doubt = Reason("files", f"{text}: failed runs?", sure=False)
+    return replace(layout, reasons=(*layout.reasons, *([doubt] if also else [])))
+
+
+def _list_files(layout: FilePattern, why: str) -> FilePattern:
+    listed = [literal(path) for path in layout.paths]
+    reasons = (Reason("files", why, sure=False),) * (len(listed) > 1)
+    return FilePattern("|".join(listed), layout.paths, reasons)
+
+
+def _with_metrics(layout: FilePattern, files: Sequence[File]) -> FilePattern:
+    """Return a pattern that tells the same part of each file as its run, in folders of parts too.
+
+    Of `adam_val_acc.csv`, `{entry}_{part}.csv` would tell the part `acc`.
+    """
+    nested = layout.pattern.replace(patterns.PART, f"{patterns.PART}/{{metric}}")
+    below = [file for file in files if file.run and file.below.count("/") > file.run.count("/")]
+    if below:
+        layout = replace(layout, pattern=f"{layout.pattern}|{nested}")
+    for file in files:
+        named = patterns.match_path(layout.pattern, file.below) or {}
+        part = "/".join(named[name] for name in patterns.PARTS if named.get(name))
+        if file.run and file.run.replace(patterns.PART, part) != file.below:
+            return _list_files(layout, "the files of each run")
+    return layout

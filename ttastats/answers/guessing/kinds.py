@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import polars as pl
@@ -13,11 +13,12 @@ from msgspec.structs import replace
 
 from ttastats.answers.guessing import columns, lines
 from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
-from ttastats.base.metrics import guess_metrics
+from ttastats.base.metrics import EVALUATING, guess_metrics
 from ttastats.base.units import join_names
 from ttastats.formats import config
 from ttastats.formats.block import Block
 from ttastats.formats.dialect import log_from_bytes
+from ttastats_parsers import parts, settings_files
 from ttastats_parsers.own_cells import rows_of, rows_of_lines, unpivoted
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows, with_metrics_apart
@@ -27,24 +28,35 @@ _LOOKED_AT = 1024 * 1024
 #: So many files with one header are looked at closely; the rest is of their kind.
 _CLOSELY = 8
 _TABLES = (".csv", ".tsv")
+#: Wider tables are not looked at, which would take seconds.
+_WIDEST = 5_000
 
 
 class Sketch(Struct, frozen=True):
-    """What a file is taken for; with `is_summary`, its rows may be runs of other files."""
+    """What a file is taken for; with `is_summary`, its rows may be runs of other files.
+
+    Files with the same `columns` are of one kind. With `recorded`, the head of a file tells the
+    settings of its run.
+    """
 
     same: tuple[str, ...]
     proposal: Proposal
     title: str
     rows: int
     is_summary: bool = False
+    recorded: bool = False
+    columns: tuple[str, ...] = ()
 
 
 #: The sketches of files so far, by their extension, depth and header.
 Seen = defaultdict[tuple[str, int, bytes], list[Sketch]]
 
 
-def sketch_like(seen: Seen, head: bytes, path: str) -> Sketch:
-    """Return what a file seems to be; where many like it were seen, it is not looked at closely."""
+def sketch_like(seen: Seen, head: bytes, path: str, line: Sequence[str]) -> Sketch:
+    """Return what a file seems to be; once many like it tell nothing new, it is not looked at.
+
+    Expressions for a `line`, if the user gave any, say what is read of a text.
+    """
     _expect_text(head, path)
     place = (path.rpartition(".")[2], path.count("/"))
     alike = seen[(*place, head.partition(b"\n")[0])], seen[(*place, b"")]
@@ -53,9 +65,10 @@ def sketch_like(seen: Seen, head: bytes, path: str) -> Sketch:
         # A text has the lines of those before, and a table their header.
         patterns = known[-1].proposal.keys.get("line", ()) if known else ()
         like = all(re.search(pattern, text, re.MULTILINE) for pattern in patterns)
-        if len(known) >= _CLOSELY and like:
-            return max(known[-_CLOSELY:], key=lambda sketch: sketch.rows)
-    sketch = make_sketch(head, path)
+        last = known[-_CLOSELY:]
+        if like and len(last) == _CLOSELY and all(one.same == last[0].same for one in last):
+            return max(last, key=lambda sketch: sketch.rows)
+    sketch = make_sketch(head, path, line)
     if not _is_json(head):
         alike[sketch.title == "text"].append(sketch)
     return sketch
@@ -98,8 +111,10 @@ def _expect_text(head: bytes, path: str) -> None:
         raise NoLogError("binary, or a text that is not UTF-8")
 
 
-def make_sketch(head: bytes, path: str) -> Sketch:
+def make_sketch(head: bytes, path: str, line: Sequence[str] = ()) -> Sketch:
     """Return the sketch of a file: a table, else lines with evaluations; or raise NoLogError."""
+    if line:
+        return _sketch_lines(head, path, tuple(line))
     try:
         return _sketch_table(_read_rows(head, path).frame, head)
     except UnfitError as error:
@@ -109,12 +124,26 @@ def make_sketch(head: bytes, path: str) -> Sketch:
         if _is_json(head) or head.startswith(b"PAR1") or path.endswith(_TABLES):
             raise
     proposal = lines.proposal(_whole_lines(head).decode("utf-8", "replace"), path)
+    recorded = bool(settings_files.of_head(head))
+    return Sketch(_same("lines", proposal), proposal, "text", 0, recorded=recorded)
+
+
+def _sketch_lines(head: bytes, path: str, line: tuple[str, ...]) -> Sketch:
+    """Return the sketch of a text of which the user said what to read."""
+    log = log_from_bytes(_whole_lines(head), f"/{path}", block=Block("", line=line))
+    try:
+        proposal = columns.proposal(rows_of_lines(log).frame)
+    except UnfitError as error:
+        raise NoLogError(str(error)) from error
+    proposal = replace(proposal, keys={"line": line, **proposal.keys})
     return Sketch(_same("lines", proposal), proposal, "text", 0)
 
 
 def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
     if frame.height == 1 and _is_json(head):
         raise NoLogError("JSON with a single row of numbers: a summary, or settings")
+    if frame.width > _WIDEST:
+        raise NoLogError(f"a table of more than {_WIDEST:,} columns")
     if means := columns.list_means(frame.columns):
         raise NoLogError(
             f"means over runs ({means}), from which neither runs nor seeds nor their spread can be "
@@ -128,7 +157,30 @@ def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
         proposal = replace(proposal, reasons=(*proposal.reasons, Reason("step", text, sure=False)))
         is_summary = True
     title = f"table of {join_names(frame.columns, 8)}"
-    return Sketch(_same("table", proposal), proposal, title, frame.height, is_summary)
+    return Sketch(
+        _same("table", proposal), proposal, title, frame.height, is_summary,
+        columns=("table", *frame.columns),
+    )  # fmt: skip
+
+
+def sketch_parts(heads: Mapping[str, bytes]) -> Sketch:
+    """Return the sketch of a run in several files, by their parts: of those that evaluate."""
+    frame = parts.join({part: _read_rows(head, ".csv").frame for part, head in heads.items()})
+    if parts.COLUMN in frame.columns:
+        words = frame[parts.COLUMN].unique()
+        evaluating = next(word for word in EVALUATING if word in words)
+        frame = frame.filter(pl.col(parts.COLUMN) == evaluating).drop(parts.COLUMN)
+    sketch = _sketch_table(frame, b"")
+    title = f"runs in files of {join_names([*heads], 8)}"
+    return replace(sketch, same=("parts", *sketch.same), title=title, columns=())
+
+
+def with_lines(sketch: Sketch, others: Iterable[Sketch]) -> Sketch:
+    """Return the sketch of a text with the expressions of others for the lines of their parts."""
+    several = (other.proposal.keys.get("line", ()) for other in others)
+    lines = {line: None for some in several for line in ([some] if isinstance(some, str) else some)}
+    proposal = replace(sketch.proposal, keys={**sketch.proposal.keys, "line": tuple(lines)})
+    return replace(sketch, proposal=proposal, same=_same("parts", proposal))
 
 
 def _same(form: str, proposal: Proposal) -> tuple[str, ...]:

@@ -10,25 +10,21 @@ from os.path import commonprefix
 from msgspec import Struct
 
 from ttastats.answers.guessing.answer import Reason
+from ttastats.base.run_names import WORDS, split_run_number, stem_of
 from ttastats.base.streams import COMPRESSED
 from ttastats.base.units import join_names
+from ttastats.formats import setups
+from ttastats.formats.patterns import PART, match_path
 
-#: What a number in a name counts, by the word before it.
-_COUNTED = {
-    **dict.fromkeys(("seed", "s"), "seed"),
-    **dict.fromkeys(("run", "r", "rep", "repeat", "try", "version", "v", ""), "run"),
-    **{word: word for word in ("trial", "study", "fold")},
-}
+#: What a number in a name counts, by the word before it; a run, if no word says more.
+_COUNTED = {"seed": "seed", "s": "seed", "trial": "trial", "study": "study", "fold": "fold"}
 _NUMBERED = re.compile(
-    r"(?P<before>|.*?[^A-Za-z0-9])"
-    r"(?P<word>seed|repeat|rep|run|trial|try|version|study|fold|s|r|v|)"
-    r"(?P<mark>[-_=.]?)(?P<number>\d{1,9})",
+    rf"(?P<before>|.*?[^A-Za-z0-9])(?P<word>{WORDS}|s|r|v|)"
+    r"(?P<mark>[-_=.]?)(?P<number>\d{1,10})",
     re.IGNORECASE,
 )
-#: Names that a program makes up for each run.
-_MADE_UP = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}|[0-9a-f]{8,}", re.IGNORECASE)
 #: A pattern cannot say these; a single character stands for each.
-_MEANT = re.compile(r"[{}*?]")
+_MEANT = re.compile(r"[{}*?|]")
 
 
 class FilePattern(Struct, frozen=True):
@@ -40,21 +36,27 @@ class FilePattern(Struct, frozen=True):
     entry: str | None = None
 
 
-def layouts(paths: Iterable[str], *, runs_inside: bool) -> list[FilePattern]:
-    """Return path patterns, one for each depth and extension; `runs_inside` a file are several."""
+def layouts(
+    paths: Iterable[str], *, runs_inside: bool, recorded: bool = False
+) -> list[FilePattern]:
+    """Return path patterns, one for each depth and extension; `runs_inside` a file are several.
+
+    With `recorded`, settings that the files record tell more than a pattern can.
+    """
     alike: dict[tuple[int, str], list[str]] = defaultdict(list)
     for path in sorted(paths):
         name = _without_compression(path).rpartition("/")[2]
         ending = f".{name.rpartition('.')[2]}" if "." in name[1:] else ""
         alike[path.count("/"), ending].append(path)
     return [
-        _propose_pattern(paths, ending, runs_inside) for (_, ending), paths in sorted(alike.items())
+        _propose_pattern(paths, ending, runs_inside, recorded)
+        for (_, ending), paths in sorted(alike.items())
     ]
 
 
 def literal(path: str) -> str:
-    """Return the pattern that matches one path alone."""
-    return _MEANT.sub("?", path)
+    """Return the pattern that matches one path alone, or the parts of one run."""
+    return PART.join(_MEANT.sub("?", text) for text in path.split(PART))
 
 
 def _without_compression(path: str) -> str:
@@ -72,60 +74,99 @@ class _Part(Struct):
     name: str = ""
 
     def pattern(self) -> str:
-        """Return the part as in a pattern."""
-        words = f"{{{self.name}}}" if self.words else ""
+        """Return the part as in a pattern, with a star where it has no name."""
+        words = (f"{{{self.name}}}" if self.name else "*") if self.words else ""
         number = f"{{{self.counted}}}" if self.counted else ""
         return f"{literal(self.start)}{words}{literal(self.between)}{number}{literal(self.end)}"
 
 
-def _propose_pattern(paths: Sequence[str], ending: str, runs_inside: bool) -> FilePattern:
+def _propose_pattern(
+    paths: Sequence[str], ending: str, runs_inside: bool, recorded: bool
+) -> FilePattern:
+    """Return a pattern that names what the names of the files tell, if one can say that."""
     split = [_without_compression(path).split("/") for path in paths]
+    told = setups.infer_setups(
+        [setups.Seen((), tuple(way), stem_of(name), {}, None, "") for *way, name in split]
+    )
     *folders, last = zip(*split, strict=True)
-    parts = [*(_make_part(column, "") for column in folders), _make_part(last, ending)]
+    for make in () if recorded and len(paths) > 1 else (_make_part, _vary_part):
+        parts = [*(make(column, "") for column in folders), make(last, ending)]
+        if not _tells_setups(parts, split, told):
+            continue
+        # Files of several folders may have one name, as runs of each setup may.
+        repeat = len({tuple(path) for path in split}) > len(set(last))
+        entry = _name_parts(parts, runs_inside, repeat)
+        reasons = tuple(_reasons(parts, paths, entry, runs_inside))
+        return FilePattern("/".join(part.pattern() for part in parts), tuple(paths), reasons, entry)
+    parts = [*(_vary_part(column, "") for column in folders), _vary_part(last, ending)]
+    names = join_names(sorted({setup.entry for setup in told} - {""}), 5)
+    text = f"entries and seeds from {'recorded settings and ' * recorded}the names of the files"
+    reason = Reason("files", f"{text}: {names}" if names else text, sure=False)
+    return FilePattern("/".join(part.pattern() for part in parts), tuple(paths), (reason,))
+
+
+def _tells_setups(
+    parts: Sequence[_Part], split: Sequence[Sequence[str]], told: Sequence[setups.Setup]
+) -> bool:
+    """Return whether the words that parts leave vary just as the entries inferred from names."""
     counted: set[str] = set()  # no two numbers have one name: those of the last part keep theirs
-    for part in reversed(parts):
+    for number, part in enumerate(reversed(parts)):
+        part.name = f"words{number}" if part.words else ""
         if part.counted in counted:
             part.counted = "_"
         elif part.counted:
             counted.add(part.counted)
-    # Files of several folders may have one name, as runs of each setup may.
-    repeat = len({tuple(path) for path in split}) > len(set(last))
-    entry = _name_parts(parts, runs_inside, repeat)
-    reasons = tuple(_reasons(parts, paths, entry, runs_inside))
-    return FilePattern("/".join(part.pattern() for part in parts), tuple(paths), reasons, entry)
+    pattern = "/".join(part.pattern() for part in parts)
+    words = []
+    for path in split:
+        named = match_path(pattern, "/".join(path)) or {}
+        words.append(tuple(named.get(part.name) for part in parts if part.name))
+    pairs = {(word, setup.entry) for word, setup in zip(words, told, strict=True)}
+    texts = [text for part in parts for text in part.words]
+    if any(split_run_number(text)[0] != text for text in texts):  # with a date or a job in it
+        return False
+    return len(pairs) == len(set(words)) == len({setup.entry for setup in told})
 
 
 def _make_part(values: Sequence[str], ending: str) -> _Part:
+    """Return a part with numbers that count runs, if it has any."""
+    stems = [value.removesuffix(ending) for value in sorted(set(values))]
+    numbered = [match for match in map(_NUMBERED.fullmatch, stems) if match]
+    if len(numbered) == len(stems) and (part := _numbered_part(numbered, ending)):
+        return part
+    if len(stems) > 1 and not any(any(split_run_number(stem)) for stem in stems):
+        return _Part(counted="run", end=ending)  # names that a program made up
+    return _vary_part(values, ending)
+
+
+def _vary_part(values: Sequence[str], ending: str) -> _Part:
+    """Return a part that varies as a whole, apart from a common start and end."""
     different = sorted(set(values))
     if len(different) == 1:
         return _Part(start=different[0])
     stems = [value.removesuffix(ending) for value in different]
-    if all(_MADE_UP.fullmatch(stem) for stem in stems):
-        return _Part(counted="run", end=ending)
-    numbered = [match for match in map(_NUMBERED.fullmatch, stems) if match]
-    if len(numbered) == len(stems) and (part := _numbered_part(numbered, ending)):
-        return part
-    # It varies as a whole, apart from a common start and end, up to the last separator.
+    # Up to the last separator.
     start = re.sub(r"[^-_ =]*$", "", commonprefix(stems))  # noqa: RUF071 - of letters
     backwards = [stem[::-1] for stem in stems]
     end = re.sub(r"[^-_ =]*$", "", commonprefix(backwards))[::-1]  # noqa: RUF071
-    if any(len(stem) <= len(start) + len(end) for stem in stems):
-        start = end = ""
     words = tuple(stem[len(start) : len(stem) - len(end)] for stem in stems)
+    # A number alone does not say of what it is.
+    if not all(re.search("[A-Za-z]", word) for word in words):
+        start, words, end = "", tuple(stems), ""
     return _Part(start, words, "", "", f"{end}{ending}")
 
 
 def _numbered_part(matches: Sequence[re.Match[str]], ending: str) -> _Part | None:
     words = {(match["word"], match["mark"]) for match in matches}
     before = sorted({match["before"] for match in matches})
-    numbers = {match["number"] for match in matches}
     ((word, mark), *others) = words
+    numbers = {match["number"] for match in matches}
     if others or len(numbers) < 2:
         return None
-    counted = _COUNTED[word.lower()]
+    counted = _COUNTED.get(word.lower(), "run")
     if len(before) == 1:
         return _Part(start=f"{before[0]}{word}{mark}", counted=counted, end=ending)
-    # `resnet-18`, `resnet-50`, `vgg-16`: numbers of a name, where none comes twice.
+    # `resnet-18`, `vgg-16`: numbers of a name, where none comes twice.
     if not word and len(numbers) == len(matches):
         return None
     separator = before[0][-1:]

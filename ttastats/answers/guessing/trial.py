@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ttastats.answers.guessing.answer import Kind, Proposal, proposal_toml
+from ttastats.answers.guessing.answer import Kind, Proposal
 from ttastats.answers.guessing.columns import rank
 from ttastats.answers.guessing.kinds import Sketch
 from ttastats.base import units
 from ttastats.base.records import TIMES_ALONE, Problem
-from ttastats.formats import config
-from ttastats.formats.block import Block
-from ttastats.formats.config import FILE
+from ttastats.formats.config import DOUBT, complete_block
 from ttastats.formats.dialect import PART_OF_A_RUN
-from ttastats.ingestion import inferred
-from ttastats.ingestion.ingest import units as units_of_work
-from ttastats.ingestion.reading import Reading, read_unit
+from ttastats.ingestion.account import NothingReadError
+from ttastats.ingestion.guessed import Guess
+from ttastats.ingestion.ingest import ingest
 from ttastats.ingestion.sources import Source
 from ttastats.outcomes import time_to_target
 from ttastats.sides.options import several
+from ttastats.table import schema, store
 
-#: So many runs are shown, and no more of each file is read than this.
+#: So many runs are shown.
 _RUNS = 3
-_MOST_READ = 4 * 1024 * 1024
-_READ_IN_PART = f"only the first {_MOST_READ // 2**20} MiB were read"
 
 
 class File(Struct, frozen=True, eq=False):
     """A file, where it lies, in an archive or not, and its path below what is looked at.
 
-    Files of one `kind` belong together; one that needs a block has the `sketch` of it.
+    Files of one `kind` belong together; one that needs a block has the `sketch` of it. `run` is
+    the pattern of the run of which it is a part.
     """
 
     source: Source
@@ -43,93 +43,100 @@ class File(Struct, frozen=True, eq=False):
     below: str
     kind: tuple[str, ...] = ()
     sketch: Sketch | None = None
+    run: str = ""
 
 
-class _Beginning(Source, frozen=True, gc=False):
-    """A file of which no more is read than a guess needs."""
+class Found(Struct, frozen=True, eq=False):
+    """Files of one kind, and what is proposed for them if they need a block."""
 
-    def blocks(self) -> Iterator[bytes]:
-        """Yield the first blocks, the last of them cut after a line."""
-        room = _MOST_READ
-        for block in super().blocks():
-            yield block if len(block) <= room else block[: block.rfind(b"\n", 0, room) + 1 or room]
-            room -= len(block)
-            if room <= 0:
-                return
+    title: str
+    files: Sequence[File]
+    proposal: Proposal | None
 
 
-def read_kind(
-    title: str,
-    files: Sequence[File],
-    proposal: Proposal | None,
-    root: str,
-    blocks: tuple[Block, ...],
-) -> Kind:
-    """Return a kind of files, read as `ingest` does it with the proposed block."""
-    proposed = config.blocks(proposal_toml(proposal), FILE, root) if proposal else ()
-    reading = Reading(blocks=proposed or blocks)
-    names = [metric.name for block in proposed for metric in block.metrics]
-    shown = {files[at].below for at in (0, len(files) // 2, -1)}
-    runs_of_a_file = _RUNS if len(files) < _RUNS else 1
-    heads, runs = list[pl.DataFrame](), list[pl.DataFrame]()
-    unnamed, problems, parts = list[pl.DataFrame](), list[Problem](), 0
-    beginnings = [
-        _Beginning(file.source.container, file.source.file, file.below, file.source.entry)
-        for file in files
-    ]
-    for sources in units_of_work(beginnings):
-        unit = read_unit(sources, reading)
-        assert isinstance(unit.rows, pl.DataFrame)  # noqa: S101 - for the type checker
-        heads.append(_run_heads(unit.rows, names))
-        parts += len(unit.parts)
-        unnamed += unit.marked
-        is_shown = pl.col("source").is_in(shown) if len(files) > _RUNS else pl.lit(value=True)
-        for rows in unit.rows.filter(is_shown).partition_by("source"):
-            runs += rows.partition_by("run_id")[:runs_of_a_file]
-        large = [
-            Problem("large_file", _READ_IN_PART, "warning", source=source.name)
-            for source in sources
-            if source.file.size > _MOST_READ
+def read_kinds(found: Sequence[Found], guess: Guess) -> Iterator[Kind]:
+    """Yield kinds of files with their runs, which `ingest` reads as is proposed."""
+    with TemporaryDirectory(prefix="ttastats-") as folder:
+        table = Path(folder) / "runs.parquet"
+        try:
+            problems: Sequence[Problem] = ingest([guess.path], table, guess=(guess,)).problems
+            rows = store.read_tables([table]).filter(pl.col("dialect").is_not_null())
+        except NothingReadError as error:
+            problems, rows = error.problems, pl.LazyFrame(schema=schema.POLARS)
+        kinds = [
+            ({file.source.name: file.below for file in kind.files}, kind.title, kind.proposal)
+            for kind in found
         ]
-        of_unit = [problem for problem in unit.problems if problem.code != PART_OF_A_RUN]
-        problems += sorted([*of_unit, *large], key=lambda problem: problem.severity != "error")
-    named, _ = inferred.infer_entries(unnamed)
-    every, *runs = (
-        inferred.with_entries(rows.lazy(), named).collect()
-        for rows in (pl.concat(heads), *runs[:_RUNS])
-    )
-    choices = next((_CHOICES[problem.code] for problem in problems if problem.code in _CHOICES), ())
-    if proposal:
-        proposal = replace(proposal, choices=choices)
+        by_name = {name: place for place, (names, *_) in enumerate(kinds) for name in names}
+        # What was left out for its likeness to others may be read nevertheless.
+        others = rows.filter(~pl.col("source").is_in([*by_name])).select("source", "dialect")
+        for name, dialect in others.unique().sort("source").collect().iter_rows():
+            by_name[name] = len(kinds)
+            below = {name: name.removeprefix(f"{guess.path.rstrip('/')}/")}
+            kinds.append((below, f"read too, as {dialect}", None))
+        by_folder = {posixpath.dirname(name): place for name, place in by_name.items()}
+        of_kinds: list[list[Problem]] = [[] for _ in kinds]
+        for problem in problems:
+            source = problem.source or ""
+            place = by_name.get(source, by_folder.get(posixpath.dirname(source), 0))
+            of_kinds[place].append(problem)
+        for kind, of_kind in zip(kinds, of_kinds, strict=True):
+            yield _read_kind(*kind, rows, of_kind)
+
+
+def _read_kind(
+    below: Mapping[str, str],
+    title: str,
+    proposal: Proposal | None,
+    rows: pl.LazyFrame,
+    problems: Sequence[Problem],
+) -> Kind:
+    """Return a kind of files, called by their paths `below` what is looked at, with its runs."""
+    rows = rows.filter(pl.col("source").is_in([*below]))
     keys = proposal.keys if proposal else {}
+    names = [metric.name for metric in complete_block(keys, str, "").metrics]
+    choices = next((_CHOICES[problem.code] for problem in problems if problem.code in _CHOICES), ())
     clock, *_ = several(keys.get("seconds", ""))
     preset = keys.get("preset")
     return Kind(
         title,
-        tuple(file.below for file in files),
-        proposal,
-        every,
-        tuple(_preview_run(run, names) for run in runs),
-        tuple(_problem_lines(problems)),
-        parts,
+        tuple(below.values()),
+        replace(proposal, choices=choices) if proposal else None,
+        _run_heads(rows, names),
+        tuple(_preview_run(run, names, below) for run in _some_runs([*below], rows)),
+        tuple(_problem_lines(problems, below)),
+        sum(problem.code == PART_OF_A_RUN for problem in problems),
         clock or (f"the clock of {preset}" if preset else ""),
     )
 
 
-def _run_heads(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+def _some_runs(sources: Sequence[str], rows: pl.LazyFrame) -> list[pl.DataFrame]:
+    """Return the rows of some runs, from the first, the middle and the last file."""
+    of_each = _RUNS if len(sources) < _RUNS else 1
+    shown = sources if len(sources) <= _RUNS else [sources[at] for at in (0, len(sources) // 2, -1)]
+    files = rows.filter(pl.col("source").is_in(shown)).collect().partition_by("source")
+    runs = [run for file in files for run in file.partition_by("run_id")[:of_each]]
+    return runs[:_RUNS]
+
+
+def _run_heads(rows: pl.LazyFrame, names: Sequence[str]) -> pl.DataFrame:
     """Return a row for each run, with what `Kind.heads` says of it."""
     is_evaluation = pl.col("eval_index") >= 0
-    metric = _first_metric(rows.filter(is_evaluation), names)
+    metric = _first_metric(rows.filter(is_evaluation).select("metric").unique().collect(), names)
     alone = (pl.col("suite") == TIMES_ALONE).any()
     measured = is_evaluation & (pl.col("metric") == metric) & pl.col("value").is_finite()
-    return rows.group_by("source", "run_id", maintain_order=True).agg(
-        pl.col("entry", "seed", "benchmark").first(),
-        evaluations=is_evaluation.sum(),
-        timed=pl.col("seconds").is_not_null().any() | alone,
-        judged=pl.col("target_value").is_not_null().any() | alone,
-        metric=pl.lit(metric),
-        final=pl.col("value").filter(measured).last(),
-        better=pl.col("higher_is_better").filter(measured).last(),
+    return (
+        rows.group_by("source", "run_id", maintain_order=True)
+        .agg(
+            pl.col("entry", "seed", "benchmark").first(),
+            evaluations=is_evaluation.sum(),
+            timed=pl.col("seconds").is_not_null().any() | alone,
+            judged=pl.col("target_value").is_not_null().any() | alone,
+            metric=pl.lit(metric),
+            final=pl.col("value").filter(measured).last(),
+            better=pl.col("higher_is_better").filter(measured).last(),
+        )
+        .collect()
     )
 
 
@@ -139,14 +146,15 @@ def _first_metric(evaluations: pl.DataFrame, names: Sequence[str]) -> str:
     return next((name for name in (*names, *known) if name in known), "")
 
 
-def _problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
-    """Yield each text of problems once, behind the places where it applies."""
+def _problem_lines(problems: Sequence[Problem], below: Mapping[str, str]) -> Iterator[str]:
+    """Yield each text of problems once, behind the places where it applies, errors first."""
     places: dict[str, dict[str, None]] = {}
-    for problem in problems:
+    for problem in sorted(problems, key=lambda problem: problem.severity != "error"):
+        problem = replace(problem, source=below.get(problem.source or "", problem.source))
         text = problem.message
         if problem.code in _CHOICES:  # the choices stand in the block, as lines to choose from
             text = text.partition(". It may be")[0] + _CHOOSE
-        if problem.severity != "info":
+        if problem.severity != "info" and problem.code not in {PART_OF_A_RUN, DOUBT}:
             places.setdefault(text, {})[problem.place] = None
     yield from (f"{units.join_names(list(where), 3)}: {text}" for text, where in places.items())
 
@@ -171,7 +179,9 @@ _CHOOSE = (
 )
 
 
-def _preview_run(run: pl.DataFrame, names: Sequence[str]) -> dict[str, Any]:
+def _preview_run(
+    run: pl.DataFrame, names: Sequence[str], below: Mapping[str, str]
+) -> dict[str, Any]:
     """Return what a run would become, with the numbers of its last evaluation by one metric."""
     row = time_to_target.runs(run).row(0, named=True)
     evaluations = run.filter(pl.col("eval_index") >= 0)
@@ -187,7 +197,7 @@ def _preview_run(run: pl.DataFrame, names: Sequence[str]) -> dict[str, Any]:
         target += counts[0] if row["reached"] else " not reached"
     named = ((name, row[name]) for name in ("entry", "benchmark", "seed"))
     return {
-        "file": row["source"],
+        "file": below[row["source"]],
         "run": " ".join(f"{name}={value}" for name, value in named if value is not None),
         "evaluations": of_metric.height,
         "metric": metric,
