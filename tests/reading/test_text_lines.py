@@ -89,7 +89,7 @@ def test_lines_at_the_end_of_epochs_count_and_those_with_running_means_do_not(
     lines = []
     for n in range(9):
         lines += [
-            f"Now at epoch [{n}][{i:4d}/200]\tTime  0.2{i} ( 0.230)\tLoss {3 / (n + 1):.4e} (3.1000e+00)"
+            f"At epoch [{n}][{i:4d}/200]\tTime  0.2{i} ( 0.230)\tLoss {3 / (n + 1):.4e} (3.1)"
             f"\t{a}  {90 + i / 100:.2f} ( {89 + i / 100:.2f})\t{b}  99.00 ( 98.00)"
             for i in batches
         ]
