@@ -78,8 +78,8 @@ def recognises(head: bytes) -> bool:
     head = head[:_LOOKED_AT]
     columns = _header(head)
     clocks = [column for column in columns if _unit(column)]
-    if not clocks or any(map(_counts_training, columns)):
-        return False
+    if not clocks or any(map(_counts_training, columns)) or "datetime_start" in columns:
+        return False  # of training, or a study of Optuna
     try:
         table = _table(own_cells.rows_of(head[: head.rfind(b"\n") + 1] or head), Block(""))
     except UnfitError:

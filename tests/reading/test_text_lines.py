@@ -89,7 +89,7 @@ def test_lines_at_the_end_of_epochs_count_and_those_with_running_means_do_not(
     lines = []
     for n in range(9):
         lines += [
-            f"Epoch: [{n}][{i:4d}/200]\tTime  0.2{i} ( 0.230)\tLoss {3 / (n + 1):.4e} (3.1000e+00)"
+            f"At epoch [{n}][{i:4d}/200]\tTime  0.2{i} ( 0.230)\tLoss {3 / (n + 1):.4e} (3.1)"
             f"\t{a}  {90 + i / 100:.2f} ( {89 + i / 100:.2f})\t{b}  99.00 ( 98.00)"
             for i in batches
         ]
@@ -187,7 +187,7 @@ def test_epochs_from_zero_are_read_alike_whatever_else_an_epoch_tells(
     for file, kept in (("plain", 10), ("crashed", 1)):
         for k, more in enumerate(([], others)):
             files[f"{file}{k}.log"] = "".join(
-                f"INFO:root:Epoch[{n}] {text.format(n=n, v=0.5 + n / 25)}\n"
+                f"worker 0: epoch[{n}] {text.format(n=n, v=0.5 + n / 25)}\n"
                 for n in range(kept)
                 for text in draw.sample([name, *more], len(more) + 1)
             )
