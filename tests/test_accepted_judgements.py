@@ -189,7 +189,7 @@ def of_lengths() -> Found:
     names = ("steps", "samples", "epochs", "observed_seconds", "evaluations")
     for name, rows in cases.items():
         runs = pl.DataFrame(rows, dict.fromkeys(names, pl.Float64), orient="row")
-        limits = lengths(runs)
+        limits = lengths(runs.with_columns(run_status=pl.lit("unknown")))
         words = [limits.text(limits.least), limits.text(limits.most), limits.all_reach]
         yield name, [limits, limits.equal, limits.budget, *words]
 
