@@ -88,7 +88,7 @@ HELD = (
 
 #: Columns that a comparison asks for, and of which the benchmark knows nothing.
 UNKNOWN = {
-    "system": pl.String,
+    **dict.fromkeys(("suite", "system", "clock_zero", "problems"), pl.String),
     "started_at": pl.Datetime("us", "UTC"),
     **dict.fromkeys(
         ("samples", "steps", "evaluation_interval_samples", "evaluation_interval_steps",

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
-from msgspec import UNSET, UnsetType
 
 from ttastats.answers.knobs import logs_of, part_of
 from ttastats.base import units
@@ -66,9 +65,7 @@ class VarianceRow(Row, frozen=True):
     share_epoch_time: Annotated[
         Number, Key("the other share, due to the time per epoch", "fraction")
     ]
-    flags: Annotated[
-        list[str] | UnsetType, Key("`no_target`: the runs were evaluated and have no target")
-    ] = UNSET
+    flags: Annotated[list[str], Key("`no_target`: the runs were evaluated and have no target")]
     left_out: key.LeftOutKeys = key.LeftOutKeys()
 
 
@@ -179,7 +176,7 @@ def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
         VarianceRow(
             keys=grouping.key_values(keys),
             axis=axis.name,
-            flags=["no_target"] if not n and aims.lack_target(groups.frames[place]) else UNSET,
+            flags=["no_target"] if not n and aims.lack_target(groups.frames[place]) else [],
             **{name: values[place] for name, values in columns.items()},
         )
         for place, (keys, n) in enumerate(zip(groups.keys.rows(named=True), solved, strict=True))

@@ -106,7 +106,7 @@ def _restrict_pair(pair: Pair, names: Sequence[str]) -> Pair:
         return pair
     both = pl.concat(
         [runs.with_columns(side=pl.lit(side)) for side, runs in (("a", pair.a), ("b", pair.b))],
-        how="vertical_relaxed",
+        how="diagonal_relaxed",  # one side may tell more of its clocks
     )
     others = [name for name in names if name != "order"]
     parts = [block_labels(both, others)] if others else []
