@@ -88,11 +88,12 @@ HELD = (
 
 #: Columns that a comparison asks for, and of which the benchmark knows nothing.
 UNKNOWN = {
-    **dict.fromkeys(("suite", "system", "clock_zero", "problems"), pl.String),
+    **dict.fromkeys(("suite", "system", "clock_zero", "problems", "run_status"), pl.String),
     "started_at": pl.Datetime("us", "UTC"),
     **dict.fromkeys(
         ("samples", "steps", "evaluation_interval_samples", "evaluation_interval_steps",
-         "evaluations_to_target", "global_batch_size", "run_seconds", "seed"), pl.Int64,
+         "evaluations_to_target", "global_batch_size", "run_seconds", "seed", "target_value",
+         "evaluations"), pl.Int64,
     ),
 }  # fmt: skip
 
