@@ -232,3 +232,15 @@ def test_logs_of_clients_are_no_runs_of_their_own(tmp_path: Path, seed: int) -> 
     rows = ask("runs", tmp_path / "x", "--guess", "--target", "val_acc>=0.9").rows
     assert len(rows) == 2
     assert all("client" not in row["source"].rpartition("/x/")[2] for row in rows)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_number_of_a_folder_that_is_the_seed_of_one_run_stays_in_its_entry(
+    tmp_path: Path, number: int
+) -> None:
+    files = {f"every{number}/seed{seed}.csv": "epoch,val_acc\n1,0.5\n2,0.6\n" for seed in range(4)}
+    write(tmp_path, files)
+    rows = ask("runs", tmp_path / f"every{number}", "--guess").rows
+    assert [(row["entry"], row["seed"]) for row in rows] == [
+        (f"every{number}", seed) for seed in range(4)
+    ]

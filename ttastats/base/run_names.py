@@ -116,15 +116,17 @@ def strip_counts(names: Sequence[Name]) -> list[tuple[str, int | None]]:
     """Return names without numbers that count runs, and the seeds in them, of names side by side.
 
     `exp1` and `exp2` may be two setups: what tells is that others have the same numbers, or that
-    the settings of all are known. A number that is the seed recorded is no setup.
+    the settings of all are known. A number that is the recorded seed of each run is no setup.
     """
     found = [numbered(name.text) for name in names]
     recorded: dict[tuple[str, str], bool] = {}
+    are_seeds: dict[tuple[str, str], bool] = {}
     numbers: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
     for name, at_end in zip(names, found, strict=True):
         if at_end:
             key = at_end.mark, at_end.before
             recorded[key] = recorded.get(key, True) and name.recorded
+            are_seeds[key] = are_seeds.get(key, True) and name.seed == at_end.number
             numbers[key].add(at_end.number)
     sets: defaultdict[str, Counter[frozenset[int]]] = defaultdict(Counter)
     for (mark, _), some in numbers.items():
@@ -141,7 +143,7 @@ def strip_counts(names: Sequence[Name]) -> list[tuple[str, int | None]]:
 
     stripped: list[tuple[str, int | None]] = []
     for name, at_end in zip(names, found, strict=True):
-        if at_end and (name.seed == at_end.number or is_count(at_end)):
+        if at_end and (are_seeds[at_end[:2]] or is_count(at_end)):
             stripped.append((at_end.before, at_end.number if at_end.letter == "s" else None))
         else:
             stripped.append((name.text, None))
