@@ -191,14 +191,14 @@ def _question(table: _Table, block: Block) -> str:
         choice = f"--seconds '{names[0]} {_unit_text(table.clocks[0])}'"
         return f"several columns of times: {join_names(names)}. Select one, such as {choice}"
     if table.open:
-        (first, *_), columns = table.open, join_names(table.open)
+        first, columns = next(iter(table.open)), join_names(table.open)
         setting = "".join(f"{{{column}}} " for column in (*table.setups, first)).strip()
         return (
             f"{columns}: a quality, or a setting? For a quality give --metric '{first} higher' "
             f'(or lower); for a setting write entry = "{setting}" in ttastats.toml; else remove '
             "the column"
         )
-    clock = table.clocks[0]
+    clock = next(iter(table.clocks))
     if odd := _odd_cells(table, clock):
         return f"{clock.column}: {join_names(odd, 3)} is no time. Write numbers, or nothing"
     if block.seconds is None and _rises(table):

@@ -63,7 +63,7 @@ def with_best(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     order = {name: place for place, name in enumerate(sorted(logged["metric"].unique(), key=_rank))}
     places = pl.col("metric").replace_strict(order, return_dtype=pl.Int64)
     best = logged.sort(places).unique(schema.RUN, keep="first", maintain_order=True)
-    names = dict(zip(("metric", "best", "higher_is_better"), _BEST, strict=True))
+    names: dict[str, str] = dict(zip(("metric", "best", "higher_is_better"), _BEST, strict=True))
     return runs.join(best.rename(names), on=schema.RUN, how="left", maintain_order="left")
 
 

@@ -234,7 +234,7 @@ class Proposal(Struct, frozen=True):
             meant = [text for name, text in _MEANT.findall(reason.text) if name == key]
             if isinstance(value, str) and (plain := value.removesuffix(" + 1")) != value:
                 meant.append(plain)
-            values = dict.fromkeys([*([value] if value else []), *meant, *([] if value else [""])])
+            values: dict[Any, None] = dict.fromkeys([value, *meant] if value else [*meant, ""])
             choices = ({key: text} for text in values if "COLUMN" not in text)
             yield Doubt(key, reason.text, tuple(choices))
 
