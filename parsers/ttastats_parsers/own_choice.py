@@ -160,13 +160,13 @@ def texts(cells: pl.Series) -> pl.Series:
 
 _GROUPED = r"^[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?$"
 _DECIMAL = r"^[-+]?(?:\d+|(?:\d{1,3}(?:\.\d{3})+|\d*),\d+)(?:[eE][-+]?\d+)?$"
-_PREFIXES = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9}
+_ENDINGS = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "st": 1, "nd": 1, "rd": 1, "th": 1}
 
 
 def numbers(cells: pl.Series) -> pl.Series:
     """Return cells as floats, null where they are no number; NaN and infinite ones stay.
 
-    `1,000` and `5k` are read whole, `0,54` where the whole column has decimal commas, and `99/100`
+    `1,000`, `5k`, `3rd` are read whole, `0,54` where the whole column has decimal commas, `99/100`
     as a share where higher is better. A comma that may mean either leaves a cell without a number.
     """
     if cells.dtype.is_numeric():
@@ -178,9 +178,9 @@ def numbers(cells: pl.Series) -> pl.Series:
     if mark := _thousands_mark(written, values):
         written = written.str.replace_all(mark, "", literal=True).str.replace(",", ".")
         values = values.fill_null(written.cast(pl.Float64(), strict=False))
-    parts = written.str.extract_groups(r"^([-+]?\d*\.?\d+)(?:\s?([kKMBG])|\s?/\s?(\d+))$")
-    number, prefix, whole = parts.struct.unnest()
-    scale = prefix.replace_strict(_PREFIXES, default=None, return_dtype=pl.Float64())
+    parts = written.str.extract_groups(r"^([-+]?\d*\.?\d+)\s?(?:([kKMBG]|st|nd|rd|th)|/\s?(\d+))$")
+    number, ending, whole = parts.struct.unnest()
+    scale = ending.replace_strict(_ENDINGS, default=None, return_dtype=pl.Float64())
     values = values.fill_null(number.cast(pl.Float64()) * scale)
     if higher_is_better(cells.name):
         values = values.fill_null(number.cast(pl.Float64()) / whole.cast(pl.Float64()))

@@ -40,6 +40,8 @@ _NEGLIGIBLE = 0.05
 _LATE = 1.5
 #: A first evaluation that took less than this share of the time of its progress came too early.
 _EARLY = 0.5
+#: One that took less than this share of it began just before the evaluation.
+_SOON = 0.2
 #: Metrics that are shares of a whole, none of which is larger, in percent, than this.
 _SHARE = re.compile(r"(?i)acc(?:uracy)?(?![a-z])|top[-_ ]?\d|precision|recall|f1|auc|iou|dice")
 _LARGEST_SHARE = 101.0
@@ -164,10 +166,11 @@ def _start(run: Run) -> Run:
     if course is None or course.pace <= 0.0:
         return run
     amount, seconds = course.points[0]
-    missing = run.zero_progress or (amount if seconds == 0.0 else 0.0)
+    done = seconds / course.pace
+    missing = run.zero_progress or (amount - done if done < _SOON * amount else 0.0)
     is_late = amount > _LATE * course.interval and seconds < _EARLY * amount * course.pace
     if is_late or missing > _LATE * course.interval:
-        at = f"{course.unit} {units.count(missing or amount)}"
+        at = f"{course.unit} {units.count(run.zero_progress or amount)}"
         text = (
             f"the log begins at {at}, {units.seconds(seconds)} after its start: a resumed run or a "
             "warm start. Its clock tells a pace, but no time since the start of the training"

@@ -89,7 +89,11 @@ def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
     numeric = {name: column for name, column in numeric.items() if column.is_finite().any()}
     counts = {}
     for key, likely in names.LIKELY_COUNTS.items():
-        others = (name for name in numeric if plain(name) in likely)
+        others = (
+            name
+            for name in numeric
+            if plain(name) in likely or (key == "step" and _counts_steps(numeric[name]))
+        )
         counts[key] = names.first_known(names.COUNTS[key], numeric) or next(others, None)
 
     clocks = [
@@ -120,6 +124,13 @@ def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
     }
     every = {**numeric, **written, **of_stamps}
     return _Table(frame, numeric, counts, clocks, stamps, every, tags, [])
+
+
+def _counts_steps(values: pl.Series) -> bool:
+    """Return whether a column, such as `steps_done`, has a word for steps and rises, all whole."""
+    is_named = {*plain(values.name).split("_")} & {"step", "steps", "timesteps", "iterations"}
+    rises = (values.drop_nulls().diff()[1:] > 0).all() and (values == values.round()).all()
+    return bool(is_named and rises) and values.count() > 2
 
 
 def _unix_form(values: pl.Series) -> str | None:
@@ -327,8 +338,8 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
         text = f"{name} does not increase: read as the time of each epoch, and added up"
         return f"sum {name} {unit}", Reason("seconds", text, sure=False)
     text = (
-        f"{name} does not increase: is it the time of one step or epoch? If a column counts "
-        f"those, write seconds = '{name} {unit} per COLUMN'"
+        f"{name} does not increase: is it the time of each row, seconds = 'sum {name} {unit}', "
+        f"or of each of what a column counts, seconds = '{name} {unit} per COLUMN'?"
     )
     return "", Reason("seconds", text, sure=False)
 

@@ -75,7 +75,8 @@ def proposal(text: str, path: str) -> Proposal:
         metrics, quantities = _metrics(lines, read_lines(lines, tags), tags)
         expressions, more = _expressions(lines, quantities, metrics)
     if not expressions:
-        comma = re.search(r"\b[A-Za-z]\w*[ :=]{1,8}\d{1,3},\d{3}\b", text)
+        commas = re.finditer(r"\b([A-Za-z]\w*)[ :=]{1,8}\d{1,3},\d{3}\b", text)
+        comma = next((one for one in commas if higher_is_better(one[1]) is not None), None)
         question = f"; does the comma of {comma[0]!r} part thousands, or decimals?" if comma else ""
         raise NoLogError(f"neither a table nor a line with a metric as `key=value`{question}")
     patterns = tuple(expressions)

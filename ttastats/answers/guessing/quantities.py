@@ -53,6 +53,7 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _FILLERS = frozenset({"at", "with", "is", "of", "the", "and", "on", "in", "for", "after", "to"})
+_ABBREVIATED = {"up.": "updates", "upd.": "updates", "it.": "iterations", "iter.": "iterations"}
 _DIGIT = re.compile(r"\d")
 COUNTS = ("step", "epoch", "samples")
 _PATTERNS = {"clock": _TIME, **dict.fromkeys(COUNTS, _COUNT)}
@@ -222,12 +223,12 @@ def _quantity(key: str, mark: str, kind: str) -> Quantity | None:
     name = " ".join(words)
     if not words or _SOURCE.search(name) or (_TAG.fullmatch(name) and "_" not in name):
         return None
-    last = group_name(words[-2] if len(words) > 1 and words[-1].lower() in _FILLERS else words[-1])
+    told = words[:-1] if len(words) > 1 and words[-1].lower() in _FILLERS else words
+    last = _ABBREVIATED.get(told[-1].lower(), group_name(told[-1]))
     for part in COUNTS:
         if last in names.LIKELY_COUNTS[part] and kind != "%":
-            at = max(at for at, word in enumerate(words) if group_name(word) == last)
-            return Quantity(" ".join(words[at:]), mark, last, part)
-    group = group_name(name)
+            return Quantity(" ".join(words[len(told) - 1 :]), mark, last, part)
+    group = group_name(" ".join(told))
     if unit_of(group):
         is_clock = kind in {"unit", ":"} or group in names.CLOCKS
         return Quantity(name, mark, group, "clock") if is_clock else None
@@ -245,7 +246,8 @@ _IN_WORDS = re.compile(
 
 def in_words(line: str) -> Iterator[tuple[Quantity, str]]:
     """Yield the share, or the last number, of a line with a word for a quality."""
-    words = (match for match in re.finditer(r"[A-Za-z][\w-]*", line) if _is_quality(match[0]))
+    every = re.finditer(r"[A-Za-z][\w-]*", line)
+    words = (match for match in every if _is_quality(match[0].lower()))
     if (word := next(words, None)) is None or (match := _IN_WORDS.search(line)) is None:
         return
     start, end = match.span(str(match.lastgroup))
