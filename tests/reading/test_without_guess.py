@@ -160,3 +160,15 @@ def test_on_a_terminal_a_doubt_is_a_question_that_is_asked_once(tmp_path: Path) 
     assert (code, "Read it as" in shown) == (0, False)
     code, shown = on_terminal(("ingest", "logs"), "q\n", tmp_path)
     assert (code, "in doubt: seconds" in shown) == (2, True)
+
+
+@pytest.mark.parametrize("metric", ["acc", "perplexity", "reward"])
+def test_a_metric_that_the_question_names_is_in_no_doubt(tmp_path: Path, metric: str) -> None:
+    rows = "".join(f"{at},{at}0,{at / 10}\n" for at in range(1, 6))
+    logs = write(tmp_path, {"logs/seed0.csv": f"epoch,seconds,{metric}\n{rows}"}) / "logs"
+    assert ask("runs", logs).code == 2
+    assert f"--metric {metric}" in ask("runs", logs, "--target", "other>=0.3").text
+    (row,) = ask("runs", logs, "--target", f"{metric}>=0.3").rows
+    assert row["target_metric"] == metric
+    again = write(tmp_path, {"again/seed0.csv": f"epoch,seconds,{metric}\n{rows}"}) / "again"
+    assert ask("summary", again, "--at-end", "--metric", metric).code == 0

@@ -6,14 +6,15 @@ import shlex
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError, raise_if
@@ -27,10 +28,11 @@ from ttastats.table.frames import Frame, is_frame, to_polars
 from ttastats.table.store import is_parquet
 
 if TYPE_CHECKING:
+    from ttastats.formats.block import Keys
     from ttastats.ingestion import traces
     from ttastats.ingestion.account import Account
     from ttastats.ingestion.cache import Watched
-    from ttastats.ingestion.guessed import Ask
+    from ttastats.ingestion.guessed import Ask, Doubt
 
 
 #: Files, or a frame of polars or of any library that exchanges its columns.
@@ -122,6 +124,25 @@ class Reading(Struct, frozen=True):
 _USUAL = Reading()
 #: How logs are read for the question at hand; the command line sets it.
 READING: ContextVar[Reading] = ContextVar("READING", default=_USUAL)
+
+
+@contextmanager
+def asked_about(metrics: Collection[str]) -> Iterator[None]:
+    """Let the metrics that a question names settle which numbers of the logs it reads are meant."""
+    how = READING.get()
+
+    def ask(path: str, doubt: Doubt) -> Keys | None:
+        for choice in doubt.choices if doubt.key == "metric" else ():
+            named = choice["metric"]
+            if {named} & {*metrics} if isinstance(named, str) else {*named} & {*metrics}:
+                return choice
+        return how.ask(path, doubt) if how.ask else None
+
+    token = READING.set(replace(how, ask=ask))
+    try:
+        yield
+    finally:
+        READING.reset(token)
 
 
 def tidy(source: Source) -> pl.LazyFrame:

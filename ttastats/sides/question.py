@@ -180,6 +180,7 @@ def choose_runs(
     *,
     by_evaluation: bool = False,
     of_answer: bool = False,
+    metric: str = "",
     name: str = "",
 ) -> Chosen:
     """Return the runs that meet the conditions, judged by all their evaluations.
@@ -187,12 +188,15 @@ def choose_runs(
     Conditions on runs come before the judgement, those on its results after it. A table of judged
     runs is taken as it is: its target is settled. `by_evaluation` takes conditions on evaluations
     and keeps the runs with one that meets all of them; `of_answer` leaves conditions on other
-    columns in `where` to the report; `name` is what errors call the source, if there are several.
+    columns in `where` to the report; `metric` is what is asked beside the targets; `name` is what
+    errors call the source, if there are several.
     """
     table, conditions = _table_and_conditions(source, where)
     of_side = source.conditions if isinstance(source, Selection) else ()
     judged = given.given_runs(table)
-    every = given.tidy(table) if judged is None else judged.lazy()
+    targets = parse_targets(several(target)) if judged is None else ()
+    with given.asked_about({metric, *(each.metric or "" for each in targets)} - {""}):
+        every = given.tidy(table) if judged is None else judged.lazy()
     every, conditions, added = _add_settings(every, conditions)
     others = [each for each in conditions["other"] if not of_answer or each in of_side]
     _refuse_unknown(others, schema.EVALUATION_NAMES if by_evaluation else (), every)
@@ -204,7 +208,6 @@ def choose_runs(
             remedy="Use --target for another quality target. `ttastats runs` lists the runs "
             "with such an evaluation; `ttastats export FILE -o rows.csv` writes the rows.",
         )
-    targets = parse_targets(several(target)) if judged is None else ()
     try:
         if judged is None:
             return _judge_rows(every, conditions, targets, added)
@@ -339,7 +342,9 @@ def sides(
         is_part = isinstance(source, Selection)
         name = label if len(sources) > 1 and not is_part else ""
         where, target = question.where, question.target
-        side = choose_runs(source, where, target, of_answer=of_answer, name=name)
+        side = choose_runs(
+            source, where, target, of_answer=of_answer, metric=question.metric, name=name
+        )
         choices.append(side)
         # Two files may hold the same run, sent in twice; two parts of one table must not.
         if is_part or is_frame(source):
