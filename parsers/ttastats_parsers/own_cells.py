@@ -317,7 +317,8 @@ def runs_in_columns(names: Sequence[str], block: Block) -> list[str]:
     present = set(names)
     if any(metric.name in present for metric in block.metrics):
         return []
-    averaged = (name for name in names if {f"{name}{_LOW}", f"{name}{_HIGH}"} <= present)
+    is_panel = len(names) > 2 and all(_BETWEEN in name for name in names[1:])
+    averaged = (n for n in names if is_panel or {f"{n}{_LOW}", f"{n}{_HIGH}"} <= present)
     return [name for name in averaged if _BETWEEN in name and not name.endswith((_LOW, _HIGH))]
 
 
@@ -349,7 +350,8 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
     whole = pl.concat(parts, how="diagonal_relaxed")
     # Means of points close together, or of the runs of a group.
     cells = rows.frame
-    means = [name for name in columns if (cells[f"{name}{_LOW}"] != cells[f"{name}{_HIGH}"]).any()]
+    limits = [name for name in columns if {f"{name}{_LOW}", f"{name}{_HIGH}"} <= {*cells.columns}]
+    means = [name for name in limits if (cells[f"{name}{_LOW}"] != cells[f"{name}{_HIGH}"]).any()]
     problems = [*rows.problems]
     if means:
         grouped = [name for name in means if _GROUP.match(name)]

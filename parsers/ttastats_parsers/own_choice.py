@@ -175,6 +175,8 @@ def numbers(cells: pl.Series) -> pl.Series:
     values = written.cast(pl.Float64(), strict=False)
     if values.null_count() == written.null_count():
         return values
+    written = written.str.replace_all(r"(\d)_(\d)", "$1$2")
+    values = values.fill_null(written.cast(pl.Float64(), strict=False))
     if mark := _thousands_mark(written, values):
         written = written.str.replace_all(mark, "", literal=True).str.replace(",", ".")
         values = values.fill_null(written.cast(pl.Float64(), strict=False))

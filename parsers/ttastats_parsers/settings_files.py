@@ -35,6 +35,7 @@ _ARGUMENT = re.compile(
     r"""(\w+)=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\[[^\]]*\]|\{[^}]*\}|\([^)]*\)"""
     r"""|[^,()'"\[{]+(?:\([^)]*\))?)(?:,\s*|$)"""
 )
+_SEED = re.compile(r"(?im)\bseed\b['\"]?(?: to| is)?\s?[:= ]\s?(\d{1,10})\s*$")
 _ROW = re.compile(r"^\|?\s*`?([\w./-]+)`?\s*\|\s*(.*?)\s*\|?\s*$", re.MULTILINE)
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _WORDS = {
@@ -73,15 +74,17 @@ def of_file(name: str, content: bytes) -> dict[str, Any]:
 
 def of_head(head: bytes) -> dict[str, Any]:
     """Return the settings that the first lines of a text log print."""
-    if not (b"Namespace(" in head[:_HEAD] or b"{" in head[:_HEAD]):
+    if not re.search(rb"(?i)Namespace\(|\{|seed", head[:_HEAD]):
         return {}
-    lines = head[:_HEAD].decode("utf-8", "replace").split("\n")
+    text = head[:_HEAD].decode("utf-8", "replace")
+    lines = text.split("\n")
     if settings := next(filter(None, map(_namespace, lines)), None):
         return settings
     objects = list(filter(None, map(_json_line, lines[:200])))
     # What comes again is what the log tells, no setting.
     alike = [settings for settings in objects if settings.keys() == objects[0].keys()]
-    return alike[0] if len(alike) == 1 else {}
+    seeds = {int(seed) for seed in _SEED.findall(text)}
+    return alike[0] if len(alike) == 1 else {"seed": seeds.pop()} if len(seeds) == 1 else {}
 
 
 def of_text(text: str) -> dict[str, Any]:

@@ -64,8 +64,8 @@ COUNTS = {
 #: likeliest metric first.
 TRAINING = ("train", "training", "trn", "learn", "learning", "fit")
 EVALUATING = (
-    "val", "valid", "validation", "dev", "eval", "evaluation", "evaluate", "test", "testing",
-    "holdout",
+    "val", "valid", "validation", "validate", "dev", "eval", "evaluation", "evaluate", "test",
+    "testing", "holdout",
 )  # fmt: skip
 #: Seconds of the units of time, by the names that a block may give them; the first is usual.
 SECONDS = {
@@ -98,7 +98,10 @@ LIKELY_COUNTS = {
         "index",
     },
     "epoch": {*COUNTS["epoch"], "num_epoch", "train_epoch"},
-    "samples": {*COUNTS["samples"], "sample", "images", "num_examples_seen"},
+    "samples": {
+        *COUNTS["samples"], "sample", "images", "num_examples_seen", "samples_seen",
+        "images_seen", "examples_seen", "examples", "train_samples", "total_samples",
+    },
 }  # fmt: skip
 #: Clocks and time stamps by their plain names.
 PLAIN_CLOCKS = {re.sub(r"[^a-z0-9]+", "_", name.lower()): unit for name, unit in CLOCKS.items()}
@@ -196,6 +199,12 @@ def unit_of(name: str) -> str | None:
     if not words & _TIME or words & _OF_A_PART:
         return None
     return next((unit for unit, named in _NAMED_UNITS.items() if words & named), "s")
+
+
+def unit_of_epoch(name: str) -> str | None:
+    """Return the unit of a column that tells the time of each epoch by its name, or None."""
+    rest = re.sub("(^|_)(per_|of_)?epoch(_|$)", "_", plain(name))
+    return unit_of(rest) if rest != plain(name) else None
 
 
 #: Qualities that may be above 1 although other runs are below.

@@ -11,7 +11,13 @@ from msgspec import Struct
 
 from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
 from ttastats.base import metrics as names
-from ttastats.base.metrics import evaluation_metrics, higher_is_better, plain, unit_of
+from ttastats.base.metrics import (
+    evaluation_metrics,
+    higher_is_better,
+    plain,
+    unit_of,
+    unit_of_epoch,
+)
 from ttastats.base.units import join_names
 from ttastats.formats.block import Metric, TimeColumn
 from ttastats.formats.setups import SEED
@@ -103,18 +109,21 @@ def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
     ]
     timed = [name for name in numeric if plain(name) in names.STAMPS or unit_of(name)]
     stamps = [(name, form) for name in timed if (form := _unix_form(numeric[name]))]
+    called = {name for name in frame.columns if unit_of(name) or unit_of_epoch(name)}
     stamps = stamps or [
         (name, form)
         for name in frame.columns
         if name not in numeric and (form := _form_of(frame[name]))
+        # Without a day, what is called `elapsed` is a duration.
+        if tells_day(form) or plain(name) in names.STAMPS or name not in called
     ]
     written = {  # such as 1:02:03
         name: seconds
         for name in frame.columns
-        if name not in {*numeric, *dict(stamps)} and unit_of(name)
+        if name in called - {*numeric, *dict(stamps)}
         if (seconds := times(frame[name], TimeColumn(name))).is_not_null().any()
     }
-    clocks = clocks or [(name, "s") for name in written]
+    clocks = clocks or [(name, "s") for name in written if unit_of(name)]
     if not clocks and not stamps:
         clocks = [(name, unit) for name in numeric if (unit := unit_of(name))]
     of_stamps = {  # those without a day go back at midnight
@@ -330,6 +339,9 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
         return f"sum {name} {unit}", Reason("seconds", f"{name}: of each epoch, added up")
     if unread := _unread_cell(table, filter(unit_of, table.frame.columns)):
         return "", Reason("seconds", unread, sure=False)
+    if table.stamps and not table.clocks:
+        text = f"{table.stamps[0][0]} goes back: was the clock set, or are these several runs?"
+        return "", Reason("seconds", text, sure=False)
     if not table.clocks:
         text = "no column looks like a clock: no time is known. Log the seconds since the start"
         return None, Reason("seconds", f"{text}, such as elapsed=12.3s, with each evaluation")
@@ -372,10 +384,7 @@ def _runs_forward(table: _Table, name: str, runs: Sequence[str]) -> bool:
 
 def _times_of_epochs(table: _Table) -> list[tuple[str, str]]:
     """Return the columns that tell the time of each epoch by their names, with their units."""
-    words = (
-        (name, re.sub("(^|_)(per_|of_)?epoch(_|$)", "_", plain(name))) for name in table.numeric
-    )
-    named = ((name, unit_of(rest)) for name, rest in words if rest != plain(name))
+    named = ((name, unit_of_epoch(name)) for name in table.seconds)
     return [(name, unit) for name, unit in named if unit and _is_of_epochs(table, name)]
 
 

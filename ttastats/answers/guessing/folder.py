@@ -211,12 +211,11 @@ def _sort_files(
 
 def _group_by_kind(files: Sequence[File]) -> dict[tuple[str, ...], list[File]]:
     """Return files by kind: those with the same columns are read alike, as the longest is."""
-    longest = dict[tuple[str, ...], kinds.Sketch]()
+    sketches = defaultdict[tuple[str, ...], list[kinds.Sketch]](list)
     for file in files:
         if file.sketch:
-            alike = longest.setdefault(file.sketch.columns or file.kind, file.sketch)
-            if alike.rows < file.sketch.rows:
-                longest[file.sketch.columns or file.kind] = file.sketch
+            sketches[file.sketch.columns or file.kind].append(file.sketch)
+    longest = {kind: kinds.longest(alike) for kind, alike in sketches.items()}
     by_kind = defaultdict[tuple[str, ...], list[File]](list)
     for file in files:
         if file.sketch:
@@ -322,7 +321,9 @@ def _propose_by_kind(
         for file in files:
             by_run[file.run or file.below].append(file)
         later -= {file.below for file in files}
-        recorded = bool(beside) or any(sketch.recorded for sketch in sketches)
+        recorded = bool(beside) or any(
+            sketch.recorded or "seed" in sketch.proposal.keys for sketch in sketches
+        )
         found = layouts(by_run, runs_inside="run" in sketch.proposal.keys, recorded=recorded)
         apart = (_distinct_pattern(layout, by_run, later, unfit) for layout in found)
         for layout in _preset_pattern(sketch, files) or apart:

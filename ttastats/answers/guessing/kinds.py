@@ -116,7 +116,8 @@ def make_sketch(head: bytes, path: str, line: Sequence[str] = ()) -> Sketch:
     if line:
         return _sketch_lines(head, path, tuple(line))
     try:
-        return _sketch_table(_read_rows(head, path).frame, head)
+        if not _has_json_head(head):
+            return _sketch_table(_read_rows(head, path).frame, head)
     except UnfitError as error:
         if path.endswith(_TABLES) and error.problem.code != "no_header":
             raise NoLogError(str(error)) from error
@@ -163,6 +164,17 @@ def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
     )  # fmt: skip
 
 
+def longest(sketches: Sequence[Sketch]) -> Sketch:
+    """Return the longest of some sketches of one kind, with a doubt if epochs count unlike."""
+    sketch = max(sketches, key=lambda sketch: sketch.rows)
+    epochs = {str(one.proposal.keys.get("epoch")) for one in sketches}
+    if len(epochs) < 2:
+        return sketch
+    text = "starts at 0 in some of these files only: is the first epoch the same in all?"
+    reasons = (*sketch.proposal.reasons, Reason("epoch", text, sure=False))
+    return replace(sketch, proposal=replace(sketch.proposal, reasons=reasons))
+
+
 def sketch_parts(heads: Mapping[str, bytes]) -> Sketch:
     """Return the sketch of a run in several files, by their parts: of those that evaluate."""
     frame = parts.join({part: _read_rows(head, ".csv").frame for part, head in heads.items()})
@@ -199,6 +211,12 @@ def _read_rows(head: bytes, path: str) -> Rows:
 
 def _is_json(head: bytes) -> bool:
     return head.lstrip()[:1] in {b"{", b"["}
+
+
+def _has_json_head(head: bytes) -> bool:
+    """Return whether a text begins with a line of JSON, which tells the settings."""
+    first, _, rest = head.partition(b"\n")
+    return first.startswith(b"{") and rest.strip()[:1] not in {b"", b"{"} and b"}" in first[-2:]
 
 
 def _whole_lines(head: bytes) -> bytes:

@@ -47,7 +47,7 @@ _STAMP = re.compile(
 )
 _START = re.compile(
     r"\b(?:start|begin|launch)(?:n?ing|ed|s)?(?: [\w-]+)?? (?:training|run|trial|experiment|fold)\b"
-    r"|\b(?:training|run|trial|experiment) (?:started|begins)\b"
+    r"|\b(?:training|run|trial|experiment|fold)(?: [\w-]+)? (?:start(?:s|ed|ing)|begins|began)\b"
     r"|^\W*(?:run|trial|experiment|fold)\b\W{0,3}\d+",
     re.IGNORECASE,
 )

@@ -15,13 +15,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.base import metrics as names
-from ttastats.base.metrics import evaluation_metrics, higher_is_better, unit_of
+from ttastats.base.metrics import evaluation_metrics, higher_is_better, unit_of, unit_of_epoch
 from ttastats.formats.block import TimeColumn
 from ttastats_parsers.own_choice import numbers, times
 
 #: A number is taken whole, with what makes it another one: `1,000`, `5k`, `99/100`, `12:34`.
 NUMBER = r"[-+]?\.?\d(?:[.,:/]\d|[\w+-])*|nan|inf"
-_COUNT = r"\d(?:[.,:-]\d|\w)*"
+_COUNT = r"\d(?:e\+\d|[.,:-]\d|\w)*"
 _DURATION = (
     r"(?:\d[\d.,]*\s?(?:d(?:ays?)?|h(?:ours?|rs?)?|m(?:s|in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?),?\s?){1,4}"
     r"(?:\d+:[\d:.]+)?\b"
@@ -204,12 +204,19 @@ def _pairs(line: str) -> Iterator[_Span]:
         yield match.start("mark") - len(item.name), match.end("number"), item, text
 
 
+#: What durations are called by the words around them.
+_IN_PROSE = (
+    ("elapsed", "", r"\s+elapsed\b"), ("time_total", "", r"\s+total\b"),
+    ("epoch_time", r"[Ee]poch (?:took|done in)\s+", ""),
+)  # fmt: skip
+
+
 def _durations(line: str) -> Iterator[_Span]:
     """Yield durations without a `name=`: `0.3s elapsed`, and those of bars of tqdm."""
-    if match := re.search(rf"(?<![\w.,:])({_DURATION})\s+(elapsed|total)\b", line):
-        group = "time_total" if match[2] == "total" else "elapsed"
-        written = rf"(?P<{group}>{_DURATION})\s+{match[2]}"
-        yield *match.span(), Quantity("", "", group, "clock", "", written), match[1]
+    for group, before, behind in _IN_PROSE:
+        if match := re.search(rf"{before}(?<![\w.,:])({_DURATION}){behind}", line):
+            written = rf"{before}(?P<{group}>{_DURATION}){behind}"
+            yield *match.span(), Quantity("", "", group, "clock", "", written), match[1]
     if match := re.search(r"\[(\d+:[\d:]+)<", line):
         yield *match.span(), Quantity("", "", BAR, "clock", "", BAR_TIME), match[1]
 
@@ -229,8 +236,8 @@ def _quantity(key: str, mark: str, kind: str) -> Quantity | None:
         if last in names.LIKELY_COUNTS[part] and kind != "%":
             return Quantity(" ".join(words[len(told) - 1 :]), mark, last, part)
     group = group_name(" ".join(told))
-    if unit_of(group):
-        is_clock = kind in {"unit", ":"} or group in names.CLOCKS
+    if unit_of(group) or unit_of_epoch(group):
+        is_clock = kind in {"unit", ":"} or group in names.CLOCKS or unit_of_epoch(group)
         return Quantity(name, mark, group, "clock") if is_clock else None
     # A number with a word in brackets counts what the word says.
     if kind in {"unit", "noun"} or (mark[-1:] in {"(", "["} and kind.isalpha()):
