@@ -95,6 +95,7 @@ def test_a_start_that_is_told_stays() -> None:
         [(0.0, 0.0), (1.0, 60.0), (2.0, 120.0)],  # evaluated before any training
         [(1.0, 90.0), (2.0, 120.0), (3.0, 150.0)],  # with a start-up
         [(1.0, 15.0), (2.0, 75.0), (3.0, 135.0)],  # with faster first epochs
+        [(1.0, 5.0), (2.0, 10.0), (3.0, 110.0), (4.0, 210.0)],
         [(10.0, 300.0), (11.0, 330.0), (12.0, 360.0)],  # evaluated late, timed from the start
         [(5.0, 0.0)],  # without a pace
     ):
@@ -206,3 +207,32 @@ def test_a_run_that_goes_on_under_another_name_is_proposed_as_one(
     assert row["source"].endswith("part2-seed3.csv")
     assert f"goes on at {cut + 1} where" in row["message"]
     assert "adam/seed3.csv" in row["message"]
+
+
+@GUISES
+def test_a_run_that_a_table_and_a_text_tell_counts_once(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    metric, timed = rng.choice(["val_acc", "test_f1"]), rng.choice(["table", "text"])
+    table, text = [f"epoch,{metric}" + ",seconds" * (timed == "table")], []
+    for at in range(1, rng.randint(6, 12)):
+        value = rng.uniform(0.2, 0.9)
+        table.append(f"{at},{value:.6f}" + f",{at * 20}" * (timed == "table"))
+        text.append(f"epoch {at} {metric} {value:.4f}" + f" elapsed {at * 20}s" * (timed == "text"))
+    files = {"a/metrics.csv": "\n".join(table) + "\n", "a/out.log": "\n".join(text) + "\n"}
+    answer = ask("runs", write(tmp_path, files) / "a", "--guess", "--target", f"{metric}>=0.1")
+    kept = "metrics.csv" if timed == "table" else "out.log"
+    twin = {"metrics.csv": "out.log", "out.log": "metrics.csv"}[kept]
+    summary = ask("summary", tmp_path / "a", "--guess", "--target", f"{metric}>=0.1")
+    assert sum(row["n"] for row in summary.rows) == 1
+    assert answer.row(kept)["tta_seconds"] == 20.0
+    problems = ask("problems", tmp_path / "a", "--guess").rows
+    (row,) = (row for row in problems if row["code"] == "duplicate_run")
+    assert row["source"].endswith(twin)
+
+
+def test_runs_of_unlike_formats_with_unlike_values_are_two(tmp_path: Path) -> None:
+    rows = [f"{at},{at / 10},{at}0" for at in range(1, 6)]
+    text = "".join(f"epoch {at} val_acc {at / 9:.4f} elapsed {at}0s\n" for at in range(1, 6))
+    files = {"a/metrics.csv": "\n".join(["epoch,val_acc,seconds", *rows]) + "\n", "a/out.log": text}
+    summary = ask("summary", write(tmp_path, files) / "a", "--guess", "--target", "val_acc>=0.4")
+    assert sum(row["n"] for row in summary.rows) == 2

@@ -142,7 +142,10 @@ def findings(
     several = runs["table"].n_unique() > 1
     same = runs.with_columns(content=pl.coalesce("content_digest", "run_id"))
     names = ("source", "table")
-    same = same.with_columns(pl.col(names).first().over("content").name.prefix("first_"))
+    same = same.with_columns(
+        first_source=pl.coalesce("duplicate_of", "source").first().over("content"),
+        first_table=pl.col("table").first().over("content"),
+    )
     is_copy = pl.any_horizontal(pl.col(name) != pl.col(f"first_{name}") for name in names)
     copies = same.filter(is_copy).select(*names, "first_source", "first_table", *ENTRY)
     for row in copies.iter_rows(named=True):

@@ -301,7 +301,7 @@ def _ingest_logs(
     renamed, taken_for = inferred.infer_entries(marked)
     rows = inferred.with_entries(rows, renamed)
     problems += [*taken_for, *proof.continued_runs(rows)]
-    runs = tables.run_heads(rows, absent.COLUMNS)
+    runs = proof.with_twins(tables.run_heads(rows, absent.COLUMNS), rows)
     if runs.is_empty():
         if any(problem.code == traces.CODE for problem in problems):
             return _ingest_traces(plan)

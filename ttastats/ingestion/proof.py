@@ -16,6 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
+from itertools import pairwise
+from math import isclose
 from statistics import median
 from typing import NamedTuple
 
@@ -126,15 +129,12 @@ class _Course(NamedTuple):
     @property
     def interval(self) -> float:
         """Return the median progress between neighbours."""
-        return median(b[0] - a[0] for a, b in zip(self.points, self.points[1:], strict=False))
+        return median(after - before for (before, _), (after, _) in pairwise(self.points))
 
     @property
-    def pace(self) -> float:
-        """Return the median seconds per unit of progress between neighbours."""
-        return median(
-            (b[1] - a[1]) / (b[0] - a[0])
-            for a, b in zip(self.points, self.points[1:], strict=False)
-        )
+    def paces(self) -> list[float]:
+        """Return the seconds per unit of progress between neighbours, in ascending order."""
+        return sorted((b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(self.points))
 
 
 def _course(run: Run) -> _Course | None:
@@ -163,12 +163,13 @@ def _course(run: Run) -> _Course | None:
 def _start(run: Run) -> Run:
     """Put the start of the clock where the work began, by the pace of the run."""
     course = _course(run)
-    if course is None or course.pace <= 0.0:
+    if course is None or (pace := median(course.paces)) <= 0.0:
         return run
     amount, seconds = course.points[0]
-    done = seconds / course.pace
-    missing = run.zero_progress or (amount - done if done < _SOON * amount else 0.0)
-    is_late = amount > _LATE * course.interval and seconds < _EARLY * amount * course.pace
+    # First epochs may be faster than others, as those of small pictures are.
+    is_soon = seconds == 0.0 or seconds < _SOON * amount * course.paces[0]
+    missing = run.zero_progress or (amount - seconds / pace if is_soon else 0.0)
+    is_late = amount > _LATE * course.interval and seconds < _EARLY * amount * pace
     if is_late or missing > _LATE * course.interval:
         at = f"{course.unit} {units.count(run.zero_progress or amount)}"
         text = (
@@ -178,7 +179,7 @@ def _start(run: Run) -> Run:
         return _marked(structs.replace(run, clock_zero=UNKNOWN_START), "begins_late", text)
     if missing <= _NEGLIGIBLE * course.interval:
         return run
-    before = missing * course.pace
+    before = missing * pace
     where = f"{course.unit} {units.count(missing)}"
     text = (
         f"the clock starts at {where}, after the first work: its start is estimated by the pace, "
@@ -245,3 +246,49 @@ def continued_runs(rows: pl.LazyFrame) -> list[Problem]:
         Problem(CONTINUED, text.format(units.count(begin), before), "warning", source=source)
         for source, begin, before in pairs.select("source", "begin", "source before").iter_rows()
     ]
+
+
+#: So many values must agree, within this share, as a log rounds them, to be those of one run.
+_LEAST_ALIKE, _ROUNDED = 3, 1e-3
+
+
+def with_twins(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
+    """Return runs (`tables.run_heads`), where one that two files of a folder tell counts once.
+
+    A table of metrics and what the program printed are such files: of unlike formats, with the same
+    values. The one without times is marked as a duplicate of the other.
+    """
+    own = rows.filter(pl.col("suite").is_null() & schema.is_evaluation() & schema.is_run())
+    if own.select(pl.col("dialect").n_unique()).collect().item() < 2:
+        return runs
+    curves = (
+        own.filter(pl.col("value").is_finite())
+        .group_by(*schema.RUN, "metric", maintain_order=True)
+        .agg(
+            pl.first("dialect"),
+            curve="value",
+            values=pl.len(),
+            ends=pl.col("value").last().round_sig_figs(2),
+            timed=pl.col("seconds").is_not_null().any(),
+        )
+        .filter(pl.col("curve").list.n_unique() >= _LEAST_ALIKE)
+        .with_columns(folder=pl.col("source").str.replace("[^/]*$", ""))
+        .collect()
+    )
+    pairs = curves.join(curves, on=["folder", "metric", "values", "ends"], suffix=" of")
+    pairs = pairs.filter(
+        pl.col("dialect") != pl.col("dialect of"),
+        (pl.col("timed of") & ~pl.col("timed"))
+        | ((pl.col("timed of") == pl.col("timed")) & (pl.col("source of") < pl.col("source"))),
+    )
+    alike = [
+        all(map(partial(isclose, rel_tol=_ROUNDED), *both))
+        for both in pairs.select("curve", "curve of").iter_rows()
+    ]
+    twins = pairs.filter(pl.Series(alike, dtype=pl.Boolean)).unique(schema.RUN, keep="first")
+    named = twins.select(*schema.RUN, twin="source of")
+    return (
+        runs.join(named, on=schema.RUN, how="left", maintain_order="left")
+        .with_columns(duplicate_of=pl.coalesce("duplicate_of", "twin"))
+        .drop("twin")
+    )
