@@ -35,8 +35,8 @@ from ttastats.base.records import (
 )
 from ttastats.table import schema
 
-#: No training lasts longer than ten years: such a number is no time since a start.
-_LONGEST = 10 * 365 * 86_400.0
+#: No training lasts longer than 30 years: such a number is no time since a start.
+_LONGEST = 1e9
 #: A shorter start, in evaluation intervals, is not worth a mark.
 _NEGLIGIBLE = 0.05
 #: A log that begins later, in evaluation intervals, is a part of a run.
@@ -107,7 +107,7 @@ def _times(run: Run) -> Run:
     if not wrong:
         return run
     first = wrong[0]
-    reason = "negative" if (first.seconds or 0.0) < 0 else "longer than ten years"
+    reason = "negative" if (first.seconds or 0.0) < 0 else "longer than 30 years"
     text = (
         f"{first.seconds:g} s is no time since the start, as it is {reason}: "
         f"{units.plural(len(wrong), 'evaluation')} without a time. Name the clock and its unit, "
