@@ -160,8 +160,8 @@ def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
     if block.resume:
         frame = _join_sessions(frame, block.resume, chosen.problems)
     _expect_forward(frame, block, chosen)
-    if not rows.carried:
-        _expect_one_run(frame, chosen)
+    if not (rows.carried and block.preset):
+        _expect_one_run(frame, chosen, of_lines=rows.carried)
     return frame
 
 
@@ -365,8 +365,11 @@ def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) ->
         raise _went_back_error("time", chosen.clock.column, late["line"][0], late.height)
 
 
-def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
-    """Raise an error if most steps occur several times, as when seeds are mixed."""
+def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns, *, of_lines: bool) -> None:
+    """Raise an error if most steps occur several times, as when seeds or parts of data are mixed.
+
+    A line that is printed again with its value repeats nothing else.
+    """
     name = known_count(frame)
     if name is None:
         return
@@ -374,14 +377,20 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
         evaluated = evaluated_rows(frame, [f"m{number}"])
         rise = pl.col("seconds").diff().over("run")
         again = (pl.col(name).diff().over("run") == 0) & (rise.is_null() | (rise <= 0))
+        if of_lines:
+            again &= pl.col(f"m{number}").diff().over("run") != 0
         repeats = evaluated.filter(again)
         if repeats.height > 1 and 2 * repeats.height >= evaluated.height:
             column = chosen.counts[name].column
             text = (
                 f"{metric.name} is told anew of the same {column} in {repeats.height:,} of "
-                f"{evaluated.height:,} rows, first here: if these are several runs, name the "
-                'column that tells them apart with run = "COLUMN" (--run COLUMN), or give each a '
-                "file of its own"
+                f"{evaluated.height:,} rows, first here: "
+            )
+            text += (
+                "if lines of training are among them, match those that evaluate alone with --line"
+                if of_lines
+                else "if these are several runs, name the column that tells them apart with "
+                'run = "COLUMN" (--run COLUMN), or give each a file of its own'
             )
             raise UnfitError("repeated_steps", text, repeats["line"][0])
 

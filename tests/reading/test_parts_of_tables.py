@@ -163,3 +163,22 @@ def test_a_table_of_one_value_a_row_has_a_metric_for_each_name(tmp_path: Path, s
     write(tmp_path, {f"logs/x.{ending}": text})
     (row,) = ask("runs", tmp_path / "logs", "--guess", "--target", "val_acc>=0.9").rows
     assert (row["steps"], row["tta_seconds"], row["value_final"]) == (10, 70.0, 0.9)
+
+
+@GUISES
+def test_lines_of_training_and_evaluation_without_a_word_between_are_asked(
+    tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    metric, mark = rng.choice(["acc", "accuracy", "f1"]), rng.choice([": ", "=", " is: "])
+    text = "".join(
+        "testing in eval mode\n" * (part == "test") + f"epoch: {at}, {metric}{mark}{value:.4f}\n"
+        for at in range(8)
+        for part, value in (("train", 0.9 + at / 100), ("test", 0.5 + at / 100))
+    )
+    write(tmp_path, {"logs/out.log": text})
+    answer = ask(
+        "runs", tmp_path / "logs", "--target", f"{metric}>=0.55", *["--guess"] * (seed % 2)
+    )
+    assert answer.code == 2
+    assert f"{metric} is told anew of the same epoch" in answer.text
