@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,15 +20,6 @@ class Answer(NamedTuple):
         """Return the one row of a run whose source contains a text."""
         (row,) = (row for row in self.rows if source in str(row["source"]))
         return row
-
-
-def write(folder: Path, files: Mapping[str, str | bytes]) -> Path:
-    """Write files by their paths below a folder, and return the folder."""
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return folder
 
 
 def ask(command: str, *words: str | Path) -> Answer:

@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 
 import ttastats as tta
+from tests.made_logs import write
 from tests.made_stores import first_event, scalar
-from tests.reading.asking import ask, write
+from tests.reading.asking import ask
 from tests.reading.curves import GUISES, Curves, compared
 from ttastats.base.records import ESTIMATED_START, UNKNOWN_START
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading.asking import ask, write
+from tests.made_logs import write
+from tests.reading.asking import ask
 
 
 def stamp(draw: random.Random, at: datetime, *, zone: bool) -> str:

@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 import ttastats as tta
+from tests.made_logs import write
 from tests.random_cases import Draw
-from tests.reading.asking import ask, write
+from tests.reading.asking import ask
 from tests.test_cli import run
 from tests.test_guess import random_files
 from ttastats.base.errors import TtastatsError

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading.asking import ask, write
+from tests.made_logs import write
+from tests.reading.asking import ask
 
 GUISES = pytest.mark.parametrize("seed", range(4))
 START = dt.datetime(2023, 6, 5, 8, 30)

@@ -7,8 +7,9 @@ import re
 
 import pytest
 
+from tests.made_logs import write
 from tests.programs import cpu_limit
-from tests.reading.asking import ask, write
+from tests.reading.asking import ask
 from ttastats.base.errors import TtastatsError
 from ttastats.formats import config, patterns
 from ttastats.formats.config import Preset

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading.asking import Answer, ask, write
+from tests.made_logs import write
+from tests.reading.asking import Answer, ask
 from ttastats.formats import patterns, setups
 
 GUISES = pytest.mark.parametrize("seed", range(3))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading.asking import ask, write
+from tests.made_logs import write
+from tests.reading.asking import ask
 from tests.test_cli import run
 
 #: Words that say of a run that it had a target to reach.

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 import ttastats as tta
+from tests.made_logs import write
 from tests.random_cases import Draw
-from tests.reading.asking import ask, write
+from tests.reading.asking import ask
 from ttastats.formats.block import TimeColumn
 from ttastats_parsers.own_choice import numbers, times
 

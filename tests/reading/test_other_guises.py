@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.made_logs import write
 from tests.random_cases import Draw
-from tests.reading.asking import Answer, ask, write
+from tests.reading.asking import Answer, ask
 
 
 @pytest.fixture(params=range(3))

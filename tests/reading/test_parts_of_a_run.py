@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.reading.asking import ask, write
+from tests.made_logs import write
+from tests.reading.asking import ask
 from ttastats.ingestion import registry
 
 GUISES = pytest.mark.parametrize("seed", range(4))

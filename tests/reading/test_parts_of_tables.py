@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading.asking import ask, write
+from tests.made_logs import write
+from tests.reading.asking import ask
 from tests.test_cli import run
 
 Row = tuple[object, ...]

@@ -13,8 +13,9 @@ import polars as pl
 import pytest
 
 import ttastats as tta
+from tests.made_logs import write
 from tests.made_stores import first_event, scalar
-from tests.reading.asking import ask, write
+from tests.reading.asking import ask
 from ttastats.base.errors import TtastatsError
 from ttastats.formats import config
 

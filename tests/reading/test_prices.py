@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import ttastats as tta
-from tests.reading.asking import ask, write
+from tests.made_logs import write
+from tests.reading.asking import ask
 
 TARGET = ["--guess", "--target", "val_acc>=0.9"]
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.made_logs import write
 from tests.made_stores import first_event, scalar
-from tests.reading.asking import ask, write
+from tests.reading.asking import ask
 from ttastats.base.records import ESTIMATED_START, UNKNOWN_START, Evaluation, Run
 from ttastats.ingestion.proof import prove
 

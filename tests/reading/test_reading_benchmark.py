@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import reading
-from tests.reading.asking import write
+from tests.made_logs import write
 
 CURVE = "epoch,seconds,val_acc\n1,10,0.5\n2,20,0.7\n3,30,0.9\n"
 TRUE: dict[str, object] = {

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import ttastats as tta
-from tests.made_logs import log, reaching
-from tests.reading.asking import ask, write
+from tests.made_logs import log, reaching, write
+from tests.reading.asking import ask
 from tests.reading.curves import GUISES, Curves, compared
 from ttastats.base.errors import TtastatsError
 

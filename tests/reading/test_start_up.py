@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.reading.asking import ask, write
+from tests.made_logs import write
+from tests.reading.asking import ask
 from tests.reading.curves import GUISES, Curves, compared
 from ttastats.base.records import ESTIMATED_START
 

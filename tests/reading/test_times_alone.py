@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading.asking import ask, write
+from tests.made_logs import write
+from tests.reading.asking import ask
 from tests.test_cli import run
 
 ALONE = "no quality was looked at"

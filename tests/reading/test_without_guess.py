@@ -18,9 +18,10 @@ import pytest
 
 import ttastats as tta
 from tests import made_logs
+from tests.made_logs import write
 from tests.programs import PATIENCE, environment
 from tests.random_cases import Draw
-from tests.reading.asking import ask, write
+from tests.reading.asking import ask
 from tests.reading.test_guess_and_ingest import FORMS, rows_as
 from tests.test_cli import run
 from ttastats.base.errors import TtastatsError
