@@ -124,8 +124,6 @@ def _run(
     stamped = chosen.clock is not None and chosen.clock.format is not None
     seconds = part["seconds"].max()
     first = part["first_stamp"][0] if is_dated(chosen.clock) else None
-    count = known_count(evaluated_rows(part))
-    at_zero = part.filter(pl.col("seconds") == 0.0)[count or "epoch"].drop_nulls().first()
     training = _training_values(part, rows, chosen, block) if log.metrics == "all" else ()
     yield Run(
         **run_fields(named),
@@ -133,13 +131,21 @@ def _run(
         clock_zero="first stamp" if stamped else None,
         run_status="aborted" if bool(part["failed"].any()) else "unknown",
         run_seconds=seconds if isinstance(seconds, float) else None,
-        zero_progress=at_zero if stamped and isinstance(at_zero, float) else None,
+        zero_progress=_progress_at_zero(part) if stamped else None,
         # Stamps without a zone are taken for UTC.
         started_at=date_of(first) if first is not None and 0 < first < 4e9 else None,
         evaluations=(*training, *_evaluations(part, metrics, block)),
         problems=tuple(problems),
         extra=extra | ({"preset": block.preset} if block.preset else {}),
     )
+
+
+def _progress_at_zero(part: pl.DataFrame) -> float | None:
+    """Return the training that was done at second 0 of a run, in the unit of its evaluations."""
+    if (count := known_count(evaluated_rows(part))) is None:
+        return None
+    done = part.filter(pl.col("seconds") == 0.0)[count].drop_nulls().first()
+    return done if isinstance(done, float) else None
 
 
 def _last_texts(

@@ -157,6 +157,11 @@ def higher_is_better(name: str) -> bool | None:
     return None
 
 
+def metric_rank(name: str) -> tuple[bool, bool]:
+    """Return a sort key of metrics: qualities before losses, validation before test."""
+    return higher_is_better(name) is not True, "test" in name.lower()
+
+
 def _split_words(name: str) -> set[str]:
     """Return the lower-case words of a name, with and without numbers at their ends.
 

@@ -24,6 +24,9 @@ Severity = Literal["info", "warning", "error"]
 #: that it tells a pace but no time since the start.
 ESTIMATED_START, UNKNOWN_START = "estimated", "unknown"
 
+#: No run lasts longer, 30 years: such a number is no time since a start.
+LONGEST_SECONDS = 1e9
+
 #: `Run.suite` of a run that is one measured time, of which no quality is known.
 TIMES_ALONE = "times alone"
 

@@ -6,7 +6,7 @@ import shlex
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
@@ -127,14 +127,14 @@ READING: ContextVar[Reading] = ContextVar("READING", default=_USUAL)
 
 
 @contextmanager
-def asked_about(metrics: Collection[str]) -> Iterator[None]:
+def asked_about(metrics: Set[str]) -> Iterator[None]:
     """Let the metrics that a question names settle which numbers of the logs it reads are meant."""
     how = READING.get()
 
     def ask(path: str, doubt: Doubt) -> Keys | None:
         for choice in doubt.choices if doubt.key == "metric" else ():
             named = choice["metric"]
-            if {named} & {*metrics} if isinstance(named, str) else {*named} & {*metrics}:
+            if not metrics.isdisjoint([named] if isinstance(named, str) else named):
                 return choice
         return how.ask(path, doubt) if how.ask else None
 

@@ -300,8 +300,9 @@ def _ingest_logs(
     rows, marked = _read_all(plan, spool, readers, on_progress)
     renamed, taken_for = inferred.infer_entries(marked)
     rows = inferred.with_entries(rows, renamed)
-    problems += [*taken_for, *proof.continued_runs(rows)]
-    runs = proof.with_twins(tables.run_heads(rows, absent.COLUMNS), rows)
+    runs = tables.run_heads(rows, (*absent.COLUMNS, *proof.COLUMNS))
+    problems += [*taken_for, *proof.continued_runs(runs, rows)]
+    runs = proof.with_twins(runs, rows)
     if runs.is_empty():
         if any(problem.code == traces.CODE for problem in problems):
             return _ingest_traces(plan)

@@ -28,6 +28,7 @@ from msgspec import structs
 from ttastats.base import units
 from ttastats.base.records import (
     ESTIMATED_START,
+    LONGEST_SECONDS,
     UNKNOWN_START,
     Evaluation,
     Problem,
@@ -35,8 +36,6 @@ from ttastats.base.records import (
 )
 from ttastats.table import schema
 
-#: No training lasts longer than 30 years: such a number is no time since a start.
-_LONGEST = 1e9
 #: A shorter start, in evaluation intervals, is not worth a mark.
 _NEGLIGIBLE = 0.05
 #: A log that begins later, in evaluation intervals, is a part of a run.
@@ -117,7 +116,7 @@ def _times(run: Run) -> Run:
 
 
 def _is_no_time(seconds: float | None) -> bool:
-    return seconds is not None and not 0.0 <= seconds <= _LONGEST
+    return seconds is not None and not 0.0 <= seconds <= LONGEST_SECONDS
 
 
 class _Course(NamedTuple):
@@ -205,22 +204,24 @@ def _begun_earlier(run: Run, before: float) -> Run:
     )
 
 
+#: The columns of `tables.run_heads` by which most tables need no look at their curves.
+COLUMNS = ("clock_zero", "dialect")
 #: The code of a run that goes on where another one ended.
 CONTINUED = "continued_run"
 #: What parts of one run share.
 _SAME_RUN = ("benchmark", "entry", "seed")
 
 
-def continued_runs(rows: pl.LazyFrame) -> list[Problem]:
+def continued_runs(runs: pl.DataFrame, rows: pl.LazyFrame) -> list[Problem]:
     """Return a problem for each log that goes on where one of the same setup and seed ended.
 
-    A preempted run goes on so under a new id. `rows` are those of a table of runs.
+    A preempted run goes on so under a new id. `runs` are those of `rows` (`tables.run_heads`).
     """
     is_late = pl.col("clock_zero") == UNKNOWN_START
-    if rows.filter(is_late).head(1).collect().is_empty():
+    if runs.filter(is_late).is_empty():
         return []
     amount = pl.coalesce("epoch", "step", "samples")
-    runs = (
+    courses = (
         rows.filter(schema.is_evaluation() & schema.is_run())
         .group_by(schema.RUN)
         .agg(
@@ -232,8 +233,8 @@ def continued_runs(rows: pl.LazyFrame) -> list[Problem]:
         .collect()
     )
     pairs = (
-        runs.filter(is_late)
-        .join(runs, on=_SAME_RUN, how="inner", nulls_equal=True, suffix=" before")
+        courses.filter(is_late)
+        .join(courses, on=_SAME_RUN, how="inner", nulls_equal=True, suffix=" before")
         .filter((pl.col("begin") - pl.col("end before")).is_between(0, _LATE * pl.col("interval")))
         .sort("source", "end before")
         .unique("source", keep="last", maintain_order=True)
@@ -258,11 +259,11 @@ def with_twins(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     A table of metrics and what the program printed are such files: of unlike formats, with the same
     values. The one without times is marked as a duplicate of the other.
     """
-    own = rows.filter(pl.col("suite").is_null() & schema.is_evaluation() & schema.is_run())
-    if own.select(pl.col("dialect").n_unique()).collect().item() < 2:
+    is_own = pl.col("suite").is_null()
+    if runs.filter(is_own)["dialect"].n_unique() < 2:
         return runs
     curves = (
-        own.filter(pl.col("value").is_finite())
+        rows.filter(is_own & schema.is_evaluation() & schema.is_run(), pl.col("value").is_finite())
         .group_by(*schema.RUN, "metric", maintain_order=True)
         .agg(
             pl.first("dialect"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from ttastats.base.codes import Note, note
-from ttastats.base.metrics import higher_is_better
+from ttastats.base.metrics import metric_rank
 from ttastats.base.records import TIMES_ALONE
 from ttastats.outcomes.target import is_higher_better, metric_text
 from ttastats.table import schema, tables
@@ -60,16 +60,12 @@ def with_best(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
         )
         .collect()
     )
-    order = {name: place for place, name in enumerate(sorted(logged["metric"].unique(), key=_rank))}
+    metrics = sorted(logged["metric"].unique().sort(), key=metric_rank)
+    order = {name: place for place, name in enumerate(metrics)}
     places = pl.col("metric").replace_strict(order, return_dtype=pl.Int64)
     best = logged.sort(places).unique(schema.RUN, keep="first", maintain_order=True)
     names: dict[str, str] = dict(zip(("metric", "best", "higher_is_better"), _BEST, strict=True))
     return runs.join(best.rename(names), on=schema.RUN, how="left", maintain_order="left")
-
-
-def _rank(name: str) -> tuple[bool, bool, str]:
-    """Return a sort key of metrics: qualities before losses, validation before test."""
-    return higher_is_better(name) is not True, "test" in name.lower(), name
 
 
 def advice(*tables: pl.DataFrame) -> Note:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ttastats.base import benchmarks
 from ttastats.base.metrics import TOLERANCE
-from ttastats.base.records import TIMES_ALONE, UNKNOWN_START
+from ttastats.base.records import LONGEST_SECONDS, TIMES_ALONE, UNKNOWN_START
 from ttastats.outcomes import left_out, scales
 from ttastats.outcomes.target import UserTarget, with_user_targets
 from ttastats.stats.moments import count_by_group
@@ -33,9 +33,8 @@ PROGRESS = (
 )
 #: By what rows of one run are told together while they are judged.
 _NUMBER, _ROW = "number_of_run", "number_of_row"
-#: No epochs are larger, and none but 0 is smaller; no run lasts longer, and later seconds are those
-#: since 1970.
-_LARGEST, _LEAST, _LONGEST = 1e12, 1e-9, 1e9
+#: No epochs are larger, and none but 0 is smaller.
+_LARGEST, _LEAST = 1e12, 1e-9
 #: The columns that a judgement reads, and the rows of a large table that are judged together.
 _READ = [name for name in schema.NAMES if name not in {"logged_value", "logged_unit", "line"}]
 _LARGE, _AT_ONCE, _BATCH = 200_000, 50_000, 10_000
@@ -277,14 +276,14 @@ def evaluated_at() -> pl.Expr:
     It is that at which the value was known; of what was evaluated after the run, that at which
     its weights existed. Null where no such stamp is a number.
     """
-    seconds, ready = (finite(name, _LONGEST) for name in ("seconds", "weights_seconds"))
+    seconds, ready = (finite(name, LONGEST_SECONDS) for name in ("seconds", "weights_seconds"))
     late = seconds > run_length()
     return pl.when(late).then(pl.coalesce(ready, seconds)).otherwise(seconds)
 
 
 def run_length() -> pl.Expr:
     """Return an expression for the length of a run; null if its time stamps are invalid."""
-    return pl.when(pl.col("run_seconds") >= 0.0).then(finite("run_seconds", _LONGEST))
+    return pl.when(pl.col("run_seconds") >= 0.0).then(finite("run_seconds", LONGEST_SECONDS))
 
 
 def finite(name: str, largest: float = _LARGEST) -> pl.Expr:

@@ -247,7 +247,7 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
         and "train" not in plain(name)
         and not any(partner.endswith(plain(name)) for partner in partners)
     ]
-    every = [*sorted(metrics, key=rank), *more]
+    every = [*sorted(metrics, key=names.metric_rank), *more]
     metrics, left_out = every[:_MOST_METRICS], every[_MOST_METRICS:]
     why = doubt or "the name says it is an evaluation metric"
     if metrics[0] in table.tags and not doubt:
@@ -275,11 +275,6 @@ def _unread_cell(table: _Table, columns: Iterable[str]) -> str:
             question = ": does its comma part thousands, or decimals?" if "," in text else ""
             return f"{name} contains {text[:40]!r}{question}"
     return ""
-
-
-def rank(name: str) -> tuple[bool, bool]:
-    """Return a sort key of metrics: qualities before losses, validation before test."""
-    return higher_is_better(name) is not True, "test" in name.lower()
 
 
 def _training_metrics(table: _Table) -> tuple[list[str], str]:

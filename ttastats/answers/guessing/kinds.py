@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ttastats.answers.guessing import columns, lines
 from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
-from ttastats.base.metrics import EVALUATING, guess_metrics
+from ttastats.base.metrics import EVALUATING, guess_metrics, metric_rank
 from ttastats.base.units import join_names
 from ttastats.formats import config
 from ttastats.formats.block import Block
@@ -88,7 +88,7 @@ def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
     keys: dict[str, str | tuple[str, ...]] = {"preset": preset}
     text = f"recognised: preset {preset}; needs no block, this one adds a target and names"
     reasons = [Reason("preset", text)]
-    ranked = sorted(guess_metrics(known), key=columns.rank)
+    ranked = sorted(guess_metrics(known), key=metric_rank)
     if ranked and not block.metrics:
         keys["metric"] = tuple(ranked)
         reasons.append(Reason("metric", f"{ranked[0]}, by name; add a target"))

@@ -13,9 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.answers.guessing.answer import Kind, Proposal
-from ttastats.answers.guessing.columns import rank
 from ttastats.answers.guessing.kinds import Sketch
 from ttastats.base import units
+from ttastats.base.metrics import metric_rank
 from ttastats.base.records import TIMES_ALONE, Problem
 from ttastats.formats.config import DOUBT, complete_block
 from ttastats.formats.dialect import PART_OF_A_RUN
@@ -142,7 +142,7 @@ def _run_heads(rows: pl.LazyFrame, names: Sequence[str]) -> pl.DataFrame:
 
 def _first_metric(evaluations: pl.DataFrame, names: Sequence[str]) -> str:
     """Return the first of some metrics that was evaluated, else the likeliest other one."""
-    known = sorted(evaluations["metric"].drop_nulls().unique().sort(), key=rank)
+    known = sorted(evaluations["metric"].drop_nulls().unique().sort(), key=metric_rank)
     return next((name for name in (*names, *known) if name in known), "")
 
 
