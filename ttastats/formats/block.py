@@ -233,8 +233,8 @@ def _parse_texts(key: str, value: Any) -> tuple[str, ...]:
 
 
 def _parse_boolean(key: str, value: Any) -> bool:
-    if isinstance(value, bool) or value in ("true", "false"):  # a proposal holds texts
-        return value in (True, "true")
+    if isinstance(value, bool):
+        return value
     raise ValueError(f"{key} is neither true nor false: {value!r}\nWrite {key} = true.")
 
 

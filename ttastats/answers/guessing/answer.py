@@ -269,16 +269,17 @@ def proposal_toml(proposal: Proposal) -> str:
             if reason.key == key and not reason.sure
         ]
         if key in proposal.keys:
-            value = proposal.keys[key]
-            lines.append(f"{key:<7} = {value if key == 'joined' else _toml_value(value)}")
+            lines.append(f"{key:<7} = {_toml_value(proposal.keys[key])}")
     if proposal.choices:
         lines += ["# Uncomment the line that applies:"]
         lines += [f"# {choice}" for choice in proposal.choices]
     return "\n".join(lines) + "\n"
 
 
-def _toml_value(value: str | tuple[str, ...]) -> str:
-    """Return one text or several in TOML, those with a backslash in single quotes."""
+def _toml_value(value: bool | str | tuple[str, ...]) -> str:
+    """Return a truth, one text or several in TOML, those with a backslash in single quotes."""
+    if isinstance(value, bool):
+        return json.dumps(value)
     texts = []
     for text in several(value):
         if "\\" in text and text.isprintable() and "'''" not in text and text[-1] != "'":

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise, permutations
 from math import inf
 from operator import attrgetter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
 from msgspec.structs import replace
@@ -69,7 +69,7 @@ def proposal(text: str, path: str) -> Proposal:
     lines = [_DRESS.sub("", line) for line in re.split("[\r\n]+", text)[:_MOST_LINES]]
     lines = [line for line in lines if line.strip() and len(line) <= _LONGEST]
     tags: dict[str, str] = {}
-    more: dict[str, str] = {}
+    more: dict[str, Any] = {}
     expressions = _numbers_only(lines, path)
     if not expressions:
         metrics, quantities = _metrics(lines, read_lines(lines, tags), tags)
@@ -152,7 +152,7 @@ def _rows_in_words(
 
 def _expressions(
     lines: Sequence[str], rows: Sequence[Line], metrics: Collection[str]
-) -> tuple[dict[str, str], dict[str, str]]:
+) -> tuple[dict[str, str], dict[str, Any]]:
     """Return expressions with an example each: clocks, metrics, counts; and keys about lines."""
     forms, displays = _evaluations(rows, {*metrics})
     if not forms:
@@ -168,7 +168,7 @@ def _expressions(
             expressions[expression_of(form, items)] = lines[others[form][0].at]
     if "clock" not in parts:
         if behind := _time_behind(lines, others, forms):
-            return {**behind, **expressions}, {**more, "joined": "true"}
+            return {**behind, **expressions}, {**more, "joined": True}
         # A clock on other lines: rising times, or finished bars.
         clocks = {row.at: text for row in rows if (text := _clock_of(row))}
         bars = {at: _FINISHED for at, line in enumerate(lines) if re.search(_FINISHED, line)}
