@@ -15,7 +15,7 @@ from ttastats.table import schema
 
 #: A span that is longer or shorter by an hour than at the pace of its run, within so many seconds,
 #: is a changed clock, if no other span of the run is off by a tenth of that.
-_HOUR, _NEAR, _STEADY = 3600.0, 60.0, 360.0
+HOUR, NEAR_HOUR, _STEADY = 3600.0, 60.0, 360.0
 #: So many spans tell a pace, and so many that a clock changed in one of them.
 _PACED, _SPANS = 2, 3
 #: Start-up is longer than so many median deviations of the pace.
@@ -109,7 +109,7 @@ def _startup() -> pl.Expr:
 
 
 #: Which spans are an hour off, and how many are steady.
-_IS_HOUR = (pl.col("off").abs() - _HOUR).abs() < _NEAR
+_IS_HOUR = (pl.col("off").abs() - HOUR).abs() < NEAR_HOUR
 _JUMP_FACTS = {
     "hours": _IS_HOUR.sum(),
     "steady": (pl.col("off").abs() < _STEADY).sum(),

@@ -15,9 +15,6 @@ from ttastats.report import grouping
 from ttastats.sides.pairing import Pairing, Side
 from ttastats.table import schema
 
-#: A run that stood still for an hour, within so many seconds, may have changed its clock.
-_HOUR, _NEAR = 3600.0, 60.0
-
 
 def examined(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
     """Return the pairs with the pace of their runs, and a flag for each that has a stalled run."""
@@ -62,7 +59,7 @@ def _flag_stalls(pairing: Pairing, sides: Sequence[Side]) -> Pairing:
             runs, length = spans.n_unique([*schema.RUN]), units.seconds(seconds)
             fields = {"n": runs, "side": side, "longest": length, "usual": units.seconds(usual)}
             text = wording("stalled_runs", name=name, **fields)
-            if abs(seconds - usual - _HOUR) < _NEAR:
+            if abs(seconds - usual - pace.HOUR) < pace.NEAR_HOUR:
                 text += wording("stalled_runs.hour")
             if spans["together"].any():
                 text += wording("stalled_runs.together")

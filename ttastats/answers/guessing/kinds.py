@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 
 import polars as pl
 from msgspec import Struct
@@ -18,6 +19,7 @@ from ttastats.base.units import join_names
 from ttastats.formats import config
 from ttastats.formats.block import Block
 from ttastats.formats.dialect import log_from_bytes
+from ttastats.sides.options import several
 from ttastats_parsers import parts, settings_files
 from ttastats_parsers.own_cells import rows_of, rows_of_lines, unpivoted
 from ttastats_parsers.own_choice import UnfitError
@@ -189,9 +191,9 @@ def sketch_parts(heads: Mapping[str, bytes]) -> Sketch:
 
 def with_lines(sketch: Sketch, others: Iterable[Sketch]) -> Sketch:
     """Return the sketch of a text with the expressions of others for the lines of their parts."""
-    several = (other.proposal.keys.get("line", ()) for other in others)
-    lines = {line: None for some in several for line in ([some] if isinstance(some, str) else some)}
-    proposal = replace(sketch.proposal, keys={**sketch.proposal.keys, "line": tuple(lines)})
+    patterns = (several(other.proposal.keys.get("line", ())) for other in others)
+    lines = tuple(dict.fromkeys(chain.from_iterable(patterns)))
+    proposal = replace(sketch.proposal, keys={**sketch.proposal.keys, "line": lines})
     return replace(sketch, proposal=proposal, same=_same("parts", proposal))
 
 
