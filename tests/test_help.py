@@ -70,7 +70,7 @@ def test_the_help_of_a_long_command_is_read_without_scrolling() -> None:
     assert len(lines) <= 24
     options = sections("compare", "--help")["Most used"]
     assert {"--a", "--b", "--by", "--target", "--fail-on", "-f,"} <= set(options)
-    assert lines[-1].split() == ["--help-all", "Show", "all", "42", "options."]
+    assert lines[-1].split() == ["--help-all", "Show", "all", "41", "options."]
     claims = sections("claim", "--help")["Most used"]
     assert {"--quality", "--seconds", "--steps"} <= set(claims), "options of the command itself"
     (where,) = (line for line in lines if "--where" in line)

@@ -80,7 +80,7 @@ def test_the_command_tells_work_apart_by_operators(a: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "words", ["--also loss", "--block day", "--same", "--baseline x", "--prior x", "--target 0.9"]
+    "words", ["--also loss", "--block day", "--same", "--baseline x", "--target 0.9"]
 )
 def test_options_about_runs_are_refused_for_profiles(words: str, a: Path) -> None:
     for files in ([str(a), str(a)], ["--profile-a", str(a), "--profile-b", str(a)]):

@@ -294,7 +294,7 @@ def runs_of(draw: Draw, letter: str, starts: int, seeds: int, **facts: Any) -> l
 
 
 DESIGNS: tuple[dict[str, Any], ...] = (
-    {}, {}, {}, {"prior": True}, {"prior": True}, {"block": ["day"]}, {"block": ["order"]},
+    {}, {}, {}, {}, {}, {"block": ["day"]}, {"block": ["order"]},
     {"block": ["day"]}, {"block": ["seed"]}, {"unit": "epochs"}, {"also": ["accuracy"]},
 )  # fmt: skip
 
@@ -309,8 +309,6 @@ def of_designs(seed: int) -> Iterator[str]:
         for run in runs_of(draw, letter, starts, seeds, benchmark=f"bench{place}"):
             sides[letter].append((len(sides[letter]) + 100 * ord(letter[0]), run))
     a, b, earlier = map(frame, sides.values())
-    if "prior" in keywords:
-        keywords["prior"] = earlier
     keywords["options"] = Options(
         margin=draw.choice([0.01, 0.3]), fdr=draw.chance(0.3),
         estimand=draw.choice(["mean", "mean", "geomean"]),

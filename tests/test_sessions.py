@@ -90,7 +90,7 @@ QUESTIONS: Questions = {
         epochs_fixed=True,
     ),
     "no quality has looks": looking(at_end=True),
-    "nor has another metric": looking(also=["top1_accuracy"], prior="missing.parquet"),
+    "nor has another metric": looking(also=["top1_accuracy"]),
     "nor a time per epoch": looking(same_convergence=True),
     "the first look is at three runs": looking(2),
     "a plan of more runs than looks are known for": looking(201),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import polars as pl
-from msgspec import UNSET, Struct, UnsetType, structs
+from msgspec import Struct, structs
 
 from ttastats.answers.qualities import budget_notes, rare_note
 from ttastats.base import percentages, units
@@ -25,9 +24,7 @@ from ttastats.report.cells import Column, PValue, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import High, LeftOutKeys, Low
 from ttastats.report.row import Key, Number, Row
-from ttastats.sides import priors
 from ttastats.sides.checks import bend, common_budgets, evaluated_there, places_taken
-from ttastats.sides.priors import Entry, PriorKeys
 from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.means import AgainstNumber, compare_exact, compare_with_number, smallest_change
 
@@ -77,7 +74,6 @@ class ClaimRow(Row, frozen=True, kw_only=True):
     )
     runs_needed: Annotated[int | None, Key("runs that would show the margin at 80% power", "runs")]
     flags: Annotated[list[str], Key("codes of what is particular to the numbers")]
-    prior: PriorKeys | UnsetType = UNSET
     left_out: LeftOutKeys = LeftOutKeys()
 
 
@@ -104,21 +100,19 @@ def report(
     limits: Sequence[Limit],
     budget: Budget | None,
     rules: ClaimOptions,
-    prior: pl.DataFrame | None = None,
 ) -> Report:
     """Return the report of claims about runs at a budget or at their target.
 
     `threshold` is that of the quality, `limits` those of what the runs took to the target, or up to
-    the budget. The noise of a `prior` of earlier runs is added to that of few runs (`priors`).
+    the budget.
     """
-    entries = None if prior is None else priors.earlier(prior)
     by = tuple(by)
     _expect_values(runs, limits, budget)
     rows = [
         row
         for keys, group in grouping.group_runs(runs, by)
         for row in _claim_rows(
-            _Group(grouping.key_values(keys), group, budget, entries), threshold, limits, rules
+            _Group(grouping.key_values(keys), group, budget), threshold, limits, rules
         )
     ]
     shown: list[Field[ClaimRow]] = [
@@ -156,10 +150,8 @@ def report(
         number = sum(holds for _, holds in of) or "none"
         counts.append(f"{claim} holds for {number} of {len(of)}{f' ({which})' if which else ''}.")
     below = [
-        (*(() if row.holds or not many else (text,)),
-         *(priors.prior_lines(row.prior) if row.prior else ()))
-        for row, text in zip(rows, sentences, strict=True)
-    ]  # fmt: skip
+        () if row.holds or not many else (text,) for row, text in zip(rows, sentences, strict=True)
+    ]
     return grouping.group_report(
         "claim", rows, shown, runs, by, _claim_notes(rows, runs, budget, rules), title=title,
         details=below, sentence=" ".join(counts if many else sentences),
@@ -192,7 +184,6 @@ class _Group(Struct, frozen=True):
     keys: dict[str, Any]
     runs: pl.DataFrame
     budget: Budget | None
-    earlier: Sequence[Entry] | None = None
 
     def row(self, test: AgainstNumber, metric: str | None, *, higher: bool) -> ClaimRow:
         """Return the row of a claim about the runs of the group."""
@@ -216,7 +207,6 @@ def _claim_rows(
 ) -> Iterator[ClaimRow]:
     if threshold is not None:
         yield _quality_row(group, threshold, rules)
-    added: PriorKeys | UnsetType = UNSET
     for limit in limits:
         spent = group.runs.filter("reached")[_COLUMNS[limit.unit]].drop_nulls()
         values = spent.cast(pl.Float64).to_numpy()
@@ -224,17 +214,11 @@ def _claim_rows(
         if limit.unit == "steps" and group.budget is not None and spent.n_unique() == 1:
             test = compare_exact(values.size, float(values[0]), limit.threshold, rules.level)
         else:
-            shrunk = None  # what one run takes and its weight, by earlier entries too
-            if group.earlier is not None and group.runs.height:
-                noises, added = priors.noise_of(group.earlier, group.runs)
-                noise = noises.get("epochs") if limit.unit == "steps" else priors.together(noises)
-                if noise is not None:
-                    shrunk = (float(values.mean()) * math.sqrt(noise.variance), noise.df)
             test = compare_with_number(
                 values, limit.threshold, higher_is_better=False, level=rules.level,
-                resolution=min(smallest_change(values), default=0.0), shrunk=shrunk,
+                resolution=min(smallest_change(values), default=0.0),
             )  # fmt: skip
-        yield structs.replace(group.row(test, limit.unit, higher=False), prior=added)
+        yield group.row(test, limit.unit, higher=False)
 
 
 def _quality_row(group: _Group, threshold: float, rules: ClaimOptions) -> ClaimRow:

@@ -21,8 +21,6 @@ from ttastats.report.cells import Column, Quantity
 from ttastats.report.fields import Field
 from ttastats.report.keys import AxisName, High, LeftOutKeys, Low, ReachedCount
 from ttastats.report.row import Key, Number, Row
-from ttastats.sides import priors
-from ttastats.sides.priors import PriorKeys
 from ttastats.stats.multiplicity import FIRST_LOOK, simulate_plan
 from ttastats.stats.outcomes import expected_time
 from ttastats.stats.power import LEAST_RUNS, detectable_ratio, runs_needed
@@ -69,7 +67,6 @@ class PowerRow(Row, frozen=True, kw_only=True):
     runs_needed_low: Annotated[_ByEffect, Key("the same at the lower limit of the CV", "runs")]
     runs_needed_high: Annotated[_ByEffect, Key("the same at the upper limit of the CV", "runs")]
     looks: LooksKeys | UnsetType = UNSET
-    prior: PriorKeys | UnsetType = UNSET
     left_out: LeftOutKeys | UnsetType = UNSET
 
 
@@ -81,16 +78,13 @@ def from_runs(
     n: int | None,
     power: float,
     max_runs: int | None = None,
-    prior: pl.DataFrame | None = None,
 ) -> Report:
     """Return the plan for each group from the CV of its runs; `n` replaces their number.
 
-    The noise of a `prior` of earlier runs is added to that of few runs (`priors`).
     With `max_runs` also what a plan of looks, of so many runs a side, takes on average.
     """
     plan = _Plan(effects, power, max_runs)
-    rows, few, details = list[PowerRow](), list[Note](), list[tuple[str, ...]]()
-    failed, entries = False, None if prior is None else priors.earlier(prior)
+    rows, few, failed = list[PowerRow](), list[Note](), False
     for keys, group in grouping.group_runs(runs, by):
         reached = int(group["reached"].sum())
         # Two runs show a CV. Where others failed it takes three, as for an interval of it: from
@@ -108,22 +102,15 @@ def from_runs(
             rate = wording("few_successes.rate", total=total) if 0 < reached < group.height else ""
             few.append(note("few_successes", of=of, reached=reached, n=group.height, needed=needed,
                             rate=rate))  # fmt: skip
-        added: PriorKeys | UnsetType = UNSET
-        if entries is not None and reached == group.height > 1:
-            noises, added = priors.noise_of(entries, group)
-            whole = priors.together(noises)
-            if whole is not None:
-                cv, low, high = whole.limits()
-        details.append(tuple(priors.prior_lines(added)) if isinstance(added, PriorKeys) else ())
         row = plan.row(cv, low, high, group.height if n is None else n)
         about = {"keys": grouping.key_values(keys), "axis": axes.axis_of(runs).name}
-        rows.append(structs.replace(row, reached=reached, prior=added, **about))
+        rows.append(structs.replace(row, reached=reached, **about))
     few = [*dict.fromkeys(few)]
     if len(few) > 6:
         few = [note("few_successes.groups", n=len(few))]
     shown = plan.shown(grouping.shown_keys(rows, by))
     notes = [*few, *plan.notes(rows, axes.axis_of(runs), failed=failed)]
-    return grouping.group_report("power", rows, shown, runs, by, notes, names=(), details=details)
+    return grouping.group_report("power", rows, shown, runs, by, notes, names=())
 
 
 def _planning_cv(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:

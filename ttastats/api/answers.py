@@ -215,13 +215,11 @@ def power(
     effects: Sequence[float] = (),
     power: float = 0.8,
     max_runs: int | None = None,
-    prior: Source | None = None,
     **keywords: Unpack[Judged],
 ) -> Report:
     """Report how many runs detect a difference, from existing runs or from a CV (a fraction).
 
     `max_runs` also reports the average number of runs of a sequential test with this maximum.
-    `prior` are runs of earlier entries, whose noise is added to that of few runs.
     `keywords`: those of `Question`.
     """
     from ttastats.answers import power as power_report
@@ -234,11 +232,9 @@ def power(
         return power_report.from_cv(cv, effects=effects, n=n, power=power, max_runs=max_runs)
     if source is None:
         raise TtastatsError("no runs and no CV given", remedy="Give a file, or --cv 14%.")
-    what = Question(**keywords)
-    side, keys = question.runs_and_keys(source, what, ENTRY)
-    noise = None if prior is None else question.earlier_runs(prior, what)
+    side, keys = question.runs_and_keys(source, Question(**keywords), ENTRY)
     report = power_report.from_runs(
-        side.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs, prior=noise
+        side.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs
     )
     return with_choice_notes(report, side)
 
@@ -322,7 +318,6 @@ def claim(
     steps: str = "",
     level: float = 0.05,
     sigma: float | None = None,
-    prior: Source | None = None,
     **keywords: Unpack[JudgedAt],
 ) -> Report:
     """Test a claim about the mean of each group of runs.
@@ -337,9 +332,6 @@ def claim(
         Significance level of the one-sided test.
     sigma
         Known standard deviation of the quality of one run; uses a z test.
-    prior
-        Runs of earlier entries, whose noise is added to that of few runs, for `seconds` and `steps`
-        to the target.
     keywords
         Those of `Question`.
     """
@@ -355,11 +347,6 @@ def claim(
         "--quality",
         "Add --quality 'val_loss <= 3.28', --seconds '<= 80' or --steps '<= 3325'.",
     )
-    noise = None
-    if prior is not None:
-        raise_if(threshold is not None, "--prior is for --seconds and --steps", "--prior",
-                  "Remove it: noise of qualities is given by --sigma.")  # fmt: skip
-        noise = question.earlier_runs(prior, what)
     try:
         (side,) = question.sides([source], what)
     except TtastatsError as error:
@@ -378,7 +365,6 @@ def claim(
         limits=limits,
         budget=what.budget,
         rules=rules,
-        prior=noise,
     )
     return with_choice_notes(report, side)
 

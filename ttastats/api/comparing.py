@@ -40,7 +40,6 @@ def compare(
     same: bool = False,
     fail_on: str = "",
     require: str = "",
-    prior: Source | None = None,
     **keywords: Unpack[ComparedAt],
 ) -> Report:
     """Compare B with A: speedup to the target, its causes and its confidence interval.
@@ -69,25 +68,18 @@ def compare(
     fail_on, require
         Conditions such as `slower:2%` and `not-slower:2%`, or at a budget `worse:0.001` and
         `not-worse:0.001`; the result is in `Report.gate`.
-    prior
-        Runs of earlier entries, whose noise is added to that of few runs: of epochs, and of the
-        time per epoch.
     keywords
         Those of `Question`; columns of `by` are used unchanged.
     """
     what, sources = Question(**keywords), (a, *others)
     also, block = several(also), several(block)
     options, of_one_table = what.options or Options(), same and not others
-    refuse_excluded(
-        options, what.budget, also, block,
-        same=same, prior=prior is not None, profiles=profiles is not None,
-    )  # fmt: skip
+    refuse_excluded(options, what.budget, also, block, same=same, profiles=profiles is not None)
     if same:
         needs = "--same needs several sets of runs, but there is one table"
         remedy = "Give one file per set, or split the table: --same --by day."
         raise_if(of_one_table and not what.by, needs, "--same", remedy)
         view = replace(view or View(), same=True)
-    noise = None if prior is None else question.earlier_runs(prior, what)
     by_sets = replace(what, by=(), labels=()) if of_one_table else what
     conditions = conditions_of(by_sets, fail_on, require)
     names = question.short_labels(sources, by_sets.labels)
@@ -95,7 +87,7 @@ def compare(
     if of_one_table:
         names, choices = question.split_into_sets(choices[0], what.by, what.labels)
     sides = question.as_sides(choices, by_sets, names)
-    report = judged_sides(sides, by_sets, conditions, view, also, block, profiles, noise)
+    report = judged_sides(sides, by_sets, conditions, view, also, block, profiles)
     if same:
         from ttastats.answers.compare.same import of_one_setup  # scipy costs start-up time
 
@@ -120,7 +112,6 @@ def judged_sides(
     also: Sequence[str] = (),
     block: Sequence[str] = (),
     profiles: tuple[Profiles, Profiles] | None = None,
-    prior: pl.DataFrame | None = None,
 ) -> Report:
     """Return the comparison of sides with the first, judged by the conditions of a gate."""
     from ttastats.answers.compare import compare as compare_report
@@ -134,7 +125,7 @@ def judged_sides(
             expect_metric(side.evaluations, metric, "--also")
         rows = _profile_rows(*profiles) if profiles else ()
         report = compare_report.of_times(
-            baseline, others, what, view, also=also, block=block, prior=prior, profiles=rows
+            baseline, others, what, view, also=also, block=block, profiles=rows
         )
     return gate.judged(report, conditions, (what.options or Options()).confidence)
 

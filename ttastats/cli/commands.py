@@ -45,7 +45,7 @@ _OPTIONS = {
     "Sides and runs": "a b baseline labels on levels sources where by pool",
     "What counts": "target unit clock price censor_stopped at_end at best interpolate metric also",
     "Judgement": "margin confidence interactions same block sequential max_runs estimand ddof fdr "
-    "same_convergence epochs_fixed prior",
+    "same_convergence epochs_fixed",
     "Gate (exit code 3)": "fail_on require",
     "Causes": "profile_a profile_b",
     "Output": "sort top wide verbose output_format no_pager guess no_cache help help_all",

@@ -49,7 +49,6 @@ FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives,
 --no-pager: Do not page long output.
 --guess: Read logs that nobody described as `ttastats guess` proposes, even where that is in doubt.
 --no-cache: Read all logs again, and keep no table of them.
---prior FILE: Runs of earlier entries, whose noise adds to that of few runs. Repeatable.
 --runs N: Number of runs of each setup. [x>=1]
 --seed N: Seed of the first run; each further run adds 1. [x>=0]
 --epochs N: Maximum number of epochs. [default: (recipe)]
@@ -101,7 +100,7 @@ _BY_TYPE: tuple[tuple[Any, str], ...] = (
     (Path, "data records"),
     (Literal["mean", "geomean"], "estimand"),
     (Literal["auto", "cpu", "cuda"], "device"),
-    (Sequence[str], "a b detect line prior run set target where"),
+    (Sequence[str], "a b detect line run set target where"),
 )
 _TYPES = {name: type_ for type_, names in _BY_TYPE for name in names.split()}
 #: The options of a comparison.

@@ -120,7 +120,7 @@ def effects(files: Sequence[str], *, on: Sequence[str] = (), **options: Any) -> 
     return tta.effects(files, on=on, **options)
 
 
-@takes(Judged, "cv runs detect power max_runs prior")
+@takes(Judged, "cv runs detect power max_runs")
 def power(
     files: Sequence[str] = (),
     *,
@@ -179,7 +179,7 @@ def problems(files: Sequence[str], *, code: Sequence[str] = (), **options: Any) 
     return tta.problems(files, codes=code, **options)
 
 
-@takes(JudgedAt, "quality seconds steps level sigma prior")
+@takes(JudgedAt, "quality seconds steps level sigma")
 def claim(files: Sequence[str], **options: Any) -> tuple[Report, int]:
     """Test a claim about the mean of the runs. Exit code 0: it holds; 3: it does not.
 
@@ -191,8 +191,6 @@ def claim(files: Sequence[str], **options: Any) -> tuple[Report, int]:
     --level SHARE: Significance level: the accepted probability of confirming a false claim.
         [default: 5%]
     --sigma SD: Known standard deviation of the quality of one run; uses a z test.
-    --prior FILE: With --seconds or --steps: runs of earlier entries, whose noise adds to that of
-        few runs. Repeatable.
 
     $ ttastats claim runs.parquet --quality 'val_loss <= 3.28'
     $ ttastats claim runs.parquet --seconds '<= 80'
@@ -223,7 +221,7 @@ def rcp(files: Sequence[str], **options: Any) -> tuple[Report, int]:
     return _in_order(report, **order), 1 if unanswered(report) else 0
 
 
-@takes(*COMPARING, "profile_a profile_b block same baseline prior wide verbose")
+@takes(*COMPARING, "profile_a profile_b block same baseline wide verbose")
 def compare(
     files: Sequence[str] = (),
     *,

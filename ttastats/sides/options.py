@@ -132,7 +132,6 @@ _EXCLUDED = (
     ("--same", "--block", _WHOLE, "Remove one of the two."),
     ("--same", "--sequential", _WHOLE, "Remove one of the two."),
     ("--same", "--profile-a", _WHOLE, "Remove one of the two."),
-    ("--same", "--prior", _WHOLE, "Remove one of the two."),
     ("--sequential", "--same-convergence", _INVALID, _LOOKS.format("--same-convergence")),
     ("--sequential", "{at}", _INVALID, _LOOKS.format("{at}")),
     ("--sequential", "--also", _INVALID, _LOOKS.format("--also")),
@@ -151,12 +150,11 @@ def refuse_excluded(
     block: Sequence[str] = (),
     *,
     same: bool = False,
-    prior: bool = False,
     profiles: bool = False,
 ) -> None:
     """Refuse options that exclude each other, before a table is read."""
     given = {
-        "--same": same, "--prior": prior, "--profile-a": profiles, "--block": block, "{at}": budget,
+        "--same": same, "--profile-a": profiles, "--block": block, "{at}": budget,
         "--also": also, "--sequential": options.max_runs is not None,
         "--same-convergence": options.same_convergence, "--epochs-fixed": options.epochs_fixed,
     }  # fmt: skip

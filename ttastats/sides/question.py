@@ -398,14 +398,6 @@ def _add_setting_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[C
     return [replace(each, runs=frame) for each, frame in zip(choices, frames, strict=True)]
 
 
-def earlier_runs(prior: Source, question: Question) -> pl.DataFrame:
-    """Return the runs of earlier entries, by the target of a question about times."""
-    other = axis.by_clock(question.unit, question.clock) not in {"", "seconds"} or question.budget
-    remedy = "Remove --in, --clock and --at, or --prior."
-    raise_if(other, "is about the time to a target", "--prior", remedy)
-    return choose_runs(prior, (), question.target, name="--prior").runs
-
-
 def runs_and_keys(
     source: Source, question: Question, by_default: Sequence[str]
 ) -> tuple[Chosen, tuple[str, ...]]:

@@ -220,12 +220,10 @@ def compare_with_number(
     level: float = 0.05,
     resolution: float = 0.0,
     sigma: float | None = None,
-    shrunk: tuple[float, float] | None = None,
 ) -> AgainstNumber:
     """Return the one-sided t test of whether the mean of these values is better than a threshold.
 
-    ``sigma``: the known standard deviation of one run, for a z test; ``shrunk``: that with the
-    noise of earlier entries, and its degrees of freedom.
+    ``sigma``: the known standard deviation of one run, for a z test.
     """
     sample = np.asarray(values, np.float64)
     if (n := sample.size) == 0:
@@ -233,9 +231,7 @@ def compare_with_number(
     centre = mean(sample)
     margin = centre - threshold if higher_is_better else threshold - centre
     spread, df = _rounded_deviation(sample, resolution), n - 1.0
-    if shrunk is not None and n > 1:
-        spread, df = shrunk
-    elif sigma is not None:
+    if sigma is not None:
         spread, df = sigma, math.inf
     made = AgainstNumber(n, threshold, level, centre, standard_deviation(sample), margin=margin)
     if spread is None:

@@ -30,7 +30,7 @@ from ttastats.report import fields, grouping
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.sides import blocking, comparison, priors, quality_comparison, setups
+from ttastats.sides import blocking, comparison, quality_comparison, setups
 from ttastats.sides.options import Options, View
 from ttastats.sides.pairing import SAME_RUNS, Pairing, Side, pairings
 from ttastats.sides.quality_comparison import Also
@@ -77,14 +77,13 @@ def of_times(
     also: Sequence[str] = (),
     profiles: Sequence[pl.DataFrame] = (),
     block: Sequence[str] = (),
-    prior: pl.DataFrame | None = None,
 ) -> Report:
     """Return the report that compares the times of one or more tables with a baseline.
 
     All p-values of a report are adjusted together. `also` names metrics to compare where the times
     of runs ended, `block` what tells the blocks within which runs are compared (`blocking`).
     `profiles` are rows of the two systems, where one comparison is made, and say why it came out
-    so. `prior` are earlier runs, whose noise is added to that of the parts (`priors`).
+    so.
     """
     options, view = what.options or Options(), view or View()
     axis = axes.axis_of(baseline.runs)
@@ -99,8 +98,7 @@ def of_times(
     ]
     compared = comparison.compare([pair for *_, pair in together], options)
     metrics = quality_comparison.other_metrics(together, also, options)
-    entries = None if prior is None else priors.earlier(prior)
-    row_of = partial(rows.of_times, options=options, entries=entries)
+    row_of = partial(rows.of_times, options=options)
     both = zip(compared, metrics, strict=True)
     sides, shown = _split_by_table(baseline, others, paired, both, row_of, view, options)
     for number, each in enumerate(sides):
@@ -307,9 +305,8 @@ def _side_table(
         below, row = [*lines(s)], s.row
         line = Line(tuple(each.cell(s) for each in every))
         if isinstance(row, TimesRow):
-            prior = priors.prior_lines(row.prior) if row.prior else ()
             shown = 1 if row.word.decided else 0
-            more, below = tuple(below[shown:]), [*below[:shown], *prior]
+            more, below = tuple(below[shown:]), below[:shown]
             # Faster, slower, undecided, by size.
             size = abs(math.log(row.speedup)) if row.speedup else 0.0
             place = (list(Verdict).index(row.word), -size)

@@ -17,12 +17,11 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.grouping import row_keys
 from ttastats.report.row import Key, Number, Row
-from ttastats.sides import blocking, checks, priors, setups
+from ttastats.sides import blocking, checks, setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import Startup
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
-from ttastats.sides.priors import Entry, PriorRatios
 from ttastats.sides.quality_comparison import Also, QualityComparison
 from ttastats.stats.decision import Decision
 from ttastats.stats.means import MeanDifference
@@ -215,7 +214,6 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
     blocks: Row = Row()
     same: SameKeys | UnsetType = UNSET
     factors: Row = Row()
-    prior: PriorRatios | UnsetType = UNSET
     gate: _Gated | UnsetType = UNSET
     #: key.Why there is no verdict, where there is none; programs read it in the claim.
     reason: str = field(default="", name="")
@@ -285,9 +283,8 @@ def of_times(
     by: Sequence[str],
     lost: BothSides,
     options: Options,
-    entries: Sequence[Entry] | None = None,
 ) -> TimesRow:
-    """Return the row of a comparison of times, with the noise of earlier entries if any."""
+    """Return the row of a comparison of times."""
     speedup, plan, parts = contrast.speedup, contrast.plan, contrast.parts
     ratio = speedup.ratio if speedup else None
     common = _common_keys(contrast, pair, labels, by, lost)
@@ -345,9 +342,7 @@ def of_times(
         target_value=value,
         look=look,
         blocks=Row(keys=blocking.block_keys(pair, contrast.by_block, ratios=True)),
-        prior=UNSET if entries is None or pair.unavailable is not None
-        else priors.between(entries, pair.a, pair.b, options.confidence),
-    )  # fmt: skip
+    )
 
 
 def of_qualities(
