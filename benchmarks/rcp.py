@@ -155,7 +155,9 @@ def _left_out(records: Sequence[Record], place: int) -> tuple[bool, bool] | None
         line = interpolate_reference(np.array(low.values), np.array(high.values), position, misfit)
         values = np.array(here.values)
         side = make_outcomes(values, progress=Epochs(values, line.interval))
-        return _holds(convergence_ratio(side, line).limits(CONFIDENCE, epochs=True), 1.0)
+        return _holds(
+            convergence_ratio(side, line, confidence=0.95).limits(CONFIDENCE, epochs=True), 1.0
+        )
 
     return held(np.zeros(1000)), held(off)
 

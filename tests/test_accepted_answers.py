@@ -10,7 +10,7 @@ import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -62,11 +62,12 @@ def in_words(report: Report) -> Iterator[tuple[str, Any]]:
     """Yield what a page says of an answer: its verdicts, and its headline."""
     keys = {"compare": {"claim", "at"}, "summary": {"tta_mean_seconds", "quality_mean"}}
     if all(keys.get(report.command, set()) & row.keys() for row in report.rows):
-        verdicts = conclusions if report.command == "compare" else league.verdicts
+        of_compare = partial(conclusions, confidence=0.95)
+        verdicts = of_compare if report.command == "compare" else league.verdicts
         for verdict in verdicts(report):
             yield "verdict", verdict
     if report.against and "speedup" in report.rows[0]:
-        for answer in headlines(report):
+        for answer in headlines(report, confidence=0.95):
             yield "headline", [answer.sentence, answer.numbers, answer.tone]
         for caveat in caveats(report):
             yield "caveat", [caveat.text, caveat.tone]
@@ -752,7 +753,9 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "profile_measured": lambda: profile.report(test_profiled.profile()),
     "profile_without_steps": lambda: profile.report(test_profiled.profile(measured=False)),
     "profile_of_ranks": lambda: profile.report(traced(0, 1)),
-    "profile_changed": lambda: profile_change.report(traced(0), traced(1, work=25.0), ("a", "b")),
+    "profile_changed": lambda: profile_change.report(
+        traced(0), traced(1, work=25.0), ("a", "b"), confidence=0.95
+    ),
     "profiles_changed": lambda: profile_change.report(
         *(
             traced(0, 1, work=work).with_columns(
@@ -825,7 +828,7 @@ def test_an_answer_is_as_accepted(case: Case) -> None:
 def test_sources_of_variance_are_refused_of_more_than_a_thousand_runs() -> None:
     runs = time_to_target.runs(before())[[0] * 1001]
     with pytest.raises(TtastatsError, match="more than 1000 runs"):
-        variance.report_sources(runs, ["benchmark"], ["seed"])
+        variance.report_sources(runs, ["benchmark"], ["seed"], 0.95)
 
 
 @cases("screens", **{name: lambda name=name: [screen(ANSWERS[name]())] for name in SCREENS})

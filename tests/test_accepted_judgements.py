@@ -241,7 +241,9 @@ def compared(
         Side(name, runs, at_budget=True) for name, runs in zip("ABC", tables, strict=False)
     )
     report = compare.of_qualities(first, rest, Question(**keywords), budget, view)
-    return conclusion(gates.judged(report, gates.conditions(*gate, gates.QUALITIES)))
+    return conclusion(
+        gates.judged(report, gates.conditions(*gate, gates.QUALITIES), confidence=0.95)
+    )
 
 
 def of_qualities() -> Found:
@@ -359,7 +361,7 @@ def of_looks() -> Found:
             )
             for n, time in enumerate(times)
         ]
-        return sides.side(time_to_target.runs(frame(*runs)), None, None)
+        return sides.side(time_to_target.runs(frame(*runs)), None, None, ddof=1, confidence=0.95)
 
     ten = [20.0 + n for n in range(10)]
     for name, a, b, most in (
@@ -814,7 +816,7 @@ def of_factors() -> Found:
     for (name, changed), (kind, sides_of) in product(runs.items(), profiles.items()):
         pair = Pair({}, a.with_columns(**changed[0]), b.with_columns(**changed[1]))
         rows = [pl.concat(traces, how="diagonal_relaxed") for traces in sides_of]
-        (row,) = comparison.compare([pair])
+        (row,) = comparison.compare([pair], Options())
         why = step_factors.explain_throughput(row, pair, rows, 0.95)
         yield (name, kind), [why.sentence(), why.numbers().keys, [note.text for note in why.notes]]
 

@@ -17,7 +17,7 @@ A = np.array([0.50, 0.52, 0.51, 0.49, 0.50, 0.51])
 
 
 def of(b: np.ndarray, **changes: Any) -> ValuesContrast[None]:
-    gap = mean_difference(A, b)
+    gap = mean_difference(A, b, confidence=0.95)
     return ValuesContrast({}, None, None, difference=gap, p_value=gap.p_value, **changes)
 
 

@@ -115,7 +115,9 @@ def frame(runs: Runs) -> pl.DataFrame:
 
 
 def assert_judged_as_compare_does(a: Runs, b: Runs) -> None:
-    (row,) = comparison.compare([pairing.Pair({"benchmark": "made up"}, frame(a), frame(b))])
+    (row,) = comparison.compare(
+        [pairing.Pair({"benchmark": "made up"}, frame(a), frame(b))], Options()
+    )
     shown = judge(a, b)
     assert row.verdict is not None
     assert shown.verdict.word == row.verdict.word

@@ -35,7 +35,7 @@ NONE = dict.fromkeys(("speedup", "speedup_low", "speedup_high"))
 def headline_of(*changes: dict[str, Any]) -> Headline:
     rows = tuple(typed(ROW | {"benchmark": f"b{n}"} | change) for n, change in enumerate(changes))
     report = Report("compare", rows, (), against=(Against(rows, (), None),))
-    (headline,) = headlines(report)
+    (headline,) = headlines(report, confidence=0.95)
     return headline
 
 
@@ -49,7 +49,7 @@ def test_a_claim_about_pooled_setups_is_not_called_good() -> None:
     conditions: dict[str, Any] = {"conditions": ["pooled_setups"]}
     rows: list[dict[str, Any]] = [{}, conditions, UNDECIDED | conditions | {"p_adjusted": 0.12}]
     report = Report("compare", tuple(typed(ROW | row) for row in rows), (), by=BENCHMARK)
-    assert [(verdict.word, verdict.tone) for verdict in conclusions(report)] == [
+    assert [(verdict.word, verdict.tone) for verdict in conclusions(report, confidence=0.95)] == [
         ("faster", "good"), ("faster, setups pooled", "bad"), ("undecided", "dim"),
     ]  # fmt: skip
 
@@ -58,7 +58,10 @@ def test_names_do_not_depend_on_the_order_of_keys() -> None:
     turned = dict(reversed((ROW | {"entry": "x", "round": "v0.6"}).items()))
     rows = tuple(map(typed, (ROW | {"entry": None}, turned)))
     report = Report("compare", rows, (), by=(*BENCHMARK, "entry"))
-    assert [verdict.about for verdict in conclusions(report)] == ["v0.5 resnet", "v0.6 resnet x"]
+    assert [verdict.about for verdict in conclusions(report, confidence=0.95)] == [
+        "v0.5 resnet",
+        "v0.6 resnet x",
+    ]
 
 
 WORDS = ("faster", "slower", "same", "undecided", "unavailable")

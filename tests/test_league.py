@@ -45,7 +45,7 @@ def around(mean: float, spread: float, count: int = 6, seed: int = 0) -> list[fl
 
 
 def leagues(table: pl.DataFrame) -> tuple[League, ...]:
-    return league.leagues(api.summary(table))
+    return league.leagues(api.summary(table), confidence=0.95)
 
 
 def apart(count: int, *pairs: tuple[int, int]) -> Bools:

@@ -132,7 +132,7 @@ def qualities(plan: Plan) -> Iterator[Figure]:
                     level = spread * rng.standard_normal(len(layout))
                     a = level[labels[0]] + rng.standard_normal(labels[0].size)
                     b = level[labels[1]] + of_b * rng.standard_normal(labels[1].size)
-                    difference = mean_difference(a, b, blocks=labels)
+                    difference = mean_difference(a, b, blocks=labels, confidence=0.95)
                     if difference.low is None or difference.high is None:
                         continue
                     hits += difference.low <= 0 <= difference.high
@@ -168,7 +168,7 @@ def _hc2(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 def _shipped(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
-    p_value = mean_difference(a, b, blocks=blocks).p_value
+    p_value = mean_difference(a, b, blocks=blocks, confidence=0.95).p_value
     return 1.0 if p_value is None else p_value
 
 
@@ -179,7 +179,7 @@ def _of_blocks(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.
 
 
 def _ignored(a: Floats, b: Floats, _: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
-    p_value = mean_difference(a, b).p_value
+    p_value = mean_difference(a, b, confidence=0.95).p_value
     return 1.0 if p_value is None else p_value
 
 
@@ -264,13 +264,15 @@ def sessions(plan: Plan) -> Iterator[Figure]:
             for _ in range(plan.replicates):
                 seconds, _ = LN05.successes((sets + 2, 5), rng)
                 effects = spread * sigma * rng.standard_normal((sets + 2, 1))
-                terms = [time_term(make_outcomes(of_set)) for of_set in seconds * np.exp(effects)]
+                terms = [
+                    time_term(make_outcomes(of_set), "mean") for of_set in seconds * np.exp(effects)
+                ]
                 logs = [float(np.log(term.estimate)) for term in terms]
                 known = [
                     Set(log, term.variance or 0.0, term.df)
                     for log, term in zip(logs, terms, strict=True)
                 ]
-                variance = variance_between_sets(known[:sets])
+                variance = variance_between_sets(known[:sets], confidence=0.95)
                 beyond += abs(logs[sets] - logs[sets + 1]) > variance.smallest_claim
                 bounded += variance.highest >= spread * sigma
             runs = f"{sets} sets of 5"

@@ -141,7 +141,7 @@ def _judged(
     for number in range(replicates):
         a, b = (side[number,] for side in runs)
         if budget is None:
-            (compared,) = comparison.compare([Pair({}, a, b)])
+            (compared,) = comparison.compare([Pair({}, a, b)], Options())
             verdict = compared.verdict
         else:
             (at,) = quality_comparison.compare([Pair({}, a, b)], budget, Options())

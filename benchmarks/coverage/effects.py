@@ -126,7 +126,7 @@ def intervals(plan: Plan) -> Iterator[Figure]:
         rng, design = generator(plan.seed, "effects", case.name), case.design
         hits = np.zeros(2, dtype=int)
         for _ in range(plan.replicates):
-            part = fit_part(case.drawn(rng), design)
+            part = fit_part(case.drawn(rng), design, confidence=0.95)
             effect = part.effects[len(design.settings) if case.pairs else 0][0]
             for place, ratio in enumerate((effect.ratio, effect.plain)):
                 if ratio.low is not None and ratio.high is not None:

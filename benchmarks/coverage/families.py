@@ -83,7 +83,9 @@ def judged(family: Family, margin: float) -> list[Decision]:
 
 
 def _mean_row(family: Family) -> Limits | None:
-    mean = geometric_mean_speedup([row.speedup.ratio for row in family if row.speedup])
+    mean = geometric_mean_speedup(
+        [row.speedup.ratio for row in family if row.speedup], confidence=0.95
+    )
     return None if mean.low is None or mean.high is None else (mean.low, mean.high)
 
 

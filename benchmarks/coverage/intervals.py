@@ -40,7 +40,13 @@ def variations(plan: Plan) -> Iterator[Figure]:
             drawn = draw(shape, (plan.replicates, n), rng)
             rows = [drawn.row(index) for index in range(plan.replicates)]
             cvs = [
-                cv_interval(r.times, epochs=r.epochs, evaluation_interval=r.evaluation_interval)
+                cv_interval(
+                    r.times,
+                    epochs=r.epochs,
+                    evaluation_interval=r.evaluation_interval,
+                    confidence=0.95,
+                    ddof=1,
+                )
                 for r in rows
             ]
             intervals = [(e.low, e.high) for e in cvs if e.low is not None and e.high is not None]
@@ -109,7 +115,7 @@ def _unlike(plan: Plan) -> Iterator[Figure]:
         for n in (3, 5, 10, 20):
             rng = generator(plan.seed, "cv", shape.name, str(n))
             times = shape.draw(rng, (plan.replicates, n))
-            cvs = [cv_interval(row) for row in times]
+            cvs = [cv_interval(row, confidence=0.95, ddof=1) for row in times]
             shows = [n >= RUNS_FOR_REPEATS and has_outlier(row) for row in times]
             hits = [
                 None if e.low is None or e.high is None else e.low <= shape.cv <= e.high
@@ -137,8 +143,10 @@ def parts(plan: Plan) -> Iterator[Figure]:
             throughput, epochs = [], []
             for a, b in samples(pair, size, plan):
                 e_a, e_b = _known(a), _known(b)
-                throughput.append(limits(ratio_of_means(a.times / e_a, b.times / e_b)))
-                epochs.append(limits(ratio_of_means(e_a, e_b)))
+                throughput.append(
+                    limits(ratio_of_means(a.times / e_a, b.times / e_b, confidence=0.95))
+                )
+                epochs.append(limits(ratio_of_means(e_a, e_b, confidence=0.95)))
             hits = hit_rate(throughput, pair.throughput)
             yield Figure("throughput", pair.name, runs, hits, "coverage")
             hits = hit_rate(epochs, pair.epochs)
@@ -156,7 +164,10 @@ def geometric_means(plan: Plan) -> Iterator[Figure]:
     for pair in (*ALIKE, *MIXED):
         for runs, size in SIZES.items():
             drawn = samples(pair, size, plan)
-            intervals = [limits(ratio_of_geometric_means(a.times, b.times)) for a, b in drawn]
+            intervals = [
+                limits(ratio_of_geometric_means(a.times, b.times, confidence=0.95))
+                for a, b in drawn
+            ]
             hits = hit_rate(intervals, pair.geometric)
             yield Figure("geometric means", pair.name, runs, hits, "coverage")
 
@@ -180,7 +191,7 @@ def shares(plan: Plan) -> Iterator[Figure]:
 
 
 def _share(row: Runs) -> Limits | None:
-    shares = variance_shares(row.times[None], _known(row)[None])
+    shares = variance_shares(row.times[None], _known(row)[None], 0.95)
     low, high = float(shares.low[0, 0]), float(shares.high[0, 0])
     return None if math.isnan(low) else (low, high)
 
@@ -202,11 +213,11 @@ def fractions() -> Iterator[Figure]:
 
 
 def _wilson_covers(k: int, n: int, truth: float) -> bool:
-    _, low, high = wilson_interval(k, n)
+    _, low, high = wilson_interval(k, n, confidence=0.95)
     return low <= truth <= high
 
 
 def _newcombe_covers(i: int, j: int, n: int) -> bool:
     """Both sides reach the target equally often, so the true difference is 0."""
-    limit = newcombe_difference(i, n, j, n)
+    limit = newcombe_difference(i, n, j, n, confidence=0.95)
     return limit.low is not None and limit.high is not None and limit.low <= 0 <= limit.high

@@ -128,7 +128,7 @@ def overlap(plan: Plan) -> Iterator[Figure]:
 
 
 def _overlap(a: Floats, b: Floats) -> bool:
-    mean_a, mean_b = mean_interval(a), mean_interval(b)
+    mean_a, mean_b = mean_interval(a, confidence=0.95), mean_interval(b, confidence=0.95)
     ends = (mean_a.low, mean_a.high, mean_b.low, mean_b.high)
     low_a, high_a, low_b, high_b = (0.0 if end is None else end for end in ends)
     return low_a <= high_b and low_b <= high_a

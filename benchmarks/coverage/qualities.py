@@ -101,7 +101,7 @@ def differences(plan: Plan) -> Iterator[Figure]:
             drawn_b = b.draw((plan.replicates, n_b), rng, other)
             truth = b.mean(other) - a.mean(offset)
             shifts = [
-                mean_difference(u, v, resolution=max(a.step, b.step))
+                mean_difference(u, v, resolution=max(a.step, b.step), confidence=0.95)
                 for u, v in zip(drawn_a, drawn_b, strict=True)
             ]
             gaps = [_around(shift, true) for shift, true in zip(shifts, truth, strict=True)]
@@ -140,7 +140,7 @@ def claims(plan: Plan) -> Iterator[Figure]:
             setup, runs = quality.name, str(n)
             yield Figure("claim, lower is better", setup, runs, _held(lower), kind)
             yield Figure("claim, higher is better", setup, runs, _held(upper), kind)
-            means = [mean_quality(x, resolution=quality.step) for x, _ in pairs]
+            means = [mean_quality(x, resolution=quality.step, confidence=0.95) for x, _ in pairs]
             limits = [
                 (interval.low - true, interval.high - true)
                 for interval, (_, true) in zip(means, pairs, strict=True)

@@ -136,8 +136,8 @@ def _parts(a: Runs, b: Runs) -> Iterator[tuple[str, Kind, bool]]:
     if a.epochs is None or b.epochs is None:
         return
     parts = {
-        "real: throughput": ratio_of_means(a.times / a.epochs, b.times / b.epochs),
-        "real: epochs": ratio_of_means(a.epochs, b.epochs),
+        "real: throughput": ratio_of_means(a.times / a.epochs, b.times / b.epochs, confidence=0.95),
+        "real: epochs": ratio_of_means(a.epochs, b.epochs, confidence=0.95),
     }
     for quantity, ratio in parts.items():
         interval = limits(ratio)

@@ -233,7 +233,7 @@ def ratio_needing(runs: int, shape: Shape) -> float:
     low, high = 1.0, 10.0
     for _ in range(50):
         middle = math.sqrt(low * high)
-        needed = runs_needed(middle, shape.cv)
+        needed = runs_needed(middle, shape.cv, power=0.8, alpha=0.05)
         low, high = (low, middle) if needed is not None and needed <= runs else (middle, high)
     return high
 

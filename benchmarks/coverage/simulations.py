@@ -157,7 +157,9 @@ def failures(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
         truth = row.pair.ratio * row.a.expected_time / row.b.expected_time
         for runs, size in SIZES.items():
             drawn = list(samples(row.pair, size, plan, row.name, failing=(row.a, row.b)))
-            ratios = [ratio_between(side(a), side(b)) for a, b in drawn]
+            ratios = [
+                ratio_between(side(a), side(b), estimand="mean", confidence=0.95) for a, b in drawn
+            ]
             every = [limits(ratio) for ratio in ratios]
             # `compare` shows expected times where a run failed, and mean times otherwise.
             shown = [

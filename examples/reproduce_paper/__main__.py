@@ -198,7 +198,7 @@ def _table_6(rows: list[dict[str, Any]]) -> Table:
 
 def _row_6(name: str, reference: Sequence[float], dgx1: Sequence[float]) -> Line:
     """Return what three runs of each side show, from their means and standard deviations."""
-    gap = mean_difference(_three_runs(*reference), _three_runs(*dgx1))
+    gap = mean_difference(_three_runs(*reference), _three_runs(*dgx1), confidence=0.95)
     detectable = detectable_difference(3, (_SAMPLE_SD * reference[1], _SAMPLE_SD * dgx1[1]))
     digits = Digits(2)
     cells = (
@@ -272,7 +272,7 @@ _MEASURES = ("epoch_seconds", "tta_seconds")
 
 
 def _ratio(sides: list[pl.DataFrame], name: str) -> Quantity:
-    ratio = ratio_of_means(*(side[name].to_numpy() for side in sides))
+    ratio = ratio_of_means(*(side[name].to_numpy() for side in sides), confidence=0.95)
     return Quantity(ratio.estimate, "ratio", ratio.low, ratio.high)
 
 

@@ -125,9 +125,12 @@ def of_comparisons() -> Found:
         whole = content.page_content(
             [(f"side {n}", api.run_table(table)) for n, table in enumerate([slow, *others])],
             api.compare(slow, *others), (),
+            confidence=0.95
         )  # fmt: skip
         yield [whole.title, whole.answer and whole.answer.above]
-    yield content.page_content([("side 0", api.run_table(slow))], api.runs(slow), ()).title
+    yield content.page_content(
+        [("side 0", api.run_table(slow))], api.runs(slow), (), confidence=0.95
+    ).title
 
 
 def of_summaries() -> Found:
@@ -203,13 +206,15 @@ def of_profiled() -> Found:
         [a, ("b", slower)], [("a", several), ("b", third)], [a, single], *alone,
         [a, ("b", waiting)], pairs[:3], pairs,
     ):  # fmt: skip
-        shown = of_profiles.profiles_content(sides, [])
+        shown = of_profiles.profiles_content(sides, [], confidence=0.95)
         yield [shown.title, shown.counted, len(shown.plots)]
         yield from shown.facts
         yield from shown.verdicts
         yield from shown.report.notes
     with pytest.raises(TtastatsError, match="no training step") as caught:
-        of_profiles.profiles_content([("a", first), ("b", profile("empty", measured=False))], [])
+        of_profiles.profiles_content(
+            [("a", first), ("b", profile("empty", measured=False))], [], confidence=0.95
+        )
     yield str(caught.value)
 
 
@@ -231,7 +236,7 @@ def of_sections() -> Found:
         judge = partial(api.compare, at_end=at_end) if len(tables) > 1 else api.summary
         report = judge(*tables)
         sides = [(f"side {n}", api.run_table(table)) for n, table in enumerate(tables)]
-        shown = content.page_content(sides, report, plots)
+        shown = content.page_content(sides, report, plots, confidence=0.95)
         sections = document._benchmark_sections(shown)
         for section in sections:
             numbered = [

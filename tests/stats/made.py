@@ -45,7 +45,8 @@ def compared(
     fixed = epochs_a is None and epochs_b is None
     a = make_outcomes(times_a, progress=epochs_a)
     b = make_outcomes(times_b, progress=epochs_b)
-    return compute_speedup(a, b, **{"epochs_fixed": fixed} | options)
+    usual = {"epochs_fixed": fixed, "estimand": "mean", "confidence": 0.95}
+    return compute_speedup(a, b, **usual | options)
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,17 @@ def decompose_speedup(
 ) -> SimpleNamespace:
     """Return the parts of a speedup, of as many accelerators on both sides."""
     per_epoch = np.divide(times_a, epochs_a), np.divide(times_b, epochs_b)
-    epochs = ratio_of_geometric_means(epochs_a, epochs_b)
-    return SimpleNamespace(throughput=ratio_of_geometric_means(*per_epoch), epochs=epochs)
+    epochs = ratio_of_geometric_means(epochs_a, epochs_b, confidence=0.95)
+    return SimpleNamespace(
+        throughput=ratio_of_geometric_means(*per_epoch, confidence=0.95), epochs=epochs
+    )
 
 
 def decompose_variance(times: ArrayLike, epochs: ArrayLike) -> Parts:
     """Return the shares of a single group."""
-    group = variance_shares(*(np.asarray(values, np.float64)[None] for values in (times, epochs)))
+    group = variance_shares(
+        *(np.asarray(values, np.float64)[None] for values in (times, epochs)), 0.95
+    )
     ends = (none_for_nan(numbers[0])[0] for numbers in (group.shares, group.low, group.high))
     share = Estimate(*ends, 0.95, np.size(times), group.withheld[0])
     return Parts(share, none_for_nan(group.cv_ratio)[0])

@@ -74,7 +74,7 @@ def test_a_look_is_that_of_the_reference(
 def test_the_first_alarm_is_that_of_the_reference(
     text: str, alarm: tuple[int, int] | None, size: float | None
 ) -> None:
-    steps = changes.find_changes(logs(text))
+    steps = changes.find_changes(logs(text), 0.95)
     looks = [(step.alarm, changes.change_test(logs(text)[: step.alarm])[1]) for step in steps]
     assert looks == ([alarm] if alarm else [])
     assert [float(np.exp(change.size)) for change in steps] == [
@@ -86,7 +86,7 @@ def test_the_first_alarm_is_that_of_the_reference(
 def test_the_nights_of_a_change_are_those_of_the_reference(
     text: str, limits: tuple[int, int]
 ) -> None:
-    change = changes.locate_change(logs(text))
+    change = changes.locate_change(logs(text), 0.95)
     assert (change.first, change.last) == limits
     assert not change.drift
 
@@ -95,7 +95,7 @@ def test_the_nights_of_a_change_are_those_of_the_reference(
 def test_an_alarm_stands_though_a_later_look_would_raise_none() -> None:
     # At night 28 the p is above the limit again.
     assert changes.change_test(logs(WHOLE))[0] > ALONE
-    assert len(changes.find_changes(logs(WHOLE))) == 1
+    assert len(changes.find_changes(logs(WHOLE), 0.95)) == 1
 
 
 @pytest.mark.usefixtures("alone")
@@ -107,7 +107,7 @@ def test_looks_at_failures_are_those_of_the_reference() -> None:
         [1.0414, 0.7597, 1.5752, 2.2430, 3.7124, 4.1454], abs=5e-5
     )
     assert {split for _, split in looks} == {21}
-    (change,) = changes.find_changes_of_failures(FAILED, runs)
+    (change,) = changes.find_changes_of_failures(FAILED, runs, 0.95)
     assert change.alarm == 27
     assert change.first <= 21 <= change.last
     assert change.low > 0
@@ -116,13 +116,13 @@ def test_looks_at_failures_are_those_of_the_reference() -> None:
 def test_nights_without_any_failure_or_noise_raise_no_alarm() -> None:
     assert changes.failure_change_test([0] * 20, [1] * 20) == (1.0, 0)
     steps = [float(np.log(1390))] * 40  # the mean of which is another number
-    assert changes.find_changes(steps) == []
+    assert changes.find_changes(steps, 0.95) == []
     assert changes.night_noise(steps, []) == 0
     assert changes.shown_autocorrelation(steps, []) is None
 
 
 def test_a_step_without_noise_is_found_three_nights_after_it() -> None:
-    (change,) = changes.find_changes([*[2.0] * 15, *[2.2] * 5])
+    (change,) = changes.find_changes([*[2.0] * 15, *[2.2] * 5], 0.95)
     assert (change.alarm, change.split) == (18, 15)
     assert (change.first, change.last, change.size) == (15, 15, pytest.approx(0.2))
 
@@ -136,9 +136,9 @@ def drawn(seed: int, nights: int = 100, **shift: float) -> np.ndarray:
 
 def test_a_drift_is_called_one_and_a_step_is_not() -> None:
     drift = drawn(1) + np.linspace(0, 4, 100)
-    assert changes.locate_change(drift).drift
-    assert changes.locate_change(drift).size == pytest.approx(4, abs=1)
-    step = changes.locate_change(drawn(1, n40=4.0))
+    assert changes.locate_change(drift, 0.95).drift
+    assert changes.locate_change(drift, 0.95).size == pytest.approx(4, abs=1)
+    step = changes.locate_change(drawn(1, n40=4.0), 0.95)
     assert not step.drift
     assert step.low < 4 < step.high
 
@@ -150,6 +150,6 @@ def test_nights_like_the_night_before_are_told_and_their_changes_are_not_indepen
         alike[night] = 0.6 * alike[night - 1] + 0.8 * white[night]
     assert changes.shown_autocorrelation(white, []) is None
     assert changes.shown_autocorrelation(alike, []) == pytest.approx(0.6, abs=0.15)
-    assert changes.locate_change(drawn(5, n40=2.0)).independent
+    assert changes.locate_change(drawn(5, n40=2.0), 0.95).independent
     step = alike + 1.5 * (np.arange(100) >= 40)
-    assert not changes.locate_change(step).independent
+    assert not changes.locate_change(step, 0.95).independent

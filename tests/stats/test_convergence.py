@@ -39,16 +39,16 @@ def rng() -> np.random.Generator:
 
 
 def test_a_measured_reference_gives_the_ratio_of_means() -> None:
-    ratio = convergence_ratio(side(ENTRY, 384), measured(LORA))
+    ratio = convergence_ratio(side(ENTRY, 384), measured(LORA), confidence=0.95)
     assert ratio.ratio.estimate == pytest.approx(2995.2 / LORA.mean())
-    plain = ratio_of_means(ENTRY, LORA)
+    plain = ratio_of_means(ENTRY, LORA, confidence=0.95)
     assert ratio.limits(0.95, epochs=True) == pytest.approx((plain.low, plain.high))
 
 
 def test_without_a_grid_runs_that_never_varied_bound_nothing() -> None:
-    limits = convergence_ratio(side(np.full(3, 4.0)), measured(np.full(20, 4.0))).limits(
-        0.95, epochs=True
-    )
+    limits = convergence_ratio(
+        side(np.full(3, 4.0)), measured(np.full(20, 4.0)), confidence=0.95
+    ).limits(0.95, epochs=True)
     assert limits is not None
     assert math.isinf(limits[1])
 

@@ -82,5 +82,5 @@ def test_intervals_decide(given: tuple[Any, ...], word: str, marks: str, claim: 
 def test_a_side_that_never_succeeds_is_judged_by_the_fraction(
     counts: tuple[int, int, int, int], word: str, claim: str
 ) -> None:
-    decision = decide_by_fraction(*counts)
+    decision = decide_by_fraction(*counts, alpha=0.05, margin=0.01)
     assert (decision.word, decision.claim) == (word, claim)

@@ -31,7 +31,7 @@ def test_the_interval_is_that_of_leaving_out_each_run_in_turn() -> None:
     assert share is not None
     assert parts.share_epochs.low == pytest.approx(share - half)
     assert parts.share_epochs.high == pytest.approx(share + half)
-    assert variance_shares(t[None], e[None]).low[1, 0] == pytest.approx(1 - share - half)
+    assert variance_shares(t[None], e[None], 0.95).low[1, 0] == pytest.approx(1 - share - half)
 
 
 def test_parts_that_cancel_each_other_have_no_shares() -> None:

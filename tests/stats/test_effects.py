@@ -105,7 +105,7 @@ _P = [(0.6045432, 0.99968416, 0.99961701), (8.2255651e-06, 1.3601951e-05, -1.997
 def test_two_settings_that_change_one_part_each(
     name: str, place: int, expected: list[float], squares: float, share: float, omega2: float
 ) -> None:
-    fit = fit_part(logs(A)[name], Design(TWO))
+    fit = fit_part(logs(A)[name], Design(TWO), confidence=0.95)
     assert numbers(fit.effects[place][0]) == pytest.approx(expected, rel=2e-5)
     of, total = fit.shares[place], float(np.var(logs(A)[name])) * 12
     assert [(of.share or 0) * total, of.share, of.omega2] == pytest.approx(
@@ -118,7 +118,7 @@ def test_two_settings_that_change_one_part_each(
     [("T", 0.0120029959, 0.885663), ("E", 0.0093902923, 0.909658), ("P", 0.0026127036, 0.643974)],
 )
 def test_an_interaction(name: str, coefficient: float, p: float) -> None:
-    fit = fit_part(logs(A)[name], Design(TWO, ((0, 1),)))
+    fit = fit_part(logs(A)[name], Design(TWO, ((0, 1),)), confidence=0.95)
     log, _, _, p_value = numbers(fit.effects[2][0])
     assert (log, p_value) == pytest.approx((coefficient, p), rel=2e-5)
     if name == "T":
@@ -142,7 +142,9 @@ def test_an_interaction(name: str, coefficient: float, p: float) -> None:
 def test_sessions_as_a_block(
     name: str, block: bool, expected: list[float], log: float, p: float
 ) -> None:
-    fit = fit_part(logs(B)[name], Design(OF_B, sessions=SESSIONS if block else None))
+    fit = fit_part(
+        logs(B)[name], Design(OF_B, sessions=SESSIONS if block else None), confidence=0.95
+    )
     assert numbers(fit.effects[0][0]) == pytest.approx(expected, rel=5e-5)
     other = numbers(fit.effects[1][0])
     assert (other[0], other[3]) == pytest.approx((log, p), rel=5e-5)
@@ -160,7 +162,7 @@ class TestAgainstStatsmodels:
 
     def test_least_squares_is_that_of_its_summary(self, fitted: Any) -> None:
         number = Setting(TWO[0].levels, np.log2(A["batch"].to_numpy()))
-        fit = fit_part(logs(A)["T"], Design((number, TWO[1])))
+        fit = fit_part(logs(A)["T"], Design((number, TWO[1])), confidence=0.95)
         for place in (0, 1):
             low, high = fitted.conf_int()[place + 1]
             known = [fitted.params[place + 1], np.exp(low), np.exp(high), fitted.pvalues[place + 1]]
@@ -170,7 +172,9 @@ class TestAgainstStatsmodels:
     def test_a_number_has_its_hc3_with_student_s_t(self, fitted: Any) -> None:
         robust = fitted.get_robustcov_results("HC3", use_t=True)
         number = Setting(TWO[0].levels, np.log2(A["batch"].to_numpy()))
-        ratio = fit_part(logs(A)["T"], Design((number, TWO[1]))).effects[0][0].ratio
+        ratio = (
+            fit_part(logs(A)["T"], Design((number, TWO[1])), confidence=0.95).effects[0][0].ratio
+        )
         assert ratio.se_log == pytest.approx(robust.bse[1])
         assert [ratio.low, ratio.high] == pytest.approx(np.exp(robust.conf_int()[1]))
         assert ratio.df == 9
@@ -181,14 +185,14 @@ class TestAgainstStatsmodels:
         robust = sm.OLS(y[:-1], sm.add_constant(number[:-1])).fit(cov_type="HC3", use_t=True)
         alone = np.repeat([0, 1], [n - 1, 1])
         design = Design((Setting(np.arange(n), number),), sessions=alone)
-        ratio = fit_part(y, design).effects[0][0].ratio
+        ratio = fit_part(y, design, confidence=0.95).effects[0][0].ratio
         assert (ratio.se_log, ratio.df) == (pytest.approx(robust.bse[1]), n - 3)
 
     def test_a_doubling_that_one_run_alone_shows_has_no_interval(self) -> None:
         levels = np.append(TWO[0].levels, 1)
         number = np.append(TWO[0].levels, 2.0)
         design = Design((Setting(np.append(TWO[0].levels, 2), number), Setting(levels)))
-        ratio = fit_part(np.append(logs(A)["T"], 4.0), design).effects[0][0].ratio
+        ratio = fit_part(np.append(logs(A)["T"], 4.0), design, confidence=0.95).effects[0][0].ratio
         assert ratio.estimate is not None
         assert (ratio.low, ratio.p_value) == (None, None)
 
@@ -198,7 +202,7 @@ class TestAgainstStatsmodels:
         levels = (sessions >= 3).astype(np.intp)
         y = rng.normal(0, 1, 6)[sessions] + rng.normal(0, 1, 24)
         design = Design((Setting(levels),), sessions=sessions, nested=True)
-        ratio = fit_part(y, design).effects[0][0].ratio
+        ratio = fit_part(y, design, confidence=0.95).effects[0][0].ratio
         means = [y[sessions == k].mean() for k in range(6)]
         known = stats.ttest_ind(means[3:], means[:3])
         assert (ratio.p_value, ratio.df) == pytest.approx((known.pvalue, 4.0))
@@ -206,21 +210,23 @@ class TestAgainstStatsmodels:
 
 def test_one_setting_of_two_levels_is_welch_s_test() -> None:
     y = logs(A)["T"]
-    ratio = fit_part(y, Design((TWO[0],))).effects[0][0].ratio
+    ratio = fit_part(y, Design((TWO[0],)), confidence=0.95).effects[0][0].ratio
     known = stats.ttest_ind(y[6:], y[:6], equal_var=False)
     assert (ratio.p_value, ratio.df) == pytest.approx((known.pvalue, known.df))
 
 
 def test_a_part_that_is_the_same_in_all_runs_has_a_ratio_of_one_and_no_p() -> None:
-    (effect,) = fit_part(np.log(np.full(12, 8.0)), Design((TWO[0],))).effects[0]
+    (effect,) = fit_part(np.log(np.full(12, 8.0)), Design((TWO[0],)), confidence=0.95).effects[0]
     assert (effect.ratio.estimate, effect.ratio.low, effect.ratio.p_value) == (1.0, None, None)
 
 
 def test_a_smaller_noisier_level_is_flagged() -> None:
     levels = np.repeat([0, 1], [8, 4])
     noise = np.tile([-1.0, 1.0], 6) * np.where(levels == 1, 0.3, 0.02)
-    assert fit_part(noise, Design((Setting(levels),))).effects[0][0].uneven
-    assert not fit_part(noise[::-1], Design((Setting(levels),))).effects[0][0].uneven
+    assert fit_part(noise, Design((Setting(levels),)), confidence=0.95).effects[0][0].uneven
+    assert (
+        not fit_part(noise[::-1], Design((Setting(levels),)), confidence=0.95).effects[0][0].uneven
+    )
 
 
 def test_settings_that_were_changed_together_are_named() -> None:

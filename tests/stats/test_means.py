@@ -32,10 +32,10 @@ RECORD_89 = [
 
 def test_the_p_values_that_the_authors_state() -> None:
     for losses, p_value in ((RECORD_88, 0.0042976481), (RECORD_89, 0.0006690604)):
-        test = compare_with_number(losses, 3.28, higher_is_better=False)
+        test = compare_with_number(losses, 3.28, higher_is_better=False, level=0.05)
         assert test.p_value == pytest.approx(p_value, rel=1e-6)
         assert test.holds
-    difference = mean_difference(RECORD_88, RECORD_89)
+    difference = mean_difference(RECORD_88, RECORD_89, confidence=0.95)
     assert difference.p_value == pytest.approx(0.8587465222, rel=1e-8)
 
 
@@ -65,19 +65,21 @@ def test_a_known_deviation_makes_it_a_z_test() -> None:
         [3.2785] * 20, 3.28, higher_is_better=False, sigma=0.0013, level=0.001
     )
     assert test.p_value == pytest.approx(stats.norm.sf(0.0015 * math.sqrt(20) / 0.0013))
-    of_one_run = compare_with_number([3.27], 3.28, higher_is_better=False, sigma=0.0013)
+    of_one_run = compare_with_number([3.27], 3.28, higher_is_better=False, sigma=0.0013, level=0.05)
     assert (of_one_run.n, of_one_run.holds) == (1, True)
 
 
 def test_without_any_spread_exact_tests_stand_in() -> None:
-    bare = mean_difference([0.94] * 5, [0.95] * 5)
+    bare = mean_difference([0.94] * 5, [0.95] * 5, confidence=0.95)
     assert (bare.low, bare.high) == (bare.estimate, bare.estimate)
     assert bare.p_value == pytest.approx(2 / math.comb(10, 5))
-    assert mean_difference([0.94] * 5, [0.94] * 5).p_value == 1.0
-    shown = [compare_with_number([0.94] * n, 0.9, higher_is_better=True) for n in (4, 5)]
+    assert mean_difference([0.94] * 5, [0.94] * 5, confidence=0.95).p_value == 1.0
+    shown = [
+        compare_with_number([0.94] * n, 0.9, higher_is_better=True, level=0.05) for n in (4, 5)
+    ]
     assert [test.p_value for test in shown] == [0.5**4, 0.5**5]
     assert [test.holds for test in shown] == [False, True]
-    assert not compare_with_number([0.94] * 9, 0.94, higher_is_better=True).holds
+    assert not compare_with_number([0.94] * 9, 0.94, higher_is_better=True, level=0.05).holds
 
 
 def test_the_smallest_change_between_values() -> None:
@@ -91,7 +93,7 @@ def test_pooled_setups_are_the_unit_of_evidence() -> None:
     setups = np.repeat(np.arange(4), 5)
     a = np.repeat(rng.normal(0, 1, 4), 5) + rng.normal(0, 0.01, 20)
     b = np.repeat(rng.normal(0, 1, 4), 5) + rng.normal(0, 0.01, 20)
-    difference = mean_difference(a, b, clusters=(setups, setups))
+    difference = mean_difference(a, b, clusters=(setups, setups), confidence=0.95)
     theirs = stats.ttest_ind(*(x.reshape(4, 5).mean(axis=1) for x in (b, a)), equal_var=False)
     assert difference.p_value == pytest.approx(theirs.pvalue)
     assert difference.df == pytest.approx(theirs.df)
@@ -113,14 +115,18 @@ def test_the_interval_of_pooled_setups_is_that_of_their_means() -> None:
     rng = np.random.default_rng(5)
     setups = np.repeat(np.arange(4), 5)
     times = 100 + 10 * np.repeat(rng.standard_normal(4), 5) + 0.1 * rng.standard_normal(20)
-    pooled = mean_interval(times, setups=setups)
-    of_means = mean_interval([times[setups == n].mean() for n in range(4)])
+    pooled = mean_interval(times, setups=setups, confidence=0.95)
+    of_means = mean_interval([times[setups == n].mean() for n in range(4)], confidence=0.95)
     assert (pooled.low, pooled.high) == pytest.approx((of_means.low, of_means.high))
-    assert mean_interval(times, setups=np.arange(20)) == mean_interval(times)
+    assert mean_interval(times, setups=np.arange(20), confidence=0.95) == mean_interval(
+        times, confidence=0.95
+    )
 
 
 def test_means_that_are_known_exactly_give_their_own_deviation() -> None:
-    result = variance_between_sets([Set(1.0, 0.0001, 4), Set(2.0, 0.0001, 4), Set(4.5, 0.0001, 4)])
+    result = variance_between_sets(
+        [Set(1.0, 0.0001, 4), Set(2.0, 0.0001, 4), Set(4.5, 0.0001, 4)], confidence=0.95
+    )
     assert result.deviation == pytest.approx(math.sqrt(3.25 - 0.0001))
     assert result.smallest_claim == pytest.approx(stats.t.ppf(0.975, 2) * math.sqrt(2 * 3.25))
     # For equal variances the bound is that of a chi-squared variance.
@@ -129,7 +135,7 @@ def test_means_that_are_known_exactly_give_their_own_deviation() -> None:
 
 
 def test_two_sets_have_a_bound_and_no_estimate() -> None:
-    result = variance_between_sets([Set(1.0, 0.01, 4), Set(1.5, 0.04, 9)])
+    result = variance_between_sets([Set(1.0, 0.01, 4), Set(1.5, 0.04, 9)], confidence=0.95)
     assert result.deviation is None
     bound = (0.25 / stats.chi2.ppf(0.05, 1) - 0.05) / 2
     assert result.highest == pytest.approx(math.sqrt(bound))
@@ -137,14 +143,20 @@ def test_two_sets_have_a_bound_and_no_estimate() -> None:
 
 
 def test_what_sets_hide_is_no_less_than_what_their_runs_leave_open() -> None:
-    result = variance_between_sets([Set(1.0, 0.04, 4), Set(1.0, 0.04, 4), Set(1.0, 0.04, 4)])
+    result = variance_between_sets(
+        [Set(1.0, 0.04, 4), Set(1.0, 0.04, 4), Set(1.0, 0.04, 4)], confidence=0.95
+    )
     assert (result.deviation, result.highest) == (0.0, 0.2)
     assert result.smallest_claim == pytest.approx(stats.t.ppf(0.975, 12) * math.sqrt(0.08))
-    assert variance_between_sets([Set(1.0, 0.0, 4)] * 2).smallest_claim == 0.0
+    assert variance_between_sets([Set(1.0, 0.0, 4)] * 2, confidence=0.95).smallest_claim == 0.0
 
 
 def test_one_or_two_runs_have_a_mean_but_no_interval() -> None:
-    single, two, none = mean_interval([5.0]), mean_interval([4.0, 6.0]), mean_interval([])
+    single, two, none = (
+        mean_interval([5.0], confidence=0.95),
+        mean_interval([4.0, 6.0], confidence=0.95),
+        mean_interval([], confidence=0.95),
+    )
     assert (single.estimate, single.low) == (5.0, None)
     assert (two.estimate, two.high) == (5.0, None)
     assert none.estimate is None

@@ -22,7 +22,10 @@ def progress(epochs: float) -> Epochs:
 
 MISUSE: dict[str, list[Callable[[], Any]]] = {
     "times and epochs must be finite and positive": [
-        *(lambda bad=bad: mean_interval([1.0, bad]) for bad in (math.nan, 0.0, -2.0, math.inf)),
+        *(
+            lambda bad=bad: mean_interval([1.0, bad], confidence=0.95)
+            for bad in (math.nan, 0.0, -2.0, math.inf)
+        ),
         *(lambda bad=bad: make_outcomes([1.0], progress=progress(bad)) for bad in (0.0, math.nan)),
         lambda: make_outcomes([0.0], [True]),
         lambda: make_outcomes([-1.0], [False]),
@@ -51,5 +54,5 @@ def test_misuse_is_refused(message: str) -> None:
 
 def test_values_at_a_limit_are_allowed() -> None:
     assert multiplicity.adjust_p_values([0.0, 1.0]) == (0.0, 1.0)
-    assert power.runs_needed(1.1, 0.0) == 3
+    assert power.runs_needed(1.1, 0.0, power=0.8, alpha=0.05) == 3
     assert make_outcomes([0.0], [False]).times.tolist() == [0.0]

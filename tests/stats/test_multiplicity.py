@@ -14,13 +14,16 @@ from ttastats.stats.speedup import ratio_of_means
 
 
 def test_a_mean_needs_every_speedup_and_its_interval_every_interval() -> None:
-    good, single = ratio_of_means([2.0, 2.1], [1.0, 1.1]), ratio_of_means([2.0], [1.0])
-    half = geometric_mean_speedup([good, single])
+    good, single = (
+        ratio_of_means([2.0, 2.1], [1.0, 1.1], confidence=0.95),
+        ratio_of_means([2.0], [1.0], confidence=0.95),
+    )
+    half = geometric_mean_speedup([good, single], confidence=0.95)
     assert half.estimate is not None
     assert half.low is None
-    assert geometric_mean_speedup([]).estimate is None
+    assert geometric_mean_speedup([], confidence=0.95).estimate is None
     for bad in (None, 0.0, math.inf):
-        mean = geometric_mean_speedup([good, replace(good, estimate=bad)])
+        mean = geometric_mean_speedup([good, replace(good, estimate=bad)], confidence=0.95)
         assert mean.estimate is None
 
 

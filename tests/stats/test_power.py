@@ -31,17 +31,17 @@ def test_of_many_runs_it_is_the_power_of_the_pooled_t_test_and_of_few_it_is_less
 
 def test_the_published_table_of_runs_per_side() -> None:
     table = {(0.05, 1.01): 397, (0.07, 1.05): 34, (0.14, 1.1): 35, (0.44, 1.01): 28060}
-    assert {key: runs_needed(key[1], key[0]) for key in table} == table
+    assert {key: runs_needed(key[1], key[0], power=0.8, alpha=0.05) for key in table} == table
 
 
 def test_what_cannot_be_reached_is_unknown() -> None:
-    assert runs_needed(1.0, 0.1) is None
-    assert detectable_ratio(1, 0.1) is None
+    assert runs_needed(1.0, 0.1, power=0.8, alpha=0.05) is None
+    assert detectable_ratio(1, 0.1, power=0.8, alpha=0.05) is None
     # One evaluation may be twice the whole run: of five, more than half may have taken none.
-    assert detectable_ratio(5, 0.1, epoch_shifts=(2.0, 0.0)) is None
-    assert detectable_ratio(5, 0.0) == 1.0
+    assert detectable_ratio(5, 0.1, epoch_shifts=(2.0, 0.0), power=0.8, alpha=0.05) is None
+    assert detectable_ratio(5, 0.0, power=0.8, alpha=0.05) == 1.0
     assert power_of_effect(math.log(1.1), 5, 0.0, 0.05) == 1.0
-    assert runs_needed(1.001, 0.0) == 3
+    assert runs_needed(1.001, 0.0, power=0.8, alpha=0.05) == 3
     # SciPy's tail of the noncentral t is NaN there.
     assert power_of_effect(0.38, 200, 0.1, 0.05) == pytest.approx(1.0)
 

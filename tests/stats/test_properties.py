@@ -80,8 +80,13 @@ def no_nan(value: Any) -> bool:
 @given(runs(), runs())
 def test_trading_sides_inverts_every_ratio_and_its_interval(a: list[Any], b: list[Any]) -> None:
     (t_a, e_a, s_a), (t_b, e_b, s_b) = columns(a), columns(b)
-    assert inverted(ratio_of_means(t_a, t_b), ratio_of_means(t_b, t_a))
-    assert inverted(ratio_of_geometric_means(t_a, t_b), ratio_of_geometric_means(t_b, t_a))
+    assert inverted(
+        ratio_of_means(t_a, t_b, confidence=0.95), ratio_of_means(t_b, t_a, confidence=0.95)
+    )
+    assert inverted(
+        ratio_of_geometric_means(t_a, t_b, confidence=0.95),
+        ratio_of_geometric_means(t_b, t_a, confidence=0.95),
+    )
     assert inverted(ert_ratio(t_a, s_a, t_b, s_b), ert_ratio(t_b, s_b, t_a, s_a))
     there, back = Epochs(e_a, 1.0), Epochs(e_b, 1.0)
     ahead, behind = compared(t_a, t_b, there, back), compared(t_b, t_a, back, there)
@@ -104,8 +109,8 @@ def test_trading_sides_mirrors_tests_wins_and_differences(a: list[Any], b: list[
     assert close(pair_wins(t_a, t_b).estimate, 1 - pair_wins(t_b, t_a).estimate)
     counts_a, counts_b = (int(s_a.sum()), s_a.size), (int(s_b.sum()), s_b.size)
     there, back = (
-        newcombe_difference(*counts_a, *counts_b),
-        newcombe_difference(*counts_b, *counts_a),
+        newcombe_difference(*counts_a, *counts_b, confidence=0.95),
+        newcombe_difference(*counts_b, *counts_a, confidence=0.95),
     )
     assert close(there.low, None if back.high is None else -back.high)
     assert close(fisher_p(*counts_a, *counts_b), fisher_p(*counts_b, *counts_a))
@@ -124,7 +129,10 @@ def test_neither_the_unit_of_time_nor_the_order_of_runs_changes_anything(
     (t, e, s), (t_b, e_b, s_b) = columns(a), columns(b)
     t2, e2, s2 = columns(shuffled)
     pairs = [
-        (ratio_of_means(t, t_b), ratio_of_means(t2 * unit, t_b * unit)),
+        (
+            ratio_of_means(t, t_b, confidence=0.95),
+            ratio_of_means(t2 * unit, t_b * unit, confidence=0.95),
+        ),
         (ert_ratio(t, s, t_b, s_b), ert_ratio(t2 * unit, s2, t_b * unit, s_b)),
         (
             decompose_speedup(t, e, t_b, e_b).throughput,
@@ -136,7 +144,11 @@ def test_neither_the_unit_of_time_nor_the_order_of_runs_changes_anything(
         assert close(ratio.low, scaled.low, rel=1e-6)
         assert close(ratio.p_value, scaled.p_value, rel=1e-6)
     assert close(permutation_test(t, t_b), permutation_test(t2 * unit, t_b * unit))
-    assert close(cv_interval(t).high, cv_interval(t2 * unit).high, rel=1e-6)
+    assert close(
+        cv_interval(t, confidence=0.95, ddof=1).high,
+        cv_interval(t2 * unit, confidence=0.95, ddof=1).high,
+        rel=1e-6,
+    )
     shares = [decompose_variance(*x).share_epochs.estimate for x in ((t, e), (t2 * unit, e2))]
     assert close(*shares, rel=1e-5)
 
@@ -171,13 +183,13 @@ def test_no_result_ever_holds_a_nan(a: list[Any], b: list[Any]) -> None:
     both = compared(t_a, t_b, Epochs(e_a, 1.0), Epochs(e_b, 1.0))
     results = [
         both,
-        decide(both),
+        decide(both, margin=0.01),
         ert_ratio(t_a, s_a, t_b, s_b),
         decompose_speedup(t_a, e_a, t_b, e_b),
         decompose_variance(t_a, e_a),
         pair_wins(t_a, t_b),
-        cv_interval(t_a, epochs=e_a, evaluation_interval=1.0),
-        mean_interval(t_a),
+        cv_interval(t_a, epochs=e_a, evaluation_interval=1.0, confidence=0.95, ddof=1),
+        mean_interval(t_a, confidence=0.95),
         permutation_test(t_a, t_b),
     ]
     assert no_nan(results)
@@ -190,7 +202,7 @@ def test_an_interval_holds_its_estimate_and_its_p_agrees_with_it(
 ) -> None:
     (t_a, e_a, _), (t_b, e_b, _) = columns(a), columns(b)
     both = compared(t_a, t_b, Epochs(e_a, 1.0), Epochs(e_b, 1.0))
-    for ratio in (both.ratio, ratio_of_geometric_means(t_a, t_b)):
+    for ratio in (both.ratio, ratio_of_geometric_means(t_a, t_b, confidence=0.95)):
         if ratio.low is None or ratio.high is None or ratio.estimate is None:
             continue
         assert ratio.low <= ratio.estimate * (1 + 1e-12)

@@ -55,7 +55,7 @@ def floats(values: list[Any]) -> np.ndarray:
 
 def check_summary(inputs: Inputs) -> Found:
     times = floats(inputs["tta"])
-    mean = means.mean_interval(times)
+    mean = means.mean_interval(times, confidence=0.95)
     return {
         "mean": mean.estimate,
         "sd_ddof1": moments.standard_deviation(times),
@@ -68,17 +68,22 @@ def check_summary(inputs: Inputs) -> Found:
 
 
 def check_cv_interval(inputs: Inputs) -> Found:
-    cv = variation.cv_interval(inputs["x"]).estimate
-    return {"cv": cv, "vangel": list(variation.vangel_limits(cv or 0.0, len(inputs["x"])))}
+    cv = variation.cv_interval(inputs["x"], confidence=0.95, ddof=1).estimate
+    return {
+        "cv": cv,
+        "vangel": list(variation.vangel_limits(cv or 0.0, len(inputs["x"]), confidence=0.95)),
+    }
 
 
 def check_cv_epoch_safe(inputs: Inputs) -> Found:
     tta, epochs, step = (inputs[name] for name in ("tta", "epochs", "evaluation_interval"))
-    safe = variation.cv_interval(tta, epochs=epochs, evaluation_interval=step)
+    safe = variation.cv_interval(
+        tta, epochs=epochs, evaluation_interval=step, confidence=0.95, ddof=1
+    )
     return {
         "cv": safe.estimate,
-        "vangel": limits(variation.cv_interval(tta)),
-        "cv_epochs_upper": unseen.cv_epochs_high(epochs[0], len(tta), step),
+        "vangel": limits(variation.cv_interval(tta, confidence=0.95, ddof=1)),
+        "cv_epochs_upper": unseen.cv_epochs_high(epochs[0], len(tta), step, confidence=0.95),
         "cv_ci_epoch_safe": limits(safe),
     }
 
@@ -86,7 +91,7 @@ def check_cv_epoch_safe(inputs: Inputs) -> Found:
 def check_epoch_safe_limits(inputs: Inputs) -> Found:
     values: Found = {}
     for n, e, q in ((case["n"], case["e"], case["q"]) for case in inputs["cases"]):
-        share = unseen.unseen_share(n)
+        share = unseen.unseen_share(n, confidence=0.95)
         values[f"n{n}_e{e}_q{q}.u"] = share
         values[f"n{n}_e{e}_q{q}.mean_epochs_limits"] = [e - q * share, e + q * share]
     return values
@@ -108,7 +113,7 @@ def check_fraction(inputs: Inputs) -> Found:
     # The interval of Clopper and Pearson is a one-sided bound of either outcome.
     low, failed = (outcomes.reached_at_least(x, n, confidence=0.975) for x in (k, n - k))
     return {
-        "wilson": list(outcomes.wilson_interval(k, n)[1:]),
+        "wilson": list(outcomes.wilson_interval(k, n, confidence=0.95)[1:]),
         "clopper_pearson": [low, 1 - failed],
     }
 
@@ -116,7 +121,7 @@ def check_fraction(inputs: Inputs) -> Found:
 def check_newcombe(inputs: Inputs) -> Found:
     return {
         f"newcombe_{ka}of{na}_minus_{kb}of{nb}": limits(
-            outcomes.newcombe_difference(ka, na, kb, nb)
+            outcomes.newcombe_difference(ka, na, kb, nb, confidence=0.95)
         )
         for ka, na, kb, nb in inputs["pairs"]
     }
@@ -124,7 +129,10 @@ def check_newcombe(inputs: Inputs) -> Found:
 
 def check_two_samples(inputs: Inputs) -> Found:
     a, b = floats(inputs["tta_a"]), floats(inputs["tta_b"])
-    means, geomeans = speedup.ratio_of_means(a, b), speedup.ratio_of_geometric_means(a, b)
+    means, geomeans = (
+        speedup.ratio_of_means(a, b, confidence=0.95),
+        speedup.ratio_of_geometric_means(a, b, confidence=0.95),
+    )
     plain = permutation.permute_scores(np.log([*a, *b]), len(a))
     wins = permutation.pair_wins(a, b)
     values = {
@@ -142,7 +150,7 @@ def check_two_samples(inputs: Inputs) -> Found:
         "p_perm_log_exact": plain,
         "p_perm_log_exact_coin": plain,
         "p_perm_student_log": permutation.permutation_test(a, b),
-        "cv": variation.cv_interval(a).estimate,
+        "cv": variation.cv_interval(a, confidence=0.95, ddof=1).estimate,
         "flags": messages(means.flags[:1]),
     }
     if "epochs_a" in inputs:
@@ -167,11 +175,11 @@ def check_speedup_parts(inputs: Inputs) -> Found:
     t_a, e_a, t_b, e_b = (floats(inputs[k]) for k in ("tta_a", "epochs_a", "tta_b", "epochs_b"))
     parts = decompose_speedup(t_a, e_a, t_b, e_b)
     total, throughput, epochs = (
-        speedup.ratio_of_means(a, b).estimate or math.nan
+        speedup.ratio_of_means(a, b, confidence=0.95).estimate or math.nan
         for a, b in ((t_a, t_b), (t_a / e_a, t_b / e_b), (e_a, e_b))
     )
     return {
-        "tta_speedup_gm": speedup.ratio_of_geometric_means(t_a, t_b).estimate,
+        "tta_speedup_gm": speedup.ratio_of_geometric_means(t_a, t_b, confidence=0.95).estimate,
         "throughput_speedup_gm": parts.throughput.estimate,
         "epochs_ratio_gm": parts.epochs.estimate,
         "tta_speedup_mean": total,
@@ -198,7 +206,9 @@ def check_table7(inputs: Inputs) -> Found:
 
 def check_variance_parts(inputs: Inputs) -> Found:
     parts = decompose_variance(inputs["tta"], inputs["epochs"])
-    both = variation.variance_shares(*(floats(inputs[key])[None] for key in ("tta", "epochs")))
+    both = variation.variance_shares(
+        *(floats(inputs[key])[None] for key in ("tta", "epochs")), 0.95
+    )
     return {
         "share_epochs": parts.share_epochs.estimate,
         "share_time_per_epoch": float(both.shares[1, 0]),
@@ -235,7 +245,7 @@ def least_level(both: speedup.Speedup, margin: float, claim: str) -> float:
 
 
 def check_exact_bootstrap(inputs: Inputs) -> Found:
-    ratio = speedup.ratio_of_means(inputs["tta_a"], inputs["tta_b"])
+    ratio = speedup.ratio_of_means(inputs["tta_a"], inputs["tta_b"], confidence=0.95)
     assert ratio.se_log is not None
     return {
         "ratio": ratio.estimate,
@@ -250,7 +260,7 @@ def check_censored(inputs: Inputs) -> Found:
     (k_a, n_a), (k_b, n_b) = counts
     of_a, of_b = expected_time(*a), expected_time(*b)
     ratio = ert_ratio(*a, *b)
-    words = decision.decide_by_fraction(*counts[0], *counts[1])
+    words = decision.decide_by_fraction(*counts[0], *counts[1], alpha=0.05, margin=0.01)
     hits_a, hits_b = (floats(times)[np.array(reached, dtype=bool)] for times, reached in (a, b))
     return {
         "A.ert": of_a.estimate,
@@ -270,8 +280,8 @@ def check_censored(inputs: Inputs) -> Found:
         "ert_speedup_is_bound": "no_success" in {flag.code for flag in ratio.flags},
         "speedup_mean": float(hits_a.mean() / hits_b.mean()) if k_a and k_b else None,
         "verdict": words.claim if k_a == k_b == 0 else f"B {words.claim}",
-        "fraction_a_ci_wilson": list(outcomes.wilson_interval(k_a, n_a)[1:]),
-        "fraction_b_ci_wilson": list(outcomes.wilson_interval(k_b, n_b)[1:]),
+        "fraction_a_ci_wilson": list(outcomes.wilson_interval(k_a, n_a, confidence=0.95)[1:]),
+        "fraction_b_ci_wilson": list(outcomes.wilson_interval(k_b, n_b, confidence=0.95)[1:]),
     }
 
 
@@ -283,7 +293,9 @@ def check_ncf(inputs: Inputs) -> Found:
         "ert": expected.estimate,
         "var_log_ert": expected.variance,
         "cv_success_ddof1": moments.coefficient_of_variation(times[reached]),
-        "wilson": list(outcomes.wilson_interval(int(reached.sum()), reached.size)[1:]),
+        "wilson": list(
+            outcomes.wilson_interval(int(reached.sum()), reached.size, confidence=0.95)[1:]
+        ),
     }
 
 
@@ -299,7 +311,7 @@ def check_geomean_row(inputs: Inputs) -> Found:
         Ratio(math.exp(x), None, None, 0.95, None, se, df, 5, 5)
         for x, se, df in zip(inputs["log_speedup"], inputs["se"], inputs["df"], strict=True)
     ]
-    row = multiplicity.geometric_mean_speedup(ratios)
+    row = multiplicity.geometric_mean_speedup(ratios, confidence=0.95)
     return {"geomean": row.estimate, "ci": limits(row)}
 
 
@@ -314,9 +326,9 @@ def check_power(inputs: Inputs) -> Found:
             if question == "power":
                 values[key] = power.power_of_effect(math.log(ratio), int(n), cv, 0.05)
             elif question == "n":
-                values[key] = power.runs_needed(ratio, cv)
+                values[key] = power.runs_needed(ratio, cv, power=0.8, alpha=0.05)
             else:
-                values[key] = power.detectable_ratio(int(n), cv)
+                values[key] = power.detectable_ratio(int(n), cv, power=0.8, alpha=0.05)
     return values
 
 
@@ -328,11 +340,11 @@ def check_scaling(inputs: Inputs) -> Found:
     base, large = inputs["points"]
     fair = base["n"] / large["n"]
     speedup, throughput, epochs = (
-        ratio_of_geometric_means([base[name]], [large[name]]).estimate or 0.0
+        ratio_of_geometric_means([base[name]], [large[name]], confidence=0.95).estimate or 0.0
         for name in ("tta", "time_per_epoch", "epochs")
     )
     sides = [make_outcomes([point["tta"]]) for point in (base, large)]
-    slope = loglog_slope([base["n"], large["n"]], sides)
+    slope = loglog_slope([base["n"], large["n"]], sides, 0.95)
     assert [p["tta"] / p["epochs"] for p in inputs["points"]] == pytest.approx(
         [p["time_per_epoch"] for p in inputs["points"]]
     )

@@ -46,17 +46,20 @@ def test_an_interval_and_a_p_of_a_look_are_those_of_its_level() -> None:
     rng = np.random.default_rng(5)
     a, b = (make_outcomes(slower * rng.lognormal(0, 0.02, 5)) for slower in (1.1, 1.0))
     look = Look(5, 20)
-    ratio = compute_speedup(a, b, look=look).ratio
-    alone = compute_speedup(a, b, confidence=1 - look.level(0.05)).ratio
+    ratio = compute_speedup(a, b, look=look, estimand="mean", confidence=0.95).ratio
+    alone = compute_speedup(a, b, confidence=1 - look.level(0.05), estimand="mean").ratio
     assert (ratio.low, ratio.high, ratio.confidence) == (alone.low, alone.high, 0.95)
     assert ratio.p_value == look.p_value(alone.p_value or 0.0)
 
 
 def test_runs_expected_at_the_ends() -> None:
-    assert (simulate_plan(1.5, 0.0, 20).runs, simulate_plan(1.5, 0.0, 20).decided) == (
+    assert (simulate_plan(1.5, 0.0, 20, 0.05).runs, simulate_plan(1.5, 0.0, 20, 0.05).decided) == (
         FIRST_LOOK,
         1.0,
     )
-    assert (simulate_plan(1.0, 0.0, 20).runs, simulate_plan(1.0, 0.0, 20).decided) == (20, 0.0)
-    assert simulate_plan(1.0, 0.1, 20).decided < 0.05
-    assert simulate_plan(3.0, 0.01, 20).runs == FIRST_LOOK
+    assert (simulate_plan(1.0, 0.0, 20, 0.05).runs, simulate_plan(1.0, 0.0, 20, 0.05).decided) == (
+        20,
+        0.0,
+    )
+    assert simulate_plan(1.0, 0.1, 20, 0.05).decided < 0.05
+    assert simulate_plan(3.0, 0.01, 20, 0.05).runs == FIRST_LOOK

@@ -15,7 +15,7 @@ DAY, SEED = np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6)
 
 
 def test_sessions_explain_the_time_per_epoch_of_the_study() -> None:
-    sessions, left = variance_parts(logs(B)["P"], [SESSIONS], FIXED)
+    sessions, left = variance_parts(logs(B)["P"], [SESSIONS], FIXED, 0.95)
     assert (sessions.std or 0) ** 2 == pytest.approx(0.00057494252, rel=1e-4)
     assert (left.std or 0) ** 2 == pytest.approx(3.3240384e-05, rel=1e-4)
     assert sessions.share == pytest.approx(0.9453, abs=1e-4)
@@ -26,7 +26,7 @@ def test_sessions_explain_the_time_per_epoch_of_the_study() -> None:
 
 
 def test_sessions_add_nothing_to_the_time_to_target() -> None:
-    sessions, left = variance_parts(logs(B)["T"], [SESSIONS], FIXED)
+    sessions, left = variance_parts(logs(B)["T"], [SESSIONS], FIXED, 0.95)
     assert (sessions.share, sessions.low, sessions.std, sessions.p) == (0.0, 0.0, 0.0, 1.0)
     assert (left.std or 0) ** 2 == pytest.approx(0.0043335941)
     # That of no session at all is that of least squares.
@@ -48,7 +48,7 @@ def test_two_sources_that_cross_are_those_of_mean_squares() -> None:
     rest = table - days[:, np.newaxis] - seeds + table.mean()
     error = float((rest**2).sum()) / 15
     known = [np.var(days, ddof=1) - error / 4, np.var(seeds, ddof=1) - error / 6, error]
-    ours = [(part.std or 0) ** 2 for part in variance_parts(times(), [DAY, SEED], ONES)]
+    ours = [(part.std or 0) ** 2 for part in variance_parts(times(), [DAY, SEED], ONES, 0.95)]
     assert ours == pytest.approx(known, rel=1e-3)
 
 
@@ -62,7 +62,7 @@ def test_sources_that_cannot_be_told_apart_are_left_out() -> None:
 
 
 def test_the_interval_of_a_share_is_where_the_likelihood_ratio_is_that_of_chi_square() -> None:
-    y, days = times(), variance_parts(times(), [DAY], ONES)[0]
+    y, days = times(), variance_parts(times(), [DAY], ONES, 0.95)[0]
     loss = reml_loss(y / y.std(), [DAY], ONES)
     least = loss(np.array([days.share, 1 - days.share]))[0]
     for end in (days.low, days.high):

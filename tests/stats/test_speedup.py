@@ -29,7 +29,7 @@ def test_the_epoch_safe_limits_hold_for_the_worst_unseen_epochs() -> None:
     """Without other noise the limits are those of the extreme means that 0 of n allows."""
     times = np.full(5, 30.0)
     low, high = safe_limits(compared(times, times, CONSTANT, CONSTANT))
-    share = unseen_share(5)
+    share = unseen_share(5, confidence=0.95)
     down, up = math.log(1 - share / 3), math.log(1 + share / 3)
     assert low == pytest.approx(math.exp(-math.hypot(down, up)))
     assert high == pytest.approx(math.exp(math.hypot(up, down)))
@@ -39,7 +39,7 @@ def test_of_a_side_with_failures_the_time_of_its_successes_alone_can_hold_unseen
     times, reached = [30.0, 30, 30, 30, 30, 60], [True] * 5 + [False]
     failing = make_outcomes(times, reached, progress=CONSTANT)
     steady = make_outcomes(np.full(5, 30.0), progress=Epochs(np.full(5, 3.0), 1e-9))
-    speedup = compute_speedup(failing, steady)
+    speedup = compute_speedup(failing, steady, estimand="mean", confidence=0.95)
     low, _ = speedup.limits(1e-6, epochs=True) or (0, 0)
     # 150 of 210 seconds are of successes, and at a confidence near 0 half the runs may differ.
     share = 1 - (0.5 * (1 - 1e-6)) ** (1 / 5)
@@ -61,7 +61,12 @@ def test_less_knowledge_never_allows_a_stronger_claim() -> None:
         "constant_epochs",
         "unknown_evaluation_interval",
     }
-    unknown = compute_speedup(make_outcomes(times), make_outcomes(times, progress=VARYING))
+    unknown = compute_speedup(
+        make_outcomes(times),
+        make_outcomes(times, progress=VARYING),
+        estimand="mean",
+        confidence=0.95,
+    )
     assert [flag.code for flag in unknown.flags] == ["unknown_epochs"]
     for speedup in (no_interval, unknown):
         assert speedup.unseen_epochs
@@ -86,16 +91,18 @@ def test_pooled_setups_are_the_unit_of_evidence() -> None:
     setups = np.array([20.0, 30.0, 55.0])
     a = np.repeat(setups, 10) * rng.lognormal(0, 0.01, 30)
     b = rng.lognormal(math.log(10), 0.01, 12)
-    pooled = ratio_between(make_outcomes(a, clusters=clusters), make_outcomes(b))
+    pooled = ratio_between(
+        make_outcomes(a, clusters=clusters), make_outcomes(b), estimand="mean", confidence=0.95
+    )
     means = a.reshape(3, 10).mean(axis=1)
     half = stats.t.ppf(0.975, 2) * means.std(ddof=1) / means.mean() / math.sqrt(3)
     assert pooled.estimate == pytest.approx(a.mean() / b.mean())
     assert math.log((pooled.high or 0) / (pooled.estimate or 0)) == pytest.approx(half, rel=1e-3)
-    assert (ratio_of_means(a, b).high or 0) < (pooled.high or 0)
+    assert (ratio_of_means(a, b, confidence=0.95).high or 0) < (pooled.high or 0)
     for same in (np.zeros(30), np.arange(30)):
-        assert ratio_between(make_outcomes(a, clusters=same), make_outcomes(b)) == ratio_of_means(
-            a, b
-        )
+        one = make_outcomes(a, clusters=same)
+        ratio = ratio_between(one, make_outcomes(b), estimand="mean", confidence=0.95)
+        assert ratio == ratio_of_means(a, b, confidence=0.95)
 
 
 def times_at(n: int) -> Any:
@@ -105,7 +112,7 @@ def times_at(n: int) -> Any:
 
 
 def slope(accelerators: list[int], times: list[Any]) -> Estimate:
-    return loglog_slope(accelerators, [make_outcomes(of_size) for of_size in times])
+    return loglog_slope(accelerators, [make_outcomes(of_size) for of_size in times], 0.95)
 
 
 def test_the_slope_is_the_least_squares_line_through_the_log_means() -> None:

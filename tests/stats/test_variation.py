@@ -19,7 +19,7 @@ from ttastats.stats.variation import (
 
 
 def test_a_huge_cv_has_no_upper_limit() -> None:
-    low, high = vangel_limits(2.5, 4)
+    low, high = vangel_limits(2.5, 4, confidence=0.95)
     assert high == math.inf
     assert 0 < low < 2.5
 
@@ -41,7 +41,7 @@ def test_delta_limits_follow_from_the_derivative_of_the_cv_in_each_run() -> None
     half = stats.t.ppf(0.975, n - 1) * math.sqrt(np.mean(np.square(influence)) / n)
     cv = np.std(x, ddof=1) / np.mean(x)
     expected = (cv * math.exp(-half), cv * math.exp(half))
-    assert delta_limits(x) == pytest.approx(expected, rel=1e-4)
+    assert delta_limits(x, confidence=0.95) == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize("n", [8, 12])
@@ -56,7 +56,9 @@ def test_bonett_limits_are_those_of_a_standard_deviation_with_the_spread_of_the_
     cv = stats.variation(x, ddof=1)
     half = stats.t.ppf(0.975, n - 1) * math.sqrt(of_variance / 4 + cv**2 / n)
     middle = cv * math.sqrt(correction)
-    assert bonett_limits(x) == pytest.approx((middle / math.exp(half), middle * math.exp(half)))
+    assert bonett_limits(x, confidence=0.95) == pytest.approx(
+        (middle / math.exp(half), middle * math.exp(half))
+    )
 
 
 @pytest.mark.parametrize(("epochs", "evaluation_interval"), [(3, 1), (62, 4), (2, 2), (1, 1)])
@@ -74,22 +76,25 @@ def test_no_share_of_deviating_runs_allowed_by_the_bound_gives_a_larger_cv(
         mean = (1 - share) * epochs + share * other
         return -math.sqrt(share * (1 - share)) * abs(other - epochs) / mean
 
-    bound = unseen.unseen_share(n)
+    bound = unseen.unseen_share(n, confidence=0.95)
     worst = optimize.minimize_scalar(minus_cv, bounds=(0, min(bound, 0.5)), method="bounded")
-    cv = unseen.cv_epochs_high(epochs, n, evaluation_interval)
+    cv = unseen.cv_epochs_high(epochs, n, evaluation_interval, confidence=0.95)
     assert cv == pytest.approx(-worst.fun, rel=1e-3)
 
 
 def test_where_a_run_is_unlike_the_others_few_runs_have_no_interval() -> None:
     far = [106.0, 106.2, 105.9, 106.1, 813.0]
-    assert cv_interval(far).withheld == "unusual_run"
+    assert cv_interval(far, confidence=0.95, ddof=1).withheld == "unusual_run"
     assert has_outlier(np.array(far))
-    assert cv_interval(far * 2 + [104.0]).withheld is None
+    assert cv_interval(far * 2 + [104.0], confidence=0.95, ddof=1).withheld is None
     # Another evaluation is no unlike run; two more in one step are.
     epochs = [3.0, 3.0, 3.0, 3.0, 4.0]
     times = [30.0, 30.1, 29.9, 30.2, 40.1]
-    assert cv_interval(times).withheld == "unusual_run"
-    assert cv_interval(times, epochs=epochs, evaluation_interval=1).withheld is None
+    assert cv_interval(times, confidence=0.95, ddof=1).withheld == "unusual_run"
+    assert (
+        cv_interval(times, epochs=epochs, evaluation_interval=1, confidence=0.95, ddof=1).withheld
+        is None
+    )
     twice = [30.0, 30.1, 29.9, 30.2, 60.1]
-    cv = cv_interval(twice, epochs=[3, 3, 3, 3, 6], evaluation_interval=1)
+    cv = cv_interval(twice, epochs=[3, 3, 3, 3, 6], evaluation_interval=1, confidence=0.95, ddof=1)
     assert cv.withheld == "unusual_run"

@@ -43,7 +43,7 @@ class Limit(Struct, frozen=True):
 class ClaimOptions(Struct, frozen=True):
     """How a claim is judged: the one-sided `level`, and a deviation of one run if it is known."""
 
-    level: float = 0.05
+    level: float
     sigma: float | None = None
 
 

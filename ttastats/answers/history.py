@@ -21,6 +21,7 @@ from ttastats.answers.compare.gate import Requirement
 from ttastats.base import units
 from ttastats.base.codes import note, wording
 from ttastats.base.errors import raise_if
+from ttastats.base.percentages import percent_text
 from ttastats.base.units import Amount
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out
@@ -76,8 +77,12 @@ class HistoryRow(Row, frozen=True, kw_only=True):
     ] = None
     size_low: key.Low = None
     size_high: key.High = None
-    after_night: Annotated[str | None, Key("last night before the change for sure (95 %)")] = None
-    by_night: Annotated[str | None, Key("first night after the change for sure (95 %)")] = None
+    after_night: Annotated[
+        str | None, Key("last night before the change, at the confidence of the interval")
+    ] = None
+    by_night: Annotated[
+        str | None, Key("first night after the change, at the confidence of the interval")
+    ] = None
     commits: Annotated[
         list[str], Key("commits of the nights in which it may have come, as recorded")
     ] = field(default_factory=list)
@@ -107,13 +112,14 @@ def report(
     *,
     order: str = BY_DATE,
     gates: Sequence[Requirement] = (),
+    confidence: float,
 ) -> Report:
     """Return the report of each setup, with the verdict of the gate on its last segment."""
     absent, unordered, notes = left_out.rows(runs), 0, [*grouping.group_notes(runs, by)]
     rows, details, findings = list[HistoryRow](), list[tuple[str, ...]](), list[Finding]()
     alike, texts = [], list[tuple[int, str]]()
     for name, keys, group in grouping.named_groups(runs, by):
-        history, gone = history_of(group, order), left_out.group(runs, keys, absent)
+        history, gone = history_of(group, order, confidence), left_out.group(runs, keys, absent)
         unordered += history.unordered
         about = {
             "keys": {of: keys.get(of) for of in grouping.row_keys(tuple(keys), SETUP)},
@@ -151,7 +157,7 @@ def report(
     if len(few) > 1:
         sentences.append(wording("few_setups", setups=len(few), n=max(few), least=changes.WAIT))
     return Report(
-        "history", tuple(rows), (_table(rows, by, details),), (*notes, *alike),
+        "history", tuple(rows), (_table(rows, by, details, confidence),), (*notes, *alike),
         " ".join(sentences), by=grouping.row_keys(by, SETUP),
         gate=Gate(tuple(map(str, gates)), tuple(findings)) if gates else None,
     )  # fmt: skip
@@ -205,7 +211,10 @@ def _history_row(
 
 
 def _table(
-    rows: Sequence[HistoryRow], by: Sequence[str], details: Sequence[tuple[str, ...]]
+    rows: Sequence[HistoryRow],
+    by: Sequence[str],
+    details: Sequence[tuple[str, ...]],
+    confidence: float,
 ) -> Table:
     def change(row: HistoryRow) -> str:
         return f"{_size_of_row(row)}{' drift' if row.change == 'drift' else ''}"
@@ -217,7 +226,7 @@ def _table(
         *fields.number_fields(HistoryRow, "nights"),
         fields.reached_field(rank=2),
         Field(Column("mean", "right"), lambda row: Quantity(row.mean, row.unit)),  # type: ignore[arg-type]
-        fields.text_field("change [95%]", change),
+        fields.text_field(f"change [{percent_text(confidence)}]", change),
         Field(Column("after – by", rank=1), lambda row: Text(
             f"{row.after_night} – {row.by_night}" if row.after_night else "")),
         Field(Column("run next", rank=2), lambda row: Text(row.run_next or "")),
@@ -313,7 +322,7 @@ class Part(Struct, frozen=True, eq=False):
     """One series of a history: the `values` (logs) of the nights that have one, and its borders.
 
     A border is a change by the numbers of nights from 0: the night `split` is the first after it,
-    at 95 % that is one of `first` to `last`, and runs of `median` halve these: the change is before
+    which is surely one of `first` to `last`, and runs of `median` halve these: the change is before
     or after it.
 
     Of failures the values are shares. `unit` is that of the mean. `alike` is the autocorrelation of
@@ -372,7 +381,7 @@ class History(Struct, frozen=True, eq=False):
         return self.parts[-2]
 
 
-def history_of(runs: pl.DataFrame, order: str) -> History:
+def history_of(runs: pl.DataFrame, order: str, confidence: float) -> History:
     """Return the history of runs of one setup, by date or by a recorded column."""
     axis, (unit, _) = axes.axis_of(runs), common_progress(runs)
     undated = order == BY_DATE and runs["started_at"].null_count() == runs.height
@@ -413,12 +422,14 @@ def history_of(runs: pl.DataFrame, order: str) -> History:
         for name, commits, n, reached in points["night", "commit", "n", "reached"].iter_rows()
     )
     *parts, whole = (
-        _make_part(points[name], name, of, search=name != whole_name or len(measures) == 1)
+        _make_part(
+            points[name], name, of, confidence, search=name != whole_name or len(measures) == 1
+        )
         for name, (of, _) in measures.items()
     )
     failed, n = [night.n - night.reached for night in nights], [night.n for night in nights]
     places = tuple(range(len(nights)))
-    fails_more = _borders(places, changes.find_changes_of_failures(failed, n))
+    fails_more = _borders(places, changes.find_changes_of_failures(failed, n, confidence))
     failures = Part(FAILURES, "fraction", places, np.divide(failed, n), fails_more)
     if parts:
         whole = _sum_of_parts(whole, [border for part in parts for border in part.borders])
@@ -426,12 +437,12 @@ def history_of(runs: pl.DataFrame, order: str) -> History:
     return History(nights, (*parts, failures, whole), unordered)
 
 
-def _make_part(logs: pl.Series, name: str, unit: str, *, search: bool) -> Part:
+def _make_part(logs: pl.Series, name: str, unit: str, confidence: float, *, search: bool) -> Part:
     places = tuple(np.flatnonzero(logs.is_not_null()).tolist())
     values: Floats = logs.drop_nulls().to_numpy().round(_DECIMALS)
     if not search or values.size < changes.WAIT:
         return Part(name, unit, places, values, ())
-    every = _borders(places, changes.find_changes(values))
+    every = _borders(places, changes.find_changes(values, confidence))
     splits = [bisect_left(places, border.split) for border in every]
     noise = changes.night_noise(values, splits)
     nights = values.size - (splits[-1] if splits else 0)

@@ -31,10 +31,10 @@ class EffectsOptions(Struct, frozen=True):
     """How effects are estimated: settings, those whose numbers are levels, sessions, pairs."""
 
     on: Sequence[str]
+    confidence: float
     levels: Sequence[str] = ()
     block: Sequence[str] = ()
     interactions: bool = False
-    confidence: float = 0.95
 
 
 class Knob(Struct, frozen=True, eq=False):

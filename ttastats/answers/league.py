@@ -133,9 +133,7 @@ class League(Struct, frozen=True, eq=False):
         return list(zip(*lanes[:LANES], strict=True)) or [()] * len(self.entries)
 
 
-def leagues(
-    report: Report, confidence: float = 0.95, most: int | None = MOST
-) -> tuple[League, ...]:
+def leagues(report: Report, confidence: float, most: int | None = MOST) -> tuple[League, ...]:
     """Return the leagues of a summary, by benchmark, the smallest size first.
 
     Of more than `most` entries the fastest are judged; None judges all.
@@ -185,7 +183,7 @@ def _make_league(
         if not side.all_reached:
             low = high = None
         if mean is not None and not side.all_reached and side.n >= RUNS_FOR_INTERVAL:
-            term = time_term(side.outcomes)
+            term = time_term(side.outcomes, "mean")
             if term.variance is not None:
                 factor = math.exp(two_sided_t(term.df, confidence) * math.sqrt(term.variance))
                 low, high = term.estimate / factor, term.estimate * factor

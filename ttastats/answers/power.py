@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from ttastats.answers.summary import rows_of
 from ttastats.base.codes import Note, note, wording
+from ttastats.base.percentages import percent_text
 from ttastats.outcomes import aims
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import SECONDS, Axis
@@ -54,8 +55,6 @@ class PowerRow(Row, frozen=True, kw_only=True):
             "coefficient of variation that the plan is for; where runs failed, that of the "
             "expected time to a success",
             "fraction",
-            "CV [95%]",
-            interval=True,
         ),
     ]
     detectable_ratio: Annotated[Number, Key("the ratio that `n` runs detect", "ratio")]
@@ -78,19 +77,20 @@ def from_runs(
     n: int | None,
     power: float,
     max_runs: int | None = None,
+    confidence: float,
 ) -> Report:
     """Return the plan for each group from the CV of its runs; `n` replaces their number.
 
     With `max_runs` also what a plan of looks, of so many runs a side, takes on average.
     """
-    plan = _Plan(effects, power, max_runs)
+    plan = _Plan(effects, power, max_runs, confidence)
     rows, few, failed = list[PowerRow](), list[Note](), False
     for keys, group in grouping.group_runs(runs, by):
         reached = int(group["reached"].sum())
         # Two runs show a CV. Where others failed it takes three, as for an interval of it: from
         # fewer, the CV shows little more than how many failed.
         needed = 2 if reached == group.height else 3
-        cv, low, high = _planning_cv(group) if reached >= needed else (None, None, None)
+        cv, low, high = _planning_cv(group, confidence) if reached >= needed else (None, None, None)
         if is_aimless := not reached and aims.lack_target(group):
             few.append(aims.advice(runs))
         failed = failed or (reached < group.height and not is_aimless)
@@ -113,14 +113,16 @@ def from_runs(
     return grouping.group_report("power", rows, shown, runs, by, notes, names=())
 
 
-def _planning_cv(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:
+def _planning_cv(
+    group: pl.DataFrame, confidence: float
+) -> tuple[float | None, float | None, float | None]:
     """Return the CV to plan from, with its limits if there are any.
 
     Where runs failed it is the CV one run would have to have for the uncertainty of the expected
     time to a success: failures are what so many runs must outweigh.
     """
     if group["reached"].all():
-        (row,) = rows_of(grouping.group_runs(group, ()))
+        (row,) = rows_of(grouping.group_runs(group, ()), ddof=1, confidence=confidence)
         return row.cv, row.cv_low, row.cv_high
     timed = group.filter(pl.col("observed_seconds").is_not_null())
     expected = expected_time(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())
@@ -129,10 +131,16 @@ def _planning_cv(group: pl.DataFrame) -> tuple[float | None, float | None, float
 
 
 def from_cv(
-    cv: float, *, effects: Sequence[float], n: int | None, power: float, max_runs: int | None = None
+    cv: float,
+    *,
+    effects: Sequence[float],
+    n: int | None,
+    power: float,
+    max_runs: int | None = None,
+    confidence: float,
 ) -> Report:
     """Return the plan for a known or assumed CV (a fraction)."""
-    plan = _Plan(effects, power, max_runs)
+    plan = _Plan(effects, power, max_runs, confidence)
     rows = (plan.row(cv, None, None, n),)
     table = fields.make_table(rows, plan.shown(()), "")
     return Report("power", rows, (table,), tuple(plan.notes(rows, SECONDS, failed=False)))
@@ -144,6 +152,7 @@ class _Plan(Struct, frozen=True):
     effects: Sequence[float]
     power: float
     max_runs: int | None
+    confidence: float
 
     @property
     def ratios(self) -> dict[str, float]:
@@ -154,11 +163,14 @@ class _Plan(Struct, frozen=True):
         self, cv: float | None, low: float | None, high: float | None, n: int | None
     ) -> PowerRow:
         """Return the row for a CV with its limits, and `n` runs a side."""
-        detectable = detectable_ratio(n, cv, power=self.power) if n and cv is not None else None
+        power, alpha = self.power, 1 - self.confidence
+        detectable = None
+        if n and cv is not None:
+            detectable = detectable_ratio(n, cv, power=power, alpha=alpha)
         looks: LooksKeys | UnsetType = UNSET
         if (most := self.max_runs) is not None:
             ends = {
-                name: None if cv is None else simulate_plan(ratio, cv, most)
+                name: None if cv is None else simulate_plan(ratio, cv, most, alpha)
                 for name, ratio in self.ratios.items()
             }
             runs = {name: end.runs if end else None for name, end in ends.items()}
@@ -168,8 +180,10 @@ class _Plan(Struct, frozen=True):
         def needed(cv: float | None) -> _ByEffect:
             if cv is None or math.isinf(cv):
                 return dict.fromkeys(self.ratios)
-            power = self.power
-            return {name: runs_needed(x, cv, power=power) for name, x in self.ratios.items()}
+            return {
+                name: runs_needed(ratio, cv, power=power, alpha=alpha)
+                for name, ratio in self.ratios.items()
+            }
 
         return PowerRow(
             n=n,
@@ -195,11 +209,13 @@ class _Plan(Struct, frozen=True):
             decided = row.looks.sequential_decided[name] if row.looks else None
             return "–" if runs is None else f"{runs:.1f} ({decided:.0%})"
 
+        level = f"CV [{percent_text(self.confidence)}]"
         titles = [(f"{1 + effect:g}", f"{100 * effect:.3g}%") for effect in self.effects]
         looks = titles if self.max_runs is not None else []
         return [
             *fields.key_fields(keys, heads=False),
-            *fields.number_fields(PowerRow, "cv", "n"),
+            fields.number_field(level, "cv", "fraction", interval=True),
+            *fields.number_fields(PowerRow, "n"),
             fields.text_field("can detect", lambda row: f"{row.detectable_ratio:.3f}×"
                          if row.detectable_ratio is not None else "–"),
             *(Field(Column(f"runs for {title}", "right"), partial(needed, name))

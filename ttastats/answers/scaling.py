@@ -14,6 +14,7 @@ from ttastats.answers.compare.rows import interval_keys
 from ttastats.base import units
 from ttastats.base.codes import Note, note
 from ttastats.base.errors import raise_if
+from ttastats.base.percentages import percent_text
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.left_out import counted
@@ -73,24 +74,24 @@ class ScalingRow(Row, frozen=True):
     left_out: key.LeftOutKeys = key.LeftOutKeys()
 
 
-def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
+def report(runs: pl.DataFrame, by: Sequence[str] = CURVE, *, confidence: float) -> Report:
     """Return speedup and efficiency of every entry against the smallest of its curve."""
     by = grouping.row_keys(by) if by else CURVE  # a curve never mixes benchmarks or rounds
     known = counted(runs.filter(pl.col("accelerators") > 0), by)
     drawn = known.filter(pl.col("accelerators").filter("reached").n_unique().over(by) > 1)
-    rows = _rows(drawn, by)
+    rows = _rows(drawn, by, confidence)
     one_scale = f"runs with the same {', '.join(by)} have only one number of accelerators"
     remedy = "Give logs at several scales, or group by fewer columns: --by submitter."
     raise_if(not rows, one_scale, None, remedy)
     axis = axes.axis_of(runs)
-    notes = [*_scaling_notes(by, grouping.group_runs(drawn, by), axis)]
+    notes = [*_scaling_notes(by, grouping.group_runs(drawn, by), axis, confidence)]
     if any(row.failed_runs for row in rows):
         notes.append(note("expected", FAILED, expected=axis.expected))
     notes += grouping.left_out_notes(runs, by)
     notes += grouping.failed_notes(drawn)
     if unknown := counted(runs, by).height - known.height:
         notes.append(note("unknown_scale", n=unknown))
-    table, sentence = _scaling_table(rows, by, axis), _scaling_sentence(rows, by, axis)
+    table, sentence = _scaling_table(rows, by, axis, confidence), _scaling_sentence(rows, by, axis)
     report = Report("scaling", tuple(rows), (table,), tuple(notes), sentence, by=by)
     return grouping.with_left_out(report, runs, (*by, "entry", "accelerators"))
 
@@ -129,7 +130,7 @@ class _Point(Struct, frozen=True, eq=False):
     outcomes: Outcomes | None
 
 
-def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
+def _rows(runs: pl.DataFrame, by: Sequence[str], confidence: float) -> list[ScalingRow]:
     scale = ("accelerators", "entry")
     last = [*(True for _ in by), False, False]
     ordered = runs.sort(*by, *scale, nulls_last=last, maintain_order=True)
@@ -148,7 +149,9 @@ def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
             part, axis = point.runs, axes.axis_of(point.runs)
             reached, fair = int(part["reached"].sum()), base.accelerators / point.accelerators
             batches = {*part["global_batch_size"].to_list()} - {None}
-            speedup, throughput, epochs = _compared(base, point) if reached else (None,) * 3
+            speedup, throughput, epochs = (
+                _compared(base, point, confidence) if reached else (None,) * 3
+            )
             rows.append(ScalingRow(
                 point.entry,
                 point.accelerators,
@@ -171,14 +174,16 @@ def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
     return rows
 
 
-def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Ratio | None, Ratio | None]:
+def _compared(
+    base: _Point, point: _Point, confidence: float
+) -> tuple[Ratio | None, Ratio | None, Ratio | None]:
     """Return the speedup that `compare` gives, and those of the time per epoch and of the epochs.
 
     Failed runs count with their time. The last two are ratios of geometric means, whose product
     is that of the times, of the runs that reached; None unless all of them tell their progress.
     """
     a, b = base.outcomes, point.outcomes
-    speedup = ratio_between(a, b) if a and b else None
+    speedup = ratio_between(a, b, estimand="mean", confidence=confidence) if a and b else None
     unit, _ = common_progress(base.runs, point.runs)
     if unit is None or not axes.axis_of(point.runs).is_time:
         return speedup, None, None
@@ -186,7 +191,8 @@ def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Ratio | None, 
     epochs = [values_of_reached(runs, unit).cast(pl.Float64).to_numpy() for runs in both]
     times = [values_of_reached(runs, "tta_seconds").to_numpy() for runs in both]
     per_epoch = [seconds / n for seconds, n in zip(times, epochs, strict=True)]
-    return speedup, ratio_of_geometric_means(*per_epoch), ratio_of_geometric_means(*epochs)
+    parts = (ratio_of_geometric_means(*each, confidence=confidence) for each in (per_epoch, epochs))
+    return speedup, *parts
 
 
 def distinct_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
@@ -201,10 +207,13 @@ def distinct_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
     return tuple(shown)
 
 
-def _scaling_table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
+def _scaling_table(
+    rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis, confidence: float
+) -> Table:
     keys = distinct_keys(rows, by)
     same = [name for name in by if name not in keys and len({row.get(name) for row in rows}) == 1]
-    title = "speedup [95%]" if axis.is_time else f"{axis.noun} base/entry [95%]"
+    what = "speedup" if axis.is_time else f"{axis.noun} base/entry"
+    title = f"{what} [{percent_text(confidence)}]"
 
     def speedup(row: ScalingRow) -> Cell:
         if row.entry == row.base_entry:
@@ -233,7 +242,9 @@ def _scaling_table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) ->
     return fields.make_table(rows, shown, " ".join(common))
 
 
-def _scaling_notes(by: Sequence[str], curves: Groups, axis: Axis) -> Iterator[Note]:
+def _scaling_notes(
+    by: Sequence[str], curves: Groups, axis: Axis, confidence: float
+) -> Iterator[Note]:
     named = curves.keys.rows(named=True)
     distinct = distinct_keys(named, by)
     names = [_curve_name(keys, distinct) for keys in named]
@@ -251,7 +262,7 @@ def _scaling_notes(by: Sequence[str], curves: Groups, axis: Axis) -> Iterator[No
                 for (scale,), same in scales
                 if same["reached"].any() and not same["observed_seconds"].null_count()
             }
-            slope = loglog_slope(tuple(sides), tuple(sides.values()))
+            slope = loglog_slope(tuple(sides), tuple(sides.values()), confidence)
             limits = units.interval_suffix(slope.low, slope.high)
             known = slope.estimate is not None
             slopes.append(f"{name} {f'{slope.estimate:.2f}{limits}' if known else 'unknown'}")

@@ -70,8 +70,8 @@ def report(
     runs: pl.DataFrame,
     by: Sequence[str] = grouping.ENTRY,
     *,
-    ddof: int = 1,
-    confidence: float = 0.95,
+    ddof: int,
+    confidence: float,
     dots: bool = False,
 ) -> Report:
     """Return the report of groups of runs, fastest group of a benchmark first.
@@ -140,7 +140,7 @@ def more_fields(axis: axes.Axis, confidence: float, *, rank: int = 0) -> list[Fi
     return shown
 
 
-def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[SummaryRow]:
+def rows_of(groups: Groups, *, ddof: int, confidence: float) -> list[SummaryRow]:
     """Return the row of each group of runs."""
     runs, sizes = groups.runs, groups.sizes
     reached, axis = runs["reached"].to_numpy(), axes.axis_of(runs)

@@ -16,6 +16,7 @@ from ttastats.base import benchmarks, units
 from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import raise_if
 from ttastats.base.metrics import TOLERANCE
+from ttastats.base.percentages import percent_text
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out, time_to_target
 from ttastats.outcomes.axis import Axis
@@ -30,6 +31,7 @@ from ttastats.report.row import Key, Row
 from ttastats.sides import comparison
 from ttastats.sides.contrast import NOT_JUDGED
 from ttastats.sides.numbers import expected_seconds
+from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
 from ttastats.stats.decision import Decision
 from ttastats.stats.results import Floats
@@ -78,6 +80,7 @@ def report(
     *,
     points: int = 9,
     metric: str | None = None,
+    confidence: float,
 ) -> Report:
     """Return the answer at each target of a grid, for each group of one side or two.
 
@@ -113,7 +116,10 @@ def report(
     varied = grids([side.evaluations for side in counting], by, sizes, points=points, metric=metric)
     absent = [[left_out.group(side.runs, grid.keys) for side in sides] for grid in varied]
     at_targets = _runs_at_targets(counting, by, varied, axis)
-    answered = [_answer_grid(*each, by) for each in zip(varied, at_targets, absent, strict=True)]
+    options = Options(confidence=confidence)
+    answered = [
+        _answer_grid(*each, by, options) for each in zip(varied, at_targets, absent, strict=True)
+    ]
     rows = tuple(row for some, _ in answered for row in some)
     nothing = "no benchmark has evaluations on all sides"
     raise_if(not rows, nothing, None, "`ttastats runs FILE` lists the runs.")
@@ -130,7 +136,7 @@ def report(
     )
     decisions = [some for _, some in answered]
     notes = (*_targets_notes(sides, varied, absent, decisions, by), method)
-    table = _grid_table(rows, by, [side.label for side in sides], axis)
+    table = _grid_table(rows, by, [side.label for side in sides], axis, confidence)
     return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))
 
 
@@ -168,6 +174,7 @@ def _answer_grid(
     at_targets: Sequence[Sequence[pl.DataFrame]],
     gone: Sequence[LeftOut],
     by: Sequence[str],
+    options: Options,
 ) -> tuple[list[TargetRow], list[Decision | None]]:
     """Return the rows and the decisions at all targets of a grid, judged together.
 
@@ -182,7 +189,7 @@ def _answer_grid(
             test = tuple(tuple(runs.select(_JUDGED).iter_rows()) for runs in sides)
             pairs.setdefault(test, Pair(grid.keys, sides[0], sides[1]))
         tests.append(test)
-    judged = dict(zip(pairs, comparison.compare([*pairs.values()]), strict=True))
+    judged = dict(zip(pairs, comparison.compare([*pairs.values()], options), strict=True))
     results = [None if test is None else judged[test] for test in tests]
     keys, rows = {name: grid.keys.get(name) for name in grouping.row_keys(by)}, []
     for target, sides, result in zip(grid.targets, at_targets, results, strict=True):
@@ -278,7 +285,11 @@ def _targets_notes(
 
 
 def _grid_table(
-    rows: Sequence[TargetRow], by: Sequence[str], labels: Sequence[str], axis: Axis
+    rows: Sequence[TargetRow],
+    by: Sequence[str],
+    labels: Sequence[str],
+    axis: Axis,
+    confidence: float,
 ) -> Table:
     def verdict(b: AgainstKeys) -> Text:
         # The marks of a row that is not decided are those of a claim that is not shown here.
@@ -301,7 +312,7 @@ def _grid_table(
             fields.text_field("B reached", lambda b: f"{b.reached_b}/{b.n_b}"),
             fields.number_field(f"B {expected}", "ert_b_seconds", axis.unit),
             Field(
-                Column(f"{axis.ratio} [95% CI]"),
+                Column(f"{axis.ratio} [{percent_text(confidence)} CI]"),
                 lambda b: Quantity(b.speedup, "ratio", b.speedup_low, b.speedup_high),
             ),
             Field(Column("p", "right"), lambda b: PValue(b.p_adjusted)),

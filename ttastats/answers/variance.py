@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ttastats.answers.knobs import logs_of, part_of
 from ttastats.base import units
 from ttastats.base.codes import Note, note
 from ttastats.base.errors import raise_if
+from ttastats.base.percentages import percent_text
 from ttastats.outcomes import aims
 from ttastats.outcomes import axis as axes
 from ttastats.report import fields, grouping
@@ -53,8 +55,6 @@ class VarianceRow(Row, frozen=True):
         Key(
             "share of the variance of log time that is due to epochs",
             "fraction",
-            "share of epochs [95%]",
-            interval=True,
         ),
     ]
     share_epochs_low: key.Low
@@ -69,13 +69,15 @@ class VarianceRow(Row, frozen=True):
     left_out: key.LeftOutKeys = key.LeftOutKeys()
 
 
-def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int = 1) -> Report:
+def report(
+    runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int, confidence: float
+) -> Report:
     """Return the report of variance shares; failed runs take no part, with a note on them.
 
     `ddof` is 1 for the sample standard deviation, 0 for the population's. Shares have
     intervals from 10 runs on.
     """
-    rows = _variance_rows(grouping.group_runs(runs, by), ddof)
+    rows = _variance_rows(grouping.group_runs(runs, by), ddof, confidence)
     axis = axes.axis_of(runs)
     per_epoch = "time per epoch" if axis.is_time else axis.per_epoch
     shown: list[Field[VarianceRow]] = [fields.reached_field()]
@@ -91,7 +93,13 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
                 axis.per_epoch, "epoch_seconds_mean", axis.unit, std="epoch_seconds_std"
             ),
             *fields.number_fields(VarianceRow, "cv_ratio"),
-            *fields.number_fields(VarianceRow, "share_epochs", rank=1),
+            fields.number_field(
+                f"share of epochs [{percent_text(confidence)}]",
+                "share_epochs",
+                "fraction",
+                rank=1,
+                interval=True,
+            ),
             fields.number_field(f"share of {per_epoch}", "share_epoch_time", "fraction", rank=2),
         ]
     of_ddof, notes = " (ddof 0)" if ddof == 0 else "", list[Note]()
@@ -129,7 +137,7 @@ _OF_EPOCHS = (
 )  # fmt: skip
 
 
-def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
+def _variance_rows(groups: Groups, ddof: int, confidence: float) -> list[VarianceRow]:
     runs, sizes, axis = groups.runs, groups.sizes, axes.axis_of(groups.runs)
     of_times, of_epochs = (
         np.full((len(names), sizes.size), np.nan) for names in (_OF_TIMES, _OF_EPOCHS)
@@ -154,7 +162,7 @@ def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
         for values in both:
             numbers += [means(values), np.zeros(len(values)) if alone else deviations(values, ddof)]
         if not axis.progress and of_runs.shape[1] > 1:
-            parts = variance_shares(times[of_runs], both[0])
+            parts = variance_shares(times[of_runs], both[0], confidence)
             numbers += [
                 parts.cv_ratio,
                 parts.shares[0],
@@ -203,7 +211,9 @@ class SourceRow(Row, frozen=True):
     p: Annotated[Number, Key("p of no variance from this source")]
 
 
-def report_sources(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Report:
+def report_sources(
+    runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str], confidence: float
+) -> Report:
     """Return the variance that each source adds to the runs of each group."""
     values = {
         f"source {name}": blocking.values(runs, name, "--sources").cast(pl.String)
@@ -217,7 +227,7 @@ def report_sources(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]
     rows: list[SourceRow] = []
     notes, sentences = [*grouping.group_notes(runs, by)], []
     for name, keys, group in groups:
-        of_group, more = _group_rows(keys, group, sources)
+        of_group, more = _group_rows(keys, group, sources, confidence)
         rows += of_group
         notes += [remark.prefixed(name) for remark in more]
         if of_time := [row for row in of_group if row.part == "tta" and row.share is not None]:
@@ -230,7 +240,9 @@ def report_sources(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]
         *fields.key_fields(["source"], heads=False),
         fields.reached_field(),
         fields.number_field("values", "values"),
-        fields.number_field("share of variance [95%]", "share", "fraction", interval=True),
+        fields.number_field(
+            f"share of variance [{percent_text(confidence)}]", "share", "fraction", interval=True
+        ),
         fields.number_field("std of log", "log_std", "fraction", rank=1),
         Field(Column("p", "right"), lambda row: PValue(row.p)),
     ]
@@ -241,7 +253,7 @@ def report_sources(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]
 
 
 def _group_rows(
-    keys: Mapping[str, Any], group: pl.DataFrame, sources: Sequence[str]
+    keys: Mapping[str, Any], group: pl.DataFrame, sources: Sequence[str], confidence: float
 ) -> tuple[list[SourceRow], list[Note]]:
     known = group.drop_nulls([f"source {name}" for name in sources])
     runs = known.filter(pl.col("reached") & pl.col("tta_seconds").is_not_null())
@@ -264,6 +276,7 @@ def _group_rows(
     counts = [*(int(np.unique(values).size) for values in used), runs.height]
     axis, reached = axes.axis_of(group), int(group["reached"].sum())
     logs = logs_of(runs, axis) if runs.height else {}
+    every = partial(model.variance_parts, sources=used, fixed=fixed, confidence=confidence)
     rows = [
         SourceRow(
             name, part, group.height, reached, count, axis.name,
@@ -271,7 +284,7 @@ def _group_rows(
         )
         for part, y in logs.items()
         for name, count, each in zip(
-            names, counts, model.variance_parts(y, used, fixed) if used else [model.Part()],
+            names, counts, every(y) if used else [model.Part()],
             strict=True
         )
     ]  # fmt: skip

@@ -11,7 +11,16 @@ from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
 from ttastats.sides import question
-from ttastats.sides.options import Counted, Judged, JudgedAt, several
+from ttastats.sides.options import (
+    CONFIDENCE,
+    DDOF,
+    LEVEL,
+    POWER,
+    Counted,
+    Judged,
+    JudgedAt,
+    several,
+)
 from ttastats.sides.question import Chosen, Question, Selection, Source, choose_runs, takes
 
 
@@ -19,8 +28,8 @@ from ttastats.sides.question import Chosen, Question, Selection, Source, choose_
 def summary(
     source: Source,
     *,
-    ddof: int = 1,
-    confidence: float = 0.95,
+    ddof: int = DDOF,
+    confidence: float = CONFIDENCE,
     dots: bool = False,
     sort: str = "",
     top: int | None = None,
@@ -71,7 +80,7 @@ def rank(
     *,
     mine: str = "",
     top: int = 15,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     **keywords: Unpack[Judged],
 ) -> Report:
     """Report the rank of each entry among those of its benchmark and number of accelerators.
@@ -99,7 +108,12 @@ def rank(
 
 @takes(Judged)
 def variance(
-    source: Source, *, ddof: int = 1, sources: Sequence[str] = (), **keywords: Unpack[Judged]
+    source: Source,
+    *,
+    ddof: int = DDOF,
+    confidence: float = CONFIDENCE,
+    sources: Sequence[str] = (),
+    **keywords: Unpack[Judged],
 ) -> Report:
     """Report the variance of each group due to epochs and due to time per epoch.
 
@@ -107,6 +121,8 @@ def variance(
     ----------
     ddof
         1 for the sample standard deviation, 0 for the population's.
+    confidence
+        Confidence level of the intervals.
     sources
         Report instead what comes from each of these: `day`, columns, or names in `extra`.
     keywords
@@ -118,14 +134,20 @@ def variance(
     side, keys = question.runs_and_keys(source, Question(**keywords), ENTRY)
     if sources:
         return with_choice_notes(
-            variance_report.report_sources(side.runs, keys, several(sources)), side
+            variance_report.report_sources(side.runs, keys, several(sources), confidence), side
         )
-    return with_choice_notes(variance_report.report(side.runs, keys, ddof=ddof), side)
+    report = variance_report.report(side.runs, keys, ddof=ddof, confidence=confidence)
+    return with_choice_notes(report, side)
 
 
 @takes(Judged)
 def history(
-    source: Source, *, order: str = "date", fail_on: str = "", **keywords: Unpack[Judged]
+    source: Source,
+    *,
+    order: str = "date",
+    fail_on: str = "",
+    confidence: float = CONFIDENCE,
+    **keywords: Unpack[Judged],
 ) -> Report:
     """Report on which night the runs of a setup changed: time per epoch, epochs, or failures.
 
@@ -135,6 +157,8 @@ def history(
         `date`, or a column or recorded name such as `commit`, each value of which is a night.
     fail_on
         Such as `slower:2%`, for the latest segment; the result is in `Report.gate`.
+    confidence
+        Confidence level of the intervals, and of the nights of a change.
     keywords
         Those of `Question`.
     """
@@ -144,7 +168,8 @@ def history(
     gates = gate.conditions(fail_on, "")
     setup = [name for name in history_report.SETUP if name != order]
     side, keys = question.runs_and_keys(source, Question(**keywords), setup)
-    return with_choice_notes(history_report.report(side.runs, keys, order=order, gates=gates), side)
+    report = history_report.report(side.runs, keys, order=order, gates=gates, confidence=confidence)
+    return with_choice_notes(report, side)
 
 
 @takes(Judged)
@@ -155,7 +180,7 @@ def effects(
     levels: Sequence[str] = (),
     block: Sequence[str] = (),
     interactions: bool = False,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     **keywords: Unpack[Judged],
 ) -> Report:
     """Report what each of several settings does to the time to the target, and through what.
@@ -181,15 +206,17 @@ def effects(
 
     raise_if(not on, "no setting given", "--on", "Add --on batch_size,lr.")
     side, keys = question.runs_and_keys(source, Question(**keywords), BENCHMARK)
-    options = EffectsOptions(several(on), several(levels), several(block), interactions, confidence)
+    options = EffectsOptions(several(on), confidence, several(levels), several(block), interactions)
     return with_choice_notes(effects_report.report(side.runs, keys, options), side)
 
 
 @takes(Judged)
-def latest_segment(source: Source, **keywords: Unpack[Judged]) -> Source:
+def latest_segment(
+    source: Source, *, confidence: float = CONFIDENCE, **keywords: Unpack[Judged]
+) -> Source:
     """Return the runs of a setup since its last change, as a source to compare with.
 
-    `keywords`: those of `Question`.
+    `confidence` is that of the nights of a change, `keywords` are those of `Question`.
     """
     from ttastats.answers import history as history_report  # scipy costs start-up time
     from ttastats.outcomes.select import parse_all
@@ -199,7 +226,7 @@ def latest_segment(source: Source, **keywords: Unpack[Judged]) -> Source:
     setups = [*group_runs(side.runs, keys)]
     several = f"{len(setups)} setups, each with changes of its own"
     raise_if(len(setups) != 1, several, "--baseline", "Select one with --where.")
-    history = history_report.history_of(setups[0][1], history_report.BY_DATE)
+    history = history_report.history_of(setups[0][1], history_report.BY_DATE, confidence)
     conditions = parse_all([f"started_at>={history.latest.name}"], "--baseline")
     if isinstance(source, Selection):
         return Selection(source.table, (*source.conditions, *conditions))
@@ -213,13 +240,15 @@ def power(
     cv: float | None = None,
     n: int | None = None,
     effects: Sequence[float] = (),
-    power: float = 0.8,
+    power: float = POWER,
     max_runs: int | None = None,
+    confidence: float = CONFIDENCE,
     **keywords: Unpack[Judged],
 ) -> Report:
     """Report how many runs detect a difference, from existing runs or from a CV (a fraction).
 
     `max_runs` also reports the average number of runs of a sequential test with this maximum.
+    `confidence` is that of the interval that has to show the difference, and of the CV.
     `keywords`: those of `Question`.
     """
     from ttastats.answers import power as power_report
@@ -229,26 +258,30 @@ def power(
     comparison.check_plan(max_runs)
     effects = tuple(effects) or power_report.EFFECTS
     if cv is not None:
-        return power_report.from_cv(cv, effects=effects, n=n, power=power, max_runs=max_runs)
+        return power_report.from_cv(
+            cv, effects=effects, n=n, power=power, max_runs=max_runs, confidence=confidence
+        )
     if source is None:
         raise TtastatsError("no runs and no CV given", remedy="Give a file, or --cv 14%.")
     side, keys = question.runs_and_keys(source, Question(**keywords), ENTRY)
     report = power_report.from_runs(
-        side.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs
+        side.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs, confidence=confidence
     )
     return with_choice_notes(report, side)
 
 
 @takes(Judged)
-def scaling(source: Source, **keywords: Unpack[Judged]) -> Report:
+def scaling(
+    source: Source, *, confidence: float = CONFIDENCE, **keywords: Unpack[Judged]
+) -> Report:
     """Report speedup and efficiency (of time only) over the number of accelerators.
 
-    `keywords`: those of `Question`.
+    `confidence` is that of the intervals, `keywords` are those of `Question`.
     """
     from ttastats.answers import scaling as scaling_report  # scipy costs start-up time
 
     side, keys = question.runs_and_keys(source, Question(**keywords), scaling_report.CURVE)
-    return with_choice_notes(scaling_report.report(side.runs, keys), side)
+    return with_choice_notes(scaling_report.report(side.runs, keys, confidence=confidence), side)
 
 
 def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) -> Report:
@@ -269,7 +302,7 @@ def rcp(
     bypass: bool = False,
     by: Sequence[str] = (),
     where: Sequence[str] = (),
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     draws: int = 10_000,
     seed: int = 1,
     verbose: bool = False,
@@ -316,7 +349,7 @@ def claim(
     quality: str = "",
     seconds: str = "",
     steps: str = "",
-    level: float = 0.05,
+    level: float = LEVEL,
     sigma: float | None = None,
     **keywords: Unpack[JudgedAt],
 ) -> Report:
@@ -377,12 +410,14 @@ def targets(
     points: int = 9,
     metric: str | None = None,
     labels: Sequence[str] = (),
+    confidence: float = CONFIDENCE,
     **keywords: Unpack[Counted],
 ) -> Report:
     """Report how fraction reached, expected time and speedup depend on the quality target.
 
     `keywords`: those of `Question`; units that are known only for whole runs are not available.
-    One table is grouped by entry by default, two tables by common benchmark.
+    `confidence` is that of intervals and verdicts. One table is grouped by entry by default, two
+    tables by common benchmark.
     """
     from ttastats.answers import targets as targets_report  # scipy costs start-up time
     from ttastats.report.grouping import BENCHMARK, ENTRY
@@ -397,7 +432,11 @@ def targets(
     # Qualities of two benchmarks have no order; of one table no round is mixed with another.
     always = BENCHMARK if b is None else ("benchmark",)
     report = targets_report.report(
-        sides, tuple(dict.fromkeys((*always, *keys))), points=points, metric=metric
+        sides,
+        tuple(dict.fromkeys((*always, *keys))),
+        points=points,
+        metric=metric,
+        confidence=confidence,
     )
     return with_choice_notes(report, *choices)
 

@@ -18,7 +18,7 @@ from ttastats.ingestion import given
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
 from ttastats.sides import question
-from ttastats.sides.options import ComparedAt, Options, View, refuse_excluded, several
+from ttastats.sides.options import CONFIDENCE, ComparedAt, View, refuse_excluded, several
 from ttastats.sides.question import Question, Source, takes
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def compare(
     """
     what, sources = Question(**keywords), (a, *others)
     also, block = several(also), several(block)
-    options, of_one_table = what.options or Options(), same and not others
+    options, of_one_table = what.options, same and not others
     refuse_excluded(options, what.budget, also, block, same=same, profiles=profiles is not None)
     if same:
         needs = "--same needs several sets of runs, but there is one table"
@@ -100,7 +100,7 @@ def conditions_of(what: Question, fail_on: str, require: str) -> tuple[Requireme
     from ttastats.answers.compare import gate
     from ttastats.sides import comparison  # scipy costs start-up time
 
-    comparison.check_plan(what.options.max_runs if what.options else None)
+    comparison.check_plan(what.options.max_runs)
     return gate.conditions(fail_on, require, gate.QUALITIES if what.budget else gate.TIMES)
 
 
@@ -127,11 +127,11 @@ def judged_sides(
         report = compare_report.of_times(
             baseline, others, what, view, also=also, block=block, profiles=rows
         )
-    return gate.judged(report, conditions, (what.options or Options()).confidence)
+    return gate.judged(report, conditions, what.options.confidence)
 
 
 def compare_profiles(
-    a: Profiles, b: Profiles, *, by: By = "work", confidence: float = 0.95
+    a: Profiles, b: Profiles, *, by: By = "work", confidence: float = CONFIDENCE
 ) -> Report:
     """Report which parts of a step and kinds of work explain a change of its length.
 
@@ -180,7 +180,10 @@ def _problem_note(problem: Problem) -> Note:
 
 
 def profile_page(
-    *sources: Profiles, output: str | Path | None = None, title: str = "", confidence: float = 0.95
+    *sources: Profiles,
+    output: str | Path | None = None,
+    title: str = "",
+    confidence: float = CONFIDENCE,
 ) -> Page:
     """Return one HTML page of profiles: the time of their steps in sentences, numbers and plots.
 

@@ -15,7 +15,7 @@ from ttastats.api.tables import with_choice_notes
 from ttastats.base.errors import raise_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.sides import question
-from ttastats.sides.options import Compared, ComparedAt, Options, refuse_excluded, several
+from ttastats.sides.options import Compared, ComparedAt, refuse_excluded, several
 from ttastats.sides.question import Chosen, Question, Source, takes
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def html_report(
         "Give two files, the baseline first, or --a and --b.",
     )
     what = Question(**keywords)
-    options, also = what.options or Options(), several(also)
+    options, also = what.options, several(also)
     refuse_excluded(options, what.budget, also)
     conditions = conditions_of(what, fail_on, require)
     if output is not None:

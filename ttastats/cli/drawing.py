@@ -19,8 +19,10 @@ from ttastats.cli.options import COMPARING, refuse_of_runs, sources, split_optio
 from ttastats.cli.output import progress, say, show_page
 from ttastats.sides.options import Judged, Sided
 
-#: Kinds that draw intervals of the confidence comparing for; others keep to 95 %, and say so.
-_OF_ANY_CONFIDENCE = ("tta", "speedups", "effects")
+#: Kinds that draw intervals.
+_OF_ANY_CONFIDENCE = (
+    "tta", "speedups", "effects", "variance", "targets", "scaling", "history",
+)  # fmt: skip
 #: Widths that have a name, in inches.
 _WIDTHS = {"paper-column": 3.3, "paper-page": 6.9, "page": 640 / 96}
 

@@ -20,7 +20,18 @@ import typer
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.cli import complete
-from ttastats.sides.options import AtBudget, Counted, Judged, Options, Prices, Sided
+from ttastats.sides.options import (
+    CONFIDENCE,
+    DDOF,
+    LEVEL,
+    POWER,
+    AtBudget,
+    Counted,
+    Judged,
+    Options,
+    Prices,
+    Sided,
+)
 from ttastats.trainer import BUILT_IN
 
 _SHARED = """
@@ -39,8 +50,8 @@ FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives,
 --require not-slower:PERCENT: Exit 3 unless B is shown to be at most 2% slower: not-slower:2%;
     at a budget not-worse:0.001.
 --also METRIC: Also compare other metrics at the end of the runs: test_accuracy. Comma-separated.
---ddof: Standard deviation: 1 = sample, 0 = population. [default: 1; 0<=x<=1]
---confidence LEVEL: Confidence level of intervals and verdicts, such as 80%. [default: (95%)]
+--ddof: Standard deviation: 1 = sample, 0 = population. [0<=x<=1]
+--confidence LEVEL: Confidence level of intervals and verdicts, such as 80%.
 --sort COLUMN: Sort the rows of each benchmark by a column such as {}; -COLUMN sorts in descending
     order.
 --top N: Show the first N rows of each benchmark; 0: all. [default: (200 in all); x>=0]
@@ -91,6 +102,13 @@ _FRACTIONS: dict[str, dict[str, float]] = {
     "confidence": {"above": 0.5}, "margin": {}, "level": {"below": 0.5}, "power": {},
     "cv": {"below": 10.0}, "detect": {"below": 10.0},
 }  # fmt: skip
+#: Defaults that the API has: shown here, and passed on by no command.
+_USUAL = {
+    "confidence": percentages.percent_text(CONFIDENCE),
+    "level": percentages.percent_text(LEVEL),
+    "power": percentages.percent_text(POWER),
+    "ddof": str(DDOF),
+}
 #: The options that commands take by name and no signature has, by their types; others are one text.
 _BY_TYPE: tuple[tuple[Any, str], ...] = (
     (bool, "ablation append bypass channels_last compile epochs_fixed fdr interactions same"),
@@ -165,7 +183,7 @@ def declare(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, s
     limits = behind.groupdict() if behind else {}
     more: dict[str, Any] = {
         "help": text[: behind.start()] if behind else text,
-        "show_default": limits.get("shown") or True,
+        "show_default": limits.get("shown") or _USUAL.get(name) or True,
     }
     if (least := limits.get("min") or limits.get("low")) is not None:
         more |= {"min": int(least), "max": int(limits["max"]) if limits["max"] else None}

@@ -72,7 +72,7 @@ def rank(files: Sequence[str], **options: Any) -> Report:
     return tta.rank(files, **options)
 
 
-@takes(Judged, "sources ddof sort top")
+@takes(Judged, "sources ddof confidence sort top")
 def variance(files: Sequence[str], **options: Any) -> Report:
     """Decompose the variance of runs into epochs to the target and time per epoch.
 
@@ -88,7 +88,7 @@ def variance(files: Sequence[str], **options: Any) -> Report:
     return _in_order(tta.variance(files, **options), **order)
 
 
-@takes(Judged, "order fail_on")
+@takes(Judged, "order fail_on confidence")
 def history(files: Sequence[str], **options: Any) -> Report:
     """Find the night on which training changed: in time per epoch, epochs or failures.
 
@@ -120,7 +120,7 @@ def effects(files: Sequence[str], *, on: Sequence[str] = (), **options: Any) -> 
     return tta.effects(files, on=on, **options)
 
 
-@takes(Judged, "cv runs detect power max_runs")
+@takes(Judged, "cv runs detect power max_runs confidence")
 def power(
     files: Sequence[str] = (),
     *,
@@ -134,7 +134,7 @@ def power(
     --cv PERCENT: Plan from this coefficient of variation instead, such as 14%.
     --runs, -n N: Runs per side. [x>=2]
     --detect PERCENT: Effect size to detect, such as 5%. Repeatable.
-    --power SHARE: Statistical power. [default: 80%]
+    --power SHARE: Statistical power.
     --max-runs N: Also show the average number of runs that `compare --sequential --max-runs N`
         needs.
 
@@ -144,7 +144,7 @@ def power(
     return tta.power(files or None, n=runs, effects=detect, **options)
 
 
-@takes(Judged)
+@takes(Judged, "confidence")
 def scaling(files: Sequence[str], **options: Any) -> Report:
     """Show speedup and efficiency over the number of accelerators.
 
@@ -189,7 +189,6 @@ def claim(files: Sequence[str], **options: Any) -> tuple[Report, int]:
         target.
     --steps CLAIM: Claim about the mean number of steps: '<= 3325'.
     --level SHARE: Significance level: the accepted probability of confirming a false claim.
-        [default: 5%]
     --sigma SD: Known standard deviation of the quality of one run; uses a z test.
 
     $ ttastats claim runs.parquet --quality 'val_loss <= 3.28'
@@ -277,6 +276,7 @@ def compare(
         whole = "--same has no baseline"
         raise_if(same, whole, f"--baseline {baseline}", "Remove one of the two.")
         judged: Any = {name: keywords[name] for name in Judged.__annotations__ if name in keywords}
+        judged["confidence"] = how.confidence
         sides = [tta.latest_segment([baseline], **judged), *sides]
     view = View(wide, verbose, margin_claims="margin" in options, named="labels" in options)
     return tta.compare(*sides, view=view, profiles=profiles, options=how, **keywords)
@@ -299,7 +299,7 @@ def _profiles_alone(files: Sequence[str], both: _Profiles | None) -> _Profiles |
     return None
 
 
-@takes("a b", Counted, "points metric")
+@takes("a b", Counted, "points metric confidence")
 def targets(files: Sequence[str], **options: Any) -> Report:
     """Show how the answer depends on the quality target.
 

@@ -31,7 +31,7 @@ from ttastats.sides.contrast import (
     speedup_of,
 )
 from ttastats.sides.numbers import SideNumbers, side
-from ttastats.sides.options import Options
+from ttastats.sides.options import POWER, Options
 from ttastats.sides.pairing import Pair
 from ttastats.stats import permutation
 from ttastats.stats.blocks import ByBlock, differences_by_block
@@ -54,13 +54,13 @@ from ttastats.stats.speedup import compute_speedup, confidence_at, ratio_between
 Comparison = TimesContrast[SideNumbers]
 
 
-def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comparison, ...]:
+def compare(pairs: Sequence[Pair], options: Options) -> tuple[Comparison, ...]:
     """Return the comparisons of pairs of groups of runs, judged together.
 
     One that is `unavailable`, or that no outcome could decide, is no test: it takes no part in
     the adjustment of the others.
     """
-    options, measured_pairs = options or Options(), []
+    measured_pairs = []
     for pair in pairs:
         axis = axes.axis_of(pair.a)
         unit, column = axis.progress or common_progress(pair.a, pair.b)
@@ -98,7 +98,7 @@ def measure(base: Comparison, options: Options, *, brief: bool = False) -> Compa
     if not brief:
         timed = base.axis.progress is None
         base = replace(base, findings=checks.findings(a.design, b.design, timed=timed))
-        base = replace(base, flags=tuple(_run_flags(base)))
+        base = replace(base, flags=tuple(_run_flags(base, options)))
     if options.max_runs is not None:
         return _compare_at_look(base, options.max_runs, options)
     if not brief:
@@ -160,7 +160,9 @@ def _add_speedup(base: Comparison, options: Options, *, brief: bool) -> Comparis
         base, per_epoch = _outcomes_per_epoch(base, options)
     if per_epoch is not None:
         (a, b), estimand = per_epoch, "throughput"
-        times = compute_speedup(a, b, epochs_fixed=True, confidence=options.confidence)
+        times = compute_speedup(
+            a, b, estimand="mean", epochs_fixed=True, confidence=options.confidence
+        )
     else:
         times = speedup_of(base, options)
         if estimand != "ert" and not brief:
@@ -253,7 +255,7 @@ def _joined_blocks(a: Outcomes, b: Outcomes) -> NDArray[np.intp] | None:
 _BLOCKS_DIFFER = 0.05
 
 
-def _run_flags(base: Comparison) -> Iterator[Flag]:
+def _run_flags(base: Comparison, options: Options) -> Iterator[Flag]:
     """Yield flags for what in the runs themselves limits how far a comparison can be trusted."""
     a, b, each = base.a, base.b, base.by_block
     for name, n in (("A", a.n_untimed), ("B", b.n_untimed)):
@@ -269,6 +271,8 @@ def _run_flags(base: Comparison) -> Iterator[Flag]:
         paired = ratio_between(
             dataclasses.replace(a.outcomes, blocks=seeds[0]),
             dataclasses.replace(b.outcomes, blocks=seeds[1]),
+            estimand=options.estimand,
+            confidence=options.confidence,
         )
         ratio = ratio_interval(paired.estimate, paired.low, paired.high)
         yield flag("paired_seeds", n=a.n, ratio=ratio)
@@ -287,8 +291,8 @@ def _power_plan(comparison: Comparison, tests: int, options: Options) -> PowerPl
     cv = ratio.se_log * float(np.sqrt(1 / (1 / a.n + 1 / b.n)))
     needed = None
     if ratio.estimate != 1.0:
-        needed = runs_needed(ratio.estimate, cv, alpha=alpha, epoch_shifts=shifts)
-    detectable = detectable_ratio(n, cv, alpha=alpha, epoch_shifts=shifts)
+        needed = runs_needed(ratio.estimate, cv, power=POWER, alpha=alpha, epoch_shifts=shifts)
+    detectable = detectable_ratio(n, cv, power=POWER, alpha=alpha, epoch_shifts=shifts)
     return PowerPlan(cv, n, detectable, needed, tests)
 
 
@@ -373,7 +377,7 @@ def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:
     """
     options, alpha = Options(confidence=confidence), round(1 - confidence, 12)
     # The time of a side, if it is times that are compared.
-    terms = [time_term(side.outcomes) if side.n_reached and not side.n_untimed else None
+    terms = [time_term(side.outcomes, "mean") if side.n_reached and not side.n_untimed else None
              for side in sides]  # fmt: skip
     estimates, variances, dfs = np.array(
         [(term.estimate, term.variance, term.df) if term else (1.0, 0.0, 1.0) for term in terms],

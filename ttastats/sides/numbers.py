@@ -69,8 +69,8 @@ def side(
     unit: str | None,
     column: str | None,
     *,
-    ddof: int = 1,
-    confidence: float = 0.95,
+    ddof: int,
+    confidence: float,
 ) -> SideNumbers:
     """Return the numbers of one side from its runs.
 

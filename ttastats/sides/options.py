@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ttastats.stats.outcomes import Estimand
 
 
+#: What is asked where nobody says otherwise: the confidence of intervals and verdicts, the level of
+#: the one-sided test of a claim, the power of a plan, and the divisor of a standard deviation.
+CONFIDENCE, LEVEL, POWER, DDOF = 0.95, 0.05, 0.8, 1
+
 #: The price of an hour, a number or a column: one, or one for each side.
 Prices: TypeAlias = str | float | Sequence[str | float]
 
@@ -66,7 +70,7 @@ class Sided(TypedDict, total=False):
 class Compared(Judged, Sided, total=False):
     """Keywords of a question about sides."""
 
-    options: Options | None
+    options: Options
 
 
 class AtBudget(TypedDict, total=False):
@@ -110,17 +114,18 @@ class Options:
     `max_runs` plans looks after every run a side up to so many: interval and verdict hold at each.
     """
 
-    ddof: int = 1
+    ddof: int = DDOF
     margin: float = 0.01
     estimand: Estimand = "mean"
     same_convergence: bool = False
     epochs_fixed: bool = False
     fdr: bool = False
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     seed: int = 0
     max_runs: int | None = None
 
 
+USUAL = Options()
 _WHOLE = "cannot be combined with --same, which compares whole sessions"
 _INVALID = "no sequentially valid interval is available"
 _LOOKS = "Fix the number of runs in advance and remove --sequential, or remove {}."

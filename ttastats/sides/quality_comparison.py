@@ -172,7 +172,8 @@ def _cost_ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options
     if options.estimand != "mean" or not ratio.se_log or a.blocks is not None:
         return ratio
     # The p of people who compare means in seconds, which that of the logs differs from by little.
-    of_means = mean_difference(a.times, b.times, clusters=(a.clusters, b.clusters))
+    clusters = (a.clusters, b.clusters)
+    of_means = mean_difference(a.times, b.times, clusters=clusters, confidence=ratio.confidence)
     return replace(ratio, p_value=of_means.p_value)
 
 

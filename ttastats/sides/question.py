@@ -28,7 +28,7 @@ from ttastats.outcomes.left_out import standing, with_stopped
 from ttastats.outcomes.select import Condition, parse_all
 from ttastats.outcomes.target import UserTarget, rows_with_targets
 from ttastats.outcomes.target import parse_all as parse_targets
-from ttastats.sides.options import Counted, Options, Prices, several
+from ttastats.sides.options import USUAL, Counted, Options, Prices, several
 from ttastats.sides.pairing import Side, refuse_overlap
 from ttastats.table import schema
 from ttastats.table.frames import is_frame
@@ -105,7 +105,7 @@ class Question:
     censor_stopped: bool = False
     labels: Sequence[str] = ()
     pool: bool = False
-    options: Options | None = None
+    options: Options = USUAL
     at_end: bool = False
     at: str = ""
     best: bool = False
@@ -455,7 +455,9 @@ def split_into_sets(
         f"{option} {','.join(by)}",
         "Use a column that identifies sessions, such as --by day.",
     )
-    raise_if(len(known) < 2, f"all runs belong to one set: {known[0]}", where, remedy)
+    if len(known) < 2:
+        one = f"all runs belong to one set: {known[0]}" if known else "no run has all of these"
+        raise TtastatsError(one, where=where, remedy=remedy)
     if unknown := label.null_count():
         left_out = note("blocks_unknown.sets", n=unknown, columns=" and ".join(by))
         side = replace(side, notes=(*side.notes, left_out))

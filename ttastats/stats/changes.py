@@ -30,8 +30,6 @@ ALARM_OF_FAILURES = 10**-4.55
 WAIT, SIDE = 10, 3
 #: Runs on each side of a split of failures.
 _RUNS = 2
-#: The level of sets of nights and of intervals.
-_CONFIDENCE = 0.95
 #: Clipping, and what makes a standard deviation of the median and the mean of absolute differences.
 _CLIP, _OF_MEDIAN, _OF_MEAN = 2.5, 0.9539, 1.128
 #: Nights for which a change that cannot be seen is told, and the share of such that are found.
@@ -43,9 +41,10 @@ _ALIKE, _SHOWN = 0.1, 30
 class Change(Struct, frozen=True):
     """What the nights known today say of a change.
 
-    It lies after one of the nights `first` to `last` (at 95 %), and as likely before as after
-    `median`. The interval of `size` allows for the unknown night; of a `drift`, which a straight
-    line fits better than any step, it is the change from the first to the last of its `nights`.
+    It lies after one of the nights `first` to `last`, at the confidence of the interval, and as
+    likely before as after `median`. The interval of `size` allows for the unknown night; of a
+    `drift`, which a straight line fits better than any step, it is the change from the first to the
+    last of its `nights`.
     Where these are not `independent`, false alarms are more frequent than promised. The look after
     so many nights raised the `alarm`, and `p_value` is its p.
     """
@@ -116,16 +115,18 @@ def failure_change_test(failed: Sequence[int], runs: Sequence[int]) -> tuple[flo
     return float(p[best]), best + 1
 
 
-def find_changes(values: ArrayLike) -> list[Change]:
+def find_changes(values: ArrayLike, confidence: float) -> list[Change]:
     """Return the changes of a continuous series, each with its alarm."""
     x = np.asarray(values, dtype=np.float64)
-    return _find_changes((x,), change_test, locate_change, ALARM)
+    return _find_changes((x,), change_test, locate_change, ALARM, confidence)
 
 
-def find_changes_of_failures(failed: Sequence[int], runs: Sequence[int]) -> list[Change]:
+def find_changes_of_failures(
+    failed: Sequence[int], runs: Sequence[int], confidence: float
+) -> list[Change]:
     """Return the changes of a series of failure counts, each with its alarm."""
-    series = (failed, runs)
-    return _find_changes(series, failure_change_test, locate_change_of_failures, ALARM_OF_FAILURES)
+    tests = (failure_change_test, locate_change_of_failures)
+    return _find_changes((failed, runs), *tests, ALARM_OF_FAILURES, confidence)
 
 
 def _find_changes(
@@ -133,6 +134,7 @@ def _find_changes(
     test: Callable[..., tuple[float, int]],
     locate: Callable[..., Change],
     level: float,
+    confidence: float,
 ) -> list[Change]:
     """Return the changes of a series that is tested after every night.
 
@@ -149,14 +151,14 @@ def _find_changes(
             alarms.append({"alarm": end, "p_value": p_value})
     changes = []
     for alarm, start, end in zip(alarms, splits, [*splits[2:], len(series[0])], strict=False):
-        change = locate(*(values[start:end] for values in series))
+        change = locate(*(values[start:end] for values in series), confidence)
         names = ("split", "first", "last", "median")
         places = {name: getattr(change, name) + start for name in names}
         changes.append(replace(change, **alarm, **places))
     return changes
 
 
-def locate_change(values: ArrayLike) -> Change:
+def locate_change(values: ArrayLike, confidence: float) -> Change:
     """Return when the one change in a series happened and how large it is: a step or a drift."""
     x = np.asarray(values, dtype=np.float64)
     y, n = winsorised(x), x.size
@@ -164,13 +166,13 @@ def locate_change(values: ArrayLike) -> Change:
     best = int(inside.argmin())
     # Of a flat prior for the night and the levels, and one over the noise for that.
     log = -(n - 2) / 2 * np.log(inside / inside[best]) - 0.5 * np.log(splits * (n - splits) / n)
-    within, median = _credible_set(log)
+    within, median = _credible_set(log, confidence)
     night = np.arange(n) / (n - 1) - 0.5  # the slope is the change from the first to the last
     slope = float(night @ y / (night @ night))
     drift = bool(np.sum((y - y.mean() - slope * night) ** 2) < inside[best])
     split = int(splits[best])
     shapes = [night] if drift else [np.arange(n) >= splits[place] for place in (best, *within)]
-    sizes = [_fitted_size(x, _centred(shape.astype(np.float64))) for shape in shapes]
+    sizes = [_fitted_size(x, _centred(shape.astype(np.float64)), confidence) for shape in shapes]
     r = _autocorrelation(y, split)
     # The false alarm rate holds where nights are independent, or t allows for how they are not.
     highest = min(max(r + 1 / math.sqrt(n), 0.0), 0.9)
@@ -183,11 +185,11 @@ def locate_change(values: ArrayLike) -> Change:
     )  # fmt: skip
 
 
-def _fitted_size(x: Floats, shape: Floats) -> tuple[float, float, float]:
+def _fitted_size(x: Floats, shape: Floats, confidence: float) -> tuple[float, float, float]:
     """Return the size of a change of some shape, whose mean is 0, with its interval."""
     size, df = float(shape @ x / (shape @ shape)), x.size - 2
     inside = float(np.sum((x - x.mean() - size * shape) ** 2))
-    half = two_sided_t(df, _CONFIDENCE) * math.sqrt(inside / df / float(shape @ shape))
+    half = two_sided_t(df, confidence) * math.sqrt(inside / df / float(shape @ shape))
     return size, size - half, size + half
 
 
@@ -230,7 +232,9 @@ def detectable_change(noise: float, nights: int) -> float:
     return noise * (critical + float(special.ndtri(_POWER))) * math.sqrt(1 / nights + 1 / after)
 
 
-def locate_change_of_failures(failed: Sequence[int], runs: Sequence[int]) -> Change:
+def locate_change_of_failures(
+    failed: Sequence[int], runs: Sequence[int], confidence: float
+) -> Change:
     """Return after which night the share of failed runs changed, and by how much.
 
     The weight of a night is its likelihood, averaged over both shares (Jeffreys' prior).
@@ -241,9 +245,9 @@ def locate_change_of_failures(failed: Sequence[int], runs: Sequence[int]) -> Cha
     after, rest = bad[-1] - before, n[-1] - of
     sides = ((before, of), (after, rest))
     log = np.sum([special.betaln(f + 0.5, t - f + 0.5) for f, t in sides], axis=0)
-    within, median = _credible_set(log)
+    within, median = _credible_set(log, confidence)
     counts = [[int(numbers[i]) for numbers in (after, rest, before, of)] for i in within]
-    sizes = [newcombe_difference(*numbers) for numbers in counts]
+    sizes = [newcombe_difference(*numbers, confidence=confidence) for numbers in counts]
     return Change(
         int(splits[within[0]]), int(splits[within.min()]), int(splits[within.max()]),
         int(splits[median]), sizes[0].estimate or 0.0,
@@ -253,10 +257,10 @@ def locate_change_of_failures(failed: Sequence[int], runs: Sequence[int]) -> Cha
     )  # fmt: skip
 
 
-def _credible_set(log: Floats) -> tuple[NDArray[np.intp], int]:
-    """Return the fewest splits that hold 95 % of the weight, the largest first, and the median."""
+def _credible_set(log: Floats, confidence: float) -> tuple[NDArray[np.intp], int]:
+    """Return the fewest splits that hold such a weight, the largest first, and the median."""
     weights = np.exp(log - log.max())
     weights /= weights.sum()
     ranked = np.argsort(-weights, kind="stable")
-    within = ranked[: int(np.searchsorted(np.cumsum(weights[ranked]), _CONFIDENCE)) + 1]
+    within = ranked[: int(np.searchsorted(np.cumsum(weights[ranked]), confidence)) + 1]
     return within, int(np.searchsorted(np.cumsum(weights), 0.5))

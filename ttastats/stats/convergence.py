@@ -99,14 +99,12 @@ def smallest_step(values: Floats) -> float | None:
     return float(real.min()) if real.size else None
 
 
-def convergence_ratio(
-    entry: Outcomes, reference: Reference, *, confidence: float = 0.95
-) -> Speedup:
+def convergence_ratio(entry: Outcomes, reference: Reference, *, confidence: float) -> Speedup:
     """Return the entry's mean convergence over the reference's, below 1 if it needs less.
 
     ``entry``: samples or epochs in the place of times.
     """
-    entry_mean, reference_mean = time_term(entry), _reference_term(reference)
+    entry_mean, reference_mean = time_term(entry, "mean"), _reference_term(reference)
     shifts = epoch_shift(entry), _reference_shift(reference)
     of_entry = Bounded(entry_mean, entry.n, entry.n_reached, shifts[0])
     fewest = min(part.values.size for part in reference.parts)
@@ -120,7 +118,7 @@ def _reference_term(reference: Reference) -> LogTerm:
     """Return the mean of a reference with the variance of its log from runs and interpolation."""
     centre, variances, dfs = reference.mean, [], []
     for part in reference.parts:
-        term = time_term(make_outcomes(part.values))
+        term = time_term(make_outcomes(part.values), "mean")
         share = part.weight * term.estimate / centre
         variances.append(None if term.variance is None else share**2 * term.variance)
         dfs.append(term.df)

@@ -71,7 +71,7 @@ def side_of(value: float, low: float | None, high: float | None) -> int:
 def decide(
     speedup: Speedup,
     *,
-    margin: float = 0.01,
+    margin: float,
     p_value: float | None = None,
     p_permutation: float | None = None,
     bounds: Bounds | None = None,
@@ -193,9 +193,9 @@ def decide_by_fraction(
     successes_b: int,
     n_b: int,
     *,
-    alpha: float = 0.05,
+    alpha: float,
     p_value: float | None = None,
-    margin: float = 0.01,
+    margin: float,
 ) -> Decision:
     """Return the verdict by the fraction that reached the target, where times cannot be compared.
 

@@ -145,7 +145,7 @@ def aliased_settings(settings: Sequence[Setting]) -> tuple[int, ...]:
     return ()
 
 
-def fit_part(y: Floats, design: Design, *, confidence: float = 0.95) -> Part:
+def fit_part(y: Floats, design: Design, *, confidence: float) -> Part:
     """Return the fit of the log of one part, shape (n,), on a design of full rank."""
     terms = design.terms
     fit = _least_squares(y, terms)

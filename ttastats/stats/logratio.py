@@ -145,7 +145,7 @@ def unbalanced_flag(n_a: int, n_b: int) -> tuple[Flag, ...]:
 _EQUAL = 1e-6
 
 
-def sum_factors(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> list[Ratio]:
+def sum_factors(a: ArrayLike, b: ArrayLike, *, confidence: float) -> list[Ratio]:
     """Return by which factor each term changes a sum from A to B, and last that of the sum.
 
     `a` has shape (n_a, terms) and `b` (n_b, terms): samples of terms that are not below 0. The

@@ -112,7 +112,7 @@ def smallest_change(values: ArrayLike) -> tuple[float, ...]:
 
 
 def mean_interval(
-    times: ArrayLike, *, confidence: float = 0.95, setups: ArrayLike | None = None
+    times: ArrayLike, *, confidence: float, setups: ArrayLike | None = None
 ) -> Estimate:
     """Return the mean in seconds with Student's t interval; no interval below 3 runs.
 
@@ -125,9 +125,7 @@ def mean_interval(
     return _interval(values, variance, df, confidence)
 
 
-def mean_quality(
-    values: ArrayLike, *, resolution: float = 0.0, confidence: float = 0.95
-) -> Estimate:
+def mean_quality(values: ArrayLike, *, resolution: float = 0.0, confidence: float) -> Estimate:
     """Return the mean of a sample with Student's t interval; none below 2 runs."""
     sample = np.asarray(values, np.float64)
     return _interval(sample, *_variance_of_mean(sample, None, resolution), confidence)
@@ -142,7 +140,7 @@ def _interval(values: Floats, variance: float | None, df: float, confidence: flo
     return Estimate(centre, centre - half, centre + half, confidence, values.size)
 
 
-def mean_limits(values: Floats, *, confidence: float = 0.95) -> tuple[Floats, Floats]:
+def mean_limits(values: Floats, *, confidence: float) -> tuple[Floats, Floats]:
     """Return Student's t limits of the mean of each group, shape (groups, n).
 
     NaN below 3 runs, and of equal values, which hide how much others differ.
@@ -177,7 +175,7 @@ def mean_difference(
     clusters: tuple[ArrayLike | None, ArrayLike | None] = (None, None),
     blocks: tuple[Labels, Labels] | None = None,
     resolution: float = 0.0,
-    confidence: float = 0.95,
+    confidence: float,
 ) -> MeanDifference:
     """Return mean of B minus mean of A by Welch's t; no interval unless both sides have 2 runs.
 
@@ -217,7 +215,7 @@ def compare_with_number(
     threshold: float,
     *,
     higher_is_better: bool,
-    level: float = 0.05,
+    level: float,
     resolution: float = 0.0,
     sigma: float | None = None,
 ) -> AgainstNumber:
@@ -297,7 +295,7 @@ class Between(Struct, frozen=True):
     smallest_claim: float
 
 
-def variance_between_sets(sets: Sequence[Set], *, confidence: float = 0.95) -> Between:
+def variance_between_sets(sets: Sequence[Set], *, confidence: float) -> Between:
     """Return how much the means of sets of runs of one setup vary beyond their own noise.
 
     The bound is the largest variance at which means so close together still come in 5 of 100 cases

@@ -79,7 +79,7 @@ def step_down(
             rejected[k] = True
 
 
-def geometric_mean_speedup(ratios: Sequence[Ratio], *, confidence: float = 0.95) -> MeanSpeedup:
+def geometric_mean_speedup(ratios: Sequence[Ratio], *, confidence: float) -> MeanSpeedup:
     """Return the geometric mean of speedups over matched benchmarks, with its interval.
 
     SE = sqrt(sum SE_k^2) / K: for these benchmarks, not for others one might have chosen.
@@ -216,8 +216,8 @@ _REPLICATES = 4000
 
 
 @lru_cache(maxsize=256)
-def simulate_plan(ratio: float, cv: float, most: int) -> Expected:
-    """Return the average runs and decisions of 4,000 simulated plans at 5 % for a true ratio.
+def simulate_plan(ratio: float, cv: float, most: int, alpha: float) -> Expected:
+    """Return the average runs and decisions of 4,000 simulated plans for a true ratio.
 
     The draws are always the same; the standard error of the runs is at most a hundredth of
     ``most``, that of the share below 0.01.
@@ -232,7 +232,7 @@ def simulate_plan(ratio: float, cv: float, most: int) -> Expected:
     stops = np.full(_REPLICATES, float(most))
     open_yet = np.ones(_REPLICATES, dtype=np.bool_)
     for n in range(FIRST_LOOK, most + 1):
-        critical = two_sided_t(2 * n - 2, 1 - Look(n, most).level(0.05))
+        critical = two_sided_t(2 * n - 2, 1 - Look(n, most).level(alpha))
         times_a, times_b = a[:, :n], b[:, :n]
         spread = np.sqrt((times_a.var(axis=1, ddof=1) + times_b.var(axis=1, ddof=1)) / n)
         now = open_yet & (np.abs(times_a.mean(axis=1) - times_b.mean(axis=1)) / spread > critical)

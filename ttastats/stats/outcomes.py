@@ -89,7 +89,7 @@ def number_clusters(clusters: ArrayLike | None, n: int) -> NDArray[np.intp] | No
 
 
 @lru_cache(maxsize=128)  # a league asks for that of each entry beside every other
-def time_term(side: Outcomes, estimand: Estimand = "mean") -> LogTerm:
+def time_term(side: Outcomes, estimand: Estimand) -> LogTerm:
     """Return the mean, geometric mean or, if a run failed, expected time to a success of a side.
 
     The variance of its log is the delta method's, from the influence of every run; where setups are
@@ -115,7 +115,7 @@ def expected_time(times: ArrayLike, reached: ArrayLike) -> LogTerm:
     log is sum(IF^2)/(n(n-1)) of IF_i = T_i/mean(T) - s_i/mean(s).
     """
     side = make_outcomes(times, reached)
-    return time_term(side) if side.n_reached else LogTerm(math.inf, None, 0.0)
+    return time_term(side, "mean") if side.n_reached else LogTerm(math.inf, None, 0.0)
 
 
 def expected_times(times: Floats, reached: Bools) -> Floats:
@@ -136,7 +136,7 @@ def variance_of_mean(
     return float(math.fsum(totals**2)) * k / (k - 1) / influence.size**2, k - 1
 
 
-def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float, float]:
+def wilson_interval(successes: int, n: int, confidence: float) -> tuple[float, float, float]:
     """Return the fraction of runs that reached, and the ends of Wilson's score interval (1927)."""
     z2, p = two_sided_t(math.inf, confidence) ** 2, successes / n
     centre = p + z2 / (2 * n)
@@ -148,7 +148,7 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[f
     return p, low, high
 
 
-def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> float:
+def reached_at_least(successes: int, n: int, *, confidence: float) -> float:
     """Return the one-sided lower bound of the fraction that reaches, by Clopper and Pearson."""
     if not successes:
         return 0.0
@@ -156,7 +156,7 @@ def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> flo
 
 
 def newcombe_difference(
-    successes_a: int, n_a: int, successes_b: int, n_b: int, *, confidence: float = 0.95
+    successes_a: int, n_a: int, successes_b: int, n_b: int, *, confidence: float
 ) -> Difference:
     """Return the fraction of A minus that of B with Newcombe's hybrid score interval (1998)."""
     p_a, low_a, high_a = wilson_interval(successes_a, n_a, confidence)

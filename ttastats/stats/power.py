@@ -35,8 +35,8 @@ def runs_needed(
     ratio: float,
     cv: float,
     *,
-    power: float = 0.8,
-    alpha: float = 0.05,
+    power: float,
+    alpha: float,
     epoch_shifts: Shifts = (0.0, 0.0),
 ) -> int | None:
     """Return the smallest number of runs per side that shows ``ratio`` at this power, or None.
@@ -58,7 +58,7 @@ def runs_needed(
 
 
 def detectable_ratio(
-    n: int, cv: float, *, power: float = 0.8, alpha: float = 0.05, epoch_shifts: Shifts = (0.0, 0.0)
+    n: int, cv: float, *, power: float, alpha: float, epoch_shifts: Shifts = (0.0, 0.0)
 ) -> float | None:
     """Return the smallest ratio above 1 that ``n`` runs per side show with this power.
 

@@ -22,7 +22,7 @@ from ttastats.stats.results import Floats
 
 #: Values of a source below which its variance says nothing.
 FEWEST = 3
-_NOTHING, _CONFIDENCE = 1e-12, 0.95
+_NOTHING = 1e-12
 #: Values of all sources up to which shares have an interval: its time grows with their cube.
 _MOST = 150
 #: A share that is nearly none.
@@ -56,7 +56,9 @@ def separable(sources: Sequence[Labels], fixed: Floats) -> list[bool]:
     return answers
 
 
-def variance_parts(y: Floats, sources: Sequence[Labels], fixed: Floats) -> list[Part]:
+def variance_parts(
+    y: Floats, sources: Sequence[Labels], fixed: Floats, confidence: float
+) -> list[Part]:
     """Return each source's share of the variance of logs, and last the residual's.
 
     `fixed` is the design of what is no source, with the mean.
@@ -73,7 +75,7 @@ def variance_parts(y: Floats, sources: Sequence[Labels], fixed: Floats) -> list[
     best, shares = min(
         (_minimise(lambda at: loss(at)[0], start) for start in starts), key=itemgetter(0)
     )
-    most = best + float(special.chdtri(1, 1 - _CONFIDENCE))
+    most = best + float(special.chdtri(1, 1 - confidence))
 
     def profile_loss(place: int, share: float) -> float:
         others = np.delete(shares, place) + _NEARLY

@@ -87,25 +87,22 @@ class Speedup(Struct, frozen=True):
         return low * (1 - self.a.late), high / (1 - self.b.late) if self.b.late < 1 else math.inf
 
 
-def ratio_of_means(times_a: ArrayLike, times_b: ArrayLike, *, confidence: float = 0.95) -> Ratio:
+def ratio_of_means(times_a: ArrayLike, times_b: ArrayLike, *, confidence: float) -> Ratio:
     """Return the ratio of mean times, in any common unit, with the delta-Welch interval on its log.
 
     SE^2 = cv_A^2/n_A + cv_B^2/n_B, with Satterthwaite's df.
     """
-    return ratio_between(make_outcomes(times_a), make_outcomes(times_b), confidence=confidence)
+    a, b = make_outcomes(times_a), make_outcomes(times_b)
+    return ratio_between(a, b, estimand="mean", confidence=confidence)
 
 
-def ratio_of_geometric_means(
-    times_a: ArrayLike, times_b: ArrayLike, *, confidence: float = 0.95
-) -> Ratio:
+def ratio_of_geometric_means(times_a: ArrayLike, times_b: ArrayLike, *, confidence: float) -> Ratio:
     """Return the ratio of geometric means with Welch's t interval on the logs (Welch 1947)."""
     a, b = make_outcomes(times_a), make_outcomes(times_b)
     return ratio_between(a, b, estimand="geomean", confidence=confidence)
 
 
-def ratio_between(
-    a: Outcomes, b: Outcomes, *, estimand: Estimand = "mean", confidence: float = 0.95
-) -> Ratio:
+def ratio_between(a: Outcomes, b: Outcomes, *, estimand: Estimand, confidence: float) -> Ratio:
     """Return A over B of mean times, geometric means, or expected times if a run failed.
 
     The interval is Welch's on the log, by setups where several are pooled, or within blocks.
@@ -143,8 +140,8 @@ def compute_speedup(
     b: Outcomes,
     *,
     epochs_fixed: bool = False,
-    estimand: Estimand = "mean",
-    confidence: float = 0.95,
+    estimand: Estimand,
+    confidence: float,
     look: Look | None = None,
     late: tuple[float, float] = (0.0, 0.0),
 ) -> Speedup:
@@ -216,19 +213,20 @@ def time_saved(ratio: float) -> float:
     return 1 - 1 / ratio
 
 
-def loglog_slope(accelerators: Sequence[int], sides: Sequence[Outcomes]) -> Estimate:
+def loglog_slope(
+    accelerators: Sequence[int], sides: Sequence[Outcomes], confidence: float
+) -> Estimate:
     """Return the slope of log speedup over log accelerators: 1 is linear scaling, 0 is none.
 
     Least squares through the log expected times at each number of accelerators. The interval
     carries their variances (delta method, Satterthwaite df) and no lack of fit.
     """
-    confidence = 0.95
     runs = sum(side.n for side in sides)
     if len(set(accelerators)) < 2:
         return Estimate(None, None, None, confidence, runs)
     x = np.log(np.asarray(accelerators, dtype=np.float64))
     weights = -(x - x.mean()) / np.sum((x - x.mean()) ** 2)
-    terms = [time_term(side) for side in sides]
+    terms = [time_term(side, "mean") for side in sides]
     slope = float(np.dot(weights, np.log([term.estimate for term in terms])))
     weighted = [
         replace(term, variance=None if term.variance is None else weight**2 * term.variance)

@@ -96,7 +96,7 @@ def _has_straggler(side: Outcomes) -> bool:
     return has_straggler(times if side.progress is None else times / side.progress.epochs)
 
 
-def unseen_share(n: int, confidence: float = 0.95) -> float:
+def unseen_share(n: int, confidence: float) -> float:
     """Return the largest share of runs that may deviate though none of ``n`` did: 0.52 for n=5."""
     return -math.expm1(math.log((1 - confidence) / 2) / n)
 
@@ -125,7 +125,7 @@ def share_of_successes(side: Outcomes) -> float:
 
 
 def cv_epochs_high(
-    epochs: ArrayLike, n: int, evaluation_interval: ArrayLike, confidence: float = 0.95
+    epochs: ArrayLike, n: int, evaluation_interval: ArrayLike, confidence: float
 ) -> Floats:
     """Return the largest CV of epochs compatible with ``n`` equal values, by group.
 

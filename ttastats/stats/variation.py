@@ -36,8 +36,8 @@ def cv_interval(
     *,
     epochs: ArrayLike | None = None,
     evaluation_interval: float | None = None,
-    confidence: float = 0.95,
-    ddof: int = 1,
+    confidence: float,
+    ddof: int,
 ) -> Estimate:
     """Return the coefficient of variation (a fraction) of times with its interval.
 
@@ -72,8 +72,8 @@ def cv_intervals(
     epochs: Floats | None,
     evaluation_interval: Floats,
     *,
-    confidence: float = 0.95,
-    ddof: int = 1,
+    confidence: float,
+    ddof: int,
 ) -> Spreads:
     """Return the CV and interval of each group of positive times, shape (groups, n).
 
@@ -122,7 +122,7 @@ def has_outlier(values: Floats) -> Bools:
     return np.asarray(~constant_groups(values) & (furthest > grubbs_limit(n, _UNUSUAL)))
 
 
-def vangel_limits(cv: ArrayLike, n: int, confidence: float = 0.95) -> tuple[Floats, Floats]:
+def vangel_limits(cv: ArrayLike, n: int, confidence: float) -> tuple[Floats, Floats]:
     """Return limits of CVs (ddof=1) by the modified McKay method (Vangel 1996); high may be inf."""
     tail, cv = (1 - confidence) / 2, np.asarray(cv, dtype=np.float64)
 
@@ -135,7 +135,7 @@ def vangel_limits(cv: ArrayLike, n: int, confidence: float = 0.95) -> tuple[Floa
     return limit(chi2_quantile(1 - tail, n - 1)), limit(chi2_quantile(tail, n - 1))
 
 
-def delta_limits(times: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
+def delta_limits(times: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Return limits of the CV of times, shape (..., n), by the delta method on its log."""
     cv, n = deviations(times) / means(times), times.shape[-1]
     centre = times.mean(axis=-1, keepdims=True)
@@ -148,7 +148,7 @@ def delta_limits(times: Floats, confidence: float = 0.95) -> tuple[Floats, Float
     return _log_limits(cv, cv, half)
 
 
-def bonett_limits(times: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
+def bonett_limits(times: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Return limits of the CV of 5 or more times, which may have heavy tails.
 
     Bonett's limits of a standard deviation (2006, Comput. Stat. Data Anal. 50, 775), with a t
@@ -202,7 +202,7 @@ class VarianceShares(Struct, frozen=True, eq=False):
     withheld: tuple[Withheld | None, ...]
 
 
-def variance_shares(times: Floats, epochs: Floats) -> VarianceShares:
+def variance_shares(times: Floats, epochs: Floats, confidence: float) -> VarianceShares:
     """Return the shares of epochs and time per epoch in the variance of log time, by group.
 
     share_e = Cov(log e, log T) / Var(log T) of positive times and epochs, shape (groups, n). From
@@ -225,7 +225,7 @@ def variance_shares(times: Floats, epochs: Floats) -> VarianceShares:
     if n < RUNS_FOR_JACKKNIFE:
         codes[limited] = "few_runs"
     else:
-        low, high = jackknife_limits(logs)
+        low, high = jackknife_limits(logs, confidence)
         odd = limited & (has_outlier(epoch_time) | np.isnan(low[0]))
         empty = limited & ~odd & (low[0] <= _NEARLY_NONE) & (high[0] >= 1 - _NEARLY_NONE)
         codes[odd], codes[empty] = "unusual_run", "no_information"
@@ -255,8 +255,8 @@ def covariance_shares(logs: Floats) -> Floats:
     return shares
 
 
-def jackknife_limits(logs: Floats) -> tuple[Floats, Floats]:
-    """Return the 95 % limits of each share by the jackknife and Student's t (Efron and Stein 1981).
+def jackknife_limits(logs: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Return the limits of each share by the jackknife and Student's t (Efron and Stein 1981).
 
     NaN where the sum does not vary without one of the runs.
     """
@@ -268,7 +268,7 @@ def jackknife_limits(logs: Floats) -> tuple[Floats, Floats]:
     left = np.where(np.all(left > 1e-12 * whole, axis=-1, keepdims=True), left, np.nan)
     without = (products.sum(axis=-1, keepdims=True) - n / (n - 1) * products) / left
     away = without - without.mean(axis=-1, keepdims=True)
-    half = two_sided_t(n - 1, 0.95) * np.sqrt((n - 1) / n * np.sum(away**2, axis=-1))
+    half = two_sided_t(n - 1, confidence) * np.sqrt((n - 1) / n * np.sum(away**2, axis=-1))
     return shares - half, shares + half
 
 

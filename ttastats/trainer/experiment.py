@@ -32,7 +32,7 @@ from ttastats.recording.run_log import ResultFolder
 from ttastats.report.answer import Report
 from ttastats.report.row import expect_kind
 from ttastats.sides import comparison
-from ttastats.sides.options import Options
+from ttastats.sides.options import CONFIDENCE, POWER, Options
 from ttastats.stats.multiplicity import FIRST_LOOK
 from ttastats.stats.power import runs_needed
 from ttastats.stats.results import Verdict
@@ -232,7 +232,7 @@ def run_until_decided(made: Made, setups: Mapping[str, str], seed: int, max_runs
 def _fixed_plan_runs(row: TimesRow) -> str:
     """Return how many runs a plan without looks would have needed."""
     cv = (((row.cv_a or 0.0) ** 2 + (row.cv_b or 0.0) ** 2) / 2) ** 0.5
-    needed = runs_needed(row.speedup or 1.0, cv)
+    needed = runs_needed(row.speedup or 1.0, cv, power=POWER, alpha=1 - CONFIDENCE)
     if needed is None:
         return "no fixed number of runs detects a difference of 0"
     ratio = units.factor(row.speedup or 1.0)

@@ -22,6 +22,7 @@ from ttastats.answers.compare.rows import TimesRow
 from ttastats.answers.summary import SummaryRow
 from ttastats.base import units
 from ttastats.base.codes import note
+from ttastats.base.percentages import percent_text
 from ttastats.outcomes import left_out
 from ttastats.outcomes.at_budget import at_stop
 from ttastats.report import fields
@@ -31,6 +32,7 @@ from ttastats.report.fields import Field
 from ttastats.report.grouping import mean_of
 from ttastats.report.keys import EpochsMean, High, Low, ReachedCount, RunCount
 from ttastats.report.row import Key, Row, expect_kind
+from ttastats.sides.options import CONFIDENCE
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.results import Verdict
 from ttastats.table.schema import parse_extra
@@ -210,7 +212,8 @@ def _test_table(setups: Mapping[str, UnseenRow], metric: str) -> Table:
     title = (
         f"{metric} at the end of the runs, on data that were not used to stop them (cf. Table 5)"
     )
-    numbers = ("runs", metric.removeprefix("test_"), f"{metric} ±sd", "difference [95% CI]")
+    gap = f"difference [{percent_text(CONFIDENCE)} CI]"
+    numbers = ("runs", metric.removeprefix("test_"), f"{metric} ±sd", gap)
     columns = (Column("setup"), *(Column(name, "right") for name in numbers), Column("verdict"))
     lines = []
     for setup, row in setups.items():

@@ -23,6 +23,7 @@ from ttastats.outcomes import aims
 from ttastats.report.answer import Report
 from ttastats.report.cells import Finding, Gate, Outcome
 from ttastats.report.grouping import row_names
+from ttastats.sides.options import POWER
 from ttastats.stats.multiplicity import adjust_p_values
 from ttastats.stats.outcomes import fails_more_p
 from ttastats.stats.power import runs_needed
@@ -94,7 +95,7 @@ def conditions(fail_on: str, require: str, kind: Kind = TIMES) -> tuple[Requirem
     return tuple(made)
 
 
-def judged(report: Report, rules: Sequence[Requirement], confidence: float = 0.95) -> Report:
+def judged(report: Report, rules: Sequence[Requirement], confidence: float) -> Report:
     """Return a comparison with the verdict of the gate, also in the key `gate` of its rows.
 
     A group that only A has fails every condition, and so does one that cannot be judged at all,
@@ -245,7 +246,9 @@ def _runs_to_pass(row: TimesRow, rule: Requirement, alpha: float) -> tuple[int |
         return None, "; evaluation intervals differ, which the bound allows for"
     needed, shifts = None, (row.epoch_shift_a, row.epoch_shift_b)
     if row.planning_cv is not None:
-        needed = runs_needed(1 + rule.limit, row.planning_cv, alpha=2 * alpha, epoch_shifts=shifts)
+        needed = runs_needed(
+            1 + rule.limit, row.planning_cv, power=POWER, alpha=2 * alpha, epoch_shifts=shifts
+        )
     if needed is None:
         return None, ""
     if needed <= min(row.n_a, row.n_b):

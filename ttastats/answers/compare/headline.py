@@ -48,7 +48,7 @@ class Caveat(Struct, frozen=True):
     tone: Tone = "plain"
 
 
-def headlines(report: Report, confidence: float = 0.95) -> tuple[Headline, ...]:
+def headlines(report: Report, confidence: float) -> tuple[Headline, ...]:
     """Return the headline of each table compared with the baseline."""
     return tuple(_make_headline(against, confidence) for against in report.against)
 

@@ -193,7 +193,7 @@ def _cost_text(row: QualitiesRow, a: str, b: str) -> str:
     return f"{b} took {of_b}, {a} {of_a}: {row.on.ratio} {ratio(row)}."
 
 
-def conclusions(report: Report, *, confidence: float = 0.95) -> tuple[Conclusion, ...]:
+def conclusions(report: Report, *, confidence: float) -> tuple[Conclusion, ...]:
     """Return the conclusion of each row of a comparison; `confidence` is that of its intervals."""
     rows, made = rows_of(report), []
     tests = sum(row.p_adjusted is not None for row in rows)

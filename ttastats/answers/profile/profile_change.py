@@ -53,7 +53,7 @@ def report(
     labels: tuple[str, str],
     *,
     by: By = "work",
-    confidence: float = 0.95,
+    confidence: float,
 ) -> Report:
     """Return how the parts of a step change from A to B, the largest change first."""
     first, second = answers.sample_table(a, by), answers.sample_table(b, by)

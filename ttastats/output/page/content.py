@@ -79,7 +79,7 @@ def page_content(
     *,
     title: str = "",
     conditions: Sequence[str] = (),
-    confidence: float = 0.95,
+    confidence: float,
     command: str = "",
     looks: Sequence[Look] = (),
 ) -> Content:

@@ -43,7 +43,7 @@ Side = tuple[str, pl.DataFrame]
 
 
 def profiles_content(
-    sides: Sequence[Side], more_notes: Sequence[Note], *, title: str = "", confidence: float = 0.95
+    sides: Sequence[Side], more_notes: Sequence[Note], *, title: str = "", confidence: float
 ) -> Content:
     """Return the content of a page of profiles; others are compared with the first.
 

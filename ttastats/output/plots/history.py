@@ -11,6 +11,7 @@ import polars as pl
 from ttastats.answers import history as history_report
 from ttastats.answers.history import FAILURES, History, Part
 from ttastats.base import units
+from ttastats.base.percentages import percent_text
 from ttastats.output.plots import charts
 from ttastats.output.plots.material import Material
 from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
@@ -36,14 +37,14 @@ def history_plots(material: Material) -> tuple[Plot, ...]:
     # A page tries this of thousands of entries, of which hardly any was run every night.
     long = runs.group_by(by).agg(days=days).filter(pl.col("days") >= WAIT).sort("days")
     chosen = runs.join(long.tail(_MOST).select(by), on=by, how="semi", nulls_equal=True)
-    plots = []
+    plots, level = [], percent_text(material.confidence)
     for keys, group in grouping.group_runs(chosen, by) if chosen.height else ():
-        history = history_report.history_of(group, history_report.BY_DATE)
+        history = history_report.history_of(group, history_report.BY_DATE, material.confidence)
         parts = [part for part in history.parts[:-1] if part.name != FAILURES] or [history.whole]
         if all(part.values.size for part in parts):
-            plots.append(_history_plot(keys, history, parts))
+            plots.append(_history_plot(keys, history, parts, level))
         if history.failures.values.any():
-            plots.append(_history_plot(keys, history, [history.failures]))
+            plots.append(_history_plot(keys, history, [history.failures], level))
     other = "`ttastats history FILE --order COLUMN` takes another order."
     return expect_plots(plots, f"no setup was run on {WAIT} days or more", other)
 
@@ -71,7 +72,9 @@ def _part_rows(history: History, part: Part) -> Iterator[dict[str, Any]]:
                "size": history_report.size_of(part, border)}  # fmt: skip
 
 
-def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part]) -> Plot:
+def _history_plot(
+    keys: dict[str, Any], history: History, parts: Sequence[Part], level: str
+) -> Plot:
     owner = {name: keys.get(name) for name in ("benchmark", "entry")}
     rows = [
         owner | {"part": part.name} | row for part in parts for row in _part_rows(history, part)
@@ -86,7 +89,7 @@ def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part])
         f"{history.nights[0].name} to {history.nights[-1].name}; {reached:,} reached the target.",
         "A point is the share of a night's runs that failed." if shares else
         "A point is the mean of a night's runs, as a ratio to the first segment.",
-        "Lines are the means of segments; a change lies between the nights of its band (95%).",
+        f"Lines are the means of segments; a change lies between the nights of its band ({level}).",
         f"Changes: {units.join_names(changed)}." if changed else "No change.",
     )  # fmt: skip
     name = f"history of {'failures' if shares else 'times'}: {' '.join(map(str, known))}"

@@ -20,7 +20,6 @@ from ttastats.output.plots import theme
 from ttastats.report import fitting
 from ttastats.report.grouping import BENCHMARK, ENTRY
 from ttastats.sides.design import mixed_setups, setup_names
-from ttastats.sides.options import Options
 from ttastats.sides.pairing import SAME_RUNS, Side, pairings
 from ttastats.sides.question import Question
 from ttastats.stats.means import mean_interval
@@ -195,7 +194,7 @@ class Material(Struct, OfSides, frozen=True, eq=False):
 
 def make_material(sides: Sequence[Side], what: Question) -> Material:
     """Return the runs of one side by entry, or of several by side, as panels."""
-    several, level = len(sides) > 1, (what.options or Options()).confidence
+    several, level = len(sides) > 1, what.options.confidence
     by = tuple(what.by) or (() if several else ENTRY)
     if several:
         groups = _runs_by_panel(sides, what)

@@ -9,6 +9,7 @@ import polars as pl
 from ttastats.answers import scaling as scaling_report
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
+from ttastats.base.percentages import percent_text
 from ttastats.output.plots import axes, charts, theme
 from ttastats.output.plots.material import OTHERS, Material
 from ttastats.output.plots.plot import NothingToDrawError, Plot, refuse_if
@@ -27,12 +28,13 @@ def scaling_plots(material: Material) -> tuple[Plot, ...]:
     refuse_if(material.compares, "the scaling plot takes one file", "Give one file.")
     refuse_if(not material.axis.is_time, "the scaling plot shows time only", "Remove --in.")
     try:
-        report = scaling_report.report(material.sides[0].runs)
+        report = scaling_report.report(material.sides[0].runs, confidence=material.confidence)
     except TtastatsError as error:
         raise NothingToDrawError(error.what, remedy=error.remedy) from error
     parts = report.frame.partition_by(BENCHMARK, maintain_order=True)
     several = report.frame.select("suite", "round").unique().height > 1
-    return tuple(_scaling_plot(part, several) for part in parts)
+    level = percent_text(material.confidence)
+    return tuple(_scaling_plot(part, level, several=several) for part in parts)
 
 
 def _scaling_table(rows: pl.DataFrame) -> pl.DataFrame:
@@ -56,7 +58,7 @@ def _scaling_table(rows: pl.DataFrame) -> pl.DataFrame:
     return long.with_columns(best=best).sort("curve", "measure", "growth", "entry")
 
 
-def _scaling_plot(rows: pl.DataFrame, several: bool) -> Plot:
+def _scaling_plot(rows: pl.DataFrame, level: str, *, several: bool) -> Plot:
     # Curves are named by the keys in which they differ: `NVIDIA H100`.
     every, first = rows.to_dicts(), rows.row(0, named=True)
     differing = scaling_report.distinct_keys(every, scaling_report.CURVE)
@@ -86,18 +88,18 @@ def _scaling_plot(rows: pl.DataFrame, several: bool) -> Plot:
         f"{runs} of {units.plural(rows.height, 'entry', 'entries')}: {reached:,} reached the "
         "target. Speedup over the entry of the same submitter, hardware and software with the "
         f"fewest accelerators ({fewest}); lines go through the fastest entry of each size, the "
-        "dashed grey line is the ideal. Vertical lines are 95% intervals.",
+        f"dashed grey line is the ideal. Vertical lines are {level} intervals.",
         "Throughput (hollow, dotted) is from time per epoch." if len(labels) <= _BOTH_UP_TO else "",
     )
     labels = [*shown, OTHERS] if len(labels) > len(shown) else shown
-    layers = _scaling_layers(of_curves, of_ideal, table, labels)
+    layers = _scaling_layers(of_curves, of_ideal, table, labels, level)
     return charts.make_plot(
         KIND, first["benchmark"], title, caption, layers, data, height=260.0, described=f"{runs}."
     )
 
 
 def _scaling_layers(
-    curves: str, ideal: str, table: pl.DataFrame, labels: Sequence[str]
+    curves: str, ideal: str, table: pl.DataFrame, labels: Sequence[str], level: str
 ) -> charts.Drawn:
     color, shape, _ = charts.series_channels(labels)
     if labels[-1] == OTHERS:
@@ -115,7 +117,7 @@ def _scaling_layers(
     dash = charts.field("measure:N", scale=dashes, legend=legend)
     tooltip = [
         "entry:N", "accelerators:Q", "measure:N", ("speedup:Q", "", ".3~r"),
-        ("low:Q", "95% from", ".3~r"), ("high:Q", "to", ".3~r"), ("base_entry:N", "over"),
+        ("low:Q", f"{level} from", ".3~r"), ("high:Q", "to", ".3~r"), ("base_entry:N", "over"),
         "reached:Q", ("n:Q", "of"),
     ]  # fmt: skip
     base = charts.table_view(curves).encode(**places, color=color)

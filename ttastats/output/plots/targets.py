@@ -8,6 +8,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from ttastats.answers import targets as targets_report
+from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes.axis import Axis
 from ttastats.output.plots import axes, charts, theme
@@ -34,24 +35,24 @@ def target_plots(material: Material) -> tuple[Plot, ...]:
     chosen = pl.col("benchmark").is_in([name for name in suited if name is not None])
     sides = [replace(side, runs=side.runs.filter(chosen)) for side in material.sides]
     try:
-        report = targets_report.report(sides)
+        report = targets_report.report(sides, confidence=material.confidence)
     except TtastatsError as error:
         raise NothingToDrawError(error.what, remedy=error.remedy) from error
     parts = report.frame.group_by("suite", "round", "benchmark", maintain_order=True)
     wide = [(name, part) for (*_, name), part in parts if part["target"].n_unique() > 1]
     refuse_if(not wide, "no benchmark has two targets to evaluate")
-    labels = side_labels(material.sides)
-    return tuple(_target_plot(part, suited[name], labels) for name, part in wide)
+    labels, level = side_labels(material.sides), percentages.percent_text(material.confidence)
+    return tuple(_target_plot(part, suited[name], labels, level) for name, part in wide)
 
 
-def _target_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
+def _target_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str], level: str) -> Plot:
     metric = rows["metric"][0].replace("_", " ")
     # As in `quality.Curves.y`, the name of a metric is the title of an axis, not of a field.
     axis = {"title": f"quality target ({metric})", "grid": False, "tickCount": 8}
     x = charts.position("target", "quality target", {"zero": False, "padding": 12}, axis)
     name, unit = f"targets: {panel.name}", panel.axis
     draw = _speedup_chart if len(labels) > 1 else _time_chart
-    what, text, shown, layers = draw(rows, unit, labels, name, x)
+    what, text, shown, layers = draw(rows, unit, labels, name, x, level)
     ends = "TTA here is" if unit.is_time else f"{charts.sentence_case(unit.to_target)} here end at"
     official = rows.filter("official")["target"].to_list()
     caption = (
@@ -67,7 +68,7 @@ _Chart = tuple[str, str, pl.DataFrame, charts.Drawn]
 
 
 def _speedup_chart(
-    rows: pl.DataFrame, unit: Axis, labels: Sequence[str], name: str, x: charts.Channel
+    rows: pl.DataFrame, unit: Axis, labels: Sequence[str], name: str, x: charts.Channel, level: str
 ) -> _Chart:
     ratio = "speedup A/B" if unit.is_time else unit.ratio
     looks = {
@@ -93,7 +94,8 @@ def _speedup_chart(
         for part in (0, 1)
     )
     tooltip = [
-        ("target:Q", "", ".5~g"), ("speedup:Q", "", ".4~r"), ("speedup_low:Q", "95% from", ".4~r"),
+        ("target:Q", "", ".5~g"), ("speedup:Q", "", ".4~r"),
+        ("speedup_low:Q", f"{level} from", ".4~r"),
         ("speedup_high:Q", "to", ".4~r"), ("p_adjusted:Q", "p", ".2~g"), "verdict:N",
         "reached:N",
     ]  # fmt: skip
@@ -111,13 +113,13 @@ def _speedup_chart(
     )
     text = (
         f"{labels[0]}, {labels[1]}. {charts.sentence_case(ratio)} in {unit.expected} to each target"
-        f", with a 95% interval per target; above 1, B {unit.does(unit.better)}."
+        f", with a {level} interval per target; above 1, B {unit.does(unit.better)}."
     )
     return f"{unit.ratio} at", text, shown, layers
 
 
 def _time_chart(
-    rows: pl.DataFrame, unit: Axis, _: Sequence[str], name: str, x: charts.Channel
+    rows: pl.DataFrame, unit: Axis, _: Sequence[str], name: str, x: charts.Channel, __: str
 ) -> _Chart:
     shown = rows.select(
         "benchmark", "target", "official", ert_seconds="ert_a_seconds", n="n_a",

@@ -40,7 +40,9 @@ def variance_plots(material: Material) -> tuple[Plot, ...]:
     for number, side in enumerate(material.sides):
         if side.runs.select(by).unique().height > _MOST_GROUPS:
             continue
-        every = variance_report.report(side.runs, by).rows
+        every = variance_report.report(
+            side.runs, by, ddof=material.what.options.ddof, confidence=material.confidence
+        ).rows
         rows = [row for row in every if row["share_epochs"] is not None]
         keys = [key for key in grouping.shown_keys(rows, by) if key not in grouping.BENCHMARK]
         groups = fitting.short_labels([row[key] for key in keys] for row in rows)
@@ -57,13 +59,14 @@ def variance_plots(material: Material) -> tuple[Plot, ...]:
     )
     table = pl.DataFrame(shown, infer_schema_length=None)
     several = table["benchmark"].n_unique() > 1
+    level = percentages.percent_text(material.confidence)
     if several and table.height <= _MOST:
-        return (_variance_plot(None, table),)
+        return (_variance_plot(None, table, level),)
     parts = table.partition_by("benchmark", maintain_order=True)
-    return tuple(_variance_plot(part["benchmark"][0], part) for part in parts)
+    return tuple(_variance_plot(part["benchmark"][0], part, level) for part in parts)
 
 
-def _variance_plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
+def _variance_plot(benchmark: str | None, table: pl.DataFrame, level: str) -> Plot:
     shown = table.sort("benchmark", "with_epochs", "share_epochs", descending=[False, True, True])
     shown = shown.head(_MOST).sort("benchmark", "share_epochs", descending=[False, True])
     group = pl.col("group") if benchmark is not None else pl.format("{}: {}", "benchmark", "group")
@@ -77,8 +80,8 @@ def _variance_plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
         f"{units.plural(runs, 'run')} of {groups} whose epochs vary; {more if left else ''}"
         "only runs that reached the target. The rest of the variance of log TTA is due "
         "to time per epoch. Shares can be below 0% or above 100% if the two are "
-        "correlated. Lines are 95% intervals, shown from 10 runs on and left out where they would "
-        "hold nearly every share or a run is unlike the others.",
+        f"correlated. Lines are {level} intervals, shown from 10 runs on and left out where they "
+        "would hold nearly every share or a run is unlike the others.",
     )
     # Every share is in sight; an interval may go on beyond the frame.
     shares = shown["share_epochs"].to_list()
