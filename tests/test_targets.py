@@ -215,3 +215,32 @@ def test_columns_that_depend_on_the_target_are_no_groups(by: str, systems: Path)
 def test_a_table_of_runs_has_no_evaluations_to_ask(systems: Path) -> None:
     with pytest.raises(TtastatsError, match="no benchmark has evaluations"):
         api.targets(api.run_table(systems))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_range_is_stable_where_the_verdict_is_no_claim(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    level, noise, crossing = float(draw.uniform(0.3, 0.8)), draw.uniform(0.3, 0.5), seed % 2 == 0
+    grid = (level * np.linspace(0.1, 1.0, 10)).tolist()
+
+    def runs(entry: str, first: float, rest: float) -> list[Run]:
+        """Return runs whose early evaluations come at one pace and the others at another."""
+        result = []
+        for _ in range(4):
+            paces = np.where(np.arange(10) < 3, first, rest) * draw.lognormal(0, noise)
+            aim = {"metric": "acc", "higher_is_better": True, "target_value": level, "step": None}
+            every = zip(grid, np.cumsum(paces).tolist(), strict=True)
+            rows = (evaluation(n, value, seconds=at, **aim) for n, (value, at) in enumerate(every))
+            result.append(of(*rows, entry=entry, benchmark="own"))
+        return result
+
+    slow_start, fast_end = (2.0, 0.02) if crossing else (2.0, 2.0)
+    report = api.targets(table(*runs("x", 1.0, 1.0)), table(*runs("y", slow_start, fast_end)))
+    text = notes(report).get("stable_range", "")
+    ratios = [row["speedup"] for row in report.rows]
+    if at_official(report)["verdict"] in {"faster", "slower"}:
+        assert "is the same at the evaluated targets" in text
+    else:
+        assert "is the same" not in text
+    assert ("changes direction" in text) == (min(ratios) < 1 < max(ratios))
+    assert crossing <= ("changes direction" in text)

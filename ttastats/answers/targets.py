@@ -29,11 +29,11 @@ from ttastats.report.cells import Column, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Row
 from ttastats.sides import comparison
+from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import NOT_JUDGED
 from ttastats.sides.numbers import expected_seconds
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
-from ttastats.stats.decision import Decision
 from ttastats.stats.results import Floats
 from ttastats.stats.unseen import hardest_common_target, stable_range, target_grid
 from ttastats.table import schema
@@ -123,9 +123,9 @@ def report(
     rows = tuple(row for some, _ in answered for row in some)
     nothing = "no benchmark has evaluations on all sides"
     raise_if(not rows, nothing, None, "`ttastats runs FILE` lists the runs.")
-    compared = [row.against for row in rows if row.against]
-    tested = any(row.tests > 1 for row in compared)
-    doubtful = any("‡" in row.marks and row.verdict != "undecided" for row in compared)
+    against = [row.against for row in rows if row.against]
+    tested = any(row.tests > 1 for row in against)
+    doubtful = any("‡" in row.marks and row.verdict != "undecided" for row in against)
     method = note(
         "method.targets",
         what="TTA" if axis.is_time else axis.to_target,
@@ -134,8 +134,8 @@ def report(
         together=wording("method.together") if tested else "",
         stragglers=wording("method.stragglers") if doubtful else "",
     )
-    decisions = [some for _, some in answered]
-    notes = (*_targets_notes(sides, varied, absent, decisions, by), method)
+    compared = [some for _, some in answered]
+    notes = (*_targets_notes(sides, varied, absent, compared, by), method)
     table = _grid_table(rows, by, [side.label for side in sides], axis, confidence)
     return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))
 
@@ -175,10 +175,10 @@ def _answer_grid(
     gone: Sequence[LeftOut],
     by: Sequence[str],
     options: Options,
-) -> tuple[list[TargetRow], list[Decision | None]]:
-    """Return the rows and the decisions at all targets of a grid, judged together.
+) -> tuple[list[TargetRow], list[Comparison | None]]:
+    """Return the rows and the comparisons at all targets of a grid, judged together.
 
-    The decision is None where nothing can be compared. Targets at which the same runs took the same
+    A comparison is None where nothing can be compared. Targets at which the same runs took the same
     times are one test: Holm counts it once.
     """
     pairs: dict[Any, Pair] = {}
@@ -219,7 +219,7 @@ def _answer_grid(
             key.LeftOutOfB(*gone[1].counts) if len(gone) > 1 else UNSET,
             keys=keys,
         ))  # fmt: skip
-    return rows, [result and result.verdict for result in results]
+    return rows, results
 
 
 #: What a verdict on runs is based on, and what tells them apart.
@@ -239,7 +239,7 @@ def _targets_notes(
     sides: Sequence[Side],
     grids: Sequence[Grid],
     absent: Sequence[Sequence[LeftOut]],
-    decisions: Sequence[Sequence[Decision | None]],
+    compared: Sequence[Sequence[Comparison | None]],
     by: Sequence[str],
 ) -> Iterator[Note]:
     letters = "AB" if len(sides) > 1 else ("",)
@@ -265,23 +265,39 @@ def _targets_notes(
     names = {str(grid.keys.get("benchmark")) for grid in grids if grid.official is None}
     if names:
         yield note("no_official_target", names=", ".join(sorted(names)))
-    for grid, of_grid in zip(grids, decisions, strict=True) if len(grids) <= 6 else ():
+    for grid, of_grid in zip(grids, compared, strict=True) if len(grids) <= 6 else ():
         name = _grid_name(grid, by)
         of = f"{name}: " if name else ""
         if grid.hardest is not None:
             beyond = "above" if grid.higher_is_better else "below"
             yield note("first_failure", of=of, hardest=grid.hardest, beyond=beyond)
-        words = {
-            target: decision.word
-            for target, decision in zip(grid.targets, of_grid, strict=True)
-            if decision is not None
-        }
-        if words and grid.official is not None:
-            stable = stable_range(words, grid.official)
-            yield note(
-                "stable_range", of=of, official=grid.official, verdict=stable.word,
-                lowest=stable.lowest, highest=stable.highest,
-            )  # fmt: skip
+        at = {target: each for target, each in zip(grid.targets, of_grid, strict=True) if each}
+        if at and grid.official is not None:
+            yield from _range_notes(at, grid.official, of)
+
+
+def _range_notes(at: Mapping[float, Comparison], official: float, of: str) -> Iterator[Note]:
+    """Yield a note on how far the verdict of a target holds, and which way the ratios go.
+
+    Where nothing is decided, the same word at other targets shows no more than too few runs.
+    """
+    ratios = [each.speedup.ratio.estimate for each in at.values() if each.speedup]
+    if not ratios:
+        return
+    above, below = sum(ratio > 1 for ratio in ratios), sum(ratio < 1 for ratio in ratios)
+    key = "stable_range.both_ways" if above and below else "stable_range.one_way"
+    direction = wording(key, n=len(ratios), above=above, below=below)
+    words = {target: each.verdict.word for target, each in at.items()}
+    if not (word := words[official]).decided:
+        yield note(
+            "stable_range.undecided", of=of, official=official, verdict=word, direction=direction
+        )
+        return
+    stable = stable_range(words, official)
+    yield note(
+        "stable_range", of=of, official=official, verdict=stable.word, lowest=stable.lowest,
+        highest=stable.highest, direction=direction,
+    )  # fmt: skip
 
 
 def _grid_table(
