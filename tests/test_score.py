@@ -180,6 +180,20 @@ def test_the_columns_hide_what_all_results_share() -> None:
     assert few.columns[-1].title == "status"
 
 
+@pytest.mark.parametrize(("benchmark", "several"), [("bert", True), ("retinanet", False)])
+def test_several_scores_of_a_benchmark_are_no_comparison(*, benchmark: str, several: bool) -> None:
+    aim = {"metric": "mAP", "target": 0.34} if benchmark == "retinanet" else {}
+    other = [
+        run(minutes + 1, benchmark=benchmark, system="rack", entry="Example/rack",
+            evaluations=(evaluated(0.73, minutes * 60 + 60, **aim),))
+        for minutes in MINUTES
+    ]  # fmt: skip
+    runs = report([*TEN, *other], [f"{name}_{n}.txt" for name in "ab" for n in range(10)])
+    assert all(row["score_minutes"] for row in runs.rows)
+    (text,) = (remark.text for remark in runs.notes if remark.code == "official_score")
+    assert ("Do not compare entries by it" in text) == several
+
+
 @pytest.fixture(scope="module")
 def v50(ingested_round: Callable[[str], Account]) -> Report:
     return score.report(api.run_table(ingested_round("v5.0").output))
