@@ -146,6 +146,38 @@ def test_what_a_design_keeps_from_a_verdict_is_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_of_noisier_evaluations_is_no_better(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    quiet, level = draw.uniform(0.005, 0.05), draw.uniform(1.6, 2.5)
+    a, b, as_quiet = (
+        curves(75, 10 * seed + n, flat=True, sd=sd)
+        for n, sd in enumerate((quiet, level * quiet, quiet))
+    )
+    better = as_quiet.with_columns(value=pl.col("value") - 3 * quiet)
+    rows = [
+        api.compare(*sides, at_end=True, best=True).rows[0]
+        for sides in ((a, b), (b, a), (a, better))
+    ]
+    assert [row["verdict"] for row in rows] == ["undecided", "undecided", "better"]
+    assert {row["why"] for row in rows[:2]} == {"the best of noisier evaluations"}
+    assert all("optimism_differs" in row["flags"] for row in rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_values_at_a_time_are_as_old_as_times_are_late(seed: int) -> None:
+    """An interval longer by more than 5 % is another one, as for times to a target."""
+    draw = np.random.default_rng(seed)
+    longer = draw.uniform(1.08, 1.45)
+    a, b = curves(100, seed), curves(100, seed + 9)
+    # Both follow one curve of seconds, of which B has values less often.
+    b = b.with_columns(
+        seconds=pl.col("seconds") * longer, value=3 + 2 * (-pl.col("step") * longer / 600).exp()
+    )
+    (row,) = api.compare(a, b, at="seconds=75").rows
+    assert (row["verdict"], row["why"]) == ("undecided", "evaluation intervals differ")
+
+
 def test_late_evaluations_count_for_the_share_of_time_that_successes_took() -> None:
     """A failed run ends where it ends: only times of successes are late."""
     a, b = make_outcomes([9.0, 10, 11]), make_outcomes([9.0, 11, 20], [True, True, False])

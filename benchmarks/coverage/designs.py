@@ -69,15 +69,18 @@ def to_target(every: int, cv: float, slow: float = 0.0) -> Logs:
     return draw
 
 
-def curves(every: int, sd: float, flat: bool = False) -> Logs:
-    """Return runs of one falling curve of losses, evaluated at each of so many of 3,000 steps."""
+def curves(every: int, sd: float, flat: bool = False, pace: float = 0.1) -> Logs:
+    """Return runs of one falling curve of losses, evaluated at each of so many of 3,000 steps.
+
+    `pace` is in seconds a step; the curve is one of seconds, the same at every pace.
+    """
 
     def draw(replicates: int, runs: int, rng: np.random.Generator) -> pl.DataFrame:
         steps = np.arange(every, 3001.0, every)
         noise = sd * rng.standard_normal((replicates, runs, steps.size))
-        pace = 0.1 * (1 + 0.003 * rng.standard_normal((replicates, runs, 1)))
-        loss = 3.0 + 2.0 * np.exp(-steps / 600) * (not flat) + noise
-        rows = _rows(replicates, runs, steps, seconds=pace * steps, value=loss)
+        seconds = pace * steps * (1 + 0.003 * rng.standard_normal((replicates, runs, 1)))
+        loss = 3.0 + 2.0 * np.exp(-steps * pace / 60) * (not flat) + noise
+        rows = _rows(replicates, runs, steps, seconds=seconds, value=loss)
         return rows.rename({"place": "step"})
 
     return draw
@@ -111,6 +114,16 @@ CASES = (
             curves(b, 0.01, flat=True), _BEST,
         )
         for a, b in ((75, 75), (750, 75))
+    ),
+    *(
+        Case(f"best of 40, noise {times:g} times as large", curves(75, 0.01, flat=True),
+             curves(75, 0.01 * times, flat=True), _BEST)
+        for times in (1.5, 2.0)
+    ),
+    *(
+        Case(f"after 70 s, intervals {times:g} times as long", curves(100, 0.01),
+             curves(100, 0.01, pace=0.1 * times), _TIME)
+        for times in (1.1, 1.4)
     ),
 )  # fmt: skip
 

@@ -53,6 +53,8 @@ def runs(
     and `tta_seconds` for the time of its last evaluation there, the length of the run at the end;
     and: `quality`, null if `short` says why; `quality_seen`, how many evaluations it is the best or
     last of; `quality_step`, that in which a run logged it, where it tells; and `higher_is_better`.
+    Of the best also `quality_noise`, the deviation of an evaluation by its neighbours in the later
+    half, and `quality_near`, how many are within four of it from the best.
     `value_final` is the quality, `target_value` the metric's target. Of a budget that is an amount
     also, in its unit and null where there are too few evaluations: `taken_at`, where the last one
     up to it is; `taken_interval` from there to the next one, or else from the one before;
@@ -189,6 +191,7 @@ def _quality_at_budget(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
             quality=taken,
             quality_step=_resolution(),
             quality_seen=within.sum(),
+            **_noise(known, taken, budget),
             **_neighbours(within, budget),
             evaluations=pl.len(),
         )
@@ -214,6 +217,22 @@ def _neighbours(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
         "bend_after": pl.when(there).then(0.0).otherwise(behind - line),
         "places": pl.col("place").drop_nulls().unique().sort(),
     }
+
+
+#: The best is chosen among the evaluations within so many deviations of it.
+_NEAR = 4.0
+
+
+def _noise(values: pl.Expr, best: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
+    """Return the noise of one evaluation, and among how many the best was chosen by chance.
+
+    Second differences of independent noise have six times its variance, and no trend.
+    """
+    if not budget.best:
+        return {"quality_noise": pl.lit(None, pl.Float64), "quality_near": pl.lit(None, pl.UInt32)}
+    later = values.slice(values.len() // 2)
+    noise = ((later.diff().diff() ** 2).mean() / 6).sqrt()
+    return {"quality_noise": noise, "quality_near": ((values - best).abs() <= _NEAR * noise).sum()}
 
 
 def _around(name: str, within: pl.Expr) -> dict[int, pl.Expr]:

@@ -14,11 +14,13 @@ import numpy as np
 import polars as pl
 from msgspec.structs import replace
 from numpy.typing import NDArray
+from scipy import special
 
 from ttastats.base import units
 from ttastats.base.codes import CONDITIONS, wording
 from ttastats.outcomes.budget import AMOUNTS, Budget
 from ttastats.outcomes.scales import OFF_SCALE
+from ttastats.outcomes.target import is_upwards
 from ttastats.sides.design import (
     EVALUATIONS,
     TOGETHER_SECONDS,
@@ -30,7 +32,7 @@ from ttastats.sides.design import (
     starts,
 )
 from ttastats.stats.blocks import ByBlock
-from ttastats.stats.results import Flag, FlagCode
+from ttastats.stats.results import Flag, FlagCode, Floats
 
 
 def findings(a: Design, b: Design, *, timed: bool = True) -> tuple[Finding, ...]:
@@ -207,9 +209,6 @@ def _number_seeds(seeds: pl.Series) -> NDArray[np.intp]:
 #: Places of evaluations that differ by less of the interval there are one place.
 _SAME_PLACE = 0.05
 
-#: Evaluation intervals in seconds follow the pace of a setup too: those within this are alike.
-_SAME_SECONDS = 1.5
-
 #: The best of so many times the evaluations is better by little more than chance.
 _SAME_LOOKS = 1.25
 
@@ -222,6 +221,13 @@ def at_budget(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[Finding
         places_a, places_b = (float(np.median(runs["quality_seen"].to_numpy())) for runs in (a, b))
         if budget.best and max(places_a, places_b) >= _SAME_LOOKS * min(places_a, places_b):
             findings.append(Finding.worded("looks_differ", "undecided", a=places_a, b=places_b))
+        elif (
+            budget.best
+            and (of_a := _optimism(a)) is not None
+            and (of_b := _optimism(b)) is not None
+        ):
+            too_good = {"a": float(of_a.mean()), "b": float(of_b.mean())}
+            findings.append(Finding.worded("optimism_differs", "allowance", **too_good))
     return tuple(findings)
 
 
@@ -288,7 +294,7 @@ def _median_interval(runs: pl.DataFrame) -> float | None:
 def _unlike_seconds(a: pl.DataFrame, b: pl.DataFrame) -> list[float]:
     """Return the evaluation intervals of both sides in seconds if they differ, else none."""
     intervals = [each for runs in (a, b) if (each := _median_interval(runs)) is not None]
-    unlike = len(intervals) == 2 and max(intervals) >= _SAME_SECONDS * min(intervals)
+    unlike = len(intervals) == 2 and max(intervals) >= _SAME_INTERVAL * min(intervals)
     return intervals if unlike else []
 
 
@@ -297,9 +303,21 @@ def slack(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[float, floa
 
     Of values known by a time, each side's mean may be any up to that of the next evaluation. Of
     interpolated ones it may be any up to the nearer of two lines, through the two evaluations
-    before the budget and the two after it: a curve that bends one way lies between them.
+    before the budget and the two after it: a curve that bends one way lies between them. The best
+    of noisier evaluations is better by chance.
     """
-    if budget.amount is None or not a.height or not b.height:
+    if not a.height or not b.height:
+        return 0.0, 0.0
+    if budget.best:
+        upwards = -1.0 if is_upwards(a, b) else 1.0
+        of_a, of_b = (_optimism(runs) for runs in (a, b))
+        if of_a is None or of_b is None:
+            return 0.0, 0.0
+        gap = upwards * (of_b.mean() - of_a.mean())
+        # The noise is itself estimated from few runs.
+        gap += math.copysign(math.hypot(_error_of_mean(of_a), _error_of_mean(of_b)), gap)
+        return min(gap, 0.0), max(gap, 0.0)
+    if budget.amount is None:
         return 0.0, 0.0
     if budget.interpolate:
         moves = [bend(runs) for runs in (a, b)]
@@ -312,6 +330,22 @@ def slack(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[float, floa
         return -math.inf, math.inf
     move_a, move_b = known
     return min(move_b, 0.0) - max(move_a, 0.0), max(move_b, 0.0) - min(move_a, 0.0)
+
+
+def _optimism(runs: pl.DataFrame) -> Floats | None:
+    """Return by how much the best of each run's evaluations is too good by chance.
+
+    The largest of m independent normal values lies so many deviations above their mean
+    (Blom 1958). None where runs have too few evaluations to tell their noise.
+    """
+    noise, near = (runs[name].cast(pl.Float64) for name in ("quality_noise", "quality_near"))
+    if noise.null_count():
+        return None
+    return noise.to_numpy() * special.ndtri((near.to_numpy() - 0.375) / (near.to_numpy() + 0.25))
+
+
+def _error_of_mean(values: Floats) -> float:
+    return float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 1 else math.inf
 
 
 def bend(runs: pl.DataFrame) -> float | None:
