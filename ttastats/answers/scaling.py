@@ -191,8 +191,8 @@ def _compared(
     epochs = [values_of_reached(runs, unit).cast(pl.Float64).to_numpy() for runs in both]
     times = [values_of_reached(runs, "tta_seconds").to_numpy() for runs in both]
     per_epoch = [seconds / n for seconds, n in zip(times, epochs, strict=True)]
-    parts = (ratio_of_geometric_means(*each, confidence=confidence) for each in (per_epoch, epochs))
-    return speedup, *parts
+    throughput = ratio_of_geometric_means(*per_epoch, confidence=confidence)
+    return speedup, throughput, ratio_of_geometric_means(*epochs, confidence=confidence)
 
 
 def distinct_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:

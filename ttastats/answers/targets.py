@@ -281,7 +281,8 @@ def _range_notes(at: Mapping[float, Comparison], official: float, of: str) -> It
 
     Where nothing is decided, the same word at other targets shows no more than too few runs.
     """
-    ratios = [each.speedup.ratio.estimate for each in at.values() if each.speedup]
+    estimates = [each.speedup.ratio.estimate for each in at.values() if each.speedup]
+    ratios = [estimate for estimate in estimates if estimate is not None]
     if not ratios:
         return
     above, below = sum(ratio > 1 for ratio in ratios), sum(ratio < 1 for ratio in ratios)

@@ -226,8 +226,8 @@ def at_budget(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[Finding
             and (of_a := _optimism(a)) is not None
             and (of_b := _optimism(b)) is not None
         ):
-            too_good = {"a": float(of_a.mean()), "b": float(of_b.mean())}
-            findings.append(Finding.worded("optimism_differs", "allowance", **too_good))
+            a_mean, b_mean = float(of_a.mean()), float(of_b.mean())
+            findings.append(Finding.worded("optimism_differs", "allowance", a=a_mean, b=b_mean))
     return tuple(findings)
 
 
