@@ -74,6 +74,10 @@ class TargetRow(Row, frozen=True):
     left_out_b: key.LeftOutOfB | UnsetType
 
 
+#: Conditions of claims that a note explains.
+_DOUBTED = {"no_stragglers": "method.no_stragglers", "unbalanced": "method.unbalanced"}
+
+
 def report(
     sides: Sequence[Side],
     by: Sequence[str] = grouping.BENCHMARK,
@@ -125,14 +129,15 @@ def report(
     raise_if(not rows, nothing, None, "`ttastats runs FILE` lists the runs.")
     against = [row.against for row in rows if row.against]
     tested = any(row.tests > 1 for row in against)
-    doubtful = any("‡" in row.marks and row.verdict != "undecided" for row in against)
+    claimed = {code for row in against if row.verdict != "undecided" for code in row.conditions}
+    doubted = [wording(text) for code, text in _DOUBTED.items() if code in claimed]
     method = note(
         "method.targets",
         what="TTA" if axis.is_time else axis.to_target,
         verb="is" if axis.is_time else "end at",
         noun=axis.noun,
         together=wording("method.together") if tested else "",
-        stragglers=wording("method.stragglers") if doubtful else "",
+        stragglers="".join(doubted),
     )
     compared = [some for _, some in answered]
     notes = (*_targets_notes(sides, varied, absent, compared, by), method)

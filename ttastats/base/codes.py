@@ -77,7 +77,9 @@ DOUBTS: dict[str, Literal["bad", "plain"]] = {
 #: Notes that a screen shows as cautions, worst first: what chose the rows, doubts, and others. All
 #: else it only counts, such as definitions.
 CAUTIONS = (
-    "chosen_by_result", "rows_left_out", "top", "other_sizes", *DOUBTS,
+    "chosen_by_result", "rows_left_out", "top", "other_sizes",
+    *(code for code, harm in DOUBTS.items() if harm == "bad"), "assumption",
+    *(code for code, harm in DOUBTS.items() if harm == "plain"),
     "times_alone", "no_target", "ends_differ", "not_evaluated", "looks_differ", "runs_missing",
     "several_claims", "unusable_time", "startup", "these_blocks", "blocks_differ", "blocks_alone",
     "blocks_unknown", "grids_differ", "repeated_seeds", "one_seed", "parallel_runs", "stalled_runs",

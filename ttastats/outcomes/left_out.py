@@ -20,23 +20,6 @@ _AGAIN = ("suite", "round", "benchmark", "entry", "seed")
 _NAMED = 3
 
 
-class BothSides(Struct, frozen=True):
-    """What is left out of the two sides of a comparison."""
-
-    a: LeftOut
-    b: LeftOut
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Return the codes of both sides."""
-        return tuple(dict.fromkeys((*self.a.flags, *self.b.flags)))
-
-    def __str__(self) -> str:
-        """Return the counts in words, empty where nothing is left out."""
-        sides = (("A", self.a), ("B", self.b))
-        return "; ".join(f"{name}: {text}" for name, side in sides if (text := str(side)))
-
-
 class LeftOut(Struct, frozen=True):
     """Runs and logs that are in no number of a group; `missing` says which ones they are."""
 
@@ -67,6 +50,23 @@ class LeftOut(Struct, frozen=True):
         if self.interrupted:
             words.append(f"{plural(self.interrupted, 'run')} interrupted by the user")
         return " · ".join(words)
+
+
+class BothSides(Struct, frozen=True):
+    """What is left out of the two sides of a comparison."""
+
+    a: LeftOut = LeftOut()
+    b: LeftOut = LeftOut()
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Return the codes of both sides."""
+        return tuple(dict.fromkeys((*self.a.flags, *self.b.flags)))
+
+    def __str__(self) -> str:
+        """Return the counts in words, empty where nothing is left out."""
+        sides = (("A", self.a), ("B", self.b))
+        return "; ".join(f"{name}: {text}" for name, side in sides if (text := str(side)))
 
 
 def exceptions_of(a: pl.DataFrame, b: pl.DataFrame) -> dict[str, str | None]:

@@ -31,8 +31,10 @@ from ttastats.sides.design import (
     in_separate_sessions,
     starts,
 )
+from ttastats.sides.pairing import Pair
 from ttastats.stats.blocks import ByBlock
 from ttastats.stats.results import Flag, FlagCode, Floats
+from ttastats.table.schema import RUN
 
 
 def findings(a: Design, b: Design, *, timed: bool = True) -> tuple[Finding, ...]:
@@ -357,6 +359,34 @@ def bend(runs: pl.DataFrame) -> float | None:
 def _column_mean(runs: pl.DataFrame, name: str) -> float | None:
     values = runs[name].drop_nulls().to_numpy()
     return float(values.mean()) if values.size else None
+
+
+def failure_clues(
+    pairs: Sequence[Pair], place: int, side: Literal["a", "b"], end: str
+) -> Iterator[Flag]:
+    """Yield what beside the runs of one side of a pair says that further ones may fail.
+
+    Other runs of its table that failed on the same benchmark, runs that are missing, unreadable or
+    interrupted, and an `end` of all runs that is near the target. Failures on other benchmarks say
+    nothing: of published entries whose system has some, as many have failures as of the others.
+    """
+    name, index, pair = side.upper(), "ab".index(side), pairs[place]
+    own: pl.DataFrame = getattr(pair, side)
+    others = [
+        getattr(each, side).select(*RUN, "reached")
+        for number, each in enumerate(pairs)
+        if number != place
+        and each.labels[index] == pair.labels[index]
+        and each.keys.get("benchmark") == pair.keys.get("benchmark")
+    ]
+    if others and not all(runs["reached"].all() for runs in others):
+        rest = pl.concat(others).unique(RUN).join(own, on=RUN, how="anti", nulls_equal=True)
+        if failed := rest.height - rest["reached"].sum():
+            yield flag("failures_likely.others", side=name, failed=failed, n=rest.height)
+    if lost := str(getattr(pair.lost, side)):
+        yield flag("failures_likely.lost", side=name, lost=lost)
+    if end:
+        yield flag("failures_likely", side=name, end=end)
 
 
 #: What numbers the session or the seed of each run of A and of B.

@@ -35,7 +35,7 @@ from ttastats.sides.options import POWER, Options
 from ttastats.sides.pairing import Pair
 from ttastats.stats import permutation
 from ttastats.stats.blocks import ByBlock, differences_by_block
-from ttastats.stats.decision import Bounds, Decision
+from ttastats.stats.decision import Bounds, Decision, decide
 from ttastats.stats.logratio import log_ratios
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.multiplicity import FIRST_LOOK, MOST_LOOKS, Look, adjust_p_values
@@ -49,7 +49,7 @@ from ttastats.stats.outcomes import (
 )
 from ttastats.stats.power import detectable_ratio, runs_needed
 from ttastats.stats.results import Bools, Flag, Floats, Ratio, Verdict, none_for_nan
-from ttastats.stats.speedup import compute_speedup, confidence_at, ratio_between
+from ttastats.stats.speedup import Speedup, compute_speedup, confidence_at, ratio_between
 
 Comparison = TimesContrast[SideNumbers]
 
@@ -83,10 +83,23 @@ def compare(pairs: Sequence[Pair], options: Options) -> tuple[Comparison, ...]:
             by_block = _log_ratios_by_block(a.outcomes, b.outcomes)
             base = replace(base, by_block=by_block, verdict=verdict)
         measured_pairs.append(base)
+    measured_pairs = [with_clues(each, pairs, place) for place, each in enumerate(measured_pairs)]
     comparisons = judged(measured_pairs, options)
     alpha = 1 - options.confidence
     tests = sum(each.p_adjusted is not None and each.p_adjusted >= alpha for each in comparisons)
     return tuple(replace(each, plan=_power_plan(each, tests, options)) for each in comparisons)
+
+
+def with_clues(base: Comparison, pairs: Sequence[Pair], place: int) -> Comparison:
+    """Return a comparison with the reasons to expect failures of the side that looks faster."""
+    times = base.speedup
+    if times is None or not times.ratio.estimate:
+        return base
+    side = "b" if times.ratio.estimate > 1 else "a"
+    end = (base.b if side == "b" else base.a).design.near_end
+    clues = tuple(checks.failure_clues(pairs, place, side, end))
+    times = replace(times, doubts=(*times.doubts, *clues))
+    return _add_flags(replace(base, speedup=times), *clues)
 
 
 def measure(base: Comparison, options: Options, *, brief: bool = False) -> Comparison:
@@ -104,7 +117,7 @@ def measure(base: Comparison, options: Options, *, brief: bool = False) -> Compa
     if not brief:
         base = replace(
             base,
-            parts=_speedup_parts(base, options),
+            parts=speedup_parts(base, options),
             fraction=newcombe_difference(
                 b.n_reached, b.n, a.n_reached, a.n, confidence=options.confidence
             ),
@@ -136,7 +149,7 @@ def _compare_at_look(base: Comparison, most: int, options: Options) -> Compariso
         p_value = look.p_value(_permutation_p(a, b, options.seed))
     as_one = dataclasses.replace(options, confidence=confidence_at(options.confidence, look))
     base = _add_flags(base, *times.flags)
-    parts, wins = _speedup_parts(base, as_one), _pair_wins(a, b)
+    parts, wins = speedup_parts(base, as_one), _pair_wins(a, b)
     return replace(
         base, estimand=options.estimand, speedup=times, parts=parts, p_value=p_value, wins=wins
     )
@@ -296,7 +309,7 @@ def _power_plan(comparison: Comparison, tests: int, options: Options) -> PowerPl
     return PowerPlan(cv, n, detectable, needed, tests)
 
 
-def _speedup_parts(base: Comparison, options: Options) -> Parts | None:
+def speedup_parts(base: Comparison, options: Options) -> Parts | None:
     """Return the speedups per epoch and in epochs, None if a side has no epochs."""
     a, b = base.a, base.b
     if base.axis.progress or a.progress is None or b.progress is None:
@@ -307,7 +320,7 @@ def _speedup_parts(base: Comparison, options: Options) -> Parts | None:
     of_a, of_b = steady or (a.times, b.times)
     per_a, per_b = of_a / a.progress, of_b / b.progress
 
-    def ratio(of_a: Floats, of_b: Floats) -> Ratio:
+    def speedup(of_a: Floats, of_b: Floats) -> Speedup:
         sides = [
             make_outcomes(
                 values,
@@ -316,14 +329,21 @@ def _speedup_parts(base: Comparison, options: Options) -> Parts | None:
             )
             for values, runs in ((of_a, a.outcomes), (of_b, b.outcomes))
         ]
-        return ratio_between(*sides, estimand=options.estimand, confidence=options.confidence)
+        mean, level = options.estimand, options.confidence
+        return compute_speedup(*sides, epochs_fixed=True, estimand=mean, confidence=level)
+
+    def ratio(of_a: Floats, of_b: Floats) -> Ratio:
+        return speedup(of_a, of_b).ratio
 
     cvs = coefficient_of_variation(per_a), coefficient_of_variation(per_b)
     startup = None
     if steady:
         seconds = (float((a.times - of_a).mean()), float((b.times - of_b).mean()))
         startup = Startup(*seconds, ratio(a.times / of_a, b.times / of_b))
-    return Parts(ratio(per_a, per_b), ratio(a.progress, b.progress), *cvs, startup)
+    per_epoch = speedup(per_a, per_b)
+    verdict = decide(per_epoch, margin=options.margin)
+    conditions = verdict.conditions if verdict.word.directed else ()
+    return Parts(per_epoch.ratio, ratio(a.progress, b.progress), *cvs, startup, conditions)
 
 
 #: Factors between units of time, and how near to one the pace of two sides is.

@@ -19,6 +19,7 @@ from ttastats.sides.options import Options
 from ttastats.stats.blocks import ByBlock
 from ttastats.stats.decision import (
     Bounds,
+    Conditions,
     Decision,
     decide,
     decide_by_fraction,
@@ -57,7 +58,8 @@ class Parts(Struct, frozen=True):
 
     All are ratios of the same means as the speedup: exact for geometric means, and for arithmetic
     ones where epochs and time per epoch are independent. `cv_epoch_time_*` tell how steady the
-    time per epoch was. Without a `startup`, it is part of the time per epoch.
+    time per epoch was. Without a `startup`, it is part of the time per epoch. `conditions` are
+    those under which the throughput differs as it does.
     """
 
     throughput: Ratio
@@ -65,6 +67,7 @@ class Parts(Struct, frozen=True):
     cv_epoch_time_a: float | None
     cv_epoch_time_b: float | None
     startup: Startup | None = None
+    conditions: Conditions = ()
 
 
 class PowerPlan(Struct, frozen=True):

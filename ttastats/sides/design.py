@@ -12,7 +12,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ttastats.base import units
-from ttastats.base.codes import TEXTS
+from ttastats.base.codes import TEXTS, wording
 from ttastats.base.records import ESTIMATED_START
 from ttastats.outcomes import settings
 from ttastats.outcomes.time_to_target import PROGRESS
@@ -57,7 +57,8 @@ class Design:
     `grids` tells how often runs were evaluated, by unit of progress, best first. `runs` has the
     start, seconds, seed and system of each run. `blocked`: the sides are compared within blocks.
     `speeds` are the two of runs of one setup, `parallel`: most runs were started together.
-    `doubts` counts the runs that may have been read wrongly, by code.
+    `doubts` counts the runs that may have been read wrongly, by code. `near_end` says where all
+    runs end, if one that is a little slower would have ended there without the target.
     """
 
     setups: tuple[str, ...] = ()
@@ -68,6 +69,7 @@ class Design:
     speeds: str = ""
     parallel: bool = False
     doubts: Mapping[str, int] = field(default_factory=dict)
+    near_end: str = ""
 
 
 def design(runs: pl.DataFrame) -> Design:
@@ -83,7 +85,26 @@ def design(runs: pl.DataFrame) -> Design:
         speeds="" if blocked else two_speeds(runs),
         parallel=_started_together(made),
         doubts=reading_doubts(runs),
+        near_end=near_end(runs),
     )
+
+
+#: An end is near that is within so many standard deviations of the mean of what runs needed.
+_NEAR = 3.0
+
+
+def near_end(runs: pl.DataFrame) -> str:
+    """Return where runs that train on after the target all end, if that is near; else nothing.
+
+    Runs that stop at the target end where they met it, and show no budget.
+    """
+    counts = runs.select("evaluations", "evaluations_to_target").drop_nulls()
+    ends, met = (counts[name].to_numpy() for name in counts.columns)
+    if counts.height < max(3, runs.height) or np.ptp(ends) or not np.ptp(met):
+        return ""
+    if ends[0] - met.mean() > _NEAR * met.std(ddof=1):
+        return ""
+    return wording("failures_likely.end", end=int(ends[0]), slowest=int(met.max()))
 
 
 #: Codes of the problems of runs that a comparison repeats: their text says `who` has them.

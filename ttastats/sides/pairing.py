@@ -45,7 +45,8 @@ class Pair(Struct, frozen=True, eq=False):
 
     A key in which the sides differ is None. `unavailable` says why they cannot be judged: they
     are shown, and nothing is claimed of them. `flags` are codes of what programs should know.
-    `blocks` are those within which they are compared (`blocking`), if any.
+    `blocks` are those within which they are compared (`blocking`), if any. `labels` name the
+    tables of both sides, and `lost` what of these is in no number.
     """
 
     keys: Keys
@@ -54,6 +55,8 @@ class Pair(Struct, frozen=True, eq=False):
     unavailable: str | None = None
     flags: tuple[str, ...] = ()
     blocks: Blocks | None = None
+    labels: tuple[str, str] = ("", "")
+    lost: left_out.BothSides = left_out.BothSides()
 
 
 class Blocks(Struct, frozen=True):
@@ -122,6 +125,7 @@ def pairings(
     each side has but one of, and not the same, is what the comparison asks about: a round, a
     suite or a setup is then no criterion. `by` is taken as it is.
     """
+    tables = [side.runs for side in (baseline, *others)]
     baseline, *others = (
         # Runs that begin late count in no pair, but say why it has no verdict.
         replace(side, runs=pl.concat([standing(side.runs), left_out.late(side.runs)]))
@@ -138,10 +142,17 @@ def pairings(
         for other in others
     ]
     extra = tuple(name for name in setups.COLUMNS if any(name in match[2] for match in matches))
-    return tuple(
-        _make_pairing(baseline, other, groups, alone, keys, extra)
-        for other, (groups, alone, _) in zip(others, matches, strict=True)
-    )
+    made = []
+    for other, runs, (groups, alone, _) in zip(others, tables[1:], matches, strict=True):
+        each = _make_pairing(baseline, other, groups, alone, keys, extra)
+        labels = (baseline.label, other.label)
+        absent = left_out.of_pairs(tables[0], runs, [pair.keys for pair in each.pairs])
+        pairs = (
+            replace(pair, labels=labels, lost=lost)
+            for pair, lost in zip(each.pairs, absent, strict=True)
+        )
+        made.append(replace(each, pairs=tuple(pairs)))
+    return tuple(made)
 
 
 def _late_text(group: Pair, rows: Sequence[pl.LazyFrame]) -> str:

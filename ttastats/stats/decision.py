@@ -25,14 +25,17 @@ from ttastats.stats.speedup import Speedup, equivalence_confidence
 Assumption = Literal["constant_epochs", "no_stragglers"]
 """What has to be true for a claim to hold, since the runs at hand cannot show it."""
 
+Conditions = tuple[Assumption | FlagCode, ...]
+"""Assumptions of a claim, and codes of what else it carries."""
+
 MARKS: dict[Assumption, str] = {"constant_epochs": "†", "no_stragglers": "‡"}
 
 
 class Bounds(Struct, frozen=True):
     """The conditions of each one-sided claim of B against a margin; None where it is not shown."""
 
-    not_slower: tuple[Assumption, ...] | None = None
-    not_faster: tuple[Assumption, ...] | None = None
+    not_slower: Conditions | None = None
+    not_faster: Conditions | None = None
 
 
 class Decision(Struct, frozen=True):
@@ -45,7 +48,7 @@ class Decision(Struct, frozen=True):
     word: Verdict
     claim: str
     margin: float
-    conditions: tuple[Assumption | FlagCode, ...] = ()
+    conditions: Conditions = ()
     flags: tuple[Flag, ...] = ()
     reason: str = ""
     why: str = ""
@@ -58,7 +61,12 @@ class Decision(Struct, frozen=True):
     @property
     def marks(self) -> str:
         """Return the footnote marks of the conditions of the claim."""
-        return "".join(mark for condition, mark in MARKS.items() if condition in self.conditions)
+        return marks_of(self.conditions)
+
+
+def marks_of(conditions: Conditions) -> str:
+    """Return the footnote marks of conditions."""
+    return "".join(mark for condition, mark in MARKS.items() if condition in conditions)
 
 
 def side_of(value: float, low: float | None, high: float | None) -> int:
@@ -112,11 +120,20 @@ def _decide_direction(speedup: Speedup, margin: float, flags: tuple[Flag, ...]) 
             word = Verdict.FASTER if way > 0 else Verdict.SLOWER
             beyond = side_of(1 + margin if way > 0 else 1 / (1 + margin), *limits) == way
             claim = f"{word} by more than {100 * margin:g}%" if beyond else word.value
-            conditions: list[Assumption] = [] if epochs else ["constant_epochs"]
+            conditions: list[Assumption | FlagCode] = [] if epochs else ["constant_epochs"]
             if speedup.doubts and not stragglers:
-                conditions.append("no_stragglers")
+                conditions.append(_doubted(speedup))
             return Decision(word, claim, margin, tuple(conditions), flags)
     return None
+
+
+def _doubted(speedup: Speedup) -> Assumption | FlagCode:
+    """Return the condition of a claim that stragglers not seen would undo.
+
+    Where nothing failed or straggled, it is that a side has many more runs than the other.
+    """
+    only_uneven = all(flag.code == "unbalanced" for flag in speedup.doubts)
+    return "unbalanced" if only_uneven else "no_stragglers"
 
 
 def margin_bounds(
@@ -148,11 +165,12 @@ def margin_bounds(
 
         return step_down([*known, *[None] * waiting], within, alpha)
 
-    def conditions(direction: int) -> Iterator[tuple[Assumption, ...] | None]:
+    def conditions(direction: int) -> Iterator[Conditions | None]:
         for speedup, holds, certain in zip(
             known, shown(direction, False), shown(direction, True), strict=False
         ):
-            yield (("no_stragglers",) if speedup.doubts and not certain else ()) if holds else None
+            doubted = speedup.doubts and not certain
+            yield ((_doubted(speedup),) if doubted else ()) if holds else None
 
     bounds = map(Bounds, conditions(-1), conditions(1))
     return tuple(

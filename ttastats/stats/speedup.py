@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct
@@ -29,6 +30,19 @@ from ttastats.stats.unseen import (
 
 Limits = tuple[float, float]
 """Low and high of a speedup."""
+
+
+class Turning(Struct, frozen=True):
+    """A claim that one side is faster is no longer shown if this `share` of its runs fails.
+
+    `possible` is the largest share that its runs do not exclude, of which so many reached.
+    """
+
+    side: Literal["A", "B"]
+    share: float
+    possible: float
+    n_reached: int
+    n: int
 
 
 class Speedup(Struct, frozen=True):
@@ -85,6 +99,24 @@ class Speedup(Struct, frozen=True):
             low = min(low, ratio.estimate / safe_exp(math.hypot(below_a, above_b)))
             high = max(high, ratio.estimate * safe_exp(math.hypot(above_a, below_b)))
         return low * (1 - self.a.late), high / (1 - self.b.late) if self.b.late < 1 else math.inf
+
+    def turning(self, *, epochs: bool) -> Turning | None:
+        """Return how often the faster side may fail before the interval of `limits` includes 1.
+
+        The inverse of what `limits` adds for stragglers; None where it includes 1 as it is.
+        """
+        limits = self.limits(self.ratio.confidence, epochs=epochs)
+        if limits is None or limits[0] <= 1 <= limits[1] or self.a is None or self.b is None:
+            return None
+        b_faster, guarded = limits[0] > 1, epochs and self.unseen_epochs
+        side, other = (self.b, self.a) if b_faster else (self.a, self.b)
+        level = confidence_at(self.ratio.confidence, self.look)
+        _, above = side.half_widths(level, epochs=guarded, stragglers=False)
+        below, _ = other.half_widths(level, epochs=guarded, stragglers=False)
+        gap = math.log(other.term.estimate * (1 - other.late) / side.term.estimate)
+        slower = math.sqrt(max(0.0, gap**2 - below**2 - above**2))
+        return Turning("B" if b_faster else "A", side.share_of(slower), side.straggler_share(level),
+                       side.n_reached, side.n)  # fmt: skip
 
 
 def ratio_of_means(times_a: ArrayLike, times_b: ArrayLike, *, confidence: float) -> Ratio:

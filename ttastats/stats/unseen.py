@@ -46,6 +46,13 @@ class Bounded(Struct, frozen=True):
         low = reached_at_least(self.n_reached, self.n, confidence=confidence)
         return self.n_reached / self.n - low
 
+    def share_of(self, slower: float) -> float:
+        """Return the share of runs that have to fail so that the log of the mean rises so far."""
+        # A success takes 1/p runs in place of 1/p of those seen, and every further run fails
+        # after so many mean times. As many stragglers would raise the expected time less.
+        more = math.expm1(slower) / (STRAGGLER - 1)
+        return self.n_reached / self.n * more / (1 + more)
+
     def half_widths(
         self, confidence: float, *, epochs: bool, stragglers: bool
     ) -> tuple[float, float]:
@@ -55,9 +62,7 @@ class Bounded(Struct, frozen=True):
         half = two_sided_t(self.term.df, confidence) * math.sqrt(self.term.variance)
         shift = unseen_share(self.n_reached, confidence) * self.epoch_shift if epochs else 0.0
         slower = 0.0
-        if stragglers:
-            # A success takes 1/p runs in place of 1/p of those seen, and every further run fails
-            # after so many mean times. As many stragglers would raise the expected time less.
+        if stragglers:  # the inverse of `share_of`
             reached_share = self.n_reached / self.n
             more = reached_share / (reached_share - self.straggler_share(confidence)) - 1
             slower = math.log1p((STRAGGLER - 1) * more)
@@ -67,7 +72,9 @@ class Bounded(Struct, frozen=True):
 
 
 #: Codes of the reasons to expect failures or stragglers beyond those seen.
-DOUBTS: frozenset[FlagCode] = frozenset({"failed_runs", "straggler", "unbalanced"})
+DOUBTS: frozenset[FlagCode] = frozenset(
+    {"failed_runs", "failures_likely", "straggler", "unbalanced"}
+)
 
 
 def outcome_flags(a: Outcomes, b: Outcomes) -> tuple[Flag, ...]:

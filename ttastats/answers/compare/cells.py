@@ -22,6 +22,7 @@ from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import Startup, ValuesContrast
 from ttastats.sides.options import Options, View
 from ttastats.sides.quality_comparison import SideAt
+from ttastats.stats.decision import marks_of
 from ttastats.stats.results import Verdict
 
 CONSTANT, FAILED = "ᵉ", "ᶠ"
@@ -178,6 +179,7 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
             text = units.ratio_interval(ratio.estimate, ratio.low, ratio.high)
         failed = f" (successes){failed}" if failed else ""
         throughput = units.ratio_interval(speed.estimate, speed.low, speed.high)
+        throughput += marks_of(contrast.parts.conditions)
         first = _startup_text(contrast.parts.startup)
         yield f"why  {first}throughput {throughput} × {unit} {text}{failed}"
         if len(steady) != 1:

@@ -23,7 +23,6 @@ from ttastats.base import units
 from ttastats.base.codes import Note, note
 from ttastats.base.errors import raise_if
 from ttastats.outcomes import axis as axes
-from ttastats.outcomes import left_out
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.budget import Budget
 from ttastats.report import fields, grouping
@@ -100,7 +99,7 @@ def of_times(
     metrics = quality_comparison.other_metrics(together, also, options)
     row_of = partial(rows.of_times, options=options)
     both = zip(compared, metrics, strict=True)
-    sides, shown = _split_by_table(baseline, others, paired, both, row_of, view, options)
+    sides, shown = _split_by_table(others, paired, both, row_of, view, options)
     for number, each in enumerate(sides):
         ratios = [s.contrast.speedup.ratio for s in each.shown if s.contrast.speedup]
         # A mean over benchmarks has no plan of its own.
@@ -190,7 +189,7 @@ def of_qualities(
     compared = quality_comparison.compare(pairs, budget, options, unit=unit, margin=margin)
     row_of = partial(rows.of_qualities, budget=budget)
     both = zip(compared, repeat(()), strict=False)
-    sides, shown = _split_by_table(baseline, others, paired, both, row_of, view, options)
+    sides, shown = _split_by_table(others, paired, both, row_of, view, options)
     named = view.named or len(sides) > 1
     text = [
         sentences.of_qualities(s, budget, (s.row.a, s.row.b) if named else ("A", "B"), options)
@@ -225,7 +224,6 @@ def of_qualities(
 
 
 def _split_by_table(
-    baseline: Side,
     others: Sequence[Side],
     paired: Sequence[Pairing],
     compared: Iterable[tuple[Any, tuple[Also, ...]]],
@@ -236,14 +234,13 @@ def _split_by_table(
     """Return each table with its comparisons, and all comparisons with row names."""
     sides, rest, by = [], iter(compared), grouping.row_keys(paired[0].by)  # the same for all
     for other, each in zip(others, paired, strict=True):
-        absent = left_out.of_pairs(baseline.runs, other.runs, [pair.keys for pair in each.pairs])
         contrasts, shown = islice(rest, len(each.pairs)), []
-        for pair, lost, (contrast, also) in zip(each.pairs, absent, contrasts, strict=True):
-            row = row_of(contrast, pair, (baseline.label, other.label), each.by, lost)
+        for pair, (contrast, also) in zip(each.pairs, contrasts, strict=True):
+            row = row_of(contrast, pair, pair.labels, each.by, pair.lost)
             if also:
                 row = structs.replace(row, also=sentences.also_numbers(also))
             marked = view.margin_claims or row.word is not Verdict.UNDECIDED
-            shown.append(Shown(contrast, pair, row, "", lost, also, marked))
+            shown.append(Shown(contrast, pair, row, "", pair.lost, also, marked))
         prefix = other.label if len(others) > 1 else ""
         sides.append(_Side(other, prefix, each, tuple(_named(shown, by))))
     every = [s for side in sides for s in side.shown]

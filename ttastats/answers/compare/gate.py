@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ttastats.answers.compare.rows import CompareRow, QualitiesRow, TimesRow, rows_of
 from ttastats.base import percentages
-from ttastats.base.codes import SHORT
+from ttastats.base.codes import CONDITIONS, SHORT
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import aims
 from ttastats.report.answer import Report
@@ -214,18 +214,20 @@ def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) ->
         judged = ("failed", "not_judged", _UNBOUNDED)
     elif low > lowest:
         robust = row.robust_low is not None and row.robust_low > lowest
-        if robust or not DOUBTS.intersection(row.flags) or rule.option != "--require":
+        doubts = DOUBTS.intersection(row.flags)
+        if robust or not doubts or rule.option != "--require":
             return
         # These runs give a reason to expect stragglers, which the bound does not allow for.
+        code = "unbalanced" if doubts == {"unbalanced"} else "no_stragglers"
         text = f"not slower by more than {rule.limit_text}"
         text = f" is {text}" if row.on.is_time else f": {row.on.claim(text)}"
-        judged = ("passed", "no_stragglers", f"{row.b}{text} {_NO_STRAGGLERS}")
+        judged = ("passed", code, f"{row.b}{text} {_IF[code]}")
     elif high < lowest and row.word is Verdict.SLOWER and not row.dagger:
         # The bound alone would be one test per row, and among many benchmarks one fails by chance;
         # so the verdict, whose p is adjusted for their number, has to say so too.
         much = f"at least {1 / high - 1:.1%}" if high else "infinitely"
-        if_none = f" {_NO_STRAGGLERS}" if "no_stragglers" in row.conditions else ""
-        text = f"{row.b} {row.on.worse.format(much)}{if_none}; {rule.limit_text} is allowed"
+        under = "".join(f" {text}" for code, text in _IF.items() if code in row.conditions)
+        text = f"{row.b} {row.on.worse.format(much)}{under}; {rule.limit_text} is allowed"
         judged = ("failed", "slower", text)
     else:
         judged = ("undecided", "undecided", _margin_text(row, low, high, rule))
@@ -260,7 +262,11 @@ _UNBOUNDED = (
     "cannot be judged: the logs do not show how much the epochs to the target vary. Log epochs "
     "with each evaluation, or use --epochs-fixed if they are constant by design"
 )
-_NO_STRAGGLERS = "if no further run fails or straggles"
+#: Under which conditions a finding holds.
+_IF = {
+    "no_stragglers": "if no further run fails or straggles",
+    "unbalanced": CONDITIONS["unbalanced"],
+}
 
 
 def _margin_text(row: TimesRow, low: float, high: float, rule: Requirement) -> str:

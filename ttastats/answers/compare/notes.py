@@ -149,6 +149,10 @@ def _straggler_fields(some: Sequence[Times], _: object, options: Options) -> Fie
     return {"reasons": reasons, "much": much, "most": _failure_bound_text(some, options)}
 
 
+#: Claims whose turning is told one by one.
+_MOST_TURNS = 3
+
+
 def _stragglers_matter(s: Times) -> bool:
     return s.marked and "no_stragglers" in s.row.conditions
 
@@ -167,6 +171,28 @@ def _failure_bound_text(some: Sequence[Times], options: Options) -> str:
         for (reached, n), share in sorted(shares.items(), key=lambda item: -item[1])
     ]
     return f"{bounds[0]} to {bounds[-1]}" if len(bounds) > 2 else " or ".join(bounds)
+
+
+def _turning_fields(some: Sequence[Times], _: object, options: Options) -> Fields | None:
+    """Return how often a side may fail before its claim turns, the least such share first."""
+    turning = sorted(
+        (turns.share, "" if len(some) == 1 else f"{s.name}: ", turns)
+        for s in some
+        if s.contrast.speedup
+        and (turns := s.contrast.speedup.turning(epochs=not s.row.dagger)) is not None
+        and turns.share < turns.possible
+    )
+    each = [
+        wording("assumption.turns", name=name, side=turns.side, share=max(0.1, 100 * share),
+                reached=turns.n_reached, n=turns.n, possible=turns.possible)
+        for share, name, turns in turning[:_MOST_TURNS]
+    ]  # fmt: skip
+    if (more := len(turning) - _MOST_TURNS) > 0:
+        each.append(wording("assumption.more", n=more))
+    turns = wording("assumption.if", n=len(turning), each=each) if each else ""
+    same = [s for s in some if not s.row.word.directed]
+    bound = wording("assumption.same", most=_failure_bound_text(same, options)) if same else ""
+    return {"parts": f"{turns} {bound}".strip()} if turns or same else None
 
 
 def _failed_runs(some: Sequence[Times], shown: Sequence[Times], _: Options) -> Fields:
@@ -251,7 +277,7 @@ _OF_CLAIMS = (
     NoteRule("assumption",  # of a claim without ‡ that assumes what so few runs cannot show
              lambda s: s.contrast.speedup and s.marked and s.row.word.decided
              and not _stragglers_matter(s) and side_of(1, s.row.robust_low, s.row.robust_high) == 0,
-             lambda some, _, options: {"most": _failure_bound_text(some, options)}),
+             _turning_fields),
     NoteRule("failed_runs.compare", lambda s: s.contrast.estimand == "ert", _failed_runs, FAILED),
     NoteRule("no_target.compare",
              lambda s: s.contrast.estimand == "fraction" and s.row.target_value is None

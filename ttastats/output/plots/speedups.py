@@ -100,6 +100,9 @@ def _explanations(rows: Sequence[TimesRow], unit: Axis, level: str) -> Iterator[
     for condition, meaning in CONDITIONS.items():
         if any(condition in row.conditions for row in rows):
             yield f"{MARKS[condition]} holds only if {meaning}."
+    for carried in dict.fromkeys(row.carried for row in rows if row.carried):
+        names = units.join_names([str(row.benchmark) for row in rows if row.carried == carried])
+        yield f"{names}: {carried}."
 
 
 def _speedup_table(rows: Sequence[TimesRow], by: Sequence[str], material: Material) -> pl.DataFrame:
