@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.coverage import (
     blocks,
     cases,
+    cut_off,
     designs,
     effects,
     families,
@@ -41,6 +42,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     "cases": cases.cases,
     "systems": cases.systems,
     "gates": cases.gates,
+    "cut off": lambda plan: cut_off.figures(plan.few(2)),
     "families": families.families,
     "families at the margin": families.at_the_margin,
     "qualities": qualities.differences,

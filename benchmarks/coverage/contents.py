@@ -49,8 +49,8 @@ SECTIONS = (
             ("claims", 'False claims, %: "faster" or "slower" without a mark.'),
             (
                 "claims ‡",
-                'The same with ‡ alone, %: "if no further run fails or straggles". None does here, '
-                "so that these claims are held to 6 % too.",
+                'The same with ‡ alone, %: "if no further run fails or straggles", or "with '
+                'unequal numbers of runs". None fails here, so that these are held to 6 % too.',
             ),
             (
                 "claims †",
@@ -110,6 +110,26 @@ SECTIONS = (
         "Stragglers",
         "One run in 20 takes three times as long; mean times are equal. Five runs hold none of "
         "them in 77 % of the samples.",
+    ),
+    Section(
+        "Failures that a sample does not show",
+        "Expected times to a success are equal, but runs of a side are cut off, diverge, crash or "
+        "straggle, and many samples hold none of these. `alone`: nothing else is known, which is "
+        "what was claimed before other clues counted. `with 4 more rows`: four other rows of the "
+        "same benchmark, made alike. `all of one length`: every run goes on to the same end. With "
+        '"80% power" B is faster by as much as so many runs find in 80 %, and no run fails: an end '
+        "of all runs lies where one in 10,000 would. 1,000 replicates.",
+        (
+            *_claims("cut off: "),
+            ("cut off: right", "Right claims without a mark, %."),
+            ("cut off: right ‡", "Right claims with ‡ alone, %."),
+            ("cut off: right †", "Right claims with †, %."),
+            (
+                "cut off: throughput",
+                'Intervals of the throughput in the line "why" that miss, %, without a mark.',
+            ),
+            ("cut off: throughput ‡", "The same with ‡, %."),
+        ),
     ),
     Section(
         "Stragglers at a gate",

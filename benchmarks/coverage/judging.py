@@ -23,7 +23,7 @@ from ttastats.stats.results import Ratio
 Limits = tuple[float, float]
 
 Mark = Literal["", "‡", "†"]
-"""What a claim depends on: nothing, no stragglers alone, or constant epochs (and the rest)."""
+"""What a claim depends on: nothing, no stragglers or unequal sides, constant epochs and all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _numbers(runs: Runs) -> SideNumbers:
         grids = {"epochs": side_design.Grid(interval, share)}
     design = side_design.Design(grids=grids, blocked=runs.blocks is not None)
     outcomes = side(runs)
-    return SideNumbers(outcomes.n, outcomes, None, None, None, None, None, None, design=design)
+    return SideNumbers(outcomes.n, outcomes, design=design)
 
 
 def limits(ratio: Ratio) -> Limits | None:

@@ -45,8 +45,8 @@ def _failures_on_one_side(figure: Figure) -> bool:
 REASONS = (
     Reason(
         "Sides of different size, with skewed times or different spreads. The note "
-        '"unbalanced" appears from two runs to one on. Claims of such sides carry ‡ unless they '
-        "allow for failures too, and then hold.",
+        '"unbalanced" appears from two runs to one on. Claims of such sides say so (here ‡) unless '
+        "they allow for failures too, and then hold.",
         _unequal,
     ),
     Reason(
