@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from ttastats.base.errors import TtastatsError
 from ttastats.recording import record as recording
 from ttastats.recording.run_log import Clock, SystemDiffers
 from ttastats_parsers import mlperf_grammar
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
 
 
 def recorded(
@@ -214,23 +217,76 @@ class TestEnds:
         finally:
             signal.signal(signal.SIGTERM, outside)
 
-    @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
-    def test_an_exception_in_a_forked_worker_does_not_end_the_run(self, logs: Path) -> None:
+    @pytest.mark.parametrize("end", [SystemExit(0), SystemExit(), GeneratorExit()])
+    def test_an_orderly_end_after_the_target_is_a_success(
+        self, end: BaseException, logs: Path
+    ) -> None:
+        with (
+            contextlib.suppress(BaseException),
+            tta.record(logs, benchmark="b", metric="m", target=1) as run,
+        ):
+            run.evaluation(1.0, epoch=1)
+            raise end
+        row = the_run(logs)
+        assert (row["run_status"], row["reached"]) == ("success", True)
+
+    def test_a_generator_that_is_closed_after_the_target_is_a_success(self, logs: Path) -> None:
+        def training() -> Iterator[bool]:
+            with tta.record(logs, benchmark="b", metric="m", target=1) as run:
+                for epoch in range(9):
+                    yield run.evaluation(epoch / 2, epoch=epoch)
+
+        loop = training()
+        for met in loop:
+            if met:
+                break
+        del loop
+        assert the_run(logs)["run_status"] == "success"
+
+    @forks
+    @pytest.mark.parametrize("seed", range(3))
+    def test_a_forked_worker_writes_nothing(self, seed: int, logs: Path) -> None:
+        ends = [
+            "run.finish()",
+            "run.finish('in a worker')",
+            "run.__exit__(None, None, None)",
+            "run.__exit__(OSError, OSError('in a worker'), None)",
+            "sys.excepthook(OSError, OSError('in a worker'), None)",
+        ]
+        chosen = random.Random(seed).sample(ends, 3)
+        calls = ["run.evaluation(1.0, epoch=7)", *chosen, "os.kill(os.getpid(), signal.SIGTERM)"]
         program = (
-            "import os, sys, ttastats as tta\n"
+            "import os, signal, sys, ttastats as tta\n"
             "with tta.record(sys.argv[1], benchmark='b', metric='m', target=1) as run:\n"
             "    run.evaluation(0.5, epoch=1)\n"
             "    if not os.fork():\n"
-            "        sys.excepthook(RuntimeError, RuntimeError('in a worker'), None)\n"
-            "        os._exit(1)\n"
-            "    os.wait()\n"
+            + "".join(f"        {call}\n" for call in calls)
+            + "    os.wait()\n"
+            "    assert not run.reached\n"
             "    run.evaluation(1.0, epoch=2)\n"
         )
         process = start("-c", program, logs, stderr=subprocess.PIPE)
-        finish(process)
+        code, _, errors = finish(process)
         row = the_run(logs)
-        assert (process.returncode, row["run_status"], row["epochs"]) == (0, "success", 2)
+        assert (code, row["run_status"], row["epochs"]) == (0, "success", 2)
         assert "in a worker" not in next(logs.rglob("*.txt")).read_text()
+        assert "<string>:5: RuntimeWarning: not recorded: this process was forked" in errors
+
+    @forks
+    def test_a_worker_of_several_processes_is_not_warned_where_nothing_is_recorded(
+        self, logs: Path
+    ) -> None:
+        program = (
+            "import os, sys, warnings, ttastats as tta\n"
+            "warnings.simplefilter('error')\n"
+            "with tta.record('x', benchmark='b', metric='m', target=1, enabled=False) as run:\n"
+            "    if not os.fork():\n"
+            "        os._exit(not run.evaluation(1.0))\n"
+            "    sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))\n"
+        )
+        process = start("-c", program, logs, stderr=subprocess.PIPE)
+        finish(process)
+        assert process.returncode == 0
 
     def test_every_line_is_on_disk_at_once(self, logs: Path) -> None:
         with tta.record(logs, benchmark="b", metric="m", target=1) as run:
@@ -248,6 +304,17 @@ class TestEnds:
         run.finish()
         with pytest.raises(TtastatsError, match="is not running"):
             run.evaluation(1.0, epoch=1)
+
+    def test_a_run_is_started_once(self, logs: Path) -> None:
+        run = tta.record(logs, benchmark="b", metric="m", target=1)
+        with run:
+            with pytest.raises(TtastatsError, match=r"result_0.txt: the recording is already running"):
+                run.start()
+            run.evaluation(1.0, epoch=1)
+        assert the_run(logs)["run_status"] == "success"
+        with run:  # again, after its end: another run
+            pass
+        assert len(read(logs)["source"].unique()) == 2
 
     def test_a_full_disk_ends_the_log_and_not_the_training(
         self, logs: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,9 +1,14 @@
-"""What ttastats raises when it cannot go on, and which known names come near an unknown one."""
+"""What ttastats raises or warns of, and which known names come near an unknown one."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
+import warnings
 from collections.abc import Iterable
 from difflib import SequenceMatcher
+from pathlib import Path
 
 
 class TtastatsError(Exception):
@@ -34,6 +39,20 @@ def raise_if(holds: object, what: str, where: str | None = None, remedy: str | N
     """Raise a TtastatsError if a condition holds, such as two options that exclude each other."""
     if holds:
         raise TtastatsError(what, where=where, remedy=remedy)
+
+
+#: Frames that call for a user: those of the package, and of `with` between them.
+_BETWEEN = (f"{Path(__file__).parents[1]}{os.sep}", contextlib.__file__)
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of something at the line outside the package that led to it."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_BETWEEN):
+        frame = frame.f_back
+    names, place = frame.f_globals, (frame.f_code.co_filename, frame.f_lineno)
+    registry = names.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(text, category, *place, names.get("__name__"), registry)
 
 
 #: Names less alike than this are another matter, not a slip.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, nullcontext
@@ -17,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.base import stores
-from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.errors import TtastatsError, raise_if, warn
 from ttastats.base.records import Problem, Severity
 from ttastats.base.stores import Place, Url, parse_place
 from ttastats.base.units import join_names, plural
@@ -108,7 +107,7 @@ def guessed_lines(problems: Iterable[Problem]) -> Iterator[str]:
 
 def _warn_of_rejected(read: Read) -> None:
     if read.rejected:
-        warnings.warn("\n".join(read.lines), stacklevel=2)
+        warn("\n".join(read.lines))
 
 
 class Reading(Struct, frozen=True):

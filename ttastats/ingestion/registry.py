@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple, cast
 
-from ttastats.base.errors import raise_if
+from ttastats.base.errors import raise_if, warn
 from ttastats.base.records import Problem, Run
 from ttastats.formats import config
 from ttastats.formats.block import Block
@@ -54,7 +53,7 @@ def dialects() -> Mapping[str, Dialect]:
             loaded.append(point.load())
         except Exception as error:
             text = f"the dialect {point.name!r} of {point.value!r} cannot be loaded: {error}"
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            warn(text, RuntimeWarning)
     return {dialect.name: dialect for dialect in loaded}
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import platform
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
@@ -16,10 +15,10 @@ from typing import Any, Self
 
 from ttastats.base import __version__, metrics, percentages
 from ttastats.base.atomic import checked_folder_name, safe_file_name
-from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.errors import TtastatsError, raise_if, warn
 from ttastats.base.metrics import Target
 from ttastats.recording import run_log
-from ttastats.recording.run_ends import EndWatch, reason_of
+from ttastats.recording.run_ends import EndWatch, is_orderly, reason_of
 from ttastats.recording.run_log import Clock, ResultFolder, RunLog, SilentLog
 
 #: Keys that mean something to the reader of a log, so that no setting can have them.
@@ -159,6 +158,9 @@ class Recording:
 
     def start(self) -> Recording:
         """Open the log, write the settings, and start the clock."""
+        remedy = "Call `finish` first; a `with` block calls `start` itself."
+        where = str(self.path or "record")
+        raise_if(not self._over, "the recording is already running", where, remedy)
         self._over = self.reached = False
         if not self._enabled:
             return self
@@ -201,6 +203,9 @@ class Recording:
         remedy = "Call `evaluation` inside the `with` block, or between start and finish."
         where = str(self.path or "record")
         raise_if(self._over, "the recording is not running", where, remedy)
+        if self._enabled and self._log.inherited:
+            text = "not recorded: this process was forked from the one that records the run"
+            warn(text, RuntimeWarning)
         number = float(value)  # which waits for the device
         labels = {"samples_count": samples, "step_num": step, "epoch_num": epoch}
         about = {key: label for key, label in labels.items() if label is not None}
@@ -241,14 +246,15 @@ class Recording:
             self._log.close()
             self._log = SilentLog()
             text = f"{error}\n  Nothing more is recorded; the run is read as one that failed here."
-            warnings.warn(text, RuntimeWarning, stacklevel=4)
+            warn(text, RuntimeWarning)
 
     def __enter__(self) -> Self:
         self.start()
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self.finish(None if error is None else reason_of(error))
+        over = error is None or (self.reached and is_orderly(error))
+        self.finish(None if over else reason_of(error))
 
 
 class Following:
@@ -309,4 +315,4 @@ class Following:
         if self._settings["metric"] not in self._logged and reason is None:
             logged = ", ".join(sorted(self._logged)) or "no metric"
             text = f"no evaluation logged {self._settings['metric']!r}; logged: {logged}"
-            warnings.warn(text, RuntimeWarning, stacklevel=3)
+            warn(text, RuntimeWarning)

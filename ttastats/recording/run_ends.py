@@ -14,6 +14,13 @@ from typing import Any
 _EXIT_CODES = {128 + number: number.name for number in (signal.SIGINT, signal.SIGTERM)}
 
 
+def is_orderly(error: BaseException) -> bool:
+    """Return whether a block ended without a failure: also by exit code 0 or a closed generator."""
+    if isinstance(error, SystemExit):
+        return error.code is None or error.code == 0
+    return isinstance(error, GeneratorExit)
+
+
 def reason_of(error: BaseException) -> str:
     """Return the reason that a log gives for an early end, in one line.
 
@@ -39,7 +46,7 @@ class EndWatch:
     """
 
     def __init__(self, finish: Callable[[str], None]) -> None:
-        self._finish, self._process = finish, os.getpid()
+        self._finish = finish
         self._hook = sys.excepthook
         sys.excepthook = self._on_exception
         self._replace_handler(signal.SIG_DFL, self._on_sigterm)
@@ -57,19 +64,15 @@ class EndWatch:
         if main and signal.getsignal(signal.SIGTERM) == old:
             signal.signal(signal.SIGTERM, new)
 
-    def _end(self, reason: str) -> None:
-        if os.getpid() == self._process:  # a forked worker inherits both handlers
-            self._finish(reason)
-
     def _on_exception(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        self._end(reason_of(error))
+        self._finish(reason_of(error))
         self._hook(kind, error, trace)
 
     def _on_sigterm(self, number: int, _frame: FrameType | None) -> None:
         try:
-            self._end("SIGTERM")
+            self._finish("SIGTERM")
         finally:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)

@@ -19,7 +19,6 @@ import os
 import re
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from pathlib import Path, PurePath
 from typing import Any, Literal, TextIO
 
 from ttastats.base import atomic
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, warn
 from ttastats.base.json_safe import json_value
 
 _RESULT = re.compile(r"result_(\d+)\.txt")
@@ -161,10 +160,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class RunLog:
-    """The log of one run in a file, a line per event, which happened `at` a moment or now."""
+    """The log of one run in a file, a line per event, which happened `at` a moment or now.
+
+    Only the process that opened it writes: a worker that is forked meanwhile inherits the file.
+    """
 
     def __init__(self, path: Path, stream: TextIO, clock: Clock) -> None:
         self._path, self._stream, self._clock = path, stream, clock
+        self._owner = os.getpid()
+
+    @property
+    def inherited(self) -> bool:
+        """Return whether this process was forked from the one that writes the log."""
+        return os.getpid() != self._owner
 
     def now(self) -> Stamp:
         """Return the present moment, for events that happen together."""
@@ -196,6 +204,8 @@ class RunLog:
     def _write(
         self, event_type: EventType, key: str, value: Any, at: Stamp | None, about: dict[str, Any]
     ) -> None:
+        if self.inherited:
+            return
         time_ms, caller = (at or self._clock.stamp()).time_ms, sys._getframe(2)
         file = caller.f_code.co_filename.removeprefix(f"{ROOT}/")
         place = {"file": file, "lineno": caller.f_lineno}
@@ -290,12 +300,8 @@ def write_description(place: ResultFolder, described: Mapping[str, Any]) -> None
     with suppress(ValueError):
         fields = json.loads(content)
     if not isinstance(fields, dict) or not described.items() <= fields.items():
-        warnings.warn(
-            f"{path} describes another machine or was edited; it is kept. If this is another "
-            "system, give it another name.",
-            SystemDiffers,
-            stacklevel=2,
-        )
+        text = f"{path} describes another machine or was edited; it is kept. If this is another "
+        warn(f"{text}system, give it another name.", SystemDiffers)
 
 
 #: The columns of the qualities that the format knows.
