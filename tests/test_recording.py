@@ -308,7 +308,7 @@ class TestEnds:
     def test_a_run_is_started_once(self, logs: Path) -> None:
         run = tta.record(logs, benchmark="b", metric="m", target=1)
         with run:
-            with pytest.raises(TtastatsError, match=r"result_0.txt: the recording is already running"):
+            with pytest.raises(TtastatsError, match="the recording is already running"):
                 run.start()
             run.evaluation(1.0, epoch=1)
         assert the_run(logs)["run_status"] == "success"

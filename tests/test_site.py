@@ -37,17 +37,15 @@ def test_every_command_and_option_is_described(pages: ModuleType) -> None:
             assert option.help, f"{name} {option.opts[0]} has no help"
 
 
-@pytest.mark.parametrize("name", sorted(set(ttastats.__all__) - {"__version__"}))
+@pytest.mark.parametrize("name", sorted(set(dir(ttastats)) - {"__version__"}))
 def test_every_public_name_is_described(pages: ModuleType, name: str) -> None:
     assert f"::: ttastats.{name}\n" in pages.api()
-    if name == "profile":
-        pytest.importorskip("torch", reason="recording needs PyTorch")
     assert inspect.getdoc(getattr(ttastats, name))
 
 
 def test_every_public_name_is_in_one_group(pages: ModuleType) -> None:
     listed = [name for names in pages.GROUPS.values() for name in names]
-    assert sorted(listed) == sorted(set(ttastats.__all__) - {"__version__"})
+    assert sorted(listed) == sorted(set(dir(ttastats)) - {"__version__"})
     compare = pages.commands().split("### `ttastats compare`\n")[1].split("\n##")[0]
     assert "--fail-on" in compare.split("**Gate (exit code 3)**")[1].split("\n**")[0]
 

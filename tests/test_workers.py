@@ -134,7 +134,7 @@ class TestDask:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, "distributed", None)
-        refused = pytest.raises(TtastatsError, match=r"pip install 'ttastats\[cluster\]'")
+        refused = pytest.raises(TtastatsError, match=r'pip install "ttastats\[cluster\]"')
         with refused, workers.dask("tcp://127.0.0.1:1"):
             pass
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ttastats.base import __version__
+from ttastats.base import __version__, forks  # noqa: F401 - which notes forks from here on
 
 if TYPE_CHECKING:
     from ttastats.api import (
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         compare_profiles,
         effects,
         export,
-        filter,  # noqa: A004 - the name of the command
         from_frame,
         guess,
         history,
@@ -46,34 +45,39 @@ if TYPE_CHECKING:
         targets,
         variance,
     )
+    from ttastats.api import (
+        filter as filter,  # noqa: A004 - the name of the command
+    )
     from ttastats.base.errors import TtastatsError
     from ttastats.recording.record import record
     from ttastats.sides.options import Options, View
-    from ttastats.trainer.profiler.recording import profile
+    from ttastats.trainer.profiler.script import profile
 
 __all__ = [
     "Account", "Options", "Question", "Report", "TtastatsError", "View", "__version__", "claim",
-    "compare", "compare_profiles", "effects", "export", "filter", "from_frame", "guess",
+    "compare", "compare_profiles", "effects", "export", "from_frame", "guess",
     "history", "html_report", "ingest", "judge_record", "latest_segment", "plot",
     "plot_profiles", "plots", "power", "problems", "profile", "profile_page", "profiled",
     "rank", "rcp", "read", "record", "runs", "scaling", "score", "summary", "targets",
     "variance",
 ]  # fmt: skip
 
+#: Every public name: also the one that would hide a builtin of whoever imports `*`.
+_NAMES = frozenset(__all__) | {"filter"}
 
-#: Names that others than the API offer; none but `profile` loads a library: that needs PyTorch.
+#: Names that others than the API offer; none loads a library.
 _HOMES = {
     "Options": "ttastats.sides.options",
     "TtastatsError": "ttastats.base.errors",
     "View": "ttastats.sides.options",
-    "profile": "ttastats.trainer.profiler.recording",
+    "profile": "ttastats.trainer.profiler.script",
     "record": "ttastats.recording.record",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import the API when it is first used, so that the command line answers at once."""
-    if name not in __all__:
+    if name not in _NAMES:
         raise AttributeError(f"module 'ttastats' has no attribute {name!r}")
     from importlib import import_module
 
@@ -84,4 +88,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted(_NAMES)

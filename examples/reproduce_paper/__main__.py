@@ -24,9 +24,8 @@ from rich.console import Console
 
 from ttastats import api, ingest
 from ttastats.base.codes import Note
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, needs
 from ttastats.base.units import Digits
-from ttastats.cli.train import needs_torch
 from ttastats.report import as_table
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Line, PValue, Quantity, Table, Text
@@ -79,7 +78,7 @@ def sweep(folder: Path, seeds: Sequence[int]) -> Table:
     TtastatsError
         PyTorch is not installed, or a log cannot be written.
     """
-    with needs_torch("the sweep"):
+    with needs("torch", "the sweep", "ttastats[train]"):
         from ttastats.trainer import experiment, tables
         from ttastats.trainer.settings import Overrides
 

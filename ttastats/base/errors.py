@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -33,6 +33,22 @@ class TtastatsError(Exception):
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
         return f"{text}\n  {self.remedy}" if self.remedy else text
+
+
+class MissingPackageError(TtastatsError, ModuleNotFoundError):
+    """A package that only this feature needs is not installed."""
+
+
+@contextlib.contextmanager
+def needs(package: str, what: str, install: str) -> Iterator[None]:
+    """Turn the absence of a package that something needs into an error that says how to get it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise
+        remedy = f'Install it: pip install "{install}"'
+        raise MissingPackageError(f"{what} needs the package {package}", remedy=remedy) from None
 
 
 def raise_if(holds: object, what: str, where: str | None = None, remedy: str | None = None) -> None:

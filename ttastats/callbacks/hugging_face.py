@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
-
+from ttastats.base.errors import needs
 from ttastats.recording.record import Following
+
+with needs("transformers", "the callback", "transformers"):
+    from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 
 class Record(Following, TrainerCallback):  # type: ignore[misc]  # the package may be absent

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from keras.callbacks import Callback
-
+from ttastats.base.errors import needs
 from ttastats.recording.record import Following
+
+with needs("keras", "the callback", "keras"):
+    from keras.callbacks import Callback
 
 
 class Record(Following, Callback):  # type: ignore[misc]  # the package may be absent

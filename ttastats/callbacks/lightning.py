@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 
+from ttastats.base.errors import needs
+from ttastats.recording.record import Following
+from ttastats.recording.run_ends import reason_of
+
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
 except ModuleNotFoundError:  # its name as a package of its own
-    from pytorch_lightning import Callback, LightningModule, Trainer
-
-from ttastats.recording.record import Following
-from ttastats.recording.run_ends import reason_of
+    with needs("pytorch_lightning", "the callback", "lightning"):
+        from pytorch_lightning import Callback, LightningModule, Trainer
 
 
 class Record(Following, Callback):  # type: ignore[misc]  # the package may be absent

@@ -5,8 +5,8 @@ from __future__ import annotations
 import runpy
 import symtable
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import ttastats as tta
-from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.errors import TtastatsError, needs, raise_if
 from ttastats.cli.options import Output, given_options, taken_out, takes
 from ttastats.cli.output import say, show
 
@@ -86,7 +86,7 @@ def train(
     $ ttastats train my_workload.py --emit-log logs
     """
     raise_if(dawnbench and emit_log is None, "needs a folder", "--dawnbench", "Add --emit-log.")
-    with needs_torch("training"):
+    with needs("torch", "training", "ttastats[train]"):
         from ttastats.trainer import experiment, tables
 
     options, grid = overrides(workload, setup)
@@ -134,10 +134,10 @@ def sweep(
     $ ttastats sweep --batch-size 32,512 --runs 5 --emit-log logs
     $ ttastats sweep --precision fp32,bf16 --until-decided
     """
-    needs, remedy = "needs --until-decided", "Add --until-decided, or use --runs."
+    what, remedy = "needs --until-decided", "Add --until-decided, or use --runs."
     alone = max_runs is not None and not until_decided
-    raise_if(alone, needs, f"--max-runs {max_runs}", remedy)
-    with needs_torch("training"):
+    raise_if(alone, what, f"--max-runs {max_runs}", remedy)
+    with needs("torch", "training", "ttastats[train]"):
         from ttastats.sides.comparison import MAX_RUNS
         from ttastats.trainer import experiment, tables
 
@@ -194,19 +194,6 @@ def _table_of_runs(plan: Plan) -> pl.DataFrame:
     if not experiment.is_leader():
         raise typer.Exit
     return tables.table_of_logs([place.results for place in plan.setups.values()])
-
-
-@contextmanager
-def needs_torch(what: str) -> Iterator[None]:
-    """Turn a missing PyTorch into an error that says how to install it."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise TtastatsError(
-            f"{what} needs PyTorch", remedy='Install it: pip install "ttastats[train]"'
-        ) from None
 
 
 def _say_next(report: Report, emit_log: Path | None, plan: Plan) -> None:
@@ -279,7 +266,7 @@ def _record_workload(
     from ttastats.base import atomic
 
     atomic.expect_file_place(path)
-    with needs_torch("recording a profile"):
+    with needs("torch", "recording a profile", "ttastats[train]"):
         from ttastats.trainer.profiler import workload
     from ttastats.traces import table
 
@@ -312,7 +299,7 @@ def _is_workload(path: Path) -> bool:
 
 
 def _run_script(name: str) -> list[Path]:
-    with needs_torch("recording a profile"):
+    with needs("torch", "recording a profile", "ttastats[train]"):
         from ttastats.trainer.profiler import recording
 
     before = sys.argv, sys.path[:]

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError, raise_if, warn
+from ttastats.base.forks import expect_threads
 from ttastats.base.records import Problem, Severity
 from ttastats.base.stores import Place, Url, parse_place
 from ttastats.base.units import join_names, plural
@@ -193,6 +194,7 @@ def given_runs(source: Source) -> pl.DataFrame | None:
 
     The rows of a report, which do not tell enough, are an error.
     """
+    expect_threads()
     if not isinstance(source, pl.DataFrame) or "reached" not in source.columns:
         return None
     if "metric" in source.columns:  # somebody's evaluations with a column of that name
@@ -212,6 +214,7 @@ def paths(source: Source) -> list[Place]:
 
 def _expanded_names(source: Source) -> list[str]:
     """Return the names of the files of a source, without users and passwords of servers."""
+    expect_threads()
     if is_frame(source):
         return []
     places: Any = [source] if isinstance(source, str | Place) else source

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ttastats.base import atomic, errors, stores, streams
 from ttastats.base.errors import raise_if
+from ttastats.base.forks import expect_threads
 from ttastats.base.records import Problem
 from ttastats.base.stores import Place
 from ttastats.formats.dialect import Metrics
@@ -120,6 +121,7 @@ def ingest(
         A path is missing, there is no log at all, the output cannot be written, or what is said of
         the logs cannot be read.
     """
+    expect_threads()
     streams.whole_file_limit()  # a wrong setting is no fault of a file
     paths = [stores.without_user(path) if isinstance(path, str) else path for path in paths]
     for path in map(Path, paths):

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 
 from ttastats.base import __version__
-from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.errors import TtastatsError, needs, raise_if
 from ttastats.ingestion.containers import File, Memory
 from ttastats.ingestion.reading import Reading, Result, Spool, read_unit
 from ttastats.ingestion.sources import Source
@@ -138,11 +138,8 @@ def _exit_with_parent() -> None:
 @contextmanager
 def dask(address: str) -> Iterator[Executor]:
     """Yield an executor of the Dask cluster at an address, which has the same ttastats."""
-    try:
+    with needs("distributed", "--dask", "ttastats[cluster]"):
         distributed: Any = import_module("distributed")  # an extra
-    except ImportError as error:
-        what = "--dask needs the package distributed"
-        raise TtastatsError(what, remedy="pip install 'ttastats[cluster]'") from error
     try:
         distributed.comm.resolve_address(address)  # a client that cannot would end badly
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)

@@ -253,8 +253,10 @@ class Recording:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        over = error is None or (self.reached and is_orderly(error))
-        self.finish(None if over else reason_of(error))
+        if error is None or (self.reached and is_orderly(error)):
+            self.finish()
+        else:
+            self.finish(reason_of(error))
 
 
 class Following:

@@ -11,6 +11,7 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base.codes import ADVICE, CAUTIONS, SHORT, Note
+from ttastats.base.forks import expect_threads
 from ttastats.report.cells import Gate, Lead, Table
 from ttastats.report.row import Row, Rows, typed_table
 
@@ -62,7 +63,10 @@ class Report:
     @cached_property
     def displayed(self) -> Report:
         """Return the report as people see it; hidden rows are never formatted."""
-        return self if self.people is None else self.people()
+        if self.people is None:
+            return self
+        expect_threads()
+        return self.people()
 
     @property
     def typed_columns(self) -> pl.DataFrame | None:

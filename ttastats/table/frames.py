@@ -9,6 +9,7 @@ import polars as pl
 
 from ttastats.base import errors, units
 from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.forks import expect_threads
 from ttastats.table import schema
 from ttastats.table.conform import conform
 
@@ -32,6 +33,7 @@ def is_frame(source: object) -> bool:
 
 def to_polars(frame: Any) -> pl.DataFrame | pl.LazyFrame:
     """Return a DataFrame of pandas, pyarrow, duckdb or another library as one of polars."""
+    expect_threads()
     if isinstance(frame, pl.DataFrame | pl.LazyFrame):
         return frame
     try:

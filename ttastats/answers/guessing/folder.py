@@ -19,6 +19,7 @@ from ttastats.answers.guessing.parts import runs_in_parts
 from ttastats.answers.guessing.trial import File, Found
 from ttastats.base import atomic, stores, units
 from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.forks import expect_threads
 from ttastats.formats import patterns
 from ttastats.formats.block import Block, Keys
 from ttastats.formats.config import FILE, load_presets, preset_block
@@ -46,6 +47,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     output
         Where to write the blocks; nothing that exists is written over.
     """
+    expect_threads()
     path = stores.without_user(str(path))
     if output is not None:
         atomic.expect_file_place(Path(output), remedy=f"Try -o {output}/{FILE}.")

@@ -8,9 +8,7 @@ the trace, and what was measured beside it.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from os import PathLike
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any, Self
@@ -20,10 +18,8 @@ import polars as pl
 import torch
 import xxhash
 from msgspec import Struct
-from torch import nn
 from torch.profiler import record_function
 
-from ttastats.base import atomic
 from ttastats.base.errors import raise_if
 from ttastats.traces import kineto, table
 from ttastats.traces.table import Row, measure_row
@@ -180,47 +176,6 @@ def _measures(recording: Recording, about: About) -> Iterator[Row]:
 
 #: The profiles that scripts of this process have written, the last one last.
 WRITTEN: list[Path] = []
-
-
-def profile(
-    path: str | PathLike[str],
-    *,
-    model: nn.Module | None = None,
-    optimizer: Any = None,
-    samples: int | None = None,
-    precision: str = "fp32",
-    steps: int | None = None,
-) -> Profile:
-    """Record the first steps of a `with` block; each ends with a call of `step`.
-
-    The first steps warm up; then come steps that nobody watches, steps that are watched, and some
-    that count FLOPs and look at the memory. After that, `done` is true and a step costs nothing.
-
-    Parameters
-    ----------
-    path
-        The Parquet file to write when the block ends.
-    model, optimizer
-        What is trained and by what, one or several: without a model nothing is told of memory.
-    samples
-        Samples of a step, for the throughput.
-    precision
-        That of matrix products, whose measured peak the step is compared with.
-    steps
-        Steps that are watched; as many as seem enough by default.
-    """
-    place = Path(path)
-    atomic.expect_file_place(place)
-    if model is None:  # where this process has computed so far
-        device, state = torch.device("cuda" if torch.cuda.is_initialized() else "cpu"), None
-    else:
-        device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
-        optimizers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
-        state = TrainingState(model, tuple(part for part in optimizers if part is not None))
-    compiled = type(model).__name__ == "OptimizedModule"
-    recording = Recording(device, state, steps=steps, compiled=compiled)
-    source = Path(sys.argv[0]).as_posix()
-    return Profile(place, recording, About(place.stem, source, precision, samples))
 
 
 class Profile:
