@@ -16,7 +16,7 @@ from ttastats.formats.block import TimeColumn
 from ttastats_parsers.own_choice import numbers, times
 
 
-@pytest.fixture(params=range(4))
+@pytest.fixture(params=range(3))
 def draw(request: pytest.FixtureRequest) -> Draw:
     return Draw(f"numbers {request.param}")
 

@@ -14,7 +14,7 @@ from tests.reading.asking import ask
 from tests.test_cli import run
 
 Row = tuple[object, ...]
-GUISES = pytest.mark.parametrize("seed", range(6))
+GUISES = pytest.mark.parametrize("seed", range(3))
 PARTS = (("train", "val"), ("Training", "Validation"), ("learn", "test"), ("train", "dev"))
 
 

@@ -12,7 +12,7 @@ from tests.random_cases import Draw
 from tests.reading.asking import Answer, ask
 
 
-@pytest.fixture(params=range(4))
+@pytest.fixture(params=range(3))
 def draw(request: pytest.FixtureRequest) -> Draw:
     return Draw(f"lines {request.param}")
 

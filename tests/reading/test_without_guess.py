@@ -49,7 +49,7 @@ def logs_of(draw: Draw, form: str, names: Sequence[str], first: int = 1) -> dict
     }
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_clean_logs_are_read_and_one_line_says_how(seed: int, tmp_path: Path) -> None:
     draw = Draw(f"clean {seed}")
     for form in FORMS:
