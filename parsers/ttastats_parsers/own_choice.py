@@ -148,14 +148,16 @@ EMPTY = ("", "-", "--", "None", "none", "null", "NULL", "N/A", "n/a", "NA", "<NA
 _NAMED = 3
 #: A column of a table holds no larger whole number.
 _LARGEST = 2.0**62
+# One query for each: of small files, a query takes longer than what it does.
+_TEXTS = pl.first().cast(pl.String(), strict=False).str.strip_chars().replace(EMPTY, None)
+_WITHOUT_PERCENT = pl.first().str.strip_suffix("%").str.strip_chars()
 
 
 def texts(cells: pl.Series) -> pl.Series:
     """Return cells as stripped texts, null if empty."""
     if cells.dtype.is_nested():
         return pl.Series(cells.name, [None] * len(cells), pl.String())
-    stripped = cells.cast(pl.String(), strict=False).str.strip_chars()
-    return stripped.set(stripped.is_in(EMPTY), None)
+    return cells.to_frame().select(_TEXTS).to_series()
 
 
 _GROUPED = r"^[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?$"
@@ -171,7 +173,7 @@ def numbers(cells: pl.Series) -> pl.Series:
     """
     if cells.dtype.is_numeric():
         return cells.cast(pl.Float64())
-    written = texts(cells).str.strip_suffix("%").str.strip_chars()
+    written = texts(cells).to_frame().select(_WITHOUT_PERCENT).to_series()
     values = written.cast(pl.Float64(), strict=False)
     if values.null_count() == written.null_count():
         return values
@@ -192,6 +194,8 @@ def numbers(cells: pl.Series) -> pl.Series:
 def _thousands_mark(written: pl.Series, values: pl.Series) -> str | None:
     """Return what parts thousands in a column, a comma or a point; None if that is not certain."""
     commas = written.filter(written.str.contains(",", literal=True))
+    if commas.is_empty():
+        return None
     if not commas.str.contains(_GROUPED).all():
         return "." if written.drop_nulls().str.contains(_DECIMAL).all() else None
     # Counts are whole, and who parts thousands does so in each number.
@@ -214,7 +218,7 @@ def not_numbers(cells: pl.Series, values: pl.Series, lines: pl.Series) -> list[P
     words = values if cells.dtype.is_numeric() else texts(cells)
     kinds: list[tuple[str, Severity, pl.Series, pl.Series]] = [
         ("not_a_number", "error", words, words.is_not_null() & values.is_null()),
-        ("not_finite", "warning", values.cast(pl.String()), ~values.is_finite()),
+        ("not_finite", "warning", values, ~values.is_finite()),
     ]
     problems = []
     if not cells.dtype.is_numeric() and _thousands_mark(words, values) == ".":
@@ -222,8 +226,9 @@ def not_numbers(cells: pl.Series, values: pl.Series, lines: pl.Series) -> list[P
     for code, severity, shown, is_odd in kinds:
         where = is_odd.arg_true().to_list()
         for at in where[:_NAMED]:
-            text = f"{column}: {str(shown[at])[:80]!r} is not a number"
-            if re.match(_GROUPED, str(shown[at])):
+            cell = str(shown.slice(at, 1).cast(pl.String()).item())
+            text = f"{column}: {cell[:80]!r} is not a number"
+            if re.match(_GROUPED, cell):
                 text += " for certain: does its comma part thousands, or decimals?"
             problems.append(Problem(code, text, severity, lines[at]))
         if len(where) > _NAMED:
