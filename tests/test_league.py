@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -13,16 +14,26 @@ from tests.page.made import rows
 from ttastats import api
 from ttastats.answers import league
 from ttastats.answers.league import League, Rank, ranks, ties
-from ttastats.sides.comparison import compare, faster
+from ttastats.base.records import ESTIMATED_START
+from ttastats.sides.comparison import compare, order
 from ttastats.sides.design import Design, Grid
-from ttastats.sides.numbers import briefs
+from ttastats.sides.numbers import SideNumbers, briefs
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
+from ttastats.stats.outcomes import Epochs, make_outcomes
 from ttastats.stats.results import Bools
 
 
-def runs(paces: dict[str, list[float]], accelerators: dict[str, int] | None = None) -> pl.DataFrame:
-    """Return runs of entries that took three times these seconds; negative ones failed then."""
+def runs(
+    paces: dict[str, list[float]],
+    accelerators: dict[str, int] | None = None,
+    *,
+    steady: Sequence[str] = (),
+) -> pl.DataFrame:
+    """Return runs of entries that took three times these seconds; negative ones failed then.
+
+    They need about as many epochs each, `steady` entries the same number.
+    """
     parts = []
     for entry, seconds in paces.items():
         table = rows([entry], runs=1)
@@ -30,9 +41,11 @@ def runs(paces: dict[str, list[float]], accelerators: dict[str, int] | None = No
             times = (pl.int_range(pl.len()) + 1) * abs(pace)
             name = pl.lit(f"{entry}/{n}")
             value = pl.when(pl.lit(pace > 0)).then("value").otherwise(pl.lit(0.5))
+            longer = 1.0 if entry in steady else 1 + n % 2 / 100
             parts.append(
                 table.with_columns(
                     run_id=name, source=name, content_digest=name, seconds=times, value=value,
+                    seed=pl.lit(n, pl.Int64), epoch=pl.col("epoch") * longer,
                     run_seconds=pl.lit(3 * abs(pace)), submitter=pl.lit(entry.split("/")[0]),
                     accelerators=pl.lit((accelerators or {}).get(entry, 8), pl.Int64),
                 )
@@ -107,20 +120,91 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize("paces", [PACES, MANY])
-def test_pairs_are_told_apart_where_a_comparison_of_all_of_them_says_so(
-    paces: dict[str, list[float]],
-) -> None:
-    groups = api.summary(runs(paces)).groups
+def guise(seed: int) -> pl.DataFrame:
+    """Return entries of random pace and noise, of which some are odd in how they were made."""
+    rng = np.random.default_rng(seed)
+    names = [f"s/{n}" for n in range(5)]
+    paces = {
+        name: [float(pace * (rng.choice([-1, 3]) if seed % 3 == 0 and rng.random() < 0.1 else 1))
+               for pace in rng.normal(10 + rng.choice([0, 1, 4, 9]), rng.choice([0.02, 0.2]),
+                                      rng.choice([4, 5, 5, 8]))]
+        for name in names
+    }  # fmt: skip
+    steady = [name for name in names if rng.random() < 0.4]
+    table, number = runs(paces, steady=steady), pl.col("entry").str.slice(2).cast(pl.Int64)
+    started, one_machine = pl.col("started_at"), seed % 2 == 0
+    table = table.with_columns(
+        system=pl.lit("one") if one_machine else pl.col("system"),
+        started_at=started + pl.duration(hours=30 * number + 4 * pl.col("seed"))
+        if one_machine
+        else started + pl.duration(hours=4 * pl.col("seed"), minutes=number),
+    )
+    odd = number == int(rng.integers(5))
+    changes = (
+        {"seed": pl.when(odd).then(0).otherwise("seed")},
+        {"seed": pl.when(odd).then(pl.col("seed") // 2).otherwise("seed")},
+        {"clock_zero": pl.when(odd).then(pl.lit(ESTIMATED_START)).otherwise("clock_zero")},
+        {"seconds": pl.when(odd & (pl.col("seed") % 2 == 1)).then(pl.col("seconds") * 1.4)
+                    .otherwise("seconds")},
+    )  # fmt: skip
+    return table.with_columns(**changes[seed % len(changes)])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [runs(PACES), runs(MANY), runs(PACES, steady=[*PACES]), *map(guise, range(12))],
+    ids=["paces", "many", "steady", *(f"guise {n}" for n in range(12))],
+)
+def test_pairs_are_judged_as_a_comparison_of_all_of_them_judges_them(table: pl.DataFrame) -> None:
+    groups = api.summary(table).groups
     places = list(combinations(range(len(groups)), 2))
     comparisons = compare([Pair({}, groups[a], groups[b]) for a, b in places], Options())
-    words = {pair: c.verdict.word for pair, c in zip(places, comparisons, strict=True)}
-    expected = {(a, b) if word == "slower" else (b, a)
-                for (a, b), word in words.items() if word in {"faster", "slower"}}  # fmt: skip
-    assert "undecided" in words.values()
-    shown = faster(briefs(groups), 0.95)
-    assert {tuple(pair) for pair in np.argwhere(shown).tolist()} == expected
-    assert 8 < len(expected) < len(places)
+    verdicts = {
+        (a, b) if c.verdict.word == "slower" else (b, a): set(c.verdict.conditions)
+        for (a, b), c in zip(places, comparisons, strict=True)
+        if c.verdict.word in {"faster", "slower"}
+    }
+    made = order(briefs(groups), 0.95)
+    of_order = {pair: set(codes) for pair, codes in made.conditions.items()}
+    of_order |= {tuple(pair): set() for pair in np.argwhere(made.faster).tolist()}
+    assert of_order == verdicts
+    assert verdicts.keys() == {*map(tuple, np.argwhere(made.conditional).tolist())}
+
+
+def test_the_random_entries_carry_every_kind_of_condition() -> None:
+    every = [order(briefs(api.summary(guise(n)).groups), 0.95) for n in range(12)]
+    codes = {code for each in every for some in each.conditions.values() for code in some}
+    assert codes >= {
+        "constant_epochs", "no_stragglers", "separate_sessions", "one_seed",
+        "clock_start_estimated", "mixed_speeds",
+    }  # fmt: skip
+    assert any(each.faster.any() for each in every)
+
+
+def entry_of(name: str, n: int, rng: np.random.Generator, *, rare: bool) -> SideNumbers:
+    """Return runs of a mean of one, of three epochs or, in one of ten, four; or of 62 each."""
+    epochs = np.where(rng.random(n) < 0.1, 4.0, 3.0) if rare else np.full(n, 62.0)
+    times = epochs / (3.1 if rare else 62.0) * rng.lognormal(0, 0.0025, n)
+    return SideNumbers(n, make_outcomes(times, progress=Epochs(epochs, 1.0)))
+
+
+@pytest.mark.parametrize(("n", "fast"), [(3, 1.0), (5, 1.0), (5, 0.6), (10, 1.0)])
+def test_intervals_of_ranks_hold_entries_that_are_alike_but_for_rare_long_runs(
+    n: int, fast: float
+) -> None:
+    wrong, marked, led = 0, 0, 0
+    for seed in range(40):
+        rng = np.random.default_rng([seed, n])
+        sides = [entry_of(f"{k}", n, rng, rare=k < 4) for k in range(8)]
+        quick = sides[7].outcomes
+        sides[7] = SideNumbers(n, make_outcomes(quick.times * fast, progress=quick.progress))
+        made = order(sides, 0.95)
+        wrong += bool(made.faster[:7].any())
+        marked += bool(made.conditions)
+        led += bool(made.faster[7, :7].all())
+    assert wrong <= 3  # of 40, at 5 %
+    assert marked > 10
+    assert led == (0 if fast == 1.0 else 40)
 
 
 def test_a_side_may_have_met_its_target_before_a_late_evaluation() -> None:
@@ -133,7 +217,8 @@ def test_a_side_may_have_met_its_target_before_a_late_evaluation() -> None:
             replace(side, design=Design(grids={"epochs": Grid(share, share)}))
             for side, share in ((fast, fast_share), (slow, slow_share))
         )
-        return bool(faster([x, y], 0.95)[0, 1]), bool(faster([y, x], 0.95)[1, 0])
+        every = order([x, y], 0.95).conditional, order([y, x], 0.95).conditional
+        return bool(every[0][0, 1]), bool(every[1][1, 0])
 
     assert shown(0.3, 0.3) == (True, True)
     assert shown(0.3, 0.05) == (True, True)
@@ -144,9 +229,35 @@ def test_a_league_holds_the_entries_of_one_benchmark_and_size_in_the_order_of_me
     sizes = {"a/1": 8, "b/2": 8, "c/3": 16}
     times = {"a/1": around(12, 0.1), "b/2": around(10, 0.1, seed=1), "c/3": around(5, 0.1, seed=2)}
     eight, sixteen = leagues(runs(times, sizes))
-    assert (eight.size, sixteen.size) == (8, 16)
+    assert (eight.size, sixteen.size) == ("8", "16")
     assert [entry.label for entry in eight.entries] == ["b/2", "a/1"]
     assert eight.ranks == (Rank(1, 1, 1), Rank(2, 2, 2))
+
+
+def test_open_and_closed_entries_and_unlike_numbers_of_nodes_share_no_ranks() -> None:
+    times = {f"s/{n}": around(10 + n, 0.1, seed=n) for n in range(6)}
+    number = pl.col("entry").str.slice(2).cast(pl.Int64)
+    table = runs(times).with_columns(
+        division=pl.when(number == 0).then(pl.lit("Open")).otherwise(
+            pl.when(number == 1).then(pl.lit("CLOSED")).otherwise(pl.lit("closed"))),
+        nodes=pl.when(number == 5).then(2).when(number == 4).then(None).otherwise(1),
+    )  # fmt: skip
+    found = {each.title: [entry.label for entry in each.entries] for each in leagues(table)}
+    assert found == {
+        "digits closed, 8 accelerators on 1 node": ["s/1", "s/2", "s/3"],
+        "digits closed, 8 accelerators on 2 nodes": ["s/5"],
+        "digits closed, 8 accelerators": ["s/4"],
+        "digits open, 8 accelerators on 1 node": ["s/0"],
+    }
+    assert len({(each.name, each.size) for each in leagues(table)}) == 4
+    (one,) = leagues(table.filter(number.is_between(1, 3)))
+    assert (one.title, one.name, one.size) == (
+        "digits, closed division, 8 accelerators on 1 node", "digits", "8"
+    )  # fmt: skip
+    rows_of = api.rank(table).rows
+    assert {(row["division"], row["nodes"]) for row in rows_of} == {
+        ("open", 1), ("closed", 1), ("closed", 2), ("closed", None)
+    }  # fmt: skip
 
 
 SOME_TIED = {

@@ -52,10 +52,41 @@ def cells(report: Report, title: str) -> list[str]:
 
 
 def test_ties_are_drawn_and_ones_own_entries_marked() -> None:
-    assert cells(api.rank(TABLE), "ties") == ["│", "│", ""]
+    assert cells(api.rank(TABLE), "ties") == ["┌", "└", ""]
     assert cells(api.rank(TABLE, mine="mine"), "rank") == ["1", "> 2", "3"]
     titles = [{c.title for c in api.rank(t).tables[0].columns} for t in (TABLE, UNKNOWN)]
     assert titles[0] - titles[1] == {"accelerator h", "hardware"}
+
+
+#: The last takes 3 % longer: shown if all runs always need three epochs.
+FIXED = {"x/1": around(10, 0.01), "y/2": around(10.001, 0.01, seed=1), "z/3": around(10.3, 0.01)}
+
+
+def test_an_order_that_needs_constant_epochs_is_shown_beside_with_its_mark() -> None:
+    report = api.rank(runs(FIXED, steady=[*FIXED]))
+    assert cells(report, "ties") == ["┌", "│", "└"]
+    assert cells(report, "ties †") == ["┌", "└", ""]
+    assert "told apart only if the number of epochs is constant (†)" in in_full(report)
+    said = [(row["rank_low"], row["rank_high"], row["not_separable"], row["separable_if"],
+             row["conditions"]) for row in report.rows]  # fmt: skip
+    code = ["constant_epochs"]
+    assert said == [
+        (1, 3, [2, 3], [3], code), (1, 3, [1, 3], [3], code), (1, 3, [1, 2], [1, 2], code)
+    ]  # fmt: skip
+    for table in (runs(FIXED), runs({"x/1": FIXED["x/1"], "y/2": FIXED["y/2"]}, steady=[*FIXED])):
+        other = api.rank(table)
+        assert "ties †" not in {column.title for column in other.tables[0].columns}
+        assert all(row["conditions"] == row["separable_if"] == [] for row in other.rows)
+    assert [row["rank_low"] for row in api.rank(runs(FIXED)).rows] == [1, 1, 3]
+
+
+def test_where_nobody_reached_the_target_there_are_no_ranks() -> None:
+    report = api.rank(runs({"a/1": [-10.0] * 3, "b/2": [-20.0] * 3, "c/3": [-5.0]}))
+    assert cells(report, "rank") == ["–"] * 3
+    keys = ("rank", "rank_low", "rank_high", "not_separable")
+    assert {str([row[key] for key in keys]) for row in report.rows} == {"[None, None, None, []]"}
+    some = api.rank(runs({"a/1": [-10.0] * 3, "b/2": [20.0] * 3}))
+    assert [row["rank"] for row in some.rows] == [1, 2]
 
 
 def test_hidden_rows_are_counted() -> None:

@@ -1,21 +1,23 @@
-"""Who leads among entries of one benchmark and one number of accelerators, and is that chance?
+"""Who leads among entries of one benchmark, division and size, and is that chance?
 
 Ranks are those of the mean time, of a failed run the expected one. What tells entries apart is what
 `compare` would say of them, adjusted for all pairs of one league. An entry then ranks behind those
 shown to be faster and before those shown to be slower: all these intervals hold at once, at the
-confidence of the pairs (Al Mohamad, Goeman and van Zwet 2022).
+confidence of the pairs (Al Mohamad, Goeman and van Zwet 2022). What `compare` would say only with a
+condition narrows no interval: that order is shown beside, with its mark.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 
 import numpy as np
 import polars as pl
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from ttastats.answers.qualities import QualityRow
 from ttastats.answers.summary import SummaryRow
@@ -25,10 +27,12 @@ from ttastats.outcomes import aims
 from ttastats.outcomes.axis import AXES
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
-from ttastats.report.grouping import BENCHMARK, row_names
+from ttastats.report.grouping import BENCHMARK, row_names, sort_key
 from ttastats.report.row import expect_kind
-from ttastats.sides.comparison import faster
+from ttastats.sides.checks import condition_text
+from ttastats.sides.comparison import Order, order
 from ttastats.sides.numbers import SideNumbers, briefs
+from ttastats.stats.decision import MARKS
 from ttastats.stats.means import RUNS_FOR_INTERVAL
 from ttastats.stats.moments import two_sided_t
 from ttastats.stats.outcomes import time_term
@@ -50,6 +54,14 @@ class Rank(Struct, frozen=True):
     rank: int
     first: int
     last: int
+
+
+class Kind(Struct, frozen=True):
+    """By which rules and on how much entries ran; None where unknown or where their runs differ."""
+
+    division: str | None
+    accelerators: int | None
+    nodes: int | None
 
 
 class Entry(Struct, frozen=True, eq=False):
@@ -77,29 +89,41 @@ class Entry(Struct, frozen=True, eq=False):
 
 
 class League(Struct, frozen=True, eq=False):
-    """The entries of one benchmark and size, fastest first, with the ranks each may have.
+    """The entries of one benchmark, division and size, fastest first, with their ranks.
 
-    `size` is the number of accelerators, None where it is not known or differs between runs.
-    `apart` says which are shown to be faster than which, shape (entries, entries), `ties` stretches
-    of ranks that cannot be told apart; `left_out` counts slower entries, and `labels` names all.
+    `name` is the benchmark, with the division where there are several; `size` tells a league from
+    others of that name. `ranks` are None where nobody reached the target. `order` says which are
+    shown to be faster than which, `ties` stretches of ranks that cannot be told apart, `open_ties`
+    those that cannot even if every condition is true; `left_out` counts slower entries, and
+    `labels` names all.
     """
 
     name: str
     benchmark: str | None
-    size: int | None
+    kind: Kind
+    size: str | None
     entries: tuple[Entry, ...]
-    ranks: tuple[Rank, ...]
-    apart: Bools
+    ranks: tuple[Rank | None, ...]
+    order: Order
     ties: tuple[Stretch, ...]
+    open_ties: tuple[Stretch, ...]
     left_out: int
     confidence: float
     labels: frozenset[str]
 
     @property
     def title(self) -> str:
-        """Return benchmark and size in words."""
-        size = "" if self.size is None else units.plural(self.size, "accelerator")
-        return ", ".join(filter(None, (self.name, size)))
+        """Return benchmark, division and size in words."""
+        kind = self.kind
+        division = f"{kind.division} division" if kind.division else ""
+        division = "" if self.name.endswith(f" {kind.division}") else division
+        return ", ".join(filter(None, (self.name, division, self.size_text)))
+
+    @property
+    def size_text(self) -> str:
+        """Return the size in words: `16 accelerators on 2 nodes`."""
+        size = ((self.kind.accelerators, "accelerator"), (self.kind.nodes, "node"))
+        return " on ".join(units.plural(n, noun) for n, noun in size if n is not None)
 
     @property
     def testable(self) -> bool:
@@ -116,15 +140,35 @@ class League(Struct, frozen=True, eq=False):
         """Return whether one entry is shown to be faster than each of the others."""
         return len(self.entries) > 1 and not self.rivals(0)
 
+    @property
+    def leads_if(self) -> tuple[str, ...]:
+        """Return the conditions under which one entry is faster than each other; none if none."""
+        rivals = self.rivals(0)
+        return self.conditions(0) if rivals and rivals == self.conditional_rivals(0) else ()
+
     def rivals(self, place: int) -> tuple[int, ...]:
         """Return the ranks, from 1, that cannot be told apart from that of an entry."""
-        alike = ~(self.apart[place] | self.apart[:, place])
-        return tuple(n + 1 for n in np.flatnonzero(alike).tolist() if n != place)
+        return _rivals(self.order.faster, place)
 
-    def lanes(self) -> list[tuple[str, ...]]:
-        """Return each entry's part of the tie brackets beside it: `from`, `on`, `to` or ``."""
+    def conditional_rivals(self, place: int) -> tuple[int, ...]:
+        """Return those of the rivals that a claim with a condition tells apart."""
+        even_so = _rivals(self.order.conditional, place)
+        return tuple(rank for rank in self.rivals(place) if rank not in even_so)
+
+    def conditions(self, place: int | None = None) -> tuple[str, ...]:
+        """Return the codes of the conditions of claims, about one entry or about any."""
+        every = (
+            code
+            for pair, codes in self.order.conditions.items()
+            if place is None or place in pair
+            for code in codes
+        )
+        return tuple(sorted(dict.fromkeys(every), key=lambda code: code not in MARKS))
+
+    def lanes(self, ties: Sequence[Stretch]) -> list[tuple[str, ...]]:
+        """Return each entry's part of the brackets beside it: `from`, `on`, `to` or ``."""
         lanes: list[list[str]] = []
-        for first, last in self.ties:
+        for first, last in ties:
             lane = next((lane for lane in lanes if not any(lane[first - 1 : last])), None)
             if lane is None:
                 lane = [""] * len(self.entries)
@@ -133,23 +177,28 @@ class League(Struct, frozen=True, eq=False):
         return list(zip(*lanes[:LANES], strict=True)) or [()] * len(self.entries)
 
 
+def _rivals(faster: Bools, place: int) -> tuple[int, ...]:
+    alike = ~(faster[place] | faster[:, place])
+    return tuple(n + 1 for n in np.flatnonzero(alike).tolist() if n != place)
+
+
 def leagues(report: Report, confidence: float, most: int | None = MOST) -> tuple[League, ...]:
-    """Return the leagues of a summary, by benchmark, the smallest size first.
+    """Return the leagues of a summary, by benchmark and division, the smallest size first.
 
     Of more than `most` entries the fastest are judged; None judges all.
     """
     rows = expect_kind(report.records, SummaryRow)
     names = row_names(rows, BENCHMARK)
     labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
-    by_size: dict[tuple[str, int | None], list[_Listed]] = {}
-    every = [runs.get_column("accelerators") for runs in report.groups]
-    places = np.repeat(np.arange(len(every)), list(map(len, every)))
-    number = pl.when(pl.col("size").n_unique() == 1).then(pl.first("size"))  # else they differ
-    of_group = pl.DataFrame({"group": places, "size": pl.concat(every) if every else []})
-    sizes = of_group.group_by("group", maintain_order=True).agg(number)["size"].to_list()
-    for name, label, row, runs, size in zip(names, labels, rows, report.groups, sizes, strict=True):
-        by_size.setdefault((name, size), []).append((row, runs, label))
-    ordered = sorted(by_size, key=lambda key: (key[0], key[1] is None, key[1] or 0))
+    kinds = _kinds(report.groups)
+    divisions = {kind.division for kind in kinds}
+    by_kind: dict[tuple[str, Kind], list[_Listed]] = {}
+    for name, label, row, runs, kind in zip(names, labels, rows, report.groups, kinds, strict=True):
+        if len(divisions) > 1 and kind.division:
+            name = f"{name} {kind.division}"
+        by_kind.setdefault((name, kind), []).append((row, runs, label))
+    ordered = sorted(by_kind, key=lambda key: sort_key(key[0], *astuple(key[1])))
+    alike = Counter((name, kind.accelerators) for name, kind in ordered)
 
     def place(entry: _Listed) -> tuple[bool, float, float]:
         """Return the place by the mean; behind those that have one, by the successes."""
@@ -158,12 +207,31 @@ def leagues(report: Report, confidence: float, most: int | None = MOST) -> tuple
             return False, mean, 0.0
         return True, -row.reached / row.n, row.tta_mean_seconds or math.inf
 
-    listed = [sorted(by_size[key], key=place) for key in ordered]
+    listed = [sorted(by_kind[key], key=place) for key in ordered]
     sides = iter(briefs([runs for some in listed for _, runs, _ in some[:most]]))
     return tuple(
-        _make_league(*key, some, list(islice(sides, len(some[:most]))), confidence)
-        for key, some in zip(ordered, listed, strict=True)
+        _make_league(
+            name, kind, some, list(islice(sides, len(some[:most]))), confidence,
+            by_nodes=alike[name, kind.accelerators] > 1,
+        )
+        for (name, kind), some in zip(ordered, listed, strict=True)
+    )  # fmt: skip
+
+
+def _kinds(groups: Sequence[pl.DataFrame]) -> list[Kind]:
+    """Return division and size of each group of runs, None where unknown or where they differ."""
+    if not groups:
+        return []
+    places = np.repeat(np.arange(len(groups)), [group.height for group in groups])
+    runs = pl.concat(group.select(Kind.__struct_fields__) for group in groups).with_columns(
+        pl.col("division").str.to_lowercase(), group=pl.Series(places)
     )
+    same = (
+        pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()).alias(name)
+        for name in Kind.__struct_fields__
+    )
+    found = runs.group_by("group", maintain_order=True).agg(*same)
+    return [Kind(*row) for row in found.select(Kind.__struct_fields__).iter_rows()]
 
 
 #: The row, the runs and the label of an entry.
@@ -172,10 +240,12 @@ _Listed = tuple[SummaryRow, pl.DataFrame, str]
 
 def _make_league(
     name: str,
-    size: int | None,
+    kind: Kind,
     listed: Sequence[_Listed],
     sides: Sequence[SideNumbers],
     confidence: float,
+    *,
+    by_nodes: bool,
 ) -> League:
     entries = []
     for (row, runs, label), side in zip(listed, sides, strict=False):  # of the fastest
@@ -187,21 +257,28 @@ def _make_league(
             if term.variance is not None:
                 factor = math.exp(two_sided_t(term.df, confidence) * math.sqrt(term.variance))
                 low, high = term.estimate / factor, term.estimate * factor
-        entries.append(Entry(row, runs, side, label, size, mean, low, high))
-    apart = faster(sides, confidence)
+        entries.append(Entry(row, runs, side, label, kind.accelerators, mean, low, high))
+    pairs = order(sides, confidence, AXES[entries[0].row.axis])
+    size = None if kind.accelerators is None else str(kind.accelerators)
+    if (by_nodes or size is None) and kind.nodes is not None:
+        size = " on ".join(filter(None, (size, units.plural(kind.nodes, "node"))))
     league = League(
         name=name,
         benchmark=entries[0].row.keys["benchmark"],
+        kind=kind,
         size=size,
         entries=tuple(entries),
-        ranks=ranks(apart),
-        apart=apart,
-        ties=ties(apart),
+        ranks=ranks(pairs.faster),
+        order=pairs,
+        ties=ties(pairs.faster),
+        open_ties=ties(pairs.conditional) if pairs.conditions else (),
         left_out=len(listed) - len(entries),
         confidence=confidence,
         labels=frozenset(label for _, _, label in listed),
     )
-    return league if league.testable and league.n_reached else replace(league, ties=())
+    if not league.n_reached:
+        return replace(league, ranks=(None,) * len(entries), ties=())
+    return league if league.testable else replace(league, ties=())
 
 
 def _row_mean(row: SummaryRow) -> float | None:
@@ -263,7 +340,13 @@ def headline(leagues: Sequence[League]) -> str:
     where = f"{leaders or 'any'} of {len(testable)}"
     if len(leagues) > len(names_of):
         where += f" size {'class' if len(testable) == 1 else 'classes'}"
-    return f"{text}: {'one' if leaders else 'no'} entry is shown to be the fastest in {where}"
+    text = f"{text}: {'one' if leaders else 'no'} entry is shown to be the fastest in {where}"
+    more = [codes for league in testable if (codes := league.leads_if)]
+    if not more:
+        return text
+    conditions = dict.fromkeys(code for codes in more for code in codes)
+    number = f"{len(more)} more" if leaders else str(len(more))
+    return f"{text}, in {number} only {condition_text([*conditions], ' or ')}"
 
 
 def claim(league: League) -> str:
@@ -283,6 +366,8 @@ def claim(league: League) -> str:
         return f"{text}, of too few runs to tell from chance"
     if league.has_leader:
         return f"{text}, and shown to be the fastest"
+    if codes := league.leads_if:
+        return f"{text}, and the fastest {condition_text(codes)}"
     return f"{text}, {not_separable(league, 0)}"
 
 
@@ -294,17 +379,29 @@ def advice_text(runs: Sequence[pl.DataFrame]) -> str:
 
 def not_separable(league: League, place: int) -> str:
     """Return which ranks cannot be told apart from that of an entry."""
-    rivals = league.rivals(place)
+    rivals, some = league.rivals(place), league.conditional_rivals(place)
     if not rivals:
         return "told apart from every other rank"
-    spans: list[list[int]] = []  # 2 to 4, 7
-    for number in rivals:
+    even_so = [rank for rank in rivals if rank not in some]
+    texts = [f"not told apart from {_ranks_text(even_so)}"] if even_so else []
+    if some:
+        whole = len(some) == len(league.entries) - 1
+        which = "every other rank" if whole else _ranks_text(some)
+        condition = condition_text(league.conditions(place))
+        texts.append(f"told apart from {which} only {condition}")
+    return ", ".join(texts)
+
+
+def _ranks_text(ranks: Sequence[int]) -> str:
+    """Return ranks in words: `ranks 2 to 4, 7`."""
+    spans: list[list[int]] = []
+    for number in ranks:
         if spans and spans[-1][-1] == number - 1:
             spans[-1] = [spans[-1][0], number]
         else:
             spans.append([number])
     listed = ", ".join(" to ".join(map(str, ends)) for ends in spans)
-    return f"not told apart from {'ranks' if len(rivals) > 1 else 'rank'} {listed}"
+    return f"{'ranks' if len(ranks) > 1 else 'rank'} {listed}"
 
 
 def ties_text(league: League) -> str:
@@ -320,8 +417,15 @@ def ties_text(league: League) -> str:
     )
     if not league.ties:
         return f"All ranks are told apart ({how})."
-    spans = (f"{a} {'and' if b == a + 1 else 'to'} {b}" for a, b in league.ties)
-    return f"Ranks that cannot be told apart: {'; '.join(spans)} ({how})."
+    text = f"Ranks that cannot be told apart: {_spans_text(league.ties)} ({how})."
+    if codes := league.conditions():
+        left = f"all but {_spans_text(league.open_ties)}" if league.open_ties else "all"
+        text += f" Told apart {condition_text(codes)}: {left}."
+    return text
+
+
+def _spans_text(ties: Sequence[Stretch]) -> str:
+    return "; ".join(f"{a} {'and' if b == a + 1 else 'to'} {b}" for a, b in ties)
 
 
 def hardware(entry: Entry) -> str:

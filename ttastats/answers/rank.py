@@ -28,6 +28,7 @@ from ttastats.report.cells import Column, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.fitting import hardware_models
 from ttastats.report.row import Key, Number, Row
+from ttastats.sides.checks import condition_text, marks
 
 #: Notes of a summary that speak of its CV, which no rank needs.
 _OF_CV = ("few_runs", "repeated_times", "unusual_run", "like_those_seen", "ddof")
@@ -40,13 +41,20 @@ class StandingRow(Row, frozen=True):
         int | None,
         Key("the size: accelerators of each run, null where they differ", "accelerators"),
     ]
-    rank: Annotated[int, Key("rank by the mean, 1 is the fastest")]
-    rank_low: Annotated[
-        int, Key("best rank it may have: all these intervals hold at once, at the confidence level")
+    division: Annotated[str | None, Key("`closed` or `open`, null where it is not known")]
+    nodes: Annotated[int | None, Key("nodes of each run, null where they differ", "nodes")]
+    rank: Annotated[
+        int | None, Key("rank by the mean, 1 is the fastest; null where no run reached the target")
     ]
-    rank_high: Annotated[int, Key("worst rank it may have")]
-    entries: Annotated[int, Key("entries of this benchmark and size")]
+    rank_low: Annotated[
+        int | None,
+        Key("best rank it may have: all these intervals hold at once, at the confidence level"),
+    ]
+    rank_high: Annotated[int | None, Key("worst rank it may have")]
+    entries: Annotated[int, Key("entries of this benchmark, division and size")]
     not_separable: Annotated[list[int], Key("ranks that cannot be told from its own")]
+    separable_if: Annotated[list[int], Key("those of them that can if `conditions` are true")]
+    conditions: Annotated[list[str], Key("codes of what these claims hold under")]
     n: key.RunCount
     reached: key.ReachedCount
     mean_seconds: Annotated[
@@ -104,12 +112,16 @@ def standing(group: League, mine: str = "") -> list[StandingRow]:
     return [
         StandingRow(
             keys=entry.row.keys,
-            accelerators=group.size,
-            rank=rank.rank,
-            rank_low=rank.first,
-            rank_high=rank.last,
+            accelerators=group.kind.accelerators,
+            division=group.kind.division,
+            nodes=group.kind.nodes,
+            rank=rank and rank.rank,
+            rank_low=rank and rank.first,
+            rank_high=rank and rank.last,
             entries=len(group.entries) + group.left_out,
-            not_separable=list(group.rivals(place)),
+            not_separable=list(group.rivals(place)) if rank else [],
+            separable_if=list(group.conditional_rivals(place)) if rank else [],
+            conditions=list(group.conditions(place)) if rank else [],
             n=entry.side.n,
             reached=entry.side.n_reached,
             mean_seconds=entry.mean,
@@ -134,24 +146,22 @@ def table(
 ) -> Table:
     """Return the first `top` rows of a league and the user's own, with extra columns."""
     axis, level = AXES[rows[0].axis], percentages.percent_text(group.confidence)
-    shown = [row for row in rows if not top or row.rank <= top or row.mine]
-    models, lanes = short(shown), group.lanes()
+    shown = [row for place, row in enumerate(rows) if not top or place < top or row.mine]
+    models, of = short(shown), {id(row): place for place, row in enumerate(rows)}
     reached = all(row.reached == row.n for row in rows)
     alike = len({row.n for row in rows}) == 1 and reached
     columns: list[Field[StandingRow]] = [
-        fields.text_field("rank", lambda row: f"{'> ' if row.mine else ''}{row.rank}")
+        fields.text_field("rank", lambda row: f"{'> ' if row.mine else ''}{row.rank or '–'}")
     ]
-    if group.ties:
-        bars = ["".join("│" if lane else " " for lane in place).rstrip() for place in lanes]
-        columns.append(Field(Column("ties"), lambda row: Text(bars[row.rank - 1])))
+    columns += [*_tie_fields(group, of)]
     columns.append(
-        Field(Column("entry", names=True), lambda row: Text(group.entries[row.rank - 1].label))
+        Field(Column("entry", names=True), lambda row: Text(group.entries[of[id(row)]].label))
     )
     if any(models.values()):
         columns.append(Field(Column("hardware", rank=1), lambda row: Text(models[row.hardware])))
     if not alike:
         of_entry = fields.field_of_part(
-            fields.reached_field(axis=axis), lambda row: group.entries[row.rank - 1].row
+            fields.reached_field(axis=axis), lambda row: group.entries[of[id(row)]].row
         )
         columns.append(of_entry)
     mean = axis.mean if reached else "ERT" if axis.is_time else axis.expected
@@ -161,12 +171,32 @@ def table(
         ),
         *more,
     ]
-    below = [details.get(id(group.entries[row.rank - 1].row), ()) for row in shown]
+    below = [details.get(id(group.entries[of[id(row)]].row), ()) for row in shown]
     if hidden := rows[0].entries - len(shown):
         below[-1] = (*below[-1], f"{hidden:,} slower not shown: --top 0 shows all")
     each = f", {units.plural(rows[0].n, 'run')}{' each' if len(rows) > 1 else ''}" if alike else ""
     title = f"{group.title}: {units.plural(rows[0].entries, 'entry', 'entries')}{each}"
     return fields.make_table(shown, columns, title, below)
+
+
+#: How a part of a bracket is drawn.
+_BARS = {"from": "┌", "on": "│", "to": "└", "": " "}
+
+
+def _tie_fields(group: League, of: Mapping[int, int]) -> Iterator[Field[StandingRow]]:
+    """Yield a column of the bars of ties, and one of those that remain if conditions are true.
+
+    `of` is the place of each row by its `id`.
+    """
+
+    def bars(title: str, ties: Sequence[league.Stretch]) -> Field[StandingRow]:
+        texts = ["".join(_BARS[lane] for lane in place).rstrip() for place in group.lanes(ties)]
+        return Field(Column(title), lambda row: Text(texts[of[id(row)]]))
+
+    if group.ties:
+        yield bars("ties", group.ties)
+    if group.ties and (codes := group.conditions()):
+        yield bars(f"ties {marks(codes)}", group.open_ties)
 
 
 def short(rows: Iterable[StandingRow]) -> dict[str, str]:
@@ -182,6 +212,9 @@ def tie_notes(leagues: Iterable[League]) -> Iterator[Note]:
     if testable:
         pairs = sum(math.comb(len(group.entries), 2) for group in testable)
         yield note("ties", pairs=pairs, level=percentages.percent_text(testable[0].confidence))
+    for codes in dict.fromkeys(group.conditions() for group in testable):
+        if codes:
+            yield note("ties.if", marks=marks(codes), condition=condition_text(codes))
 
 
 def _rank_sentence(shown: Sequence[tuple[League, Sequence[StandingRow]]], mine: str) -> str:
@@ -299,6 +332,7 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
         if len(group.entries) == 1:
             return Text("alone")
         shown = "shown" if group.has_leader else f"{len(group.rivals(0)) + 1} tied"
+        shown = f"shown {marks(codes)}" if (codes := group.leads_if) else shown
         return Text(shown if group.testable else "too few runs")
 
     columns += [
@@ -323,8 +357,8 @@ def _entry_table(
     more = summary.more_fields(axis, confidence, rank=3)
     if any(row.reached != row.n for row in rows):
         more.insert(0, summary.mean_field(axis, confidence, rank=3))
-    of = {row.rank: entry.row for row, entry in zip(rows, group.entries, strict=True)}
-    columns = [fields.field_of_part(field, lambda row: of[row.rank]) for field in more]
+    of = {id(row): entry.row for row, entry in zip(rows, group.entries, strict=True)}
+    columns = [fields.field_of_part(field, lambda row: of[id(row)]) for field in more]
     return table(group, rows, top, details_of(report), columns)
 
 
@@ -335,7 +369,6 @@ def _leaders_sentence(leagues: Sequence[League]) -> str:
     text = f"{league.headline(leagues)}."
     if len(leagues) > 1 and len({group.name for group in leagues}) == 1:
         most = max(leagues, key=lambda group: len(group.entries) + group.left_out)
-        if len(most.entries) > 1 and most.size is not None:
-            size = units.plural(most.size, "accelerator")
-            text += f" On {size}, {league.claim(replace(most, benchmark=None))}."
+        if len(most.entries) > 1 and most.size_text:
+            text += f" On {most.size_text}, {league.claim(replace(most, benchmark=None))}."
     return text

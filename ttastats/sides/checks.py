@@ -33,6 +33,7 @@ from ttastats.sides.design import (
 )
 from ttastats.sides.pairing import Pair
 from ttastats.stats.blocks import ByBlock
+from ttastats.stats.decision import MARKS
 from ttastats.stats.results import Flag, FlagCode, Floats
 from ttastats.table.schema import RUN
 
@@ -54,6 +55,18 @@ def findings(a: Design, b: Design, *, timed: bool = True) -> tuple[Finding, ...]
             text = side.speeds
             made.append(Finding.worded("mixed_speeds", "condition", side=name, speeds=text))
     return tuple(made)
+
+
+def conditions(a: Design, b: Design, *, timed: bool = True) -> tuple[Finding, ...]:
+    """Return the findings that a claim would carry, or that forbid one."""
+    odd = any(
+        side.pooled or side.speeds or side.doubts or side.runs["seed"].is_duplicated().any()
+        for side in (a, b)
+    )
+    if not odd and not _share_machine(a, b):  # most pairs of a league
+        return ()
+    every = findings(a, b, timed=timed)
+    return tuple(each for each in every if each.effect in {"condition", "undecided"})
 
 
 def of_runs(a: Design, b: Design) -> Iterator[Finding]:
@@ -145,12 +158,17 @@ def _session_findings(a: Design, b: Design) -> Iterator[Finding]:
     key = "separate_sessions.in_turn"
     if follows:
         key = "separate_sessions.in_part" if shared else "separate_sessions.all"
-    systems = [set(side.runs["system"].drop_nulls()) for side in (a, b)]
-    alike = not all(systems) or bool(systems[0] & systems[1])  # maybe one machine
+    alike = _share_machine(a, b)
     remedy = wording("separate_sessions.remedy") if alike else ""
     effect: Effect = "condition" if follows and alike else "note"
     clusters = None if shared or a.blocked else labels
     yield Finding.worded(key, effect, clusters, remedy=remedy)
+
+
+def _share_machine(a: Design, b: Design) -> bool:
+    """Return whether runs of both sides may have been made on one machine."""
+    systems = [set(side.runs["system"].drop_nulls()) for side in (a, b)]
+    return not all(systems) or bool(systems[0] & systems[1])
 
 
 def _seed_findings(a: Design, b: Design) -> Iterator[Finding]:
@@ -436,6 +454,29 @@ class Finding:
 def condition_names(codes: Iterable[str]) -> str:
     """Return the short names of those codes that are conditions of a verdict."""
     return ", ".join(dict.fromkeys(CONDITIONS[code] for code in codes if code in CONDITIONS))
+
+
+#: What has to be true for a claim with a mark.
+_IFS: dict[str, str] = {
+    "constant_epochs": "the number of epochs is constant (†)",
+    "no_stragglers": "no further run fails or straggles (‡)",
+}
+
+
+def condition_text(codes: Sequence[str], join: str = " and ") -> str:
+    """Return under what a claim holds: `if the number of epochs is constant (†)`."""
+    words = {code: CONDITIONS[code] for code in codes if code in CONDITIONS}
+    ifs = [_IFS[code] for code in _IFS if code in codes]
+    ifs += [text.removeprefix("if ") for text in words.values() if text.startswith("if ")]
+    names = ", ".join(text for text in words.values() if not text.startswith("if "))
+    text = f"if {join.join(ifs)}" if ifs else "with a condition"
+    return f"{text} ({names})" if names else text
+
+
+def marks(codes: Sequence[str]) -> str:
+    """Return the marks of conditions; those without one of their own share a star."""
+    known = {str(code): mark for code, mark in MARKS.items()}
+    return "".join(dict.fromkeys(known.get(code, "*") for code in codes))
 
 
 def adjusted_alike(

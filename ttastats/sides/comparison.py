@@ -7,9 +7,10 @@ that of `ttastats.sides.contrast`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -26,9 +27,10 @@ from ttastats.sides.contrast import (
     PowerPlan,
     Startup,
     TimesContrast,
-    decided,
     judged,
+    refused,
     speedup_of,
+    with_verdict,
 )
 from ttastats.sides.numbers import SideNumbers, side
 from ttastats.sides.options import POWER, Options
@@ -388,12 +390,30 @@ def _steady_times(base: Comparison) -> tuple[Floats, Floats] | None:
     return steady if long and min(steady[0].min(), steady[1].min()) > 0 else None
 
 
-def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:
-    """Return which sides are shown to be faster than which others, shape (sides, sides).
+class Order(Struct, frozen=True, eq=False):
+    """Which sides are shown to be faster than which others, shape (sides, sides).
 
-    The word of a pair is that of `compare`: an allowance for what was not seen makes an interval
-    wider and never turns it, so that the narrowest tells a direction, and its p among those of all
-    pairs whether it is shown.
+    `faster` holds without a condition; `conditions` are those of the other claims, by the places of
+    the faster and of the slower side.
+    """
+
+    faster: Bools
+    conditions: Mapping[tuple[int, int], tuple[str, ...]]
+
+    @property
+    def conditional(self) -> Bools:
+        """Return which are faster if all conditions are true."""
+        shown = self.faster.copy()
+        for pair in self.conditions:
+            shown[pair] = True
+        return shown
+
+
+def order(sides: Sequence[SideNumbers], confidence: float, axis: axes.Axis = axes.SECONDS) -> Order:
+    """Return which of these sides are faster than which: each pair as `compare` judges it.
+
+    What was not seen makes an interval wider and never turns it: the narrowest tells which pairs
+    may have a direction, and their p among those of all pairs; only these are judged.
     """
     options, alpha = Options(confidence=confidence), round(1 - confidence, 12)
     # The time of a side, if it is times that are compared.
@@ -413,26 +433,35 @@ def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:
         (estimates[b[usual]], variances[b[usual]], dfs[b[usual]]),
         confidence,
     )
-    # Fractions that reached, and times of which none varies: few, and judged one by one.
-    single = {
-        place: measure(Comparison({}, sides[a[place]], sides[b[place]]), options, brief=True)
-        for place in np.flatnonzero(~of_times | (total == 0)).tolist()
-    }
+
+    def measured(place: int) -> Comparison:
+        first, second = sides[a[place]], sides[b[place]]
+        findings = checks.conditions(first.design, second.design, timed=axis.progress is None)
+        base = Comparison({}, first, second, axis, findings=findings)
+        return measure(base, options, brief=True)
+
+    # Fractions that reached, and times of which none varies: few, and their p is of a test.
+    single = {place: measured(place) for place in np.flatnonzero(~of_times | (total == 0)).tolist()}
     for place, contrast in single.items():
         p_values[place] = np.nan if contrast.p_value is None else contrast.p_value
     every = adjust_p_values(none_for_nan(p_values))
+    apart = usual[np.abs(logs[usual]) > half_widths[usual]].tolist()
     shown: Bools = np.zeros((len(sides), len(sides)), dtype=np.bool_)
-    for place in usual.tolist():
-        first, second = a[place], b[place]
-        if (p := every[place]) is not None and p < alpha:
-            late_a, late_b = checks.late(sides[first].design, sides[second].design)
-            shown[second, first] = np.exp(logs[place] - half_widths[place]) * (1 - late_a) > 1
-            shown[first, second] = np.exp(logs[place] + half_widths[place]) < 1 - late_b
-    for place, contrast in single.items():
-        word = decided(contrast, every[place], Bounds(), options).word
-        shown[b[place], a[place]] = word is Verdict.FASTER
-        shown[a[place], b[place]] = word is Verdict.SLOWER
-    return shown
+    conditions: dict[tuple[int, int], tuple[str, ...]] = {}
+    for place in sorted((*single, *apart)):
+        p = every[place]
+        if p is None or p >= alpha:
+            continue
+        contrast = refused(single.get(place) or measured(place), options)
+        verdict = with_verdict(contrast, p, Bounds(), options).verdict
+        if not verdict.word.directed:
+            continue
+        slow, fast = int(a[place]), int(b[place])
+        pair = (fast, slow) if verdict.word is Verdict.FASTER else (slow, fast)
+        shown[pair] = not verdict.conditions
+        if verdict.conditions:
+            conditions[pair] = verdict.conditions
+    return Order(shown, conditions)
 
 
 #: Runs a side of a plan that names none.

@@ -171,6 +171,14 @@ def no_verdict(why: str, options: Options) -> Decision:
     return Decision(Verdict.UNAVAILABLE, claim, options.margin, reason=why, why=why)
 
 
+def refused(contrast: AnyContrast, options: Options) -> AnyContrast:
+    """Return a contrast without a verdict if a finding forbids one."""
+    reasons = condition_names(each.code for each in contrast.findings if each.effect == "undecided")
+    if reasons and contrast.verdict is NOT_JUDGED:
+        return replace(contrast, verdict=no_verdict(reasons, options))
+    return contrast
+
+
 def judged(
     contrasts: Sequence[AnyContrast], options: Options, margin: float | None = None
 ) -> tuple[AnyContrast, ...]:
@@ -180,40 +188,46 @@ def judged(
     unavailable. A difference of values up to `margin` does not matter; without one no values are
     called the same.
     """
-    contrasts = list(contrasts)
-    for number, contrast in enumerate(contrasts):
-        reasons = condition_names(
-            each.code for each in contrast.findings if each.effect == "undecided"
-        )
-        if reasons and contrast.verdict is NOT_JUDGED:
-            contrasts[number] = replace(contrast, verdict=no_verdict(reasons, options))
+    contrasts = [refused(contrast, options) for contrast in contrasts]
     known = [None if each.verdict.reason else each.p_value for each in contrasts]
     times = [each.speedup if isinstance(each, TimesContrast) else None for each in contrasts]
     waiting = times.count(None) if options.max_runs is not None else 0
     bounds = margin_bounds(times, options.margin, waiting)
     p_values = adjust_p_values(known, fdr=options.fdr)
-    for number, (contrast, p, within) in enumerate(zip(contrasts, p_values, bounds, strict=True)):
-        verdict, findings, has_interval = contrast.verdict, [*contrast.findings], True
-        if verdict is not NOT_JUDGED:
-            continue
-        if isinstance(contrast, TimesContrast):
-            verdict = decided(contrast, p, within, options)
-            findings = [_cluster_note(contrast, p, each, verdict, options) for each in findings]
-        elif isinstance(contrast, ValuesContrast) and contrast.difference is not None:
-            verdict = _decide_values(contrast, contrast.difference, p, margin)
-            has_interval = contrast.difference.low is not None
-        if contrast.within_blocks and has_interval:
-            alpha = 1 - options.confidence
-            findings += these_blocks(contrast.by_block, contrast.p_value, p, alpha)
-        if verdict.word.decided:
-            carried = (each.code for each in findings if each.effect == "condition")
-            conditions = tuple(dict.fromkeys((*verdict.conditions, *carried)))
-            verdict = replace(verdict, conditions=conditions)
-        flags = dict.fromkeys((*contrast.flags, *verdict.flags, *(each.flag for each in findings)))
-        contrasts[number] = replace(
-            contrast, p_adjusted=p, verdict=verdict, findings=tuple(findings), flags=tuple(flags)
-        )
-    return tuple(contrasts)
+    return tuple(
+        with_verdict(contrast, p, within, options, margin)
+        for contrast, p, within in zip(contrasts, p_values, bounds, strict=True)
+    )
+
+
+def with_verdict(
+    contrast: AnyContrast,
+    p: float | None,
+    within: Bounds,
+    options: Options,
+    margin: float | None = None,
+) -> AnyContrast:
+    """Return a contrast with its verdict, by a p among those of others, unless it has one."""
+    verdict, findings, has_interval = contrast.verdict, [*contrast.findings], True
+    if verdict is not NOT_JUDGED:
+        return contrast
+    if isinstance(contrast, TimesContrast):
+        verdict = decided(contrast, p, within, options)
+        findings = [_cluster_note(contrast, p, each, verdict, options) for each in findings]
+    elif isinstance(contrast, ValuesContrast) and contrast.difference is not None:
+        verdict = _decide_values(contrast, contrast.difference, p, margin)
+        has_interval = contrast.difference.low is not None
+    if contrast.within_blocks and has_interval:
+        alpha = 1 - options.confidence
+        findings += these_blocks(contrast.by_block, contrast.p_value, p, alpha)
+    if verdict.word.decided:
+        carried = (each.code for each in findings if each.effect == "condition")
+        conditions = tuple(dict.fromkeys((*verdict.conditions, *carried)))
+        verdict = replace(verdict, conditions=conditions)
+    flags = dict.fromkeys((*contrast.flags, *verdict.flags, *(each.flag for each in findings)))
+    return replace(
+        contrast, p_adjusted=p, verdict=verdict, findings=tuple(findings), flags=tuple(flags)
+    )
 
 
 def decided(

@@ -113,16 +113,37 @@ DOUBTS = tuple(code for code, text in TEXTS.items() if "{who}" in text)
 
 def reading_doubts(runs: pl.DataFrame) -> dict[str, int]:
     """Return how many runs carry each code of `DOUBTS`: in their problems, or by their clock."""
+    counts = runs.select(has.sum().alias(code) for code, has in _doubted().items())
+    return {code: n for code, n in counts.row(0, named=True).items() if n}
+
+
+def _doubted() -> dict[str, pl.Expr]:
+    """Return which runs carry each code of `DOUBTS`."""
     clock, jumps = pl.col("clock_zero"), pl.col("^clock_jump_seconds$")
     by_clock = {"clock_start_estimated": clock == ESTIMATED_START, "clock_changed": jumps != 0}
-    counts = {}
+    carried = {}
     for code in DOUBTS:
         has = pl.col("problems").str.contains(f'"{code}"', literal=True).fill_null(value=False)
         if code in by_clock:
             has = pl.any_horizontal(has, by_clock[code].fill_null(value=False))
-        if n := runs.select(has.sum()).item():
-            counts[code] = n
-    return counts
+        carried[code] = has
+    return carried
+
+
+def designs(runs: pl.DataFrame, sizes: Sequence[int]) -> list[Design]:
+    """Return the designs of groups of runs in order, in full of those with anything odd."""
+    counts = np.asarray(sizes, dtype=np.int64)
+    made = runs.select(pl.col(name).cast(kind) for name, kind in _RUN.items())
+    doubted = runs.select(has=pl.any_horizontal(*_doubted().values()))["has"].to_numpy()
+    odd = (count_by_group(doubted, counts) > 0) | may_differ(runs, counts)
+    odd |= np.array(mixed_setups(runs, sizes), dtype=np.bool_)
+    places = zip(np.cumsum(counts) - counts, counts, grids_of(runs, sizes), odd, strict=True)
+    return [
+        design(runs.slice(start, size))
+        if is_odd
+        else Design(grids=grids, runs=made.slice(start, size))
+        for start, size, grids, is_odd in places
+    ]
 
 
 #: The setup of a run by name, and the number of its group.

@@ -9,7 +9,7 @@ import polars as pl
 from msgspec import Struct, field
 
 from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval, values_of_reached
-from ttastats.sides.design import BLOCK, Design, design, grids_of, mixed_setups, setup_names
+from ttastats.sides.design import BLOCK, Design, design, designs, mixed_setups, setup_names
 from ttastats.stats.blocks import Labels
 from ttastats.stats.outcomes import Epochs, Outcomes, expected_time, make_outcomes
 from ttastats.stats.results import Floats
@@ -123,17 +123,12 @@ def briefs(groups: Sequence[pl.DataFrame]) -> list[SideNumbers]:
     if not groups:
         return []
     runs, sizes = pl.concat(groups), [group.height for group in groups]
-    observed, reached = runs["observed_seconds"].to_numpy(), runs["reached"].to_numpy()
-    mixed, every = mixed_setups(runs, sizes), grids_of(runs, sizes)
-    sides, start = [], 0
-    for group, size, several, grids in zip(groups, sizes, mixed, every, strict=True):
-        times, success = observed[start : start + size], reached[start : start + size]
-        timed = ~np.isnan(times)
-        setups = setup_names(group.filter(timed)).to_numpy() if several else None
-        outcomes = make_outcomes(times[timed], success[timed], clusters=setups)
-        sides.append(SideNumbers(size, outcomes, design=Design(grids=grids)))
-        start += size
-    return sides
+    return [
+        SideNumbers(group.height, outcomes_of(group, mixed=several), design=made)
+        for group, several, made in zip(
+            groups, mixed_setups(runs, sizes), designs(runs, sizes), strict=True
+        )
+    ]
 
 
 def outcomes_of(runs: pl.DataFrame, *, mixed: bool = True) -> Outcomes:

@@ -14,7 +14,7 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.answers import league
-from ttastats.answers.league import Entry, League
+from ttastats.answers.league import Entry, League, Rank
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import AXES, Axis
 from ttastats.output.page import figure
@@ -41,10 +41,11 @@ _BEYOND = f'<path class="mean" d="M1 {_MIDDLE - 4}l6 4l-6 4"/>'
 class Row(Struct, frozen=True):
     """One entry as a table shows it; `of` are the places of its runs among the choices.
 
-    `brackets` are the lanes of the ties it belongs to, with where in each it stands.
+    `brackets` are the lanes of the ties it belongs to, with where in each it stands; those that
+    remain if conditions are true are dotted (`if`).
     """
 
-    rank: int
+    rank: str
     open_to: str
     brackets: tuple[str, ...]
     name: str
@@ -98,7 +99,14 @@ def _round_numbers(ranked: League) -> list[int]:
 def _league_table(
     ranked: League, places: Mapping[tuple[Any, ...], int], by: Sequence[str], *, is_first: bool
 ) -> Table:
-    axis, lanes = AXES[ranked.entries[0].row.axis], ranked.lanes()
+    axis = AXES[ranked.entries[0].row.axis]
+    lanes = ranked.lanes(ranked.ties)
+    if ranked.conditions():
+        dotted = (
+            tuple(f"{part} if" if part else "" for part in row)
+            for row in ranked.lanes(ranked.open_ties)
+        )
+        lanes = [(*row, *more)[: league.LANES] for row, more in zip(lanes, dotted, strict=True)]
     scale = _entry_scale(ranked.entries, axis)
     every = ranked.entries
     complete = Counter(_count_text(entry) for entry in every if entry.side.all_reached)
@@ -116,8 +124,8 @@ def _league_table(
         if entry.mean is not None and entry.low is not None and entry.high is not None:
             ends = [units.amount(max(end, 0.0), axis.unit) for end in (entry.low, entry.high)]
         row = Row(
-            rank=rank.rank,
-            open_to="" if rank.first == rank.last else f"may be {rank.first} to {rank.last}",
+            rank="–" if rank is None else str(rank.rank),
+            open_to=_open_text(rank),
             brackets=brackets,
             name=short.get(name, name),
             whole=entry.label,
@@ -132,7 +140,7 @@ def _league_table(
         rows.append(row)
     return Table(
         name=ranked.name,
-        size="" if ranked.size is None else str(ranked.size),
+        size=ranked.size or "",
         title=ranked.title,
         entries=units.plural(len(ranked.entries) + ranked.left_out, "entry", "entries"),
         claim=" ".join(f"{text}." for text in (league.claim(ranked), runs) if text),
@@ -151,6 +159,13 @@ def _league_table(
         is_first=is_first,
         has_hours=any(row.hours for row in rows),
     )
+
+
+def _open_text(rank: Rank | None) -> str:
+    """Return which ranks an entry may have, if several."""
+    if rank is None or rank.first == rank.last:
+        return ""
+    return f"may be {rank.first} to {rank.last}"
 
 
 def _count_text(entry: Entry) -> str:
