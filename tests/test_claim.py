@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -44,6 +45,52 @@ def test_the_exit_code_follows_the_verdict(tmp_path: Path) -> None:
     assert "Exit code 0: it holds; 3: it does not" in " ".join(
         run("claim", "--help").stdout.split()
     )
+
+
+def timed(epochs: list[int], pace: float = 100.0) -> pl.DataFrame:
+    """Return runs that met their target after so many epochs of about so many seconds."""
+    runs = []
+    for number, last in enumerate(epochs):
+        seconds = pace * (1 + number % 3 / 1000)
+        evaluations = (
+            evaluation(
+                place, 3.2 if place == last - 1 else 4.0, epoch=place + 1.0, step=None,
+                seconds=seconds * (place + 1), target_value=3.28,
+            )
+            for place in range(last)
+        )  # fmt: skip
+        runs.append(of(*evaluations, seed=number))
+    return logs(runs)
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict", "conditions"),
+    [("<= 305", "holds †", ["constant_epochs"]), ("<= 400", "holds", []),
+     ("<= 290", "not met", [])],
+)  # fmt: skip
+def test_a_claim_about_times_says_where_it_needs_constant_epochs(
+    limit: str, verdict: str, conditions: list[str]
+) -> None:
+    report = api.claim(timed([3] * 5), seconds=limit)
+    (row,) = report.rows
+    assert row["conditions"] == conditions
+    text = str(report)
+    assert f"  {verdict}" in text
+    condition = "holds at the 5% level if the number of epochs is constant (†)"
+    assert (condition in " ".join(text.split())) == bool(conditions)
+    varied = api.claim(timed([2, 3, 3, 3, 2, 3, 2, 3]), seconds="<= 350").rows[0]
+    assert (varied["holds"], "constant_epochs" in varied["conditions"]) == (True, False)
+
+
+def test_equal_losses_hold_only_if_no_run_differs() -> None:
+    report = api.claim(side([3.2799] * 5), quality="val_loss <= 3.28", at_end=True)
+    (row,) = report.rows
+    assert (row["holds"], row["conditions"], row["p_value"]) == (True, ["equal_values"], None)
+    text = " ".join(str(report).split())
+    assert "holds at the 5% level if no run differs: the mean of 5 runs" in text
+    assert "holds, if no run differs" in text
+    assert "p =" not in text
+    assert "p <" not in text
 
 
 @pytest.mark.real

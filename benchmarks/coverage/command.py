@@ -20,6 +20,7 @@ from benchmarks.coverage import (
     intervals,
     pitfalls,
     qualities,
+    ranks,
     real,
     results,
     sequential,
@@ -47,6 +48,8 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     "families at the margin": families.at_the_margin,
     "qualities": qualities.differences,
     "claims": qualities.claims,
+    "claims about times": qualities.claims_about_times,
+    "ranks": lambda plan: ranks.ranks(plan.few(8)),
     "sequential": sequential.figures,
     "sequential families": sequential.families,
     # Half of the replicates: there are many cells, and each call costs more.

@@ -353,14 +353,33 @@ SECTIONS = (
     Section(
         "A mean against a number",
         "What `claim` says where the mean just is the number: 5 % are allowed to hold. In the "
-        "last two setups few runs are much worse than the others. Where a lower value is better, "
-        "a sample without one of them looks better than it is: no test of so few runs knows of "
-        'them, and the note that begins with "holds if no further run" says so. They promise '
-        "nothing.",
+        "last setups few runs are much worse than the others. Where a lower value is better, a "
+        "sample without one of them looks better than it is: no test of so few runs knows of "
+        'them, so that a claim holds "if no further run ends far worse", "if no run differs" or, '
+        'of times, "if the number of epochs is constant", unless its p is far below the level. '
+        "Right claims are those of normal qualities at 95 % power.",
         (
-            ("claim, lower is better", "Claims that hold, %, where a lower value is better."),
+            ("claim, lower is better", "Claims without a condition, %, where lower is better."),
             ("claim, higher is better", "The same where a higher value is better, %."),
+            ("claim, times", "Claims about a mean time without a condition, %."),
+            ("claims with or without a condition", "All claims where lower is better, %."),
+            ("claims about times, all", "All claims about a mean time, %."),
+            ("claims at 1%", "Claims without a condition at the 1% level, lower is better, %."),
+            ("right claims, bare", "Right claims that have no condition, % of them."),
             ("mean quality", "Coverage, %, of the interval of one mean (`summary --at-end`)."),
+        ),
+    ),
+    Section(
+        "Ranks",
+        "What `rank` and `summary` say of a table of entries with equal expected times to a "
+        "success (in the last setup means differ). An eighth of the replicates.",
+        (
+            ("ranks: missed", "Tables, %, in which an interval of ranks leaves out a true rank."),
+            (
+                "ranks: missed without marks",
+                "The same if the order that holds under a condition had no mark, %.",
+            ),
+            ("ranks: marked", "Tables, %, in which the order of two entries has a condition."),
         ),
     ),
     Section(

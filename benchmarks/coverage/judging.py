@@ -88,11 +88,11 @@ def side(runs: Runs) -> Outcomes:
 def measured(a: Runs, b: Runs) -> comparison.Comparison:
     """Return what a verdict of `compare` rests on."""
     return comparison.measure(
-        comparison.Comparison({}, _numbers(a), _numbers(b)), Options(), brief=True
+        comparison.Comparison({}, numbers(a), numbers(b)), Options(), brief=True
     )
 
 
-def _numbers(runs: Runs) -> SideNumbers:
+def numbers(runs: Runs) -> SideNumbers:
     """Return the numbers of one side with its evaluation interval, as `compare` reads them."""
     grids, interval = {}, runs.evaluation_interval
     if runs.epochs is not None and interval and runs.reached.any():

@@ -9,7 +9,19 @@ import numpy as np
 from scipy import special
 
 from benchmarks.coverage.figures import Figure, Kind, Rate, rate
-from benchmarks.coverage.shapes import Floats, Size, generator
+from benchmarks.coverage.judging import side
+from benchmarks.coverage.shapes import (
+    CONST,
+    LN15,
+    RARE03,
+    RARE10,
+    SSD,
+    TRF,
+    Floats,
+    Size,
+    draw,
+    generator,
+)
 from benchmarks.coverage.simulations import Plan, hit_rate, sizes
 from ttastats.stats.means import (
     AgainstNumber,
@@ -18,6 +30,7 @@ from ttastats.stats.means import (
     mean_difference,
     mean_quality,
 )
+from ttastats.stats.unseen import unseen_epochs
 
 LEVEL = 0.05
 SIZES = sizes("3", "5", "10", "20", "5+10", "3+20")
@@ -31,7 +44,8 @@ class Quality:
     """How final losses vary: by a normal distribution of deviation `sd`, rounded to `step`.
 
     `bad` is the share of runs that end `far` deviations worse; `skewed` runs follow an exponential
-    distribution instead.
+    distribution instead, or, by the `log_sd`, a lognormal one. Those that are `alike` but for the
+    bad ones have two values.
     """
 
     name: str
@@ -40,10 +54,15 @@ class Quality:
     bad: float = 0.0
     far: float = 4.0
     skewed: bool = False
+    log_sd: float = 0.0
+    alike: bool = False
 
     def draw(self, size: Size, rng: np.random.Generator, offset: Floats) -> Floats:
         """Draw qualities of shape `size` about `offset`, shape (replicates, 1)."""
         noise = rng.exponential(1.0, size) - 1 if self.skewed else rng.normal(0, 1, size)
+        if self.log_sd:
+            noise = np.exp(self.log_sd * noise) - np.exp(self.log_sd**2 / 2)
+        noise *= not self.alike
         worse = self.far * (rng.random(size) < self.bad)
         values: Floats = offset + self.sd * (noise + worse)
         return self.step * np.round(values / self.step) if self.step else values
@@ -85,6 +104,13 @@ QUALITIES = (
 )
 
 
+#: More of which `claim` is asked.
+_LONG_TAILS = (
+    Quality("skewed (lognormal, 0.5)", log_sd=0.5),
+    Quality("two values, one run in ten the worse", bad=0.1, alike=True),
+)
+
+
 def _name(a: Quality, b: Quality) -> str:
     return a.name if a == b else f"{a.name} / {b.name}"
 
@@ -120,41 +146,79 @@ def _around(difference: MeanDifference, truth: float) -> tuple[float, float] | N
     return float(difference.low - truth), float(difference.high - truth)
 
 
-#: Of a claim about losses, runs that are rarely worse are the danger, and runs rarely better none.
-_OFTEN_GOOD: Kind = "no promise"
+#: Of one mean with a long tail on one side, an interval promises nothing.
+_ODD: Kind = "no promise"
+
+#: Shapes of times about which something is claimed.
+_TIMES = (CONST, TRF, RARE10, RARE03, SSD, LN15)
 
 
 def claims(plan: Plan) -> Iterator[Figure]:
     """Measure how often a mean that equals a number is shown to be better than it."""
-    for quality in dict.fromkeys(quality for pair in QUALITIES for quality in pair):
-        odd = quality.skewed or bool(quality.bad)
-        for n in (3, 5, 10, 20):
+    for quality in (*dict.fromkeys(each for pair in QUALITIES for each in pair), *_LONG_TAILS):
+        odd = quality.skewed or bool(quality.bad) or bool(quality.log_sd)
+        for n in (2, 3, 5, 10, 20):
             rng = generator(plan.seed, "claim", quality.name, str(n))
             offset = rng.uniform(0, 1, (plan.replicates, 1)) * max(quality.step, 1.0)
             drawn = quality.draw((plan.replicates, n), rng, offset)
-            truth = quality.mean(offset)
-            pairs = list(zip(drawn, truth, strict=True))
+            pairs = list(zip(drawn, quality.mean(offset), strict=True))
             lower = [_claim(x, true, quality, higher=False) for x, true in pairs]
             upper = [_claim(x, true, quality, higher=True) for x, true in pairs]
-            kind: Kind = _OFTEN_GOOD if odd else "false claim"
+            strict = [_claim(x, true, quality, higher=False, level=0.01) for x, true in pairs]
             setup, runs = quality.name, str(n)
-            yield Figure("claim, lower is better", setup, runs, _held(lower), kind)
-            yield Figure("claim, higher is better", setup, runs, _held(upper), kind)
+            yield Figure("claim, lower is better", setup, runs, _bare(lower), "false claim")
+            yield Figure("claim, higher is better", setup, runs, _bare(upper), "false claim")
+            every = rate(sum(test.holds for test in lower), len(lower))
+            yield Figure("claims with or without a condition", setup, runs, every, "no promise")
+            yield Figure("claims at 1%", setup, runs, _bare(strict), "no promise")
+            if quality is NORMAL:
+                yield Figure("right claims, bare", setup, runs, _right(n, rng, plan), "no promise")
             means = [mean_quality(x, resolution=quality.step, confidence=0.95) for x, _ in pairs]
             limits = [
                 (interval.low - true, interval.high - true)
                 for interval, (_, true) in zip(means, pairs, strict=True)
                 if interval.low is not None and interval.high is not None
             ]
-            promise: Kind = _OFTEN_GOOD if odd else "coverage"
+            promise: Kind = _ODD if odd else "coverage"
             yield Figure("mean quality", setup, runs, hit_rate(limits, 0.0), promise)
 
 
-def _claim(values: Floats, truth: float, quality: Quality, *, higher: bool) -> AgainstNumber:
+def claims_about_times(plan: Plan) -> Iterator[Figure]:
+    """Measure how often a mean time that equals a number is shown to be shorter."""
+    for shape in _TIMES:
+        for n in (3, 5, 10, 20):
+            rng = generator(plan.seed, "claim about times", shape.name, str(n))
+            drawn = draw(shape, (plan.replicates, n), rng)
+            tests = []
+            for replicate in range(plan.replicates):
+                runs = side(drawn.row(replicate))
+                longer = unseen_epochs(runs, LEVEL)
+                tests.append(
+                    compare_with_number(
+                        runs.times, 1.0, higher_is_better=False, level=LEVEL, longer=longer
+                    )
+                )
+            yield Figure("claim, times", shape.name, str(n), _bare(tests), "false claim")
+            every = rate(sum(test.holds for test in tests), len(tests))
+            yield Figure("claims about times, all", shape.name, str(n), every, "no promise")
+
+
+def _right(n: int, rng: np.random.Generator, plan: Plan) -> Rate | None:
+    """Return which share of right claims about normal samples has no condition, at 95 % power."""
+    limit = float(special.stdtrit(n - 1, 1 - LEVEL))
+    better = float(special.nctdtrinc(n - 1, 0.05, limit))
+    drawn = rng.normal(-better / np.sqrt(n), 1.0, (plan.replicates, n))
+    right = [test for x in drawn if (test := _claim(x, 0.0, NORMAL, higher=False)).holds]
+    return rate(sum(not test.conditions for test in right), len(right))
+
+
+def _claim(
+    values: Floats, truth: float, quality: Quality, *, higher: bool, level: float = LEVEL
+) -> AgainstNumber:
     return compare_with_number(
-        values, truth, higher_is_better=higher, level=LEVEL, resolution=quality.step
+        values, truth, higher_is_better=higher, level=level, resolution=quality.step
     )
 
 
-def _held(tests: list[AgainstNumber]) -> Rate | None:
-    return rate(sum(test.holds for test in tests), len(tests))
+def _bare(tests: list[AgainstNumber]) -> Rate | None:
+    return rate(sum(test.holds and not test.conditions for test in tests), len(tests))

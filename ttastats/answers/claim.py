@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
@@ -18,15 +19,27 @@ from ttastats.outcomes import axis as axes
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.left_out import standing
 from ttastats.outcomes.target import is_upwards
+from ttastats.outcomes.time_to_target import evaluation_interval
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import High, LeftOutKeys, Low
 from ttastats.report.row import Key, Number, Row
-from ttastats.sides.checks import bend, common_budgets, evaluated_there, places_taken
+from ttastats.sides.checks import (
+    bend,
+    common_budgets,
+    condition_names,
+    condition_text,
+    evaluated_there,
+    marks,
+    places_taken,
+)
+from ttastats.sides.numbers import outcomes_of
 from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.means import AgainstNumber, compare_exact, compare_with_number, smallest_change
+from ttastats.stats.outcomes import Epochs, make_outcomes
+from ttastats.stats.unseen import unseen_epochs
 
 #: What of a run a claim is about, by its option.
 Spent = Literal["seconds", "steps"]
@@ -67,7 +80,8 @@ class ClaimRow(Row, frozen=True, kw_only=True):
     margin: Annotated[Number, Key("by how much the mean is better", "metric")]
     level: Annotated[float, Key("level of the one-sided test", "fraction")]
     p_value: Annotated[Number, Key("its p")]
-    holds: Annotated[bool, Key("whether the claim holds of all runs")]
+    holds: Annotated[bool, Key("whether the claim holds of all runs, maybe under `conditions`")]
+    conditions: Annotated[list[str], Key("codes of what it holds under, since runs cannot show it")]
     why: Annotated[str | None, Key("why it does not, though the test is passed")] = None
     curvature: Annotated[Number, Key("by how much interpolated values may be worse", "metric")] = (
         None
@@ -197,6 +211,7 @@ class _Group(Struct, frozen=True):
             at=str(self.budget or "to the target"),
             n_missing=missing,
             holds=test.holds and not missing,
+            conditions=[] if missing else list(test.conditions),
             flags=[flag.code for flag in test.flags],
             **{name: getattr(test, name) for name in names},
         )
@@ -217,6 +232,7 @@ def _claim_rows(
             test = compare_with_number(
                 values, limit.threshold, higher_is_better=False, level=rules.level,
                 resolution=min(smallest_change(values), default=0.0),
+                longer=0.0 if group.budget else _unseen_epochs(group.runs, limit.unit, rules.level),
             )  # fmt: skip
         yield group.row(test, limit.unit, higher=False)
 
@@ -240,9 +256,30 @@ def _quality_row(group: _Group, threshold: float, rules: ClaimOptions) -> ClaimR
     if worse == 0.0:
         return row
     row = structs.replace(row, curvature=worse, flags=[*row.flags, "interpolated"])
-    if test.holds and (worse is None or not shifted(-worse if upwards else worse).holds):
-        row = structs.replace(row, holds=False, why=CONDITIONS["interpolated"], runs_needed=None)
-    return row
+    if not row.holds:
+        return row
+    least = None if worse is None else shifted(-worse if upwards else worse)
+    if least is not None and least.holds:
+        return structs.replace(row, conditions=list(least.conditions))
+    return structs.replace(
+        row, holds=False, conditions=[], why=CONDITIONS["interpolated"], runs_needed=None
+    )
+
+
+def _unseen_epochs(runs: pl.DataFrame, unit: Spent, level: float) -> float:
+    """Return by how much runs may cost more on average by epochs that none of them took."""
+    there = runs.filter("reached")
+    if there.is_empty():
+        return 0.0
+    if unit == "steps":
+        steps = there["steps"].drop_nulls().cast(pl.Float64).to_numpy()
+        if not steps.size or steps.min() <= 0:
+            return math.inf
+        interval = evaluation_interval(there, "evaluation_interval_steps")
+        side = make_outcomes(steps, progress=Epochs(steps, interval))
+    else:
+        side = outcomes_of(there)
+    return unseen_epochs(side, level)
 
 
 #: What numbers of a limit are written in; a quality has the unit of its metric.
@@ -260,7 +297,9 @@ def _claim_text(row: ClaimRow) -> str:
 
 def _verdict_cell(row: ClaimRow) -> Text:
     if row.holds:
-        return Text("holds", "good")
+        daggers = f" {text}" if (text := marks(row.conditions).strip("*")) else ""
+        others = f", {text}" if (text := condition_names(row.conditions)) else ""
+        return Text(f"holds{daggers}{others}", "good")
     if row.margin is None:
         return Text("no run", "bad")
     why = f": {row.why}" if row.why else ""
@@ -277,7 +316,8 @@ def _claim_sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
     level = f"at the {percentages.percent_text(rules.level)} level"
     much = digits.text(abs(row.margin))
     if row.holds:
-        return f"{claim} holds {level}{p_value}: the mean of {runs} is better by {much}."
+        condition = f" {condition_text(row.conditions)}" if row.conditions else ""
+        return f"{claim} holds {level}{condition}{p_value}: the mean of {runs} is better by {much}."
     text = f"{claim} is not confirmed {level}{p_value}: the mean of {runs} is"
     if row.margin <= 0:
         return f"{text} {'worse by ' + much if row.margin < 0 else 'no better'}."
@@ -303,6 +343,11 @@ def _claim_notes(
     yield from rare_note(tested, 1 - rules.level)
     if any(row.n_missing for row in rows):
         yield note("runs_missing")
+    held = {code for row in rows for code in row.conditions}
+    if "constant_epochs" in held:
+        yield note("constant_epochs.claim")
+    if "equal_values" in held:
+        yield note("equal_values")
     for flag in ("interpolated", "one_run"):
         if any(flag in row.flags for row in rows):
             yield note(f"{flag}.claim")

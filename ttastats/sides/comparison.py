@@ -413,7 +413,8 @@ def order(sides: Sequence[SideNumbers], confidence: float, axis: axes.Axis = axe
     """Return which of these sides are faster than which: each pair as `compare` judges it.
 
     What was not seen makes an interval wider and never turns it: the narrowest tells which pairs
-    may have a direction, and their p among those of all pairs; only these are judged.
+    may have a direction, and their p among those of all pairs; only these are judged, each at its
+    level among all, so that what is allowed for holds at once too.
     """
     options, alpha = Options(confidence=confidence), round(1 - confidence, 12)
     # The time of a side, if it is times that are compared.
@@ -434,17 +435,22 @@ def order(sides: Sequence[SideNumbers], confidence: float, axis: axes.Axis = axe
         confidence,
     )
 
-    def measured(place: int) -> Comparison:
+    def measured(place: int, options: Options) -> Comparison:
         first, second = sides[a[place]], sides[b[place]]
         findings = checks.conditions(first.design, second.design, timed=axis.progress is None)
         base = Comparison({}, first, second, axis, findings=findings)
         return measure(base, options, brief=True)
 
     # Fractions that reached, and times of which none varies: few, and their p is of a test.
-    single = {place: measured(place) for place in np.flatnonzero(~of_times | (total == 0)).tolist()}
+    single = {
+        place: measured(place, options)
+        for place in np.flatnonzero(~of_times | (total == 0)).tolist()
+    }
     for place, contrast in single.items():
         p_values[place] = np.nan if contrast.p_value is None else contrast.p_value
     every = adjust_p_values(none_for_nan(p_values))
+    # The level of each pair by Holm (1979): intervals are wider than that of a p may tell.
+    tests = np.count_nonzero(~np.isnan(p_values)) - np.argsort(np.argsort(p_values))
     apart = usual[np.abs(logs[usual]) > half_widths[usual]].tolist()
     shown: Bools = np.zeros((len(sides), len(sides)), dtype=np.bool_)
     conditions: dict[tuple[int, int], tuple[str, ...]] = {}
@@ -452,8 +458,9 @@ def order(sides: Sequence[SideNumbers], confidence: float, axis: axes.Axis = axe
         p = every[place]
         if p is None or p >= alpha:
             continue
-        contrast = refused(single.get(place) or measured(place), options)
-        verdict = with_verdict(contrast, p, Bounds(), options).verdict
+        own = Options(confidence=1 - alpha / int(tests[place]))
+        contrast = refused(measured(place, own), own)
+        verdict = with_verdict(contrast, float(p_values[place]), Bounds(), own).verdict
         if not verdict.word.directed:
             continue
         slow, fast = int(a[place]), int(b[place])

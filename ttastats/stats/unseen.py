@@ -125,6 +125,11 @@ def epoch_shift(side: Outcomes) -> float:
     return share_of_successes(side) * evaluation_interval / float(epochs[0])
 
 
+def unseen_epochs(side: Outcomes, level: float) -> float:
+    """Return by how much the mean time may be longer by epochs of runs not seen, one-sided."""
+    return unseen_share(side.n, 1 - 2 * level) * epoch_shift(side) * mean(side.times)
+
+
 def share_of_successes(side: Outcomes) -> float:
     """Return the share of the time of all runs that successful runs took."""
     successes = side.times[side.reached]

@@ -20,6 +20,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.units import digits_for
 from ttastats.outcomes import left_out
 from ttastats.outcomes.budget import END
+from ttastats.sides.checks import condition_text
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.sides.quality_comparison import QualityComparison, compare, step_of
@@ -139,6 +140,7 @@ def _target_check(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rul
     if test.p_value is not None:
         kind = f"z with σ {rules.sigma:g}" if rules.sigma else "t"
         figures += f", one-sided {kind}: {_p_text(test.p_value, rules)}"
+    figures += f", {condition_text(test.conditions)}" if test.conditions else ""
     figures += "" if rules.tested else _OURS
     passed, failed = meets_target(test, rules), test.margin is None or test.margin <= 0
     if not passed and not failed and (needed := test.runs_needed) and needed > test.n:
