@@ -61,7 +61,7 @@ def at_random(
 BLOCK = config.complete_block(
     {
         "metric": [
-            "eval/accuracy >= 30 %", "val_acc >= 0.5", "val/acc higher", "eval_accuracy <= 3",
+            "eval/accuracy >= 30 %", "val_acc >= 0.5", "val/acc higher", "eval_accuracy >= 3",
             "r >= 40", "eval/mean_reward >= 20", "validation/eval/accuracy >= 40",
         ]
     },

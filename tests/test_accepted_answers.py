@@ -23,7 +23,7 @@ from tests.accepted import Case, as_json, cases
 from tests.plotting import test_profiled
 from ttastats import api
 from ttastats.answers import league, variance
-from ttastats.answers.compare.headline import caveats, headlines
+from ttastats.answers.compare.headline import caveats
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.answers.profile import profile, profile_change
 from ttastats.base.errors import TtastatsError
@@ -67,8 +67,8 @@ def in_words(report: Report) -> Iterator[tuple[str, Any]]:
         for verdict in verdicts(report):
             yield "verdict", verdict
     if report.against and "speedup" in report.rows[0]:
-        for answer in headlines(report, confidence=0.95):
-            yield "headline", [answer.sentence, answer.numbers, answer.tone]
+        for lead in report.lead:
+            yield "headline", lead
         for caveat in caveats(report):
             yield "caveat", [caveat.text, caveat.tone]
 
@@ -488,7 +488,7 @@ SEQUENTIAL = Options(max_runs=12)
 MARGIN = Options(margin=0.05, fdr=True, confidence=0.9)
 GEOMEAN = Options(estimand="geomean", same_convergence=True, epochs_fixed=True, ddof=0)
 NCF = {"benchmark": "ncf", "round": "v0.5"}
-WIDE = View(wide=True, strips=True, margin_claims=True, named=True)
+WIDE = View(wide=True, strips=True, margin_claims=True)
 RESNET, BERT_07 = "benchmark=resnet", "masked_lm_accuracy=0.7"
 FAILING = ("failing", "failing a little", "faster", "few", "never", "one", "steady alike", "only 0")
 BETWEEN: dict[str, Any] = {

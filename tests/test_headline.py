@@ -9,11 +9,13 @@ from typing import Any
 
 from tests.accepted import Case, cases, parts
 from tests.compare_rows import typed
-from ttastats.answers.compare.headline import Headline, caveats, headlines
+from ttastats.answers.compare import headline
+from ttastats.answers.compare.headline import caveats
 from ttastats.answers.compare.rows import TimesRow
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.base.codes import Note
 from ttastats.report.answer import Against, Report
+from ttastats.report.cells import Lead
 from ttastats.report.grouping import BENCHMARK
 from ttastats.sides.pairing import SAME_RUNS
 from ttastats.stats.multiplicity import MeanSpeedup
@@ -32,11 +34,10 @@ ROW: dict[str, Any] = {
 NONE = dict.fromkeys(("speedup", "speedup_low", "speedup_high"))
 
 
-def headline_of(*changes: dict[str, Any]) -> Headline:
+def headline_of(*changes: dict[str, Any]) -> Lead:
     rows = tuple(typed(ROW | {"benchmark": f"b{n}"} | change) for n, change in enumerate(changes))
-    report = Report("compare", rows, (), against=(Against(rows, (), None),))
-    (headline,) = headlines(report, confidence=0.95)
-    return headline
+    names = [f"b{n}" for n in range(len(rows))]
+    return headline.lead(Against(rows, (), None), names, "auc ≥ 0.8", 0.95)
 
 
 UNDECIDED = {"verdict": "undecided", "speedup_low": 0.9}
@@ -50,7 +51,7 @@ def test_a_claim_about_pooled_setups_is_not_called_good() -> None:
     rows: list[dict[str, Any]] = [{}, conditions, UNDECIDED | conditions | {"p_adjusted": 0.12}]
     report = Report("compare", tuple(typed(ROW | row) for row in rows), (), by=BENCHMARK)
     assert [(verdict.word, verdict.tone) for verdict in conclusions(report, confidence=0.95)] == [
-        ("faster", "good"), ("faster, setups pooled", "bad"), ("undecided", "dim"),
+        ("faster", "good"), ("faster with conditions", "bad"), ("undecided", "dim"),
     ]  # fmt: skip
 
 
@@ -95,9 +96,10 @@ def first_lines(seed: int) -> Iterator[str]:
     rows = drawn(draw, draw.choice(["seconds", "seconds", "cost", "steps"]))
     mean = draw.choice([None, *(MeanSpeedup(*ends, 2) for ends in MEANS)])
     notes = tuple(Note(code, f"{code}.") for code in FLAGS if draw.random() < 0.5)
-    report = Report("compare", rows, (), notes, against=(Against(rows, (), mean),))
-    for headline in headlines(report, draw.choice([0.95, 0.9])):
-        yield json.dumps([seed, headline.sentence, headline.numbers, headline.tone])
+    report = Report("compare", rows, (), notes)
+    names = [row.benchmark or "these runs" for row in rows]
+    lead = headline.lead(Against(rows, (), mean), names, "", draw.choice([0.95, 0.9]))
+    yield json.dumps([seed, lead.word, lead.claim, lead.numbers, lead.tone])
     for caveat in caveats(report):
         yield json.dumps([seed, caveat.text, caveat.more, caveat.tone])
 
@@ -109,8 +111,10 @@ def test_headlines_of_random_comparisons_are_as_accepted(case: Case) -> None:
 
 def test_rows_with_the_same_runs_on_both_sides_take_no_part_in_the_answer() -> None:
     same = NONE | {"verdict": "unavailable", "claim": SAME_RUNS, "reason": SAME_RUNS}
-    headline = headline_of({}, same, same)
-    assert headline.word == "Yes"
-    assert headline.claim.endswith("; 2 other rows with the same runs on both sides left out")
-    assert headline.numbers.endswith("5 runs against 5, all reached the target")
-    assert headline_of(same, same).word == "No verdict"
+    lead = headline_of({}, same, same)
+    assert lead.word == "FASTER"
+    assert lead.numbers.endswith(
+        "5 runs against 5, all reached the target. "
+        "2 other rows with the same runs on both sides left out."
+    )
+    assert headline_of(same, same).word == "NO VERDICT"

@@ -374,7 +374,7 @@ class TestTargets:
             ("quality", "<=3.28", False, 3.28),
             ("val_loss", 3.28, False, 3.28),
             ("eval/WER", "5%", False, 0.05),
-            ("loss", ">= 2", True, 2.0),
+            ("answer", ">= 2", True, 2.0),
             ("answer", np.float64(0.5), True, 0.5),
         ],
     )

@@ -55,7 +55,7 @@ def test_the_site_begins_with_a_result(pages: ModuleType) -> None:
     question, plot, answer = text.split("\n\n")[1:4]
     assert question.endswith("that?**")
     assert plot.startswith("![Accuracy over time")
-    assert "B is 1.74× faster than A" in answer
+    assert "is 1.74× faster than" in answer
 
 
 def test_links_lead_to_pages_of_the_site_and_other_files_are_named(pages: ModuleType) -> None:

@@ -45,6 +45,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     "gates": cases.gates,
     "cut off": lambda plan: cut_off.figures(plan.few(2)),
     "families": families.families,
+    "headlines": families.headlines,
     "families at the margin": families.at_the_margin,
     "qualities": qualities.differences,
     "claims": qualities.claims,

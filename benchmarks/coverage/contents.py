@@ -209,6 +209,10 @@ SECTIONS = (
             ("geometric mean row", 'Coverage, %, of the row "geo-mean".'),
             ("any claim after Holm", "Comparisons, %, with any false claim without a †."),
             (
+                "headlines of several benchmarks",
+                'Headlines, %, that say "faster" or "slower" without a condition.',
+            ),
+            (
                 "any claim about the margin",
                 'Comparisons, %, with any false "same within 5%" or "not slower by more than 5%".',
             ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -21,6 +22,9 @@ from benchmarks.coverage.shapes import (
     Pair,
 )
 from benchmarks.coverage.simulations import BALANCED, Plan, hit_rate, samples
+from ttastats.answers.compare import headline
+from ttastats.answers.compare.rows import TimesRow, verdict_numbers
+from ttastats.report.answer import Against
 from ttastats.sides import contrast
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.options import Options
@@ -39,6 +43,12 @@ FAMILIES = {
     "five times RARE10 / CONST": (Pair(RARE10, CONST),) * 5,
     "twelve times LN15": (Pair(LN15, LN15),) * 12,
     "twelve kinds": (*(Pair(s, s) for s in (*SHAPES, Q8)), Pair(TRF, CONST), Pair(TRF2, GNMT)),
+}
+#: The same for the one sentence on all of them.
+HEADLINES = {
+    "three times CONST / RARE10": (Pair(CONST, RARE10),) * 3,
+    "three times RARE10": (Pair(RARE10, RARE10),) * 3,
+    "three times LN15": (Pair(LN15, LN15),) * 3,
 }
 _STEADY = replace(LN15, name="LN02", cv_epochs=0.02)
 #: The same for claims about a margin: spreads at which such a claim can be made at all.
@@ -75,6 +85,36 @@ def at_the_margin(plan: Plan) -> Iterator[Figure]:
             )
             any_false = rate(false, plan.replicates)
             yield Figure("any claim about the margin", name, runs, any_false, "false claim")
+
+
+def headlines(plan: Plan) -> Iterator[Figure]:
+    """Measure benchmarks none of which differs: a headline with a claim that needs no condition."""
+    for name, pairs in HEADLINES.items():
+        for runs, size in BALANCED.items():
+            false = sum(_claims_freely(family) for family in _family(pairs, size, plan, name))
+            share = rate(false, plan.replicates)
+            yield Figure("headlines of several benchmarks", name, runs, share, "false claim")
+
+
+def _claims_freely(family: Family) -> bool:
+    """Return whether the headline says faster or slower, in its word or of any row, with no `if`.
+
+    The interval of the mean is a figure of its own.
+    """
+    decided = contrast.judged(family, Options(margin=0.01), 0.01)
+    rows = tuple(
+        TimesRow(
+            n_a=each.a.n, n_b=each.b.n, reached_a=each.a.n_reached, reached_b=each.b.n_reached,
+            speedup=each.speedup.ratio.estimate if each.speedup else None,
+            **verdict_numbers(each.verdict),
+        )
+        for each in decided
+    )  # fmt: skip
+    names = [f"benchmark {number}" for number in range(len(rows))]
+    lead = headline.lead(Against(rows, (), None), names, "", 0.95)
+    word = re.search("FASTER|SLOWER", lead.word) and not lead.word.endswith("WITH CONDITIONS")
+    counted = any(row.word.directed and not row.conditions for row in rows)
+    return bool(word) or counted
 
 
 def judged(family: Family, margin: float) -> list[Decision]:

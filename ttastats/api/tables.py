@@ -12,9 +12,11 @@ from msgspec.structs import replace
 
 from ttastats.answers import runs as runs_report
 from ttastats.base import atomic, stores
+from ttastats.base.codes import note
 from ttastats.base.errors import TtastatsError
 from ttastats.ingestion import given
 from ttastats.outcomes import settings, time_to_target
+from ttastats.outcomes.target import asked, met_at_once
 from ttastats.report.answer import Report
 from ttastats.report.ordering import filter_rows
 from ttastats.sides import question
@@ -29,22 +31,26 @@ if TYPE_CHECKING:
 
 
 def with_choice_notes(report: Report, *sides: Chosen) -> Report:
-    """Return a report with only the rows asked for, and notes on how the runs were chosen.
+    """Return a report with only the rows asked for, its target, and notes on how runs were chosen.
 
     A gate has judged all rows before: a condition must not hide a failure from it.
     """
-    everywhere = {note for note in sides[0].notes if all(note in each.notes for each in sides)}
-    notes = [note for note in sides[0].notes if note in everywhere]
+    everywhere = {text for text in sides[0].notes if all(text in each.notes for each in sides)}
+    notes = [each for each in sides[0].notes if each in everywhere]
     for number, side in enumerate(sides):
         letter = chr(ord("A") + number)
-        notes += [note.prefixed(letter) for note in side.notes if note not in everywhere]
+        notes += [each.prefixed(letter) for each in side.notes if each not in everywhere]
     try:
         report = filter_rows(report, sides[0].of_answer)
     except TtastatsError as error:
         if not error.what.startswith("unknown column"):
             raise
         raise settings.with_varying(error, settings.varying(sides[0].runs["extra"])) from None
-    return dataclasses.replace(report, notes=(*report.notes, *notes))
+    runs = [side.runs for side in sides]
+    if once := met_at_once(*runs):
+        notes.append(note("met_at_once", names=once))
+    target = report.target or asked(*runs)
+    return dataclasses.replace(report, notes=(*report.notes, *notes), target=target)
 
 
 def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:

@@ -63,14 +63,15 @@ ADVICE = {code: row.advice for row in _ALL if row.advice for code in row.codes.s
 #: Notes that say what to distrust in a comparison, worst first; a `bad` one may turn its answer.
 DOUBTS: dict[str, Literal["bad", "plain"]] = {
     **dict.fromkeys(
-        ("pooled_setups", "off_scale", "units_differ", "scale_unclear", "clock_changed",
-         "clock_start_estimated", "mixed_speeds", "targets_differ", "runs_vary", "no_success",
-         "failed_runs", "one_run", "contended", "fixed_length", "convergence_differs"),
+        ("met_at_once", "accelerators_differ", "division_differs", "nodes_differ", "off_scale",
+         "units_differ", "scale_unclear", "no_success", "failed_runs", "clock_changed",
+         "clock_start_estimated", "pooled_setups", "mixed_speeds", "targets_differ", "runs_vary",
+         "one_run", "contended", "fixed_length", "convergence_differs"),
         "bad",
     ),
     **dict.fromkeys(
-        ("no_stragglers", "constant_epochs", "batch_sizes", "unsteady", "unbalanced",
-         "separate_sessions", "few_runs", "unmatched", "shared_runs", "copies"),
+        ("no_stragglers", "constant_epochs", "hardware_differ", "batch_sizes", "unsteady",
+         "unbalanced", "separate_sessions", "few_runs", "unmatched", "shared_runs", "copies"),
         "plain",
     ),
 }  # fmt: skip

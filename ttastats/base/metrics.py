@@ -157,6 +157,18 @@ def higher_is_better(name: str) -> bool | None:
     return None
 
 
+def against_direction(name: str, higher: bool, logged: bool | None = None) -> str:
+    """Return why `>=` (`higher`) or `<=` is no target of a metric; empty if it may be one.
+
+    Of a metric whose name tells a direction, the logs may have `logged` another on purpose.
+    """
+    by_name = higher_is_better(name)
+    if by_name is None or (by_name if logged is None else logged) is higher:
+        return ""
+    better, sign = ("lower", "<=") if higher else ("higher", ">=")
+    return f"{name} is better the {better} it is, so that its target has {sign}"
+
+
 def metric_rank(name: str) -> tuple[bool, bool]:
     """Return a sort key of metrics: qualities before losses, validation before test."""
     return higher_is_better(name) is not True, "test" in name.lower()

@@ -278,7 +278,7 @@ def compare(
         judged: Any = {name: keywords[name] for name in Judged.__annotations__ if name in keywords}
         judged["confidence"] = how.confidence
         sides = [tta.latest_segment([baseline], **judged), *sides]
-    view = View(wide, verbose, margin_claims="margin" in options, named="labels" in options)
+    view = View(wide, verbose, margin_claims="margin" in options)
     return tta.compare(*sides, view=view, profiles=profiles, options=how, **keywords)
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError, suggestion
-from ttastats.base.metrics import SECONDS, higher_is_better
+from ttastats.base.metrics import SECONDS, against_direction, higher_is_better
 from ttastats.base.records import FORMER_NAMES
 from ttastats.formats import patterns
 
@@ -311,7 +311,15 @@ def parse_metric(text: str) -> Metric:
         target = percentages.parse_number(f"{match['value']}{match['percent'] or ''}")
         if target is None:
             raise ValueError(f"{match['value']!r} is no number\n{remedy}")
-        return Metric(name, match["meets"] == ">=", target, bool(match["percent"]))
+        higher = match["meets"] == ">="
+        if wrong := against_direction(name, higher):
+            right = text.replace(match["meets"], "<=" if higher else ">=")
+            other = f"{name} {'higher' if higher else 'lower'}"
+            raise ValueError(
+                f"metric {text!r}: {wrong}\nWrite {right!r}. Otherwise write {other!r}, and give "
+                "the target to the commands (--target)."
+            )
+        return Metric(name, higher, target, bool(match["percent"]))
     if match["better"]:
         return Metric(name, match["better"] == "higher")
     return Metric(name, higher_is_better(name), guessed=True)

@@ -101,6 +101,7 @@ def runs(
             value_final="quality",
             evaluations_to_target="quality_seen",
             target_metric="metric",
+            target=pl.lit(None, pl.String),
             set_aside=pl.coalesce(
                 left_out.set_aside(), pl.when(other_metric).then(pl.lit("other_metric"))
             ),

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, product
 from shlex import quote
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.base import percentages, units
 from ttastats.base.codes import wording
 from ttastats.base.errors import TtastatsError, nearest_names, raise_if
-from ttastats.base.metrics import LARGEST_FRACTION, may_be_share
+from ttastats.base.metrics import LARGEST_FRACTION, against_direction, may_be_share
 from ttastats.base.records import TIMES_ALONE
+from ttastats.outcomes.left_out import standing
 from ttastats.table import schema
 
 #: METRIC, which may hold `/ . - @ ( ) :` and, in quotes, anything; how it is compared; VALUE.
@@ -39,6 +41,50 @@ class UserTarget(Struct, frozen=True):
     def __str__(self) -> str:
         sign = {True: ">=", False: "<=", None: "=" if self.metric else ""}[self.higher_is_better]
         return f"{metric_text(self.metric or '')}{sign}{self.value:g}"
+
+
+def target_text(metric: str, higher: bool | None, value: float) -> str:
+    """Return a target as sentences say it: `val_loss ≤ 3.4`."""
+    sign = {True: "≥", False: "≤", None: "="}[higher]
+    return f"{metric} {sign} {value:g}"
+
+
+#: What a question asks of runs, and whether they met it.
+_OF_TARGET = ("benchmark", "target", "reached", "evaluations", "evaluations_to_target")
+
+
+def _aimed(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat([standing(runs).select(_OF_TARGET) for runs in tables]).drop_nulls("target")
+
+
+def asked(*tables: pl.DataFrame) -> str:
+    """Return what the runs of a question had to reach, in words; empty where no target is known.
+
+    That all meet it at the first of several evaluations is part of it: the target may be wrong.
+    """
+    aimed = _aimed(tables)
+    texts, benchmarks = aimed["target"].unique(), aimed["benchmark"].n_unique()
+    if len(texts) == 1:
+        text = texts[0]
+    elif aimed.select("benchmark", "target").n_unique() == benchmarks:
+        text = "the target of each benchmark"
+    else:
+        text = "the target of each run"
+    once = met_at_once(aimed)
+    of = "" if len(once) == benchmarks else f" of {units.join_names(once, 3)}"
+    first = f" (every run{of} meets it at its first evaluation)" if once else ""
+    return f"{text}{first}" if len(texts) else ""
+
+
+def met_at_once(*tables: pl.DataFrame) -> list[str]:
+    """Return the benchmarks of which every run meets its target at the first of its evaluations."""
+    at_once = pl.col("reached") & (pl.col("evaluations_to_target") == 1)
+    # A run that was evaluated once cannot tell.
+    of_several = pl.col("evaluations") > 1
+    found = _aimed(tables).group_by("benchmark").agg(
+        once=at_once.fill_null(value=False).all(), more=of_several.any()
+    )  # fmt: skip
+    return found.filter("once", "more")["benchmark"].fill_null(_NAMELESS).sort().to_list()
 
 
 def metric_text(name: str) -> str:
@@ -162,6 +208,8 @@ def rows_with_targets(
         return _evaluated_rows(rows, targets, alone=len(suites) == 1)
     logged = _logged_metrics(rows)
     every = [[*metrics] for _, metrics in groupby(logged, key=lambda metric: metric.key)]
+    for target, metric in product(targets, logged):
+        _expect_direction(target, metric)
     unsuited = [why for metrics in every if (why := _unsuited_reason(metrics, targets))]
     if not unsuited:
         return rows, ()
@@ -177,6 +225,16 @@ def rows_with_targets(
     benchmarks = ", ".join(f"{reason.metric.about} ({reason.why})" for reason in unsuited)
     option = " ".join(f"--target {target}" for target in targets)
     return suitable, (wording("not_asked", option=option, benchmarks=benchmarks),)
+
+
+def _expect_direction(target: UserTarget, metric: _Metric) -> None:
+    """Raise an error for a target that is met by getting worse."""
+    meant = metric.has_target if target.metric is None else metric.name == target.metric
+    if not meant or target.higher_is_better is None:
+        return
+    wrong = against_direction(metric.name, target.higher_is_better, metric.higher_is_better)
+    right = replace(target, higher_is_better=not target.higher_is_better)
+    raise_if(bool(wrong), wrong, f"--target {target}", f"Write --target {quote(str(right))}.")
 
 
 def _evaluated_rows(

@@ -21,7 +21,7 @@ from ttastats.base import benchmarks
 from ttastats.base.metrics import TOLERANCE
 from ttastats.base.records import LONGEST_SECONDS, TIMES_ALONE, UNKNOWN_START
 from ttastats.outcomes import left_out, scales
-from ttastats.outcomes.target import UserTarget, with_user_targets
+from ttastats.outcomes.target import UserTarget, target_text, with_user_targets
 from ttastats.stats.moments import count_by_group
 from ttastats.table import schema
 
@@ -52,8 +52,8 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
     `evaluation_interval_epochs` (and so on), the larger of the gaps before and after the evaluation
     there, null if it is the only one; `evaluations_to_target`, how many checkpoints were evaluated
     up to the one that met the target, or all of a run that did not reach; `value_final` and
-    `target_value` of the first target metric; `cost` in US dollars; `set_aside`, null where the run
-    counts.
+    `target_value` of the first target metric; `target`, all targets in words; `cost` in US dollars;
+    `set_aside`, null where the run counts.
     """
     if targets:
         rows = _with_run_numbers(frame)
@@ -191,6 +191,7 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
     table = (
         heads.lazy()
         .join(results, on=_NUMBER, how="left", maintain_order="left")
+        .join(_target_texts(judged).lazy(), on=_NUMBER, how="left", maintain_order="left")
         .with_columns(
             run_seconds=run_length(),
             ends_at_run_stop=pl.col("suite").is_in(suites).fill_null(value=False),
@@ -224,7 +225,7 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
             *schema.RUN_NAMES,
             *("reached", "tta_seconds", "observed_seconds", "epochs", "samples", "steps"),
             *("epoch_seconds", *(interval for _, interval in PROGRESS)),
-            *("value_final", "target_metric", "target_value"),
+            *("value_final", "target_metric", "target_value", "target"),
             *("evaluations", "evaluations_to_target", "cost"),
             set_aside=left_out.set_aside(),
         )
@@ -326,7 +327,7 @@ def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
 #: The columns of judged evaluations that a checkpoint is made of.
 _OF_A_CHECKPOINT = (
     "eval_index", "metric", "run_seconds", "meets", "expected", "at", "epoch", "samples", "step",
-    "value", "target_value",
+    "value", "target_value", "higher_is_better",
 )  # fmt: skip
 
 
@@ -354,6 +355,20 @@ def _checkpoint_rows(judged: pl.DataFrame) -> pl.DataFrame:
         value=pl.coalesce(pl.col("value").filter(targeted).first(), pl.col("value").first()),
         target_metric=pl.col("metric").filter(targeted).first(),
         target_value=pl.col("target_value").filter(targeted).first(),
+    )
+
+
+def _target_texts(judged: pl.DataFrame) -> pl.DataFrame:
+    """Return the targets of each run in words."""
+    names = ("metric", "higher_is_better", "target_value")
+    aimed = judged.filter(pl.col("target_value").is_not_null()).select(_NUMBER, *names).unique()
+    goals = aimed.select(names).unique().sort(names)
+    texts = pl.Series([target_text(*goal) for goal in goals.iter_rows()], dtype=pl.String)
+    return (
+        aimed.join(goals.with_columns(target=texts), on=names, nulls_equal=True)
+        .sort(_NUMBER, "target")
+        .group_by(_NUMBER)
+        .agg(pl.col("target").str.join(" and "))
     )
 
 

@@ -121,6 +121,8 @@ def _parse_target(metric: str, target: float | str, higher_is_better: bool | Non
     contradicts = f"{target!r} contradicts higher_is_better={higher_is_better}"
     is_other = sign and higher_is_better not in {None, direction}
     raise_if(is_other, contradicts, "target", "Remove one of them.")
+    wrong = sign and higher_is_better is None and metrics.against_direction(metric, sign == ">=")
+    raise_if(wrong, str(wrong), "target", "If it is not, add higher_is_better.")
     if direction is None:
         direction = metrics.higher_is_better(metric) is not False
     return Target(metric, direction, value, 1, "user")

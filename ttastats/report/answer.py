@@ -22,22 +22,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Against:
-    """One table held against the baseline: its rows, the runs behind each, the mean over all."""
+    """One table held against the baseline: its rows, the runs behind each, the mean over all.
+
+    `conditions` are codes of what has to be true for the mean.
+    """
 
     rows: tuple[Row, ...]
     runs: tuple[tuple[Outcomes, Outcomes], ...]
     mean: MeanSpeedup | None
+    conditions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Report:
     """The result of a command.
 
-    `sentence` is the conclusion, in place of which a screen begins with the `lead`, if there is
-    one. `only_a` lists the groups of the baseline that another table lacks, with the label of that
-    table if there are several. `by` names the keys of the rows that identify their group. `against`
-    is set if times were compared, by table; `groups` are the runs behind each row of a summary.
-    `people` makes what they see, where that is not all.
+    `sentence` is the conclusion, `lead` the same with a word for each table, where it has one; and
+    `target` is what runs had to reach, in words. `only_a` lists the groups of the baseline that
+    another table lacks, with the label of that table if there are several. `by` names the keys of
+    the rows that identify their group. `against` is set if times were compared, by table; `groups`
+    are the runs behind each row of a summary. `people` makes what they see, where that is not all.
     """
 
     command: str
@@ -50,6 +54,7 @@ class Report:
     by: tuple[str, ...] = ()
     against: tuple[Against, ...] = ()
     lead: tuple[Lead, ...] = ()
+    target: str = ""
     groups: Sequence[pl.DataFrame] = field(default=(), repr=False, compare=False)
     people: Callable[[], Report] | None = field(default=None, repr=False, compare=False)
 
@@ -67,6 +72,12 @@ class Report:
             return self
         expect_threads()
         return self.people()
+
+    @property
+    def headline(self) -> tuple[Lead, ...]:
+        """Return what every rendering of the report begins with, its target named."""
+        text = to_target(self.target, self.sentence)
+        return self.lead or ((Lead("", text),) if text else ())
 
     @property
     def typed_columns(self) -> pl.DataFrame | None:
@@ -93,6 +104,13 @@ class Report:
         from ttastats.report import as_html
 
         return as_html.render_standalone(self.displayed)
+
+
+def to_target(target: str, sentence: str) -> str:
+    """Return a sentence about times that says to which target they are."""
+    if not target or target in sentence:
+        return sentence
+    return f"To {target}: {sentence}" if sentence else f"Target: {target}."
 
 
 _HARM = {code: place for place, code in enumerate(CAUTIONS)}

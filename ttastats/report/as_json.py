@@ -23,6 +23,8 @@ def render_json(report: Report) -> str:
         {
             "ttastats": __version__,
             "command": report.command,
+            "headline": " ".join(str(lead) for lead in report.headline),
+            "target": report.target or None,
             "rows": [] if lines else [json_value(row, infinity="inf") for row in report.rows],
             "notes": [
                 {"code": note.code, "mark": note.mark, "text": note.text} for note in report.notes

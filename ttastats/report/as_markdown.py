@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ttastats.report import harmless
 from ttastats.report.answer import Report
-from ttastats.report.cells import Table
+from ttastats.report.cells import Lead, Table
 from ttastats.report.harmless import escape_invisible
 
 #: Words that a renderer would make a link, or that would call a person or an issue.
@@ -22,7 +22,8 @@ _OWN_CODE = re.compile(r"(`[\w ./=-]+`)")
 
 def render_markdown(report: Report) -> str:
     """Return a report as Markdown text; nothing in names from logs acts as markup."""
-    blocks = ["\n".join(_markdown_table(table)) for table in report.tables]
+    blocks = [_lead_text(lead) for lead in report.headline]
+    blocks += ["\n".join(_markdown_table(table)) for table in report.tables]
     if report.notes:
         texts = (f"{note.mark} {note.text}".strip() for note in report.notes)
         blocks.append("\n".join(f"- {_escape_prose(text)}" for text in texts))
@@ -30,9 +31,13 @@ def render_markdown(report: Report) -> str:
         headline, *lines = harmless.gate_lines(report.gate)
         blocks.append(f"**{_escape_prose(headline)}**")
         blocks += ["\n".join(f"- {_escape_prose(text)}" for text in lines)] if lines else []
-    if report.sentence:
-        blocks.append(_escape_prose(report.sentence))
     return "\n\n".join(blocks) + "\n"
+
+
+def _lead_text(lead: Lead) -> str:
+    """Return a headline with its word in bold."""
+    text = _escape_prose(lead.text)
+    return f"**{_escape_prose(lead.word)}** {text}" if lead.word else text
 
 
 def _markdown_table(table: Table) -> Iterable[str]:

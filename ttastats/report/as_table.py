@@ -77,20 +77,15 @@ def _report_lines(report: Report, width: int | None, *, verbose: bool) -> Iterat
         yield from _wrap(headline, width, style="green" if report.gate.passed else "red")
         for text in outcomes:
             yield from _wrap(text, width, _BELOW)
-    if verbose and report.lead and report.sentence not in {"", *(x.text for x in report.lead)}:
-        yield Line("")
-        yield from _wrap(report.sentence, width)
 
 
 def _answer_lines(report: Report, width: int | None) -> Iterator[Line]:
     """Yield the lines with the answer of the report."""
-    for lead in report.lead:
-        first, *others = _wrap(f"{lead.word}   {lead.text}", width)
+    for lead in report.headline:
+        first, *others = _wrap(f"{lead.word}   {lead.text}" if lead.word else lead.text, width)
         first.stylize(f"bold {_STYLES[lead.tone]}".strip(), 1, 1 + len(lead.word))
         yield from (first, *others)
-    if report.sentence and not report.lead:
-        yield from _wrap(report.sentence, width)
-    if (report.lead or report.sentence) and (report.tables or report.notes or report.gate):
+    if report.headline and (report.tables or report.notes or report.gate):
         yield Line("")
 
 

@@ -159,8 +159,21 @@ class Conclusion(Struct, frozen=True):
 
 
 class Lead(Struct, frozen=True):
-    """What a screen begins with: the answer in a word in capitals, and in a sentence or two."""
+    """What an answer begins with: a word in capitals, a sentence, and the numbers behind it.
+
+    The conditions of a claim are part of the sentence. Without a word it is a sentence alone.
+    """
 
     word: str
-    text: str
+    claim: str
+    numbers: str = ""
     tone: Tone = "plain"
+
+    @property
+    def text(self) -> str:
+        """Return the sentence with its numbers."""
+        return f"{self.claim} {self.numbers}".strip()
+
+    def __str__(self) -> str:
+        """Return the whole as one text."""
+        return f"{self.word}: {self.text}" if self.word else self.text

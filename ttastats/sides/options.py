@@ -177,12 +177,10 @@ def refuse_excluded(
 class View:
     """What is shown: more columns, a strip of dots per side, claims about a margin.
 
-    `named`: sentences call the sides by their labels, not A and B. `same`: they are sets of runs of
-    one setup, and rows tell how much sessions vary.
+    `same`: the sides are sets of runs of one setup, and rows tell how much sessions vary.
     """
 
     wide: bool = False
     strips: bool = False
     margin_claims: bool = False
-    named: bool = False
     same: bool = False

@@ -122,6 +122,46 @@ def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
     return next(iter(distinct)) if len(distinct) == 1 else None
 
 
+#: In what the sides of a fair comparison are alike: the code of a difference, the words of a value.
+_LIKE = {
+    "accelerators": ("accelerators_differ", "{} accelerator{s}"),
+    "nodes": ("nodes_differ", "{} node{s}"),
+    "division": ("division_differs", "{} division"),
+    "hardware": ("hardware_differ", "{}"),
+}
+
+
+def differing(a: pl.DataFrame, b: pl.DataFrame) -> tuple[list[str], str, str]:
+    """Return in what two sides differ, and each side's own values of that in words.
+
+    As many nodes as accelerators make are no difference of their own.
+    """
+    columns = [
+        name
+        for name in _LIKE
+        if (known := [set(values(runs, name)) - {None} for runs in (a, b)])
+        and all(known)
+        and known[0] != known[1]
+        and not (name == "hardware" and _one_name([*known[0], *known[1]]))
+    ]
+    if "accelerators" in columns and "nodes" in columns:
+        columns.remove("nodes")
+    of_a, of_b = (
+        ", ".join(
+            _LIKE[name][1].format(text := _or_text(values(runs, name)), s="s" * (text != "1"))
+            for name in columns
+        )
+        for runs in (a, b)
+    )
+    return columns, of_a, of_b
+
+
+def _or_text(names: Sequence[Value]) -> str:
+    """Return a few values, or the first and the last of many."""
+    known = [str(name) for name in names if name is not None]
+    return " or ".join(known) if len(known) < 4 else f"{known[0]} to {known[-1]}"
+
+
 def values_text(runs: pl.DataFrame, column: str) -> str:
     """Return the values of a setup column in words."""
     names = ["unknown" if value is None else str(value) for value in values(runs, column)]
@@ -130,12 +170,16 @@ def values_text(runs: pl.DataFrame, column: str) -> str:
 
 def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterator[Note]:
     """Yield notes on how the setups of two sides differ, where each is one and known."""
-    for column in COLUMNS:
+    resized = {name for name, a, b in groups if "accelerators" in differing(a, b)[0]}
+    for column, (code, _) in _LIKE.items():
         values = [(name, common(a, a, column), common(b, b, column)) for name, a, b in groups]
         differences = [
             (name, str(value_a), str(value_b))
             for name, value_a, value_b in values
-            if None not in (value_a, value_b) and value_a != value_b
+            if None not in (value_a, value_b)
+            and value_a != value_b
+            # As many nodes as accelerators make are no difference of their own.
+            and not (column == "nodes" and name in resized)
         ]
         renamed = [each for each in differences if column == "hardware" and same(*each[1:])]
         apart = [each for each in differences if each not in renamed]
@@ -147,7 +191,7 @@ def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterato
             if len(by_pair) == 1 and len(apart) == len(groups):
                 texts = [*by_pair]
             how = "; ".join(texts)
-            yield Note(f"{column}_differ", wording("setup_differs", column=column, how=how))
+            yield Note(code, wording("setup_differs", column=column, how=how))
         names = dict.fromkeys(
             f"{value_a} and {value_b}"
             for _, value_a, value_b in renamed

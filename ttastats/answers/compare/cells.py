@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -22,7 +23,7 @@ from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import Startup, ValuesContrast
 from ttastats.sides.options import Options, View
 from ttastats.sides.quality_comparison import SideAt
-from ttastats.stats.decision import marks_of
+from ttastats.stats.decision import marks_of, side_of
 from ttastats.stats.results import Verdict
 
 CONSTANT, FAILED = "ᵉ", "ᶠ"
@@ -31,8 +32,8 @@ RATIO = 3
 _MOST_VALUES = 4  # a multiset of more values is shown as a range
 
 
-def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
-    """Return the columns of a comparison of times, after the keys."""
+def of_times(options: Options, view: View, axis: Axis, tests: int) -> Sequence[Field[Any]]:
+    """Return the columns of a comparison of times, after the keys; p is adjusted for `tests`."""
     level = percentages.percent_text(options.confidence)
     wide: Sequence[Field[Any]] = (
         fields.number_field(f"{axis.noun} saved", "time_saved", "fraction", rank=4),
@@ -64,6 +65,7 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
         Field(Column(f"{axis.ratio} [{level} CI]", intervals=True), speedup),
         *(wide if view.wide else ()),
         verdict=partial(_verdict_cell, view=view), same=view.same,
+        p=f"p ({'FDR' if options.fdr else 'Holm'}, {tests})" if tests > 1 else "p",
     )  # fmt: skip
 
 
@@ -91,6 +93,7 @@ def _common_columns(
     *middle: Field[Any],
     verdict: Callable[[Any], Cell],
     same: bool,
+    p: str = "p",
 ) -> Sequence[Field[Any]]:
     def of_side(side: str) -> Field[Any]:
         title = f"{side.upper()}: mean"
@@ -109,7 +112,10 @@ def _common_columns(
         of_side("a"),
         of_side("b"),
         *middle,
-        Field(Column("p", "right", rank=3), lambda s: PValue(s.row.p_adjusted)),
+        Field(
+            Column(p, "right", rank=3, narrow=re.sub(r"[(,].*", "", p.replace("(", "", 1))),
+            lambda s: PValue(s.row.p_adjusted),
+        ),
         Field(Column("verdict"), of_one_setup if same else verdict),
     )
 
@@ -150,7 +156,27 @@ def _verdict_cell(s: Times, view: View) -> Text:
 
 
 def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
-    """Yield the lines below times: throughput x epochs, and what is behind them."""
+    """Yield the lines below times: why, and in the first of them the interval that decides."""
+    row, lines = s.row, _cause_lines(s, dots=dots)
+    low, high, speedup = row.deciding_low, row.deciding_high, s.contrast.speedup
+    misleads = row.word.decided or side_of(1, row.speedup_low, row.speedup_high)
+    if misleads and speedup and low is not None and high is not None:
+        decided, conditions = row.word.decided, row.conditions
+        allowed = {
+            "unseen epochs": decided and speedup.unseen_epochs and not row.dagger,
+            "stragglers": decided and speedup.doubts and "no_stragglers" not in conditions,
+            "evaluation intervals": any(side and side.late for side in (speedup.a, speedup.b)),
+        }
+        names = " and ".join(name for name, holds in allowed.items() if holds)
+        first = f"~    undecided: {row.why}" if row.why else next(lines, "why")
+        yield f"{first}   decides [{low:.3f}, {high:.3f}], with {names}"
+    elif row.why and row.word is Verdict.UNDECIDED:
+        yield f"~    undecided: {row.why}"
+    yield from lines
+
+
+def _cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
+    """Yield throughput x epochs, and what is behind them."""
     contrast = s.contrast
     if contrast.estimand == "none" or contrast.verdict.claim == aims.NO_TARGET:
         return

@@ -25,6 +25,7 @@ from ttastats.base.errors import raise_if
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.budget import Budget
+from ttastats.outcomes.target import asked
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
@@ -57,10 +58,16 @@ class _Side(Struct, frozen=True):
         return grouping.common_title(rows, self.pairing.by), self.pairing.shared
 
     @property
+    def target(self) -> str:
+        """Return what the runs of all rows had to reach, in words."""
+        return asked(*(runs for s in self.shown for runs in (s.pair.a, s.pair.b)))
+
+    @property
     def against(self) -> Against:
         """Return the rows of times with their runs and their mean."""
         outcomes = tuple((s.contrast.a.outcomes, s.contrast.b.outcomes) for s in self.shown)
-        return Against(tuple(s.row for s in self.shown), outcomes, self.mean)
+        conditions = {code for s in self.shown for code in headline.conditions_of(s.contrast)}
+        return Against(tuple(s.row for s in self.shown), outcomes, self.mean, (*conditions,))
 
     def prefixed(self, text: str) -> str:
         """Return a text behind the label of the table where there are several."""
@@ -108,10 +115,10 @@ def of_times(
             sides[number] = replace(each, mean=mean)
     records, tables = [s.row for s in shown], _times_tables(baseline, sides, options, view, axis)
     below = [*_times_notes(baseline, sides, shown, options, block)]
-    text = []
-    for each in sides:
-        a, b = (baseline.label, each.side.label) if view.named else ("A", "B")
-        text.append(each.prefixed(sentences.of_times(each.shown, a, b, options.confidence)))
+    level = options.confidence
+    leads = [headline.lead(each.against, [s.name for s in each.shown], each.target, level)
+             for each in sides]  # fmt: skip
+    text = [sentences.also_text(shown)]
     if profiles:
         several = f"the profiles match {len(shown)} comparisons"
         remedy = "Select one comparison, for example with --where benchmark=resnet."
@@ -121,19 +128,20 @@ def of_times(
         tables += why.tables(options.confidence)
         below += why.notes
         text.append(why.sentence())
-    sentence = " ".join(filter(None, text))
-    alone = sentence if len(records) == 1 else ""
-    against = tuple(each.against for each in sides)
+    more = " ".join(filter(None, text))
+    if more:
+        leads[-1] = replace(leads[-1], numbers=f"{leads[-1].numbers} {more}")
     return Report(
         "compare",
         tuple(records),
         tuple(tables),
         tuple(below),
-        sentence,
+        " ".join(lead.text for lead in leads),
         _unmatched_names(sides),
         by=grouping.row_keys(paired[0].by),
-        against=against,
-        lead=() if view.same else headline.leads(against, alone, options.confidence),
+        against=tuple(each.against for each in sides),
+        lead=() if view.same else tuple(leads),
+        target=asked(*(runs for s in shown for runs in (s.pair.a, s.pair.b))),
     )
 
 
@@ -141,13 +149,15 @@ def _times_tables(
     baseline: Side, sides: Sequence[_Side], options: Options, view: View, axis: Axis
 ) -> list[Table]:
     """Return a table of times for each side."""
-    columns, tables = cells.of_times(options, view, axis), []
+    tests = sum(s.row.p_adjusted is not None for each in sides for s in each.shown)
+    columns, tables = cells.of_times(options, view, axis, tests), []
     ratio = "speedup = A/B" if axis.is_time else axis.ratio
     lines = partial(cells.cause_lines, dots=view.strips)
     for each in sides:
         about = (" ".join(filter(None, each.about)), each.pairing.apart)
         names = f"A = {baseline.label}   B = {each.side.label}   {ratio}: >1 means B"
-        title = (": ".join(filter(None, about)), f"{names} {axis.does(axis.better)}")
+        to = f"target {each.target}".replace("target the target", "target") if each.target else ""
+        title = (": ".join(filter(None, about)), to, f"{names} {axis.does(axis.better)}")
         tables.append(_side_table(each, columns, lines, "   ".join(filter(None, title))))
     return tables
 
@@ -190,11 +200,7 @@ def of_qualities(
     row_of = partial(rows.of_qualities, budget=budget)
     both = zip(compared, repeat(()), strict=False)
     sides, shown = _split_by_table(others, paired, both, row_of, view, options)
-    named = view.named or len(sides) > 1
-    text = [
-        sentences.of_qualities(s, budget, (s.row.a, s.row.b) if named else ("A", "B"), options)
-        for s in shown
-    ]
+    text = [sentences.of_qualities(s, budget, (s.row.a, s.row.b), options) for s in shown]
     columns, tables = cells.of_qualities(options, view), []
     for each in sides:
         metrics = {s.row.metric for s in each.shown}
@@ -244,6 +250,10 @@ def _split_by_table(
         prefix = other.label if len(others) > 1 else ""
         sides.append(_Side(other, prefix, each, tuple(_named(shown, by))))
     every = [s for side in sides for s in side.shown]
+    tests = sum(s.row.p_adjusted is not None for s in every)
+    sides = [replace(side, shown=tuple(_with_reason(s, tests, options) for s in side.shown))
+             for side in sides]  # fmt: skip
+    every = [s for side in sides for s in side.shown]
     if view.same:
         sessions = same.sessions(every, by, options.confidence)
         every = [
@@ -251,6 +261,14 @@ def _split_by_table(
             for s, keys in zip(every, sessions, strict=True)
         ]
     return sides, _named(every, by)
+
+
+def _with_reason(s: Shown[Any, Any], tests: int, options: Options) -> Shown[Any, Any]:
+    """Return a comparison that says in its row what leaves it undecided."""
+    if not isinstance(s.row, TimesRow):
+        return s
+    why = sentences.why_undecided(s.row, tests, options.confidence, fdr=options.fdr)
+    return replace(s, row=structs.replace(s.row, why=why))
 
 
 def _named(shown: Sequence[Shown[Any, Any]], by: Sequence[str]) -> list[Shown[Any, Any]]:
@@ -302,7 +320,7 @@ def _side_table(
         below, row = [*lines(s)], s.row
         line = Line(tuple(each.cell(s) for each in every))
         if isinstance(row, TimesRow):
-            shown = 1 if row.word.decided else 0
+            shown = 1 if row.word.decided or (row.why and row.word is Verdict.UNDECIDED) else 0
             more, below = tuple(below[shown:]), below[:shown]
             # Faster, slower, undecided, by size.
             size = abs(math.log(row.speedup)) if row.speedup else 0.0

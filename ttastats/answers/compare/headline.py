@@ -1,43 +1,32 @@
-"""What does a whole comparison come to: yes or no, by how much, and what is to be distrusted?"""
+"""What does a whole comparison come to: a word, a sentence with its conditions, and the numbers?
+
+The one sentence is that of the screen, of Markdown, JSON and page.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ttastats.answers.compare import sentences
 from ttastats.answers.compare.rows import QualitiesRow, TimesRow
-from ttastats.answers.compare.sentences import claim, factor_of, p_text
+from ttastats.answers.compare.sentences import claim, conditions_text
 from ttastats.base import percentages, units
 from ttastats.base.codes import DOUBTS
-from ttastats.outcomes.axis import Axis
+from ttastats.report import fitting
 from ttastats.report.answer import Against, Report, ranked_remarks
 from ttastats.report.cells import Lead
-from ttastats.sides.checks import POOLED
+from ttastats.report.row import expect_kind
+from ttastats.sides.comparison import Comparison
 from ttastats.sides.pairing import SAME_RUNS
-from ttastats.stats.decision import side_of
 from ttastats.stats.results import Tone, Verdict
 
 Rows = Sequence[TimesRow]
-
-
-class Headline(Struct, frozen=True):
-    """The answer in a word, in a sentence that begins with it, and the numbers behind it.
-
-    `condition` is what the design of the runs adds to the word: `setups pooled`, or nothing.
-    """
-
-    word: str
-    claim: str
-    numbers: str
-    tone: Tone = "plain"
-    condition: str = ""
-
-    @property
-    def sentence(self) -> str:
-        """Return the headline as one sentence."""
-        return f"{self.word}: {self.claim}."
+#: Rows with their names.
+Named = Sequence[tuple[str, TimesRow]]
 
 
 class Caveat(Struct, frozen=True):
@@ -48,180 +37,130 @@ class Caveat(Struct, frozen=True):
     tone: Tone = "plain"
 
 
-def headlines(report: Report, confidence: float) -> tuple[Headline, ...]:
-    """Return the headline of each table compared with the baseline."""
-    return tuple(_make_headline(against, confidence) for against in report.against)
+def lead(against: Against, names: Sequence[str], target: str, confidence: float) -> Lead:
+    """Return the headline of one table; rows with the same runs on both sides do not count.
 
-
-class _Whole(Struct, frozen=True):
-    """The rows of one table, and their speedup with its interval: of the one row, or the mean."""
-
-    rows: Rows
-    ratio: float | None
-    low: float | None
-    high: float | None
-
-    @property
-    def testable(self) -> Rows:
-        """Return the rows that could be decided; all if none could."""
-        return [row for row in self.rows if row.word is not Verdict.UNAVAILABLE] or self.rows
-
-    def counted(self, rows: Rows) -> str:
-        """Return how many of the rows these are: `8 benchmarks`."""
-        several = len({row.benchmark for row in self.rows}) == len(self.rows)
-        return units.plural(len(rows), "benchmark" if several else "comparison")
-
-
-def _make_headline(against: Against, confidence: float) -> Headline:
-    """Return the headline of one table; rows with the same runs on both sides do not count."""
-    rows = _distinct_rows(against)
-    row, mean = rows[0], against.mean
-    if len(rows) == 1:
-        whole = _Whole(rows, row.speedup, row.speedup_low, row.speedup_high)
+    `names` tell its rows from each other, and `target` is that of all in words.
+    """
+    rows = expect_kind(against.rows, TimesRow)
+    models = fitting.hardware_models(str(row.get("hardware")) for row in rows)
+    shorter = (name.replace(hardware := str(row.get("hardware")), models[hardware])
+               for name, row in zip(names, rows, strict=True))  # fmt: skip
+    every = list(zip(shorter, rows, strict=True))
+    named = [(name, row) for name, row in every if row.claim != SAME_RUNS] or every
+    if len(named) == 1:
+        made = sentences.finding(named[0][1], confidence, named[0][0])
     else:
-        whole = _Whole(rows, *((mean.estimate, mean.low, mean.high) if mean else (None,) * 3))
-    testable = whole.testable
-    ((most, count),) = Counter(row.word for row in testable).most_common(1)
-    answer, tone = most.answer, most.tone
-    if 2 * count <= len(testable):
-        answer, tone = "It depends", "plain"
-    elif count < len(rows):  # those without a verdict may be otherwise
-        answer = f"Mostly {answer.lower()}"
-    if any(POOLED in row.conditions and row.carried for row in rows):
-        tone = "bad"
-    n_a, n_b = sum(row.n_a for row in rows), sum(row.n_b for row in rows)
-    failed = n_a - sum(row.reached_a for row in rows), n_b - sum(row.reached_b for row in rows)
-    alone = row.on.alone
-    every = "no quality was looked at" if alone else "all reached the target"
-    runs = f"{units.plural(n_a, 'run')} against {n_b:,}, {every}"
-    if any(failed):
-        a, b = (f"{n:,} of {side}" for n, side in zip(failed, (row.a, row.b), strict=True))
-        ended = f"failed; {every}" if alone else "did not reach the target"
-        runs = f"{units.plural(n_a, 'run')} against {n_b:,}; {a} and {b} {ended}"
-    numbers = "; ".join(filter(None, (_ratio_text(whole, confidence), runs)))
-    condition = ", ".join(dict.fromkeys(row.carried for row in rows if row.carried))
-    text = _claim_text(whole)
-    if same := len(against.rows) - len(rows):
-        text += f"; {units.plural(same, 'other row')} with the same runs on both sides left out"
-    return Headline(answer, text, numbers[:1].upper() + numbers[1:], tone, condition)
+        made = _of_several(named, against, target, confidence)
+    if same := len(every) - len(named):
+        left = f"{units.plural(same, 'other row')} with the same runs on both sides left out."
+        made = replace(made, numbers=f"{made.numbers} {left}".strip())
+    return made
 
 
-def _distinct_rows(against: Against) -> Rows:
-    """Return the rows without the same runs on both sides; all rows if there is none."""
-    every = tuple(row for row in against.rows if isinstance(row, TimesRow))
-    return tuple(row for row in every if row.claim != SAME_RUNS) or every
-
-
-def _claim_text(whole: _Whole) -> str:
-    rows, row = whole.rows, whole.rows[0]
-    words, axis, a, b = {each.word for each in rows}, row.on, row.a, row.b
-    toward = Verdict.FASTER if whole.ratio and whole.ratio > 1 else Verdict.SLOWER
-    if words == {toward} and whole.ratio:
-        of_quality = "" if axis.alone else " to the same quality"
-        return f"{claim(toward, a, b, axis, _factor_text(whole.ratio, axis))}{of_quality}"
-    if len(rows) == 1 and row.word is Verdict.SAME:
-        return f"{claim(row.word, a, b, axis)} ({axis.claim(row.claim)})"
-    if len(rows) == 1 and row.estimand == "fraction":
-        of_a = f"{row.reached_a} of {row.n_a} runs of {a}"
-        return f"{of_a} and {row.reached_b} of {row.n_b} runs of {b} reached the target"
-    return _counts_text(whole) if any(word.decided for word in words) else _undecided_text(whole)
-
-
-def _counts_text(whole: _Whole) -> str:
-    """Return how many rows have each verdict: `B is faster than A on 8 of 40, ...`."""
-    row, counts = whole.rows[0], Counter(row.word for row in whole.rows)
-    axis = row.on
-    verbs = {
-        Verdict.FASTER: axis.does(axis.better),
-        Verdict.SLOWER: axis.does(axis.worse),
-        Verdict.SAME: axis.same.removesuffix(" as"),
-    }
-    first, *others = (word for word in verbs if word in counts)
-    of_all = whole.counted(whole.testable)
-    text = f"{claim(first, row.a, row.b, axis)} on {counts[first]} of {of_all}"
-    if counts[first] == 1 == sum(counts[word] for word in verbs):
-        only = next(row for row in whole.rows if row.word is first)
-        factor = f", {_factor_text(only.speedup, axis)}" if only.speedup else ""
-        text += f" ({only.benchmark or 'these runs'}{factor})"
-    more = [f"{verbs[word].removeprefix('is ')} on {counts[word]}" for word in others]
-    without = {Verdict.UNDECIDED: "undecided", Verdict.UNAVAILABLE: "without a verdict"}
-    more += [f"{counts[word]} {name}" for word, name in without.items() if word in counts]
-    return ", ".join((text, *more))
-
-
-def _factor_text(ratio: float, axis: Axis) -> str:
-    word = Verdict.FASTER if ratio >= 1 else Verdict.SLOWER
-    return factor_of(word, axis, ratio, ratio, ratio)[0]
-
-
-def _undecided_text(whole: _Whole) -> str:
-    """Return the range in which the truth lies if nothing is decided."""
-    rows, low, high = whole.rows, whole.low, whole.high
-    a, b, axis = rows[0].a, rows[0].b, rows[0].on
+def _of_several(named: Named, against: Against, target: str, confidence: float) -> Lead:
+    rows = [row for _, row in named]
+    testable = [row for row in rows if row.word is not Verdict.UNAVAILABLE] or rows
+    several = len({row.benchmark for row in rows}) == len(rows)
+    of_all = units.plural(len(testable), "benchmark" if several else "comparison")
+    pairs = {*map(sentences.named_sides, rows)}
+    (a, b) = pairs.pop() if len(pairs) == 1 else (rows[0].a, rows[0].b)
+    to = f" to {target}" if target and not rows[0].on.alone else ""
     reasons = {row.reason for row in rows}
-    if len(reasons) == 1 and all(row.word is Verdict.UNAVAILABLE for row in rows):
-        return reasons.pop() or "no data"
-    testable = whole.testable
-    on = "" if len(rows) == 1 else f" on any of {whole.counted(testable)}"
-    if len(testable) < len(rows):
-        on += f" ({len(rows) - len(testable)} more without a verdict)"
-    if low is None or high is None or low == high:  # without a spread there are no ends
-        return f"no significant difference between {b} and {a}{on}"
-    less, more = (axis.less if end >= 1 else axis.more for end in (low, high))
-    first = f" {less}" if less != more else ""
-    text = (
-        f"{b} {'is' if axis.is_time else 'needs'} between {_factor_text(low, axis)}{first} and "
-        f"{_factor_text(high, axis)} {more} than {a}"
-    )
-    however = "however, " if side_of(1, low, high) else ""
-    return text if not on else f"no significant difference{on}; overall, {however}{text}"
+    if any(row.word.decided for row in rows):
+        text = _counts_text(named, a, b, to, of_all)
+    elif len(reasons) == 1 and testable is rows and rows[0].reason:
+        text = f"No verdict{to}: {rows[0].reason}"
+    else:
+        text = f"No significant difference between {b} and {a}{to} on any of {of_all}"
+        if len(testable) < len(rows):
+            text += f" ({len(rows) - len(testable)} more without a verdict)"
+    unlike = [row for row in rows if row.sides_differ_in]
+    if unlike and (a, b) == (rows[0].a, rows[0].b):
+        columns = dict.fromkeys(name for row in unlike for name in row.sides_differ_in)
+        text += f"; the sides differ in {' and '.join(columns)} on {len(unlike)} of {len(rows)}"
+    mean = _mean_text(rows, against, of_all, confidence)
+    numbers = f"{mean}{sentences.runs_text(rows)}."
+    word, tone = sentences.judgement(rows)
+    return Lead(word, f"{text}.", numbers[:1].upper() + numbers[1:], tone)
 
 
-def _ratio_text(whole: _Whole, confidence: float) -> str:
-    if whole.ratio is None:
+def _counts_text(named: Named, a: str, b: str, to: str, of_all: str) -> str:
+    """Return how many rows have each verdict, and how many of them carry conditions.
+
+    `B is faster than A to the target of each on 8 of 40 benchmarks (3 with conditions: ...)`.
+    """
+    rows = [row for _, row in named]
+    counts, axis = Counter(row.word for row in rows), rows[0].on
+    verbs = {
+        Verdict.FASTER: axis.does(axis.better).removeprefix("is "),
+        Verdict.SLOWER: axis.does(axis.worse).removeprefix("is "),
+        Verdict.SAME: axis.same.removesuffix(" as").removeprefix("is "),
+    }
+    parts = []
+    for word in (word for word in verbs if word in counts):
+        some = [row for row in rows if row.word is word]
+        name = next(name for name, row in named if row.word is word)
+        n = f"all {of_all}" if counts[word] == len(rows) > 1 else f"{counts[word]} of {of_all}"
+        first = f"{claim(word, a, b, axis)}{to} on {n}"
+        text = f"{verbs[word]} on {counts[word]}" if parts else first
+        only = some[0]
+        carried = [row for row in some if row.conditions]
+        details = [name] if len(some) == 1 else []
+        if len(some) == 1 and word.directed and only.speedup:
+            ratio = only.speedup
+            details.append(sentences.factor_of(word, axis, ratio, ratio, ratio)[0])
+        conditions = conditions_text(code for row in carried for code in row.conditions)
+        if 0 < len(carried) < len(some):
+            details.append(f"{len(carried)} of them conditionally: {conditions}")
+        elif carried and len(some) < len(rows):
+            details.append(conditions)
+        text += f" ({', '.join(details)})" if details else ""
+        parts.append(f"{text}, {conditions}" if len(carried) == len(rows) else text)
+    without = {Verdict.UNDECIDED: "undecided", Verdict.UNAVAILABLE: "without a verdict"}
+    parts += [f"{counts[word]} {name}" for word, name in without.items() if word in counts]
+    return ", ".join(parts)
+
+
+def _mean_text(rows: Rows, against: Against, of_all: str, confidence: float) -> str:
+    """Return the geometric mean with its interval and the conditions of its rows."""
+    mean = against.mean
+    if mean is None or mean.estimate is None:
         return ""
-    rows, low, high = whole.rows, whole.low, whole.high
-    row, several = rows[0], len(rows) > 1
-    what = f"geometric mean {row.on.ratio} over {whole.counted(rows)}" if several else row.on.ratio
     level = percentages.percent_text(confidence)
-    limits = f"{level} CI {units.factor_range(low, high)}" if low and high else ""
-    inside = f"{limits}{'' if several else p_text(row, '; {}')}".removeprefix("; ")
-    return f"{what} {units.factor(whole.ratio)}" + (f" ({inside})" if inside else "")
+    limits = ""
+    if mean.low and mean.high:
+        limits = f" ({level} CI {units.factor_range(mean.low, mean.high)})"
+    carried = "".join(f", {text}" for text in [conditions_text(against.conditions)] if text)
+    what = f"geometric mean {rows[0].on.ratio} over {of_all}"
+    return f"{what} {units.factor(mean.estimate)}{limits}{carried}; "
 
 
-def leads(against: Sequence[Against], alone: str, confidence: float) -> tuple[Lead, ...]:
-    """Return the opening of a screen: a headline per table, or the sentence `alone`."""
-    made = []
-    for each in against:
-        headline = _make_headline(each, confidence)
-        condition = f", {headline.condition}" if headline.condition else ""
-        text = alone or f"{headline.claim}{condition}. {headline.numbers}."
-        word = _common_verdict([row.word for row in _distinct_rows(each)])
-        made.append(Lead(word, text, headline.tone))
-    return tuple(made)
+def conditions_of(contrast: Comparison) -> Iterator[str]:
+    """Yield the codes of what has to be true for the interval of a speedup, decided or not."""
+    speedup = contrast.speedup
+    yield from contrast.verdict.conditions
+    yield from (each.code for each in contrast.findings if each.effect == "condition")
+    if speedup and speedup.unseen_epochs:
+        yield "constant_epochs"
+    if speedup and speedup.doubts:
+        yield "no_stragglers"
 
 
 def leads_of_qualities(rows: Sequence[QualitiesRow], sentence: str) -> tuple[Lead, ...]:
     """Return the opening of a screen of qualities: the verdict and the sentence."""
-    words = [row.word for row in rows]
-    tone = words[0].tone if len(set(words)) == 1 else "plain"
-    return (Lead(_common_verdict(words), sentence, tone),) if words else ()
-
-
-def _common_verdict(words: Sequence[Verdict]) -> str:
-    """Return the verdict of most rows in capitals, or MIXED."""
-    ((most, count),) = Counter(words).most_common(1)
-    if sum(word.directed for word in set(words)) > 1 or 2 * count <= len(words):
-        return "MIXED"
-    word = "EQUIVALENT" if most is Verdict.SAME else most.label.upper()
-    return f"MOSTLY {word}" if count < len(words) else word
+    if not rows:
+        return ()
+    word, tone = sentences.judgement(rows)
+    return (Lead(word, sentence, "", tone),)
 
 
 def caveats(report: Report) -> tuple[Caveat, ...]:
-    """Return the cautions of a comparison, the most serious first, with their notes."""
+    """Return the cautions of a comparison that no sentence says, the most serious first."""
+    said = {code for row in report.records for code in row.get("conditions") or ()}
     return tuple(
         Caveat(f"{each.short}{f': {each.share}' if each.share else ''}", " ".join(each.texts),
                DOUBTS[each.code])
         for each in ranked_remarks(report)
-        if each.code in DOUBTS
+        if each.code in DOUBTS and each.code not in said
     )  # fmt: skip

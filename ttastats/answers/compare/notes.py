@@ -61,7 +61,8 @@ def of_times(
     flagged: dict[tuple[str, str], list[Times]] = {}
     for each in shown:
         for flag in each.contrast.flags:
-            if flag.code in _FLAGS:
+            apart = flag.code == "separate_sessions" and _of_others(each.pair)
+            if flag.code in _FLAGS and not apart:
                 flagged.setdefault((flag.code, flag.message), []).append(each)
     for (code, message), some in flagged.items():
         yield Note(code, f"{names_of(some)}: {message}.")
@@ -81,6 +82,12 @@ _FLAGS = frozenset((
 ))  # fmt: skip
 #: Time per epoch is steadier than this in 92 % of the official entries.
 _STEADY = 0.03
+
+
+def _of_others(pair: Pair) -> bool:
+    """Return whether A and B have no submitter or no round in common: nobody alternates these."""
+    of_both = ((set(pair.a[name]), set(pair.b[name])) for name in ("submitter", "round"))
+    return any(not a & b for a, b in of_both)
 
 
 def _tests_fields(

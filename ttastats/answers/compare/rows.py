@@ -13,6 +13,7 @@ from ttastats.outcomes import left_out
 from ttastats.outcomes.axis import AXES, SECONDS, Axis
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.left_out import BothSides
+from ttastats.outcomes.target import asked
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.grouping import row_keys
@@ -36,6 +37,10 @@ _Setups = Annotated[int, Key("setups of the side", "setups")]
 _EpochSafe = Annotated[Number, Key("limit of the speedup that allows for unseen epochs", "ratio")]
 _Robust = Annotated[
     Number, Key("limit of the speedup that allows for unseen epochs and stragglers", "ratio")
+]
+_Setup = Annotated[str, Key("setup of the side in words, where the sides differ")]
+_Deciding = Annotated[
+    Number, Key("limit of the interval that decides, where it is not that of the speedup", "ratio")
 ]
 _Shift = Annotated[
     float, Key("change of the mean if every run took one evaluation interval more", "fraction")
@@ -209,6 +214,14 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
         str | None, Key("metric of the target, where all runs have the same")
     ] = None
     target_value: Annotated[Number, Key("its value", "metric")] = None
+    target: Annotated[str, Key("the target of both sides, in words")] = ""
+    setup_a: _Setup = ""
+    setup_b: _Setup = ""
+    sides_differ_in: Annotated[
+        list[str], Key("accelerators, nodes, division or hardware, where the sides differ in them")
+    ] = field(default_factory=list)
+    deciding_low: _Deciding = None
+    deciding_high: _Deciding = None
     also: Row = Row()
     look: LookKeys | UnsetType = UNSET
     blocks: Row = Row()
@@ -293,6 +306,7 @@ def of_times(
     both = [runs.select("target_metric", "target_value") for runs in (pair.a, pair.b)]
     targets = pl.concat(both, how="vertical_relaxed").unique()
     metric, value = targets.row(0) if targets.height == 1 else (None, None)
+    columns, setup_a, setup_b = setups.differing(pair.a, pair.b)
     look: LookKeys | UnsetType = UNSET
     if options.max_runs is not None:
         look = LookKeys(max_runs=options.max_runs)
@@ -340,6 +354,11 @@ def of_times(
         **setup,
         target_metric=metric,
         target_value=value,
+        target=asked(pair.a, pair.b),
+        setup_a=setup_a,
+        setup_b=setup_b,
+        sides_differ_in=columns,
+        **_deciding_keys(speedup, contrast.verdict),
         look=look,
         blocks=Row(keys=blocking.block_keys(pair, contrast.by_block, ratios=True)),
     )
@@ -451,6 +470,24 @@ def _allowance_keys(speedup: Speedup) -> dict[str, Any]:
         if limits is not None and math.isfinite(limits[1]):
             keys |= {f"{name}_low": limits[0], f"{name}_high": limits[1]}
     return keys
+
+
+def _deciding_keys(speedup: Speedup | None, verdict: Decision) -> dict[str, Any]:
+    """Return the interval that decides on a direction as keys, where it is not that of the speedup.
+
+    Undecided is what no allowance but that for evaluation intervals could have decided.
+    """
+    if speedup is None or verdict.word in {Verdict.SAME, Verdict.UNAVAILABLE}:
+        return {}
+    conditions, decided = verdict.conditions, verdict.word.directed
+    limits = speedup.limits(
+        speedup.ratio.confidence,
+        epochs=decided and "constant_epochs" not in conditions,
+        stragglers=decided and bool(speedup.doubts) and "no_stragglers" not in conditions,
+    )
+    if limits is None or limits == (speedup.ratio.low, speedup.ratio.high) or math.isinf(limits[1]):
+        return {}
+    return {"deciding_low": limits[0], "deciding_high": limits[1]}
 
 
 def _startup_keys(startup: Startup | None) -> dict[str, Any]:

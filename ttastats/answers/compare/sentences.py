@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -21,20 +22,28 @@ from ttastats.base.codes import Note, note
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.budget import Budget
 from ttastats.report.answer import Report
-from ttastats.report.cells import Conclusion
+from ttastats.report.cells import Conclusion, Lead
 from ttastats.report.grouping import row_names
 from ttastats.report.row import Row
 from ttastats.sides import checks
 from ttastats.sides.options import Options
 from ttastats.sides.quality_comparison import Also
 from ttastats.stats.decision import Assumption, side_of
-from ttastats.stats.results import Verdict
+from ttastats.stats.results import Tone, Verdict
 
-#: What has to be true for a claim that carries a condition.
+#: What has to be true for a claim that carries a condition, beside those of its design.
 CONDITIONS: dict[Assumption, str] = {
-    "constant_epochs": "the number of epochs to the target is constant",
+    "constant_epochs": "the number of {unit} to the target is constant",
     "no_stragglers": "no further run fails or straggles",
 }
+
+
+def conditions_text(codes: Iterable[str], unit: str = "epochs") -> str:
+    """Return conditions as a sentence says them, each once: `in these sessions, if no run ...`."""
+    codes = [*codes]
+    assumed = [text.format(unit=unit) for code, text in CONDITIONS.items() if code in codes]
+    every = (checks.condition_names(codes), f"if {' and '.join(assumed)}" if assumed else "")
+    return ", ".join(filter(None, every))
 
 
 def claim(word: Verdict, a: str, b: str, axis: Axis | None = None, factor: str = "") -> str:
@@ -49,33 +58,112 @@ def claim(word: Verdict, a: str, b: str, axis: Axis | None = None, factor: str =
     return f"{b} is not significantly different from {a}"
 
 
-def finding(row: TimesRow, a: str, b: str, confidence: float, on: str = "") -> str:
-    """Return which of A and B is faster, by how much, how sure and on what, without a full stop."""
-    word, axis, where = row.word, row.on, f" on {on}" if on else ""
-    if word is Verdict.UNAVAILABLE:
-        return row.claim
+def named_sides(row: TimesRow) -> tuple[str, str]:
+    """Return the names of both sides, each with the setup in which they differ: `b (8 H100)`."""
+    both = ((row.a, row.setup_a), (row.b, row.setup_b))
+    a, b = (f"{name} ({setup})" if setup else name for name, setup in both)
+    return a, b
+
+
+def finding(row: TimesRow, confidence: float, name: str = "") -> Lead:
+    """Return what one comparison comes to: its claim with target and conditions, and the numbers.
+
+    `name` tells it from others of its table.
+    """
+    word, axis, (a, b) = row.word, row.on, named_sides(row)
+    verdict, tone = judgement([row])
+    about = f" to {row.target}" if row.target and not axis.alone else ""
+    about += f" on {name}" if name not in {"", "these runs"} else ""
     ratio, low, high = row.speedup, row.speedup_low, row.speedup_high
-    if ratio is None or low is None or high is None:
-        return f"{b} against {a}{where}: {axis.claim(row.claim)}{p_text(row, ' ({})')}"
-    interval, p = f"{percentages.percent_text(confidence)} CI", p_text(row, "; {}")
-    span = f"{axis.ratio} {units.factor(ratio)} ({interval} {units.factor_range(low, high)}{p})"
+    why = f": undecided ({row.why})" if row.why else ""
+    numbers = f"{_limits_text(row, confidence)}; " if ratio and low and high else ""
+    condition = conditions_text(row.conditions, row.progress_unit or "epochs")
+    carried = f", {condition}{_otherwise(row)}" if condition and word.decided else ""
+    if word is Verdict.UNAVAILABLE:
+        return Lead(verdict, f"No verdict{about}: {row.reason or row.claim or 'no data'}.")
+    if row.estimand == "fraction":
+        of_b, of_a = f"{row.reached_b} of {row.n_b} runs", f"{row.reached_a} of {row.n_a}"
+        target = about.removeprefix(" to ") or "the target"
+        text = f"{of_b} of {b} and {of_a} of {a} reached {target}"
+        return Lead(verdict, f"{text}{carried}{why}.", p_text(row, "{}."), tone)
     if word is Verdict.SAME:
-        margin = axis.claim(row.claim)
-        return f"{claim(word, a, b, axis)}{where} ({margin}; {span}){_condition_text(row)}"
-    if word is Verdict.UNDECIDED:
-        why = f" ({row.why})" if row.why else ""
-        return f"whether {claim(Verdict.FASTER, a, b, axis)}{where} is undecided{why}: {span}"
-    factor, limits = factor_of(word, axis, ratio, low, high)
-    text = claim(word, a, b, axis, factor)
-    return f"{text}{where} ({interval} {limits}{p}){_condition_text(row)}"
+        text = f"{claim(word, a, b, axis)}{about} ({axis.claim(row.claim)}){carried}"
+    elif word.directed and ratio:
+        factor, _ = factor_of(word, axis, ratio, ratio, ratio)
+        text = f"{claim(word, a, b, axis, factor)}{about}{carried}"
+    else:
+        ends = (row.deciding_low or low, row.deciding_high or high)
+        text = f"{between(*ends, a, b, axis)}{about}{why}"
+    return Lead(verdict, f"{text}.", f"{_upper(numbers + runs_text([row]))}.", tone)
 
 
-def _condition_text(row: TimesRow) -> str:
-    """Return `, in these sessions, if no further run fails`, or an empty text."""
-    conditions = [text for name, text in CONDITIONS.items() if name in row.conditions]
-    by_design = f", {row.carried}" if row.carried else ""
-    comma = "," if by_design and conditions else ""
-    return by_design + (f"{comma} if {' and '.join(conditions)}" if conditions else "")
+def _limits_text(row: TimesRow, confidence: float) -> str:
+    """Return the interval of a speedup from the view of its claim, and p."""
+    ratio, low, high = row.speedup, row.speedup_low, row.speedup_high
+    level, p = percentages.percent_text(confidence), p_text(row, "; {}")
+    if not (ratio and low and high):
+        return ""
+    if row.word.directed:
+        return f"{level} CI {factor_of(row.word, row.on, ratio, low, high)[1]}{p}"
+    return f"{row.on.ratio} {units.factor(ratio)} ({level} CI {units.factor_range(low, high)}{p})"
+
+
+def _otherwise(row: TimesRow) -> str:
+    """Return what holds without the assumptions of a claim: ` (else 0.99 to 1.36×)`."""
+    low, high = row.robust_low, row.robust_high
+    if "no_stragglers" not in row.conditions:
+        low, high = row.epoch_safe_low, row.epoch_safe_high
+    if not set(CONDITIONS) & {*row.conditions} or low is None or high is None:
+        return ""
+    return f" (else {' to '.join(_end_text(end, row.on) for end in (low, high))})"
+
+
+def _end_text(ratio: float, axis: Axis) -> str:
+    word, side = (Verdict.FASTER, axis.less) if ratio >= 1 else (Verdict.SLOWER, axis.more)
+    return f"{factor_of(word, axis, ratio, ratio, ratio)[0]} {side}"
+
+
+def between(low: float | None, high: float | None, a: str, b: str, axis: Axis) -> str:
+    """Return the range in which the truth lies, without a full stop."""
+    if low is None or high is None or low == high:  # without a spread there are no ends
+        return f"No significant difference between {b} and {a}"
+    first, last = _end_text(low, axis), _end_text(high, axis)
+    less, more = (axis.less if end >= 1 else axis.more for end in (low, high))
+    first = first if less != more else first.removesuffix(f" {less}")
+    return f"{b} {'is' if axis.is_time else 'needs'} between {first} and {last} than {a}"
+
+
+def runs_text(rows: Sequence[TimesRow]) -> str:
+    """Return how many runs both sides have, and how many of them failed."""
+    alone, first = rows[0].on.alone, rows[0]
+    n_a, n_b = sum(row.n_a for row in rows), sum(row.n_b for row in rows)
+    failed = n_a - sum(row.reached_a for row in rows), n_b - sum(row.reached_b for row in rows)
+    text = f"{units.plural(n_a, 'run')} against {n_b:,}"
+    if not any(failed):
+        return f"{text}, {'no quality was looked at' if alone else 'all reached the target'}"
+    of_a, of_b = (f"{n:,} of {side}" for n, side in zip(failed, (first.a, first.b), strict=True))
+    ended = "failed; no quality was looked at" if alone else "did not reach the target"
+    return f"{text}; {of_a} and {of_b} {ended}"
+
+
+def judgement(rows: Sequence[CompareRow]) -> tuple[str, Tone]:
+    """Return the verdict of most rows in capitals, or MIXED, and its colour.
+
+    What holds on most rows only with conditions says so; a claim about pooled setups is not good.
+    """
+    words = [row.word for row in rows]
+    ((most, count),) = Counter(words).most_common(1)
+    pooled = any(row.word.decided and checks.POOLED in row.conditions for row in rows)
+    tone: Tone = "bad" if pooled else most.tone
+    if sum(word.directed for word in set(words)) > 1 or 2 * count <= len(words):
+        return "MIXED", "bad" if pooled else "plain"
+    word = "EQUIVALENT" if most is Verdict.SAME else most.label.upper()
+    free = sum(row.word is most and not row.conditions for row in rows)
+    if most.decided and 2 * free <= len(rows):
+        word = f"{'MOSTLY ' * (count < len(rows))}{word} WITH CONDITIONS"
+        return word, "bad" if pooled else "plain"
+    mostly = (free if most.decided else count) < len(rows)
+    return f"MOSTLY {word}" if mostly else word, tone
 
 
 def factor_of(word: Verdict, axis: Axis, ratio: float, low: float, high: float) -> tuple[str, str]:
@@ -114,43 +202,21 @@ def by_reason(shown: Iterable[Times]) -> str:
     """Return the reasons why comparisons have no verdict, with their names."""
     reasons: dict[str, list[Times]] = {}
     for each in shown:
-        verdict = each.contrast.verdict
-        reasons.setdefault(verdict.reason or verdict.why, []).append(each)
+        reasons.setdefault(each.row.reason or each.row.why or "", []).append(each)
     return "; ".join(f"{names_of(some)}: {reason}" for reason, some in reasons.items())
 
 
-def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
-    """Return the sentence on a table of times; `a` and `b` name the sides."""
-    decided = [finding(s.row, a, b, confidence, on=s.name) for s in shown if s.row.word.decided]
-    undecided = [s for s in shown if s.row.word is Verdict.UNDECIDED]
-    others = len(undecided)
-    if decided and others:
-        decided.append(f"the other{' is' if others == 1 else f' {others} are'} undecided")
-    text = f"{'; '.join(decided)}." if decided else ""
-    if others and not decided:
-        several = f"None of the {others} comparisons is decided."
-        text = several if others > 1 else "The comparison is undecided."
-        directions = [
-            [side_of(1, part.low, part.high) for part in (both.throughput, both.progress)]
-            for both in (s.contrast.parts for s in shown if s.contrast.estimand != "ert")
-            if both
-        ]
-        significant = len(directions) == len(shown) and all(a and not b for a, b in directions)
-        if significant and not any(s.row.why for s in undecided):
-            text += (
-                " The difference in throughput is significant; the difference in epochs to the "
-                "target is not."
-            )
-    if by_design := [s for s in undecided if s.row.why]:
-        text += f" No direction is shown on {by_reason(by_design)}."
-    if unjudged := [s for s in shown if s.row.word is Verdict.UNAVAILABLE]:
-        text += f" No verdict on {by_reason(unjudged)}."
-    text = text.strip()
-    for s in shown:
-        who = f"{s.name}, " if len(shown) > 1 else ""
-        for more in _also_sentences(s.also, a, b, faster=s.row.word is Verdict.FASTER):
-            text += f" {who}{more}"
-    return text
+def why_undecided(row: TimesRow, tests: int, confidence: float, *, fdr: bool) -> str | None:
+    """Return what leaves a comparison undecided, where its interval does not show that."""
+    if row.word is not Verdict.UNDECIDED or row.why:
+        return row.why
+    if is_undecided_by_adjustment(row, tests, confidence):
+        return f"{'FDR' if fdr else 'Holm'} over {tests}"
+    if "no_look" in row.flags:
+        return "no look of the plan"
+    if row.estimand == "fraction":
+        return "too few runs" if row.p_value is None else "by failures"
+    return None
 
 
 def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: Options) -> str:
@@ -199,28 +265,19 @@ def conclusions(report: Report, *, confidence: float) -> tuple[Conclusion, ...]:
     tests = sum(row.p_adjusted is not None for row in rows)
     several = len({row.b for row in rows}) > 1
     for name, row in zip(row_names(rows, report.by), rows, strict=True):
-        word, tone = row.word.label, row.word.tone
-        if row.carried:
-            word = f"{word}, {row.carried}"
-            tone = "bad" if checks.POOLED in row.conditions else tone
         if isinstance(row, QualitiesRow):
             sentence, more = _quality_finding(row, confidence), [_cost_text(row, row.a, row.b)]
         else:
-            sentence, more = finding(row, row.a, row.b, confidence) + ".", []
-            if not row.word.decided:  # others begin with a side's name
-                sentence = sentence[:1].upper() + sentence[1:]
+            sentence, more = finding(row, confidence).text, []
             if is_undecided_by_adjustment(row, tests, confidence):
-                more.append(
-                    "The interval is for this comparison alone; the verdict uses p, adjusted for "
-                    f"all {tests} comparisons."
-                )
+                more.append("The interval is for this comparison alone.")
             needed = row.runs_needed if row.word is Verdict.UNDECIDED else None
             if needed is not None and needed > min(row.n_a, row.n_b):
                 more.append(f"{units.runs_needed(needed)}.")
             more += [_parts_text(row), _failures_text(row)]
-        about = f"{name}: {row.b}" if several else name
-        text = " ".join(filter(None, more))
-        made.append(Conclusion(about, word, sentence, text, row.benchmark, tone))
+        about, text = f"{name}: {row.b}" if several else name, " ".join(filter(None, more))
+        word, tone = judgement([row])
+        made.append(Conclusion(about, word.lower(), sentence, text, row.benchmark, tone))
     return tuple(made)
 
 
@@ -259,6 +316,10 @@ def _parts_text(row: TimesRow) -> str:
     return f"{first}, and it needs {units.factor(1 / epochs, low, high)} as many {unit}."
 
 
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _failures_text(row: TimesRow) -> str:
     """Return how many runs reached the target, if not all did."""
     if row.reached_a == row.n_a and row.reached_b == row.n_b:
@@ -286,6 +347,17 @@ def also_numbers(every: Sequence[Also]) -> Row:
         }
         keys |= {f"{other.metric}_{name}": value for name, value in values.items()}
     return Row(keys=keys)
+
+
+def also_text(shown: Sequence[Times]) -> str:
+    """Return what other metrics say of a comparison, in sentences; of several, what is decided."""
+    texts = []
+    for s in shown:
+        several, faster = len(shown) > 1, s.row.word is Verdict.FASTER
+        told = [other for other in s.also if not several or other.contrast.verdict.word.decided]
+        made = _also_sentences(told, s.row.a, s.row.b, faster=faster)
+        texts += [f"{s.name}, {text}" if several else text for text in made]
+    return " ".join(texts)
 
 
 def also_lines(every: Sequence[Also]) -> Iterator[str]:

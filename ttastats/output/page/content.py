@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.answers import problems
-from ttastats.answers.compare.headline import Caveat, Headline, caveats, headlines
+from ttastats.answers.compare.headline import Caveat, caveats
 from ttastats.answers.compare.rows import QualitiesRow
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.answers.league import League, headline, leagues, verdicts
@@ -27,8 +27,8 @@ from ttastats.output.page.figure import FigureRow
 from ttastats.output.plots import quality, tta
 from ttastats.output.plots.plot import FILTERS, Plot
 from ttastats.report import fitting
-from ttastats.report.answer import Report
-from ttastats.report.cells import Conclusion
+from ttastats.report.answer import Report, to_target
+from ttastats.report.cells import Conclusion, Lead
 from ttastats.sides.pairing import Side
 from ttastats.table import schema
 
@@ -45,7 +45,7 @@ class Answer(Struct, frozen=True, eq=False):
     sides: tuple[str, ...]
     axis: Axis
     confidence: float
-    headlines: tuple[Headline, ...]
+    headlines: tuple[Lead, ...]
     caveats: tuple[Caveat, ...]
     rows: tuple[FigureRow, ...]
 
@@ -92,11 +92,11 @@ def page_content(
     ranked = leagues(report, confidence) if report.groups else ()
     choices = available_choices(sides, _LEAGUE_FILTERS if ranked else FILTERS)
     labels, axis = tuple(label for label, _ in sides), axes.axis_of(sides[0][1])
-    head = f"{headline(ranked)}." if ranked else ""
+    head = to_target(report.target, f"{headline(ranked)}.") if ranked else ""
     answer, name = None, head or _page_title(labels, axis, report)
     if report.against:
-        sentences = headlines(report, confidence)
-        name = sentences[0].sentence if len(sentences) == 1 else name
+        sentences = report.lead
+        name = sentences[0].claim if len(sentences) == 1 else name
         answer = Answer(
             above=title if len(sentences) == 1 else "",
             sides=labels,
@@ -107,10 +107,11 @@ def page_content(
             rows=figure.rows_of_figure(report),
         )
     compared = report.command == "compare"
+    target = (Fact("Target", report.target),) if report.target else ()
     return Content(
         title=title or name,
         counted=units.plural(int(choices["runs"].sum()), "run"),
-        facts=page_facts(sides, conditions),
+        facts=(*page_facts(sides, conditions), *target),
         verdicts=conclusions(report, confidence=confidence) if compared else verdicts(report),
         report=limit_rows(report),
         plots=tuple(plots),

@@ -15,6 +15,7 @@ from ttastats.outcomes import aims
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.left_out import counted, standing
+from ttastats.outcomes.target import asked
 from ttastats.outcomes.time_to_target import evaluated_at
 from ttastats.output.plots import theme
 from ttastats.report import fitting
@@ -120,10 +121,11 @@ class Panel(OfSides):
 
     @property
     def counts_text(self) -> str:
-        """Return n in words: `70 runs of 14 entries: 68 reached the target, 2 failed.`"""
+        """Return n in words: `70 runs of 14 entries: 68 reached val_loss ≤ 3.4, 2 failed.`"""
         n, reached = self.runs.height, int(self.runs["reached"].sum())
         budget = ("with a value", "without")
         does, does_not = budget if self.at_budget else (self.axis.success, "failed")
+        does = does.replace("the target", asked(self.runs) or "the target")
         failed = f", {n - reached:,} {does_not}" if n > reached else ""
         runs = units.plural(self.hidden_runs, "run")
         left = f" {self.hidden:,} slower {self._several} ({runs}) are not shown."

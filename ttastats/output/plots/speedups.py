@@ -16,6 +16,7 @@ from ttastats.output.plots import charts, theme
 from ttastats.output.plots.material import Material, side_labels
 from ttastats.output.plots.plot import Plot, refuse_if
 from ttastats.report import fitting
+from ttastats.report.answer import to_target
 from ttastats.report.grouping import shown_keys
 from ttastats.report.row import expect_kind
 from ttastats.stats.decision import MARKS
@@ -61,7 +62,12 @@ def speedup_plots(material: Material) -> tuple[Plot, ...]:
         KIND,
         shown["benchmark"][0] if shown["benchmark"].n_unique() == 1 else None,
         title,
-        (choice, *_explanations(rows, unit, level), f"n: {units.join_names(counts, 8)}."),
+        (
+            to_target(report.target, ""),
+            choice,
+            *_explanations(rows, unit, level),
+            f"n: {units.join_names(counts, 8)}.",
+        ),
         _speedup_layers(shown, level, unit),
         {"speedups": shown},
         height=max(1.4, shown["order"].n_unique()) * _STEP,
@@ -99,7 +105,7 @@ def _explanations(rows: Sequence[TimesRow], unit: Axis, level: str) -> Iterator[
         )
     for condition, meaning in CONDITIONS.items():
         if any(condition in row.conditions for row in rows):
-            yield f"{MARKS[condition]} holds only if {meaning}."
+            yield f"{MARKS[condition]} holds only if {meaning.format(unit='epochs')}."
     for carried in dict.fromkeys(row.carried for row in rows if row.carried):
         names = units.join_names([str(row.benchmark) for row in rows if row.carried == carried])
         yield f"{names}: {carried}."
