@@ -34,8 +34,8 @@ from ttastats_parsers.own_choice import (
 )
 from ttastats_parsers.own_rows import (
     COUNTS,
-    PART_COLUMNS,
     Rows,
+    names_parts,
     value_columns,
     with_metrics_apart,
 )
@@ -96,7 +96,7 @@ def _is_row_independent(block: Block, chosen: ChosenColumns, names: Sequence[str
 def _wanted_columns(block: Block, chosen: ChosenColumns, names: Iterable[str]) -> dict[str, bool]:
     """Return the columns that a block means, and whether each must hold numbers."""
     numeric = set(chosen.numbers.values())
-    written = {*names_in(block, names), *(name for name in names if name.lower() in PART_COLUMNS)}
+    written = {*names_in(block, names), *filter(names_parts, names)}
     if (clock := chosen.clock) is not None:
         (numeric if clock.format is None else written).add(clock.column)
     return {name: name not in written for name in names if name in numeric | written}

@@ -161,6 +161,8 @@ def texts(cells: pl.Series) -> pl.Series:
 
 
 _GROUPED = r"^[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?$"
+#: Blanks, thin ones too, that part thousands.
+_APART = r"^[-+]?[1-9]\d{0,2}(?:\s\d{3})+(?:[.,]\d*)?$"
 _DECIMAL = r"^[-+]?(?:\d+|(?:\d{1,3}(?:\.\d{3})+|\d*),\d+)(?:[eE][-+]?\d+)?$"
 _ENDINGS = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "st": 1, "nd": 1, "rd": 1, "th": 1}
 
@@ -168,8 +170,8 @@ _ENDINGS = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "st": 1, "nd": 1, 
 def numbers(cells: pl.Series) -> pl.Series:
     """Return cells as floats, null where they are no number; NaN and infinite ones stay.
 
-    `1,000`, `5k`, `3rd` are read whole, `0,54` where the whole column has decimal commas, `99/100`
-    as a share where higher is better. A comma that may mean either leaves a cell without a number.
+    `1,000`, `1 000`, `5k`, `3rd` are read whole, `0,54` where the whole column has decimal commas,
+    `99/100` as a share where higher is better. A comma that may mean either leaves a cell without.
     """
     if cells.dtype.is_numeric():
         return cells.cast(pl.Float64())
@@ -177,6 +179,8 @@ def numbers(cells: pl.Series) -> pl.Series:
     values = written.cast(pl.Float64(), strict=False)
     if values.null_count() == written.null_count():
         return values
+    apart = written.str.contains(_APART).fill_null(value=False)
+    written = written.set(apart, None).fill_null(written.str.replace_all(r"\s", ""))
     written = written.str.replace_all(r"(\d)_(\d)", "$1$2")
     values = values.fill_null(written.cast(pl.Float64(), strict=False))
     if mark := _thousands_mark(written, values):
@@ -237,31 +241,31 @@ def not_numbers(cells: pl.Series, values: pl.Series, lines: pl.Series) -> list[P
     return problems
 
 
-_CLOCK = r"^(?:(?P<d>\d+) days?,? )?\+?(?:(?P<h>\d+):)?(?P<min>\d+):(?P<s>\d\d(?:[.,]\d+)?)$"
-#: Seconds of the units of a duration such as `2h 05m`, `1 min 3.5 sec`, `250ms`, and their names.
+_CLOCK = r"^(?:(?P<d>\d+)(?: days?,? |-))?\+?(?:(?P<h>\d+):)?(?P<min>\d+):(?P<s>\d\d(?:[.,]\d+)?)$"
+#: What units of a duration are called: `2h 05m`, `1 min 3.5 sec`, `250ms`, `P1DT2H`.
 _UNITS = {
-    "d": (86_400.0, "days?|d"), "h": (3600.0, "hours?|hrs?|h"), "min": (60.0, "minutes?|mins?|m"),
-    "s": (1.0, "seconds?|secs?|s"), "ms": (1e-3, "milliseconds?|msecs?|ms"),
+    "d": "days?|d", "h": "hours?|hrs?|h", "min": "minutes?|mins?|m", "s": "seconds?|secs?|s",
+    "ms": "milliseconds?|msecs?|ms",
 }  # fmt: skip
 _WITH_UNITS = "".join(
-    rf"(?:(?P<{unit}>\d(?:[\d.,]*\d)?)\s?(?:{words}),?\s*)?" for unit, (_, words) in _UNITS.items()
+    rf"(?:(?P<{unit}>\d(?:[\d.,]*\d)?)\s?(?:{words}),?\s*T?)?" for unit, words in _UNITS.items()
 )
 
 
 def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
     """Return the seconds in a column of a clock; time stamps count from 1970.
 
-    A duration may be written `1:02:03`, `02:03` for minutes and seconds, `0 days 00:02:03.5`, or
-    with units of its own, as `2m 3s`.
+    A duration may be written `1:02:03`, `02:03` for minutes and seconds, `0 days 00:02:03.5`,
+    `1-02:03:04` as by slurm, or with units of its own, as `2m 3s`, and `PT2M3S` in ISO 8601.
     """
     if clock.format not in {None, "unix"}:
         return _seconds_since_1970(texts(cells), str(clock.format))
     seconds = numbers(cells) * clock.seconds
     seconds = seconds.set(~seconds.is_finite(), None)
     if clock.format is None and seconds.null_count() > texts(cells).null_count():
-        for form in (_CLOCK, f"^{_WITH_UNITS}$"):
+        for form in (_CLOCK, f"(?i)^P?T?{_WITH_UNITS}$"):
             parts = texts(cells).str.extract_groups(form).struct.unnest()
-            passed = [_amounts(part) * _UNITS[part.name][0] for part in parts]
+            passed = [_amounts(part) * names.SECONDS[part.name] for part in parts]
             known = pl.any_horizontal(part.is_not_null() for part in passed)
             written = pl.select(pl.when(known).then(pl.sum_horizontal(passed))).to_series()
             seconds = seconds.fill_null(written)

@@ -12,7 +12,7 @@ import polars as pl
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ttastats.base.metrics import EVALUATING, TRAINING
+from ttastats.base.metrics import EVALUATING, TRAINING, plain
 from ttastats.base.records import Problem
 from ttastats.base.units import join_names
 from ttastats.formats.block import BACK, Block, TimeColumn
@@ -53,18 +53,12 @@ class Rows(Struct, frozen=True, eq=False):
 
 #: What columns are called that say on which part of the data a row was measured: of a long table,
 #: the others are not held.
-PART_COLUMNS = {
-    "split",
-    "phase",
-    "mode",
-    "set",
-    "subset",
-    "stage",
-    "part",
-    "partition",
-    "dataset",
-    "data",
-}
+_PART_COLUMNS = {
+    "split", "phase", "mode", "set", "subset", "stage", "part", "partition", "dataset", "data",
+}  # fmt: skip
+#: Short words for parts of the data, and what says of one whether a row is of it.
+_SHORT = {"tr": "train", "te": "test", "tst": "test", "va": "val", "ev": "eval"}
+_YES, _NO = ("true", "yes", "t", "y", "1", "1.0"), ("false", "no", "f", "n", "0", "0.0")
 
 
 #: What columns of names of metrics and of their values are called in a table of one value a row.
@@ -101,14 +95,18 @@ def with_metrics_apart(rows: Rows, block: Block) -> Rows:
 def with_parts(rows: Rows, block: Block, chosen: ChosenColumns) -> Rows:
     """Return rows whose metrics are those of the part of the data that evaluates.
 
-    What rows of another part tell gets a name of its own, such as `train_accuracy`.
+    What rows of another part tell gets a name of its own, such as `train_accuracy`; so does each of
+    several test nets, of which none is the one that is meant.
     """
-    words = {name: _words_of(rows.frame[name]) for name in rows.frame.columns}
-    column = next((name for name, of_part in words.items() if of_part), None)
-    if column is None or column in block.run:
+    columns = (name for name in rows.frame.columns if name not in block.run)
+    known = ((name, part) for name in columns if (part := _parts(rows.frame[name])) is not None)
+    column, part = next(known, ("", None))
+    if part is None:
         return rows
-    *others, evaluating = sorted(words[column], key=[*TRAINING, *reversed(EVALUATING)].index)
-    part = texts(rows.frame[column]).str.to_lowercase()
+    order = [*TRAINING, *reversed(EVALUATING)]
+    words = part.drop_nulls().unique(maintain_order=True).to_list()
+    words = sorted(words, key=order.index) if {*words} <= {*order} else [*words, ""]
+    *others, evaluating = words
     part = part.forward_fill() if rows.carried else part
     of_part: dict[str, pl.Series] = {}
     for metric in chosen.metrics:
@@ -116,24 +114,49 @@ def with_parts(rows: Rows, block: Block, chosen: ChosenColumns) -> Rows:
         of_part[metric.name] = cells.set(part.ne_missing(evaluating), None)
         for other in others:
             of_part[f"{other}_{metric.name}"] = cells.set(part.ne_missing(other), None)
-    tested = [word for word in others if word in EVALUATING]
-    chosen.metrics += tuple(
+    named = tuple(
         replace(metric, name=f"{word}_{metric.name}", target=None)
         for metric in chosen.metrics
-        for word in tested
+        for word in others
+        if word not in TRAINING
     )
-    text = f"{column} says which data a row was measured on: rows of {evaluating!r} evaluate"
-    text += f", those of {join_names(list(map(repr, others)))} are metrics of their own names"
+    chosen.metrics = (*chosen.metrics, *named) if evaluating else named
+    text = f"{column} says which data a row was measured on: "
+    text += f"rows of {evaluating!r} evaluate, " if evaluating else ""
+    text += f"those of {join_names(list(map(repr, others)))} are metrics of their own names"
     chosen.problems.append(Problem("part_column", text, "info"))
     return replace(rows, frame=rows.frame.with_columns(**of_part))
 
 
-def _words_of(cells: pl.Series) -> list[str]:
-    """Return the parts of the data that a column names, if it does nothing else."""
-    if cells.dtype != pl.String():
-        return []
-    words = texts(cells).str.to_lowercase().drop_nulls().unique().head(8).to_list()
-    return words if len(words) > 1 and {*words} <= {*TRAINING, *EVALUATING} else []
+def names_parts(column: str) -> bool:
+    """Return whether a column is called as one that says which data a row was measured on."""
+    return column.lower() in _PART_COLUMNS or _part_in(column) is not None
+
+
+def _part_in(column: str) -> str | None:
+    """Return the part of the data that a truth may tell of, as `is_train` and `val_set` do."""
+    words = {*plain(column).split("_")} - {"is", "set", "split", "mode", "phase", "flag"}
+    named = words & {*TRAINING, *EVALUATING}
+    return next(iter(named)) if len(words) == 1 and named else None
+
+
+def _parts(cells: pl.Series) -> pl.Series | None:
+    """Return the part of the data that a column names in each row, if it does nothing else."""
+    truth = _part_in(cells.name)
+    if cells.dtype.is_numeric() and truth is None:
+        return None
+    words = texts(cells).str.to_lowercase()
+    distinct = words.drop_nulls().unique().head(8).to_list()
+    meant = {word: word for word in (*TRAINING, *EVALUATING)} | _SHORT
+    if truth is not None and not {*distinct} <= meant.keys():
+        other = EVALUATING[0] if truth in TRAINING else TRAINING[0]
+        bare = 4 if plain(cells.name) == truth else None  # 0 and 1 may be values of `val`
+        meant = dict.fromkeys(_YES[:bare], truth) | dict.fromkeys(_NO[:bare], other)
+    elif cells.name == "test_net":
+        meant = {word: f"net{word}" for word in distinct if word.isdecimal()}
+    if len(distinct) < 2 or not {*distinct} <= meant.keys():
+        return None
+    return words.replace_strict(meant, default=None, return_dtype=pl.String)
 
 
 def evaluated_rows(frame: pl.DataFrame, metrics: Sequence[str] = _METRICS) -> pl.DataFrame:
@@ -352,6 +375,8 @@ def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) ->
     name = known_count(evaluated)
     if name is not None:
         back = evaluated.select("line", name, back=_goes_back(name), run="run").filter("back")
+        if back.is_empty() and [*chosen.counts] == [name]:
+            back = _restarts(frame, name)
         if back.height and block.new_epoch:
             text = f"{name} restarts {back.height} times in a run: it is counted per epoch"
             chosen.problems.append(Problem("new_epoch", text, "info"))
@@ -363,6 +388,13 @@ def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) ->
     late = evaluated.filter(pl.col("seconds") < before - slack)
     if late.height and chosen.clock:
         raise _went_back_error("time", chosen.clock.column, late["line"][0], late.height)
+
+
+def _restarts(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Return the evaluations at the progress of the one before, from which it had begun anew."""
+    begun = frame.with_columns(begun=_goes_back(name).cum_sum().over("run"))
+    again = (pl.col(name).diff() == 0) & (pl.col("begun").diff() > 0)
+    return evaluated_rows(begun).filter(again.over("run")).select("line", name)
 
 
 def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns, *, of_lines: bool) -> None:

@@ -14,7 +14,16 @@ from ttastats.base import streams
 from ttastats.base.metrics import higher_is_better
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.formats import patterns
-from ttastats.formats.block import BACK, FIELDS, PRICE, Block, Metric, price_of, run_fields
+from ttastats.formats.block import (
+    BACK,
+    FIELDS,
+    PRICE,
+    Block,
+    Metric,
+    price_in,
+    price_of,
+    run_fields,
+)
 from ttastats.formats.dialect import Log
 from ttastats_parsers.checkpoints import in_one_unit, score_of
 from ttastats_parsers.own_choice import (
@@ -98,12 +107,12 @@ def _run(
     named |= patterns.fill_names(block.fields, {**unknown, **named, **known})
     benchmark = named.get("benchmark")
     metrics, problems = dict[str, Metric](), list[Problem]()
-    if PRICE in columns and PRICE not in named:
-        prices = [text for row in part["row"] if (text := text_of(PRICE)[row])]
+    if (price := price_in(columns)) and PRICE not in named:
+        prices = [text for row in part["row"] if (text := text_of(price)[row])]
         if len({*map(price_of, prices)}) == 1:
             named[PRICE] = prices[0]
         elif prices:
-            text = f"{PRICE} is {prices[0]} and later {prices[-1]}: the run has no single price"
+            text = f"{price} is {prices[0]} and later {prices[-1]}: the run has no single price"
             problems.append(Problem("price_changes", text, "warning", part["line"][0]))
     for number, metric in enumerate(chosen.metrics):
         if metric.benchmark in {None, benchmark}:
@@ -219,6 +228,7 @@ def _training_values(
 
 def names_in(block: Block, columns: Iterable[str]) -> list[str]:
     """Return the columns that a run takes its name and fields from."""
-    meant = {*block.run, *block.fields.values(), PRICE}
+    columns = [*columns]
+    meant = {*block.run, *block.fields.values(), price_in(columns)}
     meant.update(name for text in block.fields.values() for name in patterns.PLACE.findall(text))
     return [name for name in columns if name in meant]

@@ -19,7 +19,7 @@ from ttastats.base import metrics
 from ttastats.base.metrics import higher_is_better, plain
 from ttastats.base.records import Problem, Run
 from ttastats.base.units import join_names
-from ttastats.formats.block import FIELDS, Block, TimeColumn, run_fields
+from ttastats.formats.block import FIELDS, PRICE, Block, TimeColumn, price_in, run_fields
 from ttastats.formats.dialect import Log
 from ttastats_parsers import own_blocks, own_cells, own_runs
 from ttastats_parsers.own_choice import UnfitError, numbers, texts, times
@@ -142,7 +142,8 @@ def _table(rows: Rows, block: Block) -> _Table:
         return tuple(column for column in rest if plain(column) in names)
 
     numbering, exits = taken(_NUMBERING), taken(_EXITS)
-    fields = tuple(column for column in rest if column in FIELDS and column != "entry")
+    named = {*FIELDS, price_in(rest)} - {"entry"}
+    fields = tuple(column for column in rest if column in named)
     others = [column for column in rest if column not in {*numbering, *exits, *fields}]
     setups = tuple(
         column for column in others if plain(column) in _SETUPS or _is_text(frame[column])
@@ -243,7 +244,10 @@ def _runs(table: _Table, stem: str) -> Iterator[Run]:
         entry = " ".join(cells[column] for column in names if column in cells) or stem
         failed = any(cells.get(column, "0") not in {"0", "0.0"} for column in table.exits)
         known = {plain(column): text for column, text in cells.items()}
-        named = run_fields({key: known[key] for key in (*table.fields, "seed") if key in known})
+        fields = {key: known[key] for key in (*table.fields, "seed") if key in known}
+        if price := price_in(cells):
+            fields[PRICE] = cells[price]
+        named = run_fields(fields)
         settings = {column: cells[column] for column in table.setups if column in cells}
         numbering = {column: cells[column] for column in table.numbering if column in cells}
         recorded = {"settings": settings} if settings else {}

@@ -30,7 +30,8 @@ _BOOKKEEPING = {
 EPOCH_WORDS = {"epoch", "epochs"}
 STEP_WORDS = {"step", "steps", "iter", "iters", "iteration", "iterations"}
 _PROGRESS = STEP_WORDS | EPOCH_WORDS | {
-    "global", "samples", "tokens", "num", "number", "total", "count", "trainer",
+    "global", "samples", "tokens", "num", "number", "total", "count", "trainer", "is", "set",
+    "split",
 }  # fmt: skip
 _SETTINGS = {"lr", "momentum", "grad", "gradient", "wd", "beta1", "beta2", "hparams"}
 _LOWER = {
@@ -50,9 +51,12 @@ _HIGHER = {
 #: `top1` and `top-5` are accuracies; `top_k` and the scale of a loss are settings.
 _TOP = re.compile(r"(?<![a-z])top[^a-z0-9]?\d", re.IGNORECASE)
 _SETTING = re.compile(
-    r"(?:scaler?|shape|size|weights?|coeff?|factor)$|(?<![a-z])grad(?:ient)?(?![a-z])",
+    r"(?:scaler?|shape|size|weights?|coeff?|factor)$"
+    r"|(?<![a-z])(?:grad(?:ient)?|std|stdev|var)(?![a-z])",
     re.IGNORECASE,
 )
+#: `mean_r`, `ep_ret` are rewards.
+_REWARD = re.compile(r"(?i)(?<![a-z])(?:mean|avg|ep|episode|total)[_ /.-]?(?:r|ret)(?![a-z])")
 
 #: Counts by their names, the likeliest first.
 COUNTS = {
@@ -70,7 +74,7 @@ EVALUATING = (
 #: Seconds of the units of time, by the names that a block may give them; the first is usual.
 SECONDS = {
     "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0, "h": 3600.0,
-    "hours": 3600.0,
+    "hours": 3600.0, "d": 86_400.0,
 }  # fmt: skip
 #: Units of time by their seconds.
 UNITS = {seconds: unit for unit, seconds in reversed(SECONDS.items())}
@@ -152,7 +156,8 @@ def higher_is_better(name: str) -> bool | None:
         return None
     if words & _LOWER or any(word.endswith("loss") for word in words):
         return False
-    if words & _HIGHER or _TOP.search(name) or any(word.endswith("acc") for word in words):
+    is_known = words & _HIGHER or _TOP.search(name) or _REWARD.search(name)
+    if is_known or any(word.endswith("acc") for word in words):
         return True
     return None
 
@@ -218,9 +223,10 @@ def unit_of(name: str) -> str | None:
     return next((unit for unit, named in _NAMED_UNITS.items() if words & named), "s")
 
 
-def unit_of_epoch(name: str) -> str | None:
-    """Return the unit of a column that tells the time of each epoch by its name, or None."""
-    rest = re.sub("(^|_)(per_|of_)?epoch(_|$)", "_", plain(name))
+def unit_of_each(name: str, part: str = "epoch") -> str | None:
+    """Return the unit of a column that tells the time of each epoch, or step, by its name."""
+    words = "|".join(STEP_WORDS if part == "step" else EPOCH_WORDS)
+    rest = re.sub(f"(^|_)(per_|of_)?({words})(_|$)", "_", plain(name))
     return unit_of(rest) if rest != plain(name) else None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ import msgspec
 
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError, suggestion
-from ttastats.base.metrics import SECONDS, against_direction, higher_is_better
+from ttastats.base.metrics import SECONDS, against_direction, higher_is_better, plain
 from ttastats.base.records import FORMER_NAMES
 from ttastats.formats import patterns
 
@@ -139,6 +139,23 @@ def run_fields(named: Mapping[str, str]) -> dict[str, Any]:
         is_whole = number.is_integer() and abs(number) < 2.0**62
         fields[name] = int(number) if is_whole else None
     return fields | ({PRICE: price_of(fields[PRICE])} if PRICE in fields else {})
+
+
+#: Words for dollars, and for an hour.
+_DOLLARS = {"cost", "price", "usd", "dollar", "dollars", "rate"}
+_HOUR = {"hour", "hr", "h", "hourly"}
+
+
+def price_in(names: Iterable[str]) -> str | None:
+    """Return the first name of a price of an hour, as `usd_per_hour`; its own goes before all."""
+    called = [*names]
+    if PRICE in called:
+        return PRICE
+    for name in called:
+        words = {*plain(name.rpartition(".")[2].replace("$", "usd_")).split("_")} - {"per", "in"}
+        if words & _DOLLARS and words & _HOUR and words <= _DOLLARS | _HOUR:
+            return name
+    return None
 
 
 def price_of(value: object) -> float | None:

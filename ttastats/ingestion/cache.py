@@ -51,19 +51,21 @@ def table(
     watched: Watched,
     guess: object = None,
     ask: Ask | None = None,
+    tells: Callable[[Path], bool] = lambda _table: True,
 ) -> tuple[Path, Account | None]:
     """Return the table of some logs, and the account of the ingest if one was necessary.
 
     With `keep`, the table is kept for later questions if the cache folder can be written to. Files
     at a URL are read once per process where the store does not tell whether they have changed.
-    Files that are all traces are an error. `guess` and `ask` are those of `ingest`.
+    Files that are all traces are an error. `guess` and `ask` are those of `ingest`. A table that
+    does not tell what it should, of which `tells` is asked, is made anew.
     """
     key = _paths_digest(paths, guessed=bool(guess))
     read = partial(_ingest_to_cache, paths, watched=watched, guess=guess, ask=ask)
     state, is_known = _state(paths)
     places = [folder / key for folder in _cache_folders(keep=keep and is_known)]
     for place in places:
-        if (path := _find_cached(place, state)) is not None:
+        if (path := _find_cached(place, state, tells)) is not None:
             return path, None
     *lasting, temporary = places
     for place in lasting:
@@ -149,9 +151,12 @@ def _content_digest(path: Path) -> str:
         return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
-def _find_cached(place: Path, state: str) -> Path | None:
+def _find_cached(
+    place: Path, state: str, tells: Callable[[Path], bool] = lambda _table: True
+) -> Path | None:
     """Return the complete cached table of a state, or None, and update its time of use."""
-    path = next(filter(_is_complete, sorted(place.glob(f"{state}.*.parquet"))), None)
+    complete = filter(_is_complete, sorted(place.glob(f"{state}.*.parquet")))
+    path = next(filter(tells, complete), None)
     with suppress(OSError):
         if path is not None:
             os.utime(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError, raise_if, warn
 from ttastats.base.forks import expect_threads
+from ttastats.base.metrics import plain
 from ttastats.base.records import Problem, Severity
 from ttastats.base.stores import Place, Url, parse_place
 from ttastats.base.units import join_names, plural
@@ -28,11 +28,10 @@ from ttastats.table.frames import Frame, is_frame, to_polars
 from ttastats.table.store import is_parquet
 
 if TYPE_CHECKING:
-    from ttastats.formats.block import Keys
     from ttastats.ingestion import traces
     from ttastats.ingestion.account import Account
     from ttastats.ingestion.cache import Watched
-    from ttastats.ingestion.guessed import Ask, Doubt
+    from ttastats.ingestion.guessed import Ask
 
 
 #: Files, or a frame of polars or of any library that exchanges its columns.
@@ -126,23 +125,36 @@ _USUAL = Reading()
 READING: ContextVar[Reading] = ContextVar("READING", default=_USUAL)
 
 
+#: The metrics that the question at hand names: no log leaves open whether these are meant.
+NAMED: ContextVar[frozenset[str]] = ContextVar("NAMED", default=frozenset())
+
+
 @contextmanager
-def asked_about(metrics: Set[str]) -> Iterator[None]:
+def asked_about(metrics: Iterable[str]) -> Iterator[None]:
     """Let the metrics that a question names settle which numbers of the logs it reads are meant."""
-    how = READING.get()
-
-    def ask(path: str, doubt: Doubt) -> Keys | None:
-        for choice in doubt.choices if doubt.key == "metric" else ():
-            named = choice["metric"]
-            if not metrics.isdisjoint([named] if isinstance(named, str) else named):
-                return choice
-        return how.ask(path, doubt) if how.ask else None
-
-    token = READING.set(replace(how, ask=ask))
+    token = NAMED.set(NAMED.get().union(filter(None, metrics)))
     try:
         yield
     finally:
-        READING.reset(token)
+        NAMED.reset(token)
+
+
+def is_named(metric: str) -> bool:
+    """Return whether the question names a metric; signs such as `@` may be written in its name."""
+    return plain(metric) in map(plain, NAMED.get())
+
+
+def as_named(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return rows in which a metric has the name that the question gives it."""
+    if not NAMED.get():
+        return rows
+    logged = rows.select(pl.col("metric").unique()).collect()["metric"].drop_nulls().to_list()
+    alike = {
+        name: [metric for metric in logged if plain(metric) == plain(name)]
+        for name in NAMED.get() - {*logged}
+    }
+    other = {metrics[0]: name for name, metrics in alike.items() if len(metrics) == 1}
+    return rows.with_columns(pl.col("metric").replace(other)) if other else rows
 
 
 def tidy(source: Source) -> pl.LazyFrame:
@@ -175,11 +187,24 @@ def _table_paths(source: Source) -> list[Place]:
 
         how = READING.get()
         table, account = cache.table(
-            logs, keep=how.keep, watched=how.watched, guess=how.guess, ask=how.ask
+            logs,
+            keep=how.keep,
+            watched=how.watched,
+            guess=how.guess,
+            ask=how.ask,
+            tells=_tells_named,
         )
         how.on_read(Read(tuple(logs), store.read_problems(table), account))
         files.append(table)
     return files
+
+
+def _tells_named(table: Path) -> bool:
+    """Return whether a table of logs tells the metrics that the question names, if any log does."""
+    if not NAMED.get() or all(problem.code != GUESSED for problem in store.read_problems(table)):
+        return True
+    metrics = store.read_tables([table]).select(pl.col("metric").unique()).collect()["metric"]
+    return {*map(plain, NAMED.get())} <= {*map(plain, metrics.drop_nulls())}
 
 
 def _tables_and_logs(source: Source) -> tuple[list[Place], list[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from importlib import import_module
 from typing import TypeAlias
 
@@ -16,6 +15,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.formats.block import Block, Keys
 from ttastats.formats.config import GUESSED, NOT_GUESSED, complete_block
+from ttastats.ingestion.account import NothingReadError
 from ttastats.ingestion.described import Description
 
 
@@ -25,6 +25,11 @@ class Doubt(Struct, frozen=True):
     key: str
     text: str
     choices: tuple[Keys, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether it must be answered: one reading alone is believed, and marked."""
+        return self.key == "metric" or len(self.choices) != 1
 
 
 class Proposed(Struct, frozen=True):
@@ -89,24 +94,31 @@ def _guess(
 
 
 def certain_guesses(
-    description: Description, paths: Sequence[str], blocks: Sequence[Block], ask: Ask | None
+    description: Description, unread: NothingReadError, ask: Ask | None
 ) -> tuple[Guess, ...]:
-    """Return what is proposed for some paths; doubts that the user does not answer are an error.
+    """Return what is proposed for logs that nothing reads; doubts that stay open are an error.
 
-    Paths where nothing looks like a log have none.
+    Where nothing looks like a log, the error that nothing was read says why.
     """
     guesses: list[Guess] = []
-    for path in paths:
-        with suppress(TtastatsError):
-            guesses.append(_guess(description, path, blocks, ask))
+    reasons: list[str] = []
+    for path in unread.paths:
+        try:
+            guesses.append(_guess(description, path, unread.blocks, ask))
+        except TtastatsError as error:
+            reasons.append(error.what)
+    if not guesses:
+        remedy = "\n  ".join([*(f"{reason}." for reason in reasons), unread.remedy or ""])
+        raise TtastatsError(unread.what, where=unread.where, remedy=remedy)
     doubts = {
         f"{doubt.key}: {doubt.text}": doubt
         for guess in guesses
         for proposed in guess.blocks
         for doubt in proposed.doubts
+        if doubt.is_open
     }
     if doubts:
-        raise _doubt_error(paths, doubts)
+        raise _doubt_error(unread.paths, doubts)
     return tuple(guess for guess in guesses if guess.blocks)
 
 

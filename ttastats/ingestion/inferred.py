@@ -17,7 +17,7 @@ from msgspec import structs
 from ttastats.base.records import Problem, Run
 from ttastats.base.run_names import split_run_number, stem_of
 from ttastats.formats import patterns, setups
-from ttastats.formats.block import PRICE, price_of, run_fields
+from ttastats.formats.block import price_in, price_of, run_fields
 from ttastats.formats.dialect import Dialect, Log
 from ttastats.formats.setups import MARK
 from ttastats.ingestion.sources import Source
@@ -129,8 +129,8 @@ def with_price(run: Run) -> Run:
     if run.cost_per_hour is not None:
         return run
     known = {**setups.recorded_settings(run.extra), **run.extra}
-    prices = [value for key, value in known.items() if key.rpartition(".")[2] == PRICE]
-    return structs.replace(run, cost_per_hour=price_of(prices[0])) if prices else run
+    price = price_in(known)
+    return structs.replace(run, cost_per_hour=price_of(known[price])) if price else run
 
 
 def _mark_of(

@@ -142,7 +142,7 @@ def ingest(
     except NothingReadError as error:
         if guess or not error.files:
             raise
-        certain = guessed.certain_guesses(description, error.paths, error.blocks, ask)
+        certain = guessed.certain_guesses(description, error, ask)
         if not certain:
             raise
     return write(replace(description, guess=certain))

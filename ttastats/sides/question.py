@@ -195,8 +195,8 @@ def choose_runs(
     of_side = source.conditions if isinstance(source, Selection) else ()
     judged = given.given_runs(table)
     targets = parse_targets(several(target)) if judged is None else ()
-    with given.asked_about({metric, *(each.metric or "" for each in targets)} - {""}):
-        every = given.tidy(table) if judged is None else judged.lazy()
+    with given.asked_about([metric, *(each.metric or "" for each in targets)]):
+        every = given.as_named(given.tidy(table)) if judged is None else judged.lazy()
     every, conditions, added = _add_settings(every, conditions)
     others = [each for each in conditions["other"] if not of_answer or each in of_side]
     _refuse_unknown(others, schema.EVALUATION_NAMES if by_evaluation else (), every)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 import polars as pl
 from msgspec import Struct
 
 from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
+from ttastats.answers.guessing.stamps import form_of
 from ttastats.base import metrics as names
 from ttastats.base.metrics import (
     evaluation_metrics,
     higher_is_better,
     plain,
     unit_of,
-    unit_of_epoch,
+    unit_of_each,
 )
 from ttastats.base.units import join_names
 from ttastats.formats.block import Metric, TimeColumn
 from ttastats.formats.setups import SEED
+from ttastats.ingestion.given import is_named
 from ttastats_parsers.own_choice import directions, numbers, tells_day, texts, times
 
 Value: TypeAlias = str | tuple[str, ...]
@@ -47,7 +50,7 @@ class _Table(Struct, frozen=True, eq=False):
 
     frame: pl.DataFrame
     numeric: Mapping[str, pl.Series]
-    counts: Mapping[str, str | None]
+    counts: dict[str, str | None]
     clocks: Sequence[tuple[str, str]]
     stamps: Sequence[tuple[str, str]]
     seconds: Mapping[str, pl.Series]
@@ -55,15 +58,21 @@ class _Table(Struct, frozen=True, eq=False):
     reasons: list[Reason]
 
 
-def proposal(frame: pl.DataFrame, tags: Mapping[str, str] | None = None) -> Proposal:
-    """Return the proposed keys of a block for a table, with `tags` that say what is evaluated."""
+def proposal(
+    frame: pl.DataFrame, tags: Mapping[str, str] | None = None, *, trained: bool = False
+) -> Proposal:
+    """Return the proposed keys of a block for a table, with `tags` that say what is evaluated.
+
+    `trained` says that lines of training stand before the first evaluation.
+    """
     table = _read_table(frame, tags or {})
     counts, reasons = table.counts, table.reasons
     metrics = _metric_columns(table)
-    metric = metrics[0].strip('"')
     keys: dict[str, Value] = {"metric": metrics}
     if runs := _run_columns(table):
         keys["run"] = runs
+    else:
+        _drop_falling(table)
     alike = (name for name in table.numeric if table.numeric[name].drop_nulls().n_unique() == 1)
     if seed := next(filter(SEED.search, alike), None):
         keys["seed"] = seed
@@ -73,34 +82,63 @@ def proposal(frame: pl.DataFrame, tags: Mapping[str, str] | None = None) -> Prop
         keys["seconds"] = seconds
     for key, column in counts.items():
         if column is None:
+            if names.first_known(names.COUNTS[key], frame.columns):  # which is no counter
+                keys[key] = ""
             continue
-        keys[key], values = column, table.numeric[column]
+        keys[key] = column
         if column != key:
             reasons.append(Reason(key, f"read from {column}"))
-        alone = key == "epoch" and counts["step"] is None and counts["samples"] is None
-        # Whatever else is told of an epoch, its evaluations count it.
-        measured_at = table.numeric[metric].is_not_null()
-        evaluated = values.forward_fill().filter(measured_at).drop_nulls()
-        rises = (evaluated.diff() == 1) | (evaluated == 0)
-        if alone and len(evaluated) and evaluated[0] == 0 and rises.all():
-            keys[key] = f"{column} + 1"
-            text = "starts at 0, and each row is written after its epoch: 1 is added"
-            reasons.append(Reason(key, text, sure=False))
+    if (column := counts["epoch"]) and not (counts["step"] or counts["samples"]):
+        plus, why = _first_epoch(table, column, metrics, keys, trained=trained)
+        keys["epoch"] = f"{column}{plus}"
+        reasons += why
     return Proposal(keys, tuple(reasons))
+
+
+def _first_epoch(
+    table: _Table, column: str, metrics: Sequence[str], keys: Mapping[str, Value], *, trained: bool
+) -> tuple[str, list[Reason]]:
+    """Return what to add to epochs that start at 0 although each row is written after its epoch."""
+    # Whatever else is told of an epoch, its evaluations count it.
+    measured_at = table.numeric[metrics[0].strip('"')].is_not_null()
+    evaluated = table.numeric[column].forward_fill().filter(measured_at).drop_nulls()
+    rises = (evaluated.diff() == 1) | (evaluated == 0)
+    if not len(evaluated) or evaluated[0] != 0 or not rises.all():
+        return "", []
+    sure = trained or _was_trained(table, metrics, str(keys.get("seconds", "")))
+    text = "starts at 0, and each row is written after its epoch: 1 is added"
+    return " + 1", [Reason("epoch", text, sure)]
+
+
+def _was_trained(table: _Table, metrics: Collection[str], seconds: str) -> bool:
+    """Return whether the first evaluation tells of training before it: its time, or its loss."""
+    measured_at = table.numeric[next(iter(metrics)).strip('"')].is_not_null()
+    if seconds.startswith("sum "):
+        return True
+    clock = table.seconds.get(seconds.rpartition(" ")[0])
+    if clock is not None and seconds.rpartition(" ")[2] in names.SECONDS:
+        passed = clock.filter(measured_at).drop_nulls()
+        usual = passed.diff().median()
+        return isinstance(usual, float) and bool(_MOST_ALIKE * passed[0] > usual)
+    others = (name for name in table.numeric if name not in metrics)
+    known = (name for name in others if higher_is_better(name) is not None)
+    return any(table.numeric[name].filter(measured_at).is_not_null().first() for name in known)
 
 
 def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
     """Return a table with the columns that may be the clock: by name, form, or words of time."""
     numeric = {name: numbers(frame[name]) for name in frame.columns}
     numeric = {name: column for name, column in numeric.items() if column.is_finite().any()}
-    counts = {}
+    counts: dict[str, str | None] = {}
     for key, likely in names.LIKELY_COUNTS.items():
         others = (
             name
             for name in numeric
             if plain(name) in likely or (key == "step" and _counts_steps(numeric[name]))
         )
-        counts[key] = names.first_known(names.COUNTS[key], numeric) or next(others, None)
+        likeliest = (name for name in names.COUNTS[key] if name in numeric)
+        every = chain(likeliest, others)
+        counts[key] = next((n for n in every if key == "epoch" or _is_whole(numeric[n])), None)
 
     clocks = [
         (name, names.UNITS[names.PLAIN_CLOCKS[plain(name)]])
@@ -109,11 +147,11 @@ def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
     ]
     timed = [name for name in numeric if plain(name) in names.STAMPS or unit_of(name)]
     stamps = [(name, form) for name in timed if (form := _unix_form(numeric[name]))]
-    called = {name for name in frame.columns if unit_of(name) or unit_of_epoch(name)}
+    called = {name for name in frame.columns if unit_of(name) or unit_of_each(name)}
     stamps = stamps or [
         (name, form)
         for name in frame.columns
-        if name not in numeric and (form := _form_of(frame[name]))
+        if name not in numeric and (form := form_of(frame[name]))
         # Without a day, what is called `elapsed` is a duration.
         if tells_day(form) or plain(name) in names.STAMPS or name not in called
     ]
@@ -131,15 +169,26 @@ def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
         for name, form in stamps
         if tells_day(form)
     }
-    every = {**numeric, **written, **of_stamps}
-    return _Table(frame, numeric, counts, clocks, stamps, every, tags, [])
+    seconds = {**numeric, **written, **of_stamps}
+    return _Table(frame, numeric, counts, clocks, stamps, seconds, tags, [])
+
+
+def _drop_falling(table: _Table) -> None:
+    """Drop counts that go back twice in a row, as none does within a run."""
+    for key, column in table.counts.items():
+        if column is not None:
+            back = table.numeric[column].drop_nulls().diff() < 0
+            table.counts[key] = None if (back & back.shift(1)).any() else column
+
+
+def _is_whole(values: pl.Series) -> bool:
+    return bool((values == values.round()).all())
 
 
 def _counts_steps(values: pl.Series) -> bool:
-    """Return whether a column, such as `steps_done`, has a word for steps and rises, all whole."""
+    """Return whether a column, such as `steps_done`, has a word for steps and rises."""
     is_named = {*plain(values.name).split("_")} & {"step", "steps", "timesteps", "iterations"}
-    rises = (values.drop_nulls().diff()[1:] > 0).all() and (values == values.round()).all()
-    return bool(is_named and rises) and values.count() > 2
+    return bool(is_named and (values.drop_nulls().diff()[1:] > 0).all()) and values.count() > 2
 
 
 def _unix_form(values: pl.Series) -> str | None:
@@ -149,24 +198,6 @@ def _unix_form(values: pl.Series) -> str | None:
         if ((known * unit > 9e8) & (known * unit < 4e9)).all():
             return form
     return None
-
-
-_STAMP = re.compile(
-    r"(?:\d{4}(?P<part>[-/])\d\d[-/]\d\d(?P<between>[T ]))?\d\d:\d\d:\d\d"
-    r"(?:(?P<mark>[.,])\d+)?(?P<zone>Z|[+-]\d\d:?\d\d)?"
-)
-
-
-def _form_of(cells: pl.Series) -> str | None:
-    """Return the format of stamps such as `2024-01-31 12:00:00,123`, or None."""
-    match = _STAMP.fullmatch("".join(texts(cells).drop_nulls().head(1)))
-    if match is None:
-        return None
-    part, mark = match["part"], match["mark"]
-    date = f"%Y{part}%m{part}%d{match['between']}" if part else ""
-    fraction = f"{mark}%f" if mark else ""
-    zone = {None: "", "Z": "Z"}.get(match["zone"], "%z")
-    return f"{date}%H:%M:%S{fraction}{zone}"
 
 
 _GROUP = re.compile(r"[\w./ -]+: \S.* - \S")
@@ -199,10 +230,27 @@ _SHARE = re.compile(r"acc|top|prec|recall|f1|auc|iou|dice|ndcg|mrr|correct")
 def measured(
     columns: Iterable[str], numeric: Mapping[str, pl.Series], tags: Collection[str]
 ) -> list[str]:
-    """Return the metrics by their names and tags; without those that cannot be, if any can."""
+    """Return the metrics that the question names, and those by their names and tags.
+
+    Those that cannot be are left out, if any can.
+    """
     named = {f"eval_{name}" if name in tags else name: name for name in columns}
     metrics = [named[name] for name in names.guess_metrics(named) if named[name] in numeric]
-    return [name for name in metrics if not oddity(numeric[name])] or metrics
+    metrics = [name for name in metrics if not oddity(numeric[name])] or metrics
+    return [*dict.fromkeys([*filter(is_named, numeric), *metrics])]
+
+
+def qualities(numeric: Mapping[str, pl.Series], metrics: Sequence[str]) -> list[str]:
+    """Return the qualities by name beside metrics; none of training that has a partner there."""
+    partners = [plain(name) for name in metrics]
+    return [
+        name
+        for name in numeric
+        if evaluation_metrics([name])
+        and higher_is_better(name) is True
+        and "train" not in plain(name)
+        and not (oddity(numeric[name]) or any(one.endswith(plain(name)) for one in partners))
+    ]
 
 
 def oddity(values: pl.Series) -> str:
@@ -229,27 +277,21 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
     if not metrics:
         metrics, doubt = _training_metrics(table)
     # Beside a name that says so, one that does not is none of an evaluation.
-    elif not any(name in table.tags for name in metrics) and not any(
-        name in evaluation_metrics([name, "val_loss"]) for name in metrics
+    elif not any(
+        is_named(name) or name in table.tags or name in evaluation_metrics([name, "val_loss"])
+        for name in metrics
     ):
         doubt = "the name does not say that it is an evaluation metric; is it?"
     if not metrics:
         text = f"no column with numbers looks like a metric: {join_names(table.frame.columns, 12)}"
         unread = _unread_cell(table, names.guess_metrics(table.frame.columns))
         raise NoLogError(f"{text}; {unread}" if unread else text)
-    # A quality by its name, unless it is one of training that has its partner among the others.
-    partners = [plain(name) for name in metrics]
-    more = [
-        name
-        for name in ([] if doubt else numeric)
-        if evaluation_metrics([name])
-        and higher_is_better(name) is True
-        and "train" not in plain(name)
-        and not any(partner.endswith(plain(name)) for partner in partners)
-    ]
-    every = [*sorted(metrics, key=names.metric_rank), *more]
+    more = [] if doubt else qualities(numeric, metrics)
+    ranked = sorted(metrics, key=lambda name: (not is_named(name), names.metric_rank(name)))
+    every = [*ranked, *more]
     metrics, left_out = every[:_MOST_METRICS], every[_MOST_METRICS:]
     why = doubt or "the name says it is an evaluation metric"
+    why = "the question names it" if is_named(metrics[0]) else why
     if metrics[0] in table.tags and not doubt:
         why = f"its lines are tagged {table.tags[metrics[0]]!r}"
     reasons.append(Reason("metric", f"{metrics[0]}: {why}", not doubt))
@@ -329,9 +371,17 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
         written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in every)
         text = f"several columns may be the clock: {written}"
         return "", Reason("seconds", text, sure=False)
-    if len(of_epochs := _times_of_epochs(table)) == 1 and not runs:
-        ((name, unit),) = of_epochs
-        return f"sum {name} {unit}", Reason("seconds", f"{name}: of each epoch, added up")
+    of_parts = [] if runs else [*_times_of_parts(table)]
+    if len(of_parts) == 1:
+        ((part, name, unit),) = of_parts
+        if _is_of_each(table, name, part):
+            return f"sum {name} {unit}", Reason("seconds", f"{name}: of each {part}, added up")
+        count = table.counts[part]
+        text = (
+            f"{name}: the mean of each {part} since the row before, or of the last one: "
+            f"seconds = '{name} {unit} of {count}'?"
+        )
+        return f"{name} {unit} per {count}", Reason("seconds", text, sure=False)
     if unread := _unread_cell(table, filter(unit_of, table.frame.columns)):
         return "", Reason("seconds", unread, sure=False)
     if table.stamps and not table.clocks:
@@ -341,7 +391,7 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
         text = "no column looks like a clock: no time is known. Log the seconds since the start"
         return None, Reason("seconds", f"{text}, such as elapsed=12.3s, with each evaluation")
     name, unit = table.clocks[0]
-    if not runs and _is_of_epochs(table, name):
+    if not runs and _is_of_each(table, name, "epoch"):
         text = f"{name} does not increase: read as the time of each epoch, and added up"
         return f"sum {name} {unit}", Reason("seconds", text, sure=False)
     text = (
@@ -377,19 +427,27 @@ def _runs_forward(table: _Table, name: str, runs: Sequence[str]) -> bool:
     return bool((steps < 0).sum() <= most <= (steps > 0).sum())
 
 
-def _times_of_epochs(table: _Table) -> list[tuple[str, str]]:
-    """Return the columns that tell the time of each epoch by their names, with their units."""
-    named = ((name, unit_of_epoch(name)) for name in table.seconds)
-    return [(name, unit) for name, unit in named if unit and _is_of_epochs(table, name)]
+def _times_of_parts(table: _Table) -> Iterator[tuple[str, str, str]]:
+    """Yield the columns that tell the time of each epoch, or step, by their names, with units."""
+    for name in table.seconds:
+        for part in ("epoch", "step"):
+            unit = unit_of_each(name, part)
+            count = unit and table.counts[part]
+            # Without that of the first step, the times of the others are not all.
+            is_whole = part == "epoch" or table.seconds[name].is_not_null().first()
+            if unit and count and is_whole and (part == "step" or _is_of_each(table, name, part)):
+                yield part, name, unit
 
 
-def _is_of_epochs(table: _Table, clock: str) -> bool:
-    """Return whether there is one time for each epoch."""
-    if (epoch := table.counts["epoch"]) is None:
+def _is_of_each(table: _Table, clock: str, part: str) -> bool:
+    """Return whether there is one time for each epoch, or step, or as many of each."""
+    if (count := table.counts[part]) is None:
         return False
     timed = table.seconds[clock].is_not_null()
-    epochs = table.numeric[epoch].forward_fill().filter(timed)
-    return len(epochs) > 1 and bool((epochs.diff().drop_nulls() == 1).all())
+    counted = table.numeric[count].forward_fill().filter(timed)
+    often = counted.rle().struct.field("len")  # twice, where training and evaluation tell theirs
+    rises = counted.diff().drop_nulls().is_in([0.0, 1.0]).all()
+    return len(often) > 1 and rises and often.n_unique() == 1 and often[0] <= 2
 
 
 def _progress(table: _Table) -> str | None:

@@ -117,16 +117,21 @@ def make_sketch(head: bytes, path: str, line: Sequence[str] = ()) -> Sketch:
     """Return the sketch of a file: a table, else lines with evaluations; or raise NoLogError."""
     if line:
         return _sketch_lines(head, path, tuple(line))
+    unfit = ""
     try:
         if not _has_json_head(head):
             return _sketch_table(_read_rows(head, path).frame, head)
     except UnfitError as error:
-        if path.endswith(_TABLES) and error.problem.code != "no_header":
-            raise NoLogError(str(error)) from error
+        unfit = str(error) if path.endswith(_TABLES) else ""
+        if unfit and error.problem.code != "no_header":
+            raise NoLogError(unfit) from error
     except NoLogError:
         if _is_json(head) or head.startswith(b"PAR1") or path.endswith(_TABLES):
             raise
-    proposal = lines.proposal(_whole_lines(head).decode("utf-8", "replace"), path)
+    try:
+        proposal = lines.proposal(_whole_lines(head).decode("utf-8", "replace"), path)
+    except NoLogError as error:
+        raise NoLogError(unfit or str(error)) from error
     recorded = bool(settings_files.of_head(head))
     return Sketch(_same("lines", proposal), proposal, "text", 0, recorded=recorded)
 

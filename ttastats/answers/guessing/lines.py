@@ -9,6 +9,7 @@ import re
 from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise, permutations
 from math import inf
 from operator import attrgetter
@@ -25,6 +26,7 @@ from ttastats.answers.guessing.quantities import (
     COUNTS,
     Form,
     Line,
+    Quantity,
     escape,
     expression_of,
     group_name,
@@ -33,18 +35,19 @@ from ttastats.answers.guessing.quantities import (
     read_lines,
     template,
 )
+from ttastats.answers.guessing.stamps import STAMP, expression_like
 from ttastats.base import metrics as names
 from ttastats.base.metrics import higher_is_better
-from ttastats.formats.block import Block
+from ttastats.formats.block import Block, TimeColumn
 from ttastats.formats.dialect import log_from_bytes
+from ttastats.ingestion.given import is_named
 from ttastats_parsers.own_cells import rows_of_lines
-from ttastats_parsers.own_choice import UnfitError, numbers
+from ttastats_parsers.own_choice import UnfitError, numbers, times
 
 #: Colours and the rank in front, which are taken away before an expression is tried.
 _DRESS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|^\[(?:(?:default|rank)\d+|\d+,\d+)\](?:<std\w+>)?:\s?")
-_STAMP = re.compile(
-    r"^\[?((?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?)(?:Z|[+-]\d\d:?\d\d)?"
-)
+#: A stamp stands at the start, behind the level of a logger at most.
+_STAMPED = re.compile(rf"^(?:\W*[A-Z]{{4,}}\W+|\W*){STAMP.pattern}")
 _START = re.compile(
     r"\b(?:start|begin|launch)(?:n?ing|ed|s)?(?: [\w-]+)?? (?:training|run|trial|experiment|fold)\b"
     r"|\b(?:training|run|trial|experiment|fold)(?: [\w-]+)? (?:start(?:s|ed|ing)|begins|began)\b"
@@ -70,10 +73,16 @@ def proposal(text: str, path: str) -> Proposal:
     lines = [line for line in lines if line.strip() and len(line) <= _LONGEST]
     tags: dict[str, str] = {}
     more: dict[str, Any] = {}
+    metrics, quantities = list[str](), list[Line]()
     expressions = _numbers_only(lines, path)
     if not expressions:
         metrics, quantities = _metrics(lines, read_lines(lines, tags), tags)
-        expressions, more = _expressions(lines, quantities, metrics)
+        try:
+            expressions, more = _expressions(lines, quantities, metrics)
+        except NoLogError:  # those that the question names may be told apart
+            if not (metrics := [*filter(is_named, metrics)]):
+                raise
+            expressions, more = _expressions(lines, quantities, metrics)
     if not expressions:
         commas = re.finditer(r"\b([A-Za-z]\w*)[ :=]{1,8}\d{1,3},\d{3}\b", text)
         comma = next((one for one in commas if higher_is_better(one[1]) is not None), None)
@@ -85,7 +94,10 @@ def proposal(text: str, path: str) -> Proposal:
         rows = rows_of_lines(log_from_bytes("\n".join(lines).encode(), f"/{path}", block=block))
     except UnfitError as error:
         raise NoLogError(str(error)) from error
-    guess = columns.proposal(rows.frame, tags)
+    first = next((row.at for row in quantities if _is_evaluation(row.form, {*metrics})), 0)
+    before = (item for row in quantities if row.at <= first for item in row.form)
+    trained = any(item.group not in metrics and _is_quality(item) for item in before)
+    guess = columns.proposal(rows.frame, tags, trained=trained)
     reasons = [
         Reason("line", f"guessed from {line.strip()[:160]!r}", False)
         for line in dict.fromkeys(expressions.values())
@@ -114,7 +126,9 @@ def _metrics(
     if not metrics and any(item.part == "meter" for row in rows for item in row.texts):
         return _metrics(lines, [_with_meters(row) for row in rows], tags)
     any_metric = [name for name in values if higher_is_better(name) is not None][:1]
-    return metrics or any_metric, rows
+    number = max((values[name].count() for name in metrics), default=0)
+    as_often = {name: of for name, of in values.items() if abs(len(of) - number) <= 1 < number}
+    return [*metrics, *columns.qualities(as_often, metrics)] or any_metric, rows
 
 
 def _values(rows: Sequence[Line]) -> dict[str, pl.Series]:
@@ -166,6 +180,7 @@ def _expressions(
         for form in counts[:1]:
             items = [item for item in form if item.part in COUNTS]
             expressions[expression_of(form, items)] = lines[others[form][0].at]
+    expressions |= _same_clock(lines, others, forms)
     if "clock" not in parts:
         if behind := _time_behind(lines, others, forms):
             return {**behind, **expressions}, {**more, "joined": True}
@@ -216,8 +231,16 @@ def _evaluations(
     return common, [row for form in displays for row in every[form]]
 
 
+def _groups(form: Form) -> set[str]:
+    return {item.group for item in form}
+
+
 def _is_evaluation(form: Form, metrics: set[str]) -> bool:
     return any(item.part == "value" and item.group in metrics for item in form)
+
+
+def _is_quality(item: Quantity) -> bool:
+    return item.part in {"value", "meter"} and higher_is_better(item.group) is not None
 
 
 def _sums_up(end: Sequence[Line], during: Sequence[Line], metric: str) -> bool:
@@ -245,11 +268,11 @@ def _of_metrics(
             continue
         covered |= values
         items = [item for item in form if item.group in values or item.part in {*COUNTS, "clock"}]
-        expression = _apart(
-            expression_of(form, items),
-            [lines[row.at] for row in evaluated],
-            [lines[row.at] for row in displays],
-        )
+        texts = [lines[row.at] for row in evaluated]
+        expression = _apart(expression_of(form, items), texts, [lines[row.at] for row in displays])
+        others = [lines[same[0].at] for other, same in forms.items() if not values & _groups(other)]
+        with suppress(NoLogError):  # `Accuracy` in `Mean Accuracy`
+            expression = _apart(expression, texts, others)
         bars = [line for line in lines if BAR_TIME in expression and re.search(expression, line)]
         # Of bars that are finished once per epoch only the last line counts.
         if len(bars) > 1 and all(re.search(r"100%\||<0?0:00", line) for line in bars):
@@ -270,6 +293,22 @@ def _apart(expression: str, evaluated: Sequence[str], others: Sequence[str]) -> 
         return whole.pattern
     pair = f"{evaluated[0].strip()[:80]!r} and {others[0].strip()[:80]!r}"
     raise NoLogError(f"lines such as {pair} have the same names: which evaluate? Write line = ...")
+
+
+def _same_clock(lines: Sequence[str], others: _Forms, forms: _Forms) -> dict[str, str]:
+    """Return the expression of lines that tell their part of a time which evaluations tell too.
+
+    Where the time of an evaluation is its own, that of the training stands on such a line.
+    """
+    evaluated, rows = next(iter(forms.items()))
+    clocks = [item for item in evaluated if item.part == "clock" and item.group != BAR]
+    for clock in clocks:
+        seconds = times(pl.Series([row.texts.get(clock) for row in rows]), TimeColumn(""))
+        for form, same in others.items() if (seconds.diff() <= 0).any() else ():
+            parts = [n for n in form if n.group == clock.group or n.part in COUNTS]
+            if clock.group in _groups(form) and abs(len(same) - len(rows)) <= 1:
+                return {expression_of(form, parts): lines[same[0].at]}
+    return {}
 
 
 def _time_behind(lines: Sequence[str], others: _Forms, forms: _Forms) -> dict[str, str]:
@@ -325,11 +364,9 @@ def _clock_of(row: Line) -> str:
 
 def _stamp_expression(line: str) -> str:
     """Return an expression for the time stamp that a line begins with, or an empty text."""
-    if (stamp := _STAMP.match(line)) is None:
+    if (stamp := _STAMPED.match(line)) is None or (whole := STAMP.search(stamp[0])) is None:
         return ""
-    written = re.sub(r"\d+", lambda digits: rf"\d{{{len(digits[0])}}}", stamp[1])
-    written = re.sub(r"([.,])\\d\{\d+\}$", lambda end: rf"{re.escape(end[1])}\d+", written)
-    return rf"^{re.escape(stamp[0][: stamp.start(1)])}(?P<stamp>{written})"
+    return rf"^{re.escape(stamp[0][: whole.start()])}{expression_like(whole)}"
 
 
 def _new_run(
@@ -376,25 +413,30 @@ def _counts(rows: Sequence[Line]) -> list[tuple[int, float]]:
     return []
 
 
-_CELL = r"(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|nan|inf)"
+_CELL = r"(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|\d+(?::\d\d)+|nan|inf)"
 _CELLS = re.compile(rf"^\s*{_CELL}(?:\s+{_CELL})+\s*$")
+#: What heads of narrow columns mean.
+_HEADS = {"E": "epoch", "ep": "epoch", "#": "step", "it": "iteration"}
 
 
 def _numbers_only(lines: Sequence[str], path: str) -> dict[str, str]:
     """Return an expression for lines of bare numbers, named by a line above."""
-    rows = [line for line in lines if _CELLS.match(line)]
-    if len(rows) < 2 or len(rows) < 0.8 * len(lines):
+    rows = [at for at, line in enumerate(lines) if _CELLS.match(line)]
+    if len(rows) < 2:
         return {}
-    width = len(rows[0].split())
-    above = lines[0].lstrip("# ").split()
-    groups = [group_name(name) for name in above]
-    if lines[0] is rows[0] or len(groups) != width or len(set(groups)) != width:
-        first = [float(row.split()[0]) for row in rows]
-        if width != 2 or not all(map(float.is_integer, first)) or first != sorted(first):
+    width, first = len(lines[rows[0]].split()), lines[rows[0]]
+    above = next((line for line in lines[: rows[0]][::-1] if re.search(r"\w", line)), "")
+    apart = (re.split(mark, above.strip("# ")) for mark in (r"\s{2,}|\t", r"\s+"))
+    heads = next((heads for heads in apart if len(heads) == width), [])
+    groups = [group_name(_HEADS.get(name, name)) for name in heads]
+    if len(set(groups)) != width:
+        counts = [float(lines[at].split()[0]) for at in rows]
+        is_table = width == 2 and all(map(float.is_integer, counts)) and counts == sorted(counts)
+        if len(rows) < 0.8 * len(lines) or not is_table:
             return {}
         # A rising count, and what the path says. Numbers without groups are those of every step.
         words = reversed(re.findall("[a-z]+", path.lower()))
         known = next((word for word in words if higher_is_better(word) is not None), "value")
         groups = ["step", "train_loss" if known in {"loss", "losses"} else known]
-    cells = r"\s+".join(rf"(?P<{name}>\S+)" for name in groups)
-    return {rf"^\s*{cells}\s*$": rows[0]}
+    cells = r"\s+".join(rf"(?P<{name}>{_CELL})" for name in groups)
+    return {rf"^\s*{cells}\s*$": first}

@@ -15,18 +15,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.base import metrics as names
-from ttastats.base.metrics import evaluation_metrics, higher_is_better, unit_of, unit_of_epoch
+from ttastats.base.metrics import evaluation_metrics, higher_is_better, unit_of, unit_of_each
 from ttastats.formats.block import TimeColumn
 from ttastats_parsers.own_choice import numbers, times
 
 #: A number is taken whole, with what makes it another one: `1,000`, `5k`, `99/100`, `12:34`.
 NUMBER = r"[-+]?\.?\d(?:[.,:/]\d|[\w+-])*|nan|inf"
+#: Counts of which some are parted by blanks, `2 000`, all of them, with what stands behind.
+_APART = r"[1-9]\d{0,2}(?:\s\d{3})+"
+_COUNT_APART = r"(?P<{}>\d{{1,3}}(?:\s\d{{3}})*)(?:[^\w%/.:,-]|$)"
 _COUNT = r"\d(?:e\+\d|[.,:-]\d|\w)*"
 _DURATION = (
     r"(?:\d[\d.,]*\s?(?:d(?:ays?)?|h(?:ours?|rs?)?|m(?:s|in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?),?\s?){1,4}"
-    r"(?:\d+:[\d:.]+)?\b"
+    r"(?:\d+:[\d:.]+)?\b|P[\dTDHMS.]+"
 )
-_TIME = rf"{_DURATION}|\d(?:[.,:]\d|\w)*"
+_TIME = rf"{_DURATION}|\d(?:[.,:-]\d|\w)*"
 #: What a number counts that stands behind it, if it is not the name of the next number.
 _NOUN = (
     r"\s+(?:epochs|steps|iter(?:ation)?s|batches|samples|examples|images|tokens|updates)\b"
@@ -39,22 +42,23 @@ _PAIR = re.compile(
     r"(?P<mark>['\"]?(?:\s?\([^()]{1,40}\)(?=\s?[:=-]))?"
     r"[ \t]{0,8}(?:(?:[:=]|[-=]>)[ \t]{0,8})?[\[(]?[ \t]{0,2})"
     r"(?:(?<=[\s:='\"\[(>])|(?<=[Ss]tep)|(?<=[Ee]poch))"
-    rf"(?P<number>(?P<unit>{_DURATION})|{NUMBER})"
+    rf"(?P<number>(?P<unit>{_DURATION})|(?P<apart>{_APART})(?![\w%/.:,-])|{NUMBER})"
     rf"(?=(?P<after>\s?%|\s?\(\s*[-+\d.e]+\)|(?P<noun>{_NOUN})|\s+[A-Za-z])?)"
 )
 #: Where a program writes a line.
 _SOURCE = re.compile(r"\.(?:py|c|cc|cpp)$")
 #: How many batches of an epoch are done.
 _BATCH = re.compile(r"\[\s*\d+/\s*\d+")
-#: Words that say whose values follow, unless they are parts of the name of a file or an option.
+#: Words that say whose values follow, unless they are parts of the name of a file or an option, or
+#: the name of a time.
 _TAG = re.compile(
     r"(?<![\w./-])(?:train(?:ing|_\w+)?|eval(?:uat\w+)?|val|valid(?:at\w+)?|test(?:ing)?)"
-    r"(?!\w|[./]\w)",
+    r"(?!\w|[./]\w|\s\d[\d.]*\s?m?s\b)",
     re.IGNORECASE,
 )
 _FILLERS = frozenset({"at", "with", "is", "of", "the", "and", "on", "in", "for", "after", "to"})
 _ABBREVIATED = {"up.": "updates", "upd.": "updates", "it.": "iterations", "iter.": "iterations"}
-_DIGIT = re.compile(r"\d")
+_DIGIT, _BLANK = re.compile(r"\d"), re.compile(r"\s")
 COUNTS = ("step", "epoch", "samples")
 _PATTERNS = {"clock": _TIME, **dict.fromkeys(COUNTS, _COUNT)}
 #: The group of the time that a bar of tqdm shows, `[00:12<00:34, 5.2it/s]`.
@@ -66,7 +70,8 @@ class Quantity(Struct, frozen=True):
     """A number of a line: its name there, the mark behind that, its group, its part and its tag.
 
     The part is a `value`, a `clock` or what it counts; a `meter` has its mean in brackets behind
-    it, which shows how far an epoch has come. Of a `tag`, the name is all.
+    it, which shows how far an epoch has come. Of a `tag`, the name is all. With `apart`, blanks
+    part the thousands of a count.
     """
 
     name: str
@@ -75,6 +80,7 @@ class Quantity(Struct, frozen=True):
     part: str
     tag: str = ""
     written: str = ""
+    apart: bool = False
 
     def expression(self) -> str:
         """Return a regular expression with the group."""
@@ -87,7 +93,8 @@ class Quantity(Struct, frozen=True):
         before = r"\s*" if self.mark[:1].isspace() else ""
         sign = re.sub(r"\\\(.*\\\)", lambda _: r"\([^()]*\)", re.escape(self.mark.strip()))
         mark = rf"{before}{sign}\s*" if sign else r"\s+" if self.mark else ""
-        return rf"{key}{mark}(?P<{self.group}>{number})"
+        whole = _COUNT_APART.format(self.group) if self.apart else f"(?P<{self.group}>{number})"
+        return f"{key}{mark}{whole}"
 
     @property
     def trains(self) -> bool:
@@ -115,9 +122,14 @@ class Line(Struct, frozen=True):
         return next((text for item, text in self.texts.items() if item.group == group), None)
 
 
+#: The quantities of a line with their texts, in order.
+_Pairs: TypeAlias = list[tuple[Quantity, str]]
+
+
 def read_lines(lines: Sequence[str], tags: dict[str, str]) -> list[Line]:
     """Return the lines with quantities; `tags` gets the groups that a tag says are evaluated."""
     pairs = {at: quantities(line) for at, line in enumerate(lines) if _DIGIT.search(line)}
+    pairs = _with_blanks(pairs)
     columns = _columns(dict.fromkeys(item for line in pairs.values() for item, _ in line), tags)
     texts = defaultdict[Quantity, list[str]](list)
     for item, text in chain.from_iterable(pairs.values()):
@@ -130,6 +142,23 @@ def read_lines(lines: Sequence[str], tags: dict[str, str]) -> list[Line]:
             first.setdefault(columns[item].group or item.name, (columns[item], text))
         rows.append(Line(at, {item: t for item, t in first.values() if t in readable[item]}))
     return [row for row in rows if row.texts]
+
+
+def _with_blanks(pairs: dict[int, _Pairs]) -> dict[int, _Pairs]:
+    """Return lines whose counts are whole where blanks part thousands: cut, they would go back."""
+    texts = defaultdict[Quantity, list[str]](list)
+    for item, text in chain.from_iterable(pairs.values()):
+        if item.part in COUNTS:
+            texts[item].append(text)
+    apart = [item for item in texts if any(map(_BLANK.search, texts[item]))]
+    whole = {item for item in apart if numbers(pl.Series(texts[item])).is_sorted()}
+
+    def read(item: Quantity, text: str) -> tuple[Quantity, str]:
+        if item in whole:
+            return replace(item, apart=True), text
+        return item, _BLANK.split(text)[0] if item in apart else text
+
+    return {at: [read(*pair) for pair in line] for at, line in pairs.items()} if apart else pairs
 
 
 def _columns(distinct: Iterable[Quantity], tags: dict[str, str]) -> dict[Quantity, Quantity]:
@@ -160,7 +189,7 @@ def _readable(item: Quantity, texts: Iterable[str]) -> set[str]:
     return {*cells.filter(read.is_not_null())} if 2 * read.count() > len(read) else set()
 
 
-def quantities(line: str) -> list[tuple[Quantity, str]]:
+def quantities(line: str) -> _Pairs:
     """Return the quantities of a line with their texts, and the tags among them, in order."""
     spans = [*_pairs(line), *_durations(line)]
     for match in _TAG.finditer(line):
@@ -197,7 +226,9 @@ def _pairs(line: str) -> Iterator[_Span]:
         kind = "unit" if match["unit"] else kind
         if (item := _quantity(match["key"], match["mark"], kind)) is None:
             continue
-        if item.part in _PATTERNS:  # of how many is not meant
+        if match["apart"]:
+            text = text if item.part in COUNTS else _BLANK.split(text)[0]
+        elif item.part in _PATTERNS:  # of how many is not meant
             text = "".join(re.findall(_PATTERNS[item.part], text)[:1])
         elif item.part == "meter" and not _BATCH.search(line):
             item = replace(item, part="value")
@@ -206,8 +237,8 @@ def _pairs(line: str) -> Iterator[_Span]:
 
 #: What durations are called by the words around them.
 _IN_PROSE = (
-    ("elapsed", "", r"\s+elapsed\b"), ("time_total", "", r"\s+total\b"),
-    ("epoch_time", r"[Ee]poch (?:took|done in)\s+", ""),
+    ("elapsed", "", r"\s+elapsed\b"), ("elapsed", r"^\[\s*", r"\]"),
+    ("time_total", "", r"\s+total\b"), ("epoch_time", r"[Ee]poch (?:took|done in)\s+", ""),
 )  # fmt: skip
 
 
@@ -236,8 +267,8 @@ def _quantity(key: str, mark: str, kind: str) -> Quantity | None:
         if last in names.LIKELY_COUNTS[part] and kind != "%":
             return Quantity(" ".join(words[len(told) - 1 :]), mark, last, part)
     group = group_name(" ".join(told))
-    if unit_of(group) or unit_of_epoch(group):
-        is_clock = kind in {"unit", ":"} or group in names.CLOCKS or unit_of_epoch(group)
+    if unit_of(group) or unit_of_each(group):
+        is_clock = kind in {"unit", ":"} or group in names.CLOCKS or unit_of_each(group)
         return Quantity(name, mark, group, "clock") if is_clock else None
     # A number with a word in brackets counts what the word says.
     if kind in {"unit", "noun"} or (mark[-1:] in {"(", "["} and kind.isalpha()):

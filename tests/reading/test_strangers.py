@@ -1,0 +1,274 @@
+"""Logs of kinds that nobody had described: parts, blanks in numbers, durations, prices, stamps."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.made_logs import write
+from tests.reading.asking import ask
+
+GUISES = pytest.mark.parametrize("seed", range(3))
+
+
+@GUISES
+@pytest.mark.parametrize(
+    "parts",
+    [("split", "tr", "te"), ("phase", "tr", "va"), ("is_train", "true", "false"),
+     ("is_train", "1", "0"), ("val_set", "False", "True"), ("training", "yes", "no")],
+)  # fmt: skip
+def test_rows_of_training_are_told_by_short_words_and_truths(
+    seed: int, parts: tuple[str, str, str], tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    column, trains, evaluates = parts
+    metric, pace = rng.choice(["acc", "f1", "accuracy"]), rng.choice([20, 300])
+    rows = [f"epoch,{column},{metric},seconds"]
+    for epoch in range(1, 11):
+        rows += [f"{epoch},{trains},{0.4 + epoch / 20},{epoch * pace - 1}",
+                 f"{epoch},{evaluates},{0.3 + epoch / 20},{epoch * pace}"]  # fmt: skip
+    write(tmp_path, {"logs/x.csv": "\n".join(rows) + "\n"})
+    (row,) = ask("runs", tmp_path / "logs", "--target", f"{metric}>=0.6").rows
+    assert (row["epochs"], row["tta_seconds"]) == (6, 6 * pace)
+
+
+@GUISES
+def test_each_of_several_test_nets_of_caffe_has_its_metrics(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    nets, every = rng.choice([2, 3]), rng.choice([100, 500])
+    output = rng.choice(["accuracy", "top5"])
+    lines = []
+    for number in range(11):
+        for net in range(nets):
+            stamp = f"I0304 10:{number:02d}:{net:02d}.000001 12345 solver.cpp:"
+            value = 0.2 + number / 20 - net / 10
+            lines += [f"{stamp}337] Iteration {number * every}, Testing net (#{net})",
+                      f"{stamp}404]     Test net output #0: {output} = {value:.4f}"]  # fmt: skip
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    for net in range(nets):
+        target = f"net{net}_Test_{output}>=0.4"
+        (row,) = ask("runs", tmp_path / "logs", "--target", target).rows
+        assert row["steps"] == (4 + 2 * net) * every
+    asked = ask("runs", tmp_path / "logs", "--target", f"{output}>=0.4")
+    assert f"net1_Test_{output}" in asked.text
+
+
+@GUISES
+@pytest.mark.parametrize("blank", [" ", "\u2009", "\u202f"])
+def test_blanks_part_thousands(seed: int, blank: str, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    every, word = rng.choice([250, 400]), rng.choice(["step", "Iteration", "iter:"])
+    counts = [f"{n * every:,}".replace(",", blank) for n in range(1, 13)]
+    values = [f"{3 - n / 10:.2f}" for n in range(1, 13)]
+    texts = (f"{word} {n} val_loss {v} lr 100" for n, v in zip(counts, values, strict=True))
+    cells = (f"{n};{v}" for n, v in zip(counts, values, strict=True))
+    write(tmp_path, {"text/x.log": "\n".join(texts) + "\n",
+                     "table/x.csv": "\n".join(["step;val_loss", *cells]) + "\n"})  # fmt: skip
+    for folder in ("text", "table"):
+        (row,) = ask("runs", tmp_path / folder, "--target", "val_loss<=2").rows
+        assert row["steps"] == 10 * every
+
+
+def test_a_number_behind_a_count_is_no_part_of_it(tmp_path: Path) -> None:
+    behind = [f"step {n} {900 - 100 * n % 400} val_loss {3 - n / 10:.1f}" for n in range(1, 6)]
+    bars = [f"Step {n} 100%|##| val_loss {3 - n / 10:.1f}" for n in range(1, 6)]
+    write(tmp_path, {"a/x.log": "\n".join(behind) + "\n", "b/x.log": "\n".join(bars) + "\n"})
+    (bar,) = ask("runs", tmp_path / "b", "--target", "val_loss<=2.7").rows
+    assert bar["steps"] == 3
+
+
+def _iso(seconds: int) -> str:
+    hours = f"{seconds // 3600}H" if seconds >= 3600 else ""
+    return f"PT{hours}{seconds // 60 % 60}M{seconds % 60}S"
+
+
+def _slurm(seconds: int) -> str:
+    days = f"{seconds // 86400}-" if seconds >= 86400 else ""
+    return f"{days}{seconds // 3600 % 24:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+@GUISES
+@pytest.mark.parametrize("written", [_iso, _slurm])
+def test_durations_of_iso_8601_and_of_slurm_are_times(
+    seed: int, written: Callable[[int], str], tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    pace, name = rng.choice([95, 14_000, 40_007]), rng.choice(["elapsed", "wall_time", "runtime"])
+    rows = [(n, 0.4 + n / 20, written(n * pace)) for n in range(1, 11)]
+    lines = (f"epoch {n} val_acc {v:.2f} {name} {t}" for n, v, t in rows)
+    cells = (f"{n},{v},{t}" for n, v, t in rows)
+    write(tmp_path, {"text/x.log": "\n".join(lines) + "\n",
+                     "table/x.csv": "\n".join([f"epoch,val_acc,{name}", *cells])})  # fmt: skip
+    for folder in ("text", "table"):
+        (row,) = ask("runs", tmp_path / folder, "--target", "val_acc>=0.7").rows
+        assert row["tta_seconds"] == 6 * pace
+
+
+@GUISES
+def test_a_price_of_an_hour_has_several_names(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    name = rng.choice(["usd_per_hour", "price_per_hour", "hourly_price", "$/h", "cost_per_hr"])
+    price = rng.choice([1.5, 12.0])
+    rows = [f"{n},{n / 10},{n * 360},{price}" for n in range(1, 11)]
+    write(tmp_path, {"logs/x.csv": "\n".join([f"epoch,val_acc,seconds,{name}", *rows]) + "\n"})
+    answer = ask("runs", tmp_path / "logs", "--target", "val_acc>=0.5")
+    assert answer.rows[0]["cost"] == pytest.approx(0.5 * price)
+
+
+@GUISES
+def test_times_of_steps_are_added_up_if_each_step_tells_its_own(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    name = rng.choice(["step_time", "time_per_step", "iter_time"])
+    times = [round(rng.uniform(0.2, 0.9), 3) for _ in range(60)]
+    every = rng.choice([1, 5])
+    rows = [f"{n},{3 - n / 50 if n % every == 0 else ''},{times[n - 1]}" for n in range(1, 61)]
+    head = f"step,val_loss,{name}"
+    write(tmp_path, {"logs/x.csv": "\n".join([head, *rows]) + "\n",
+                     "late/x.csv": "\n".join([head, *rows[4::5]]) + "\n"})  # fmt: skip
+    (row,) = ask("runs", tmp_path / "logs", "--target", "val_loss<=2.4").rows
+    assert row["tta_seconds"] == pytest.approx(sum(times[:30]))
+    asked = ask("runs", tmp_path / "late", "--target", "val_loss<=2.4")
+    assert (asked.code, f"{name} s of step" in asked.text) == (2, True)
+
+
+@GUISES
+def test_a_metric_that_the_question_names_is_read(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    named, mark = rng.choice([("ndcg@10", " : "), ("mean_r", " "), ("q/len", "=")])
+    direction = rng.choice([">=", "<="])
+    value = [n / 10 if direction == ">=" else 1 - n / 10 for n in range(1, 9)]
+    lines = [
+        line for n, v in enumerate(value, start=1)
+        for line in (f"step {n * 10}, valid_score: 0.{n}", f"{named}{mark}{v:.2f}   kl 0.0{n}")
+    ]  # fmt: skip
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    for metric, target in (("valid_score", ">=0.5"), (named, f"{direction}0.5")):
+        (row,) = ask("runs", tmp_path / "logs", "--target", f"{metric}{target}").rows
+        assert row["steps"] == 50
+        assert row["target_metric"] == metric
+
+
+def test_qualities_that_are_told_as_often_as_an_evaluation_are_offered(tmp_path: Path) -> None:
+    lines = [f"step {n} valid_score: 0.{n}\nrecall@20 : 0.{n}1   mrr : 0.{n}2" for n in range(1, 9)]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    text = ask("runs", tmp_path / "logs", "--target", "nothing>=1").text
+    assert all(name in text for name in ("valid_score", "recall_20", "mrr"))
+
+
+@GUISES
+@pytest.mark.parametrize(
+    "form",
+    ["%a %d %b %Y %H:%M:%S", "[%m/%d %H:%M:%S]", "%a %b %e %H:%M:%S %Y", "%d/%m/%Y %H:%M:%S,%f",
+     "INFO %Y.%m.%d-%H:%M:%S", "%b %e %H:%M:%S"],
+)  # fmt: skip
+def test_stamps_of_many_forms_are_the_clock(seed: int, form: str, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    pace, start = rng.choice([61, 7201]), dt.datetime(2023, 3, rng.choice([6, 27]), 22, 10)
+    stamps = [(start + dt.timedelta(seconds=pace * n)).strftime(form) for n in range(11)]
+    lines = [f"{stamps[0]} - start"]
+    lines += [f"{stamps[n]} - epoch {n} val_acc {n / 10}" for n in range(1, 11)]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    (row,) = ask("runs", tmp_path / "logs", "--target", "val_acc>=0.6").rows
+    assert row["tta_seconds"] == pytest.approx(6 * pace, rel=0.01)
+
+
+@GUISES
+def test_epochs_from_0_are_counted_if_training_comes_before_the_first(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    train = rng.choice(["Train Epoch: {} loss {}", "epoch {} train loss: {}", "epoch {} loss={}"])
+    before, behind = [], []
+    for n in range(8):
+        training, evaluation = train.format(n, 3 - n / 10), f"Epoch {n} val_acc 0.{n + 1}"
+        before += [training, evaluation]
+        behind += [evaluation, training.replace(f" {n} ", f" {n + 1} ")]
+    write(tmp_path, {"trained/x.log": "\n".join(before) + "\n",
+                     "untrained/x.log": "\n".join(behind) + "\n"})  # fmt: skip
+    (row,) = ask("runs", tmp_path / "trained", "--target", "val_acc>=0.5").rows
+    assert row["epochs"] == 5
+    assert ask("runs", tmp_path / "untrained", "--target", "val_acc>=0.5").code == 2
+
+
+@GUISES
+def test_the_training_of_an_epoch_tells_its_time_on_a_line_of_its_own(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    pace, test = rng.choice([31.5, 400.0]), rng.choice([3.3, 12.0])
+    lines = []
+    for n in range(1, 11):
+        lines += [f"epoch {n} training [time: {pace + n / 100:.2f}s, train loss: {3 - n / 10}]",
+                  f"epoch {n} evaluating [time: {test}s, valid_score: {n / 10}]"]  # fmt: skip
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    answer = ask("runs", tmp_path / "logs", "--target", "valid_score>=0.5")
+    assert answer.rows[0]["tta_seconds"] == pytest.approx(5 * (pace + test), rel=0.01)
+    assert "read as the time of each epoch" in answer.text  # believed with a mark
+
+
+@GUISES
+def test_what_falls_or_is_not_whole_counts_nothing(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    steps = [100 - 5 * n if rng.random() < 0.5 else 20.5 + n for n in range(10)]
+    lines = [f"Episode: {n}, Avg Reward: {n}.5, Avg Steps: {steps[n]}" for n in range(10)]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    (row,) = ask("runs", tmp_path / "logs", "--target", "avg_reward>=6").rows
+    assert (row["reached"], row["steps"]) == (True, None)
+
+
+@GUISES
+def test_progress_that_begins_anew_between_evaluations_is_asked_about(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    last, models = rng.choice([200, 1000]), ["GCN", "GAT", "MLP"][: rng.choice([2, 3])]
+    lines = []
+    for model in models:
+        lines += [f"Epoch: {n:03d}, Loss: {2 / (n + 1):.4f}" for n in range(0, last + 1, last // 4)]
+        lines += [f"Model: {model}", f"Test Accuracy: 0.{rng.randint(60, 80)}"]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    answer = ask("runs", tmp_path / "logs", "--target", "test_accuracy>=0.1")
+    assert answer.code == 2
+    assert "epoch decreases" in answer.text
+
+
+@GUISES
+def test_a_table_in_a_text_is_read_by_its_head(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    every = rng.choice([100, 200])
+    head, rule = "E    #       LOSS NER  ENTS_F  SCORE ", "---  ------  --------  ------  ------"
+    rows = [f"{n // 3:3d}  {n * every:6d}  {900 / (n + 1):8.2f}  {n * 9:6.2f}  {n * 0.09:6.2f}"
+            for n in range(10)]  # fmt: skip
+    text = ["ℹ Pipeline: ['ner']", "", head, *([rule] * rng.randint(0, 1)), *rows, "✔ Saved"]
+    write(tmp_path, {"logs/x.log": "\n".join(text) + "\n"})
+    (row,) = ask("runs", tmp_path / "logs", "--target", "ents_f>=45").rows
+    assert row["steps"] == 5 * every
+
+
+@GUISES
+def test_a_name_within_a_longer_one_is_another_metric(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    short, more = rng.choice([("Accuracy", "FWAV"), ("IoU", "Mean"), ("F1", "Macro")])
+    long = f"{more} {short}"
+    lines = []
+    for n in range(8):
+        lines += [f"Train Epoch: {n} Loss: {1 / (n + 1):.3f}", "Start testing",
+                  f"    {short}: {50 + n}.5", f"    {long}: {30 + n}.5"]  # fmt: skip
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    for name, first in ((short, 50), (long, 30)):
+        target = f"{name.lower().replace(' ', '_')}>={first + 4}"
+        (row,) = ask("runs", tmp_path / "logs", "--target", target).rows
+        assert row["epochs"] == 5
+
+
+def test_a_table_without_a_header_says_so(tmp_path: Path) -> None:
+    rows = "\n".join(f"{n},{n * 60},{n / 10}" for n in range(1, 9))
+    write(tmp_path, {"logs/x.csv": f"{rows}\n"})
+    answer = ask("runs", tmp_path / "logs", "--target", "val_acc>=0.5")
+    assert answer.code == 2
+    assert "the first line contains only numbers" in answer.text
+    assert "--line" in answer.text
