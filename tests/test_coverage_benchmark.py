@@ -82,6 +82,7 @@ HELD = (
     "Qualities at a budget: the interval",
     "Qualities at a budget: at most",
     "A mean against a number:",
+    "Changes over nights:",
     "Real runs: the deciding",
 )
 

@@ -18,13 +18,16 @@ from benchmarks.coverage import (
     effects,
     families,
     intervals,
+    nights,
     pitfalls,
+    plans,
     qualities,
     ranks,
     real,
     results,
     sequential,
     sessions,
+    shares,
     simulations,
     summary,
 )
@@ -59,6 +62,11 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     # Whole logs are made and read.
     "designs": lambda plan: designs.figures(plan.few(8)),
     "sessions": lambda plan: sessions.figures(plan.few(8)),
+    # Every series is looked at 90 times.
+    "nights": lambda plan: nights.figures(plan.few(4)),
+    # A call fits a model dozens of times.
+    "shares of sources": lambda plan: shares.figures(plan.few(8)),
+    "plans": lambda plan: plans.figures(plan.few(4)),
     "fractions": lambda _: intervals.fractions(),
     # A call resamples 2,000 times, so that a quarter of the replicates has to do.
     "shares": lambda plan: intervals.shares(plan.few(4)),

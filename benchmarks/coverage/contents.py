@@ -317,6 +317,36 @@ SECTIONS = (
         ),
     ),
     Section(
+        "The share of a source",
+        "What `variance --sources` says of five sessions of five runs that make half of the "
+        "variance. An eighth of the replicates.",
+        (("share of a source", "Coverage, %, of the interval of the share of sessions."),),
+    ),
+    Section(
+        "Plans for runs that fail",
+        "How often so many runs a side as `power` plans for 80 % show a B that is faster by the "
+        "factor that is given, where both sides fail alike. Times vary by 10 %; crashes come at "
+        "any time, and runs that diverge stop after two mean times. A quarter of the replicates.",
+        (
+            ("plans: any claim", '"faster", with a mark or without, %.'),
+            ("plans: unmarked", '"faster" without a mark, %, with as many as are planned for it.'),
+        ),
+    ),
+    Section(
+        "Changes over nights",
+        "What `history` says of one part over 100 nights. Unchanged series first; the nights of "
+        "bursts do differ, and a gate is not to take them for a change. Then series with one true "
+        "step after 15, 40 or 60 nights: the change that was announced first after it. A quarter "
+        "of the replicates.",
+        (
+            ("history: alarms", "Unchanged series, %, with an alarm; 1 % for all parts together."),
+            ("history: gate", "Unchanged series, %, in which a gate at 0 % fails on any night."),
+            ("history: size", "Coverage, %, of the size of a step."),
+            ("history: nights", "Coverage, %, of the nights between which it lies."),
+            ("history: second", "Steps, %, with a second, false change after them."),
+        ),
+    ),
+    Section(
         "Sides that were evaluated or made in different ways",
         "Logs of equal setups, compared as `compare` does with what it finds in their design: "
         "evaluation intervals that differ, to a target at about 60 epochs and at a budget of a "

@@ -142,6 +142,10 @@ GOALS = (
         lambda f: f.quantity == _OF_RANKS and f.kind == "false claim",
     ),
     Goal(
+        "Changes over nights: size and nights of a step are covered in at least 94 %",
+        lambda f: f.quantity in {"history: size", "history: nights"},
+    ),
+    Goal(
         "Real runs: the deciding interval covers at least 94 %",
         lambda f: f.quantity == "real: deciding",
     ),

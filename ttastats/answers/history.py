@@ -34,7 +34,7 @@ from ttastats.report.fields import Field
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides import blocking
 from ttastats.stats import changes
-from ttastats.stats.changes import Change
+from ttastats.stats.changes import Change, Standing
 from ttastats.stats.results import Floats
 from ttastats.table.schema import parse_extra
 
@@ -48,6 +48,7 @@ FAILURES = "failures"
 _COMMIT = re.compile(r"(^|[_.-])(commit|revision|git_sha|sha)([_.-]|$)", re.IGNORECASE)
 #: A difference of logs that is rounding.
 _DECIMALS = 9
+_WORST_FIRST: tuple[Standing, ...] = ("new", "fades", "shows")
 
 
 class HistoryRow(Row, frozen=True, kw_only=True):
@@ -96,6 +97,16 @@ class HistoryRow(Row, frozen=True, kw_only=True):
     ] = None
     independent: Annotated[
         bool | None, Key("whether the rate of false alarms holds, so that a gate judges by it")
+    ] = None
+    announced: Annotated[
+        str | None, Key("first night after the change, as the alarm placed it that night")
+    ] = None
+    standing: Annotated[
+        Standing | None,
+        Key(
+            f"`new`: under {changes.LASTS} nights; `shows`: the nights known today raise the alarm "
+            "too, so that a gate judges by it; `fades`: they do not"
+        ),
     ] = None
     noise: Annotated[Number, Key("standard deviation from night to night, of its log", "fraction")]
     unseen: Annotated[
@@ -190,6 +201,8 @@ def _history_row(
             "run_next": run_next,
             "alarm_night": history.nights[border.alarm - 1].name if border.alarm else None,
             "p_alarm": border.p_value,
+            "announced": history.nights[border.announced].name if border.announced else None,
+            "standing": border.standing,
             "autocorrelation": border.autocorrelation,
             "independent": border.independent,
         }
@@ -273,16 +286,27 @@ def _setup_sentence(
             more = f" ({'commit' if len(row.commits) == 1 else 'commits'} {listed})"
         if row.run_next is not None:
             more += wording("history_run_next", run=row.run_next)
-        more += "" if border.independent else wording("history_alike")
+        if row.announced not in {None, row.first_night}:
+            more += wording("history_announced", since=row.announced)
         text = wording(
             "history_step", part=about, size=size, after=row.after_night, by=row.by_night
         )
-        texts.append(f"{text}{more}.")
+        texts.append(f"{text}{more}{_no_gate(row)}.")
     unseen = [f"{units.percent(row.unseen)} in {row.part}" for row in rows if row.unseen]
     if unseen:
         names = units.join_names(unseen)
         texts.append(wording("history_unseen", unseen=names, nights=changes.UNSEEN_NIGHTS))
     return " ".join(texts)
+
+
+def _no_gate(row: HistoryRow) -> str:
+    """Return why no gate judges by the change that a segment began with, if none does."""
+    if not row.independent:
+        return wording("history_alike")
+    if row.standing == "shows":
+        return ""
+    code = "history_new" if row.standing == "new" else "history_fades"
+    return wording(code, nights=changes.LASTS)
 
 
 def _gate_findings(
@@ -301,10 +325,10 @@ def _gate_findings(
             continue
         size, since = _size_of_row(row), row.first_night
         text = wording(text, size=size, since=since, limit=gate.limit_text, part=row.part)
-        if row.size_low > limit and row.independent:
-            yield "failed", code, text
-        elif row.size_low > limit:
-            yield "undecided", "undecided", text + wording("history_alike")
+        if row.size_low > limit:
+            doubt = _no_gate(row)
+            outcome: Outcome = "undecided" if doubt else "failed"
+            yield outcome, outcome if doubt else code, text + doubt
         elif row.size_high > limit and code == "slower":
             yield "undecided", "undecided", text
 
@@ -461,6 +485,7 @@ def _borders(places: Sequence[int], every: Sequence[Change]) -> tuple[Change, ..
             last=places[change.last],
             median=places[(change.median or 0) - 1] if first < places[change.last] else None,
             alarm=places[(change.alarm or 0) - 1] + 1,
+            announced=places[change.announced or 0],
         )
         for change in every
     )
@@ -487,6 +512,11 @@ def _sum_of_parts(whole: Part, of_parts: Sequence[Change]) -> Part:
             autocorrelation=None,
             independent=all(border.independent for border in group),
             nights=max(border.nights for border in group),
+            standing=next(
+                worst
+                for worst in _WORST_FIRST
+                if any(border.standing == worst for border in group)
+            ),
         )
         for group in merged
     ]

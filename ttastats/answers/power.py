@@ -18,13 +18,21 @@ from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Quantity
+from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import AxisName, High, LeftOutKeys, Low, ReachedCount
 from ttastats.report.row import Key, Number, Row
 from ttastats.stats.multiplicity import FIRST_LOOK, simulate_plan
-from ttastats.stats.outcomes import expected_time
-from ttastats.stats.power import LEAST_RUNS, detectable_ratio, runs_needed
+from ttastats.stats.outcomes import make_outcomes, time_term
+from ttastats.stats.power import (
+    LEAST_RUNS,
+    Failing,
+    detectable_ratio,
+    detectable_with_failures,
+    failing_like,
+    runs_needed,
+    runs_with_failures,
+)
 
 #: Differences that are asked about if the user names none.
 EFFECTS = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -63,6 +71,10 @@ class PowerRow(Row, frozen=True, kw_only=True):
     cv_high: High
     reached: ReachedCount | UnsetType = UNSET
     axis: AxisName | UnsetType = UNSET
+    runs_needed_certain: Annotated[
+        _ByEffect | UnsetType,
+        Key("where runs failed, runs for a claim that holds too if further runs fail", "runs"),
+    ] = UNSET
     runs_needed_low: Annotated[_ByEffect, Key("the same at the lower limit of the CV", "runs")]
     runs_needed_high: Annotated[_ByEffect, Key("the same at the upper limit of the CV", "runs")]
     looks: LooksKeys | UnsetType = UNSET
@@ -90,7 +102,12 @@ def from_runs(
         # Two runs show a CV. Where others failed it takes three, as for an interval of it: from
         # fewer, the CV shows little more than how many failed.
         needed = 2 if reached == group.height else 3
-        cv, low, high = _planning_cv(group, confidence) if reached >= needed else (None, None, None)
+        cv = low = high = failing = None
+        if reached == group.height >= needed:
+            (summed,) = rows_of(grouping.group_runs(group, ()), ddof=1, confidence=confidence)
+            cv, low, high = summed.cv, summed.cv_low, summed.cv_high
+        elif reached >= needed:
+            cv, failing = _with_failures(group)
         if is_aimless := not reached and aims.lack_target(group):
             few.append(aims.advice(runs))
         failed = failed or (reached < group.height and not is_aimless)
@@ -102,7 +119,7 @@ def from_runs(
             rate = wording("few_successes.rate", total=total) if 0 < reached < group.height else ""
             few.append(note("few_successes", of=of, reached=reached, n=group.height, needed=needed,
                             rate=rate))  # fmt: skip
-        row = plan.row(cv, low, high, group.height if n is None else n)
+        row = plan.row(cv, low, high, group.height if n is None else n, failing)
         about = {"keys": grouping.key_values(keys), "axis": axes.axis_of(runs).name}
         rows.append(structs.replace(row, reached=reached, **about))
     few = [*dict.fromkeys(few)]
@@ -113,21 +130,14 @@ def from_runs(
     return grouping.group_report("power", rows, shown, runs, by, notes, names=())
 
 
-def _planning_cv(
-    group: pl.DataFrame, confidence: float
-) -> tuple[float | None, float | None, float | None]:
-    """Return the CV to plan from, with its limits if there are any.
-
-    Where runs failed it is the CV one run would have to have for the uncertainty of the expected
-    time to a success: failures are what so many runs must outweigh.
-    """
-    if group["reached"].all():
-        (row,) = rows_of(grouping.group_runs(group, ()), ddof=1, confidence=confidence)
-        return row.cv, row.cv_low, row.cv_high
+def _with_failures(group: pl.DataFrame) -> tuple[float | None, Failing | None]:
+    """Return the CV of the expected time to a success, as of one run, and how the runs end."""
     timed = group.filter(pl.col("observed_seconds").is_not_null())
-    expected = expected_time(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())
-    variance = expected.variance
-    return None if variance is None else math.sqrt(variance * timed.height), None, None
+    side = make_outcomes(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())
+    variance = time_term(side).variance
+    if variance is None:
+        return None, None
+    return math.sqrt(variance * side.n), failing_like(side)
 
 
 def from_cv(
@@ -160,12 +170,19 @@ class _Plan(Struct, frozen=True):
         return {f"{1 + effect:g}": 1 + effect for effect in self.effects}
 
     def row(
-        self, cv: float | None, low: float | None, high: float | None, n: int | None
+        self,
+        cv: float | None,
+        low: float | None,
+        high: float | None,
+        n: int | None,
+        failing: Failing | None = None,
     ) -> PowerRow:
-        """Return the row for a CV with its limits, and `n` runs a side."""
-        power, alpha = self.power, 1 - self.confidence
-        detectable = None
-        if n and cv is not None:
+        """Return the row for a CV with its limits, and `n` runs a side, some `failing`."""
+        power, alpha = self.power, round(1 - self.confidence, 12)
+        sides, detectable = failing and (failing, failing), None
+        if n and sides:
+            detectable = detectable_with_failures(n, sides, power=power, alpha=alpha)
+        elif n and cv is not None:
             detectable = detectable_ratio(n, cv, power=power, alpha=alpha)
         looks: LooksKeys | UnsetType = UNSET
         if (most := self.max_runs) is not None:
@@ -185,11 +202,19 @@ class _Plan(Struct, frozen=True):
                 for name, ratio in self.ratios.items()
             }
 
+        def simulated(*, certain: bool) -> _ByEffect:
+            return {
+                name: sides
+                and runs_with_failures(x, sides, certain=certain, power=power, alpha=alpha)
+                for name, x in self.ratios.items()
+            }
+
         return PowerRow(
             n=n,
             cv=cv,
             detectable_ratio=detectable,
-            runs_needed=needed(cv),
+            runs_needed=simulated(certain=False) if sides else needed(cv),
+            runs_needed_certain=simulated(certain=True) if sides else UNSET,
             cv_low=low,
             cv_high=high,
             runs_needed_low=needed(low),
@@ -200,7 +225,11 @@ class _Plan(Struct, frozen=True):
     def shown(self, keys: Sequence[str]) -> list[Field[PowerRow]]:
         """Return the columns of a plan, with those of looks if there are any."""
 
-        def needed(name: str, row: PowerRow) -> Quantity:
+        def needed(name: str, row: PowerRow) -> Quantity | Text:
+            if row.runs_needed_certain:
+                runs = row.runs_needed[name], row.runs_needed_certain[name]
+                some, sure = ("–" if number is None else f"{number:,}" for number in runs)
+                return Text(f"{some}‡ / {sure}")
             low, high = row.runs_needed_low[name], row.runs_needed_high[name]
             return Quantity(row.runs_needed[name], "count", low, high)
 
@@ -230,7 +259,7 @@ class _Plan(Struct, frozen=True):
         planned = [row for row in rows if row.cv is not None and row.keys]
         if any(row.cv_high is not None for row in planned):
             yield note("plan_range")
-        if any(row.cv_high is None for row in planned):
+        if any(row.cv_high is None and not row.runs_needed_certain for row in planned):
             yield note("plan_guess")
         if self.max_runs is not None:
             yield note("sequential.power", max_runs=self.max_runs, first=FIRST_LOOK)

@@ -49,7 +49,13 @@ from ttastats.stats.outcomes import (
     newcombe_difference,
     time_term,
 )
-from ttastats.stats.power import detectable_ratio, runs_needed
+from ttastats.stats.power import (
+    detectable_ratio,
+    detectable_with_failures,
+    failing_like,
+    runs_needed,
+    runs_with_failures,
+)
 from ttastats.stats.results import Bools, Flag, Floats, Ratio, Verdict, none_for_nan
 from ttastats.stats.speedup import Speedup, compute_speedup, confidence_at, ratio_between
 
@@ -304,7 +310,18 @@ def _power_plan(comparison: Comparison, tests: int, options: Options) -> PowerPl
         return None
     alpha = (1 - options.confidence) / max(tests, 1)
     cv = ratio.se_log * float(np.sqrt(1 / (1 / a.n + 1 / b.n)))
-    needed = None
+    needed = certain = None
+    # The side that is faster is the second of a plan.
+    first, second = (a, b) if ratio.estimate > 1 else (b, a)
+    of_first, of_second = failing_like(first.outcomes), failing_like(second.outcomes)
+    failed = not (a.all_reached and b.all_reached) and a.outcomes.blocks is None
+    if failed and of_first and of_second:
+        sides, how = (of_first, of_second), {"alpha": alpha, "epoch_shifts": shifts}
+        if ratio.estimate != 1.0:
+            needed = runs_with_failures(ratio.estimate, sides, **how)
+            certain = runs_with_failures(ratio.estimate, sides, **how, certain=True)
+        detectable = detectable_with_failures(n, sides, **how)
+        return PowerPlan(cv, n, detectable, needed, tests, certain)
     if ratio.estimate != 1.0:
         needed = runs_needed(ratio.estimate, cv, power=POWER, alpha=alpha, epoch_shifts=shifts)
     detectable = detectable_ratio(n, cv, power=POWER, alpha=alpha, epoch_shifts=shifts)

@@ -73,7 +73,8 @@ class Parts(Struct, frozen=True):
 class PowerPlan(Struct, frozen=True):
     """What the runs at hand can show at 80 % power, and what the observed speedup would take.
 
-    Both among the `tests` that are not decided yet, with unseen epochs allowed for.
+    Both among the `tests` that are not decided yet, with unseen epochs allowed for. `certain`:
+    where a run failed, the runs for a claim that holds too if further runs fail.
     """
 
     cv: float
@@ -81,6 +82,7 @@ class PowerPlan(Struct, frozen=True):
     detectable: float | None
     needed: int | None
     tests: int
+    certain: int | None = None
 
 
 class Contrast(Struct, Generic[Sample], frozen=True, eq=False):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct
@@ -26,16 +26,26 @@ from ttastats.stats.results import Floats
 #: continuous series and one of failures together.
 ALARM = 10**-5.25
 ALARM_OF_FAILURES = 10**-4.55
+#: The p above which the nights before a new alarm hold no change: that of the last came later.
+_NO_CHANGE = 10**-4
 #: Nights before the first look, after a change as at the beginning, and on each side of a split.
 WAIT, SIDE = 10, 3
+#: Nights after a change for which a gate waits: four bad ones look like a change until they end.
+LASTS = 7
 #: Runs on each side of a split of failures.
 _RUNS = 2
 #: Clipping, and what makes a standard deviation of the median and the mean of absolute differences.
 _CLIP, _OF_MEDIAN, _OF_MEAN = 2.5, 0.9539, 1.128
+#: How much farther a night counts where a change is located: beyond 4 times the noise it is an
+#: outlier on either side of a split. At 2.5 times it would hide which night a large step came in.
+_FAR = 1.6
 #: Nights for which a change that cannot be seen is told, and the share of such that are found.
 UNSEEN_NIGHTS, _POWER = 20, 0.8
 #: Lag-1 autocorrelation below which nights count as independent, and the nights that show it.
 _ALIKE, _SHOWN = 0.1, 30
+
+
+Standing = Literal["new", "shows", "fades"]
 
 
 class Change(Struct, frozen=True):
@@ -46,7 +56,9 @@ class Change(Struct, frozen=True):
     `drift`, which a straight line fits better than any step, it is the change from the first to the
     last of its `nights`.
     Where these are not `independent`, false alarms are more frequent than promised. The look after
-    so many nights raised the `alarm`, and `p_value` is its p.
+    so many nights raised the `alarm`, placed it before the night `announced`, and `p_value` is its
+    p. It is `new` until it has lasted some nights; then a look at the nights known today `shows` it
+    too, or it `fades`.
     """
 
     split: int
@@ -62,16 +74,26 @@ class Change(Struct, frozen=True):
     nights: int
     alarm: int | None = None
     p_value: float | None = None
+    announced: int | None = None
+    standing: Standing = "shows"
 
 
 def winsorised(values: ArrayLike) -> Floats:
     """Return series (nights on the last axis) clipped round their medians."""
     x = np.asarray(values, dtype=np.float64)
+    return _clipped(x, _reach(x))
+
+
+def _reach(x: Floats) -> Floats:
+    """Return how far from the median a night counts, by the differences of successive nights."""
     gaps = np.abs(np.diff(x))
     noise = np.median(gaps, axis=-1, keepdims=True) / _OF_MEDIAN
-    noise = np.where(noise > 0, noise, gaps.mean(axis=-1, keepdims=True) / _OF_MEAN)
+    return _CLIP * np.where(noise > 0, noise, gaps.mean(axis=-1, keepdims=True) / _OF_MEAN)
+
+
+def _clipped(x: Floats, reach: Floats) -> Floats:
     centre = np.median(x, axis=-1, keepdims=True)
-    return np.clip(x, centre - _CLIP * noise, centre + _CLIP * noise)
+    return np.clip(x, centre - reach, centre + reach)
 
 
 def split_statistics(clipped: Floats) -> tuple[Floats, Floats, Floats]:
@@ -138,38 +160,58 @@ def _find_changes(
 ) -> list[Change]:
     """Return the changes of a series that is tested after every night.
 
-    `test` gives the p and the split of some nights. An alarm starts the series anew; its change is
-    located among the nights between the alarm before it and the one after.
+    `test` gives the p and the split of some nights. An alarm starts the series anew. Where the
+    nights before the next alarm's split hold no change, its change is that of the alarm before,
+    which was placed too early by the few nights known then. A change is located among all nights
+    between its neighbours.
     """
-    splits, alarms = [0], []
+
+    def nights(start: int, end: int) -> list[Any]:
+        return [values[start:end] for values in series]
+
+    splits, alarms = [0], list[dict[str, Any]]()
     for end in range(WAIT, len(series[0]) + 1):
         if end - splits[-1] < WAIT:
             continue
-        p_value, split = test(*(values[splits[-1] : end] for values in series))
-        if p_value < level:
-            splits.append(splits[-1] + split)
-            alarms.append({"alarm": end, "p_value": p_value})
+        p_value = test(*(now := nights(splits[-1], end)))[0]
+        if p_value >= level:
+            continue
+        split = splits[-1] + locate(*now, confidence).split
+        if alarms and test(*nights(splits[-2], split))[0] > _NO_CHANGE:
+            splits[-1] = split
+            continue
+        splits.append(split)
+        alarms.append({"alarm": end, "p_value": p_value, "announced": split})
     changes = []
     for alarm, start, end in zip(alarms, splits, [*splits[2:], len(series[0])], strict=False):
-        change = locate(*(values[start:end] for values in series), confidence)
+        change = locate(*nights(start, end), confidence)
+        standing: Standing = "new"
+        if end - start - change.split >= LASTS:
+            standing = "shows" if test(*nights(start, end))[0] < level else "fades"
         names = ("split", "first", "last", "median")
         places = {name: getattr(change, name) + start for name in names}
-        changes.append(replace(change, **alarm, **places))
+        changes.append(replace(change, **alarm, **places, standing=standing))
     return changes
 
 
 def locate_change(values: ArrayLike, confidence: float) -> Change:
     """Return when the one change in a series happened and how large it is: a step or a drift."""
     x = np.asarray(values, dtype=np.float64)
-    y, n = winsorised(x), x.size
-    splits, inside, t = split_statistics(y)
+    reach, n = _reach(x), x.size
+    y = _clipped(x, reach)
+    splits, flat, t = split_statistics(y)
+    # Round the median of all nights, the few after a large step would be clipped to a small one.
+    far = _FAR * reach
+    around = [[_centred(_clipped(side, far)) for side in np.split(x, [at])] for at in splits]
+    inside = np.array([sum(float(side @ side) for side in sides) for sides in around])
+    inside = np.maximum(inside, 1e-9 * float(np.sum(_centred(x) ** 2)) + 1e-300)
     best = int(inside.argmin())
     # Of a flat prior for the night and the levels, and one over the noise for that.
     log = -(n - 2) / 2 * np.log(inside / inside[best]) - 0.5 * np.log(splits * (n - splits) / n)
     within, median = _credible_set(log, confidence)
     night = np.arange(n) / (n - 1) - 0.5  # the slope is the change from the first to the last
     slope = float(night @ y / (night @ night))
-    drift = bool(np.sum((y - y.mean() - slope * night) ** 2) < inside[best])
+    drift = bool(np.sum((y - y.mean() - slope * night) ** 2) < flat[best])
     split = int(splits[best])
     shapes = [night] if drift else [np.arange(n) >= splits[place] for place in (best, *within)]
     sizes = [_fitted_size(x, _centred(shape.astype(np.float64)), confidence) for shape in shapes]

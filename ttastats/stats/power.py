@@ -2,7 +2,9 @@
 
 Times of both sides are taken as lognormal with the same CV and compared by Welch's two-sided t
 test on the log ratio. The noncentral t distribution gives its power for the degrees of freedom of a
-ratio of sample variances, averaged over the F distribution of that ratio.
+ratio of sample variances, averaged over the F distribution of that ratio. Where runs fail, samples
+of both sides are simulated and judged as `compare` does: what failures add to the variance of an
+expected time is not lognormal.
 """
 
 from __future__ import annotations
@@ -10,13 +12,17 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 from scipy import special
 
 from ttastats.stats.moments import gauss_nodes, two_sided_t
-from ttastats.stats.unseen import unseen_share
+from ttastats.stats.outcomes import Outcomes
+from ttastats.stats.results import Floats
+from ttastats.stats.unseen import STRAGGLER, unseen_share
 
 _POWER = 0.8
 #: Equally likely variances of each side over which a power is integrated.
@@ -75,6 +81,139 @@ def detectable_ratio(
     return math.exp(
         _smallest_effect(lambda x: power_of_effect(x, n, cv, alpha, epoch_shifts), power, near)
     )
+
+
+#: Simulated samples of both sides: a power is known to about a hundredth.
+_SAMPLES = 2000
+
+
+class Failing(Struct, frozen=True):
+    """How the runs of a side end: the share that `reached` the target, and the `cv` of their times.
+
+    The others stop after `stopped` mean times of a success, with a CV of their own.
+    """
+
+    reached: float
+    cv: float
+    stopped: float = 0.0
+    stopped_cv: float = 0.0
+
+    @property
+    def cost(self) -> float:
+        """Return the expected time to a success in mean times of a success."""
+        return 1 + (1 / self.reached - 1) * self.stopped
+
+
+def failing_like(side: Outcomes) -> Failing | None:
+    """Return how runs end by those of a side; None if fewer than two reached the target."""
+    if side.n_reached < 2:
+        return None
+    successes, others = side.times[side.reached], side.times[~side.reached]
+    mean, stopped = float(successes.mean()), float(others.mean()) if others.size else 0.0
+    spread = float(others.std(ddof=1)) / stopped if others.size > 1 and stopped else 0.0
+    cv = float(successes.std(ddof=1)) / mean
+    return Failing(side.n_reached / side.n, cv, stopped / mean, spread)
+
+
+def runs_with_failures(
+    ratio: float,
+    sides: tuple[Failing, Failing],
+    *,
+    certain: bool = False,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    epoch_shifts: Shifts = (0.0, 0.0),
+) -> int | None:
+    """Return the runs per side that show ``ratio`` where runs fail, or None.
+
+    ``certain``: by a claim that holds too if further runs fail or straggle.
+    """
+    effect = abs(math.log(ratio))
+
+    def detectable(n: int) -> float:
+        shown = detectable_with_failures(
+            n, sides, certain=certain, power=power, alpha=alpha, epoch_shifts=epoch_shifts
+        )
+        return math.inf if shown is None else math.log(shown)
+
+    near = LEAST_RUNS
+    for _ in range(20):  # what is detected falls with the root of the runs
+        at = detectable(near)
+        if at <= effect or near == MOST_RUNS or not effect:
+            break
+        near = 2 * near if math.isinf(at) else math.ceil(1.1 * near * (at / effect) ** 2)
+        near = min(near, MOST_RUNS)
+    return _first_enough(lambda n: detectable(n) <= effect, LEAST_RUNS, MOST_RUNS, near)
+
+
+def detectable_with_failures(
+    n: int,
+    sides: tuple[Failing, Failing],
+    *,
+    certain: bool = False,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    epoch_shifts: Shifts = (0.0, 0.0),
+) -> float | None:
+    """Return the smallest ratio above 1 that ``n`` runs per side show where runs fail, or None."""
+    unseen = _unseen_shift(epoch_shifts, n, alpha)
+    if n < 2 or math.isinf(unseen):
+        return None
+    effects = _least_effects(n, *sides, alpha, unseen)[int(certain)]
+    least = float(np.quantile(effects, power, method="inverted_cdf"))
+    return None if math.isinf(least) else math.exp(max(least, 0.0))
+
+
+@lru_cache(maxsize=1024)
+def _least_effects(
+    n: int, a: Failing, b: Failing, alpha: float, unseen: float
+) -> tuple[Floats, Floats]:
+    """Return the log ratio from which each simulated sample shows a B that is faster.
+
+    By the interval, and by the one that allows for further failures where a run failed; shape
+    (samples,) each, infinite of a sample in which a side has no success.
+    """
+    rng = np.random.default_rng(0)
+    (logs_a, of_a, hits_a), (logs_b, of_b, hits_b) = (_samples(n, side, rng) for side in (a, b))
+    total, df = of_a + of_b, float(n - 1)
+    flat = total <= 0
+    shares = np.divide(of_a, total, out=np.full_like(total, 0.5), where=~flat)
+    critical = -special.stdtrit(df / (shares**2 + (1 - shares) ** 2), alpha / 2)
+    half = np.hypot(critical * np.sqrt(total), unseen)
+    # As `Bounded.half_widths`: the slower that B may be, should more of its runs fail.
+    seen = np.maximum(hits_b, 1)
+    low = special.betaincinv(seen, n - seen + 1, alpha)
+    slower = np.log1p((STRAGGLER - 1) * (seen / n / low - 1))
+    alone = two_sided_t(df, 1 - alpha)
+    certain = np.maximum(half, np.hypot(np.hypot(alone * np.sqrt(total), slower), unseen))
+    certain = np.where((hits_a == n) & (hits_b == n), half, certain)
+    none = (hits_a == 0) | (hits_b == 0)
+    gap = logs_a - logs_b
+    return np.where(none, np.inf, half - gap), np.where(none, np.inf, certain - gap)
+
+
+def _samples(n: int, side: Failing, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    """Return the log of the expected time in samples, its variance, and their successes.
+
+    Of means and variances, not of runs, so that a thousand runs take no longer than three.
+    """
+    hits = rng.binomial(n, side.reached, _SAMPLES).astype(np.float64)
+
+    def means(count: Floats, cv: float) -> tuple[Floats, Floats]:
+        """Return the mean of so many times whose mean is 1, and their squares around it."""
+        count = np.maximum(count, 1.0)
+        if not cv:
+            return np.ones_like(count), np.zeros_like(count)
+        shape = count / cv**2
+        squares = cv**2 * rng.chisquare(np.maximum(count - 1, 1e-9))
+        return rng.gamma(shape) / shape, np.where(count > 1, squares, 0.0)
+
+    (reached, inside), (stopped, around) = means(hits, side.cv), means(n - hits, side.stopped_cv)
+    stopped, around = stopped * side.stopped, around * side.stopped**2
+    mean = np.where(hits > 0, hits * reached + (n - hits) * stopped, n) / n
+    share = np.maximum(hits, 1.0) / n
+    squares = inside + around + (n - hits) * stopped**2 + hits * (reached - mean / share) ** 2
+    return np.log(mean / share / side.cost), squares / mean**2 / (n * (n - 1)), hits
 
 
 def runs_for_mean(

@@ -259,6 +259,7 @@ def _plan_fields(some: Sequence[Times], _: object, __: Options) -> Fields | None
         if plan.needed is not None and plan.needed > plan.n:  # fewer were not enough here
             observed = f"the observed {s.row.speedup:.2f}×"
             text += f", {observed} needs {plan.needed:,} runs per side"
+            text += f" (without ‡: {plan.certain:,})" if plan.certain else ""
         texts.append(text)
     among = f", among {tests} undecided comparisons" if tests > 1 else ""
     return {"plans": texts, "among": among} if texts else None

@@ -195,6 +195,10 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
         Number, Key("the speedup that so many runs detect with 80% power", "ratio")
     ] = None
     runs_needed: _RunsNeeded = None
+    runs_needed_certain: Annotated[
+        int | None,
+        Key("where a run failed, runs for a claim that holds too if further runs fail", "runs"),
+    ] = None
     verdict: key.VerdictOfTimes = Verdict.UNAVAILABLE.value
     dagger: key.Dagger = False
     conditions: key.Conditions = field(default_factory=list)
@@ -347,6 +351,7 @@ def of_times(
         other_mean_ratio=contrast.other_mean.estimate if contrast.other_mean else None,
         detectable_ratio=plan.detectable if plan else None,
         runs_needed=plan.needed if plan else None,
+        runs_needed_certain=plan.certain if plan else None,
         **verdict_numbers(contrast.verdict),
         claim=contrast.verdict.claim,
         reason=contrast.verdict.reason,
