@@ -63,9 +63,9 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     "designs": lambda plan: designs.figures(plan.few(8)),
     "sessions": lambda plan: sessions.figures(plan.few(8)),
     # Every series is looked at 90 times.
-    "nights": lambda plan: nights.figures(plan.few(4)),
+    "nights": lambda plan: nights.figures(plan.few(20)),
     # A call fits a model dozens of times.
-    "shares of sources": lambda plan: shares.figures(plan.few(8)),
+    "shares of sources": lambda plan: shares.figures(plan.few(20)),
     "plans": lambda plan: plans.figures(plan.few(4)),
     "fractions": lambda _: intervals.fractions(),
     # A call resamples 2,000 times, so that a quarter of the replicates has to do.

@@ -319,7 +319,7 @@ SECTIONS = (
     Section(
         "The share of a source",
         "What `variance --sources` says of five sessions of five runs that make half of the "
-        "variance. An eighth of the replicates.",
+        "variance. A twentieth of the replicates.",
         (("share of a source", "Coverage, %, of the interval of the share of sessions."),),
     ),
     Section(
@@ -336,8 +336,8 @@ SECTIONS = (
         "Changes over nights",
         "What `history` says of one part over 100 nights. Unchanged series first; the nights of "
         "bursts do differ, and a gate is not to take them for a change. Then series with one true "
-        "step after 15, 40 or 60 nights: the change that was announced first after it. A quarter "
-        "of the replicates.",
+        "step after 15, 40 or 60 nights: the change that was announced first after it. A "
+        "twentieth of the replicates.",
         (
             ("history: alarms", "Unchanged series, %, with an alarm; 1 % for all parts together."),
             ("history: gate", "Unchanged series, %, in which a gate at 0 % fails on any night."),
