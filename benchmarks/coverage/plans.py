@@ -64,7 +64,15 @@ def figures(plan: Plan) -> Iterator[Figure]:
             if n is None:
                 continue
             verdicts = [
-                decide(compute_speedup(_side(draw, n, ratio, rng), _side(draw, n, 1.0, rng)))
+                decide(
+                    compute_speedup(
+                        _side(draw, n, ratio, rng),
+                        _side(draw, n, 1.0, rng),
+                        estimand="mean",
+                        confidence=0.95,
+                    ),
+                    margin=0.01,
+                )
                 for _ in range(plan.replicates)
             ]
             right = [

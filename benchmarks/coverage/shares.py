@@ -31,7 +31,7 @@ def figures(plan: Plan) -> Iterator[Figure]:
         rng, hits = generator(plan.seed, "shares of sources", name), 0
         for _ in range(plan.replicates):
             y = make(rng)[sessions] + rng.normal(size=sessions.size)
-            part = variance_parts(y, [sessions], fixed)[0]
+            part = variance_parts(y, [sessions], fixed, 0.95)[0]
             if part.low is not None and part.high is not None:
                 hits += covers((part.low, part.high), _SHARE)
         said = rate(hits, plan.replicates)

@@ -81,14 +81,14 @@ def test_a_plan_for_runs_that_fail_keeps_its_word_about_runs_made_one_by_one() -
             a, b = made(like, n, ratio, rng), made(like, n, 1.0, rng)
             if not (a.n_reached and b.n_reached):
                 continue
-            verdict = decide(compute_speedup(a, b))
+            verdict = decide(compute_speedup(a, b, estimand="mean", confidence=0.95), margin=0.01)
             shown += verdict.word is Verdict.FASTER and not (certain and verdict.conditions)
         assert 0.72 < shown / 150 < 0.9, (like, ratio, n)
 
 
 def test_a_plan_without_failures_is_the_usual_one_and_failures_make_it_longer() -> None:
     steady = Failing(1.0, 0.1)
-    planned = runs_needed(1.05, 0.1)
+    planned = runs_needed(1.05, 0.1, power=0.8, alpha=0.05)
     assert planned
     assert runs_with_failures(1.05, (steady, steady)) == pytest.approx(planned, rel=0.05)
     assert runs_with_failures(1.05, (steady, steady), certain=True) == runs_with_failures(

@@ -134,7 +134,7 @@ def _with_failures(group: pl.DataFrame) -> tuple[float | None, Failing | None]:
     """Return the CV of the expected time to a success, as of one run, and how the runs end."""
     timed = group.filter(pl.col("observed_seconds").is_not_null())
     side = make_outcomes(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())
-    variance = time_term(side).variance
+    variance = time_term(side, "mean").variance
     if variance is None:
         return None, None
     return math.sqrt(variance * side.n), failing_like(side)
