@@ -769,7 +769,9 @@ def of_comparisons() -> Found:
             yield (way, name), compared_times(row)
     rows = comparison.compare(several, Options(fdr=True))
     yield "fdr", [[row.p_adjusted, row.verdict and row.verdict.claim] for row in rows]
-    alone = [*comparison.compare(several[1:2]), *comparison.compare(several[4:5])]
+    alone = [
+        row for pair in (several[1:2], several[4:5]) for row in comparison.compare(pair, Options())
+    ]
     yield "alone", [compared_times(row) for row in alone]
     pooled = Pair({}, a.with_columns(setups), same.with_columns(setups))
     for options in (Options(margin=0.9), Options(margin=0.9, epochs_fixed=True)):

@@ -158,7 +158,8 @@ def guise(seed: int) -> pl.DataFrame:
 def test_pairs_are_judged_as_a_comparison_of_all_of_them_judges_them(table: pl.DataFrame) -> None:
     groups = api.summary(table).groups
     places = list(combinations(range(len(groups)), 2))
-    comparisons = compare([Pair({}, groups[a], groups[b]) for a, b in places], Options())
+    named = (Pair({}, groups[a], groups[b], labels=(f"{a}", f"{b}")) for a, b in places)
+    comparisons = compare([*named], Options())
     verdicts = {
         (a, b) if c.verdict.word == "slower" else (b, a): set(c.verdict.conditions)
         for (a, b), c in zip(places, comparisons, strict=True)
@@ -186,7 +187,7 @@ def test_the_random_entries_carry_every_kind_of_condition() -> None:
     every = [order(briefs(api.summary(guise(n)).groups), 0.95) for n in range(12)]
     codes = {code for each in every for some in each.conditions.values() for code in some}
     assert codes >= {
-        "constant_epochs", "no_stragglers", "separate_sessions", "one_seed",
+        "constant_epochs", "unbalanced", "separate_sessions", "one_seed",
         "clock_start_estimated", "mixed_speeds",
     }  # fmt: skip
     assert any(each.faster.any() for each in every)

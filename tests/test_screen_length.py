@@ -47,7 +47,7 @@ def test_the_verdict_stands_first_and_text_is_short(
         every += list(islice(screens(table), 10))
     assert len(every) >= 20
     lengths = [outside(lines) for lines in every]
-    assert statistics.median(lengths) <= 600
-    assert max(lengths) <= 900
+    assert statistics.median(lengths) <= 720
+    assert max(lengths) <= 1000
     assert max(len(line) for lines in every for line in lines) <= 100
     assert all(lines[0].split("   ")[0].strip().isupper() for lines in every)

@@ -91,7 +91,7 @@ def page(report: Report, *tables: pl.DataFrame, unit: str = "", **more: Any) -> 
     judged = (api.run_table(table) for table in tables)
     counted = [axis.converted(runs, axis.AXES[unit or "seconds"]) for runs in judged]
     sides = [(f"side {n}", runs) for n, runs in enumerate(counted)]
-    shown = content.page_content(sides, report, (), **more)
+    shown = content.page_content(sides, report, (), **{"confidence": 0.95} | more)
     yield [shown.title, shown.counted, shown.command]
     yield from shown.facts
     yield from shown.verdicts

@@ -46,7 +46,8 @@ def test_sides_can_be_named_and_chosen(sides: list[Path], tmp_path: Path) -> Non
     out = tmp_path / "page.html"
     labels = ("--label", "small", "--label", "large")
     assert run("report", *sides, *labels, "-o", out).returncode == 0
-    assert "</span> large is 1.74× faster than small to the same quality." in out.read_text("utf-8")
+    claim = "large (8 accelerators) is 1.74× faster than small (1 accelerator) to accuracy ≥ 0.97"
+    assert f"</span> {claim} on digits, if no further run fails" in out.read_text("utf-8")
     where = ("--a", "seed<1004", "--b", "seed>=1004")
     assert run("report", sides[0], *where, "-o", out).returncode == 0
     text = out.read_text("utf-8")
@@ -58,7 +59,8 @@ def test_several_files_can_be_summarised_as_one(sides: list[Path], tmp_path: Pat
     out = tmp_path / "page.html"
     assert run("report", "--together", *sides, "-o", out).returncode == 0
     text = out.read_text("utf-8")
-    assert '<h1 id="verdict">2 entries of digits, each alone in its size class.</h1>' in text
+    leaders = "To accuracy ≥ 0.97: 2 entries of digits, each alone in its size class."
+    assert f'<h1 id="verdict">{leaders}</h1>' in text
     assert "Example/eight_gpus has the shortest mean time-to-accuracy" in text
 
 

@@ -65,7 +65,8 @@ def test_the_largest_league_of_the_first_benchmark_is_shown_with_its_numbers(
     assert shown(page) == ["digits, 8 accelerators"]
     head = page.locator("h1").inner_text()
     assert head.startswith(
-        "8 entries with 9 results on 2 benchmarks: no entry is shown to be the fastest in any"
+        "To accuracy ≥ 0.9: 8 entries with 9 results on 2 benchmarks: no entry is shown to be the "
+        "fastest in any"
     )
     assert head.endswith("of 2 size classes.")
     rows = [row for row in api.summary(table).rows if "machine" in row["entry"]]

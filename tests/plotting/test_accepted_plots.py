@@ -425,7 +425,7 @@ def shares_of() -> Iterator[object]:
     for shares in (SHARES[:1], SHARES[:2], SHARES[:4], SHARES[3:5], SHARES[4:6], SHARES[6:]):
         numbers = pl.DataFrame(shares, dict.fromkeys(names, pl.Float64), orient="row")
         columns = {"benchmark": pl.lit("b"), "group": pl.lit("g"), "with_epochs": 9}
-        plot = variance._variance_plot("b", numbers.with_columns(**columns))
+        plot = variance._variance_plot("b", numbers.with_columns(**columns), 0.95)
         yield [*shares, plot.chart["layer"][-1]["encoding"]["x"]]
 
 

@@ -30,7 +30,9 @@ def ert_ratio(
 ) -> Ratio:
     """Return the ratio of expected times to a success."""
     return ratio_between(
-        make_outcomes(times_a, reached_a), make_outcomes(times_b, reached_b), **options
+        make_outcomes(times_a, reached_a),
+        make_outcomes(times_b, reached_b),
+        **{"estimand": "ert", "confidence": 0.95} | options,
     )
 
 

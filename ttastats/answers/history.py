@@ -513,9 +513,7 @@ def _sum_of_parts(whole: Part, of_parts: Sequence[Change]) -> Part:
             independent=all(border.independent for border in group),
             nights=max(border.nights for border in group),
             standing=next(
-                worst
-                for worst in _WORST_FIRST
-                if any(border.standing == worst for border in group)
+                worst for worst in _WORST_FIRST if any(border.standing == worst for border in group)
             ),
         )
         for group in merged

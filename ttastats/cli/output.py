@@ -46,7 +46,10 @@ def show(
             "md": as_markdown.render_markdown,
         }
         shown = report.displayed if output_format == "md" else report
-        typer.echo(renders[output_format](shown).rstrip("\n"))
+        text = renders[output_format](shown).rstrip("\n")
+        if output_format == "json" and not _is_utf_8():
+            text = "".join(char if char.isascii() else json.dumps(char)[1:-1] for char in text)
+        typer.echo(text)
     if output_format == "csv":
         say(*(f"{note.mark} {note.text}".strip() for note in report.notes))
     gate = report.gate
@@ -55,6 +58,11 @@ def show(
         from ttastats.report import harmless
 
         say(*harmless.gate_lines(gate))
+
+
+def _is_utf_8() -> bool:
+    """Return whether standard output takes the encoding of JSON."""
+    return codecs.lookup(sys.stdout.encoding or "utf-8").name == "utf-8"
 
 
 def _print_or_page(report: Report, *, verbose: bool, no_pager: bool) -> None:

@@ -379,14 +379,12 @@ def _column_mean(runs: pl.DataFrame, name: str) -> float | None:
     return float(values.mean()) if values.size else None
 
 
-def failure_clues(
-    pairs: Sequence[Pair], place: int, side: Literal["a", "b"], end: str
-) -> Iterator[Flag]:
+def failure_clues(pairs: Sequence[Pair], place: int, side: Literal["a", "b"]) -> Iterator[Flag]:
     """Yield what beside the runs of one side of a pair says that further ones may fail.
 
-    Other runs of its table that failed on the same benchmark, runs that are missing, unreadable or
-    interrupted, and an `end` of all runs that is near the target. Failures on other benchmarks say
-    nothing: of published entries whose system has some, as many have failures as of the others.
+    Other runs of its table that failed on the same benchmark, and runs that are missing, unreadable
+    or interrupted. Failures on other benchmarks say nothing: of published entries whose system has
+    some, as many have failures as of the others.
     """
     name, index, pair = side.upper(), "ab".index(side), pairs[place]
     own: pl.DataFrame = getattr(pair, side)
@@ -403,8 +401,6 @@ def failure_clues(
             yield flag("failures_likely.others", side=name, failed=failed, n=rest.height)
     if lost := str(getattr(pair.lost, side)):
         yield flag("failures_likely.lost", side=name, lost=lost)
-    if end:
-        yield flag("failures_likely", side=name, end=end)
 
 
 #: What numbers the session or the seed of each run of A and of B.

@@ -98,14 +98,19 @@ def compare(pairs: Sequence[Pair], options: Options) -> tuple[Comparison, ...]:
     return tuple(replace(each, plan=_power_plan(each, tests, options)) for each in comparisons)
 
 
-def with_clues(base: Comparison, pairs: Sequence[Pair], place: int) -> Comparison:
-    """Return a comparison with the reasons to expect failures of the side that looks faster."""
+def with_clues(base: Comparison, pairs: Sequence[Pair] = (), place: int = 0) -> Comparison:
+    """Return a comparison with the reasons to expect failures of the side that looks faster.
+
+    By its own runs, all of which end near the target, and by those of the `pairs` of its table, of
+    which it is at a `place`.
+    """
     times = base.speedup
     if times is None or not times.ratio.estimate:
         return base
     side = "b" if times.ratio.estimate > 1 else "a"
-    end = (base.b if side == "b" else base.a).design.near_end
-    clues = tuple(checks.failure_clues(pairs, place, side, end))
+    clues = [*checks.failure_clues(pairs, place, side)] if pairs else []
+    if end := (base.b if side == "b" else base.a).design.near_end:
+        clues.append(flag("failures_likely", side=side.upper(), end=end))
     times = replace(times, doubts=(*times.doubts, *clues))
     return _add_flags(replace(base, speedup=times), *clues)
 
@@ -456,7 +461,7 @@ def order(sides: Sequence[SideNumbers], confidence: float, axis: axes.Axis = axe
         first, second = sides[a[place]], sides[b[place]]
         findings = checks.conditions(first.design, second.design, timed=axis.progress is None)
         base = Comparison({}, first, second, axis, findings=findings)
-        return measure(base, options, brief=True)
+        return with_clues(measure(base, options, brief=True))
 
     # Fractions that reached, and times of which none varies: few, and their p is of a test.
     single = {

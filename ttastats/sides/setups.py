@@ -64,6 +64,8 @@ def values(runs: pl.DataFrame, column: str) -> tuple[Value, ...]:
     names = runs[column]
     if 0 < names.null_count() < names.len():  # else there is nothing to complete, or nothing known
         names = runs.select(_entry_value(column)).to_series()
+    if column == "division":  # rounds write `closed` and `Closed`
+        names = names.str.to_lowercase()
     return tuple(names.unique().sort(nulls_last=True))
 
 

@@ -22,6 +22,9 @@ from ttastats.stats.permutation import smallest_p
 from ttastats.stats.results import Flag, FlagCode, Ratio, Verdict
 from ttastats.stats.speedup import Speedup, equivalence_confidence
 
+#: Conditions of a claim that stragglers or failures on one side could undo.
+OF_STRAGGLERS = frozenset({"no_stragglers", "unbalanced"})
+
 Assumption = Literal["constant_epochs", "no_stragglers"]
 """What has to be true for a claim to hold, since the runs at hand cannot show it."""
 

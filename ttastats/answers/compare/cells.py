@@ -23,7 +23,7 @@ from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import Startup, ValuesContrast
 from ttastats.sides.options import Options, View
 from ttastats.sides.quality_comparison import SideAt
-from ttastats.stats.decision import marks_of, side_of
+from ttastats.stats.decision import OF_STRAGGLERS, marks_of, side_of
 from ttastats.stats.results import Verdict
 
 CONSTANT, FAILED = "ᵉ", "ᶠ"
@@ -144,6 +144,7 @@ def _verdict_cell(s: Times, view: View) -> Text:
     if word is Verdict.UNAVAILABLE:
         return Text(claim if row.why else "n/a")
     carried = checks.condition_names(row.conditions)
+    carried = "conditional" if "," in carried else carried  # the line below names them
     marked = (f", {carried}" if carried else "") + (f" {row.marks}" if row.marks else "")
     if word.directed:
         tone = "bad" if checks.POOLED in row.conditions else word.tone
@@ -159,12 +160,14 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
     """Yield the lines below times: why, and in the first of them the interval that decides."""
     row, lines = s.row, _cause_lines(s, dots=dots)
     low, high, speedup = row.deciding_low, row.deciding_high, s.contrast.speedup
+    if "," in row.carried:
+        yield f"if   {row.carried}"
     misleads = row.word.decided or side_of(1, row.speedup_low, row.speedup_high)
     if misleads and speedup and low is not None and high is not None:
         decided, conditions = row.word.decided, row.conditions
         allowed = {
             "unseen epochs": decided and speedup.unseen_epochs and not row.dagger,
-            "stragglers": decided and speedup.doubts and "no_stragglers" not in conditions,
+            "stragglers": decided and speedup.doubts and OF_STRAGGLERS.isdisjoint(conditions),
             "evaluation intervals": any(side and side.late for side in (speedup.a, speedup.b)),
         }
         names = " and ".join(name for name, holds in allowed.items() if holds)

@@ -321,7 +321,8 @@ def _side_table(
         below, row = [*lines(s)], s.row
         line = Line(tuple(each.cell(s) for each in every))
         if isinstance(row, TimesRow):
-            shown = 1 if row.word.decided or (row.why and row.word is Verdict.UNDECIDED) else 0
+            said = row.word.decided or (row.why and row.word is Verdict.UNDECIDED)
+            shown = bool(said) + ("," in row.carried)
             more, below = tuple(below[shown:]), below[:shown]
             # Faster, slower, undecided, by size.
             size = abs(math.log(row.speedup)) if row.speedup else 0.0

@@ -24,7 +24,7 @@ from ttastats.sides.contrast import Startup
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.sides.quality_comparison import Also, QualityComparison
-from ttastats.stats.decision import Decision
+from ttastats.stats.decision import OF_STRAGGLERS, Decision
 from ttastats.stats.means import MeanDifference
 from ttastats.stats.results import Difference, Ratio, Verdict
 from ttastats.stats.speedup import Speedup, equivalence_confidence, time_saved
@@ -488,7 +488,7 @@ def _deciding_keys(speedup: Speedup | None, verdict: Decision) -> dict[str, Any]
     limits = speedup.limits(
         speedup.ratio.confidence,
         epochs=decided and "constant_epochs" not in conditions,
-        stragglers=decided and bool(speedup.doubts) and "no_stragglers" not in conditions,
+        stragglers=decided and bool(speedup.doubts) and OF_STRAGGLERS.isdisjoint(conditions),
     )
     if limits is None or limits == (speedup.ratio.low, speedup.ratio.high) or math.isinf(limits[1]):
         return {}
