@@ -196,30 +196,50 @@ def test_one_true_step_is_one_change_in_its_night_with_its_size() -> None:
     assert alone >= 0.97
 
 
-def test_an_alarm_that_was_placed_too_early_is_located_again() -> None:
-    x = drawn(251, 60, n40=10.0)
-    assert changes.change_test(x[:42])[1] == 33  # by the nights of the alarm
-    (step,) = changes.find_changes(x, 0.95)
+@pytest.mark.parametrize(
+    ("guise", "size", "before"),
+    [
+        ("normal", 10.0, (2.5, 2.5)),
+        ("uniform", 12.0, (2.0, 2.0, 2.0)),
+        ("normal", -9.0, (-3.0, -2.0)),
+    ],
+)
+def test_an_alarm_that_was_placed_too_early_is_located_again(
+    guise: str, size: float, before: tuple[float, ...]
+) -> None:
+    rng, steps, alone = np.random.default_rng(3), list[changes.Change](), list[bool]()
+    for _ in range(50):
+        x = rng.normal(size=60) if guise == "normal" else rng.uniform(-np.sqrt(3), np.sqrt(3), 60)
+        x[40 - len(before) : 40] += before
+        x[40:] += size
+        # Three nights are needed on each side: an alarm after night 42 cannot be placed at 40.
+        found = changes.find_changes(x, 0.95)
+        if found and found[0].alarm in {41, 42}:
+            alone.append(len(found) == 1)
+            steps.append(found[0])
+    assert len(steps) > 10
+    assert np.mean(alone) > 0.9
     # What the alarm announced is kept, and says which change this is.
-    assert (step.alarm, step.announced) == (42, 39)
-    assert (step.split, step.first, step.last) == (40, 39, 40)
-    assert step.low < 10 < step.high
+    assert all((step.announced or 40) < 40 for step in steps)
+    assert np.mean([step.first <= 40 <= step.last for step in steps]) > 0.9
+    assert np.mean([step.low < size < step.high for step in steps]) > 0.8
 
 
 def test_four_bad_nights_are_hardly_ever_a_change_for_a_gate() -> None:
-    standings = [
+    series = 80
+    standings = {
         (seed, step.standing)
-        for seed in range(20)
+        for seed in range(series)
         for end in (44, 48, 54)
         for step in changes.find_changes(drawn(seed, 54, n40=3.0, n44=-3.0)[:end], 0.95)
-    ]
-    series = {
-        word: len({seed for seed, of in standings if of == word})
-        for word in ("new", "fades", "shows")
     }
-    assert series["new"] > 5
-    assert series["fades"] > 5
-    assert series["shows"] <= 1
+    shares = {
+        word: sum(of == word for _, of in standings) / series for word in ("new", "fades", "shows")
+    }
+    # Of 400 series 36 % are called a change that is new, and 3 % one that shows.
+    assert shares["new"] > 0.2
+    assert shares["fades"] > 0.2
+    assert shares["shows"] < 0.1
     lasting = drawn(2, 60, n40=4.0)
     assert [changes.find_changes(lasting[:end], 0.95)[0].standing for end in (46, 47, 60)] == [
         "new", "shows", "shows"
