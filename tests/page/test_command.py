@@ -51,7 +51,7 @@ def test_sides_can_be_named_and_chosen(sides: list[Path], tmp_path: Path) -> Non
     where = ("--a", "seed<1004", "--b", "seed>=1004")
     assert run("report", sides[0], *where, "-o", out).returncode == 0
     text = out.read_text("utf-8")
-    assert "<title>Undecided: seed&gt;=1004 is " in text
+    assert "<title>seed&gt;=1004 is between " in text
     assert f"Made by <code>ttastats report {sides[0]} --a &#39;seed&lt;1004&#39;" in text
 
 
