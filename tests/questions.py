@@ -37,5 +37,5 @@ def _answers(questions: Questions) -> Iterator[Any]:
         for note in report.notes:
             yield f"{note.code}: {note.text}{note.mark and f' {note.mark}'}"
         yield report.sentence
-        if report.gate:
+        if report.gate is not None:
             yield report.gate

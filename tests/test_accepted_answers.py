@@ -52,7 +52,7 @@ def answer_parts(report: Report) -> Iterator[tuple[str, Any]]:
         yield "note", [note.code, note.text, note.mark]
     yield "sentence", seen.sentence
     yield "only a, by", [report.only_a, report.by]
-    if report.gate:
+    if report.gate is not None:
         yield "gate", report.gate
     if not any("same" in row for row in report.rows):
         yield from in_words(report)

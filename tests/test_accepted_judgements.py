@@ -73,7 +73,7 @@ def conclusion(report: Report) -> list[Any]:
     """Return an answer without its cells, which other tests cover."""
     rows = [{name: v for name, v in row.items() if v is not None} for row in report.rows]
     notes = [[note.code, note.text] for note in report.notes]
-    gate = [report.gate.passed, report.gate.failures] if report.gate else []
+    gate = [report.gate.passed, report.gate.failures] if report.gate is not None else []
     return [rows, report.sentence, notes, gate]
 
 

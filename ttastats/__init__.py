@@ -14,6 +14,7 @@ from ttastats.base import __version__, forks  # noqa: F401 - which notes forks f
 if TYPE_CHECKING:
     from ttastats.api import (
         Account,
+        Gated,
         Question,
         Report,
         claim,
@@ -48,15 +49,15 @@ if TYPE_CHECKING:
     from ttastats.api import (
         filter as filter,  # noqa: A004 - the name of the command
     )
-    from ttastats.base.errors import TtastatsError
+    from ttastats.base.errors import GateFailed, TtastatsError
     from ttastats.recording.record import record
     from ttastats.sides.options import Options, View
     from ttastats.trainer.profiler.script import profile
 
 __all__ = [
-    "Account", "Options", "Question", "Report", "TtastatsError", "View", "__version__", "claim",
-    "compare", "compare_profiles", "effects", "export", "from_frame", "guess",
-    "history", "html_report", "ingest", "judge_record", "latest_segment", "plot",
+    "Account", "GateFailed", "Gated", "Options", "Question", "Report", "TtastatsError", "View",
+    "__version__", "claim", "compare", "compare_profiles", "effects", "export", "from_frame",
+    "guess", "history", "html_report", "ingest", "judge_record", "latest_segment", "plot",
     "plot_profiles", "plots", "power", "problems", "profile", "profile_page", "profiled",
     "rank", "rcp", "read", "record", "runs", "scaling", "score", "summary", "targets",
     "variance",
@@ -67,6 +68,7 @@ _NAMES = frozenset(__all__) | {"filter"}
 
 #: Names that others than the API offer; none loads a library.
 _HOMES = {
+    "GateFailed": "ttastats.base.errors",
     "Options": "ttastats.sides.options",
     "TtastatsError": "ttastats.base.errors",
     "View": "ttastats.sides.options",

@@ -28,7 +28,7 @@ from ttastats.outcomes import left_out
 from ttastats.outcomes.time_to_target import common_progress
 from ttastats.report import fields, grouping
 from ttastats.report import keys as key
-from ttastats.report.answer import Report
+from ttastats.report.answer import Report, with_gate
 from ttastats.report.cells import Column, Finding, Gate, Outcome, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Number, Row
@@ -167,11 +167,11 @@ def report(
     sentences = [text for nights, text in texts if nights >= changes.WAIT or len(few) == 1]
     if len(few) > 1:
         sentences.append(wording("few_setups", setups=len(few), n=max(few), least=changes.WAIT))
-    return Report(
+    report = Report(
         "history", tuple(rows), (_table(rows, by, details, confidence),), (*notes, *alike),
         " ".join(sentences), by=grouping.row_keys(by, SETUP),
-        gate=Gate(tuple(map(str, gates)), tuple(findings)) if gates else None,
     )  # fmt: skip
+    return with_gate(report, Gate(tuple(map(str, gates)), tuple(findings))) if gates else report
 
 
 def _history_row(

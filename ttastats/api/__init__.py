@@ -37,7 +37,7 @@ from ttastats.api.tables import (
     run_table,
     runs,
 )
-from ttastats.report.answer import Report
+from ttastats.report.answer import Gated, Report
 from ttastats.sides.question import Question, Source
 from ttastats.table.frames import from_frame
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ttastats.ingestion.ingest import ingest
 
 __all__ = [
-    "Account", "Question", "Report", "Source", "claim", "compare", "compare_profiles",
+    "Account", "Gated", "Question", "Report", "Source", "claim", "compare", "compare_profiles",
     "effects", "export", "filter", "from_frame", "guess", "history", "html_report", "ingest",
     "judge_record", "latest_segment", "material", "plot", "plot_profiles", "plots", "power",
     "problems", "profile_page", "profiled", "rank", "rcp", "read", "run_table", "runs",

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Unpack, overload
 
 from ttastats.api.tables import with_choice_notes
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.outcomes.target import expect_metric
-from ttastats.report.answer import Report
+from ttastats.report.answer import Gated, Report
 from ttastats.sides import question
 from ttastats.sides.options import (
     CONFIDENCE,
     DDOF,
     LEVEL,
     POWER,
+    Conditions,
     Counted,
+    Gates,
     Judged,
     JudgedAt,
     several,
@@ -140,12 +142,21 @@ def variance(
     return with_choice_notes(report, side)
 
 
+class _Historic(Judged, total=False):
+    order: str
+    confidence: float
+
+
+@overload
+def history(source: Source, *, fail_on: None = None, **keywords: Unpack[_Historic]) -> Report: ...
+@overload
+def history(source: Source, *, fail_on: Conditions, **keywords: Unpack[_Historic]) -> Gated: ...
 @takes(Judged)
 def history(
     source: Source,
     *,
     order: str = "date",
-    fail_on: str = "",
+    fail_on: Gates = None,
     confidence: float = CONFIDENCE,
     **keywords: Unpack[Judged],
 ) -> Report:
@@ -156,7 +167,7 @@ def history(
     order
         `date`, or a column or recorded name such as `commit`, each value of which is a night.
     fail_on
-        Such as `slower:2%`, for the latest segment; the result is in `Report.gate`.
+        Such as `slower:2%`, for the latest segment; the result is in `.gate`, true if it passed.
     confidence
         Confidence level of the intervals, and of the nights of a change.
     keywords
@@ -165,7 +176,7 @@ def history(
     from ttastats.answers import history as history_report  # scipy costs start-up time
     from ttastats.answers.compare import gate
 
-    gates = gate.conditions(fail_on, "")
+    gates = gate.conditions(fail_on, None)
     setup = [name for name in history_report.SETUP if name != order]
     side, keys = question.runs_and_keys(source, Question(**keywords), setup)
     report = history_report.report(side.runs, keys, order=order, gates=gates, confidence=confidence)

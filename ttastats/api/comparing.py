@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, overload
 
 import polars as pl
 
@@ -16,9 +16,17 @@ from ttastats.base.errors import raise_if
 from ttastats.base.records import Problem
 from ttastats.ingestion import given
 from ttastats.outcomes.target import expect_metric
-from ttastats.report.answer import Report
+from ttastats.report.answer import Gated, Report
 from ttastats.sides import question
-from ttastats.sides.options import CONFIDENCE, ComparedAt, View, refuse_excluded, several
+from ttastats.sides.options import (
+    CONFIDENCE,
+    ComparedAt,
+    Conditions,
+    Gates,
+    View,
+    refuse_excluded,
+    several,
+)
 from ttastats.sides.question import Question, Source, takes
 
 if TYPE_CHECKING:
@@ -28,7 +36,42 @@ if TYPE_CHECKING:
     from ttastats.sides.pairing import Side
     from ttastats.traces.answers import By
 
+#: Profiles (Parquet), traces of PyTorch, or folders of them.
+Profiles = str | Path | Sequence[str | Path]
 
+
+class _Compared(ComparedAt, total=False):
+    view: View | None
+    also: Sequence[str]
+    profiles: tuple[Profiles, Profiles] | None
+    block: Sequence[str]
+    same: bool
+
+
+@overload
+def compare(
+    a: Source,
+    *others: Source,
+    fail_on: None = None,
+    require: None = None,
+    **keywords: Unpack[_Compared],
+) -> Report: ...
+@overload
+def compare(
+    a: Source,
+    *others: Source,
+    fail_on: Conditions,
+    require: Gates = None,
+    **keywords: Unpack[_Compared],
+) -> Gated: ...
+@overload
+def compare(
+    a: Source,
+    *others: Source,
+    fail_on: Gates = None,
+    require: Conditions,
+    **keywords: Unpack[_Compared],
+) -> Gated: ...
 @takes(ComparedAt)
 def compare(
     a: Source,
@@ -38,8 +81,8 @@ def compare(
     profiles: tuple[Profiles, Profiles] | None = None,
     block: Sequence[str] = (),
     same: bool = False,
-    fail_on: str = "",
-    require: str = "",
+    fail_on: Gates = None,
+    require: Gates = None,
     **keywords: Unpack[ComparedAt],
 ) -> Report:
     """Compare B with A: speedup to the target, its causes and its confidence interval.
@@ -67,7 +110,8 @@ def compare(
         in two such sessions.
     fail_on, require
         Conditions such as `slower:2%` and `not-slower:2%`, or at a budget `worse:0.001` and
-        `not-worse:0.001`; the result is in `Report.gate`.
+        `not-worse:0.001`; the result is in `.gate`, true if it passed, and `check` raises an
+        error if it failed.
     keywords
         Those of `Question`; columns of `by` are used unchanged.
     """
@@ -95,7 +139,7 @@ def compare(
     return with_choice_notes(report, *choices)
 
 
-def conditions_of(what: Question, fail_on: str, require: str) -> tuple[Requirement, ...]:
+def conditions_of(what: Question, fail_on: Gates, require: Gates) -> tuple[Requirement, ...]:
     """Return the conditions of a gate, which are read before any file, as is a plan of looks."""
     from ttastats.answers.compare import gate
     from ttastats.sides import comparison  # scipy costs start-up time
@@ -152,10 +196,6 @@ def _profile_rows(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFrame]
     first, second = (given.profile_rows(given.paths(side)).rows for side in (a, b))
     profile_change.expect_others(first, second, ", ".join(map(str, given.paths(b))))
     return first, second
-
-
-#: Profiles (Parquet), traces of PyTorch, or folders of them.
-Profiles = str | Path | Sequence[str | Path]
 
 
 def profiled(source: Profiles, *, top: int = 10) -> Report:

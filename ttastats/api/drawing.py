@@ -15,7 +15,7 @@ from ttastats.api.tables import with_choice_notes
 from ttastats.base.errors import raise_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.sides import question
-from ttastats.sides.options import Compared, ComparedAt, refuse_excluded, several
+from ttastats.sides.options import Compared, ComparedAt, Gates, refuse_excluded, several
 from ttastats.sides.question import Chosen, Question, Source, takes
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def html_report(
     output: str | Path | None = None,
     title: str = "",
     also: Sequence[str] = (),
-    fail_on: str = "",
-    require: str = "",
+    fail_on: Gates = None,
+    require: Gates = None,
     command: str = "",
     on_progress: Callable[[int, int], None] | None = None,
     **keywords: Unpack[ComparedAt],

@@ -35,6 +35,10 @@ class TtastatsError(Exception):
         return f"{text}\n  {self.remedy}" if self.remedy else text
 
 
+class GateFailed(TtastatsError, AssertionError):  # noqa: N818 - an outcome, as in a test
+    """Runs do not meet the conditions of a gate: `what` says which, and why."""
+
+
 class MissingPackageError(TtastatsError, ModuleNotFoundError):
     """A package that only this feature needs is not installed."""
 

@@ -262,7 +262,7 @@ def _print_answer(answer: Report | tuple[Report, int], output: dict[str, Any]) -
     """Print a report, which may stand before an exit code, and exit with that if it is not 0."""
     report, code = answer if isinstance(answer, tuple) else (answer, 0)
     show(report, **output)
-    if report.gate is not None and not report.gate.passed:
+    if report.gate is not None and not report.gate:
         code = 3
     if code:
         raise typer.Exit(code)

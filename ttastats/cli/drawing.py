@@ -75,7 +75,7 @@ def report(
     else:
         size = f"{page.size / 1e6:.1f} MB"
         say(f"wrote {output}: {page.counted}, {page.plots} plots, {size}")
-    if page.gate is not None and not page.gate.passed:
+    if page.gate is not None and not page.gate:
         say(*harmless.gate_lines(page.gate))
         raise typer.Exit(3)
 

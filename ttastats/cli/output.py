@@ -54,7 +54,7 @@ def show(
         say(*(f"{note.mark} {note.text}".strip() for note in report.notes))
     gate = report.gate
     # The output does not hold the verdict, or nobody may look at it.
-    if gate and (output_format == "csv" or not (gate.passed or sys.stdout.isatty())):
+    if gate is not None and (output_format == "csv" or not (gate or sys.stdout.isatty())):
         from ttastats.report import harmless
 
         say(*harmless.gate_lines(gate))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 from msgspec import Struct
 
 from ttastats.base.codes import ADVICE, CAUTIONS, SHORT, Note
+from ttastats.base.errors import GateFailed
 from ttastats.base.forks import expect_threads
 from ttastats.report.cells import Gate, Lead, Table
 from ttastats.report.row import Row, Rows, typed_table
@@ -91,6 +92,13 @@ class Report:
             return self.records.frame
         return pl.DataFrame([dict(row) for row in self.rows], infer_schema_length=None)
 
+    def check(self) -> Self:
+        """Return the report if its gate passed or none was set; raise `GateFailed` if it failed."""
+        if self.gate is not None and not self.gate:
+            failures = "; ".join(f"{each.group}: {each.text}" for each in self.gate.failures)
+            raise GateFailed(failures, where=" ".join(self.gate.conditions))
+        return self
+
     def __str__(self) -> str:
         """Return the report as the command line prints it into a pipe: 100 columns, no colour."""
         from ttastats.report import as_table  # costs start-up time
@@ -104,6 +112,20 @@ class Report:
         from ttastats.report import as_html
 
         return as_html.render_standalone(self.displayed)
+
+
+@dataclass(frozen=True)
+class Gated(Report):
+    """The result of a command that was given conditions."""
+
+    gate: Gate = field(kw_only=True)
+
+
+def with_gate(report: Report, gate: Gate) -> Gated:
+    """Return a report with what its conditions come to."""
+    return Gated(
+        **{each.name: getattr(report, each.name) for each in fields(report)} | {"gate": gate}
+    )
 
 
 def to_target(target: str, sentence: str) -> str:

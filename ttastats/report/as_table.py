@@ -85,7 +85,7 @@ def _answer_lines(report: Report, width: int | None) -> Iterator[Line]:
         first, *others = _wrap(f"{lead.word}   {lead.text}" if lead.word else lead.text, width)
         first.stylize(f"bold {_STYLES[lead.tone]}".strip(), 1, 1 + len(lead.word))
         yield from (first, *others)
-    if report.headline and (report.tables or report.notes or report.gate):
+    if report.headline and (report.tables or report.notes or report.gate is not None):
         yield Line("")
 
 

@@ -121,10 +121,17 @@ class Finding(Struct, frozen=True):
 
 
 class Gate(Struct, frozen=True):
-    """What the conditions of a CI job come to. What is undecided here lets the job pass."""
+    """What the conditions of a CI job come to: true if it passes, as it does while undecided."""
 
     conditions: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __repr__(self) -> str:
+        named = (f"{name}={getattr(self, name)!r}" for name in ("passed", *self.__struct_fields__))
+        return f"Gate({', '.join(named)})"
 
     @property
     def failures(self) -> tuple[Finding, ...]:

@@ -98,6 +98,11 @@ class ComparedAt(Compared, AtBudget, total=False):
     """Keywords of a question about sides, or about their quality at a budget."""
 
 
+#: Conditions of a gate: one, several that must all be met, or none.
+Conditions: TypeAlias = str | Sequence[str]
+Gates: TypeAlias = Conditions | None
+
+
 def several(names: Sequence[str]) -> tuple[str, ...]:
     """Return names of which there may be one, as a plain text."""
     return (names,) if isinstance(names, str) else tuple(names)

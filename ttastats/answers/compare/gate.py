@@ -20,10 +20,10 @@ from ttastats.base import percentages
 from ttastats.base.codes import CONDITIONS, SHORT
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import aims
-from ttastats.report.answer import Report
+from ttastats.report.answer import Report, with_gate
 from ttastats.report.cells import Finding, Gate, Outcome
 from ttastats.report.grouping import row_names
-from ttastats.sides.options import POWER
+from ttastats.sides.options import POWER, Gates, several
 from ttastats.stats.multiplicity import adjust_p_values
 from ttastats.stats.outcomes import fails_more_p
 from ttastats.stats.power import runs_needed
@@ -78,10 +78,12 @@ class Requirement(Struct, frozen=True):
         return f"{self.option} {self.kind.words[_OPTIONS.index(self.option)]}:{self.limit_text}"
 
 
-def conditions(fail_on: str, require: str, kind: Kind = TIMES) -> tuple[Requirement, ...]:
+def conditions(fail_on: Gates, require: Gates, kind: Kind = TIMES) -> tuple[Requirement, ...]:
     """Return the requirements in `--fail-on slower:2%` and `--require not-slower:2%`."""
     made = []
-    for option, word, text in zip(_OPTIONS, kind.words, (fail_on, require), strict=True):
+    asked = zip(_OPTIONS, kind.words, (fail_on, require), strict=True)
+    each = ((option, word, text) for option, word, texts in asked for text in several(texts or ()))
+    for option, word, text in each:
         match, limit = re.fullmatch(rf"{word}:\s*(.+)", text.strip()), None
         if match and kind is TIMES:
             limit = percentages.parse_fraction(match[1], option)
@@ -128,7 +130,7 @@ def judged(report: Report, rules: Sequence[Requirement], confidence: float) -> R
         gated.append(replace(row, gate=worst))
         findings += each
     gate = Gate(tuple(map(str, rules)), tuple(findings))
-    return dataclasses.replace(report, records=tuple(gated), gate=gate)
+    return with_gate(dataclasses.replace(report, records=tuple(gated)), gate)
 
 
 def _failures_by_row(
