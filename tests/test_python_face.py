@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 import ttastats as tta
@@ -27,17 +32,191 @@ class TestGates:
             tta.compare(one, eight, fail_on=SLOWER),
             tta.compare(eight, one, fail_on=SLOWER),
         )
-        assert passed.gate and passed.check() is passed
+        assert passed.gate
+        assert passed.check() is passed
         assert not failed.gate
         assert repr(failed.gate).startswith("Gate(passed=False, conditions=(")
         assert not tta.compare(eight, one, require=["not-slower:2%"]).gate
         assert tta.compare(eight, one).check().gate is None
 
     def test_raise_the_sentence_if_they_failed(self, one: Path, eight: Path) -> None:
-        with pytest.raises(tta.GateFailed, match=r"(?s)--fail-on slower:2%.* is at least .*slower"):
+        with pytest.raises(tta.GateFailed, match=r"(?s)fail_on='slower:2%'.* is at least .*slower"):
             tta.compare(eight, one, fail_on=SLOWER).check()
         assert issubclass(tta.GateFailed, tta.TtastatsError)
 
     def test_of_the_latest_nights_too(self, one: Path) -> None:
         assert isinstance(tta.history(one, fail_on=SLOWER), tta.Gated)
         assert tta.history(one).gate is None
+
+
+#: What says the same: the keywords of a function, and those in texts.
+ALIKE: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "a target": ("summary", {"target": 0.7}, {"target": ["0.7"]}),
+    "a target of a metric": (
+        "summary",
+        {"target": {"accuracy": 0.7}},
+        {"target": ["accuracy=0.7"]},
+    ),
+    "a signed target": ("runs", {"target": {"accuracy": ">=0.7"}}, {"target": "accuracy>=0.7"}),
+    "a number of numpy": ("runs", {"target": np.float32(0.5)}, {"target": "0.5"}),
+    "columns": ("summary", {"by": "benchmark,entry"}, {"by": ["benchmark", "entry"]}),
+    "a budget": ("summary", {"at": {"epoch": 3}}, {"at": "epoch=3"}),
+    "a limit": ("claim", {"seconds": 80}, {"seconds": "<= 80"}),
+    "percent": ("summary", {"confidence": "90%"}, {"confidence": 0.9}),
+    "a plan": ("power", {"cv": "14%", "effects": 0.05}, {"cv": 0.14, "effects": [0.05]}),
+    "values": ("runs", {"where": {"seed": [1001, 1002]}}, {"where": "seed=1001,1002"}),
+    "an expression": ("runs", {"where": pl.col("seed") <= 1002}, {"where": "seed<=1002"}),
+    "expressions": (
+        "runs",
+        {"where": [pl.col("seed") <= 1004, pl.col("reached"), "seed>=1002"]},
+        {"where": ["seed<=1004", "reached=yes", "seed>=1002"]},
+    ),
+    "an expression on the answer": (
+        "summary",
+        {"where": (pl.col("cv") < 9) & (pl.col("n") > 1)},
+        {"where": ["cv<9", "n>1"]},
+    ),
+    "gates": ("history", {"fail_on": ["slower:2%"]}, {"fail_on": "slower:2%"}),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_values_are_taken_where_they_say_the_same_as_texts(name: str, one: Path) -> None:
+    function, values, texts = ALIKE[name]
+    sources = () if "cv" in texts else (one,)
+    answers = [getattr(tta, function)(*sources, **given) for given in (values, texts)]
+    assert answers[0].rows == answers[1].rows
+    assert len(answers[0].rows)
+
+
+@pytest.mark.parametrize("name", ["confidence", "margin", "epochs_fixed"])
+def test_options_of_a_comparison_are_keywords_too(name: str, one: Path, eight: Path) -> None:
+    given: dict[str, Any] = {"confidence": 0.8, "margin": 0.5, "epochs_fixed": True}
+    keyword = {name: given[name]}
+    answers = [
+        tta.compare(one, eight, **keyword),
+        tta.compare(one, eight, options=tta.Options(**keyword)),
+        tta.compare(one, eight, options=keyword),
+    ]
+    assert answers[0].rows == answers[1].rows == answers[2].rows
+    assert getattr(tta.Question(**keyword).judgement, name) == given[name]
+
+
+#: Calls with a wrong value, and the parameter that the error names.
+REFUSED: dict[str, str] = {
+    "tta.Options(estimand='median')": "estimand=",
+    "tta.Options(confidence=95)": "confidence=",
+    "tta.Options(margin=-3)": "margin=",
+    "tta.Options(seed='x')": "seed=",
+    "tta.Options(ddof=True)": "ddof=",
+    "tta.summary(one, confidence=95)": "confidence=",
+    "tta.summary(one, confidence='95')": "confidence=",
+    "tta.summary(one, confidence=0.4)": "confidence=",
+    "tta.summary(one, confidence=float('nan'))": "confidence=",
+    "tta.compare(one, eight, confidence=[.9])": "confidence=",
+    "tta.compare(one, eight, margin=-1)": "margin=",
+    "tta.compare(one, eight, options={'margn': 1})": "options=",
+    "tta.compare(one, eight, options=3)": "options=",
+    "tta.compare(one, eight, view='wide')": "view=",
+    "tta.compare(one, eight, fail_on=0.02)": "fail_on=",
+    "tta.compare(one, eight, fail_on='slow')": "fail_on=",
+    "tta.compare(one, eight, require=True)": "require=",
+    "tta.compare(one, eight, same='no')": "same=",
+    "tta.compare(one)": "",
+    "tta.power(cv=14)": "cv=",
+    "tta.power(cv=-1)": "cv=",
+    "tta.power(cv=0.14, power=80)": "power=",
+    "tta.power(cv=0.14, effects=[5])": "effects=",
+    "tta.power(cv=0.14, n=2.5)": "n=",
+    "tta.power()": "cv=",
+    "tta.summary(one, top=-1)": "top=",
+    "tta.summary(one, top='all')": "top=",
+    "tta.summary(one, ddof=50)": "ddof=",
+    "tta.summary(one, where=5)": "where=",
+    "tta.summary(one, where='seed')": "where=",
+    "tta.summary(one, where=pl.lit(True))": "where=",
+    "tta.runs(one, where=pl.col('seed') + 1)": "where=",
+    "tta.runs(one, where=pl.col('sed') == 1)": "where=",
+    "tta.runs(one, where=pl.col('seed') > 5000)": "where=",
+    "tta.summary(one, target=float('nan'))": "target=",
+    "tta.summary(one, target=True)": "target=",
+    "tta.summary(one, target='acc>')": "target=",
+    "tta.summary(one, target={'acc': None})": "target=",
+    "tta.summary(one, at=10)": "at=",
+    "tta.summary(one, at={'day': 10})": "at=",
+    "tta.summary(one, at={'epoch': 3, 'step': 4})": "at=",
+    "tta.summary(one, unit='epoch')": "unit=",
+    "tta.summary(one, unit=3)": "unit=",
+    "tta.summary(one, by=3)": "by=",
+    "tta.summary(one, by='benchmrk')": "by=",
+    "tta.summary(one, price=-1, unit='cost')": "price=",
+    "tta.summary(one, price=3)": "price=",
+    "tta.summary(one, metric='x')": "metric=",
+    "tta.summary(one, sort='cvv')": "sort=",
+    "tta.summary(1)": "",
+    "tta.summary(one, pool=1)": "TypeError",
+    "tta.summary(one, confidnce=.9)": "TypeError",
+    "tta.claim(one, seconds=[80])": "seconds=",
+    "tta.claim(one, seconds=-80)": "seconds=",
+    "tta.claim(one)": "quality=",
+    "tta.claim(one, quality='loss', level=5)": "level=",
+    "tta.effects(one, on=[])": "on=",
+    "tta.effects(one, on=[3])": "on=",
+    "tta.rcp(one, draws=0)": "draws=",
+    "tta.targets(one, points=0)": "points=",
+    "tta.judge_record(one, rules=3)": "rules=",
+    "tta.problems(one, codes=3)": "codes=",
+    "tta.plot('speedup', one, eight)": "",
+    "tta.read(one, where=5)": "where=",
+    "tta.export(one, 3)": "output=",
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_a_wrong_value_is_an_error_that_names_its_parameter(
+    call: str, one: Path, eight: Path
+) -> None:
+    scope = {"tta": tta, "pl": pl, "one": one, "eight": eight}
+    if REFUSED[call] == "TypeError":
+        with pytest.raises(TypeError, match=r"summary\(\) got an unexpected keyword argument"):
+            eval(call, scope)
+        return
+    with pytest.raises(tta.TtastatsError) as caught:
+        eval(call, scope)
+    text = str(caught.value)
+    assert REFUSED[call] in text
+    assert caught.value.remedy, text
+    assert "--" not in text, text
+
+
+class TestPaths:
+    """A path is a path, however it is given: never its letters."""
+
+    @pytest.fixture
+    def folder(self, two_systems: Path, tmp_path: Path) -> Path:
+        shutil.copytree(two_systems / "one_gpu", tmp_path / "logs" / "one")
+        shutil.copytree(two_systems / "eight_gpus", tmp_path / "logs" / "one" / "e" / "eight")
+        return tmp_path
+
+    @pytest.mark.parametrize("shape", [str, Path, lambda path: [path], lambda path: {Path(path)}])
+    @pytest.mark.parametrize("path", ["..", "../..", "eight", ".", "../../one"])
+    def test_of_logs(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, path: str, shape: Callable[..., Any]
+    ) -> None:
+        monkeypatch.chdir(folder / "logs" / "one" / "e")
+        account = tta.ingest(shape(path), folder / "out.parquet")
+        assert account.runs == (10 if path in {".", "eight"} else 20)
+
+    @pytest.mark.parametrize("paths", [3, [], [3], None, {"a": 1}, b"logs"])
+    def test_others_are_refused(self, paths: Any, tmp_path: Path) -> None:
+        with pytest.raises(tta.TtastatsError, match=r"^paths="):
+            tta.ingest(paths, tmp_path / "out.parquet")
+
+    @pytest.mark.parametrize("name", ["z.csv", "z.jsonl", "Z.CSV", "z.json"])
+    def test_of_tables_are_not_of_other_files(self, name: str, one: Path, tmp_path: Path) -> None:
+        for write in (
+            lambda: tta.ingest(str(tmp_path), tmp_path / name),
+            lambda: tta.filter(one, output=tmp_path / name),
+        ):
+            with pytest.raises(tta.TtastatsError, match="a table is a Parquet file"):
+                write()

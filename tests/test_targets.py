@@ -208,7 +208,7 @@ def test_runs_may_be_grouped_by_what_identifies_them(by: str, systems: Path) -> 
 
 @pytest.mark.parametrize("by", ["epochs", "reached", "target_value", "evaluations"])
 def test_columns_that_depend_on_the_target_are_no_groups(by: str, systems: Path) -> None:
-    with pytest.raises(TtastatsError, match=f"--by: {by} depends on the target"):
+    with pytest.raises(TtastatsError, match=f"by=: {by} depends on the target"):
         api.targets(systems, by=[by])
 
 

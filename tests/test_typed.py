@@ -22,6 +22,13 @@ import polars as pl
 import ttastats as tta
 
 account: tta.Account = tta.ingest([Path("logs")], "runs.parquet", workers=2)
+tta.ingest("logs")
+tta.summary("a.parquet", target={"accuracy": 0.9}, at={"step": 10}, where=pl.col("seed") > 1)
+tta.runs("a.parquet", target=0.9, where=["seed>1", pl.col("reached")])
+tta.compare("a.parquet", "b.parquet", confidence=0.9, margin=0.02, options={"fdr": True})
+passed: bool = tta.compare("a.parquet", "b.parquet", fail_on="slower:2%").gate.passed
+tta.compare("a.parquet", "b.parquet", require=["not-slower:2%"]).check().gate.findings
+tta.history("a.parquet", fail_on="slower:2%").gate.failures
 report: tta.Report = tta.compare("a.parquet", "b.parquet", target=["accuracy>=0.9"], same=True)
 frame: pl.DataFrame = report.frame
 print(account.runs, [row["run_id"] for row in report.rows], tta.__version__)
@@ -36,7 +43,8 @@ except tta.TtastatsError as error:
 #: What is wrong in a script, with the kind of error that mypy finds: types are seen.
 WRONG = {
     "tta.summary(1)": "arg-type",
-    "tta.runs('a.parquet', target=0.9)": "arg-type",
+    "tta.runs('a.parquet', target=[None])": "list-item",
+    "tta.compare('a.parquet', 'b.parquet').gate.passed": "union-attr",
     "wrong: int = tta.runs('a.parquet')": "assignment",
 }
 

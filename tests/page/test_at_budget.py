@@ -73,7 +73,7 @@ def test_the_options_of_the_command(tmp_path: Any) -> None:
 
 
 def test_a_second_metric_stands_below_times_alone() -> None:
-    with pytest.raises(TtastatsError, match="--also applies to times to a target"):
+    with pytest.raises(TtastatsError, match="also= applies to times to a target"):
         api.html_report(side(A), side(LOWER), at_end=True, also=["other"])
     with pytest.raises(TtastatsError, match="needs two sides"):
         api.html_report(side(A), also=["other"])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Unpack, overload
 
 from ttastats.api.tables import with_choice_notes
+from ttastats.base import arguments
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Gated, Report
@@ -21,6 +22,8 @@ from ttastats.sides.options import (
     Gates,
     Judged,
     JudgedAt,
+    Targets,
+    Where,
     several,
 )
 from ttastats.sides.question import Chosen, Question, Selection, Source, choose_runs, takes
@@ -295,7 +298,8 @@ def scaling(
     return with_choice_notes(scaling_report.report(side.runs, keys, confidence=confidence), side)
 
 
-def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) -> Report:
+@takes()
+def score(source: Source, *, by: Sequence[str] = (), where: Where = ()) -> Report:
     """Report the official MLPerf score of each result, raw and scaled, or why there is none."""
     from ttastats.answers import score as score_report  # scipy costs start-up time
     from ttastats.outcomes.left_out import RESULT
@@ -305,6 +309,7 @@ def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) 
     return with_choice_notes(score_report.report(side.runs, keys), side)
 
 
+@takes()
 def rcp(
     source: Source,
     *,
@@ -312,7 +317,7 @@ def rcp(
     ruleset: str = "",
     bypass: bool = False,
     by: Sequence[str] = (),
-    where: Sequence[str] = (),
+    where: Where = (),
     confidence: float = CONFIDENCE,
     draws: int = 10_000,
     seed: int = 1,
@@ -353,13 +358,13 @@ def rcp(
     return with_choice_notes(rcp_report.report(runs, library, options, keys), side)
 
 
-@takes(JudgedAt)
+@takes(JudgedAt, seconds=arguments.limit, steps=arguments.limit)
 def claim(
     source: Source,
     *,
     quality: str = "",
-    seconds: str = "",
-    steps: str = "",
+    seconds: str | float = "",
+    steps: str | float = "",
     level: float = LEVEL,
     sigma: float | None = None,
     **keywords: Unpack[JudgedAt],
@@ -383,7 +388,7 @@ def claim(
     from ttastats.report.grouping import ENTRY
 
     rules = claim_report.ClaimOptions(level, sigma)
-    limits = claim_report.limits(seconds, steps)
+    limits = claim_report.limits(str(seconds), str(steps))
     threshold, what = question.with_claim(Question(**keywords), quality)
     raise_if(
         threshold is None and not limits,
@@ -452,13 +457,14 @@ def targets(
     return with_choice_notes(report, *choices)
 
 
+@takes()
 def judge_record(
     *sources: Source,
     rules: str,
     against: float | None = None,
     metric: str = "",
-    target: Sequence[str] = (),
-    where: Sequence[str] = (),
+    target: Targets = (),
+    where: Where = (),
     labels: Sequence[str] = (),
 ) -> Report:
     """Check a record against the rules of a contest.

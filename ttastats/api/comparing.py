@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Unpack, overload
 import polars as pl
 
 from ttastats.api.tables import with_choice_notes
+from ttastats.base import arguments
 from ttastats.base.codes import Note
 from ttastats.base.errors import raise_if
 from ttastats.base.records import Problem
@@ -26,6 +27,7 @@ from ttastats.sides.options import (
     View,
     refuse_excluded,
     several,
+    view_of,
 )
 from ttastats.sides.question import Question, Source, takes
 
@@ -72,7 +74,7 @@ def compare(
     require: Conditions,
     **keywords: Unpack[_Compared],
 ) -> Gated: ...
-@takes(ComparedAt)
+@takes(ComparedAt, view=view_of)
 def compare(
     a: Source,
     *others: Source,
@@ -117,8 +119,10 @@ def compare(
     """
     what, sources = Question(**keywords), (a, *others)
     also, block = several(also), several(block)
-    options, of_one_table = what.options, same and not others
+    options, of_one_table = what.judgement, same and not others
     refuse_excluded(options, what.budget, also, block, same=same, profiles=profiles is not None)
+    remedy = "Give a second table; same=True compares the groups of by= in one."
+    raise_if(not others and not same, "only one table to compare", "others=", remedy)
     if same:
         needs = "--same needs several sets of runs, but there is one table"
         remedy = "Give one file per set, or split the table: --same --by day."
@@ -144,7 +148,7 @@ def conditions_of(what: Question, fail_on: Gates, require: Gates) -> tuple[Requi
     from ttastats.answers.compare import gate
     from ttastats.sides import comparison  # scipy costs start-up time
 
-    comparison.check_plan(what.options.max_runs)
+    comparison.check_plan(what.judgement.max_runs)
     return gate.conditions(fail_on, require, gate.QUALITIES if what.budget else gate.TIMES)
 
 
@@ -171,9 +175,10 @@ def judged_sides(
         report = compare_report.of_times(
             baseline, others, what, view, also=also, block=block, profiles=rows
         )
-    return gate.judged(report, conditions, what.options.confidence)
+    return gate.judged(report, conditions, what.judgement.confidence)
 
 
+@takes(by=arguments.choice("work", "operator"))
 def compare_profiles(
     a: Profiles, b: Profiles, *, by: By = "work", confidence: float = CONFIDENCE
 ) -> Report:
@@ -198,6 +203,7 @@ def _profile_rows(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFrame]
     return first, second
 
 
+@takes()
 def profiled(source: Profiles, *, top: int = 10) -> Report:
     """Report the time of a training step by part of the step, kind of work, operator and rank.
 
@@ -219,6 +225,7 @@ def _problem_note(problem: Problem) -> Note:
     return Note(problem.code, f"{problem.source}: {problem.message}.")
 
 
+@takes()
 def profile_page(
     *sources: Profiles,
     output: str | Path | None = None,
@@ -254,6 +261,7 @@ def profile_page(
     return page
 
 
+@takes()
 def plot_profiles(kind: str, source: Profiles) -> Plots:
     """Return the plots of one kind for some profiles, all in one plot.
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ttastats.api.answers import summarize_entries
 from ttastats.api.comparing import conditions_of, judged_sides
 from ttastats.api.tables import with_choice_notes
+from ttastats.base import arguments
 from ttastats.base.errors import raise_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.sides import question
@@ -110,7 +111,7 @@ def html_report(
         "Give two files, the baseline first, or --a and --b.",
     )
     what = Question(**keywords)
-    options, also = what.options, several(also)
+    options, also = what.judgement, several(also)
     refuse_excluded(options, what.budget, also)
     conditions = conditions_of(what, fail_on, require)
     if output is not None:
@@ -139,7 +140,10 @@ def html_report(
                 on_progress=on_progress,
             ),
             title=title,
-            conditions=[*what.where, *(f"target {text}" for text in what.target)],
+            conditions=[
+                *map(str, arguments.conditions("where", what.where)),
+                *(f"target {text}" for text in arguments.targets("target", what.target)),
+            ],
             confidence=options.confidence,
             command=command,
             looks=content.find_looks(made.sides),

@@ -20,8 +20,8 @@ from ttastats.outcomes.target import asked, met_at_once
 from ttastats.report.answer import Report
 from ttastats.report.ordering import filter_rows
 from ttastats.sides import question
-from ttastats.sides.options import AtBudget, several
-from ttastats.sides.question import Chosen, Question, Source, choose_runs
+from ttastats.sides.options import AtBudget, Targets, Where, several
+from ttastats.sides.question import Chosen, Question, Source, choose_runs, takes
 from ttastats.table import schema, store
 from ttastats.table.schema import RUNS
 
@@ -53,7 +53,8 @@ def with_choice_notes(report: Report, *sides: Chosen) -> Report:
     return dataclasses.replace(report, notes=(*report.notes, *notes), target=target)
 
 
-def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
+@takes()
+def read(source: Source, *, where: Where = ()) -> pl.LazyFrame:
     """Return the tidy table: one row per run x evaluation x metric.
 
     Parameters
@@ -65,9 +66,8 @@ def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
     return question.rows(source, where)
 
 
-def run_table(
-    source: Source, *, where: Sequence[str] = (), target: Sequence[str] = ()
-) -> pl.DataFrame:
+@takes()
+def run_table(source: Source, *, where: Where = (), target: Targets = ()) -> pl.DataFrame:
     """Return one row per run, with `reached` and `tta_seconds`; see `time_to_target.runs`.
 
     A table returned by this function is accepted unchanged; its target is fixed.
@@ -75,11 +75,12 @@ def run_table(
     return choose_runs(source, where, target, by_evaluation=True).runs
 
 
+@takes(AtBudget)
 def runs(
     source: Source,
     *,
-    where: Sequence[str] = (),
-    target: Sequence[str] = (),
+    where: Where = (),
+    target: Targets = (),
     **keywords: Unpack[AtBudget],
 ) -> Report:
     """Report every run: whether and when it reached the target, and its progress.
@@ -96,7 +97,8 @@ def runs(
     return with_choice_notes(runs_report.report(side.runs), side)
 
 
-def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> Exported:
+@takes()
+def export(source: Source, output: str | Path, *, where: Where = ()) -> Exported:
     """Write runs as rows (`NAME.csv`, `NAME.jsonl`) or as a new folder of logs (any other name)."""
     from ttastats.output import logs
 
@@ -106,8 +108,9 @@ def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> 
     return logs.export(table, Path(output))
 
 
+@takes()
 def filter(  # noqa: A001 - the name of the command
-    *sources: given.Source, output: str | Path, where: Sequence[str] = ()
+    *sources: given.Source, output: str | Path, where: Where = ()
 ) -> Subset:
     """Write the runs of one or more tables that meet all conditions to a new table.
 
@@ -145,9 +148,8 @@ def filter(  # noqa: A001 - the name of the command
     return replace(done, notes=tuple(note.text for note in side.notes)) if side else done
 
 
-def problems(
-    *sources: given.Source, where: Sequence[str] = (), codes: Sequence[str] = ()
-) -> Report:
+@takes()
+def problems(*sources: given.Source, where: Where = (), codes: Sequence[str] = ()) -> Report:
     """Report the problems in the logs of some tables, and suspicious runs.
 
     These are all problems found by an ingest, duplicates within and across the tables, runs without

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from ttastats.base.arguments import on_command_line
 from ttastats.base.errors import TtastatsError
 from ttastats.cli.options import TAKEN, Output, declare, entries, read
 from ttastats.cli.output import asking, progress, say, show
@@ -249,7 +250,7 @@ def _with_flat_options(name: str, command: Callable[..., Any]) -> Callable[..., 
             {option: given[option] for option in options if option in given}
             for options in (types, of_output, of_logs)
         )
-        with _reading_logs(**logs) if of_logs else nullcontext():
+        with on_command_line(), _reading_logs(**logs) if of_logs else nullcontext():
             answer = command(**arguments)
             if answers:
                 _print_answer(answer, output)

@@ -25,12 +25,15 @@ from ttastats.sides.options import (
     DDOF,
     LEVEL,
     POWER,
+    At,
     AtBudget,
     Counted,
     Judged,
     Options,
     Prices,
     Sided,
+    Targets,
+    Where,
 )
 from ttastats.trainer import BUILT_IN
 
@@ -198,8 +201,10 @@ def declare(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, s
         option = typer.Argument(metavar=head, **more)
     if get_origin(hint) is Sequence and name not in _LISTS:
         hint, default = list[get_args(hint)], default or None  # type: ignore[misc]
-    elif hint == Prices:
+    elif hint in (Prices, Where, Targets):
         hint, default = list[str], None
+    elif hint == At:
+        hint = str
     elif name in {*_LISTS, *_FRACTIONS}:
         hint, default = str, default or None
     if known := limits.get("default"):

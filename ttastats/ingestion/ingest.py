@@ -14,7 +14,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ttastats.base import atomic, errors, stores, streams
+from ttastats.base import arguments, atomic, errors, stores, streams
 from ttastats.base.errors import raise_if
 from ttastats.base.forks import expect_threads
 from ttastats.base.records import Problem
@@ -56,8 +56,9 @@ _TRIES = 5
 Progress = Callable[[int, int], None]
 
 
+@arguments.checked({"block": lambda _, value: value})
 def ingest(
-    paths: Sequence[str | Path],
+    paths: str | Path | Sequence[str | Path],
     output: str | Path | None = None,
     *,
     dialect: str | None = None,
@@ -80,7 +81,7 @@ def ingest(
     Parameters
     ----------
     paths
-        Files, folders, archives, patterns, `-` for standard input, URLs.
+        A file, folder, archive, pattern or URL, `-` for standard input, or several of them.
     output
         Where to write: a Parquet file, or a folder of them if this is a folder or ends with a
         slash; by default a file with the name of the one path, in the working directory.
@@ -123,7 +124,10 @@ def ingest(
     """
     expect_threads()
     streams.whole_file_limit()  # a wrong setting is no fault of a file
-    paths = [stores.without_user(path) if isinstance(path, str) else path for path in paths]
+    paths = [
+        stores.without_user(path) if isinstance(path, str) else path
+        for path in arguments.paths("paths", paths)
+    ]
     for path in map(Path, paths):
         is_table = path.exists() and store.is_ttastats_table(path)
         raise_if(is_table, "is already a table, not logs", str(path), _TO_SHOW_A_TABLE)

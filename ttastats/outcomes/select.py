@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, reduce
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import polars as pl
 from msgspec import Struct
@@ -46,6 +46,9 @@ def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.Lazy
         return frame
     dtypes, expressions = frame.collect_schema(), []
     for condition in read:
+        if isinstance(condition, Expression):
+            expressions.append(condition.on(dtypes))
+            continue
         name = full_name(condition.column, dtypes.names())
         if name is None:
             raise unknown(condition.column, dtypes.names(), condition.place)
@@ -153,6 +156,8 @@ def remarks(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> 
 
 def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:
     """Return a sentence with the values of a column that are nearest to those of a condition."""
+    if isinstance(condition, Expression):
+        return "Nothing in the table meets it."
     name = full_name(condition.column, frame.columns) or condition.column
     values = frame.get_column(name).drop_nulls()
     if values.is_empty():
@@ -224,6 +229,40 @@ class Condition(Struct, frozen=True):
         return f"{self.option} {self}"
 
 
+class Expression(Condition, frozen=True, eq=False):
+    """A condition that is an expression of polars; `column` is what decides of what it is."""
+
+    expression: pl.Expr = pl.lit(value=True)
+
+    def __str__(self) -> str:
+        return str(self.expression)
+
+    def on(self, types: pl.Schema) -> pl.Expr:
+        """Return the expression for a table; raise an error if it gives no truth value there."""
+        for name in self.expression.meta.root_names():
+            if name not in types:
+                raise unknown(name, types.names(), self.option)
+        holds = pl.LazyFrame(schema=types).select(holds=self.expression)
+        try:
+            is_truth = holds.collect_schema()["holds"] == pl.Boolean
+        except pl.exceptions.PolarsError as error:
+            what = f"{self}: {error}".partition("\n")[0]
+            raise TtastatsError(what, where=self.option, remedy=_COMPARE) from None
+        raise_if(not is_truth, f"{self} is neither true nor false", self.option, _COMPARE)
+        return self.expression
+
+
+_COMPARE = "Compare a column with a value, such as pl.col('nodes') >= 8."
+
+
+def parse_expression(expression: pl.Expr, option: str = "--where") -> Expression:
+    """Return the condition in an expression, which is of what its latest column is of."""
+    names = expression.meta.root_names()
+    raise_if(not names, f"{expression} names no column", option, _COMPARE)
+    column = max(names, key=lambda name: get_args(Kind).index(kind(name)))
+    return Expression(column, "=", (), option, expression)
+
+
 def parse(text: str, option: str = "--where") -> Condition:
     """Return the condition in `benchmark=bert,rgat`, `nodes>=8`, `cv>10%`, `entry="a,b"`."""
     match = _CONDITION.fullmatch(text)
@@ -249,9 +288,16 @@ def parse(text: str, option: str = "--where") -> Condition:
     return Condition(column, sign.replace("==", "="), tuple(values), option)
 
 
-def parse_all(texts: Iterable[str | Condition], option: str = "--where") -> tuple[Condition, ...]:
-    """Return the conditions in several texts; those already parsed stay as they are."""
-    return tuple(text if isinstance(text, Condition) else parse(text, option) for text in texts)
+def parse_all(
+    given: Iterable[str | pl.Expr | Condition], option: str = "--where"
+) -> tuple[Condition, ...]:
+    """Return the conditions in texts and expressions; those already parsed stay as they are."""
+    return tuple(
+        each if isinstance(each, Condition)
+        else parse_expression(each, option) if isinstance(each, pl.Expr)
+        else parse(each, option)
+        for each in given
+    )  # fmt: skip
 
 
 #: Of a run as logged; of a run as judged by its target; of an evaluation; of something else, such

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 from msgspec import Struct
 
+from ttastats.base.arguments import named_in_python
 from ttastats.base.codes import ADVICE, CAUTIONS, SHORT, Note
 from ttastats.base.errors import GateFailed
 from ttastats.base.forks import expect_threads
@@ -96,7 +97,8 @@ class Report:
         """Return the report if its gate passed or none was set; raise `GateFailed` if it failed."""
         if self.gate is not None and not self.gate:
             failures = "; ".join(f"{each.group}: {each.text}" for each in self.gate.failures)
-            raise GateFailed(failures, where=" ".join(self.gate.conditions))
+            with named_in_python():
+                raise GateFailed(failures, where=" ".join(self.gate.conditions))
         return self
 
     def __str__(self) -> str:

@@ -5,16 +5,20 @@ Docstrings of keywords name the options of the command line, as `ttastats.cli.op
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
-from ttastats.base.errors import raise_if
+from ttastats.base import arguments
+from ttastats.base.errors import TtastatsError, raise_if, suggestion
 
 if TYPE_CHECKING:
+    from polars import Expr
+
     from ttastats.outcomes.budget import Budget
     from ttastats.stats.outcomes import Estimand
-
+else:
+    Expr = Any  # polars costs start-up time
 
 #: What is asked where nobody says otherwise: the confidence of intervals and verdicts, the level of
 #: the one-sided test of a claim, the power of a plan, and the divisor of a standard deviation.
@@ -22,6 +26,12 @@ CONFIDENCE, LEVEL, POWER, DDOF = 0.95, 0.05, 0.8, 1
 
 #: The price of an hour, a number or a column: one, or one for each side.
 Prices: TypeAlias = str | float | Sequence[str | float]
+#: Conditions: texts, expressions of polars, or the values of columns.
+Where: TypeAlias = str | Expr | Sequence[str | Expr] | Mapping[str, Any]
+#: Quality targets: one, one for each metric, or by metric.
+Targets: TypeAlias = str | float | Sequence[str | float] | Mapping[str, str | float]
+#: A budget: in a text, or by its unit.
+At: TypeAlias = str | Mapping[str, float]
 
 
 class Counted(TypedDict, total=False):
@@ -39,7 +49,7 @@ class Counted(TypedDict, total=False):
     """
 
     by: Sequence[str]
-    where: Sequence[str]
+    where: Where
     unit: str
     clock: str
     price: Prices
@@ -52,7 +62,7 @@ class Judged(Counted, total=False):
     --target TARGET: Another quality target: 0.75, top1_accuracy=75% or eval_loss<=0.9. Repeatable.
     """
 
-    target: Sequence[str]
+    target: Targets
 
 
 class Sided(TypedDict, total=False):
@@ -68,9 +78,12 @@ class Sided(TypedDict, total=False):
 
 
 class Compared(Judged, Sided, total=False):
-    """Keywords of a question about sides."""
+    """Keywords of a question about sides; the last three are those of `Options`."""
 
-    options: Options
+    options: Options | Mapping[str, Any]
+    confidence: float | None
+    margin: float | None
+    epochs_fixed: bool | None
 
 
 class AtBudget(TypedDict, total=False):
@@ -84,7 +97,7 @@ class AtBudget(TypedDict, total=False):
     """
 
     at_end: bool
-    at: str
+    at: At
     best: bool
     interpolate: bool
     metric: str
@@ -128,6 +141,46 @@ class Options:
     confidence: float = CONFIDENCE
     seed: int = 0
     max_runs: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check each value, and take percentages in texts."""
+        with arguments.named_in_python():
+            for name, value in arguments.taken(vars(self)).items():
+                object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is shown: more columns, a strip of dots per side, claims about a margin.
+
+    `same`: the sides are sets of runs of one setup, and rows tell how much sessions vary.
+    """
+
+    wide: bool = False
+    strips: bool = False
+    margin_claims: bool = False
+    same: bool = False
+
+
+def options_of(name: str, value: Any) -> Options:
+    """Take options of a comparison, which may be a mapping."""
+    if isinstance(value, Options):
+        return value
+    known = Options.__annotations__
+    if not isinstance(value, Mapping):
+        raise arguments.refusal(name, value, "Give tta.Options(...) or a mapping of its fields.")
+    for field in value:
+        if field not in known:
+            remedy = suggestion(str(field), known, "Options")
+            raise TtastatsError(f"unknown option {field!r}", where=f"{name}=", remedy=remedy)
+    return Options(**value)
+
+
+def view_of(name: str, value: Any) -> View:
+    """Take what is shown."""
+    if isinstance(value, View):
+        return value
+    raise arguments.refusal(name, value, "Give tta.View(...).")
 
 
 USUAL = Options()
@@ -176,16 +229,3 @@ def refuse_excluded(
     for first, second, what, remedy in _EXCLUDED:
         both = given[first.split()[0]] and given[second]
         raise_if(both, what, f"{first} {second}".format(**texts), remedy.format(**texts))
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What is shown: more columns, a strip of dots per side, claims about a margin.
-
-    `same`: the sides are sets of runs of one setup, and rows tell how much sessions vary.
-    """
-
-    wide: bool = False
-    strips: bool = False
-    margin_claims: bool = False
-    same: bool = False

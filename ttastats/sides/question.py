@@ -6,16 +6,15 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
 from inspect import Parameter, signature
 from itertools import cycle
-from typing import ParamSpec, TypeVar, get_args
+from typing import Any, ParamSpec, TypeVar, get_args
 
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ttastats.base import units
+from ttastats.base import arguments, units
 from ttastats.base.codes import Note, note
 from ttastats.base.errors import TtastatsError, nearest_names, raise_if
 from ttastats.base.records import FORMER_NAMES
@@ -28,7 +27,18 @@ from ttastats.outcomes.left_out import standing, with_stopped
 from ttastats.outcomes.select import Condition, parse_all
 from ttastats.outcomes.target import UserTarget, rows_with_targets
 from ttastats.outcomes.target import parse_all as parse_targets
-from ttastats.sides.options import USUAL, Counted, Options, Prices, several
+from ttastats.sides.options import (
+    USUAL,
+    At,
+    AtBudget,
+    Counted,
+    Options,
+    Prices,
+    Targets,
+    Where,
+    options_of,
+    several,
+)
 from ttastats.sides.pairing import Side, refuse_overlap
 from ttastats.table import schema
 from ttastats.table.frames import is_frame
@@ -85,6 +95,8 @@ class Question:
         Pool all runs of a benchmark, even if the hardware differs.
     options
         Options of the comparison.
+    confidence, margin, epochs_fixed
+        Those of `Options`, in the place of these.
     at_end, at
         Compare qualities at a budget instead of times to a target: at the end of each run, or at
         `step=3325`, `epoch=10`, `samples=1e6` or `seconds=600`.
@@ -97,32 +109,54 @@ class Question:
     """
 
     by: Sequence[str] = ()
-    where: Sequence[str] = ()
-    target: Sequence[str] = ()
+    where: Where = ()
+    target: Targets = ()
     unit: str = ""
     clock: str = ""
     price: Prices = ""
     censor_stopped: bool = False
     labels: Sequence[str] = ()
     pool: bool = False
-    options: Options = USUAL
+    options: Options | Mapping[str, Any] = USUAL
+    confidence: float | None = None
+    margin: float | None = None
+    epochs_fixed: bool | None = None
     at_end: bool = False
-    at: str = ""
+    at: At = ""
     best: bool = False
     interpolate: bool = False
     metric: str = ""
 
     def __post_init__(self) -> None:
-        """Take one text for several of them, and columns by their former names too."""
-        for name in ("by", "where", "target", "labels"):
-            object.__setattr__(self, name, several(getattr(self, name)))
-        object.__setattr__(self, "by", tuple(FORMER_NAMES.get(name, name) for name in self.by))
+        """Take each value as it is computed with, and columns by their former names too."""
+        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        with arguments.named_in_python():
+            given = arguments.taken(given, {"options": options_of})
+            over = {name: given[name] for name in _OVER if given[name] is not None}
+            given["options"] = dataclasses.replace(given["options"], **over)
+        given["by"] = tuple(FORMER_NAMES.get(name, name) for name in given["by"])
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def goals(self) -> tuple[UserTarget, ...]:
+        """Return the targets that the question names."""
+        return parse_targets(arguments.targets("target", self.target))
+
+    @property
+    def judgement(self) -> Options:
+        """Return the options of the comparison."""
+        return options_of("options", self.options)
 
     @property
     def budget(self) -> Budget | None:
         """Return the budget at which qualities are compared; None for times to a target."""
+        at = arguments.budget("at", self.at)
         budget = budgets.parse(
-            self.at, at_end=self.at_end, best=self.best, interpolate=self.interpolate
+            at,
+            at_end=self.at_end,
+            best=self.best,
+            interpolate=self.interpolate,
         )
         raise_if(
             budget is None and self.metric,
@@ -133,27 +167,27 @@ class Question:
         return budget
 
 
+#: Options of a comparison that are keywords too.
+_OVER = ("confidence", "margin", "epochs_fixed")
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def takes(keywords: type[Counted]) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Return a decorator that writes out the keywords of a function and refuses others."""
+def takes(
+    keywords: type[Counted | AtBudget] | None = None, **own: arguments.Taken
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Return a decorator that writes out the keywords of a function and checks all it is given."""
     fields = signature(Question).parameters
-    added = [fields[name] for name in fields if name in keywords.__annotations__]
+    names = keywords.__annotations__ if keywords else ()
+    added = [fields[name] for name in fields if name in names]
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         original = signature(function)
         explicit = [p for p in original.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         complete = original.replace(parameters=[*explicit, *added])
-
-        @wraps(function)
-        def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-            complete.bind(*args, **kwargs)
-            return function(*args, **kwargs)
-
-        wrapper.__signature__ = complete  # type: ignore[attr-defined]
-        return wrapper
+        function.__signature__ = complete  # type: ignore[attr-defined]
+        return arguments.checked({"options": options_of, **own})(function)
 
     return decorate
 
@@ -162,7 +196,7 @@ def takes(keywords: type[Counted]) -> Callable[[Callable[_P, _R]], Callable[_P, 
 _Conditions = Mapping[select.Kind, tuple[Condition, ...]]
 
 
-def rows(source: Source, where: Sequence[str] = ()) -> pl.LazyFrame:
+def rows(source: Source, where: Where = ()) -> pl.LazyFrame:
     """Return the rows of the tidy table that meet all conditions."""
     table, conditions = _table_and_conditions(source, where)
     every, conditions, added = _add_settings(given.tidy(table), conditions)
@@ -175,8 +209,8 @@ def rows(source: Source, where: Sequence[str] = ()) -> pl.LazyFrame:
 
 def choose_runs(
     source: Source,
-    where: Sequence[str] = (),
-    target: Sequence[str] = (),
+    where: Where = (),
+    target: Targets = (),
     *,
     by_evaluation: bool = False,
     of_answer: bool = False,
@@ -194,7 +228,7 @@ def choose_runs(
     table, conditions = _table_and_conditions(source, where)
     of_side = source.conditions if isinstance(source, Selection) else ()
     judged = given.given_runs(table)
-    targets = parse_targets(several(target)) if judged is None else ()
+    targets = parse_targets(arguments.targets("target", target)) if judged is None else ()
     with given.asked_about([metric, *(each.metric or "" for each in targets)]):
         every = given.as_named(given.tidy(table)) if judged is None else judged.lazy()
     every, conditions, added = _add_settings(every, conditions)
@@ -222,11 +256,11 @@ def choose_runs(
         raise TtastatsError(error.what, where=where_, remedy=error.remedy) from None
 
 
-def _table_and_conditions(source: Source, where: Sequence[str]) -> tuple[given.Source, _Conditions]:
+def _table_and_conditions(source: Source, where: Where) -> tuple[given.Source, _Conditions]:
     """Return the table of a source, and its conditions by what their columns are of."""
     selection = source if isinstance(source, Selection) else Selection(source, ())
     kinds: dict[select.Kind, tuple[Condition, ...]] = dict.fromkeys(get_args(select.Kind), ())
-    for condition in (*parse_all(several(where)), *selection.conditions):
+    for condition in (*parse_all(arguments.conditions("where", where)), *selection.conditions):
         kinds[select.kind(condition.column)] += (condition,)
     return selection.table, kinds
 
@@ -361,7 +395,7 @@ def sides(
             for each, hour in zip(choices, hours, strict=True)
         ]
     if budget is not None:
-        targets, metric = parse_targets(question.target), question.metric
+        targets, metric = question.goals, question.metric
         for number, side in enumerate(choices):
             what = "this is a table of runs without evaluations"
             remedy = "Give the table written by `ttastats ingest`."
@@ -433,7 +467,7 @@ def with_claim(question: Question, quality: str) -> tuple[float | None, Question
 
 def as_sides(choices: Sequence[Chosen], question: Question, names: Sequence[str]) -> list[Side]:
     """Return the runs of each source as sides to be paired, named by `side_names`."""
-    targets, labels = parse_targets(question.target), side_names(choices, names)
+    targets, labels = question.goals, side_names(choices, names)
     for each in choices:
         _expect_columns(question.by, each)
     return [

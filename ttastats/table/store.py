@@ -9,7 +9,7 @@ from contextlib import suppress
 import polars as pl
 
 from ttastats.base import atomic, stores
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.records import Problem
 from ttastats.base.stores import Place, Url
 from ttastats.table import kind, schema, tables
@@ -20,8 +20,16 @@ from ttastats.table.schema import RUNS
 write = RUNS.write
 
 
+#: Endings of files that hold no Parquet: what is read by its name would not be read.
+_OF_OTHERS = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".xlsx", ".zip", ".gz"}
+
+
 def expect_output(path: Place, *, in_parts: bool = False) -> None:
     """Raise an error before any reading if the result could not be written to a path."""
+    is_other = not in_parts and path.suffix.lower() in _OF_OTHERS
+    what = f"a table is a Parquet file, not {path.suffix}"
+    remedy = "Name it NAME.parquet; `export` writes CSV and JSON lines."
+    raise_if(is_other, what, str(path), remedy)
     if path.exists() and not is_ttastats_table(path):
         # A folder may hold nothing but parts of a first write that was killed.
         is_free = isinstance(path, Url) and all(map(PART.fullmatch, path.list_folder()))

@@ -92,7 +92,7 @@ def of_times(
     `profiles` are rows of the two systems, where one comparison is made, and say why it came out
     so.
     """
-    options, view = what.options, view or View()
+    options, view = what.judgement, view or View()
     axis = axes.axis_of(baseline.runs)
     paired = blocking.within(pairings(baseline, others, what.by, pool=what.pool), block)
     if axis.is_time:
@@ -192,7 +192,7 @@ def of_qualities(
     block: Sequence[str] = (),
 ) -> Report:
     """Return the report at a budget; what was spent is counted in the unit of the question."""
-    options, view = what.options, view or View()
+    options, view = what.judgement, view or View()
     margin = options.margin if view.margin_claims else None
     unit = axes.by_clock(what.unit, what.clock)
     paired = blocking.within(pairings(baseline, others, what.by, pool=what.pool), block)

@@ -18,7 +18,6 @@ from ttastats.base.errors import TtastatsError, raise_if, suggestion
 from ttastats.outcomes import at_budget
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.target import UserTarget, is_upwards
-from ttastats.outcomes.target import parse_all as parse_targets
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.keys import Benchmark, High, Low
@@ -151,7 +150,7 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
         return question.sides(sources, what), rules
     target = None
     if what.target:  # which replaces that of the rules
-        target, *others = parse_targets(what.target)
+        target, *others = what.goals
         raise_if(others, "rules have a single target", "--target", "Give one.")
         without = rules.counts == "quality"
         raise_if(without, f"{rules.name} has no target", "--target", "Leave out --target.")

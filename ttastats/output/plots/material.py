@@ -196,7 +196,7 @@ class Material(Struct, OfSides, frozen=True, eq=False):
 
 def make_material(sides: Sequence[Side], what: Question) -> Material:
     """Return the runs of one side by entry, or of several by side, as panels."""
-    several, level = len(sides) > 1, what.options.confidence
+    several, level = len(sides) > 1, what.judgement.confidence
     by = tuple(what.by) or (() if several else ENTRY)
     if several:
         groups = _runs_by_panel(sides, what)

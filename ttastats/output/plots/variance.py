@@ -41,7 +41,7 @@ def variance_plots(material: Material) -> tuple[Plot, ...]:
         if side.runs.select(by).unique().height > _MOST_GROUPS:
             continue
         every = variance_report.report(
-            side.runs, by, ddof=material.what.options.ddof, confidence=material.confidence
+            side.runs, by, ddof=material.what.judgement.ddof, confidence=material.confidence
         ).rows
         rows = [row for row in every if row["share_epochs"] is not None]
         keys = [key for key in grouping.shown_keys(rows, by) if key not in grouping.BENCHMARK]

@@ -1,0 +1,348 @@
+"""What do callers of the Python functions give? One value for each parameter, or an error.
+
+What a parameter takes goes by its name, wherever it occurs; a function may have parameters of its
+own. A number, a mapping or a list is taken where it says the same as a text of the command line.
+Errors name the parameter: those from further inside too, where they name an option.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, ParamSpec, TypeVar
+
+from ttastats.base import percentages
+from ttastats.base.errors import TtastatsError, suggestion
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+#: Returns the value of a parameter, by its name and what was given.
+Taken = Callable[[str, Any], Any]
+
+#: Whether the command line asks: its errors name options.
+_OF_COMMANDS: ContextVar[bool] = ContextVar("OF_COMMANDS", default=False)
+#: Parameters that are not called as their options.
+OPTIONS = {"in": "unit", "label": "labels", "detect": "effects", "runs": "n", "code": "codes",
+           "profile-a": "profiles", "profile-b": "profiles", "sequential": "max_runs"}  # fmt: skip
+
+
+def refusal(name: str, value: object, remedy: str) -> TtastatsError:
+    """Return the error for a value that a parameter does not take."""
+    shown = repr(value)
+    return TtastatsError(
+        f"{shown if len(shown) < 80 else type(value).__name__} is not valid",
+        where=f"{name}=",
+        remedy=remedy,
+    )
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value is a finite number."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, numbers.Real) and math.isfinite(value)
+
+
+def written(value: float) -> str:
+    """Return a number as a text has it: `0.9`, `10`."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def listed(value: Any) -> tuple[Any, ...]:
+    """Return what there may be one of, or several: a text is one, never its letters."""
+    one = isinstance(value, str | bytes | Mapping) or not hasattr(value, "__iter__")
+    return () if value is None else (value,) if one else tuple(value)
+
+
+def texts(example: str, *, comma: bool = False) -> Taken:
+    """Take one text or several; with `comma` one text may list them."""
+
+    def take(name: str, value: Any) -> tuple[str, ...]:
+        if comma and isinstance(value, str):
+            value = [part.strip() for part in value.split(",") if part.strip()]
+        for each in (several := listed(value)):
+            if not isinstance(each, str):
+                raise refusal(name, each, f"Give a text or a list of texts, such as {example}.")
+        return several
+
+    return take
+
+
+def text(example: str) -> Taken:
+    """Take a text, or None for nothing."""
+
+    def take(name: str, value: Any) -> Any:
+        if value is None or isinstance(value, str):
+            return value
+        raise refusal(name, value, f"Give a text, such as {example}.")
+
+    return take
+
+
+def fraction(*, above: float = 0.0, below: float = 1.0) -> Taken:
+    """Take a fraction between limits, or a percentage in a text."""
+
+    def take(name: str, value: Any) -> float:
+        if not isinstance(value, str) and not is_number(value):
+            raise refusal(name, value, "Give a fraction, such as 0.05.")
+        if not isinstance(value, str) and value < 1 and not above < value < below:
+            raise refusal(name, value, f"Give a fraction above {above:g} and below {below:g}.")
+        shown = value if isinstance(value, str) else written(value)
+        return percentages.parse_fraction(shown, f"{name}=", above=above, below=below)
+
+    return take
+
+
+def margin(name: str, value: Any) -> float:
+    """Take a difference: a number from 0 on, or a percentage in a text."""
+    if isinstance(value, str):
+        return percentages.parse_fraction(value, f"{name}=")
+    if not is_number(value) or value < 0:
+        raise refusal(name, value, "Give a number that is not negative, such as 0.01.")
+    return float(value)
+
+
+def whole(least: int, most: int | None = None) -> Taken:
+    """Take a whole number between limits, or None for the default."""
+
+    def take(name: str, value: Any) -> int | None:
+        if value is None:
+            return None
+        is_whole = is_number(value) and value == int(value)
+        if not is_whole or value < least or (most is not None and value > most):
+            limits = f"from {least} on" if most is None else f"from {least} to {most}"
+            raise refusal(name, value, f"Give a whole number {limits}.")
+        return int(value)
+
+    return take
+
+
+def number(name: str, value: Any) -> float | None:
+    """Take a finite number, or None."""
+    if value is None or is_number(value):
+        return value if value is None else float(value)
+    raise refusal(name, value, "Give a number.")
+
+
+def truth(name: str, value: Any) -> bool:
+    """Take True or False."""
+    if isinstance(value, bool) or type(value).__name__ in {"bool", "bool_"}:  # of numpy
+        return bool(value)
+    raise refusal(name, value, "Give True or False.")
+
+
+def choice(*known: str) -> Taken:
+    """Take one of some words."""
+
+    def take(name: str, value: Any) -> str:
+        if isinstance(value, str) and value in known:
+            return value
+        what = f"{value!r} is not one of {', '.join(known)}"
+        remedy = suggestion(str(value), known, "Values")
+        raise TtastatsError(what, where=f"{name}=", remedy=remedy)
+
+    return take
+
+
+def conditions(name: str, value: Any) -> tuple[Any, ...]:
+    """Take conditions: texts, expressions of polars, or a mapping of columns to values."""
+    taken: list[Any] = []
+    for each in listed(value):
+        if isinstance(each, Mapping):
+            taken += [f"{column}={_condition_values(wanted)}" for column, wanted in each.items()]
+        elif isinstance(each, str) or hasattr(each, "meta") or hasattr(each, "operator"):
+            taken.append(each)
+        else:
+            remedy = "Give a text such as 'nodes>=8', or an expression: pl.col('nodes') >= 8."
+            raise refusal(name, each, remedy)
+    return tuple(taken)
+
+
+def _condition_values(value: Any) -> str:
+    """Return values as a condition has them, each as it is."""
+    escaped = (re.sub(r'(["\\])', r"\\\1", str(each)) for each in listed(value))
+    return ",".join(f'"{each}"' for each in escaped)
+
+
+def targets(name: str, value: Any) -> tuple[str, ...]:
+    """Take targets: texts, numbers, or a mapping of metrics to either."""
+    taken: list[str] = []
+    for each in listed(value):
+        for metric, goal in each.items() if isinstance(each, Mapping) else [("", each)]:
+            if not (isinstance(goal, str) or is_number(goal)):
+                remedy = "Give a number, a text such as 'accuracy>=0.9', or {'accuracy': 0.9}."
+                raise refusal(name, goal, remedy)
+            goal = goal if isinstance(goal, str) else written(goal)
+            plain = metric and not re.match(r"\s*[<>=]", goal)
+            quoted = f'"{metric}"' if re.search(r"[\s=<>]", metric) else metric
+            taken.append(f"{quoted}{'=' if plain else ''}{goal}")
+    return tuple(taken)
+
+
+def budget(name: str, value: Any) -> str:
+    """Take a budget: a text, or a mapping of one unit to an amount."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((unit, amount),) = value.items()
+        if is_number(amount):
+            return f"{unit}={written(amount)}"
+    elif isinstance(value, str):
+        return value
+    remedy = "Write 'step=3325' or {'step': 3325}; also epoch, samples, seconds."
+    raise refusal(name, value, remedy)
+
+
+def limit(name: str, value: Any) -> str:
+    """Take a limit that is not to be passed: a text such as `<= 80`, or the number alone."""
+    if isinstance(value, str):
+        return value
+    if not is_number(value):
+        raise refusal(name, value, "Give a number, or a text such as '<= 80'.")
+    return f"<= {written(value)}"
+
+
+def prices(name: str, value: Any) -> Any:
+    """Take one price or several, each a number or a column."""
+    for each in listed(value):
+        if not isinstance(each, str) and not (is_number(each) and each >= 0):
+            raise refusal(name, each, "Give dollars per hour, or a column with them.")
+    return value
+
+
+def path(name: str, value: Any) -> Any:
+    """Take a path or URL, or None."""
+    if value is None or isinstance(value, str | os.PathLike):
+        return value
+    raise refusal(name, value, "Give a path.")
+
+
+def paths(name: str, value: Any) -> tuple[Any, ...]:
+    """Take one path or URL, or several."""
+    taken = listed(value)
+    for each in taken:
+        if not isinstance(each, str | os.PathLike):
+            raise refusal(name, each, "Give a path or several.")
+    if not taken:
+        raise TtastatsError("no path given", where=f"{name}=", remedy="Give a path or several.")
+    return taken
+
+
+def fractions(name: str, value: Any) -> tuple[float, ...]:
+    """Take one difference or several, of less than ten times the mean."""
+    return tuple(fraction(below=10.0)(name, each) for each in listed(value))
+
+
+_COLUMNS = texts("'benchmark' or ['benchmark', 'entry']", comma=True)
+_WORDS = texts("'A' or ['A', 'B']")
+#: What each parameter takes, by name.
+KINDS: dict[str, Taken] = {
+    **dict.fromkeys(("by", "levels", "block", "sources", "on", "also", "codes"), _COLUMNS),
+    **dict.fromkeys(("labels", "partition"), _WORDS),
+    **dict.fromkeys(("fail_on", "require"), texts("'slower:2%'")),
+    **dict.fromkeys(("metric", "mine", "sort", "title", "command", "quality"), text("'accuracy'")),
+    **dict.fromkeys(("dialect", "round", "ruleset", "rules", "kind", "order"), text("'date'")),
+    "unit": text("'epochs'"), "clock": text("'training'"),
+    "where": conditions, "target": targets, "at": budget, "price": prices,
+    "confidence": fraction(above=0.5), "level": fraction(below=0.5), "power": fraction(),
+    "cv": fraction(below=10.0), "effects": fractions, "margin": margin,
+    "sigma": number, "against": number,
+    "ddof": whole(0, 1), "seed": whole(0),
+    **dict.fromkeys(("top",), whole(0)),
+    **dict.fromkeys(("max_runs", "n", "points", "draws", "workers"), whole(1)),
+    **dict.fromkeys(("censor_stopped", "pool", "at_end", "best", "interpolate", "dots"), truth),
+    **dict.fromkeys(("interactions", "same", "bypass", "verbose", "append"), truth),
+    **dict.fromkeys(("same_convergence", "epochs_fixed", "fdr", "wide", "strips"), truth),
+    "margin_claims": truth,
+    "estimand": choice("mean", "geomean"), "metrics": choice("evaluations", "all"),
+    **dict.fromkeys(("output", "config", "records"), path), "paths": paths,
+}  # fmt: skip
+
+
+def taken(given: Mapping[str, Any], own: Mapping[str, Taken] | None = None) -> dict[str, Any]:
+    """Return values by the names of their parameters, as functions compute with them."""
+    kinds = {**KINDS, **(own or {})}
+    return {
+        name: kinds[name](name, value) if name in kinds and value is not None else value
+        for name, value in given.items()
+    }
+
+
+def checked(
+    own: Mapping[str, Taken] | None = None,
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Return a decorator of a function that computes with typed values; `own` are its parameters.
+
+    What is not given is left to the function.
+    """
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        parameters = signature(function)
+        variadic = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
+        plain = [name for name, p in parameters.parameters.items() if p.kind not in variadic]
+
+        @wraps(function)
+        def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            try:
+                bound = parameters.bind(*args, **kwargs)
+            except TypeError as error:
+                unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+                near = f". {suggestion(unknown[1], plain, 'Keywords')}" if unknown else ""
+                raise TypeError(f"{function.__name__}() {error}{near}") from None
+            with named_in_python(own or ()):
+                bound.arguments |= taken(
+                    {name: bound.arguments[name] for name in plain if name in bound.arguments}, own
+                )
+                return function(*bound.args, **bound.kwargs)
+
+        wrapper.__signature__ = parameters  # type: ignore[attr-defined]
+        return wrapper
+
+    return decorate
+
+
+@contextmanager
+def on_command_line() -> Iterator[None]:
+    """Let errors in the block name options."""
+    token = _OF_COMMANDS.set(True)
+    try:
+        yield
+    finally:
+        _OF_COMMANDS.reset(token)
+
+
+_OPTION = re.compile(
+    r"(?<![\w-])--(?P<name>[a-z][a-z-]*)(?:[ =](?P<value>'[^']*'|[^\s,;]*[\d:=<>%_*][^\s,;]*))?"
+)
+
+
+@contextmanager
+def named_in_python(known: Iterable[str] = ()) -> Iterator[None]:
+    """Let errors of the block name parameters in place of the options that they stand for."""
+
+    def named(option: re.Match[str]) -> str:
+        name = OPTIONS.get(option["name"], option["name"].replace("-", "_"))
+        if name not in names:
+            return option[0]
+        value = option["value"] or ""
+        end = re.search(r"[.:)]*$", value)
+        tail = end[0] if end else ""
+        value = value.removesuffix(tail).strip("'")
+        shown = repr(value) if value else "True" if KINDS.get(name) is truth else ""
+        return f"{name}={shown}{tail}"
+
+    names = {"profiles", *KINDS, *known}
+    try:
+        yield
+    except TtastatsError as error:
+        if not _OF_COMMANDS.get():
+            for part in ("what", "where", "remedy"):
+                text = getattr(error, part)
+                setattr(error, part, text and _OPTION.sub(named, text))
+            error.args = (str(error),)
+        raise
