@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
+import math
+import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +16,8 @@ import polars as pl
 import pytest
 
 import ttastats as tta
+from ttastats.cli.output import show
+from ttastats.report.row import Rows, table_of
 
 SLOWER = "slower:2%"
 
@@ -220,3 +226,128 @@ class TestPaths:
         ):
             with pytest.raises(tta.TtastatsError, match="a table is a Parquet file"):
                 write()
+
+
+#: Calls for an answer of each kind of row.
+ANSWERS: dict[str, str] = {
+    "summary": "tta.summary(one)",
+    "summary of several": "tta.summary([one, eight])",
+    "the first": "tta.summary([one, eight], top=1)",
+    "at a budget": "tta.summary(one, at_end=True)",
+    "compare": "tta.compare(one, eight)",
+    "a gate": "tta.compare(eight, one, fail_on='slower:2%')",
+    "qualities": "tta.compare(one, eight, at_end=True)",
+    "also": "tta.compare(one, eight, also='accuracy')",
+    "looks": "tta.compare(one, eight, options={'max_runs': 20})",
+    "runs": "tta.runs(one)",
+    "runs at a budget": "tta.runs(one, at='epoch=3')",
+    "rank": "tta.rank([one, eight])",
+    "variance": "tta.variance(one)",
+    "sources": "tta.variance(one, sources='seed')",
+    "history": "tta.history(one)",
+    "effects": "tta.effects([one, eight], on='accelerators')",
+    "power": "tta.power(one)",
+    "a plan": "tta.power(cv=0.1)",
+    "scaling": "tta.scaling([one, eight])",
+    "score": "tta.score(one)",
+    "claim": "tta.claim(one, seconds=80)",
+    "targets": "tta.targets(one)",
+    "two targets": "tta.targets(one, eight)",
+    "problems": "tta.problems(one)",
+}
+
+
+def answer_of(call: str, one: Path, eight: Path) -> tta.Report:
+    answer: tta.Report = eval(call, {"tta": tta, "one": one, "eight": eight})
+    return answer
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+class TestAnswers:
+    def test_are_values(self, name: str, one: Path, eight: Path) -> None:
+        answer, again = (answer_of(ANSWERS[name], one, eight) for _ in range(2))
+        copy = pickle.loads(pickle.dumps(answer))
+        assert answer == again == copy
+        assert hash(answer) == hash(again) == hash(copy)
+        assert type(copy) is type(answer)
+        assert str(copy) == str(answer)
+        assert copy.frame.equals(answer.frame)
+        assert (copy.to_json(), copy.to_csv()) == (answer.to_json(), answer.to_csv())
+        assert copy.to_markdown() == answer.to_markdown()
+        assert answer != tta.power(cv=0.2)
+
+    def test_give_their_rows(self, name: str, one: Path, eight: Path) -> None:
+        answer = answer_of(ANSWERS[name], one, eight)
+        assert bool(answer)
+        assert [*answer] == [*answer.rows]
+        assert len(answer) == len(answer.rows) == answer.frame.height
+        for row in answer:
+            before = dict(row)
+            for change in ("row['x'] = 1", "row.update(x=1)", "row.clear()", "row.pop('n', 0)"):
+                with pytest.raises(TypeError, match="read-only"):
+                    exec(change, {"row": row})
+            with pytest.raises(TypeError, match="read-only"):
+                row |= {"x": 1}  # type: ignore[operator]
+            assert row == before
+        json.dumps(answer.rows, default=str)
+        for key, value in (answer.rows[0] if answer.rows else {}).items():
+            if len(answer) == 1 and key not in tta.Report.__annotations__:
+                assert getattr(answer, key) == value
+            elif len(answer) > 1 and key not in tta.Report.__annotations__:
+                with pytest.raises(AttributeError, match=r"see \.rows or \.frame"):
+                    getattr(answer, key)
+        with pytest.raises(AttributeError, match="has no attribute 'spedup'"):
+            _ = answer.spedup
+
+    def test_have_frames_of_one_schema(self, name: str, one: Path, eight: Path) -> None:
+        """Types are those of the keys, whatever is unknown: those without a value are text."""
+        answer = answer_of(ANSWERS[name], one, eight)
+        frame = answer.frame
+        assert pl.Null not in frame.dtypes, [n for n, t in frame.schema.items() if t == pl.Null]
+        for row in () if isinstance(answer.records, Rows) else answer.records:
+            own = row.to_dict()
+            blank = {key: value if isinstance(value, dict) else None for key, value in own.items()}
+            assert table_of([row], [blank]).schema == frame.select(blank.keys()).schema
+        assert pl.read_parquet(written(frame)).equals(frame)
+
+    def test_are_rendered_as_on_the_command_line(
+        self, name: str, one: Path, eight: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        answer = answer_of(ANSWERS[name], one, eight)
+        for kind, text in (
+            ("json", answer.to_json()), ("csv", answer.to_csv()), ("md", answer.to_markdown())
+        ):  # fmt: skip
+            show(answer, kind)
+            assert capsys.readouterr().out.rstrip("\n") == text.rstrip("\n")
+        rows = json.loads(answer.to_json(), parse_constant=pytest.fail)["rows"]
+        for row, values in zip(rows, answer.rows, strict=True):
+            for key, value in values.items():
+                if isinstance(value, float):
+                    assert row[key] is None if not math.isfinite(value) else row[key] == value
+        assert json.loads(answer.to_json())["schema"] == 1
+
+
+def written(frame: pl.DataFrame) -> io.BytesIO:
+    file = io.BytesIO()
+    frame.write_parquet(file)
+    file.seek(0)
+    return file
+
+
+def test_an_infinite_time_is_no_text_among_numbers(one: Path) -> None:
+    answer = tta.summary(one, target=0.9999)
+    assert math.inf in answer.rows[0].values()
+    (row,) = json.loads(answer.to_json())["rows"]
+    assert row["ert_seconds"] is None
+    assert "inf" not in row.values()
+
+
+def test_answers_of_different_runs_are_put_together(one: Path, eight: Path) -> None:
+    frames = [
+        tta.compare(a, b, target=target).frame
+        for a, b in ((one, eight), (eight, one))
+        for target in (0.1, 0.5, 0.97, 0.9999)
+    ]
+    assert pl.concat(frames).height == len(frames)
+    summaries = [tta.summary(one, target=target).frame for target in (0.1, 0.5, 0.9999)]
+    assert pl.concat(summaries).height == len(summaries)

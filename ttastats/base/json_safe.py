@@ -12,22 +12,15 @@ from typing import Any
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
-def json_value(value: Any, *, infinity: str | None = None) -> Any:
-    """Return a value without what JSON cannot hold: dates as text, NaN as null.
-
-    Infinity becomes `infinity`, with a minus where it is negative, or null.
-    """
+def json_value(value: Any) -> Any:
+    """Return a value without what JSON cannot hold: dates as text, NaN and infinity as null."""
     if isinstance(value, Mapping):
-        return {key: json_value(item, infinity=infinity) for key, item in value.items()}
+        return {key: json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [json_value(item, infinity=infinity) for item in value]
+        return [json_value(item) for item in value]
     if isinstance(value, datetime):
         return value.isoformat()
-    if isinstance(value, float) and not math.isfinite(value):
-        if math.isnan(value) or infinity is None:
-            return None
-        return infinity if value > 0 else f"-{infinity}"
-    return value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def script_json(value: Any) -> str:

@@ -38,15 +38,8 @@ def show(
     if output_format == "table":
         _print_or_page(report.displayed, verbose=verbose, no_pager=no_pager)
     else:
-        from ttastats.report import as_csv, as_json, as_markdown
-
-        renders = {
-            "json": as_json.render_json,
-            "csv": as_csv.render_csv,
-            "md": as_markdown.render_markdown,
-        }
-        shown = report.displayed if output_format == "md" else report
-        text = renders[output_format](shown).rstrip("\n")
+        renders = {"json": report.to_json, "csv": report.to_csv, "md": report.to_markdown}
+        text = renders[output_format]().rstrip("\n")
         if output_format == "json" and not _is_utf_8():
             text = "".join(char if char.isascii() else json.dumps(char)[1:-1] for char in text)
         typer.echo(text)

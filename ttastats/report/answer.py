@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -15,7 +15,7 @@ from ttastats.base.codes import ADVICE, CAUTIONS, SHORT, Note
 from ttastats.base.errors import GateFailed
 from ttastats.base.forks import expect_threads
 from ttastats.report.cells import Gate, Lead, Table
-from ttastats.report.row import Row, Rows, typed_table
+from ttastats.report.row import Row, Rows, Values, table_of, typed_table
 
 if TYPE_CHECKING:
     from ttastats.stats.multiplicity import MeanSpeedup
@@ -35,9 +35,12 @@ class Against:
     conditions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Report:
-    """The result of a command.
+    """The result of a command: a value, equal to another of the same rows, notes and verdict.
+
+    It has the length of its rows and gives them one after the other; the keys of a single row are
+    attributes too (`report.speedup`).
 
     `sentence` is the conclusion, `lead` the same with a word for each table, where it has one; and
     `target` is what runs had to reach, in words. `only_a` lists the groups of the baseline that
@@ -64,8 +67,44 @@ class Report:
     def rows(self) -> tuple[Mapping[str, Any], ...]:
         """Return the rows for programs: raw numbers (seconds, fractions), None for unknown."""
         if isinstance(self.records, Rows):
-            return tuple(self.records.frame.iter_rows(named=True))
-        return tuple(row.to_dict() for row in self.records)
+            return tuple(map(Values, self.records.frame.iter_rows(named=True)))
+        return tuple(Values(row.to_dict()) for row in self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __bool__(self) -> bool:
+        return True  # an answer without a row is one
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return iter(self.rows)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "records" not in self.__dict__:  # while it is unpickled
+            raise AttributeError(name)
+        if len(self) == 1 and name in (row := self.rows[0]):
+            return row[name]
+        text = f"an answer of {self.command!r} has no attribute {name!r}"
+        if self.rows and name in self.rows[0]:
+            text += f", but {len(self)} rows with that key: see .rows or .frame"
+        raise AttributeError(text, name=name, obj=self)
+
+    @property
+    def _value(self) -> tuple[Any, ...]:
+        """Return what tells answers apart: not how they are laid out for people."""
+        notes = tuple((note.code, note.text, note.mark) for note in self.notes)
+        return self.command, self.sentence, self.target, self.gate, notes, self.rows
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Report) and self._value == other._value
+
+    def __hash__(self) -> int:
+        *plain, rows = self._value
+        return hash((*plain, len(rows)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**state, "people": None, "displayed": self.displayed} if self.people else state
 
     @cached_property
     def displayed(self) -> Report:
@@ -88,10 +127,10 @@ class Report:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """Return the rows as a DataFrame."""
+        """Return the rows as a DataFrame, with the types that the keys of their class have."""
         if isinstance(self.records, Rows):
-            return self.records.frame
-        return pl.DataFrame([dict(row) for row in self.rows], infer_schema_length=None)
+            return self.records.typed_frame
+        return table_of(self.records, self.rows)
 
     def check(self) -> Self:
         """Return the report if its gate passed or none was set; raise `GateFailed` if it failed."""
@@ -100,6 +139,24 @@ class Report:
             with named_in_python():
                 raise GateFailed(failures, where=" ".join(self.gate.conditions))
         return self
+
+    def to_markdown(self) -> str:
+        """Return what people see as Markdown, as `--format md` does."""
+        from ttastats.report import as_markdown
+
+        return as_markdown.render_markdown(self.displayed)
+
+    def to_json(self) -> str:
+        """Return rows, notes and verdict as one JSON object, as `--format json` does."""
+        from ttastats.report import as_json
+
+        return as_json.render_json(self)
+
+    def to_csv(self) -> str:
+        """Return the rows as CSV, as `--format csv` does."""
+        from ttastats.report import as_csv
+
+        return as_csv.render_csv(self)
 
     def __str__(self) -> str:
         """Return the report as the command line prints it into a pipe: 100 columns, no colour."""
@@ -116,7 +173,7 @@ class Report:
         return as_html.render_standalone(self.displayed)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gated(Report):
     """The result of a command that was given conditions."""
 

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from json import dumps
 
-import polars as pl
 from msgspec.structs import asdict
 
 from ttastats.base import __version__
 from ttastats.base.json_safe import json_value
 from ttastats.report.answer import Report
 
+#: The number of what the keys of an answer mean: it changes with a key that goes or changes.
+SCHEMA = 1
+
 
 def render_json(report: Report) -> str:
-    """Return a report as JSON text, with infinity as the string "inf"."""
-    gate, frame, lines = report.gate, report.typed_columns, ""
-    if frame is not None:
-        infinite = pl.any_horizontal(pl.col(pl.Float64).is_infinite().any(), pl.lit(value=False))
-        if not frame.select(infinite).item():
-            lines = frame.write_ndjson().rstrip("\n").replace("\n", ",\n  ")
+    """Return a report as JSON text, with null for infinity, as for all that is no number."""
+    gate, frame = report.gate, report.typed_columns
+    lines = "" if frame is None else frame.write_ndjson().rstrip("\n").replace("\n", ",\n  ")
     text = dumps(
         {
+            "schema": SCHEMA,
             "ttastats": __version__,
             "command": report.command,
             "headline": " ".join(str(lead) for lead in report.headline),
             "target": report.target or None,
-            "rows": [] if lines else [json_value(row, infinity="inf") for row in report.rows],
+            "rows": [] if lines else [json_value(row) for row in report.rows],
             "notes": [
                 {"code": note.code, "mark": note.mark, "text": note.text} for note in report.notes
             ],

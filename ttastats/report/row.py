@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from types import NoneType
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints, overload
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NoReturn,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 import msgspec
 import polars as pl
 from msgspec import Struct
+
+from ttastats.table import schema
 
 T = TypeVar("T")
 
@@ -32,6 +45,9 @@ class Lazy(Sequence[T]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (tuple(self),)
 
     @overload
     def __getitem__(self, place: int) -> T: ...
@@ -98,6 +114,19 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return self.keys[name] if name in self.keys else getattr(self, name)
 
 
+class Values(dict[str, Any]):
+    """The values of a row by their keys, which cannot be changed: a dictionary of them can."""
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("rows of an answer are read-only: change a copy, dict(row)")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Values, (dict(self),)
+
+
 #: A row of an answer, or the values of its keys by name.
 AnyRow = Row | Mapping[str, Any]
 
@@ -117,7 +146,17 @@ class Rows(Lazy[R]):
 
     def __init__(self, kind: type[R], frame: pl.DataFrame) -> None:
         super().__init__(lambda number: kind(**frame.row(number, named=True)), frame.height)
-        self.frame = frame
+        self.kind, self.frame = kind, frame
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rows, (self.kind, self.frame)
+
+    @property
+    def typed_frame(self) -> pl.DataFrame:
+        """Return the table with types for the columns in which nothing is known."""
+        types = {**schema.POLARS, **_own(self.kind)}
+        unknown = [name for name, dtype in self.frame.schema.items() if dtype == pl.Null]
+        return self.frame.cast({name: types.get(name, pl.String()) for name in unknown})
 
 
 #: The types of columns for the types of keys.
@@ -140,6 +179,63 @@ def typed_table(rows: Sequence[Row]) -> pl.DataFrame | None:
         return None
     known = [column for column in columns if column is not None]
     return pl.DataFrame([*keys, *known]) if len(known) == len(columns) else None
+
+
+def table_of(records: Sequence[Row], rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return rows as a table whose types are those of their keys, whatever the values."""
+    types = dict(schema.POLARS)
+    for record in records:
+        types |= _types_of(record)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pl.DataFrame([_column(name, [row.get(name) for row in rows], types) for name in names])
+
+
+def _column(name: str, values: list[Any], types: Mapping[str, pl.DataType]) -> pl.Series:
+    """Return a column of its type, or of that of its values where they have another."""
+    dtype = types.get(name)
+    if fields := dict.fromkeys(key for value in values if isinstance(value, dict) for key in value):
+        dtype = pl.Struct(dict.fromkeys(fields, dtype or pl.Float64()))
+    elif dtype is None and all(value is None for value in values):
+        dtype = pl.String()
+    try:
+        return pl.Series(name, values, dtype)
+    except (TypeError, pl.exceptions.PolarsError):
+        return pl.Series(name, values, strict=False)
+
+
+def _types_of(row: Row) -> Mapping[str, pl.DataType]:
+    """Return the types of the keys of a row that have one, and of those of its parts."""
+    types = dict(_own(type(row)))
+    for part in (getattr(row, name) for name in type(row).__struct_fields__):
+        if isinstance(part, Row):
+            # Keys that are made of a name, such as that of a metric: most are numbers.
+            texts = (key for key in part.keys if key.endswith("verdict"))
+            types |= {
+                **{key: _TYPES.get(type(value), pl.Float64()) for key, value in part.keys.items()},
+                **dict.fromkeys(texts, pl.String()),
+                **_types_of(part),
+            }
+    return types
+
+
+def _type_of(hint: Any) -> pl.DataType | None:
+    """Return the type of a column for that of a key; of a dictionary, that of its values."""
+    if get_origin(hint) is Literal:
+        return _TYPES.get(type(get_args(hint)[0]))
+    if get_origin(hint) is dict:
+        return next((_TYPES[part] for part in get_args(get_args(hint)[1]) if part in _TYPES), None)
+    return _TYPES.get(hint)
+
+
+@cache
+def _own(kind: type[Row]) -> Mapping[str, pl.DataType]:
+    hints, types = get_type_hints(kind), dict[str, pl.DataType]()
+    for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
+        hint = hints[name]
+        parts = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
+        found = [dtype for part in parts if (dtype := _type_of(part))]
+        types |= {key: found[0]} if key and len(found) == 1 else {}
+    return types
 
 
 def _typed_columns(rows: Sequence[Row]) -> Iterator[pl.Series | None]:
