@@ -151,7 +151,10 @@ NAMED: dict[str, Any] = {
 }  # fmt: skip
 #: Tables that none can be made of.
 REFUSED: dict[str, Callable[[], Any]] = {
-    "text for seconds": lambda: with_column("seconds", ["1", "2", "3", "4"]),
+    "text for seconds": lambda: with_column("seconds", ["1", "2", "3 s", "4"]),
+    "a fraction for a seed": lambda: with_column("seed", ["1", "2", "3.5", "4"]),
+    "text for a truth": lambda: with_column("higher_is_better", ["true", "false", "no", "up"]),
+    "text for a date": lambda: with_column("started_at", ["2026-01-01 10:00:00", "yesterday"] * 2),
     "lists for values": lambda: with_column("value", [[1.0]] * 4),
     "parts of accelerators": lambda: with_column("accelerators", [1, 2.5, 2.5, 1]),
     "a large step": lambda: with_column("step", [2**63, 1, 2, 3]),

@@ -39,7 +39,7 @@ BINARY = {"evaluations-npz", "mlflow-db", "tfevents", "wandb"}
 #: Those that are one whole, such as a table or a JSON object: nothing stands between its lines.
 WHOLE = {
     "allennlp", "dawnbench", "hf-trainer", "hyperfine", "mlflow", "mlflow-table", "optuna",
-    "pytest-benchmark", "sb3-monitor", "table", "times-table",
+    "pytest-benchmark", "sb3-monitor", "table", "times-table", "ttastats-rows",
 }  # fmt: skip
 #: How far apart a file is cut: at every place only where there is time, and nowhere at a multiple
 #: of the length of its lines.

@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import ttastats as tta
+from ttastats import api
 from ttastats.cli.output import show
 from ttastats.report.row import Rows, table_of
 
@@ -351,3 +354,67 @@ def test_answers_of_different_runs_are_put_together(one: Path, eight: Path) -> N
     assert pl.concat(frames).height == len(frames)
     summaries = [tta.summary(one, target=target).frame for target in (0.1, 0.5, 0.9999)]
     assert pl.concat(summaries).height == len(summaries)
+
+
+#: Programs that read rows of ours, and give them back as a frame.
+READERS: dict[str, Callable[[Path], Any]] = {
+    "csv": lambda stem: pl.read_csv(stem.with_suffix(".csv")),
+    "csv of pandas": lambda stem: pd.read_csv(stem.with_suffix(".csv")),
+    "json lines": lambda stem: pl.read_ndjson(stem.with_suffix(".jsonl")),
+    "json lines of pandas": lambda stem: pd.read_json(stem.with_suffix(".jsonl"), lines=True),
+    "pandas": lambda stem: pl.read_parquet(stem.with_suffix(".parquet")).to_pandas(),
+    "csv by pandas": lambda stem: pd.read_csv(
+        io.StringIO(pl.read_parquet(stem.with_suffix(".parquet")).to_pandas().to_csv())
+    ),
+    "csv by polars": lambda stem: pl.read_csv(
+        pl.read_parquet(stem.with_suffix(".parquet")).write_csv().encode()
+    ),
+    "ingest of csv": lambda stem: ingested(stem.with_suffix(".csv")),
+    "ingest of json lines": lambda stem: ingested(stem.with_suffix(".jsonl")),
+    "csv itself": lambda stem: stem.with_suffix(".csv"),
+}
+
+
+def ingested(path: Path) -> Path:
+    output = path.with_name(f"again{path.suffix}.parquet")
+    tta.ingest(path, output)
+    return output
+
+
+@pytest.fixture(scope="module")
+def exported(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the path without an ending of the exported rows of two systems and odd runs."""
+    folder = tmp_path_factory.mktemp("exported")
+    rows = [
+        {"seed": seed, "epoch": epoch, "s": 10.0 * epoch, "loss": 3.0 / epoch, "e": entry}
+        for seed, entry in enumerate(("=SUM(A1)", 'a "b", c', "-x;=y", "007"))
+        for epoch in (1, 2, 3)
+    ]
+    odd = tta.from_frame(
+        pl.DataFrame(rows), run="seed", metric="loss", value=None, seconds="s", epoch="epoch",
+        benchmark="b", entry="e", seed="seed", target=1.2, higher_is_better=False,
+    )  # fmt: skip
+    both = pl.concat([pl.read_parquet(tables / "both.parquet"), odd])
+    both.write_parquet(folder / "rows.parquet")
+    for ending in ("csv", "jsonl"):
+        tta.export(folder / "rows.parquet", folder / f"rows.{ending}")
+    return folder / "rows"
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_written_is_read(reader: str, exported: Path) -> None:
+    names = ["benchmark", "entry", "seed", "reached", "tta_seconds", "target", "run_status"]
+    names += ["accelerators", "started_at", "epochs", "run_seconds", "extra"]
+    before = api.run_table(exported.with_suffix(".parquet")).select(names)
+    after = api.run_table(READERS[reader](exported)).select(names)
+    if reader in {"csv", "csv of pandas"}:  # texts that are no formulas in a spreadsheet
+        entry = pl.col("entry").str.replace_all(r"(^|;)'", "${1}")
+        after = after.with_columns(entry)
+    order = ["entry", "seed"]
+    assert_frame_equal(before.sort(order), after.sort(order))
+
+
+def test_a_frame_without_directions_is_taken_from_pandas() -> None:
+    rows = {"run": [1, 1, 2, 2], "s": [1.0, 2, 1, 2], "acc": [0.1, 0.9, 0.2, 0.8]}
+    table = tta.from_frame(pl.DataFrame(rows), run="run", metric="acc", seconds="s")
+    assert tta.runs(table.to_pandas(), target=0.5) == tta.runs(table, target=0.5)

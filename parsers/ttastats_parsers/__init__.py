@@ -4,5 +4,5 @@
 BUILTIN = (
     "mlperf_v05", "mlperf_mll", "mlperf_mllog", "dawnbench", "hf_trainer", "tfevents", "wandb",
     "mlflow", "mlflow_db", "mlflow_table", "optuna", "evaluations_npz", "sb3_monitor", "allennlp",
-    "hyperfine", "pytest_benchmark", "times_table",
+    "hyperfine", "pytest_benchmark", "times_table", "exported_rows",
 )  # fmt: skip

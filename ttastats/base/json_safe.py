@@ -1,4 +1,4 @@
-"""How does a value become JSON, which knows no infinity and no dates, also inside a page?"""
+"""How does a value become JSON, also inside a page, or text of CSV that does nothing?"""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from datetime import datetime
 from json import dumps
 from typing import Any
 
+#: Where a spreadsheet would take text of CSV for a formula: at its start, or after a semicolon,
+#: since that ends a cell where the comma is for decimals. Some also take the full-width signs.
+FORMULA = r"(^|;)([=+\-@\t\r\n＝＋－＠])"
 #: Inside a script element these could end it, or a line of it.
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 

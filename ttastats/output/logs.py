@@ -17,8 +17,8 @@ from msgspec import Struct
 from ttastats.base import atomic
 from ttastats.base.atomic import safe_file_name
 from ttastats.base.errors import TtastatsError
+from ttastats.base.json_safe import FORMULA
 from ttastats.recording import run_log
-from ttastats.report.as_csv import FORMULA
 from ttastats.table import schema, store
 from ttastats.table.schema import parse_extra
 

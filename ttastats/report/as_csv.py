@@ -9,12 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from ttastats.base.json_safe import FORMULA
 from ttastats.report.answer import Report
 from ttastats.report.harmless import escape_frame, escape_invisible
-
-#: Where a spreadsheet would take text for a formula: at its start, or after a semicolon, since
-#: that ends a cell where the comma is for decimals. Some also take the full-width signs.
-FORMULA = r"(^|;)([=+\-@\t\r\n＝＋－＠])"
 
 
 def render_csv(report: Report) -> str:

@@ -50,14 +50,15 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
         return frame.lazy().select(schema.NAMES)
     _expect_columns(types, where)
     known = [name for name in schema.NAMES if name in types]
+    # What others made is small beside what `ingest` writes, and is looked at as a whole.
+    rows = _typed_blanks(frame.lazy().select(known).unique(maintain_order=True).collect())
     wrong = [
         f"column {name} is {types[name]}, {schema.POLARS[name]} is needed"
         for name in known
-        if not _is_castable(types[name], schema.POLARS[name])
+        if not _is_castable(rows.schema[name], schema.POLARS[name])
     ]
     raise_if(wrong, "; ".join(wrong), where, "Cast it first.")
-    # What others made is small beside what `ingest` writes, and is looked at as a whole.
-    rows = _cast_columns(frame.lazy().select(known).unique(maintain_order=True).collect(), where)
+    rows = _cast_columns(rows, where)
     names = [name for name in schema.RUN if name in rows.columns]
     _expect_names(rows.lazy().select(names), where)
     missing = [name for name in schema.RUN if name not in rows.columns]
@@ -72,6 +73,14 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
     absent = [name for name in schema.NAMES if name not in rows.columns]
     rows = rows.with_columns(derived.get(name, pl.lit(None)).alias(name) for name in absent)
     return rows.select(schema.NAMES).cast(schema.POLARS).lazy()
+
+
+def _typed_blanks(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table whose columns without a value have their types: others cannot tell them."""
+    unlike = [name for name in frame.columns if frame.schema[name] != schema.POLARS[name]]
+    plain = frame.select(unlike).with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None))
+    blank = [name for name in unlike if not plain[name].count()]
+    return frame.with_columns(pl.lit(None, schema.POLARS[name]).alias(name) for name in blank)
 
 
 def _expect_columns(types: pl.Schema, where: str) -> None:
@@ -92,7 +101,7 @@ def _expect_columns(types: pl.Schema, where: str) -> None:
 
 def _is_castable(has: pl.DataType, needs: pl.DataType) -> bool:
     """Return whether values of one type may all be valid in another."""
-    if has == needs or has == pl.Null:
+    if has in (needs, pl.Null, pl.String):  # a text may be read
         return True
     if needs == pl.String:
         return has.is_integer() or isinstance(has, pl.Categorical | pl.Enum)
@@ -112,12 +121,20 @@ def _cast_columns(frame: pl.DataFrame, where: str) -> pl.DataFrame:
         pl.col(pl.Float32, pl.Float64).exclude("logged_value").fill_nan(None),
         pl.col(pl.Duration).dt.total_microseconds() / 1e6,
     )
+    plain = plain.with_columns(
+        _read_text(name, schema.POLARS[name])
+        for name, dtype in plain.schema.items()
+        if dtype == pl.String and schema.POLARS[name] != pl.String
+    )
     zoned = plain.with_columns(selectors.datetime(time_zone=None).dt.replace_time_zone("UTC"))
     cast = zoned.cast(
         pl.Schema({name: schema.POLARS[name] for name in plain.columns}), strict=False
     )
-    for before, after in zip(plain, cast, strict=True):
-        gone = before.is_not_null() & after.is_null()
+    for before, after in zip(frame, cast, strict=True):
+        given = before.is_not_null()
+        if before.dtype.is_float() and before.name != "logged_value":
+            given &= before.is_not_nan()
+        gone = given & after.is_null()
         if after.dtype.is_temporal():  # Python knows no other years
             gone |= ~after.dt.year().is_between(1, 9999).fill_null(value=True)
         if before.dtype.is_numeric() and after.dtype != pl.String:
@@ -129,6 +146,24 @@ def _cast_columns(frame: pl.DataFrame, where: str) -> pl.DataFrame:
             what = f"{types}, and {lost} cannot be converted"
             raise TtastatsError(what, where=where, remedy=remedy)
     return cast
+
+
+_TRUTH = {"true": True, "false": False}
+
+
+def _read_text(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Return a column of texts, as CSV and JSON have them, with the values that they say."""
+    text = pl.col(name).str.strip_chars()
+    if dtype == pl.Boolean:
+        return text.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=dtype)
+    if dtype.is_temporal():
+        plain = text.str.replace(" ", "T", literal=True).str.replace(r"(Z|[+-]00:?00)$", "")
+        return plain.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
+    number = text.cast(pl.Float64, strict=False)
+    if not dtype.is_integer():
+        return number
+    whole = pl.when(number == number.floor()).then(number).cast(pl.Int64, strict=False)
+    return pl.coalesce(text.cast(pl.Int64, strict=False), whole)
 
 
 def _expect_names(names: pl.LazyFrame, where: str) -> None:
