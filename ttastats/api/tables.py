@@ -11,7 +11,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from ttastats.answers import runs as runs_report
-from ttastats.base import atomic, stores
+from ttastats.base import arguments, atomic, stores
 from ttastats.base.codes import note
 from ttastats.base.errors import TtastatsError
 from ttastats.ingestion import given
@@ -102,6 +102,8 @@ def export(source: Source, output: str | Path, *, where: Where = ()) -> Exported
     """Write runs as rows (`NAME.csv`, `NAME.jsonl`) or as a new folder of logs (any other name)."""
     from ttastats.output import logs
 
+    where = arguments.conditions("where", where)
+
     # A log is whole or it is not true; rows stand for themselves.
     whole = choose_runs(source, where, by_evaluation=True).rows if where else read(source)
     table = read(source, where=where) if logs.is_row_format(Path(output)) else whole
@@ -124,6 +126,8 @@ def filter(  # noqa: A001 - the name of the command
         become few and large.
     """
     from ttastats.output import subset
+
+    where = arguments.conditions("where", where)
 
     place, in_parts = stores.parse_place(output), str(output).endswith("/")
     inputs = [path for source in sources for path in given.paths(source)]
@@ -162,6 +166,8 @@ def problems(*sources: given.Source, where: Where = (), codes: Sequence[str] = (
         Report only these.
     """
     from ttastats.answers import problems as problems_report
+
+    where = arguments.conditions("where", where)
 
     given_tables = [table for source in sources for table in given.separate_tables(source)]
     tables = [

@@ -182,9 +182,9 @@ class Gated(Report):
 
 def with_gate(report: Report, gate: Gate) -> Gated:
     """Return a report with what its conditions come to."""
-    return Gated(
-        **{each.name: getattr(report, each.name) for each in fields(report)} | {"gate": gate}
-    )
+    values: dict[str, Any] = {each.name: getattr(report, each.name) for each in fields(report)}
+    values["gate"] = gate
+    return Gated(**values)
 
 
 def to_target(target: str, sentence: str) -> str:

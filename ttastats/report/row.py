@@ -117,14 +117,18 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 class Values(dict[str, Any]):
     """The values of a row by their keys, which cannot be changed: a dictionary of them can."""
 
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("rows of an answer are read-only: change a copy, dict(row)")
-
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
-
     def __reduce__(self) -> tuple[Any, ...]:
         return Values, (dict(self),)
+
+
+def _refuse(*_: object, **__: object) -> NoReturn:
+    raise TypeError("rows of an answer are read-only: change a copy, dict(row)")
+
+
+for _change in (
+    "__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update",
+):  # fmt: skip
+    setattr(Values, _change, _refuse)
 
 
 #: A row of an answer, or the values of its keys by name.
