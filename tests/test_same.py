@@ -13,6 +13,7 @@ import pytest
 from tests.test_blocks import losses, texts, timed
 from tests.test_cli import run
 from ttastats import api
+from ttastats.report import as_json, as_markdown
 from ttastats.table import store
 
 MONDAY, TUESDAY, WEDNESDAY = (timed(1.0, (0,) * day + (5,), hour=day) for day in range(3))
@@ -23,6 +24,13 @@ def test_two_sets_bound_the_spread_between_sessions_and_three_estimate_it() -> N
     three = api.compare(MONDAY, TUESDAY, WEDNESDAY, same=True)
     assert two.rows[0]["between"] is None
     assert "two sets only show" in two.sentence
+    for report, unlike in ((two, "2 sessions alike do not exclude 78%"),
+                           (three, "3 sessions alike do not exclude 63%")):  # fmt: skip
+        assert f"if other sessions are like these ({unlike} that are not)" in report.sentence
+        for text in (str(report), as_markdown.render_markdown(report)):
+            assert unlike in " ".join(text.split())
+        (share,) = {row["unlike"] for row in json.loads(as_json.render_json(report))["rows"]}
+        assert f"{share:.0%}" in unlike
     first, second = three.rows
     assert first["between_high"] == second["between_high"] < two.rows[0]["between_high"]
     logs = np.log([row["tta_a_seconds"] for row in (first,)] +

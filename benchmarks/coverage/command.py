@@ -19,6 +19,7 @@ from benchmarks.coverage import (
     families,
     intervals,
     nights,
+    orders,
     pitfalls,
     plans,
     qualities,
@@ -62,6 +63,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     # Whole logs are made and read.
     "designs": lambda plan: designs.figures(plan.few(8)),
     "sessions": lambda plan: sessions.figures(plan.few(8)),
+    "orders": lambda plan: orders.figures(plan.few(8)),
     # Every series is looked at 90 times.
     "nights": lambda plan: nights.figures(plan.few(20)),
     # A call fits a model dozens of times.

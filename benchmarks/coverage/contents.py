@@ -375,6 +375,30 @@ SECTIONS = (
         ),
     ),
     Section(
+        "Sides made one after the other, and days that differ",
+        "Equal sides of runs of 10 minutes on a machine that slows while it runs: times to the "
+        'target, the same with `--same-convergence`, and the throughput in the line "why". '
+        'Sides that overlap in time promise claims without a condition; others carry "in this '
+        'order" or "in these sessions". Then alternating sides on days that differ: '
+        "how often `--block day` is "
+        "proposed, and what is claimed falsely by whoever follows the proposal after a look. An "
+        "eighth of the replicates.",
+        (
+            ("orders: claims", "False claims without a condition, %."),
+            ("orders: claims ‡", "False claims with a condition, %."),
+            ("orders: claims †", "False claims with †, %."),
+            ("orders: same convergence", "`--same-convergence`: without a condition, %."),
+            ("orders: same convergence ‡", "The same with a condition, %."),
+            ("orders: same convergence †", "The same with †, %."),
+            ("orders: throughput", "Throughput that differs falsely without a condition, %."),
+            ("orders: throughput, all", "Throughput that differs falsely, %."),
+            ("orders: drift", "A drift within the sides is named, %."),
+            ("blocks: proposed", "Blocks are proposed, %."),
+            ("blocks: plain", "False claims without blocks, %."),
+            ("blocks: followed", "False claims by those who follow the proposal, %."),
+        ),
+    ),
+    Section(
         "Qualities at a budget",
         "What `compare --at-end` and `--at` say of two sides whose mean qualities are equal. "
         "Deviations are those of one run; rounded values tie in many samples, and no spread is "

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 from msgspec import UNSET, Struct, UnsetType, structs
@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 from ttastats.answers.summary import rows_of
 from ttastats.base.codes import Note, note, wording
 from ttastats.base.percentages import percent_text
+from ttastats.base.units import percent
 from ttastats.outcomes import aims
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import SECONDS, Axis
@@ -22,6 +23,7 @@ from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import AxisName, High, LeftOutKeys, Low, ReachedCount
 from ttastats.report.row import Key, Number, Row
+from ttastats.sides.proposals import propose
 from ttastats.stats.multiplicity import FIRST_LOOK, simulate_plan
 from ttastats.stats.outcomes import make_outcomes, time_term
 from ttastats.stats.power import (
@@ -97,6 +99,7 @@ def from_runs(
     """
     plan = _Plan(effects, power, max_runs, confidence)
     rows, few, failed = list[PowerRow](), list[Note](), False
+    whole: dict[Any, list[pl.DataFrame]] = {}
     for keys, group in grouping.group_runs(runs, by):
         reached = int(group["reached"].sum())
         # Two runs show a CV. Where others failed it takes three, as for an interval of it: from
@@ -106,6 +109,7 @@ def from_runs(
         if reached == group.height >= needed:
             (summed,) = rows_of(grouping.group_runs(group, ()), ddof=1, confidence=confidence)
             cv, low, high = summed.cv, summed.cv_low, summed.cv_high
+            whole.setdefault(keys.get("benchmark"), []).append(group)
         elif reached >= needed:
             cv, failing = _with_failures(group)
         if is_aimless := not reached and aims.lack_target(group):
@@ -126,7 +130,7 @@ def from_runs(
     if len(few) > 6:
         few = [note("few_successes.groups", n=len(few))]
     shown = plan.shown(grouping.shown_keys(rows, by))
-    notes = [*few, *plan.notes(rows, axes.axis_of(runs), failed=failed)]
+    notes = [*few, *plan.proposals(whole, n), *plan.notes(rows, axes.axis_of(runs), failed=failed)]
     return grouping.group_report("power", rows, shown, runs, by, notes, names=())
 
 
@@ -252,6 +256,22 @@ class _Plan(Struct, frozen=True):
             *(fields.text_field(f"looks for {title}", partial(taken, name))
               for name, title in looks),
         ]  # fmt: skip
+
+    def proposals(
+        self, groups: Mapping[Any, Sequence[pl.DataFrame]], n: int | None
+    ) -> Iterator[Note]:
+        """Yield a note on the blocks that groups of runs, by benchmark, share and should keep."""
+        each, alpha = list[str](), round(1 - self.confidence, 12)
+        for benchmark, sides in groups.items():
+            blocks = propose(sides, [runs["observed_seconds"].to_numpy() for runs in sides])
+            runs = n or min(side.height for side in sides)
+            if blocks and (found := blocks.detectable(power=self.power, alpha=alpha, runs=runs)):
+                each.append(wording("blocks_proposed.power", block=blocks.name, n=runs,
+                                    name=f"{benchmark}: " if len(groups) > 1 else "",
+                                    between=percent(math.expm1(blocks.spread.between)),
+                                    p=blocks.spread.p_value, found=percent(found - 1)))  # fmt: skip
+        if each:
+            yield note("blocks_proposed", each=each)
 
     def notes(self, rows: Sequence[PowerRow], axis: Axis, *, failed: bool) -> Iterator[Note]:
         """Yield notes on how the plan was made, and how uncertain the CV of few runs is."""

@@ -71,7 +71,8 @@ DOUBTS: dict[str, Literal["bad", "plain"]] = {
     ),
     **dict.fromkeys(
         ("no_stragglers", "constant_epochs", "hardware_differ", "batch_sizes", "unsteady",
-         "unbalanced", "separate_sessions", "few_runs", "unmatched", "shared_runs", "copies"),
+         "unbalanced", "separate_sessions", "one_side_first", "few_runs", "unmatched",
+         "shared_runs", "copies"),
         "plain",
     ),
 }  # fmt: skip
@@ -82,8 +83,9 @@ CAUTIONS = (
     *(code for code, harm in DOUBTS.items() if harm == "bad"), "assumption",
     *(code for code, harm in DOUBTS.items() if harm == "plain"),
     "times_alone", "no_target", "ends_differ", "not_evaluated", "looks_differ", "runs_missing",
-    "several_claims", "unusable_time", "startup", "these_blocks", "blocks_differ", "blocks_alone",
-    "blocks_unknown", "grids_differ", "repeated_seeds", "one_seed", "parallel_runs", "stalled_runs",
+    "several_claims", "unusable_time", "startup", "blocks_proposed",
+    "these_blocks", "blocks_differ", "blocks_alone", "blocks_unknown",
+    "grids_differ", "repeated_seeds", "one_seed", "parallel_runs", "stalled_runs",
     "profile_of_others", "clocks", "disturbed",
     "nights_alike", "unordered", "aliased", "survivors", "not_straight", "empty_cells",
     "level_left_out", "unknown_setting", "no_variance", "constant_setting", "uneven_noise",

@@ -34,6 +34,7 @@ from ttastats.sides.design import (
 from ttastats.sides.pairing import Pair
 from ttastats.stats.blocks import ByBlock
 from ttastats.stats.decision import MARKS
+from ttastats.stats.drift import common_trend
 from ttastats.stats.results import Flag, FlagCode, Floats
 from ttastats.table.schema import RUN
 
@@ -144,7 +145,9 @@ _MOST_EFFECT = 1.2
 def _session_findings(a: Design, b: Design) -> Iterator[Finding]:
     """Yield a finding if sides and sessions coincide, so that their effects mix.
 
-    Where the sides are different machines, they cannot share a session: that is only noted.
+    Where all runs of one side came first, whatever changes with time differs between the sides:
+    neither a short pause nor several sessions a side tell it from the sides. Where these are
+    different machines, they cannot share a session: that is only noted.
     """
     starts_a, starts_b = starts(a.runs), starts(b.runs)
     if starts_a is None or starts_b is None:
@@ -155,14 +158,36 @@ def _session_findings(a: Design, b: Design) -> Iterator[Finding]:
     # Blocks such as days are compared within, whatever the sessions in them.
     if not apart and (a.blocked or not follows):
         return
-    key = "separate_sessions.in_turn"
+    key, alike = "one_side_first", _share_machine(a, b)
     if follows:
         key = "separate_sessions.in_part" if shared else "separate_sessions.all"
-    alike = _share_machine(a, b)
     remedy = wording("separate_sessions.remedy") if alike else ""
-    effect: Effect = "condition" if follows and alike else "note"
-    clusters = None if shared or a.blocked else labels
-    yield Finding.worded(key, effect, clusters, remedy=remedy)
+    drift = _drift(a, b) if apart and alike else ""
+    clusters = None if shared or a.blocked or apart else labels
+    effect: Effect = "condition" if alike else "note"
+    yield Finding.worded(key, effect, clusters, drift=drift, remedy=remedy)
+
+
+#: A drift is said at this level, by the day where the runs took longer than so many hours.
+_DRIFT_LEVEL, _DAYS = 0.01, 48.0
+
+
+def _drift(a: Design, b: Design) -> str:
+    """Return in words how time per epoch changes with the start within the sides, if it does."""
+    if a.pace is None or b.pace is None or a.pace.unit != b.pace.unit:
+        return ""
+    pace = np.concatenate([a.pace.seconds, b.pace.seconds])
+    hours = np.concatenate([epoch_seconds(side.runs) for side in (a, b)]) / 3600
+    sides = np.repeat([0, 1], [side.runs.height for side in (a, b)])
+    usual = pace > 0
+    trend = common_trend(hours[usual] - hours.min(), np.log(pace[usual]), sides[usual])
+    if trend is None or trend.p_value >= _DRIFT_LEVEL:
+        return ""
+    every, hours_of = ("an hour", 1.0) if np.ptp(hours) < _DAYS else ("a day", 24.0)
+    change = math.expm1(trend.slope * hours_of)
+    moves = f"{'rises' if change > 0 else 'falls'} by {units.percent(abs(change))}"
+    return wording("one_side_first.drift", per=a.pace.unit, moves=moves, every=every,
+                   p=trend.p_value)  # fmt: skip
 
 
 def _share_machine(a: Design, b: Design) -> bool:

@@ -7,6 +7,7 @@ that of `ttastats.sides.contrast`.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -35,9 +36,10 @@ from ttastats.sides.contrast import (
 from ttastats.sides.numbers import SideNumbers, side
 from ttastats.sides.options import POWER, Options
 from ttastats.sides.pairing import Pair
+from ttastats.sides.proposals import propose
 from ttastats.stats import permutation
 from ttastats.stats.blocks import ByBlock, differences_by_block
-from ttastats.stats.decision import Bounds, Decision, decide
+from ttastats.stats.decision import Assumption, Bounds, Decision, decide
 from ttastats.stats.logratio import log_ratios
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.multiplicity import FIRST_LOOK, MOST_LOOKS, Look, adjust_p_values
@@ -56,7 +58,7 @@ from ttastats.stats.power import (
     runs_needed,
     runs_with_failures,
 )
-from ttastats.stats.results import Bools, Flag, Floats, Ratio, Verdict, none_for_nan
+from ttastats.stats.results import Bools, Flag, FlagCode, Floats, Ratio, Verdict, none_for_nan
 from ttastats.stats.speedup import Speedup, compute_speedup, confidence_at, ratio_between
 
 Comparison = TimesContrast[SideNumbers]
@@ -95,7 +97,10 @@ def compare(pairs: Sequence[Pair], options: Options) -> tuple[Comparison, ...]:
     comparisons = judged(measured_pairs, options)
     alpha = 1 - options.confidence
     tests = sum(each.p_adjusted is not None and each.p_adjusted >= alpha for each in comparisons)
-    return tuple(replace(each, plan=_power_plan(each, tests, options)) for each in comparisons)
+    return tuple(
+        replace(each, plan=_with_blocks(_power_plan(each, tests, options), each, pair, alpha))
+        for each, pair in zip(comparisons, pairs, strict=True)
+    )
 
 
 def with_clues(base: Comparison, pairs: Sequence[Pair] = (), place: int = 0) -> Comparison:
@@ -333,6 +338,20 @@ def _power_plan(comparison: Comparison, tests: int, options: Options) -> PowerPl
     return PowerPlan(cv, n, detectable, needed, tests)
 
 
+def _with_blocks(
+    plan: PowerPlan | None, comparison: Comparison, pair: Pair, alpha: float
+) -> PowerPlan | None:
+    """Return a plan with the blocks that runs of both sides ask for, if they would help."""
+    a, b = comparison.a, comparison.b
+    if plan is None or not (a.all_reached and b.all_reached) or comparison.within_blocks:
+        return plan
+    blocks = propose([pair.a, pair.b], [a.outcomes.times, b.outcomes.times])
+    within = blocks and blocks.detectable(power=POWER, alpha=alpha / max(plan.tests, 1))
+    if not within or (plan.detectable or math.inf) <= within:
+        return plan
+    return replace(plan, blocks=blocks, detectable_within=within)
+
+
 def speedup_parts(base: Comparison, options: Options) -> Parts | None:
     """Return the speedups per epoch and in epochs, None if a side has no epochs."""
     a, b = base.a, base.b
@@ -366,7 +385,11 @@ def speedup_parts(base: Comparison, options: Options) -> Parts | None:
         startup = Startup(*seconds, ratio(a.times / of_a, b.times / of_b))
     per_epoch = speedup(per_a, per_b)
     verdict = decide(per_epoch, margin=options.margin)
-    conditions = verdict.conditions if verdict.word.directed else ()
+    carried: list[Assumption | FlagCode] = []
+    if verdict.word.directed:
+        carried.extend(verdict.conditions)
+        carried.extend(each.code for each in base.findings if each.effect == "condition")
+    conditions = tuple(dict.fromkeys(carried))
     return Parts(per_epoch.ratio, ratio(a.progress, b.progress), *cvs, startup, conditions)
 
 

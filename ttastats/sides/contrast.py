@@ -16,6 +16,7 @@ from ttastats.sides import checks
 from ttastats.sides.checks import Finding, condition_names, these_blocks
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
+from ttastats.sides.proposals import Proposal
 from ttastats.stats.blocks import ByBlock
 from ttastats.stats.decision import (
     Bounds,
@@ -74,7 +75,8 @@ class PowerPlan(Struct, frozen=True):
     """What the runs at hand can show at 80 % power, and what the observed speedup would take.
 
     Both among the `tests` that are not decided yet, with unseen epochs allowed for. `certain`:
-    where a run failed, the runs for a claim that holds too if further runs fail.
+    where a run failed, the runs for a claim that holds too if further runs fail. `blocks`: within
+    which the same runs would detect `detectable_within`.
     """
 
     cv: float
@@ -83,6 +85,8 @@ class PowerPlan(Struct, frozen=True):
     needed: int | None
     tests: int
     certain: int | None = None
+    blocks: Proposal | None = None
+    detectable_within: float | None = None
 
 
 class Contrast(Struct, Generic[Sample], frozen=True, eq=False):

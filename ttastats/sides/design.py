@@ -30,6 +30,13 @@ Starts = tuple[datetime, datetime]
 EVALUATIONS = "evaluations"
 
 
+class Pace(Struct, frozen=True, eq=False):
+    """The seconds of each run per unit of progress, or of the whole run; NaN where unknown."""
+
+    unit: str
+    seconds: Floats
+
+
 class Grid(Struct, frozen=True):
     """How often the runs of a side were evaluated where they met the target, in one unit.
 
@@ -58,7 +65,8 @@ class Design:
     start, seconds, seed and system of each run. `blocked`: the sides are compared within blocks.
     `speeds` are the two of runs of one setup, `parallel`: most runs were started together.
     `doubts` counts the runs that may have been read wrongly, by code. `near_end` says where all
-    runs end, if one that is a little slower would have ended there without the target.
+    runs end, if one that is a little slower would have ended there without the target. `pace`
+    is that of the runs, where it is looked at.
     """
 
     setups: tuple[str, ...] = ()
@@ -70,6 +78,7 @@ class Design:
     parallel: bool = False
     doubts: Mapping[str, int] = field(default_factory=dict)
     near_end: str = ""
+    pace: Pace | None = field(default=None, compare=False)
 
 
 def design(runs: pl.DataFrame) -> Design:
@@ -86,6 +95,7 @@ def design(runs: pl.DataFrame) -> Design:
         parallel=_started_together(made),
         doubts=reading_doubts(runs),
         near_end=near_end(runs),
+        pace=_pace(runs) if runs.height else None,
     )
 
 
@@ -230,6 +240,11 @@ def speeds(runs: pl.DataFrame) -> str:
         f"{split} runs of about {fast} and {order.size - split} of about {slow} per "
         f"{_PER.get(unit, 'run')}"
     )
+
+
+def _pace(runs: pl.DataFrame) -> Pace:
+    per, _, timed, (unit,) = _paces(runs, np.array([runs.height]))
+    return Pace(_PER.get(unit, "run"), np.where(timed, per, np.nan))
 
 
 def may_differ(runs: pl.DataFrame, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -18,8 +18,9 @@ Bools = NDArray[np.bool_]
 FlagCode = Literal[
     "no_runs", "one_run", "zero_variance", "unbalanced", "constant_epochs", "unknown_epochs",
     "unknown_evaluation_interval", "no_success", "borderline", "convergence_differs",
-    "convergence_not_used", "untimed_failures", "separate_sessions", "pooled_setups",
-    "no_look", "blocks_differ", "failed_runs", "failures_likely", "straggler", "grids_differ",
+    "convergence_not_used", "untimed_failures", "separate_sessions", "one_side_first",
+    "pooled_setups", "no_look", "blocks_differ", "failed_runs", "failures_likely", "straggler",
+    "grids_differ",
     "earlier_values", "interpolated", "not_evaluated", "looks_differ", "optimism_differs",
     "repeated_seeds", "paired_seeds", "parallel_runs", "these_blocks", "stalled_runs",
     "mixed_speeds", "begins_late", "clock_changed", "clock_start_estimated", "one_seed",

@@ -208,7 +208,9 @@ def _cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
             text = units.ratio_interval(ratio.estimate, ratio.low, ratio.high)
         failed = f" (successes){failed}" if failed else ""
         throughput = units.ratio_interval(speed.estimate, speed.low, speed.high)
-        throughput += marks_of(contrast.parts.conditions)
+        codes = contrast.parts.conditions
+        carried = checks.condition_names(codes)
+        throughput += marks_of(codes) + (f" ({carried})" if carried else "")
         first = _startup_text(contrast.parts.startup)
         yield f"why  {first}throughput {throughput} × {unit} {text}{failed}"
         if len(steady) != 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -61,8 +62,8 @@ def of_times(
     flagged: dict[tuple[str, str], list[Times]] = {}
     for each in shown:
         for flag in each.contrast.flags:
-            apart = flag.code == "separate_sessions" and _of_others(each.pair)
-            if flag.code in _FLAGS and not apart:
+            apart = flag.code in {"separate_sessions", "one_side_first"}
+            if flag.code in _FLAGS and not (apart and _of_others(each.pair)):
                 flagged.setdefault((flag.code, flag.message), []).append(each)
     for (code, message), some in flagged.items():
         yield Note(code, f"{names_of(some)}: {message}.")
@@ -76,6 +77,7 @@ def of_times(
 _FLAGS = frozenset((
     "one_run", "zero_variance", "unbalanced", "borderline", "untimed_failures",
     "pooled_setups", "grids_differ", "blocks_differ", "these_blocks", "separate_sessions",
+    "one_side_first",
     "repeated_seeds", "paired_seeds", "parallel_runs", "convergence_not_used",
     "convergence_differs", "no_look", "mixed_speeds", "clock_changed", "clock_start_estimated",
     "off_scale", "one_seed", "scale_unclear", "units_differ", "unusable_time",
@@ -248,6 +250,19 @@ def _exact_limit_fields(some: Sequence[Times], _: object, options: Options) -> F
     return {"runs": runs, "limit": f"{alpha:.3g}".removeprefix("0")}
 
 
+def _proposal_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
+    each = []
+    for s in some:
+        plan = s.contrast.plan
+        if plan and plan.blocks and plan.detectable_within:
+            blocks, name = plan.blocks, "" if len(some) == 1 else f"{s.name}: "
+            found = units.percent(plan.detectable_within - 1)
+            each.append(wording("blocks_proposed.each", name=name, block=blocks.name,
+                                between=units.percent(math.expm1(blocks.spread.between)),
+                                p=blocks.spread.p_value, found=found))  # fmt: skip
+    return {"each": each}
+
+
 def _plan_fields(some: Sequence[Times], _: object, __: Options) -> Fields | None:
     texts, tests = [], 1
     for s in some:
@@ -313,6 +328,10 @@ _OF_CLAIMS = (
 )  # fmt: skip
 _OF_POWER = (
     NoteRule("few_runs", lambda s: s.contrast.p_permutation is not None, _exact_limit_fields),
+    NoteRule("blocks_proposed",
+             lambda s: s.row.word is Verdict.UNDECIDED and s.contrast.plan
+             and s.contrast.plan.blocks,
+             _proposal_fields),
     NoteRule("power", lambda s: s.row.word is Verdict.UNDECIDED, _plan_fields),
 )  # fmt: skip
 

@@ -84,6 +84,9 @@ class SameKeys(Row, frozen=True, kw_only=True):
     sets: Annotated[int, Key("sets of runs", "sets")] = 1
     between: Annotated[Number, Key("standard deviation between sessions", _OF_SETS)] = None
     between_high: Annotated[Number, Key("its upper limit, one-sided", _OF_SETS)] = None
+    unlike: Annotated[
+        Number, Key("share of sessions unlike these that so many do not exclude", "fraction")
+    ] = None
     smallest_claim: Annotated[
         Number, Key("smallest difference of two sessions that is worth claiming", _OF_SETS)
     ] = None
@@ -169,6 +172,10 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
     throughput_speedup: Annotated[Number, Key("time per epoch of A over that of B", "ratio")] = None
     throughput_low: key.Low = None
     throughput_high: key.High = None
+    throughput_conditions: Annotated[
+        list[str] | UnsetType,
+        Key("codes of what a throughput that differs holds under, where it does"),
+    ] = UNSET
     epochs_ratio: Annotated[Number, Key("epochs to the target of A over those of B", "ratio")] = (
         None
     )
@@ -343,6 +350,7 @@ def of_times(
         p_permutation=contrast.p_permutation,
         progress_unit=contrast.progress_unit,
         **interval_keys("throughput_speedup", parts.throughput if parts else None, "throughput"),
+        throughput_conditions=[*parts.conditions] if parts and parts.conditions else UNSET,
         **interval_keys("epochs_ratio", parts.progress if parts else None, "epochs"),
         **_startup_keys(parts.startup if parts else None),
         **interval_keys("reached_difference", contrast.fraction),

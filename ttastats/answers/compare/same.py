@@ -16,9 +16,11 @@ from msgspec import UNSET, structs
 from ttastats.answers.compare.rows import CompareRow, SameKeys, Shown, TimesRow, rows_of
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.base import units
+from ttastats.base.percentages import percent_text
 from ttastats.report.answer import Report
 from ttastats.report.grouping import row_names
 from ttastats.stats.means import Set, variance_between_sets
+from ttastats.stats.outcomes import reached_at_least
 
 
 def sessions(
@@ -44,8 +46,15 @@ def sessions(
         if isinstance(s.row, TimesRow):  # a deviation of logs is a share
             numbers = [None if x is None else math.expm1(min(x, 700.0)) for x in numbers]
         between, high, claim = numbers
+        unlike = 1 - reached_at_least(spread.sets, spread.sets, confidence=confidence)
         made.append(
-            SameKeys(sets=spread.sets, between=between, between_high=high, smallest_claim=claim)
+            SameKeys(
+                sets=spread.sets,
+                between=between,
+                between_high=high,
+                unlike=unlike,
+                smallest_claim=claim,
+            )
         )
     return made
 
@@ -107,7 +116,9 @@ def _session_sentences(rows: Sequence[CompareRow], by: Sequence[str]) -> Iterato
         yield (
             f"{f'{name}: of' if len(groups) > 1 else 'Of'} two setups with this number of runs, "
             "each in a single session, only a difference of more than "
-            f"{_amount(row, same.smallest_claim)} is worth claiming: {shown}"
+            f"{_amount(row, same.smallest_claim)} is worth claiming, if other sessions are like "
+            f"these ({units.plural(same.sets, 'session')} alike do not exclude "
+            f"{percent_text(round(same.unlike or 0.0, 2))} that are not): {shown}"
         )
 
 

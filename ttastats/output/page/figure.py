@@ -22,6 +22,7 @@ from ttastats.report.fitting import cut_middle, shorten_names
 from ttastats.report.grouping import shown_keys
 from ttastats.report.harmless import escape_invisible
 from ttastats.report.row import expect_kind
+from ttastats.sides.checks import condition_names
 from ttastats.stats.outcomes import Outcomes
 from ttastats.stats.results import Tone
 
@@ -108,6 +109,8 @@ def _figure_row(
         text = f"{accelerators}× {text}" if text else f"{accelerators} accelerators"
     throughput, epochs = finite(row.throughput_speedup), finite(row.epochs_ratio)
     first = "throughput" if row.on.is_time else "per epoch"
+    if carried := condition_names(row.throughput_conditions or ()):
+        first += f" ({carried})"
     parts: tuple[tuple[str, float], ...] = ()
     if throughput and epochs:
         parts = ((first, throughput), (row.progress_unit or "epochs", epochs))
