@@ -133,7 +133,7 @@ def test_plots_name_the_unit() -> None:
 
 def test_the_page_names_the_unit() -> None:
     page = tta.html_report(losses(_A), losses(_B))
-    assert "needs 1.62× fewer steps" in page.html
+    assert "needs 38.5% fewer steps" in page.html
     assert "faster than" not in page.html.partition("<script")[0]
 
 

@@ -285,12 +285,10 @@ _BY_HOLM = "(95%, as `compare` judges, by Holm over"
         ({"a/1": around(12, 0.1), "b/2": around(10, 0.1, seed=1)},
          "b/2 is first of 2 on digits: 30.1 s, and shown to be the fastest",
          f"All ranks are told apart {_BY_HOLM} 1 pair).",
-         "2 entries with 4 results on digits: one entry is shown to be the fastest in 2 of 2 size "
-         "classes"),
+         "2 entries with 4 results on digits: 2 of 2 size classes have a clear winner"),
         (SOME_TIED, "a/1 is first of 4 on digits: 30.1 s, not told apart from ranks 2, 4",
          f"Ranks that cannot be told apart: 1 and 2; 3 and 4 {_BY_HOLM} 6 pairs).",
-         "4 entries with 8 results on digits: no entry is shown to be the fastest in any of 2 size "
-         "classes"),
+         "4 entries with 8 results on digits: none of 2 size classes has a clear winner"),
         ({"a/1": [10.0], "b/2": [20.0]},
          "a/1 is first of 2 on digits: 30.0 s, of too few runs to tell from chance",
          "Too few runs of each to tell any ranks apart.",
@@ -349,6 +347,6 @@ def test_of_many_entries_the_fastest_are_shown_and_the_others_counted() -> None:
     (only,) = leagues(runs({f"s/{n:02}": [10.0 + n, 10.1 + n] for n in range(45)}))
     assert (len(only.entries), only.left_out) == (league.MOST, 5)
     assert league.claim(only).startswith("s/00 is first of 45 on digits: 30.1 s")
-    text = "45 entries with 90 results on digits: no entry is shown to be the fastest in any of 2"
-    assert league.headline((only, only)) == f"{text} size classes"
+    text = "45 entries with 90 results on digits: none of 2 size classes has a clear winner"
+    assert league.headline((only, only)) == text
     assert league.not_separable(only, 7) == "not told apart from ranks 1 to 7, 9 to 40"

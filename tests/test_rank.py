@@ -94,7 +94,7 @@ def test_hidden_rows_are_counted() -> None:
     shown = str(api.rank(TABLE, mine="slow", top=1))
     assert "Fast/a" in shown
     assert "Mine/b" not in shown.splitlines()[3]
-    assert "1 slower not shown: --top 0 shows all" in shown
+    assert "1 more not shown: --top 0 shows all" in shown
 
 
 def test_the_command_ranks_logs(two_systems: Path) -> None:

@@ -14,10 +14,12 @@ from ttastats.stats.means import (
     compare_with_number,
     mean_difference,
     mean_interval,
+    mean_limits,
     smallest_change,
     variance_between_sets,
 )
 from ttastats.stats.power import runs_for_mean
+from ttastats.stats.variation import cv_interval
 
 #: Final losses of two records of the NanoGPT speedrun, as their authors' logs have them.
 RECORD_88 = [
@@ -226,3 +228,45 @@ def test_one_or_two_runs_have_a_mean_but_no_interval() -> None:
     assert (single.estimate, single.low) == (5.0, None)
     assert (two.estimate, two.high) == (5.0, None)
     assert none.estimate is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_interval_of_a_positive_quantity_is_positive(seed: int) -> None:
+    """Samples of 2 to 12 runs with CVs from 0.1 % to far above 100 %."""
+    rng = np.random.default_rng(seed)
+    n, spread = int(rng.integers(2, 13)), float(rng.choice([0.001, 0.3, 1.0, 3.0, 8.0]))
+    times = 10 ** rng.uniform(-4, 6) * rng.lognormal(0, spread, n)
+    mean = mean_interval(times, confidence=0.95)
+    setups = mean_interval(times, setups=np.arange(n) % 3, confidence=0.95)
+    lows, highs = mean_limits(times[None], confidence=0.99)
+    spent = compare_with_number(times, 1.0, higher_is_better=False, level=0.05, positive=True)
+    cv = cv_interval(times, confidence=0.95, ddof=1)
+    for low, middle, high in (
+        (mean.low, times.mean(), mean.high),
+        (setups.low, times.mean(), setups.high),
+        (*lows.tolist(), times.mean(), *highs.tolist()),
+        (spent.low, times.mean(), spent.high),
+        (cv.low, cv.estimate, cv.high),
+    ):
+        if low is not None and high is not None and middle is not None and low == low:
+            assert 0 < low < middle < high, (n, spread)
+    assert n == 2 or mean.low is not None
+
+
+def test_the_limits_of_a_mean_are_students_on_the_log_scale() -> None:
+    times = np.array([3.0, 5.0, 10.0])
+    half = stats.t.ppf(0.975, 2) * stats.sem(times) / 6.0
+    (low,), (high,) = mean_limits(times[None], confidence=0.95)
+    assert math.log(6.0 / low) == pytest.approx(half)
+    assert math.log(high / 6.0) == pytest.approx(half)
+    made = mean_interval(times, confidence=0.95)
+    assert (made.low, made.high) == pytest.approx((low, high))
+
+
+def test_means_of_skewed_times_are_covered_better_than_by_students_interval() -> None:
+    rng, hits = np.random.default_rng(3), np.zeros(2)
+    times = rng.lognormal(0, 0.5, (4000, 5))
+    true, half = math.exp(0.125), stats.t.ppf(0.975, 4) * stats.sem(times, axis=1)
+    low, high = mean_limits(times, confidence=0.95)
+    hits += ((low < true) & (true < high)).mean(), (abs(times.mean(axis=1) - true) < half).mean()
+    assert hits[0] > 0.925 > hits[1]

@@ -233,6 +233,7 @@ def _claim_rows(
                 values, limit.threshold, higher_is_better=False, level=rules.level,
                 resolution=min(smallest_change(values), default=0.0),
                 longer=0.0 if group.budget else _unseen_epochs(group.runs, limit.unit, rules.level),
+                positive=True,
             )  # fmt: skip
         yield group.row(test, limit.unit, higher=False)
 

@@ -337,10 +337,10 @@ def headline(leagues: Sequence[League]) -> str:
     if not testable:
         return f"{text}: too few runs of each to tell an order from chance"
     leaders = sum(league.has_leader for league in testable)
-    where = f"{leaders or 'any'} of {len(testable)}"
-    if len(leagues) > len(names_of):
-        where += f" size {'class' if len(testable) == 1 else 'classes'}"
-    text = f"{text}: {'one' if leaders else 'no'} entry is shown to be the fastest in {where}"
+    kinds = "size class/size classes" if len(leagues) > len(names_of) else "benchmark/benchmarks"
+    where = units.plural(len(testable), *kinds.split("/"))
+    has = "have" if leaders > 1 else "has"
+    text = f"{text}: {leaders or 'none'} of {where} {has} a clear winner"
     more = [codes for league in testable if (codes := league.leads_if)]
     if not more:
         return text
@@ -358,16 +358,17 @@ def claim(league: League) -> str:
             return f"{text} ({league.name})" if on else text
         n = units.plural(sum(entry.side.n for entry in league.entries), "run")
         return f"{league.n_reached or 'None'} of {n}{on} reached the target"
-    time = units.amount(first.mean, AXES[first.row.axis].unit)
+    axis = AXES[first.row.axis]
+    time = units.amount(first.mean, axis.unit)
     if not others:
-        return f"{first.label} takes {time}{on}"
+        return f"{first.label} {axis.takes} {time}{on}"
     text = f"{first.label} is first of {len(league.entries) + league.left_out}{on}: {time}"
     if not league.testable:
         return f"{text}, of too few runs to tell from chance"
     if league.has_leader:
-        return f"{text}, and shown to be the fastest"
+        return f"{text}, and shown to {'be' if axis.does == 'is' else 'need'} the {axis.best}"
     if codes := league.leads_if:
-        return f"{text}, and the fastest {condition_text(codes)}"
+        return f"{text}, and {axis.does} the {axis.best} {condition_text(codes)}"
     return f"{text}, {not_separable(league, 0)}"
 
 
@@ -482,8 +483,7 @@ def _make_conclusion(
         name, second, mean = times[1]
         ratio = mean / least
         factor = units.factor(ratio) if ratio < 10 else f"{ratio:.0f}×"
-        many = "much" if axis.progress is None else "many"
-        takes = f"takes {factor} as long" if axis.is_time else f"needs {factor} as {many}"
+        takes = f"{axis.takes} {factor} as {axis.much}"
         more = f"The next, {name}, {takes}: {_mean_time_text(second, mean)}."
         spreads = [row.tta_std_seconds for row in (fastest, second)]
         if fastest.reached == second.reached == 1:

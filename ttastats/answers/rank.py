@@ -164,7 +164,7 @@ def table(
             fields.reached_field(axis=axis), lambda row: group.entries[of[id(row)]].row
         )
         columns.append(of_entry)
-    mean = axis.mean if reached else "ERT" if axis.is_time else axis.expected
+    mean = axis.mean if reached else axis.ert
     columns += [
         fields.number_field(
             f"{mean} [{level}]", "mean_seconds", axis.unit, interval=True, drawn=True
@@ -173,7 +173,7 @@ def table(
     ]
     below = [details.get(id(group.entries[of[id(row)]].row), ()) for row in shown]
     if hidden := rows[0].entries - len(shown):
-        below[-1] = (*below[-1], f"{hidden:,} slower not shown: --top 0 shows all")
+        below[-1] = (*below[-1], f"{hidden:,} more not shown: --top 0 shows all")
     each = f", {units.plural(rows[0].n, 'run')}{' each' if len(rows) > 1 else ''}" if alike else ""
     title = f"{group.title}: {units.plural(rows[0].entries, 'entry', 'entries')}{each}"
     return fields.make_table(shown, columns, title, below)
@@ -222,7 +222,7 @@ def _rank_sentence(shown: Sequence[tuple[League, Sequence[StandingRow]]], mine: 
         return f"{league.headline([group for group, _ in shown])}."
     if len(shown) > 3:
         firsts = sum(any(row.mine and row.rank_low == 1 for row in rows) for _, rows in shown)
-        first = f"{mine} is first, or not shown to be slower than any"
+        first = f"{mine} is first, or not shown to be behind any"
         return f"{first}, in {firsts} of {len(shown)} tables."
     texts = []
     for group, rows in shown:
@@ -312,7 +312,7 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
              if group.name != name}  # fmt: skip
     columns: list[Field[_Size]] = [
         fields.text_field("entries", lambda size: f"{_count_entries(size):,}"),
-        Field(Column("shortest mean", names=True), lambda size: Text(size[0].entries[0].label)),
+        Field(Column("first", names=True), lambda size: Text(size[0].entries[0].label)),
     ]
     if any(group.size is not None for group, _ in rows):
         number: Field[_Size] = fields.text_field(
@@ -326,8 +326,8 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
         columns.append(Field(hardware, lambda size: Text(models[size[1][0].hardware])))
     mean = fields.number_field(f"{axis.mean} [{level}]", "mean_seconds", axis.unit, interval=True)
 
-    def fastest(size: _Size) -> Text:
-        """Return whether the first of a size is shown to be the fastest."""
+    def leads(size: _Size) -> Text:
+        """Return whether the first of a size is shown to be the best."""
         group, _ = size
         if len(group.entries) == 1:
             return Text("alone")
@@ -337,7 +337,7 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
 
     columns += [
         fields.field_of_part(mean, lambda size: size[1][0]),
-        Field(Column("fastest", rank=2), fastest),
+        Field(Column(axis.best, rank=2), leads),
     ]
     hidden = len(sizes) - len(rows)
     below = [()] * (len(rows) - 1) + [

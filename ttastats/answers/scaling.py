@@ -12,7 +12,7 @@ from msgspec import Struct
 from ttastats.answers.compare.cells import FAILED
 from ttastats.answers.compare.rows import interval_keys
 from ttastats.base import units
-from ttastats.base.codes import Note, note
+from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import raise_if
 from ttastats.base.percentages import percent_text
 from ttastats.outcomes import axis as axes
@@ -86,7 +86,8 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE, *, confidence: float) 
     axis = axes.axis_of(runs)
     notes = [*_scaling_notes(by, grouping.group_runs(drawn, by), axis, confidence)]
     if any(row.failed_runs for row in rows):
-        notes.append(note("expected", FAILED, expected=axis.expected))
+        parts = wording("expected.parts") if axis.is_time else ""
+        notes.append(note("expected", FAILED, expected=axis.expected, parts=parts))
     notes += grouping.left_out_notes(runs, by)
     notes += grouping.failed_notes(drawn)
     if unknown := counted(runs, by).height - known.height:

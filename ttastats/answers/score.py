@@ -67,7 +67,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     rows.sort(key=lambda row: grouping.sort_key(*map(row.keys.get, _KIND), row.score_minutes))
     shown: list[Field[ScoreRow]] = [
         fields.text_field(
-            "runs",
+            "submitted",
             lambda row: "/".join(str(n) for n in (row.n, row.required_runs) if n is not None),
             rank=1,
         ),

@@ -104,7 +104,7 @@ def report(
         if without:
             notes.append(note(f"{code}.cv", names=without))
     if any(row.cv_low is not None and row.reached < RUNS_FOR_MOMENTS for row in rows):
-        notes.append(note("like_those_seen"))
+        notes.append(note("like_those_seen", takes=axis.takes, much=axis.much))
     if ddof == 0:
         notes.append(note("ddof"))
     for place, (name, row) in enumerate(named):

@@ -136,11 +136,12 @@ def report(
         what="TTA" if axis.is_time else axis.to_target,
         verb="is" if axis.is_time else "end at",
         noun=axis.noun,
+        ert=" (ERT)" if axis.is_time else "",
         together=wording("method.together") if tested else "",
         stragglers="".join(doubted),
     )
     compared = [some for _, some in answered]
-    notes = (*_targets_notes(sides, varied, absent, compared, by), method)
+    notes = (*_targets_notes(sides, varied, absent, compared, by, axis), method)
     table = _grid_table(rows, by, [side.label for side in sides], axis, confidence)
     return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))
 
@@ -246,6 +247,7 @@ def _targets_notes(
     absent: Sequence[Sequence[LeftOut]],
     compared: Sequence[Sequence[Comparison | None]],
     by: Sequence[str],
+    axis: Axis,
 ) -> Iterator[Note]:
     letters = "AB" if len(sides) > 1 else ("",)
     for letter, side in zip(letters, sides, strict=True):
@@ -278,10 +280,12 @@ def _targets_notes(
             yield note("first_failure", of=of, hardest=grid.hardest, beyond=beyond)
         at = {target: each for target, each in zip(grid.targets, of_grid, strict=True) if each}
         if at and grid.official is not None:
-            yield from _range_notes(at, grid.official, of)
+            yield from _range_notes(at, grid.official, of, axis)
 
 
-def _range_notes(at: Mapping[float, Comparison], official: float, of: str) -> Iterator[Note]:
+def _range_notes(
+    at: Mapping[float, Comparison], official: float, of: str, axis: Axis
+) -> Iterator[Note]:
     """Yield a note on how far the verdict of a target holds, and which way the ratios go.
 
     Where nothing is decided, the same word at other targets shows no more than too few runs.
@@ -301,8 +305,8 @@ def _range_notes(at: Mapping[float, Comparison], official: float, of: str) -> It
         return
     stable = stable_range(words, official)
     yield note(
-        "stable_range", of=of, official=official, verdict=stable.word, lowest=stable.lowest,
-        highest=stable.highest, direction=direction,
+        "stable_range", of=of, official=official, verdict=axis.claim(stable.word),
+        lowest=stable.lowest, highest=stable.highest, direction=direction,
     )  # fmt: skip
 
 
@@ -319,20 +323,19 @@ def _grid_table(
         why = f": {b.why}" if b.why else ""
         return Text(f"{axis.claim(b.verdict)}{why} {marks}".strip())
 
-    expected = "ERT" if axis.is_time else axis.expected
     shown: list[Field[TargetRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
         Field(Column("metric", rank=2), partial(fields.key_cell, "metric")),
         fields.text_field("target", lambda row: f"{row.target:.7g}{' *' * row.official}"),
         fields.text_field("A reached", lambda row: f"{row.reached_a}/{row.n_a}"),
-        fields.number_field(f"A {expected}", "ert_a_seconds", axis.unit),
+        fields.number_field(f"A {axis.ert}", "ert_a_seconds", axis.unit),
     ]
     title = grouping.common_title(rows, by)
     if len(labels) == 2:
         title = f"{title}   A = {labels[0]}   B = {labels[1]}".strip()
         compared: list[Field[AgainstKeys]] = [
             fields.text_field("B reached", lambda b: f"{b.reached_b}/{b.n_b}"),
-            fields.number_field(f"B {expected}", "ert_b_seconds", axis.unit),
+            fields.number_field(f"B {axis.ert}", "ert_b_seconds", axis.unit),
             Field(
                 Column(f"{axis.ratio} [{percent_text(confidence)} CI]"),
                 lambda b: Quantity(b.speedup, "ratio", b.speedup_low, b.speedup_high),

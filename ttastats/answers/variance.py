@@ -79,7 +79,6 @@ def report(
     """
     rows = _variance_rows(grouping.group_runs(runs, by), ddof, confidence)
     axis = axes.axis_of(runs)
-    per_epoch = "time per epoch" if axis.is_time else axis.per_epoch
     shown: list[Field[VarianceRow]] = [fields.reached_field()]
     if axis.progress:  # what counts training itself has no part that is time
         shown += [
@@ -100,7 +99,7 @@ def report(
                 rank=1,
                 interval=True,
             ),
-            fields.number_field(f"share of {per_epoch}", "share_epoch_time", "fraction", rank=2),
+            fields.number_field(f"share of {axis.pace}", "share_epoch_time", "fraction", rank=2),
         ]
     of_ddof, notes = " (ddof 0)" if ddof == 0 else "", list[Note]()
     if any(row.flags for row in rows):
@@ -109,7 +108,7 @@ def report(
         notes.append(note("no_throughput.variance", ddof=of_ddof, to_target=axis.to_target))
         return grouping.group_report("variance", rows, shown, runs, by, notes)
     whole = "TTA" if axis.is_time else axis.noun
-    notes.append(note("definitions.variance", ddof=of_ddof, per_epoch=per_epoch, whole=whole))
+    notes.append(note("definitions.variance", ddof=of_ddof, per_epoch=axis.pace, whole=whole))
     if any(row.epochs_std == 0 for row in rows):
         notes.append(note("constant_epochs.variance"))
     without: dict[str, list[str]] = {}

@@ -36,7 +36,9 @@ class Axis(Struct, frozen=True):
     """What the way to a target is counted in, and its words: a side "needs 1.20× fewer steps".
 
     `unit` is how a number of it is written; `mean` and `per_epoch` are titles of columns. `better`
-    and `worse` have braces for a factor; `less` and `more` are their short forms, as in verdicts.
+    and `worse` have braces for a factor; `less` and `more` are their short forms, as in verdicts,
+    which a side `does`: it "is cheaper", and the first "is the cheapest", by `best`. A run `takes`
+    twice as `much`.
     `progress` is the column, and that of its evaluation interval, of what counts training itself:
     then there is no throughput to be told from epochs. `whole_runs`: it is known of whole runs
     alone. `alone`: no quality belongs to it. `curve` and `totals` are where `extra` has what was
@@ -54,6 +56,10 @@ class Axis(Struct, frozen=True):
     less: str
     more: str
     same: str
+    best: str
+    does: str
+    takes: str
+    much: str
     progress: tuple[str, str | None] | None = None
     whole_runs: bool = False
     alone: bool = False
@@ -77,45 +83,62 @@ class Axis(Struct, frozen=True):
 
     @property
     def expected(self) -> str:
-        """Return the name of an expected amount to a success: `expected steps`."""
-        return f"expected {self.noun}"
+        """Return the name of an expected amount: `expected steps to a success`."""
+        return f"expected {self.noun} to a success{' (ERT)' if self.is_time else ''}"
+
+    @property
+    def ert(self) -> str:
+        """Return the title of an expected amount."""
+        return "ERT" if self.is_time else f"expected {self.noun}"
+
+    @property
+    def pace(self) -> str:
+        """Return the name of what an epoch takes: `cost per epoch`."""
+        return f"{self.noun} per epoch"
+
+    @property
+    def rate(self) -> str:
+        """Return the name of the part of a ratio that is not epochs."""
+        return "throughput" if self.is_time else self.pace
 
     @property
     def ratio(self) -> str:
         """Return the name of A over B on this axis."""
         return "speedup" if self.is_time else f"{self.noun} A/B"
 
-    def does(self, pattern: str, factor: str = "") -> str:
+    def fill(self, pattern: str, factor: str = "") -> str:
         """Return `better` or `worse` in a pattern, with a factor if one is given."""
         return " ".join(pattern.format(factor).split())
 
     def claim(self, text: str) -> str:
-        """Return a claim about time, such as `not slower by more than 1%`, for this axis."""
+        """Return a verdict or claim about time, such as `not slower by more than 1%`, for this."""
         return text.replace("faster", self.less).replace("slower", self.more)
 
 
 def _amount_axis(
-    name: str, unit: Amount, noun: str, less: str = "less", much: str = "much", **more: Any
-) -> Axis:
+    name: str, unit: Amount, noun: str, less: str = "less", least: str = "least",
+    much: str = "much", **more: Any,
+) -> Axis:  # fmt: skip
     return Axis(
         name, unit, noun, f"{noun} to target", f"mean {noun}", f"{noun} per epoch",
         f"needs {{}} {less} {noun}", f"needs {{}} more {noun}", f"{less} {noun}", f"more {noun}",
-        f"needs as {much} {noun} as", **more,
+        f"needs as {much} {noun} as", f"{least} {noun}", "needs", "needs", much, **more,
     )  # fmt: skip
 
 
-SECONDS = Axis(
-    "seconds", "seconds", "time", "time-to-accuracy", "mean TTA", "per epoch",
-    "is {} faster", "is {} slower", "faster", "slower", "is as fast as",
+_FAST = (
+    "is {} faster", "is {} slower", "faster", "slower", "is as fast as", "fastest", "is", "takes",
+    "long",
 )  # fmt: skip
+
+
+SECONDS = Axis("seconds", "seconds", "time", "time-to-accuracy", "mean TTA", "per epoch", *_FAST)
 #: That of runs that are times alone.
-DURATION = Axis(
-    "duration", "seconds", "time", "time", "mean time", "per epoch",
-    "is {} faster", "is {} slower", "faster", "slower", "is as fast as", alone=True,
-)  # fmt: skip
+DURATION = Axis("duration", "seconds", "time", "time", "mean time", "per epoch", *_FAST, alone=True)
 _COST = Axis(
     "cost", "dollars", "cost", "cost to target", "mean cost", "cost per epoch",
-    "costs {} less", "costs {} more", "less cost", "more cost", "costs as much as",
+    "costs {} less", "costs {} more", "cheaper", "dearer", "costs as much as", "cheapest", "is",
+    "costs", "much",
 )  # fmt: skip
 
 #: What training is counted in, best first: the column of its amount, and that of its evaluation
@@ -132,7 +155,7 @@ AXES: dict[str, Axis] = {
         SECONDS,
         DURATION,
         *(
-            _amount_axis(name, name, name, "fewer", "many", progress=progress)
+            _amount_axis(name, name, name, "fewer", "fewest", "many", progress=progress)
             for name, progress in _PROGRESS.items()
         ),
         _COST,

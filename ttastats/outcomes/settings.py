@@ -21,12 +21,13 @@ _NAMED = 12
 
 
 def flat_settings(extra: str | None) -> dict[str, Any]:
-    """Return the recorded settings of a run by name, flat."""
+    """Return the recorded settings of a run by name, flat; an empty text records none."""
     fields = parse_extra(extra)
     single = {
         name: value for name, value in fields.items() if not isinstance(value, dict | list | None)
     }
-    return single | setups.recorded_settings(fields)
+    every = single | setups.recorded_settings(fields)
+    return {name: value for name, value in every.items() if value != ""}
 
 
 def varying(extras: Iterable[str | None]) -> list[str]:

@@ -100,7 +100,7 @@ def expected_time_field(rows: Sequence[Row], axis: Axis) -> list[Field[Any]]:
     """Return the field of the expected time to a success, if any run failed."""
     if all(row.get("reached") == row.get("n") or _is_aimless(row) for row in rows):
         return []
-    return [number_field("ERT" if axis.is_time else axis.expected, "ert_seconds", axis.unit)]
+    return [number_field(axis.ert, "ert_seconds", axis.unit)]
 
 
 def log_field() -> Field[Any]:

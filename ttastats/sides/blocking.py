@@ -45,7 +45,8 @@ def values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
         return runs["started_at"].dt.date()
     full = select.full_name(name, [each for each in select.of_runs() if each in runs.columns])
     if full is not None:
-        return runs[full]
+        column = runs[full]
+        return column.replace("", None) if column.dtype == pl.String else column
     if any(sign in name for sign in "=<>"):
         numbered = runs.with_row_index("place")
         places = select.where(numbered.lazy(), [name]).collect()["place"]

@@ -26,6 +26,7 @@ from ttastats.stats.moments import (
     is_constant,
     mean,
     means,
+    positive_limits,
     standard_deviation,
     t_tail,
     two_sided_t,
@@ -122,7 +123,7 @@ def smallest_change(values: ArrayLike) -> tuple[float, ...]:
 def mean_interval(
     times: ArrayLike, *, confidence: float, setups: ArrayLike | None = None
 ) -> Estimate:
-    """Return the mean in seconds with Student's t interval; no interval below 3 runs.
+    """Return the mean in seconds with its t interval on the log scale; none below 3 runs.
 
     ``setups``: a label per run, shape (n,). Where several are pooled, they and not the runs are
     independent: the interval is that of their sums, as for a verdict.
@@ -130,7 +131,12 @@ def mean_interval(
     values = as_sample(times)
     few = values.size < RUNS_FOR_INTERVAL
     variance, df = (None, 0.0) if few else _variance_of_mean(values, setups, 0.0)
-    return _interval(values, variance, df, confidence)
+    made = _interval(values, variance, df, confidence)
+    if made.estimate is None or made.high is None:
+        return made
+    centre = np.array(made.estimate)
+    low, high = positive_limits(centre, made.high - centre)
+    return replace(made, low=float(low), high=float(high))
 
 
 def mean_quality(values: ArrayLike, *, resolution: float = 0.0, confidence: float) -> Estimate:
@@ -149,7 +155,7 @@ def _interval(values: Floats, variance: float | None, df: float, confidence: flo
 
 
 def mean_limits(values: Floats, *, confidence: float) -> tuple[Floats, Floats]:
-    """Return Student's t limits of the mean of each group, shape (groups, n).
+    """Return t limits, on the log scale, of the mean of each group of times, shape (groups, n).
 
     NaN below 3 runs, and of equal values, which hide how much others differ.
     """
@@ -159,7 +165,7 @@ def mean_limits(values: Floats, *, confidence: float) -> tuple[Floats, Floats]:
         return np.full(spread.shape, np.nan), np.full(spread.shape, np.nan)
     half = two_sided_t(n - 1.0, confidence) * (spread / math.sqrt(n))
     half[spread == 0.0] = np.nan
-    return means(values) - half, means(values) + half
+    return positive_limits(means(values), half)
 
 
 def olympic_mean(times: ArrayLike, *, n_failed: int = 0, drop: int = 1) -> float | None:
@@ -227,11 +233,14 @@ def compare_with_number(
     resolution: float = 0.0,
     sigma: float | None = None,
     longer: float = 0.0,
+    positive: bool = False,
 ) -> AgainstNumber:
     """Return the one-sided t test of whether the mean of these values is better than a threshold.
 
     ``sigma``: the known standard deviation of one run, for a z test. ``longer``: by how much the
-    mean may be worse by epochs that no run showed. Equal values have no p: they tell no spread.
+    mean may be worse by epochs that no run showed. ``positive``: values are times or counts, whose
+    lower limit, which no test uses, is on the log scale. Equal values have no p: they tell no
+    spread.
     """
     sample = np.asarray(values, np.float64)
     if (n := sample.size) == 0:
@@ -255,6 +264,9 @@ def compare_with_number(
     se = spread / math.sqrt(n)
     half, p_value = two_sided_t(df, 1 - 2 * level) * se, t_tail(df, margin / se)
     holds, conditions = p_value < level, list[Condition]()
+    low = centre - half
+    if positive:
+        low = float(positive_limits(np.array(centre), np.array(half))[0])
     if holds and math.hypot(half, longer) > margin:
         conditions.append("constant_epochs")
     if (
@@ -264,7 +276,7 @@ def compare_with_number(
     ):
         conditions.append("rare_runs")
     return replace(
-        made, spread=spread, sigma_known=sigma is not None, low=centre - half, high=centre + half,
+        made, spread=spread, sigma_known=sigma is not None, low=low, high=centre + half,
         p_value=p_value, holds=holds, conditions=tuple(conditions),
     )  # fmt: skip
 

@@ -103,6 +103,20 @@ def two_sided_t(df: float, confidence: float) -> float:
     return -float(special.stdtrit(df, (1 - confidence) / 2))
 
 
+def positive_limits(centre: Floats, half_width: Floats) -> tuple[Floats, Floats]:
+    """Return the limits of positive estimates, their half-widths taken on the log scale.
+
+    They are centre × exp(±half / centre) by the delta method. Of means they cover as often as
+    centre ± half or more often, and are no less than 0 where values differ much.
+    """
+    factors = np.exp(np.minimum(half_width / centre, _LARGEST_LOG))
+    return centre / factors, centre * factors
+
+
+#: exp of more overflows.
+_LARGEST_LOG = 700.0
+
+
 def t_tail(df: float, t: float) -> float:
     """Return P(T > t) of Student's distribution, accurate far out, also for infinite ``df``."""
     if math.isinf(df):

@@ -115,11 +115,12 @@ def _is_castable(has: pl.DataType, needs: pl.DataType) -> bool:
 def _cast_columns(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     """Return the table with every column cast; raise an error for a value that would be lost.
 
-    Nanoseconds do not count.
+    Nanoseconds do not count. Empty text is no value.
     """
     plain = frame.with_columns(
         pl.col(pl.Float32, pl.Float64).exclude("logged_value").fill_nan(None),
         pl.col(pl.Duration).dt.total_microseconds() / 1e6,
+        pl.col(pl.String).exclude(schema.RUN).replace("", None),
     )
     plain = plain.with_columns(
         _read_text(name, schema.POLARS[name])

@@ -212,7 +212,7 @@ def _cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
         carried = checks.condition_names(codes)
         throughput += marks_of(codes) + (f" ({carried})" if carried else "")
         first = _startup_text(contrast.parts.startup)
-        yield f"why  {first}throughput {throughput} × {unit} {text}{failed}"
+        yield f"why  {first}{contrast.axis.rate} {throughput} × {unit} {text}{failed}"
         if len(steady) != 1:
             yield f"     {unit}  A {a} | B {b}"
     times = [*contrast.a.outcomes.times.tolist(), *contrast.b.outcomes.times.tolist()]

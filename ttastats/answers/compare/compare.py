@@ -158,7 +158,7 @@ def _times_tables(
         about = (" ".join(filter(None, each.about)), each.pairing.apart)
         names = f"A = {baseline.label}   B = {each.side.label}   {ratio}: >1 means B"
         to = f"target {each.target}".replace("target the target", "target") if each.target else ""
-        title = (": ".join(filter(None, about)), to, f"{names} {axis.does(axis.better)}")
+        title = (": ".join(filter(None, about)), to, f"{names} {axis.fill(axis.better)}")
         tables.append(_side_table(each, columns, lines, "   ".join(filter(None, title))))
     return tables
 

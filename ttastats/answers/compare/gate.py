@@ -222,7 +222,7 @@ def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) ->
         # These runs give a reason to expect stragglers, which the bound does not allow for.
         code = "unbalanced" if doubts == {"unbalanced"} else "no_stragglers"
         text = f"not slower by more than {rule.limit_text}"
-        text = f" is {text}" if row.on.is_time else f": {row.on.claim(text)}"
+        text = f"{' is' if row.on.does == 'is' else ':'} {row.on.claim(text)}"
         judged = ("passed", code, f"{row.b}{text} {_IF[code]}")
     elif high < lowest and row.word is Verdict.SLOWER and not row.dagger:
         # The bound alone would be one test per row, and among many benchmarks one fails by chance;
@@ -257,7 +257,7 @@ def _runs_to_pass(row: TimesRow, rule: Requirement, alpha: float) -> tuple[int |
         return None, ""
     if needed <= min(row.n_a, row.n_b):
         return needed, "; more runs may decide it"
-    return needed, f"; if it is as fast as A, {needed:,} runs per side would show that (80% power)"
+    return needed, f"; if it {row.on.same} A, {needed:,} runs per side would show that (80% power)"
 
 
 _UNBOUNDED = (
@@ -278,7 +278,7 @@ def _margin_text(row: TimesRow, low: float, high: float, rule: Requirement) -> s
     else:
         words = f"slower by {much}" if low <= 0 else f"{much} slower"
         text = f"{row.b} may be {words}; {rule.limit_text} is allowed"
-    slower = axis.does(axis.worse)
+    slower = axis.fill(axis.worse)
     if row.word is Verdict.SLOWER and row.dagger:
         text += (
             f"; it {slower} if the number of epochs to the target is constant (declare that "

@@ -93,8 +93,8 @@ def _counts_text(named: Named, a: str, b: str, to: str, of_all: str) -> str:
     rows = [row for _, row in named]
     counts, axis = Counter(row.word for row in rows), rows[0].on
     verbs = {
-        Verdict.FASTER: axis.does(axis.better).removeprefix("is "),
-        Verdict.SLOWER: axis.does(axis.worse).removeprefix("is "),
+        Verdict.FASTER: axis.fill(axis.better).removeprefix("is "),
+        Verdict.SLOWER: axis.fill(axis.worse).removeprefix("is "),
         Verdict.SAME: axis.same.removesuffix(" as").removeprefix("is "),
     }
     parts = []

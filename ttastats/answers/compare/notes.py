@@ -154,7 +154,8 @@ def _straggler_fields(some: Sequence[Times], _: object, options: Options) -> Fie
         for s in some
         if s.contrast.speedup
     ]
-    much = "long" if some[0].contrast.axis.is_time else "much"
+    axis = some[0].contrast.axis
+    much = f"{axis.takes.removesuffix('s')} three times as {axis.much}"
     return {"reasons": reasons, "much": much, "most": _failure_bound_text(some, options)}
 
 
@@ -206,12 +207,11 @@ def _turning_fields(some: Sequence[Times], _: object, options: Options) -> Field
 
 def _failed_runs(some: Sequence[Times], shown: Sequence[Times], _: Options) -> Fields:
     axis = shown[0].contrast.axis
-    number, what = ("speedup", "times") if axis.is_time else ("number shown", axis.noun)
     each = []
     for s in some:
         a, b = (units.amount(s.get(f"ert_{side}_seconds"), axis.unit) for side in "ab")
         each.append(f"{s.name} {a} vs {b}")
-    return {"number": number, "what": what, "each": each}
+    return {"ratio": axis.ratio, "expected": axis.expected, "each": each}
 
 
 def _no_success_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
@@ -222,13 +222,13 @@ def _no_success_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
         for name, side in (("A", s.contrast.a), ("B", s.contrast.b))
         if not side.n_reached
     ]
-    return {"spent": ", ".join(spent), "number": "speedup" if axis.is_time else "ratio"}
+    return {"spent": ", ".join(spent), "number": axis.ratio}
 
 
 def _unsteady_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
     axis, constant = some[0].contrast.axis, [s for s in some if CONSTANT in marks(s.contrast)]
     more = wording("unsteady.constant", names=names_of(constant)) if constant else ""
-    return {"per_epoch": "time per epoch" if axis.is_time else axis.per_epoch, "more": more}
+    return {"per_epoch": axis.pace, "more": more}
 
 
 def _startup_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
@@ -314,7 +314,7 @@ _OF_CLAIMS = (
              and not (s.row.reached_a and s.row.reached_b),
              _no_success_fields),
     NoteRule("same_convergence", lambda s: s.contrast.estimand == "throughput",
-             lambda some, *_: {"tests": ", ".join(
+             lambda some, *_: {"per_epoch": some[0].contrast.axis.pace, "tests": ", ".join(
                  f"{s.name} {units.p_text(s.contrast.epochs_p)}" for s in some)}),
     NoteRule("batch_sizes",
              lambda s: s.contrast.a.batch_sizes and s.contrast.b.batch_sizes

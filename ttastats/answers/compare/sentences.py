@@ -51,7 +51,7 @@ def claim(word: Verdict, a: str, b: str, axis: Axis | None = None, factor: str =
     if word.directed:
         does = f"is {word}"
         if axis:
-            does = axis.does(axis.better if word is Verdict.FASTER else axis.worse, factor)
+            does = axis.fill(axis.better if word is Verdict.FASTER else axis.worse, factor)
         return f"{b} {does} than {a}"
     if word is Verdict.SAME:
         return f"{b} {axis.same if axis else 'is as good as'} {a}"
@@ -130,7 +130,7 @@ def between(low: float | None, high: float | None, a: str, b: str, axis: Axis) -
     first, last = _end_text(low, axis), _end_text(high, axis)
     less, more = (axis.less if end >= 1 else axis.more for end in (low, high))
     first = first if less != more else first.removesuffix(f" {less}")
-    return f"{b} {'is' if axis.is_time else 'needs'} between {first} and {last} than {a}"
+    return f"{b} {axis.does} between {first} and {last} than {a}"
 
 
 def runs_text(rows: Sequence[TimesRow]) -> str:
@@ -157,7 +157,7 @@ def judgement(rows: Sequence[CompareRow]) -> tuple[str, Tone]:
     tone: Tone = "bad" if pooled else most.tone
     if sum(word.directed for word in set(words)) > 1 or 2 * count <= len(words):
         return "MIXED", "bad" if pooled else "plain"
-    word = "EQUIVALENT" if most is Verdict.SAME else most.label.upper()
+    word = "EQUIVALENT" if most is Verdict.SAME else rows[0].on.claim(most.label).upper()
     free = sum(row.word is most and not row.conditions for row in rows)
     if most.decided and 2 * free <= len(rows):
         word = f"{'MOSTLY ' * (count < len(rows))}{word} WITH CONDITIONS"
@@ -173,7 +173,7 @@ def factor_of(word: Verdict, axis: Axis, ratio: float, low: float, high: float) 
     """
     if word is Verdict.SLOWER:
         ratio, low, high = 1 / ratio, 1 / high, 1 / low
-    if ratio >= 1.1:
+    if axis.is_time and ratio >= 1.1:
         return units.factor(ratio), units.factor_range(low, high)
     if word is Verdict.FASTER and not axis.is_time:
         ratio, low, high = (2 - 1 / value for value in (ratio, low, high))
@@ -256,7 +256,7 @@ def _cost_text(row: QualitiesRow, a: str, b: str) -> str:
     if row.speedup is None:
         return ""
     of_a, of_b = (units.amount(row.get(f"seconds_{side}"), row.on.unit) for side in "ab")
-    return f"{b} took {of_b}, {a} {of_a}: {row.on.ratio} {ratio(row)}."
+    return f"{row.on.noun.capitalize()}: {of_b} of {b}, {of_a} of {a}; {row.on.ratio} {ratio(row)}."
 
 
 def conclusions(report: Report, *, confidence: float) -> tuple[Conclusion, ...]:
@@ -309,7 +309,7 @@ def _parts_text(row: TimesRow) -> str:
         of_b, of_a = units.seconds(row.startup_b_seconds), units.seconds(row.startup_a_seconds)
         first = f"It starts within {of_b}, {row.a} within {of_a}; then its throughput is {factor}"
     if not row.on.is_time:
-        first = f"Per epoch {row.a} takes {factor} its {row.on.noun}"
+        first = f"Per epoch {row.a} has {factor} its {row.on.noun}"
     low, high = (1 / end if end else None for end in (row.epochs_high, row.epochs_low))
     if epochs == low == high == 1:
         return f"{first}; all runs of both needed the same number of {unit}."
@@ -386,7 +386,7 @@ def _also_sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> I
             text = f"no significant difference ({_difference_text(other)})"
         elif faster and word is Verdict.WORSE and not other.chose:
             text = (
-                "the faster setup has lower quality on data that were not used to stop the runs "
+                f"{b} has lower quality on data that were not used to stop the runs "
                 f"({_difference_text(other)})"
             )
         else:

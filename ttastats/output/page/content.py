@@ -153,7 +153,7 @@ def limit_rows(report: Report, most: int = 600) -> Report:
         share, place = max(1, most // len(set(names))), pl.int_range(pl.len()).over("name")
         places = pl.DataFrame({"name": names}, {"name": pl.String}).select(place).to_series()
         rows = zip(report.tables[0].rows, places, strict=True)
-        shown, which = [[row for row, n in rows if n < share]], "the fastest of each benchmark"
+        shown, which = [[row for row, n in rows if n < share]], "the first of each benchmark"
     count = sum(map(len, shown))
     if count == total:
         return report
@@ -246,7 +246,7 @@ _CODES = {
     "stall": (quality.TIME, "{n:? run/runs} stood still."),
     "epoch_time_outlier": (
         quality.TIME,
-        "{n:? run was/runs were} far slower or faster than others of {n:? its/their} entry.",
+        "{n:? run was/runs were} far from others of {n:? its/their} entry.",
     ),
     "epochs_outlier": (
         quality.EPOCHS,

@@ -108,7 +108,7 @@ def _figure_row(
     if accelerators:
         text = f"{accelerators}× {text}" if text else f"{accelerators} accelerators"
     throughput, epochs = finite(row.throughput_speedup), finite(row.epochs_ratio)
-    first = "throughput" if row.on.is_time else "per epoch"
+    first = row.on.rate
     if carried := condition_names(row.throughput_conditions or ()):
         first += f" ({carried})"
     parts: tuple[tuple[str, float], ...] = ()

@@ -122,7 +122,7 @@ def _league_table(
         count, hours = _count_text(entry), entry.accelerator_seconds
         mean, ends = "–" if entry.mean is None else units.amount(entry.mean, axis.unit), None
         if entry.mean is not None and entry.low is not None and entry.high is not None:
-            ends = [units.amount(max(end, 0.0), axis.unit) for end in (entry.low, entry.high)]
+            ends = [units.amount(end, axis.unit) for end in (entry.low, entry.high)]
         row = Row(
             rank="–" if rank is None else str(rank.rank),
             open_to=_open_text(rank),
@@ -155,7 +155,7 @@ def _league_table(
         rows=tuple(rows),
         lanes=len(lanes[0]),
         tied=league.ties_text(ranked),
-        left_out=f"{ranked.left_out:,} slower are left out." if ranked.left_out else "",
+        left_out=f"{ranked.left_out:,} behind these are left out." if ranked.left_out else "",
         is_first=is_first,
         has_hours=any(row.hours for row in rows),
     )

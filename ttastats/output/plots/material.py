@@ -128,7 +128,7 @@ class Panel(OfSides):
         does = does.replace("the target", asked(self.runs) or "the target")
         failed = f", {n - reached:,} {does_not}" if n > reached else ""
         runs = units.plural(self.hidden_runs, "run")
-        left = f" {self.hidden:,} slower {self._several} ({runs}) are not shown."
+        left = f" {self.hidden:,} further {self._several} ({runs}) are not shown."
         several = units.plural(self.series.height, self.what, self._several)
         ends = aims.NO_TARGET if self.is_aimless else f"{reached:,} {does}{failed}"
         text = f"{units.plural(n, 'run')} of {several}: {ends}."
@@ -139,8 +139,7 @@ class Panel(OfSides):
         """Return which series have a colour, if not all have, in words."""
         if self.series.height <= theme.HIGHLIGHTS:
             return ""
-        which = "first" if self.compares else "fastest"
-        return f"The {theme.HIGHLIGHTS} {which} {self._several} are coloured, the others grey."
+        return f"The first {theme.HIGHLIGHTS} {self._several} are coloured, the others grey."
 
     @property
     def _several(self) -> str:

@@ -290,7 +290,7 @@ def _plot_together(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: 
     rest = panel.series.height - len(shown)
     caption = (
         "Too many runs to draw individually: "
-        f"{f'of the {len(shown)} fastest, ' if rest else ''}a line is the median of the values "
+        f"{f'of the first {len(shown)}, ' if rest else ''}a line is the median of the values "
         f"in each of up to {curves.SPANS} intervals; the bands contain 50% and 90% of them.",
         f"{units.plural(rest, 'more is', 'more are')} not drawn." if rest else "",
     )

@@ -100,7 +100,7 @@ def _explanations(rows: Sequence[TimesRow], unit: Axis, level: str) -> Iterator[
     if failed := [str(row.benchmark) for row in rows if row.estimand == "ert"]:
         yield (
             f"Where runs failed ({units.join_names(failed)}), the {unit.ratio} is the ratio of "
-            f"expected {'times' if unit.is_time else unit.noun} to a success; its parts use only "
+            f"{unit.expected}; its parts use only "
             "the runs that reached the target."
         )
     for condition, meaning in CONDITIONS.items():
@@ -155,7 +155,7 @@ def _limit_range(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 
 
 def _speedup_layers(table: pl.DataFrame, level: str, unit: Axis) -> charts.Drawn:
-    title = f"ratio A/B, log scale: >1 means B {unit.does(unit.better)}"
+    title = f"ratio A/B, log scale: >1 means B {unit.fill(unit.better)}"
     parts = _part_names(unit)
     lines = max(row.count(fitting.LINE) for row in table["row"])
     # The first of several lines would stand in the middle.

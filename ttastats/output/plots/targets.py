@@ -74,7 +74,7 @@ def _speedup_chart(
     looks = {
         f"B {unit.less}": (theme.COLOURS[2], "triangle-up"),
         f"B {unit.more}": (theme.COLOURS[1], "triangle-down"),
-        "as fast" if unit.is_time else "as much": (theme.COLOURS[0], "square"),
+        f"as {'fast' if unit.is_time else unit.much}": (theme.COLOURS[0], "square"),
         "undecided": (theme.GREY, "circle"),
         "no verdict": (theme.GREY, "diamond"),
     }
@@ -112,8 +112,8 @@ def _speedup_chart(
         marks.encode(shape=shape).points(55),
     )
     text = (
-        f"{labels[0]}, {labels[1]}. {charts.sentence_case(ratio)} in {unit.expected} to each target"
-        f", with a {level} interval per target; above 1, B {unit.does(unit.better)}."
+        f"{labels[0]}, {labels[1]}. {charts.sentence_case(ratio)} in {unit.ert} to each target"
+        f", with a {level} interval per target; above 1, B {unit.fill(unit.better)}."
     )
     return f"{unit.ratio} at", text, shown, layers
 
@@ -126,7 +126,7 @@ def _time_chart(
         reached="reached_a", fraction=pl.format("{}/{}", "reached_a", "n_a"),
     )  # fmt: skip
     times = shown["ert_seconds"].drop_nulls()
-    axis = axes.amount_axis(times.filter(times.is_finite()), unit, unit.expected)
+    axis = axes.amount_axis(times.filter(times.is_finite()), unit, f"expected {unit.noun}")
     data = charts.table_view(
         name,
         "datum.ert_seconds != null",
@@ -135,7 +135,11 @@ def _time_chart(
     )
     base = data.encode(x=x, y=axis.y())
     blue = base.encode(color=charts.BLUE)
-    tooltip = [("target:Q", "", ".5~g"), ("said:N", unit.expected), ("fraction:N", "reached")]
+    tooltip = [
+        ("target:Q", "", ".5~g"),
+        ("said:N", f"expected {unit.noun}"),
+        ("fraction:N", "reached"),
+    ]
     layers = (
         data.where("datum.official").mark("rule", style="target").encode(x=x),
         blue.mark("line", strokeWidth=1.5),
@@ -143,8 +147,8 @@ def _time_chart(
         base.where("datum.reached < datum.n").labels("fraction", dy=-10),
     )
     text = (
-        f"{charts.sentence_case(unit.expected)} to a success (ERT): a run that misses the target "
+        f"{charts.sentence_case(unit.expected)}: a run that misses the target "
         f"counts with all its {unit.noun}. Numbers are the runs that reached the target, where "
         "some did not."
     )
-    return f"{unit.expected} to", text, shown, layers
+    return f"expected {unit.noun} to", text, shown, layers

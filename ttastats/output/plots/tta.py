@@ -29,7 +29,7 @@ _HEADING = r"test(/^([\d,]+ accelerators?|several sizes|size unknown)$/, datum.l
 #: Dots nearer than this are stacked, in so many steps on each side.
 _NEAR, _LEVELS = 0.012, 4
 _STEP = 19.0
-#: An interval that goes on below this share of its mean, or below 0, is cut by the frame.
+#: An interval that goes on below this share of its mean is cut by the frame.
 _FARTHEST = 4.0
 
 
