@@ -208,8 +208,9 @@ class _Plan(Struct, frozen=True):
 
         def simulated(*, certain: bool) -> _ByEffect:
             return {
-                name: sides
-                and runs_with_failures(x, sides, certain=certain, power=power, alpha=alpha)
+                name: runs_with_failures(x, sides, certain=certain, power=power, alpha=alpha)
+                if sides
+                else None
                 for name, x in self.ratios.items()
             }
 

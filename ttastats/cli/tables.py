@@ -100,7 +100,8 @@ def history(files: Sequence[str], **options: Any) -> Report:
     $ ttastats history runs.parquet
     $ ttastats history runs.parquet --order commit --fail-on slower:2%
     """
-    return tta.history(files, **options)
+    report: Report = tta.history(files, **options)
+    return report
 
 
 @takes(Judged, "on levels block interactions confidence")
@@ -279,7 +280,8 @@ def compare(
         judged["confidence"] = how.confidence
         sides = [tta.latest_segment([baseline], **judged), *sides]
     view = View(wide, verbose, margin_claims="margin" in options)
-    return tta.compare(*sides, view=view, profiles=profiles, options=how, **keywords)
+    report: Report = tta.compare(*sides, view=view, profiles=profiles, options=how, **keywords)
+    return report
 
 
 def _profiles_alone(files: Sequence[str], both: _Profiles | None) -> _Profiles | None:

@@ -386,7 +386,8 @@ def _optimism(runs: pl.DataFrame) -> Floats | None:
     noise, near = (runs[name].cast(pl.Float64) for name in ("quality_noise", "quality_near"))
     if noise.null_count():
         return None
-    return noise.to_numpy() * special.ndtri((near.to_numpy() - 0.375) / (near.to_numpy() + 0.25))
+    above: Floats = special.ndtri((near.to_numpy() - 0.375) / (near.to_numpy() + 0.25))
+    return noise.to_numpy() * above
 
 
 def _error_of_mean(values: Floats) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct
@@ -112,7 +113,7 @@ def with_clues(base: Comparison, pairs: Sequence[Pair] = (), place: int = 0) -> 
     times = base.speedup
     if times is None or not times.ratio.estimate:
         return base
-    side = "b" if times.ratio.estimate > 1 else "a"
+    side: Literal["a", "b"] = "b" if times.ratio.estimate > 1 else "a"
     clues = [*checks.failure_clues(pairs, place, side)] if pairs else []
     if end := (base.b if side == "b" else base.a).design.near_end:
         clues.append(flag("failures_likely", side=side.upper(), end=end))
@@ -326,11 +327,15 @@ def _power_plan(comparison: Comparison, tests: int, options: Options) -> PowerPl
     of_first, of_second = failing_like(first.outcomes), failing_like(second.outcomes)
     failed = not (a.all_reached and b.all_reached) and a.outcomes.blocks is None
     if failed and of_first and of_second:
-        sides, how = (of_first, of_second), {"alpha": alpha, "epoch_shifts": shifts}
+        sides = (of_first, of_second)
         if ratio.estimate != 1.0:
-            needed = runs_with_failures(ratio.estimate, sides, **how)
-            certain = runs_with_failures(ratio.estimate, sides, **how, certain=True)
-        detectable = detectable_with_failures(n, sides, **how)
+            needed, certain = (
+                runs_with_failures(
+                    ratio.estimate, sides, certain=sure, alpha=alpha, epoch_shifts=shifts
+                )
+                for sure in (False, True)
+            )
+        detectable = detectable_with_failures(n, sides, alpha=alpha, epoch_shifts=shifts)
         return PowerPlan(cv, n, detectable, needed, tests, certain)
     if ratio.estimate != 1.0:
         needed = runs_needed(ratio.estimate, cv, power=POWER, alpha=alpha, epoch_shifts=shifts)

@@ -212,8 +212,8 @@ def _test_table(setups: Mapping[str, UnseenRow], metric: str) -> Table:
     title = (
         f"{metric} at the end of the runs, on data that were not used to stop them (cf. Table 5)"
     )
-    gap = f"difference [{percent_text(CONFIDENCE)} CI]"
-    numbers = ("runs", metric.removeprefix("test_"), f"{metric} ±sd", gap)
+    interval = f"difference [{percent_text(CONFIDENCE)} CI]"
+    numbers = ("runs", metric.removeprefix("test_"), f"{metric} ±sd", interval)
     columns = (Column("setup"), *(Column(name, "right") for name in numbers), Column("verdict"))
     lines = []
     for setup, row in setups.items():

@@ -81,9 +81,10 @@ class Requirement(Struct, frozen=True):
 def conditions(fail_on: Gates, require: Gates, kind: Kind = TIMES) -> tuple[Requirement, ...]:
     """Return the requirements in `--fail-on slower:2%` and `--require not-slower:2%`."""
     made = []
-    asked = zip(_OPTIONS, kind.words, (fail_on, require), strict=True)
-    each = ((option, word, text) for option, word, texts in asked for text in several(texts or ()))
-    for option, word, text in each:
+    texts = (several(fail_on or ()), several(require or ()))
+    asked = [(place, text) for place in (0, 1) for text in texts[place]]
+    for place, text in asked:
+        option, word = _OPTIONS[place], kind.words[place]
         match, limit = re.fullmatch(rf"{word}:\s*(.+)", text.strip()), None
         if match and kind is TIMES:
             limit = percentages.parse_fraction(match[1], option)
@@ -216,11 +217,11 @@ def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) ->
         judged = ("failed", "not_judged", _UNBOUNDED)
     elif low > lowest:
         robust = row.robust_low is not None and row.robust_low > lowest
-        doubts = DOUBTS.intersection(row.flags)
-        if robust or not doubts or rule.option != "--require":
+        reasons = {*row.flags} & {*DOUBTS}
+        if robust or not reasons or rule.option != "--require":
             return
         # These runs give a reason to expect stragglers, which the bound does not allow for.
-        code = "unbalanced" if doubts == {"unbalanced"} else "no_stragglers"
+        code = "unbalanced" if reasons == {"unbalanced"} else "no_stragglers"
         text = f"not slower by more than {rule.limit_text}"
         text = f"{' is' if row.on.does == 'is' else ':'} {row.on.claim(text)}"
         judged = ("passed", code, f"{row.b}{text} {_IF[code]}")

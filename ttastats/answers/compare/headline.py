@@ -97,7 +97,7 @@ def _counts_text(named: Named, a: str, b: str, to: str, of_all: str) -> str:
         Verdict.SLOWER: axis.fill(axis.worse).removeprefix("is "),
         Verdict.SAME: axis.same.removesuffix(" as").removeprefix("is "),
     }
-    parts = []
+    parts = list[str]()
     for word in (word for word in verbs if word in counts):
         some = [row for row in rows if row.word is word]
         name = next(name for name, row in named if row.word is word)

@@ -199,10 +199,10 @@ def _turning_fields(some: Sequence[Times], _: object, options: Options) -> Field
     ]  # fmt: skip
     if (more := len(turning) - _MOST_TURNS) > 0:
         each.append(wording("assumption.more", n=more))
-    turns = wording("assumption.if", n=len(turning), each=each) if each else ""
+    claims = wording("assumption.if", n=len(turning), each=each) if each else ""
     same = [s for s in some if not s.row.word.directed]
     bound = wording("assumption.same", most=_failure_bound_text(same, options)) if same else ""
-    return {"parts": f"{turns} {bound}".strip()} if turns or same else None
+    return {"parts": f"{claims} {bound}".strip()} if claims or same else None
 
 
 def _failed_runs(some: Sequence[Times], shown: Sequence[Times], _: Options) -> Fields:

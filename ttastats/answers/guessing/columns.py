@@ -169,8 +169,8 @@ def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
         for name, form in stamps
         if tells_day(form)
     }
-    seconds = {**numeric, **written, **of_stamps}
-    return _Table(frame, numeric, counts, clocks, stamps, seconds, tags, [])
+    columns = {**numeric, **written, **of_stamps}
+    return _Table(frame, numeric, counts, clocks, stamps, columns, tags, [])
 
 
 def _drop_falling(table: _Table) -> None:
