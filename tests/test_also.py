@@ -73,7 +73,7 @@ def test_a_gain_in_time_that_costs_quality_is_called_so(where: dict[str, Any]) -
     assert row["test_accuracy_difference_low"] < -0.01 < row["test_accuracy_difference_high"]
     assert row["test_accuracy_p_value"] < 0.001
     assert (
-        "the faster setup has lower quality on data that were not used to stop the runs"
+        "B has lower quality on data that were not used to stop the runs"
         in report.sentence
     )
     assert "also test_accuracy  A 0.9320 ±0.0016  B 0.9220 ±0.0016  B − A -0.0100" in str(report)
@@ -90,7 +90,7 @@ def test_at_a_budget_the_metric_itself_is_asked_for() -> None:
         api.compare(
             with_test(40.0, ACCURACIES), with_test(20.0, WORSE), also=["test_accuracy"], at_end=True
         )
-    assert "--at-end --metric test_accuracy" in (error.value.remedy or "")
+    assert "at_end=True metric='test_accuracy'" in (error.value.remedy or "")
 
 
 def test_the_option_of_the_command(tmp_path: Any) -> None:

@@ -24,14 +24,19 @@ name = "ttastats-rows"
 
 #: Columns that no other table has together.
 _COLUMNS = frozenset({"run_id", "source", "run_status", "eval_index", "metric", "logged_value"})
+#: Parsed JSON takes many times its bytes: a longer first line is none of ours.
+_LONGEST = 1024 * 1024
 _ESCAPED = FORMULA.replace("(^|;)", "(^|;)'")
 
 
 def recognises(head: bytes) -> bool:
     """Recognise a header, or the keys of the first line, with columns of the table of runs."""
     if head.startswith(b'{"'):
+        line = head[:_LONGEST].partition(b"\n")[0]
+        if not all(f'"{column}"'.encode() in line for column in _COLUMNS):
+            return False
         try:
-            first = json.loads(head.partition(b"\n")[0])
+            first = json.loads(line)
         except ValueError:
             return False
         return isinstance(first, dict) and first.keys() >= _COLUMNS

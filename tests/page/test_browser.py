@@ -321,7 +321,7 @@ def test_what_a_plot_omits_cannot_be_chosen(browser: Browser, crowded: Path) -> 
         for kind in ("quality-time", "quality-epochs"):
             text = page.locator(f'figure[data-kind="{kind}"]').inner_text()
             assert "No data match the filter. The caption describes all runs" in text
-            assert "5 slower entries (10 runs) are not shown" in text
+            assert "5 further entries (10 runs) are not shown" in text
 
 
 def test_a_choice_leaves_no_mean_over_more_and_dims_the_other_rows(

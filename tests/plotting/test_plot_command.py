@@ -67,7 +67,7 @@ def test_without_a_place_runs_are_dots_in_the_terminal(files: list[str]) -> None
 
 
 @pytest.mark.parametrize(
-    ("kind", "remedy"), [("quality-time", "`ttastats runs FILE`"), ("quality-epochs", "--in")]
+    ("kind", "remedy"), [("quality-time", "`ttastats runs FILE`"), ("quality-epochs", "unit=")]
 )
 def test_curves_of_single_evaluations_are_refused(kind: str, remedy: str) -> None:
     with pytest.raises(TtastatsError) as refused:

@@ -123,7 +123,7 @@ def smallest_change(values: ArrayLike) -> tuple[float, ...]:
 def mean_interval(
     times: ArrayLike, *, confidence: float, setups: ArrayLike | None = None
 ) -> Estimate:
-    """Return the mean in seconds with its t interval on the log scale; none below 3 runs.
+    """Return the mean in seconds with its positive t interval; none below 3 runs.
 
     ``setups``: a label per run, shape (n,). Where several are pooled, they and not the runs are
     independent: the interval is that of their sums, as for a verdict.
@@ -155,7 +155,7 @@ def _interval(values: Floats, variance: float | None, df: float, confidence: flo
 
 
 def mean_limits(values: Floats, *, confidence: float) -> tuple[Floats, Floats]:
-    """Return t limits, on the log scale, of the mean of each group of times, shape (groups, n).
+    """Return positive t limits of the mean of each group of times, shape (groups, n).
 
     NaN below 3 runs, and of equal values, which hide how much others differ.
     """

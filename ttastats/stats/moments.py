@@ -104,13 +104,15 @@ def two_sided_t(df: float, confidence: float) -> float:
 
 
 def positive_limits(centre: Floats, half_width: Floats) -> tuple[Floats, Floats]:
-    """Return the limits of positive estimates, their half-widths taken on the log scale.
+    """Return the limits of positive estimates: centre ± half-width, or on the log scale.
 
-    They are centre × exp(±half / centre) by the delta method. Of means they cover as often as
-    centre ± half or more often, and are no less than 0 where values differ much.
+    Where the lower one were not positive, they are centre × exp(±half / centre) by the delta
+    method, which cover no less.
     """
     factors = np.exp(np.minimum(half_width / centre, _LARGEST_LOG))
-    return centre / factors, centre * factors
+    usual = half_width < centre
+    low = np.where(usual, centre - half_width, centre / factors)
+    return low, np.where(usual, centre + half_width, centre * factors)
 
 
 #: exp of more overflows.
