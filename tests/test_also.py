@@ -72,10 +72,7 @@ def test_a_gain_in_time_that_costs_quality_is_called_so(where: dict[str, Any]) -
     assert row["test_accuracy_difference"] == pytest.approx(-0.01)
     assert row["test_accuracy_difference_low"] < -0.01 < row["test_accuracy_difference_high"]
     assert row["test_accuracy_p_value"] < 0.001
-    assert (
-        "B has lower quality on data that were not used to stop the runs"
-        in report.sentence
-    )
+    assert "B has lower quality on data that were not used to stop the runs" in report.sentence
     assert "also test_accuracy  A 0.9320 ±0.0016  B 0.9220 ±0.0016  B − A -0.0100" in str(report)
 
 

@@ -24,7 +24,9 @@ GROUPS = {
         "compare", "summary", "rank", "runs", "variance", "effects", "history", "latest_segment",
         "power", "scaling", "targets", "problems",
     ),
-    "What an answer is": ("Report", "Gated", "Question", "Options", "View", "TtastatsError", "GateFailed"),
+    "What an answer is": (
+        "Report", "Gated", "Question", "Options", "View", "TtastatsError", "GateFailed",
+    ),
     "Draw": ("html_report", "plot", "plots"),
     "Official rules and contests": ("score", "rcp", "claim", "judge_record"),
     "Record a training loop": ("record", "profile"),
