@@ -16,7 +16,7 @@ from ttastats.base import streams
 from ttastats.base.records import Problem, Run
 from ttastats.formats.block import Block, CellCondition, CountColumn, Metric, TimeColumn
 from ttastats.formats.dialect import Log, log_from_bytes
-from ttastats_parsers import own_blocks, own_cells
+from ttastats_parsers import own_blocks, own_cells, own_choice, own_rows
 from ttastats_parsers.own_runs import runs_of
 
 ACCURACY = (Metric("val_acc", higher_is_better=True, target=0.9),)
@@ -125,6 +125,41 @@ def test_blocks_give_what_the_whole_gives(size: str, make: Any, kind: str) -> No
     whole = parsed(log)
     assert whole
     assert repr(parsed(in_pieces(log, data, 800))) == repr(whole)  # NaN is not NaN
+
+
+def short_table(draw: random.Random) -> bytes:
+    """Return a few rows in which steps and times may repeat, fall, or be of several runs."""
+    header = ["run", "step", "time", "val_acc", "split"]
+    step, time = 0, 0.0
+    steps, times = (draw.choice([[1], [1, 0, 0, 0], [2, -1]]) for _ in range(2))
+    runs, odd = draw.choice(["a", "aab", "ab"]), draw.choice([0.0, 0.3])
+    parts = draw.choice([["val"], ["val", "Val "], ["val", "train"]])
+    table = [header]
+    for at in range(draw.choice([1, 2, 6, 9])):
+        step += draw.choice(steps)
+        time += draw.choice(times)
+        row = [runs[at % len(runs)], step, time, round(draw.random(), 3), draw.choice(parts)]
+        if draw.random() < odd:
+            row[draw.randrange(5)] = draw.choice(["", "-", "oops", "nan", "5%", "1:02", "train"])
+        table.append(draw.choice([row] * 20 + [header, row[:-1], [""]]))
+    return "\n".join(",".join(map(str, row)) for row in table).encode()
+
+
+def test_a_short_table_is_read_without_queries_as_with_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw = random.Random(1)
+    logs = [
+        log_from_bytes(short_table(draw), "/logs/a/train.csv", block=block)
+        for block in BLOCKS.values()
+        for _ in range(30)
+    ]
+    without = [parsed(log) for log in logs]
+    for module in (own_cells, own_choice, own_rows):
+        monkeypatch.setattr(module, "FEW", 0)
+    monkeypatch.setattr(own_rows, "_rises", lambda frame: False)
+    for log, read in zip(logs, without, strict=True):
+        assert repr(parsed(log)) == repr(read), log.read().decode()
 
 
 @pytest.mark.parametrize("make", [as_cells, as_json])

@@ -10,13 +10,14 @@ from itertools import accumulate
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from ttastats.base import streams
 from ttastats.base.metrics import EPOCH_WORDS, STEP_WORDS
 from ttastats.base.records import Problem
 from ttastats.formats.block import BACK, Block
 from ttastats.formats.dialect import Log
-from ttastats_parsers.own_choice import UnfitError
+from ttastats_parsers.own_choice import BLANKS, FEW, UnfitError
 from ttastats_parsers.own_rows import Rows
 from ttastats_parsers.payloads import json_value
 
@@ -58,9 +59,26 @@ def rows_of(data: bytes) -> Rows:
     cells_of = _quoted if '"' in text else plain
     problems: list[Problem] = []
     columns = unique(names, problems)
+    if '"' not in text and (rows := _few_rows(lines, at + 1, delimiter, names, columns)):
+        return replace(rows, problems=problems)
     frame, unfit, again = in_columns(names, columns, cells_of(lines, at + 1, delimiter))
     problems += row_problems(unfit, len(names), len(lines), again)
     return Rows(frame.drop(LINE), frame[LINE], problems=problems)
+
+
+def _few_rows(
+    lines: Sequence[str], first: int, delimiter: str, header: list[str], names: Sequence[str]
+) -> Rows | None:
+    """Return the rows of a few lines without queries; None if any is not as wide as the header."""
+    if len(lines) > FEW:
+        return None
+    numbers = [at for at in range(first, len(lines)) if lines[at].strip(BLANKS)]
+    rows = [[cell.strip(BLANKS) for cell in lines[at].split(delimiter)] for at in numbers]
+    if not rows or header in rows or {*map(len, rows)} != {len(names)}:
+        return None
+    columns = zip(names, zip(*rows, strict=True), strict=True)
+    frame = pl.DataFrame([pl.Series(name, cells, pl.String()) for name, cells in columns])
+    return Rows(frame, pl.Series(LINE, [at + 1 for at in numbers], pl.Int64()))
 
 
 def _parquet(data: bytes) -> Rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import TypeVar
@@ -148,8 +149,13 @@ EMPTY = ("", "-", "--", "None", "none", "null", "NULL", "N/A", "n/a", "NA", "<NA
 _NAMED = 3
 #: A column of a table holds no larger whole number.
 _LARGEST = 2.0**62
-# One query for each: of small files, a query takes longer than what it does.
+#: Of so few cells, a query takes longer than what it does.
+FEW = 256
 _TEXTS = pl.first().cast(pl.String(), strict=False).str.strip_chars().replace(EMPTY, None)
+#: What queries strip; Python by itself strips more.
+BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
 _WITHOUT_PERCENT = pl.first().str.strip_suffix("%").str.strip_chars()
 
 
@@ -157,7 +163,18 @@ def texts(cells: pl.Series) -> pl.Series:
     """Return cells as stripped texts, null if empty."""
     if cells.dtype.is_nested():
         return pl.Series(cells.name, [None] * len(cells), pl.String())
-    return cells.to_frame().select(_TEXTS).to_series()
+    if len(cells) > FEW:
+        return cells.to_frame().select(_TEXTS).to_series()
+    cells = cells.cast(pl.String(), strict=False)
+    written = cells.to_list()
+    bare = [text if text is None else _bare_text(text) for text in written]
+    return cells if bare == written else pl.Series(cells.name, bare, pl.String())
+
+
+def _bare_text(cell: str) -> str | None:
+    """Return a cell as a stripped text, None if empty."""
+    text = cell.strip(BLANKS)
+    return None if text in EMPTY else text
 
 
 _GROUPED = r"^[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?$"
@@ -175,10 +192,13 @@ def numbers(cells: pl.Series) -> pl.Series:
     """
     if cells.dtype.is_numeric():
         return cells.cast(pl.Float64())
-    written = texts(cells).to_frame().select(_WITHOUT_PERCENT).to_series()
-    values = written.cast(pl.Float64(), strict=False)
-    if values.null_count() == written.null_count():
+    written = texts(cells)
+    if (values := _plain_numbers(written)) is not None:
         return values
+    written = written.to_frame().select(_WITHOUT_PERCENT).to_series()
+    if (values := _plain_numbers(written)) is not None:
+        return values
+    values = written.cast(pl.Float64(), strict=False)
     apart = written.str.contains(_APART).fill_null(value=False)
     written = written.set(apart, None).fill_null(written.str.replace_all(r"\s", ""))
     written = written.str.replace_all(r"(\d)_(\d)", "$1$2")
@@ -193,6 +213,17 @@ def numbers(cells: pl.Series) -> pl.Series:
     if higher_is_better(cells.name):
         values = values.fill_null(number.cast(pl.Float64()) / whole.cast(pl.Float64()))
     return values
+
+
+def _plain_numbers(written: pl.Series) -> pl.Series | None:
+    """Return texts as floats if each is written as one, else None."""
+    values = written.cast(pl.Float64(), strict=False)
+    return values if values.null_count() == written.null_count() else None
+
+
+def all_finite(values: pl.Series) -> bool:
+    """Return whether the sum of numbers, and so each that is known, is finite."""
+    return math.isfinite(values.sum())
 
 
 def _thousands_mark(written: pl.Series, values: pl.Series) -> str | None:
@@ -220,6 +251,8 @@ def not_numbers(cells: pl.Series, values: pl.Series, lines: pl.Series) -> list[P
     """Return which cells of a column are texts where a number belongs, NaN or infinite."""
     column = cells.name
     words = values if cells.dtype.is_numeric() else texts(cells)
+    if all_finite(values) and _plain_numbers(words) is not None:
+        return []
     kinds: list[tuple[str, Severity, pl.Series, pl.Series]] = [
         ("not_a_number", "error", words, words.is_not_null() & values.is_null()),
         ("not_finite", "warning", values, ~values.is_finite()),
@@ -261,7 +294,8 @@ def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
     if clock.format not in {None, "unix"}:
         return _seconds_since_1970(texts(cells), str(clock.format))
     seconds = numbers(cells) * clock.seconds
-    seconds = seconds.set(~seconds.is_finite(), None)
+    if not all_finite(seconds):
+        seconds = seconds.set(~seconds.is_finite(), None)
     if clock.format is None and seconds.null_count() > texts(cells).null_count():
         for form in (_CLOCK, f"(?i)^P?T?{_WITH_UNITS}$"):
             parts = texts(cells).str.extract_groups(form).struct.unnest()

@@ -6,6 +6,7 @@ The columns of a file become a frame of numbers: `row`, `line`, `run`, `step`, `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import polars as pl
@@ -17,6 +18,7 @@ from ttastats.base.records import Problem
 from ttastats.base.units import join_names
 from ttastats.formats.block import BACK, Block, TimeColumn
 from ttastats_parsers.own_choice import (
+    FEW,
     ChosenColumns,
     UnfitError,
     not_numbers,
@@ -32,7 +34,7 @@ _APART = 0.05
 _STAMPS_APART = 1.0
 COUNTS = ("step", "epoch", "samples")
 #: The columns of all metrics.
-_METRICS = (r"^m\d+$",)
+_METRIC = re.compile(r"m\d+")
 
 
 class Rows(Struct, frozen=True, eq=False):
@@ -145,9 +147,12 @@ def _parts(cells: pl.Series) -> pl.Series | None:
     truth = _part_in(cells.name)
     if cells.dtype.is_numeric() and truth is None:
         return None
+    meant = {word: word for word in (*TRAINING, *EVALUATING)} | _SHORT
+    first = {text.lower() for text in texts(cells.head(FEW)).to_list() if text is not None}
+    if truth is None and cells.name != "test_net" and not first <= meant.keys():
+        return None  # of most columns, without a query
     words = texts(cells).str.to_lowercase()
     distinct = words.drop_nulls().unique().head(8).to_list()
-    meant = {word: word for word in (*TRAINING, *EVALUATING)} | _SHORT
     if truth is not None and not {*distinct} <= meant.keys():
         other = EVALUATING[0] if truth in TRAINING else TRAINING[0]
         bare = 4 if plain(cells.name) == truth else None  # 0 and 1 may be values of `val`
@@ -159,32 +164,38 @@ def _parts(cells: pl.Series) -> pl.Series | None:
     return words.replace_strict(meant, default=None, return_dtype=pl.String)
 
 
-def evaluated_rows(frame: pl.DataFrame, metrics: Sequence[str] = _METRICS) -> pl.DataFrame:
+def evaluated_rows(frame: pl.DataFrame, metrics: Sequence[str] = ()) -> pl.DataFrame:
     """Return the rows that hold a value of any of some metrics, or of any at all."""
+    metrics = metrics or [name for name in frame.columns if _METRIC.fullmatch(name)]
+    if not all(frame[name].has_nulls() for name in metrics):
+        return frame
     return frame.filter(pl.any_horizontal(pl.col(metrics).is_not_null()))
 
 
 def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
     """Return the frame of numbers, in the order of the file; problems go to those of `chosen`."""
     frame = _numeric_columns(rows, chosen)
-    frame = frame.with_columns(run=_run_numbers(rows, frame, block))
-    frame = _with_seconds(frame, chosen.clock, carried=rows.carried)
+    frame = frame.hstack([_run_numbers(rows, frame, block).alias("run")])
     counts = {name: pl.lit(None, pl.Float64()) for name in COUNTS}
     for name, count in chosen.counts.items():
         column = pl.col(name).cum_sum().over("run") if count.summed else pl.col(name)
         column = column.forward_fill().over("run") if rows.carried else column
         counts[name] = column + count.plus
-    frame = frame.with_columns(**counts, failed=pl.lit(False))
+    seconds, first = _seconds_of_run(chosen.clock, carried=rows.carried)
+    frame = frame.with_columns(
+        seconds=seconds, first_stamp=first, **counts, failed=pl.lit(value=False)
+    )
     if (condition := block.failed) is not None and condition.column in rows.frame.columns:
         has_failed = texts(rows.frame[condition.column]).is_in(condition.values)
         frame = frame.with_columns(failed=has_failed.fill_null(value=False))
-        frame = frame.with_columns(pl.when(~pl.col("failed")).then(pl.col(*_METRICS)))
+        frame = frame.with_columns(pl.when(~pl.col("failed")).then(pl.col(f"^{_METRIC.pattern}$")))
     _check_clocks(frame, chosen)
     if block.resume:
         frame = _join_sessions(frame, block.resume, chosen.problems)
-    _expect_forward(frame, block, chosen)
-    if not (rows.carried and block.preset):
-        _expect_one_run(frame, chosen, of_lines=rows.carried)
+    if not _rises(frame):
+        _expect_forward(frame, block, chosen)
+        if not (rows.carried and block.preset):
+            _expect_one_run(frame, chosen, of_lines=rows.carried)
     return frame
 
 
@@ -203,8 +214,8 @@ def _numeric_columns(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
                 columns["stamped"] = seconds
             elif rows.carried and _is_plain(other):  # in ms here, and in minutes there
                 columns["seconds"] = columns["seconds"].fill_null(seconds)
-        stamps = texts(cells[clock.column]).drop_nulls()
-        if len(stamps) and columns["seconds"].is_null().all():
+        unread = columns["seconds"].null_count() == cells.height
+        if unread and len(stamps := texts(cells[clock.column]).drop_nulls()):
             what = f"time stamps with the format {clock.format!r}" if clock.format else "numbers"
             text = f"{clock.column} contains no {what}, but {stamps[0]!r}: seconds are unknown"
             chosen.problems.append(Problem("no_clock", text, "error"))
@@ -223,7 +234,7 @@ def _run_numbers(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.Series:
     """Return the run number of each row, from 0 in the order in which runs begin."""
     if block.new_run == "row":
         return frame["row"].cast(pl.Int64())
-    named = pl.repeat(0, frame.height, dtype=pl.Int64(), eager=True)
+    named = pl.Series([0], dtype=pl.Int64()).new_from_index(0, frame.height)
     if block.run:
         keys = rows.frame.select(texts(rows.frame[name]).alias(name) for name in block.run)
         named = _number_keys(keys.select(pl.all().forward_fill()) if rows.carried else keys)
@@ -262,11 +273,11 @@ def _number_keys(keys: pl.DataFrame) -> pl.Series:
     return joined["number"].cast(pl.Int64())
 
 
-def _with_seconds(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> pl.DataFrame:
-    """Return the rows with seconds since the start of each run, and its date if known."""
+def _seconds_of_run(clock: TimeColumn | None, *, carried: bool) -> tuple[pl.Expr, pl.Expr]:
+    """Return the seconds since the start of each run, and its date if known."""
     none = pl.lit(None, pl.Float64())
     if clock is None:
-        return frame.with_columns(seconds=none, first_stamp=none)
+        return none, none
     seconds, first = pl.col("seconds"), none
     if clock.per is not None or clock.summed:
         seconds = _summed_seconds(clock, carried=carried)
@@ -276,10 +287,9 @@ def _with_seconds(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: boo
             midnights = _goes_back("seconds").cast(pl.Int64()).cum_sum().over("run")
             seconds = seconds + midnights * 86_400.0
         seconds = seconds - first
-    frame = frame.with_columns(seconds=seconds, first_stamp=first)
     if carried or clock.per is not None:
-        frame = frame.with_columns(pl.col("seconds").forward_fill().over("run"))
-    return frame
+        seconds = seconds.forward_fill().over("run")
+    return seconds, first
 
 
 def _summed_seconds(clock: TimeColumn, *, carried: bool) -> pl.Expr:
@@ -366,7 +376,21 @@ def _join_sessions(frame: pl.DataFrame, resume: str, problems: list[Problem]) ->
 
 def known_count(frame: pl.DataFrame) -> str | None:
     """Return the first count of progress that some row has, or None."""
-    return next((name for name in COUNTS if not frame[name].is_null().all()), None)
+    return next((name for name in COUNTS if frame[name].null_count() < frame.height), None)
+
+
+def _rises(frame: pl.DataFrame) -> bool:
+    """Return whether progress rises and time does not fall between evaluations, without queries."""
+    evaluated, name = evaluated_rows(frame), known_count(frame)
+    progress, seconds, run = evaluated[name or "step"], evaluated["seconds"], evaluated["run"]
+    if not run.is_sorted() or (name and progress.has_nulls()):
+        return False
+    others = run[1:] != run[:-1]
+    rises = name is None or (others | (progress[1:] > progress[:-1])).all()
+    if seconds.null_count() == len(seconds):
+        return rises
+    later = others | (seconds[1:] >= seconds[:-1])
+    return rises and not seconds.has_nulls() and later.all()
 
 
 def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) -> None:

@@ -29,6 +29,7 @@ from ttastats_parsers.checkpoints import in_one_unit, score_of
 from ttastats_parsers.own_choice import (
     ChosenColumns,
     UnfitError,
+    all_finite,
     choose,
     is_dated,
     numbers,
@@ -117,7 +118,8 @@ def _run(
     for number, metric in enumerate(chosen.metrics):
         if metric.benchmark in {None, benchmark}:
             name = f"m{number}"
-            values = part[name].filter(part[name].is_finite())
+            values = part[name].drop_nulls() if part[name].has_nulls() else part[name]
+            values = values if all_finite(values) else values.filter(values.is_finite())
             metrics[name], problem = in_one_unit(metric, values.to_list())
             problems += [problem] if problem is not None else []
     if not metrics:
@@ -191,7 +193,7 @@ def _evaluations(
 ) -> Iterator[Evaluation]:
     """Yield the evaluations of a run; rows of equal progress share their checkpoint."""
     index, before, seen = -1, None, set[str]()
-    for row in evaluated_rows(part, list(metrics)).select(*_PLACE, *metrics).iter_rows():
+    for row in evaluated_rows(part, list(metrics))[[*_PLACE, *metrics]].iter_rows():
         place, values = row[: len(_PLACE)], row[len(_PLACE) :]
         scores = {name: v for name, v in zip(metrics, values, strict=True) if v is not None}
         progress = place[2:]
