@@ -181,9 +181,9 @@ def _least_effects(
     critical = -special.stdtrit(df / (shares**2 + (1 - shares) ** 2), alpha / 2)
     half = np.hypot(critical * np.sqrt(total), unseen)
     # As `Bounded.half_widths`: the slower that B may be, should more of its runs fail.
-    seen = np.maximum(hits_b, 1)
-    low = special.betaincinv(seen, n - seen + 1, alpha)
-    slower = np.log1p((STRAGGLER - 1) * (seen / n / low - 1))
+    counts, of_sample = np.unique(np.maximum(hits_b, 1), return_inverse=True)
+    low = special.betaincinv(counts, n - counts + 1, alpha)
+    slower = np.log1p((STRAGGLER - 1) * (counts / n / low - 1))[of_sample]
     alone = two_sided_t(df, 1 - alpha)
     certain = np.maximum(half, np.hypot(np.hypot(alone * np.sqrt(total), slower), unseen))
     certain = np.where((hits_a == n) & (hits_b == n), half, certain)
@@ -300,7 +300,8 @@ def _unseen_shift(epoch_shifts: Shifts, n: int, alpha: float) -> float:
 
 def _lower_tail(t: float, df: float, shift: float) -> float:
     """Return P(T <= t) of the noncentral t; SciPy gives NaN where it is too small to compute."""
-    return float(np.nan_to_num(special.nctdtr(df, shift, t)))
+    tail = float(special.nctdtr(df, shift, t))
+    return 0.0 if math.isnan(tail) else tail
 
 
 def _normal_shift(power: float, alpha: float) -> float:
