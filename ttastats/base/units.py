@@ -12,8 +12,9 @@ from msgspec import Struct
 #: What an amount of an axis is written in.
 Amount = Literal["seconds", "dollars", "epochs", "steps", "samples", "evaluations", "joules"]
 
-#: Units of time with their seconds, and up to which duration each is the best.
-_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+#: Units of time with their seconds.
+SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+#: Up to which duration each is the best.
 _TIME_UNITS = ((120.0, "s"), (120 * 60.0, "min"), (48 * 3_600.0, "h"), (math.inf, "d"))
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
@@ -34,7 +35,7 @@ def seconds(value: float, digits: int = 3, unit: str = "") -> str:
     if not math.isfinite(value):
         return significant(value)
     unit = unit or time_unit([value])
-    return f"{significant(value / _SECONDS[unit], digits)} {unit}"
+    return f"{significant(value / SECONDS[unit], digits)} {unit}"
 
 
 def time_unit(durations: Sequence[float]) -> str:
