@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,6 +165,35 @@ def test_filters_of_submitter_and_size_hide_rows_of_the_league(page: Page) -> No
     visible = page.locator(".league[open] tbody tr:visible .e b").all_text_contents()
     assert visible == ["s2/machine_2", "s2/machine_5"]
     assert "submitter=s2" in page.evaluate("location.hash")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_filter_ranking_and_selects_agree_after_every_step(page: Page, seed: int) -> None:
+    draw = random.Random(seed)
+    ticks = page.locator("#filters input[type=checkbox]")
+    benchmark, size = (page.get_by_label(x, exact=True) for x in ("Benchmark", "Accelerators"))
+    for _ in range(25):
+        step = draw.choice(["tick", "tick", "benchmark", "size", "all"])
+        if step == "tick":
+            ticks.nth(draw.randrange(ticks.count())).click()
+        elif step == "all":
+            page.get_by_role("button", name="Show all").click()
+        else:
+            select = benchmark if step == "benchmark" else size
+            names = select.locator("option").all_text_contents() if select.is_visible() else []
+            if names:
+                select.select_option(draw.choice(names))
+        page.wait_for_timeout(120)  # ticks in a row are one change
+        rows = page.locator(".league tbody tr:visible").count()
+        bodies = "[...document.querySelectorAll('table.report tbody')]"
+        left = page.evaluate(f"{bodies}.some((one) => !one.hidden)")
+        assert bool(rows) == left, "a filter that leaves entries leaves a ranking of them"
+        for heading in shown(page):
+            name, _, rest = heading.partition(", ")
+            assert benchmark.input_value() == name
+            assert size.input_value() in ("all", rest.split()[0])
+        for league in page.locator(".league:visible").all():
+            assert league.locator("tbody tr:visible").count()
 
 
 @pytest.mark.parametrize("script_runs", [True, False])

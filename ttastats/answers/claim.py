@@ -146,7 +146,7 @@ def report(
             rank=1,
         ),
         Field(Column("p", "right"), lambda row: PValue(row.p_value)),
-        Field(Column("verdict"), _verdict_cell),
+        Field(Column("verdict", rank=-1), _verdict_cell),
     ]
     place = str(budget or "to the target")
     title = "   ".join(filter(None, (grouping.common_title(rows, by), place)))

@@ -128,7 +128,7 @@ def report(
     """Return the report of each setup, with the verdict of the gate on its last segment."""
     absent, unordered, notes = left_out.rows(runs), 0, [*grouping.group_notes(runs, by)]
     rows, details, findings = list[HistoryRow](), list[tuple[str, ...]](), list[Finding]()
-    alike, texts = [], list[tuple[int, str]]()
+    alike, texts, few = [], list[tuple[int, str]](), list[Mapping[str, Any]]()
     for name, keys, group in grouping.named_groups(runs, by):
         history, gone = history_of(group, order, confidence), left_out.group(runs, keys, absent)
         unordered += history.unordered
@@ -160,15 +160,17 @@ def report(
         changed.sort(key=lambda change: change[1].split)
         text = _setup_sentence(changed, setup, nights)
         texts.append((nights, f"{name}: {text}" if name else text))
+        few += [about["keys"]] if nights < changes.WAIT else []
     notes.append(note("promise", wait=changes.WAIT))
     if unordered:
         notes.append(note("unordered", n=unordered, what=order))
-    few = [nights for nights, _ in texts if nights < changes.WAIT]
-    sentences = [text for nights, text in texts if nights >= changes.WAIT or len(few) == 1]
-    if len(few) > 1:
-        sentences.append(wording("few_setups", setups=len(few), n=max(few), least=changes.WAIT))
+    few = few if len(few) > 1 else []
+    sentences = [text for nights, text in texts if nights >= changes.WAIT or not few]
+    if few:
+        most = max(nights for nights, _ in texts if nights < changes.WAIT)
+        sentences.append(wording("few_setups", setups=len(few), n=most, least=changes.WAIT))
     report = Report(
-        "history", tuple(rows), (_table(rows, by, details, confidence),), (*notes, *alike),
+        "history", tuple(rows), (_table(rows, by, details, few, confidence),), (*notes, *alike),
         " ".join(sentences), by=grouping.row_keys(by, SETUP),
     )  # fmt: skip
     return with_gate(report, Gate(tuple(map(str, gates)), tuple(findings))) if gates else report
@@ -227,8 +229,15 @@ def _table(
     rows: Sequence[HistoryRow],
     by: Sequence[str],
     details: Sequence[tuple[str, ...]],
+    few: Sequence[Mapping[str, Any]],
     confidence: float,
 ) -> Table:
+    """Return the table of all parts; those of setups with `few` nights are only counted."""
+    short, reason = {tuple(keys.values()) for keys in few}, f"fewer than {changes.WAIT} nights"
+
+    def aside(row: HistoryRow) -> str:
+        return reason if tuple(row.keys.values()) in short else ""
+
     def change(row: HistoryRow) -> str:
         return f"{_size_of_row(row)}{' drift' if row.change == 'drift' else ''}"
 
@@ -246,7 +255,7 @@ def _table(
         fields.text_field("unseen below", lambda row: "" if row.unseen is None
                      else units.percent(row.unseen), rank=1),
     ]  # fmt: skip
-    return fields.make_table(rows, shown, grouping.common_title(rows, by), details)
+    return fields.make_table(rows, shown, grouping.common_title(rows, by), details, aside)
 
 
 def _size_text(*sizes: float) -> str:

@@ -131,7 +131,8 @@ def from_runs(
         few = [note("few_successes.groups", n=len(few))]
     shown = plan.shown(grouping.shown_keys(rows, by))
     notes = [*few, *plan.proposals(whole, n), *plan.notes(rows, axes.axis_of(runs), failed=failed)]
-    return grouping.group_report("power", rows, shown, runs, by, notes, names=())
+    answer = plan.sentence(rows)
+    return grouping.group_report("power", rows, shown, runs, by, notes, names=(), sentence=answer)
 
 
 def _with_failures(group: pl.DataFrame) -> tuple[float | None, Failing | None]:
@@ -157,7 +158,8 @@ def from_cv(
     plan = _Plan(effects, power, max_runs, confidence)
     rows = (plan.row(cv, None, None, n),)
     table = fields.make_table(rows, plan.shown(()), "")
-    return Report("power", rows, (table,), tuple(plan.notes(rows, SECONDS, failed=False)))
+    notes = tuple(plan.notes(rows, SECONDS, failed=False))
+    return Report("power", rows, (table,), notes, plan.sentence(rows))
 
 
 class _Plan(Struct, frozen=True):
@@ -227,8 +229,39 @@ class _Plan(Struct, frozen=True):
             looks=looks,
         )
 
+    @property
+    def middle(self) -> float:
+        """Return the difference that the answer begins with."""
+        return 0.05 if 0.05 in self.effects else self.effects[len(self.effects) // 2]
+
+    def sentence(self, rows: Sequence[PowerRow]) -> str:
+        """Return how many runs one difference takes, of one row or over all."""
+        name, about = f"{1 + self.middle:g}", {
+            "effect": percent_text(self.middle), "power": self.power,
+        }  # fmt: skip
+        planned = [row for row in rows if row.runs_needed[name] is not None]
+        needed = sorted(row.runs_needed[name] or 0 for row in planned)
+        if not planned:
+            return ""
+        if len(rows) > 1:
+            least, middle, most = (f"{needed[n]:,}" for n in (0, len(needed) // 2, -1))
+            if least == most:
+                return wording("power_alike", needed=least, n=len(planned), **about)
+            return wording("power_several", least=least, most=most, middle=middle, n=len(planned),
+                           **about)  # fmt: skip
+        (row,) = planned
+        low, high = row.runs_needed_low[name], row.runs_needed_high[name]
+        limits = f" ({low:,} to {high:,} by the interval of the CV)" if low and high else ""
+        now = ""
+        if row.n and row.detectable_ratio is not None:
+            now = wording("power_now", n=row.n, found=f"{row.detectable_ratio:.3f}")
+        return wording("power_one", needed=f"{needed[0]:,}", limits=limits, now=now, **about)
+
     def shown(self, keys: Sequence[str]) -> list[Field[PowerRow]]:
-        """Return the columns of a plan, with those of looks if there are any."""
+        """Return the columns of a plan, with those of looks if there are any.
+
+        Differences far from that of the answer, and the numbers of runs at hand, give way first.
+        """
 
         def needed(name: str, row: PowerRow) -> Quantity | Text:
             if row.runs_needed_certain:
@@ -243,19 +276,22 @@ class _Plan(Struct, frozen=True):
             decided = row.looks.sequential_decided[name] if row.looks else None
             return "–" if runs is None else f"{runs:.1f} ({decided:.0%})"
 
+        def rank(effect: float) -> int:
+            return 1 + round(4 * abs(math.log(effect / self.middle)))
+
         level = f"CV [{percent_text(self.confidence)}]"
-        titles = [(f"{1 + effect:g}", f"{100 * effect:.3g}%") for effect in self.effects]
+        titles = [(e, f"{1 + e:g}", f"{100 * e:.3g}%") for e in self.effects]
         looks = titles if self.max_runs is not None else []
         return [
-            *fields.key_fields(keys, heads=False),
+            *fields.key_fields(keys),
             fields.number_field(level, "cv", "fraction", interval=True),
-            *fields.number_fields(PowerRow, "n"),
+            *fields.number_fields(PowerRow, "n", rank=9),
             fields.text_field("can detect", lambda row: f"{row.detectable_ratio:.3f}×"
-                         if row.detectable_ratio is not None else "–"),
-            *(Field(Column(f"runs for {title}", "right"), partial(needed, name))
-              for name, title in titles),
-            *(fields.text_field(f"looks for {title}", partial(taken, name))
-              for name, title in looks),
+                         if row.detectable_ratio is not None else "–", rank=1),
+            *(Field(Column(f"runs for {title}", "right", rank=rank(e)), partial(needed, name))
+              for e, name, title in titles),
+            *(fields.text_field(f"looks for {title}", partial(taken, name), rank=rank(e))
+              for e, name, title in looks),
         ]  # fmt: skip
 
     def proposals(

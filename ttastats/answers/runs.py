@@ -7,6 +7,9 @@ from typing import Annotated
 
 import polars as pl
 
+from ttastats.base import units
+from ttastats.base.codes import wording
+from ttastats.outcomes import aims
 from ttastats.outcomes.axis import axis_of
 from ttastats.outcomes.left_out import standing
 from ttastats.report import fields, grouping
@@ -81,7 +84,20 @@ def report(runs: pl.DataFrame) -> Report:
         *grouping.set_aside_notes(runs),
         *grouping.no_length_notes(runs),
     )
-    return Report("runs", rows, (table,), notes)
+    return Report("runs", rows, (table,), notes, _answer(standing(runs), alone=axis.alone))
+
+
+def _answer(runs: pl.DataFrame, *, alone: bool) -> str:
+    """Return how many runs reached the target, and in which times."""
+    if alone or aims.lack_target(runs):
+        return ""
+    reached = runs.filter("reached")
+    times, ends = reached["tta_seconds"].drop_nulls().to_list(), ""
+    if times:
+        unit = units.time_unit(times)
+        low, high = (units.seconds(time, unit=unit) for time in (min(times), max(times)))
+        ends = f", in {low} to {high}"
+    return wording("runs_reached", reached=reached.height, n=runs.height, times=ends)
 
 
 def _of_training() -> Iterator[Field[RunRow]]:

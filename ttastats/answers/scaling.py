@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.answers.compare.cells import FAILED
 from ttastats.answers.compare.rows import interval_keys
@@ -223,20 +224,23 @@ def _scaling_table(
         return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=mark)
 
     shown: list[Field[ScalingRow]] = [
-        *fields.key_fields(keys),
-        Field(Column("entry", rank=1), partial(fields.key_cell, "entry")),
+        *(
+            replace(each, column=replace(each.column, models=each.column.title == "hardware"))
+            for each in fields.key_fields(keys)
+        ),
+        Field(Column("entry", rank=5), partial(fields.key_cell, "entry")),
         *fields.number_fields(ScalingRow, "accelerators"),
-        *fields.number_fields(ScalingRow, "global_batch_size", rank=3),
+        *fields.number_fields(ScalingRow, "global_batch_size", rank=4),
         fields.reached_field(rank=2),
-        fields.number_field(axis.mean, "tta_mean_seconds", axis.unit),
-        *fields.expected_time_field(rows, axis),
+        fields.number_field(axis.mean, "tta_mean_seconds", axis.unit, rank=1),
+        *fields.expected_time_field(rows, axis, rank=3),
         Field(Column(title, "right"), speedup),
     ]
     if axis.is_time:
         shown += [
             *fields.number_fields(ScalingRow, "efficiency"),
             *fields.number_fields(
-                ScalingRow, "throughput_efficiency", "statistical_efficiency", rank=1
+                ScalingRow, "throughput_efficiency", "statistical_efficiency", rank=2
             ),
         ]
     common = (str(rows[0].get(name)) for name in same if rows[0].get(name) is not None)

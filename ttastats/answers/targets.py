@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
@@ -143,7 +144,40 @@ def report(
     compared = [some for _, some in answered]
     notes = (*_targets_notes(sides, varied, absent, compared, by, axis), method)
     table = _grid_table(rows, by, [side.label for side in sides], axis, confidence)
-    return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))
+    answer = _compared_answer(against, axis) if against else _reached_answer(rows, by, axis)
+    asked = units.plural(len(against) or len({row.target for row in rows}), "target")
+    return Report("targets", rows, (table,), notes, answer, by=grouping.row_keys(by), target=asked)
+
+
+def _compared_answer(against: Sequence[AgainstKeys], axis: Axis) -> str:
+    """Return at how many targets each verdict stands, the most frequent first."""
+    words = Counter(axis.claim(row.verdict).removeprefix("B ") for row in against)
+    verdicts = ", ".join(f"{word.removeprefix('~ ')} at {n}" for word, n in words.most_common())
+    return wording("targets_compared", targets=len(against), verdicts=verdicts)
+
+
+#: Groups of runs whose answers one sentence takes.
+_FEW = 3
+
+
+def _reached_answer(rows: Sequence[TargetRow], by: Sequence[str], axis: Axis) -> str:
+    """Return the hardest target that most runs of each group reached, of a few groups."""
+    names, best = grouping.row_names(rows, by), dict[str, TargetRow]()
+    for name, row in zip(names, rows, strict=True):  # of each group the easiest target first
+        if name not in best or row.reached_a >= best[name].reached_a:
+            best[name] = row
+    if len(best) > _FEW:
+        return ""
+    groups = [
+        wording(
+            "targets_group", name=f"{name}: " if len(best) > 1 else "", reached=row.reached_a,
+            n=row.n_a, metric=row.metric, target=f"{row.target:.7g}",
+            time="–" if row.ert_a_seconds is None else units.amount(row.ert_a_seconds, axis.unit),
+        )
+        for name, row in best.items()
+    ]  # fmt: skip
+    targets = len({row.target for row in rows})
+    return wording("targets_reached", targets=targets, groups=groups)
 
 
 def _runs_at_targets(
@@ -323,25 +357,26 @@ def _grid_table(
         why = f": {b.why}" if b.why else ""
         return Text(f"{axis.claim(b.verdict)}{why} {marks}".strip())
 
+    a = "A " if len(labels) == 2 else ""
     shown: list[Field[TargetRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
-        Field(Column("metric", rank=2), partial(fields.key_cell, "metric")),
+        Field(Column("metric", rank=3), partial(fields.key_cell, "metric")),
         fields.text_field("target", lambda row: f"{row.target:.7g}{' *' * row.official}"),
-        fields.text_field("A reached", lambda row: f"{row.reached_a}/{row.n_a}"),
-        fields.number_field(f"A {axis.ert}", "ert_a_seconds", axis.unit),
+        fields.text_field(f"{a}reached", lambda row: f"{row.reached_a}/{row.n_a}", rank=1),
+        fields.number_field(f"{a}{axis.ert}", "ert_a_seconds", axis.unit, rank=2 * bool(a)),
     ]
     title = grouping.common_title(rows, by)
     if len(labels) == 2:
         title = f"{title}   A = {labels[0]}   B = {labels[1]}".strip()
         compared: list[Field[AgainstKeys]] = [
-            fields.text_field("B reached", lambda b: f"{b.reached_b}/{b.n_b}"),
-            fields.number_field(f"B {axis.ert}", "ert_b_seconds", axis.unit),
+            fields.text_field("B reached", lambda b: f"{b.reached_b}/{b.n_b}", rank=1),
+            fields.number_field(f"B {axis.ert}", "ert_b_seconds", axis.unit, rank=2),
             Field(
                 Column(f"{axis.ratio} [{percent_text(confidence)} CI]"),
                 lambda b: Quantity(b.speedup, "ratio", b.speedup_low, b.speedup_high),
             ),
             Field(Column("p", "right"), lambda b: PValue(b.p_adjusted)),
-            Field(Column("verdict"), verdict),
+            Field(Column("verdict", rank=-1), verdict),
         ]
         shown += [fields.field_of_part(field, lambda row: row.against) for field in compared]
     return fields.make_table(rows, shown, title)

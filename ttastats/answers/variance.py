@@ -11,7 +11,7 @@ import polars as pl
 
 from ttastats.answers.knobs import logs_of, part_of
 from ttastats.base import units
-from ttastats.base.codes import Note, note
+from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import raise_if
 from ttastats.base.percentages import percent_text
 from ttastats.outcomes import aims
@@ -87,19 +87,18 @@ def report(
         ]
     else:
         shown += [
-            *fields.number_fields(VarianceRow, "epochs_mean"),
+            *fields.number_fields(VarianceRow, "epochs_mean", rank=2),
             fields.number_field(
-                axis.per_epoch, "epoch_seconds_mean", axis.unit, std="epoch_seconds_std"
+                axis.per_epoch, "epoch_seconds_mean", axis.unit, std="epoch_seconds_std", rank=3
             ),
-            *fields.number_fields(VarianceRow, "cv_ratio"),
+            *fields.number_fields(VarianceRow, "cv_ratio", rank=1),
             fields.number_field(
                 f"share of epochs [{percent_text(confidence)}]",
                 "share_epochs",
                 "fraction",
-                rank=1,
                 interval=True,
             ),
-            fields.number_field(f"share of {axis.pace}", "share_epoch_time", "fraction", rank=2),
+            fields.number_field(f"share of {axis.pace}", "share_epoch_time", "fraction", rank=4),
         ]
     of_ddof, notes = " (ddof 0)" if ddof == 0 else "", list[Note]()
     if any(row.flags for row in rows):
@@ -118,7 +117,37 @@ def report(
     notes += [note(code, names=without[code]) for code in _WITHHELD if code in without]
     if any(row.reached > row.with_epochs for row in rows):
         notes.append(note("unknown_epochs"))
-    return grouping.group_report("variance", rows, shown, runs, by, notes)
+    answer = _answer(rows, whole)
+    return grouping.group_report(
+        "variance", rows, shown, runs, by, notes, sentence=answer, aside=_without
+    )
+
+
+def _without(row: VarianceRow) -> str:
+    """Return why a row has no number."""
+    if row.with_epochs:
+        return ""
+    return "no epochs to the target logged" if row.reached else "no run reached the target"
+
+
+def _answer(rows: Sequence[VarianceRow], time: str) -> str:
+    """Return the share of the variance that is due to epochs, of one row or over all."""
+    shares = sorted(
+        ((row.share_epochs, row) for row in rows if row.share_epochs is not None),
+        key=lambda pair: pair[0],
+    )
+    if not shares:
+        return wording("variance_none")
+    texts = [units.percent(share) for share, _ in shares]
+    if len(shares) > 1:
+        middle = texts[len(texts) // 2]
+        return wording("variance_several", least=texts[0], most=texts[-1], middle=middle,
+                       n=len(shares), time=time)  # fmt: skip
+    (_, row), limits = shares[0], ""
+    if row.share_epochs_low is not None and row.share_epochs_high is not None:
+        low, high = map(units.percent, (row.share_epochs_low, row.share_epochs_high))
+        limits = f" [{low}, {high}]"
+    return wording("variance_one", share=texts[0], limits=limits, n=row.with_epochs, time=time)
 
 
 #: Notes on groups without a share of the variance, or without an interval of it.

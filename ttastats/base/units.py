@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from typing import Literal
 
@@ -11,11 +12,10 @@ from msgspec import Struct
 #: What an amount of an axis is written in.
 Amount = Literal["seconds", "dollars", "epochs", "steps", "samples", "evaluations", "joules"]
 
-#: Units of time: up to which duration each is used, its seconds and its name.
-_TIME_UNITS = (
-    (120.0, 1.0, "s"), (120 * 60.0, 60.0, "min"), (48 * 3_600.0, 3_600.0, "h"),
-    (math.inf, 86_400.0, "d"),
-)  # fmt: skip
+#: Units of time with their seconds.
+SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+#: Up to which duration each is the best.
+_TIME_UNITS = ((120.0, "s"), (120 * 60.0, "min"), (48 * 3_600.0, "h"), (math.inf, "d"))
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
@@ -30,15 +30,18 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{value:.{decimals}f}"
 
 
-def seconds(value: float, digits: int = 3) -> str:
-    """Return a duration in the best unit of ms, s, min, h or d."""
-    size = abs(value)
+def seconds(value: float, digits: int = 3, unit: str = "") -> str:
+    """Return a duration in a unit of ms, s, min, h or d; without one, in the best."""
     if not math.isfinite(value):
         return significant(value)
-    if 0 < size < 1:
-        return f"{significant(value * 1e3, digits)} ms"
-    scale, unit = next((scale, unit) for most, scale, unit in _TIME_UNITS if size < most)
-    return f"{significant(value / scale, digits)} {unit}"
+    unit = unit or time_unit([value])
+    return f"{significant(value / SECONDS[unit], digits)} {unit}"
+
+
+def time_unit(durations: Sequence[float]) -> str:
+    """Return the best unit for the middle one of some durations, in seconds."""
+    middle = statistics.median_low(map(abs, durations))
+    return "ms" if 0 < middle < 1 else next(unit for most, unit in _TIME_UNITS if middle < most)
 
 
 def with_prefix(number: float, unit: str, digits: int = 3) -> str:
@@ -58,10 +61,10 @@ def mean_count(number: float, what: str) -> str:
     return f"{f'{number:,.0f}' if number >= 1000 else count(number)} {what}"
 
 
-def amount(number: float, unit: Amount, digits: int = 3) -> str:
+def amount(number: float, unit: Amount, digits: int = 3, of_time: str = "") -> str:
     """Return an amount of time, progress, money or energy with its unit: `74.0 min`, `$12.50`."""
     if unit == "seconds":
-        return seconds(number, digits)
+        return seconds(number, digits, of_time)
     if unit == "joules":
         return with_prefix(number, "J", digits)
     if unit == "dollars":

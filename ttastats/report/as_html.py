@@ -12,6 +12,7 @@ from ttastats.report import harmless
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, PValue, Quantity, Reached
 from ttastats.report.harmless import escape_invisible
+from ttastats.report.time_units import with_common_units
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -67,6 +68,7 @@ def _environment() -> Environment:
         "gate": harmless.gate_lines,
         "lines": lambda texts: "\n".join(texts).split("\n"),
         "number": _sort_value,
+        "with_common_units": with_common_units,
         "words": harmless.cell_text,
     }
     return environment

@@ -9,6 +9,7 @@ from ttastats.report import harmless
 from ttastats.report.answer import Report
 from ttastats.report.cells import Lead, Table
 from ttastats.report.harmless import escape_invisible
+from ttastats.report.time_units import with_common_units
 
 #: Words that a renderer would make a link, or that would call a person or an issue.
 _LINK = re.compile(r"(\S*(?:@|://|www\.|#\d)\S*)", re.IGNORECASE)
@@ -23,7 +24,7 @@ _OWN_CODE = re.compile(r"(`[\w ./=-]+`)")
 def render_markdown(report: Report) -> str:
     """Return a report as Markdown text; nothing in names from logs acts as markup."""
     blocks = [_lead_text(lead) for lead in report.headline]
-    blocks += ["\n".join(_markdown_table(table)) for table in report.tables]
+    blocks += ["\n".join(_markdown_table(with_common_units(table))) for table in report.tables]
     if report.notes:
         texts = (f"{note.mark} {note.text}".strip() for note in report.notes)
         blocks.append("\n".join(f"- {_escape_prose(text)}" for text in texts))

@@ -20,6 +20,7 @@ from ttastats.report.cells import Line as TableLine
 from ttastats.report.fitting import GAP, Layout, hardware_models
 from ttastats.report.harmless import escape_invisible
 from ttastats.report.pictures import with_pictures
+from ttastats.report.time_units import with_common_units
 from ttastats.stats.results import Tone
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "dim": "dim"}
@@ -38,8 +39,8 @@ def print_report(
     """Print a report: its sentence, the tables, the worst cautions, then the rest.
 
     `verbose` shows all notes in full. `width` None leaves lines as long as they are. Otherwise,
-    what many rows share stands once above them, long names are shortened, and columns give way by
-    their rank: they stand below their row or, in a long table, are named at its end.
+    what many rows share stands once above them, long names are shortened, and columns give way:
+    one in every table of the answer, if one of them has no room for it.
     """
     lines = list(_report_lines(report, width, verbose=verbose))
     if not console.is_terminal and console.color_system is None:
@@ -61,12 +62,18 @@ def render_text(report: Report) -> str:
 def _report_lines(report: Report, width: int | None, *, verbose: bool) -> Iterator[Line]:
     """Yield the lines of a report."""
     yield from _answer_lines(report, width)
-    for number, table in enumerate(report.tables):
+    tables = [with_common_units(table) for table in report.tables]
+    if width is not None:
+        tables = [with_pictures(table) for table in tables]
+        tables = tables if verbose else [_screen_table(table, width) for table in tables]
+    layouts, hidden = _layouts(tables, width)
+    for number, (table, layout) in enumerate(zip(tables, layouts, strict=True)):
         if number:
             yield Line("")
-        shown = table if width is None else with_pictures(table)
-        shown = shown if verbose or width is None else _screen_table(shown, width)
-        yield from _table_lines(shown, width)
+        yield from _table_lines(table, layout, width)
+    if hidden:
+        note = f"hidden columns: {', '.join(hidden)} (use a wider terminal or --format csv)"
+        yield from _wrap(note, width, style="dim")
     if verbose:
         for note in report.notes:
             yield from _wrap(f"{note.mark} {note.text}".strip(), width)
@@ -113,11 +120,22 @@ def _cut_line(line: str, end: str, width: int) -> str:
     return f"{words} …"
 
 
-def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
-    """Yield the lines of a table that fit a width."""
-    layout = fitting.fit_columns(table, width)
+def _layouts(tables: Sequence[Table], width: int | None) -> tuple[list[Layout], list[str]]:
+    """Return the layouts of the tables of an answer, and the titles of the columns they lack."""
+    hidden: dict[str, None] = {}
+    for table in tables:
+        layout = fitting.fit_columns(table, width)
+        columns = (table.columns[position] for position in layout.hidden)
+        hidden |= dict.fromkeys(column.title for column in columns if not column.drawn)
+    return [fitting.fit_columns(table, width, hidden) for table in tables], list(hidden)
+
+
+def _table_lines(table: Table, layout: Layout, width: int | None) -> Iterator[Line]:
+    """Yield the lines of a table."""
     if table.title:
         yield from _wrap(table.title, width, style="bold")
+    if not table.columns:
+        return
     titles = TableLine(tuple(Text(column.title) for column in table.columns))
     yield _aligned_line(titles, table, layout, style="bold")
     breadth = sum(layout.widths.values()) + cell_len(GAP) * (len(layout.widths) - 1)
@@ -132,26 +150,20 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
             if shared:
                 yield from _wrap(" · ".join(map(harmless.cell_text, shared)), width, style="bold")
         yield _aligned_line(row, table, layout)
-        details = list(row.details)
-        if layout.below:  # the columns that found no room, as one line with their titles
-            cells = [
-                (table.columns[p].title, harmless.cell_text(row.cells[p])) for p in layout.hidden
-            ]
-            line = " · ".join(f"{title} {text}" for title, text in cells if text)
-            details[:0] = [line] if line else []
-        for text in (*details, *row.more):
+        for text in (*row.details, *row.more):
             yield from _wrap(text, width, _BELOW, style="dim")
         before = row
-    if layout.hidden and not layout.below:
-        hidden = ", ".join(table.columns[position].title for position in layout.hidden)
-        note = f"hidden columns: {hidden} (use a wider terminal or --format csv)"
-        yield from _wrap(note, width, style="dim")
 
 
 def _screen_table(table: Table, width: int) -> Table:
     """Return a table in screen order, with short names and only informative columns."""
     rows = sorted(table.rows, key=lambda row: (row.of_all, row.place))
-    listed = [row for row in rows if not row.aside] or rows
+    listed = [row for row in rows if not row.aside]
+    text = ""
+    if aside := [row.aside for row in rows if row.aside]:
+        text = f"{len(aside)} more: {', '.join(dict.fromkeys(aside))} (-v lists them)"
+    if not listed:
+        return Table((), (), text)
     lines = [replace(row, more=()) for row in listed]
     for place, column in enumerate(table.columns):
         if column.models:
@@ -163,8 +175,7 @@ def _screen_table(table: Table, width: int) -> Table:
                 )
                 for row, text in zip(lines, texts, strict=True)
             ]
-    if aside := [row.aside for row in rows if row not in listed]:
-        text = f"{len(aside)} more: {', '.join(dict.fromkeys(aside))} (-v lists them)"
+    if text:
         lines[-1] = replace(lines[-1], details=(*lines[-1].details, text))
     screen = _with_common_keys(replace(table, rows=tuple(lines)))
     if not any(column.narrow for column in table.columns):

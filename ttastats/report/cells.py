@@ -24,7 +24,7 @@ class Quantity(Struct, frozen=True):
     """A number with its unit, an interval, a spread and a footnote mark, as far as known.
 
     `spread` is a coefficient of variation (a fraction) or, with `spread_is_std`, a standard
-    deviation in the unit of the value.
+    deviation in the unit of the value. Seconds are written in the unit `of_time`.
     """
 
     value: float | None
@@ -34,6 +34,7 @@ class Quantity(Struct, frozen=True):
     spread: float | None = None
     spread_is_std: bool = False
     mark: str = ""
+    of_time: str = ""
 
 
 class PValue(Struct, frozen=True):

@@ -28,12 +28,16 @@ def make_table(
     fields: Sequence[Field[T]],
     title: str,
     details: Sequence[tuple[str, ...]] = (),
+    aside: Callable[[T], str] = lambda _: "",
 ) -> Table:
-    """Return a table of rows with a column for each field, and detail lines below each row."""
+    """Return a table of rows with a column for each field, and detail lines below each row.
+
+    `aside` gives the reason why a row without a value is only counted on a screen, or nothing.
+    """
 
     def make_line(place: int) -> Line:
         cells = tuple(field.cell(rows[place]) for field in fields)
-        return Line(cells, details[place] if details else ())
+        return Line(cells, details[place] if details else (), aside=aside(rows[place]))
 
     return Table(tuple(field.column for field in fields), Lazy(make_line, len(rows)), title)
 
@@ -96,11 +100,11 @@ def text_field(title: str, text: Callable[[T], str], *, rank: int = 0) -> Field[
     return Field(Column(title, "right", rank=rank), lambda row: Text(text(row)))
 
 
-def expected_time_field(rows: Sequence[Row], axis: Axis) -> list[Field[Any]]:
+def expected_time_field(rows: Sequence[Row], axis: Axis, *, rank: int = 0) -> list[Field[Any]]:
     """Return the field of the expected time to a success, if any run failed."""
     if all(row.get("reached") == row.get("n") or _is_aimless(row) for row in rows):
         return []
-    return [number_field(axis.ert, "ert_seconds", axis.unit)]
+    return [number_field(axis.ert, "ert_seconds", axis.unit, rank=rank)]
 
 
 def log_field() -> Field[Any]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby, product, takewhile
 from typing import Any
 
@@ -23,16 +22,13 @@ _SHARING = 3
 #: Names are not shortened further than this while a column may give way instead.
 _NAME = 24
 _SHORTEST_NAME = 8
-#: In longer tables, columns without room are named once and do not double the lines.
-_FEW_ROWS = 12
 
 
 class Layout(Struct, frozen=True):
     """Where each column of a table stands.
 
-    `heads` stand above the rows that share them, `shown` side by side with their `widths`, and
-    `hidden` below each row or, without `below`, nowhere. `short` gives the names that are
-    shortened, by column.
+    `heads` stand above the rows that share them and `shown` side by side with their `widths`;
+    `hidden` find no room. `short` gives the names that are shortened, by column.
     """
 
     heads: tuple[int, ...]
@@ -40,29 +36,30 @@ class Layout(Struct, frozen=True):
     hidden: tuple[int, ...]
     widths: Mapping[int, int]
     short: Mapping[int, Mapping[str, str]]
-    below: bool
 
 
-def fit_columns(table: Table, width: int | None) -> Layout:
-    """Return the layout of a table for a width; without a width every column is complete."""
+def fit_columns(table: Table, width: int | None, without: Collection[str] = ()) -> Layout:
+    """Return the layout of a table for a width; without a width every column is complete.
+
+    Columns give way from the right, those of the highest rank first, before names are shortened
+    much. Columns whose title is in `without` are hidden at any width.
+    """
     if width is None:
         everything = tuple(range(len(table.columns)))
-        return Layout((), everything, (), _natural_widths(table, everything), {}, below=True)
+        return Layout((), everything, (), _natural_widths(table, everything), {})
     heads = _head_columns(table)
-    body = tuple(p for p in range(len(table.columns)) if p not in heads)
-    below = len(table.rows) <= _FEW_ROWS
-    # All columns of the highest rank give way at once.
-    ranks = sorted({table.columns[p].rank for p in body} - {0}, reverse=True)
-    for rank in (math.inf, *ranks):
-        shown = tuple(p for p in body if table.columns[p].rank < rank)
-        if fitted := _widths_and_names(table, shown, width, _NAME):
-            break
-    else:  # a very narrow screen shows names alone, and all else below them
-        shown, below = tuple(p for p in body if table.columns[p].names) or body[:1], True
-        fitted = _widths_and_names(table, shown, width, _SHORTEST_NAME)
+    body = [p for p in range(len(table.columns)) if p not in heads]
+    shown = [p for p in body if table.columns[p].title not in without]
+    weak = sorted(
+        (p for p in shown if not table.columns[p].names),
+        key=lambda p: (table.columns[p].rank, p),
+    )
+    while not (fitted := _widths_and_names(table, shown, width, _NAME)) and weak and shown[1:]:
+        shown.remove(weak.pop())
+    fitted = fitted or _widths_and_names(table, shown, width, _SHORTEST_NAME)
     widths, short = fitted or (_natural_widths(table, shown), {})  # the screen breaks the names
-    hidden = tuple(p for p in body if p not in shown and not table.columns[p].drawn)
-    return Layout(heads, shown, hidden, widths, short, below)
+    hidden = tuple(p for p in body if p not in shown)
+    return Layout(heads, tuple(shown), hidden, widths, short)
 
 
 def _head_columns(table: Table) -> tuple[int, ...]:
@@ -137,20 +134,30 @@ def shorten_names(names: Iterable[str], width: int) -> dict[str, str] | None:
     return short if len(short) == len(distinct) else None
 
 
-#: The first word of a name of hardware that has a digit: `B200` of `B200-SXM-180GB`.
-_MODEL = re.compile(r"[A-Za-z]*\d\w*")
+#: The model in a name of hardware: `B200` of `B200-SXM-180GB`, `DGX-2H`, `RTX 4090`.
+_MODEL = re.compile(r"[A-Za-z]+(?:\d|-[A-Za-z]*\d| (?=\d+\b))\w*")
 
 
 def hardware_models(names: Iterable[str]) -> dict[str, str]:
-    """Return the model of each hardware name, or the whole name if several share the model."""
+    """Return the model of each hardware name, with as many words behind it as tell it apart."""
+    parts = {name: list(map(_model_and_rest, name.split(" | "))) for name in dict.fromkeys(names)}
+    short: dict[str, str] = {}
+    for words in range(
+        1 + max((len(rest) for some in parts.values() for _, rest in some), default=0)
+    ):
+        texts = {
+            name: " | ".join(model + "".join(rest[:words]) for model, rest in parts[name])
+            for name in parts.keys() - short.keys()
+        }
+        owners = Counter([*texts.values(), *short.values()])
+        short |= {name: text for name, text in texts.items() if owners[text] == 1}
+    return {name: short.get(name, name) for name in parts}
 
-    def model(name: str) -> str:
-        match = _MODEL.search(name)
-        return match[0] if match else name
 
-    short = {name: " | ".join(map(model, name.split(" | "))) for name in dict.fromkeys(names)}
-    owners = Counter(short.values())
-    return {name: part if owners[part] == 1 else name for name, part in short.items()}
+def _model_and_rest(name: str) -> tuple[str, list[str]]:
+    """Return the model in a name of hardware, or the name, and the words behind it."""
+    match = _MODEL.search(name)
+    return (match[0], re.findall(r"\W*\w+", name[match.end() :])) if match else (name, [])
 
 
 def cut_middle(name: str, width: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -84,6 +84,7 @@ def group_report(
     title: str | None = None,
     details: Sequence[tuple[str, ...]] = (),
     sentence: str = "",
+    aside: Callable[[Any], str] = lambda _: "",
 ) -> Report:
     """Return the report that has a row for each group of runs, with the notes on the groups.
 
@@ -91,7 +92,7 @@ def group_report(
     """
     title = common_title(rows, by) if title is None else title
     keys = fields.key_fields(shown_keys(rows, by) if names is None else names)
-    table = fields.make_table(rows, [*keys, *shown], title, details)
+    table = fields.make_table(rows, [*keys, *shown], title, details, aside)
     every = (*alone_notes(runs), *group_notes(runs, by), *notes)
     keyed = row_keys(by, ENTRY)
     report = Report(command, tuple(rows), (table,), every, sentence=sentence, by=keyed)

@@ -93,7 +93,7 @@ def _quantity_text(value: Quantity) -> str:
         if not value.spread_is_std:
             spread = units.percent(value.spread)
         elif value.unit in ("seconds", "joules", "dollars"):
-            spread = units.amount(value.spread, value.unit, 2)
+            spread = units.amount(value.spread, value.unit, 2, value.of_time)
         else:
             spread = units.significant(value.spread, 2)
         parts.append(f"±{spread}")
@@ -106,7 +106,7 @@ def _quantity_text(value: Quantity) -> str:
 def _number_text(value: Quantity, number: float) -> str:
     match value.unit:
         case "seconds" | "epochs" | "steps" | "samples" | "evaluations" | "joules" | "dollars":
-            return units.amount(number, value.unit)
+            return units.amount(number, value.unit, of_time=value.of_time)
         case "fraction":
             return units.percent(number)
         case "count":

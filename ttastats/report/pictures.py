@@ -76,7 +76,8 @@ def _axis_of(quantities: Sequence[Quantity]) -> tuple[str, Callable[[float], int
         low, high = max(min(low, 1.0), 1 / reach), min(max(high, 1.0), reach)
         left, right = f"{low:.2g}", f"{high:.2g}"
     else:
-        left, right = (harmless.cell_text(Quantity(end, quantities[0].unit)) for end in (low, high))
+        bare = replace(quantities[0], low=None, high=None, spread=None, mark="")
+        left, right = (harmless.cell_text(replace(bare, value=end)) for end in (low, high))
         width = max(width, len(left) + len(right) + 2)
     scaled = math.log if of_ratios or high > _FAR * low else float
 

@@ -116,7 +116,7 @@ def _common_columns(
             Column(p, "right", rank=3, narrow=re.sub(r"[(,].*", "", p.replace("(", "", 1))),
             lambda s: PValue(s.row.p_adjusted),
         ),
-        Field(Column("verdict"), of_one_setup if same else verdict),
+        Field(Column("verdict", rank=-1), of_one_setup if same else verdict),
     )
 
 

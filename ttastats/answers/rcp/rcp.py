@@ -6,7 +6,6 @@ and the verdict and factor of the official rules.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -46,7 +45,9 @@ def report(
     remedy = "--ruleset 5.0.0 selects the records of a round, --records FOLDER other records."
     raise_if(without, f"no entry has a reference: {_reasons_text(rows)}", "rcp", remedy)
     names = ("suite", "round", "benchmark", "batch_size", "ratio")
-    rows.sort(key=lambda row: grouping.sort_key(*map(row.get, names)))
+    rows.sort(
+        key=lambda row: (row.official_verdict != "failed", grouping.sort_key(*map(row.get, names)))
+    )
     every = options.verbose or len(rows) <= _FEW
 
     def mean(side: str, row: RcpRow) -> Quantity:
@@ -60,17 +61,17 @@ def report(
         return tuple(filter(None, (text(row) for text in texts)))
 
     shown: list[Field[RcpRow]] = [
+        Field(Column("official"), lambda row: Text(row.official_verdict or "–")),
         fields.text_field(
             "BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}", rank=1
         ),
-        fields.reached_field(),
+        fields.reached_field(rank=2),
         *(Field(Column(of, "right", rank=2), partial(mean, of)) for of in ("entry", "reference")),
         Field(
             Column(f"entry/reference [{options.confidence * 100:g}%]", "right"),
             lambda row: Quantity(row.ratio, "ratio", row.low, row.high),
         ),
         Field(Column("converges"), _verdict_cell),
-        Field(Column("official", rank=1), lambda row: Text(row.official_verdict or "–")),
         fields.text_field(
             "factor",
             lambda row: factor_text(
@@ -102,11 +103,18 @@ def _rcp_sentence(rows: Sequence[RcpRow], by: Sequence[str], confidence: float) 
         f"{sum(map(len, unlike.values())) or 'none'} of "
         f"{units.plural(len(judged), 'entry', 'entries')} converge"
         f"{'s' if len(judged) == 1 else ''} unlike the reference, at "
-        f"{percentages.percent_text(confidence)} each{f': {how}' if how else ''}."
+        f"{percentages.percent_text(confidence)} each (by chance alone "
+        f"{units.significant((1 - confidence) * len(judged), 2)}){f': {how}' if how else ''}."
     )
-    official = Counter(row.official_verdict for row in rows if row.official_verdict)
-    words = units.join_names([f"{number:,} {word}" for word, number in official.items()])
-    return f"{text[:1].upper()}{text[1:]}{f' Official check: {words}.' if words else ''}"
+    official: dict[str, list[str]] = {}
+    for name, row in zip(names, rows, strict=True):
+        if row.official_verdict:
+            official.setdefault(row.official_verdict, []).append(name)
+    words = [f"{len(of):,} {verdict}" for verdict, of in official.items()]
+    if failed := official.get("failed"):
+        words[list(official).index("failed")] += f" ({units.join_names(failed, 3)})"
+    check = f"Official check: {units.join_names(words)}. " if words else ""
+    return f"{check}{text[:1].upper()}{text[1:]}"
 
 
 def unanswered(answer: Report) -> int:

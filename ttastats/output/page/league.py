@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import cycle
 from statistics import median
 from typing import Any
@@ -70,6 +71,7 @@ class Table(Struct, frozen=True):
     axis_title: str
     axis: str
     grid: str
+    mean: str
     level: str
     rows: tuple[Row, ...]
     lanes: int
@@ -116,13 +118,16 @@ def _league_table(
     runs = f"{usual} each{unless}" if usual and len(every) > 1 else usual
     whole = [fitting.key_label([entry.label]) for entry in ranked.entries]
     short = shorten_names(whole, _LONGEST) or {}
+    means = [entry.mean for entry in every if entry.mean is not None]
+    unit = units.time_unit(means) if means and axis.unit == "seconds" else ""
+    amount = partial(units.amount, unit=axis.unit, of_time=unit)
     rows = []
     for entry, rank, brackets, name in zip(ranked.entries, ranked.ranks, lanes, whole, strict=True):
         keys = set(zip(*(entry.runs[column].to_list() for column in by), strict=True))
         count, hours = _count_text(entry), entry.accelerator_seconds
-        mean, ends = "–" if entry.mean is None else units.amount(entry.mean, axis.unit), None
+        mean, ends = "–" if entry.mean is None else amount(entry.mean), None
         if entry.mean is not None and entry.low is not None and entry.high is not None:
-            ends = [units.amount(end, axis.unit) for end in (entry.low, entry.high)]
+            ends = [amount(end) for end in (entry.low, entry.high)]
         row = Row(
             rank="–" if rank is None else str(rank.rank),
             open_to=_open_text(rank),
@@ -146,6 +151,7 @@ def _league_table(
         claim=" ".join(f"{text}." for text in (league.claim(ranked), runs) if text),
         axis_title=f"{axis.to_target} of every run (log)",
         axis=_axis_svg(scale),
+        mean="mean" if all(entry.side.all_reached for entry in every) else axis.ert,
         # The lines of the ticks as a background of CSS.
         grid=",".join(
             f"linear-gradient(var(--line) 0 0) {100 * scale.position(at):.1f}% 0/1px 100% no-repeat"

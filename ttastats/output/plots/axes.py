@@ -14,18 +14,8 @@ from ttastats.outcomes.axis import Axis
 
 #: Beyond this ratio of the largest to the smallest time, an axis is logarithmic.
 LOG_FROM = 12.0
-#: Units with their signs and seconds, each up to which largest time.
-_UNITS = (
-    ("seconds", "s", 1.0, 180.0), ("minutes", "min", 60.0, 180 * 60.0),
-    ("hours", "h", 3_600.0, 72 * 3_600.0), ("days", "d", 86_400.0, math.inf),
-)  # fmt: skip
-_ROUND = (
-    1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200,
-    1800, 3600, 7200, 18_000, 36_000, 72_000, 86_400, 172_800, 432_000, 864_000, 1_728_000,
-    4_320_000, 8_640_000,
-)  # fmt: skip
-#: Where few ticks must do.
-_ROUNDER = (1e-3, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 86_400, 864_000, 8_640_000)
+#: The units of times in the title of an axis.
+_NAMES = {"ms": "milliseconds", "s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
 _MOST_TICKS, _FEWEST_TICKS = 8, 3
 
 
@@ -90,13 +80,17 @@ def amount_axis(
     if high / low > log_from:
         room = (high / low) ** 0.04
         scale = Scale(low / room, high * room)
-        values = round_ticks(scale.low, scale.high)
-        axis = _time_ticks(low, high) if is_time else axis | {"values": values}
-        return AmountAxis(f"{what} (log scale)", 1.0, scale.vega, axis)
+        if is_time:
+            unit, values = _unit_ticks(scale.low, scale.high)
+            axis = {"labelExpr": f"format(datum.value / {units.SECONDS[unit]:g}, ',~g')"}
+            what = f"{what} ({_NAMES[unit]}, log scale)"
+        else:
+            values, what = round_ticks(scale.low, scale.high), f"{what} (log scale)"
+        return AmountAxis(what, 1.0, scale.vega, axis | {"values": values})
     divisor = 1.0
     if is_time:
-        unit, _, divisor, _ = _unit_of(high)
-        what = f"{what} ({unit})"
+        unit = units.time_unit([low, high])
+        divisor, what = units.SECONDS[unit], f"{what} ({_NAMES[unit]})"
     # Room on both sides, so that no mark lies on the frame.
     margin = 0.04 * (high - low) or 0.05 * high
     domain = [max(0.0, low - margin) / divisor, (high + margin) / divisor]
@@ -120,19 +114,12 @@ def amount_expression(value: str, measure: Axis, *, named: bool = True) -> str:
     return f"{count} + ' {measure.noun}'" if named else count
 
 
-def duration_expression(value: str, form: str = ".3r") -> str:
-    """Return the Vega expression that formats a duration as `units.seconds` does.
-
-    `value` is an expression of seconds; `g` leaves round numbers bare.
-    """
-    numbers = {"ms": f"({value} * 1000)", "s": f"({value})", "min": f"({value} / 60)",
-               "h": f"({value} / 3600)", "d": f"({value} / 86400)"}  # fmt: skip
-    shown = "{}" if form == "g" else f"format({{}}, '{form}')"
-    words = {unit: f"{shown.format(number)} + ' {unit}'" for unit, number in numbers.items()}
-    text = words["d"]
-    for unit, limit in (("h", 86400), ("min", 3600), ("s", 60), ("ms", 1)):
-        most = limit if form == "g" or limit == 1 else 2 * limit
-        text = f"{value} < {most} ? {words[unit]} : ({text})"
+def duration_expression(value: str) -> str:
+    """Return the Vega expression that formats a duration, in seconds, as `units.seconds` does."""
+    text = ""
+    for unit, limit in (("d", 0), ("h", 2 * 86_400), ("min", 7_200), ("s", 120), ("ms", 1)):
+        words = f"format({value} / {units.SECONDS[unit]:g}, '.3r') + ' {unit}'"
+        text = f"{value} < {limit} ? {words} : ({text})" if text else words
     return text
 
 
@@ -141,27 +128,11 @@ def _positive_range(amounts: Iterable[float]) -> tuple[float, float]:
     return min(known, default=1.0), max(known, default=1.0)
 
 
-def _unit_of(high: float) -> tuple[str, str, float, float]:
-    return next(unit for unit in _UNITS if high <= unit[-1])
-
-
-def _time_ticks(low: float, high: float) -> dict[str, Any]:
-    """Return the ticks of a logarithmic axis of times, with the expression of their labels."""
-    values = [value for value in _ROUND if low / 1.05 <= value <= high * 1.05]
-    if len(values) > _MOST_TICKS:
-        values = [value for value in _ROUNDER if low / 1.2 <= value <= high * 1.2]
-    if len(values) >= _FEWEST_TICKS:
-        return {"values": values, "labelExpr": duration_expression("datum.value", "g")}
-    # Few steps of a unit are labelled in it: 100 s would be 1.67 min.
-    _, short, unit, _ = _unit_of(high)
-    words = f"format(datum.value / {unit:g}, '~g') + ' {short}'"
-    return {"values": _unit_ticks(low, high), "labelExpr": words}
-
-
-def _unit_ticks(low: float, high: float) -> list[float]:
-    """Return even steps of the unit of a range of times."""
-    *_, unit, _ = _unit_of(high)
-    return [value * unit for value in round_ticks(low / unit, high / unit)]
+def _unit_ticks(low: float, high: float) -> tuple[str, list[float]]:
+    """Return the unit of a range of times, of all its ticks, and the ticks in seconds."""
+    unit = units.time_unit([math.sqrt(low * high)])
+    of_one = units.SECONDS[unit]
+    return unit, [value * of_one for value in round_ticks(low / of_one, high / of_one)]
 
 
 def round_ticks(low: float, high: float) -> list[float]:
@@ -187,25 +158,13 @@ def tick_scale(amounts: Sequence[float], unit: Amount) -> Scale:
     low, high = _positive_range(amounts)
     room = max(1.02, (high / low) ** 0.04)
     low, high = low / room, high * room
-    values = round_ticks(low, high)
     if unit == "seconds":
-        values = [value for value in _ROUND if low <= value <= high]
-        if len(values) < _FEWEST_TICKS:
-            values = _unit_ticks(low, high)
-    return Scale(low, high, tuple((value, _tick_text(value, unit)) for value in values))
-
-
-def _tick_text(value: float, unit: Amount) -> str:
-    if unit != "seconds":
-        return f"${value:g}" if unit == "dollars" else units.significant(value, 1)
-    size, name = (1.0, "s") if value >= 1 else (1e-3, "ms")
-    for _, short, seconds, _ in reversed(_UNITS[1:]):
-        number = value / seconds
-        # One decimal says it: 90 seconds are 1.5 minutes, 70 stay seconds.
-        if number >= 1 and abs(number - round(number, 1)) < 1e-9 * number:
-            size, name = seconds, short
-            break
-    return f"{value / size:g} {name}"
+        name, values = _unit_ticks(low, high)
+        words = [f"{value / units.SECONDS[name]:g} {name}" for value in values]
+    else:
+        values = round_ticks(low, high)
+        words = [f"${x:g}" if unit == "dollars" else units.significant(x, 1) for x in values]
+    return Scale(low, high, tuple(zip(values, words, strict=True)))
 
 
 _RATIOS = (

@@ -12,12 +12,18 @@ const ALL_SIZES = 'all';
 const firstLeague = leagues.find((one) => one.isFirst);
 const asked = {league: '', size: '', pin: ''}; // each empty where it is what a reader meets at first
 
-/** Give the league asked for, or the largest of the benchmark asked for. */
-function askedLeague() {
-  const {league = '', size} = asked;
-  const mine = leagues.filter((one) => one.name === (league || firstLeague.name));
+/** Give the leagues of which the filter leaves an entry: no other can be asked for. */
+function openLeagues() {
+  return leagues.filter(({rows}) => rows.some(({runs}) => runs.some(isChosen)));
+}
+
+/** Give the league asked for, or the largest of the benchmark asked for, of those that are open. */
+function askedLeague(open) {
+  const named = (name) => open.filter((one) => one.name === name);
+  const mine = [asked.league, firstLeague.name, open[0]?.name].map(named).find((some) => some.length) ?? [];
   const most = (one, other) => (other.rows.length > one.rows.length ? other : one);
-  return mine.find((one) => one.size === size) ?? (league ? mine.reduce(most, mine[0]) : firstLeague);
+  const first = !asked.league && mine.includes(firstLeague) ? firstLeague : undefined;
+  return mine.find((one) => one.size === asked.size) ?? first ?? mine.reduce(most, mine[0]);
 }
 
 /** Give the test of a combination of names: they hold all words that are looked for, or are them. */
@@ -48,10 +54,11 @@ function isOwn(row) {
 function showLeague() {
   if (!leagues.length) return;
   findOwn();
-  const now = askedLeague();
+  const open = openLeagues();
+  const now = askedLeague(open);
   const every = asked.size === ALL_SIZES;
   for (const one of leagues) {
-    const shown = every ? one.name === now.name : one === now;
+    const shown = open.includes(one) && (every ? one.name === now.name : one === now);
     one.box.hidden = !shown;
     one.box.open = shown;
     for (const {row, runs} of one.rows) {
@@ -63,21 +70,25 @@ function showLeague() {
     const column = Math.max(titles.indexOf('entry'), titles.indexOf('system'));
     for (const body of bodies) body.classList.toggle('mine', own.has(body.rows[0].cells[column]?.textContent));
   }
-  fillSizes(now, every);
+  fillForm(open, now, every);
   tellMine();
 }
 
-function fillSizes(now, every) {
+/** Offer what the filter leaves, and select what is shown. */
+function fillForm(open, now, every) {
   const form = document.getElementById('ask');
-  const sizes = leagues.filter((one) => one.name === now.name);
+  const names = [...new Set(open.map((one) => one.name))];
+  form.elements.league.replaceChildren(...names.map((name) => element('option', {value: name, textContent: visible(name)})));
+  form.elements.league.parentElement.hidden = new Set(leagues.map((one) => one.name)).size < 2;
+  const sizes = open.filter((one) => one.name === now?.name);
   const options = sizes.map((one) => element('option', {
     value: one.size, textContent: `${one.size || 'unknown'} (${counted(one.rows.length, 'entry', 'entries')})`,
   }));
   if (sizes.length > 1) options.push(element('option', {value: ALL_SIZES, textContent: 'all sizes'}));
   form.elements.size.replaceChildren(...options);
   form.elements.size.parentElement.hidden = sizes.length < 2;
-  form.elements.size.value = every ? ALL_SIZES : now.size;
-  form.elements.league.value = now.name;
+  form.elements.size.value = every ? ALL_SIZES : now?.size ?? '';
+  form.elements.league.value = now?.name ?? '';
   form.elements.pin.value = asked.pin;
 }
 
@@ -105,13 +116,11 @@ function ask(change) {
 function leagueForm() {
   const form = document.getElementById('ask');
   if (!form) return;
-  const names = [...new Set(leagues.map((one) => one.name))];
-  const options = names.map((name) => element('option', {value: name, textContent: visible(name)}));
-  const league = element('select', {name: 'league', ariaLabel: 'Benchmark'}, ...options);
+  const league = element('select', {name: 'league', ariaLabel: 'Benchmark'});
   const size = element('select', {name: 'size', ariaLabel: 'Accelerators'});
   const pin = element('input', {type: 'search', name: 'pin', placeholder: 'Search submitter or system'});
   form.append(
-    element('label', {hidden: names.length < 2}, 'Benchmark', league),
+    element('label', {}, 'Benchmark', league),
     element('label', {}, 'Accelerators', size),
     element('label', {}, 'Mark your own', pin),
   );

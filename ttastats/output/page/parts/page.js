@@ -42,6 +42,8 @@ function schemeButton() {
   name();
 }
 
+const FEWEST = 5; // combinations, below which all is seen at once
+
 /** Beside the text the filters stand open; above it they would hide it. */
 function filterBox(useful) {
   const box = document.getElementById('filters');
@@ -81,7 +83,7 @@ function follow() {
 for (const part of document.querySelectorAll('.scripted')) part.hidden = false;
 document.documentElement.classList.add('live');
 const panel = choicePanel(document.querySelector('#filters form'), soon(show));
-filterBox(panel.useful);
+filterBox(panel.useful && combinations.length >= FEWEST);
 leagueForm();
 tables.forEach(sortable);
 figures.forEach(addTools);

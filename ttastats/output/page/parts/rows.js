@@ -20,7 +20,8 @@ async function fillRows(figure, details) {
   details.querySelector('.rows').replaceChildren(...tables.map(([name, rows]) => rowsTable(name, rows)));
 }
 
-function rowsTable(name, rows) {
+function rowsTable(title, rows) {
+  const name = title.replace(/:\s*$/, '');
   const names = Object.keys(rows[0] ?? {}).filter((name) => !FOR_DRAWING.has(name));
   const head = element('tr', {}, ...names.map((text) => element('th', {scope: 'col', textContent: heading(text)})));
   const body = rows.slice(0, MOST_SHOWN).map((row) =>
