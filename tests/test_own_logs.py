@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from ttastats.formats import config, patterns
 from ttastats.formats.block import Block, CellCondition
 from ttastats.formats.dialect import log_from_bytes
 from ttastats.ingestion import registry
+from ttastats.ingestion.ingest import ingest
 
 
 def block(text: str) -> Block:
@@ -96,3 +99,30 @@ def test_an_error_about_fifty_thousand_columns_takes_little_time_and_names_a_hun
         problems: list[Any] = list(registry.named("table").parse(log_from_bytes(text.encode())))
     assert [problem.code for problem in problems] == ["row_width", "no_metric"]
     assert "c99x and 49,900 more." in problems[-1].message
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_text_in_another_encoding_is_read_or_refused_for_that(seed: int, tmp_path: Path) -> None:
+    """Letters of any alphabet, with or without a mark; lines that end in CR alone are lines."""
+    draw = random.Random(seed)
+    name = "".join(draw.choices("aäéñøßþ", k=draw.randint(1, 9)))
+    lines = [f"step,time,val_loss,{name}", *(f"{n},{n * 10},{5 - n / 4:.2f},1" for n in range(9))]
+    end = draw.choice(["\n", "\r\n"])
+    block = {"metric": "val_loss", "seconds": "time s", "step": "step"}
+    path = tmp_path / "x.csv"
+
+    def read(data: bytes) -> tuple[int, str]:
+        path.write_bytes(data)
+        try:
+            return ingest([path], tmp_path / "x.parquet", block=block).evaluations, ""
+        except TtastatsError as error:
+            return 0, str(error)
+
+    assert read("\r".join(lines).encode()) == (9, "")
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+        number, what = read(end.join(lines).encode(encoding))
+        assert number == 0
+        assert f"a log in {encoding[:6].upper()}; convert it" in what
+    number, what = read(end.join([*lines, ""]).replace("time", "é").encode("latin-1"))
+    assert "it is not in UTF-8: convert it" in what
+    assert "UTF-8" not in read(end.join(lines).replace("time", "é").encode())[1]

@@ -52,6 +52,7 @@ def rows_of(data: bytes) -> Rows:
     if data.startswith(b"PAR1"):
         return _parquet(data)
     text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    text = text if "\n" in text else text.replace("\r", "\n")
     if text.lstrip()[:1] in {"{", "["}:
         return _json(text)
     lines = text.split("\n")

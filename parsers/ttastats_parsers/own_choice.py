@@ -14,6 +14,7 @@ from ttastats.base import metrics as names
 from ttastats.base.errors import suggestion
 from ttastats.base.metrics import higher_is_better
 from ttastats.base.records import Problem, Severity
+from ttastats.base.streams import with_encoding
 from ttastats.formats.block import Block, CountColumn, Metric, TimeColumn
 
 _Column = TypeVar("_Column", TimeColumn, CountColumn)
@@ -23,6 +24,7 @@ class UnfitError(Exception):
     """A file that its block cannot be used on, with the problem to tell."""
 
     def __init__(self, code: str, message: str, line: int | None = None) -> None:
+        message = with_encoding(message)
         super().__init__(message)
         self.problem = Problem(code, message, "error", line)
 

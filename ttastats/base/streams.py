@@ -7,6 +7,7 @@ these; `SECURITY.md` states them.
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import lzma
 import os
@@ -40,6 +41,31 @@ _PIECE = 256 * 1024
 
 class TooLargeError(Exception):
     """Bytes that exceed a limit; the message states the limit."""
+
+
+def wide_text(head: bytes) -> str:
+    """Return why the begin of a text is not in UTF-8: units of two or four bytes; else nothing."""
+    sample = head[:4096]
+    if sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        name = "32"
+    elif sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        name = "16"  # as Windows shells write
+    else:
+        halves = sample[::2], sample[1::2]
+        few, many = sorted(half.count(0) / max(len(half), 1) for half in halves)
+        if few > 0 or many < _MOSTLY:
+            return ""
+        name = "16"
+    return f"a log in UTF-{name}; convert it to UTF-8"
+
+
+#: Of letters in units of two bytes, so many have a byte of zero.
+_MOSTLY = 0.8
+
+
+def with_encoding(what: str) -> str:
+    """Return what is wrong with names of a file, with the reason where they are not in UTF-8."""
+    return f"{what.rstrip('.')}; it is not in UTF-8: convert it" if "\ufffd" in what else what
 
 
 def whole_file_limit() -> int:

@@ -48,8 +48,6 @@ _SMALL, _MOST_KEPT = 1024 * 1024, 1024
 _LAST = 100
 #: How a pointer begins that git-lfs leaves where a file should be.
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-_CONVERT = "a log in UTF-16; convert it to UTF-8"
 #: Dialects that read what a block describes; others know their logs, and a block refines them.
 _DRIVEN = ("table", "lines")
 #: What a file is called that may well have been meant, where a block names no files.
@@ -212,8 +210,8 @@ class _Reader:
         dialect, block, named = choose_dialect(head, folder, name, self._chosen, reading)
         if dialect is None:
             return _unrecognised(source, head)
-        if block is not None and dialect.name in _DRIVEN and head.startswith(_UTF_16):
-            return _rejected(source, "unreadable_file", _CONVERT)
+        if block is not None and dialect.name in _DRIVEN and (wide := streams.wide_text(head)):
+            return _rejected(source, "unreadable_file", wide)
         log = Log(
             folder,
             name,
@@ -403,11 +401,11 @@ def _unrecognised(source: Source, head: bytes) -> Contents | None:
     """Return the problem of a file that no dialect recognises, if it may be meant as a log."""
     if kineto.recognises(head):
         return _rejected(source, traces.CODE, traces.MESSAGE, "info")
-    if head.startswith(_UTF_16):  # as Windows shells write
-        text = head[: len(head) // 2 * 2].decode("utf-16", "replace")
-        data = text.encode("utf-8", "replace")
-        if registry.recognise(data) or registry.recognised_preset(data, source.name):
-            return _rejected(source, "unreadable_file", _CONVERT)
+    if wide := streams.wide_text(head):
+        data = head.replace(b"\0", b"").lstrip(b"\xff\xfe")  # enough to know its letters
+        is_log = registry.recognise(data) or registry.recognised_preset(data, source.name)
+        if is_log or source.named or source.name.endswith(_TABLES):
+            return _rejected(source, "unreadable_file", wide)
     if not source.named:
         return None
     if source.name.endswith(config.PROSE):

@@ -13,6 +13,7 @@ from msgspec import Struct
 from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
 from ttastats.answers.guessing.stamps import form_of
 from ttastats.base import metrics as names
+from ttastats.base import streams
 from ttastats.base.metrics import (
     evaluation_metrics,
     higher_is_better,
@@ -283,7 +284,8 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
     ):
         doubt = "the name does not say that it is an evaluation metric; is it?"
     if not metrics:
-        text = f"no column with numbers looks like a metric: {join_names(table.frame.columns, 12)}"
+        every = join_names(table.frame.columns, 12)
+        text = streams.with_encoding(f"no column with numbers looks like a metric: {every}")
         unread = _unread_cell(table, names.guess_metrics(table.frame.columns))
         raise NoLogError(f"{text}; {unread}" if unread else text)
     more = [] if doubt else qualities(numeric, metrics)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ttastats.answers.guessing import columns, lines
 from ttastats.answers.guessing.answer import NoLogError, Proposal, Reason
+from ttastats.base import streams
 from ttastats.base.metrics import EVALUATING, guess_metrics, metric_rank
 from ttastats.base.units import join_names
 from ttastats.formats import config
@@ -106,6 +107,8 @@ def _expect_text(head: bytes, path: str) -> None:
         raise NoLogError("a program or settings, by name")
     if head.startswith(b"PAR1"):
         return
+    if wide := streams.wide_text(head):
+        raise NoLogError(wide)
     if b"\0" in head[:8192]:
         raise NoLogError("binary")
     text = head[:8192].decode("utf-8", "replace")
