@@ -32,10 +32,11 @@ NAMED = {
     "scikit-learn": "sklearn",
     "vl-convert-python": "vl_convert",
 }
-#: Packages of users, for whom there are callbacks or whose server is asked; the official logger and
-#: that of NVIDIA's driver, used where they are there.
+#: Packages of users, for whom there are callbacks, or with which fsspec asks web servers; the
+#: official logger and that of NVIDIA's driver, used where they are there.
 OF_USERS = {
-    "keras", "lightning", "mlflow", "mlperf_logging", "pynvml", "pytorch_lightning", "transformers",
+    "aiohttp", "keras", "lightning", "mlperf_logging", "pynvml", "pytorch_lightning",
+    "transformers",
 }  # fmt: skip
 
 

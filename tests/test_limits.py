@@ -23,10 +23,12 @@ import pytest
 
 from tests import made_stores as stores
 from tests.programs import python
+from ttastats.base import stores as base_stores
 from ttastats.base import streams
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import log_from_bytes
+from ttastats.ingestion import tracking
 from ttastats.ingestion.containers import opened
 from ttastats.ingestion.ingest import Account, ingest
 from ttastats.ingestion.registry import named
@@ -276,6 +278,9 @@ def test_security_states_the_limits() -> None:
     sizes = (streams.whole_file_limit(), streams.document_limit(), streams.HARMLESS)
     stated = [f"{size // MB:,} MB" for size in sizes]
     stated += [f"{streams.MOST_GROWTH:,} times", f"{streams.EVALUATIONS:,} in a file"]
+    stated += [f"| {streams.document_limit() // 4 // MB} MB; {streams.document_limit() // MB} MB |"]
+    stated += [f"| {base_stores.PATIENCE:g} s |", f"{base_stores.PROGRESS // 1024} KB"]
+    stated += [f"| {tracking._PAGES:,} |"]
     for words in (*stated, streams.VARIABLE):
         assert words in text
 

@@ -1,24 +1,26 @@
 """Where may a table lie, on the disk or at a URL in a store, and which user asks for it?
 
-Nothing here keeps credentials or shows them: a store finds its own where its package looks for
-them, and what a URL holds of them is left out of every message.
+A store finds its own credentials where its package looks for them. What a URL holds of them is cut
+out where it enters and put back only for the store: no text holds it that could be shown or kept.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import xxhash
 
+from ttastats.base import streams
 from ttastats.base.errors import TtastatsError
 
 #: What stores call the state of an object: an ETag, a digest, a time of change.
@@ -32,6 +34,10 @@ _AT_ONCE = 100_000_000
 _WHOLE = 16 * 1024 * 1024
 #: Objects that are fetched at the same time.
 SIDE_BY_SIDE = 16
+#: Seconds that a server may let pass without progress.
+PATIENCE = 60.0
+#: Bytes that are progress; so is a whole answer.
+PROGRESS = 64 * 1024
 
 
 class ReplacedError(TtastatsError):
@@ -45,14 +51,21 @@ class ReplacedError(TtastatsError):
         )
 
 
+class UnreachableError(TtastatsError):
+    """A store does not answer, or refuses to: what lies there is not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Url:
-    """A place in a store: one object if its name ends with .parquet, else a folder of objects."""
+    """A place in a store: one object if its name ends with .parquet, else a folder of objects.
+
+    Its text is one `without_secrets`.
+    """
 
     text: str
 
     def __str__(self) -> str:
-        return without_secrets(self.text)
+        return self.text
 
     def __truediv__(self, name: str) -> Url:
         parts = urlsplit(self.text)
@@ -62,7 +75,7 @@ class Url:
     def name(self) -> str:
         """Return the last part of the path, or the bucket if there is no path."""
         parts = urlsplit(self.text)
-        return parts.path.rstrip("/").rpartition("/")[2] or parts.netloc.rpartition("@")[2]
+        return parts.path.rstrip("/").rpartition("/")[2] or parts.netloc
 
     @property
     def suffix(self) -> str:
@@ -207,16 +220,57 @@ class Url:
         """Return the fsspec file system of the URL and the path in it."""
         import fsspec  # only URLs need it
 
-        store, name = fsspec.core.url_to_fs(self.text)
+        protocols = [
+            name for name in ("http", "https") if re.search(rf"(^|::){name}://", self.text)
+        ]
+        limits = {name: {"client_kwargs": _web_limits()} for name in protocols}
+        store, name = fsspec.core.url_to_fs(with_secrets(self.text), **limits)
         return store, name
 
 
+@cache
+def _web_limits() -> dict[str, Any]:
+    """Return how a web server is asked: for so long, and for no body that does not end."""
+    import aiohttp  # what fsspec asks with
+
+    class Bounded(aiohttp.ClientResponse):
+        """An answer that is read whole up to the limit of a file, and while it makes progress."""
+
+        async def read(self) -> bytes:
+            blocks, size, noted, end = [], 0, 0, time.monotonic() + PATIENCE
+            async for block in self.content.iter_any():
+                streams.expect_size(size := size + len(block), streams.whole_file_limit())
+                blocks.append(block)
+                if size >= noted + PROGRESS:
+                    noted, end = size, time.monotonic() + PATIENCE
+                elif time.monotonic() > end:
+                    raise streams.UnreadableError(f"no progress for {PATIENCE:g} s")
+            self._body = b"".join(blocks)
+            return self._body
+
+    timeout = aiohttp.ClientTimeout(total=300, sock_connect=PATIENCE, sock_read=PATIENCE)
+    return {"response_class": Bounded, "timeout": timeout}
+
+
 Place: TypeAlias = Path | Url
+_T = TypeVar("_T")
+#: How often somebody begins anew where others write the same table at the same time.
+TRIES = 5
+
+
+def retried(act: Callable[[], _T]) -> tuple[_T, int]:
+    """Return what an act gives, and how often it began: anew where another writer was faster."""
+    for tries in range(1, TRIES):
+        with suppress(ReplacedError):
+            return act(), tries
+    return act(), TRIES
 
 
 def parse_place(text: str | Path | Url) -> Place:
     """Return the path or URL that a text names."""
-    return Url(text) if isinstance(text, str) and "://" in text else Path(str(text))
+    if isinstance(text, str) and "://" in text:
+        return Url(without_secrets(text))
+    return Path(str(text))
 
 
 def state_of(place: Place) -> str | None:
@@ -257,6 +311,7 @@ def _fetch_known(url: Url, names: Sequence[str], known: Sequence[tuple[int, str]
     contents = fetch_parallel(store, places, [size + 1 for size, _ in known])
     for content, (size, _) in zip(contents, known, strict=True):
         if isinstance(content, FileNotFoundError) or len(content) != size:
+            _SEEN.clear()
             raise ReplacedError(url)
     return contents
 
@@ -283,10 +338,110 @@ def staging_path(place: Place) -> Path:
     return Path(tempfile.gettempdir(), name)
 
 
-def without_secrets(url: str) -> str:
-    """Return a URL without its user and query, which may hold secrets."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
+#: A chain of URLs (`zip://a.csv::https://host/a.zip`) is cut into them, and each into its parts.
+_CHAINED = re.compile(r"::(?=[A-Za-z][\w+.-]*(?:::|://))")
+_PARTS = re.compile(r"([A-Za-z][\w+.-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
+_HOST = re.compile(r"(\[[\da-fA-F:.]+\]|[^\[\]:@\s]+)?(:\d{1,5})?")
+_WEB = re.compile(r"(mlflow\+)?https?|s?ftp|ssh|web(hd|da)v?s?", re.IGNORECASE)
+#: What stands before the @ is a container, and no user.
+_CONTAINERS = ("abfs", "wasb", "adl")
+_HIDDEN = "***"
+#: The users and queries that URLs of this process named, by what is left of the URL.
+_users: dict[str, str] = {}
+_queries: dict[str, str] = {}
+
+
+def without_secrets(text: str) -> str:
+    """Return a URL without its user and what its query says, which `with_secrets` puts back.
+
+    Any other text is returned as it is. A URL whose user ends elsewhere than who wrote it meant
+    is an error that does not show it.
+    """
+    if not re.match(r"([A-Za-z][\w+.-]*::)*[A-Za-z][\w+.-]*://", text):
+        return text
+    return "::".join(_without_secrets(url) for url in _CHAINED.split(text))
+
+
+def _without_secrets(url: str) -> str:
+    if not (match := _PARTS.fullmatch(url)):
+        return url  # the name of a store that is chained
+    scheme, server, path, query, fragment = match.groups(default="")
+    user, _, host = server.rpartition("@")
+    is_web = bool(_WEB.fullmatch(scheme))
+    if scheme.lower().startswith(_CONTAINERS):
+        user, host = "", server
+    elif (is_web or ":" in server) and (
+        not _HOST.fullmatch(host) or "@" in path + query + fragment
+    ):
+        raise TtastatsError(
+            "the user, password or port is not written as in a URL, or an @ stands behind them",
+            where=f"{scheme}://{_HIDDEN}",
+            remedy="Write % : / ? # @ and spaces there as %25 %3A %2F %3F %23 %40 %20.",
+        )
+    if is_web and not scheme.startswith("mlflow"):
+        query, fragment = query + fragment, ""
+    if user:
+        _users[f"{scheme}://{host}"] = user
+    public = f"{scheme}://{host}{path}"
+    if query and not query.startswith(f"?{_HIDDEN}"):
+        before = [name for name in _queries if name.startswith(f"{public}?{_HIDDEN}")]
+        known = next((name for name in before if _queries[name] == query), None)
+        place = known or f"{public}?{_HIDDEN}{len(before) + 1 if before else ''}"
+        _queries[place] = query
+        return place + fragment
+    return public + query + fragment
+
+
+def with_secrets(text: str) -> str:
+    """Return a URL with the user and query that `without_secrets` cut out, for its store alone."""
+    return "::".join(_with_secrets(url) for url in _CHAINED.split(text))
+
+
+def _with_secrets(url: str) -> str:
+    if not (match := _PARTS.fullmatch(url)):
+        return url
+    scheme, server, path, query, fragment = match.groups(default="")
+    query = _queries.get(f"{scheme}://{server}{path}{query}", query)
+    user = user_of(url)
+    return f"{scheme}://{f'{user}@' if user else ''}{server}{path}{query}{fragment}"
+
+
+def user_of(url: str) -> str:
+    """Return the user and password that were cut out of a URL of the same server, or none."""
+    match = _PARTS.fullmatch(url)
+    return _users.get(f"{match[1]}://{match[2]}", "") if match else ""
+
+
+def secrets_of(url: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what `with_secrets` knows of a URL, for `remember` in another process."""
+    users = {place: user for place, user in _users.items() if place in url}
+    return users, {place: query for place, query in _queries.items() if place in url}
+
+
+def remember(users: Mapping[str, str], queries: Mapping[str, str]) -> None:
+    """Take over the `secrets_of` another process."""
+    _users.update(users)
+    _queries.update(queries)
+
+
+def is_server(url: str) -> bool:
+    """Return whether a URL names a tracking server, not an object store."""
+    return re.match("mlflow\\+https?://", url) is not None
+
+
+def error_reason(error: Exception, url: str) -> str:
+    """Return the reason in an error of a store's package as a line.
+
+    Where the URL holds a secret, nothing that a server or the package says is repeated.
+    """
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    ours = isinstance(error, ImportError | streams.TooLargeError | streams.UnreadableError)
+    if with_secrets(url) == url or ours or reason.startswith("Protocol not known"):
+        return reason.partition("\n")[0][:300]
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    status = getattr(error, "status", None)
+    return type(error).__name__ + (f" {status}" if type(status) is int else "")
 
 
 @contextmanager
@@ -297,44 +452,11 @@ def store_errors_named(url: Url) -> Iterator[None]:
     except TtastatsError:
         raise
     except Exception as error:  # the package for the store may raise anything
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        reason = reason.replace(url.text, str(url)).partition("\n")[0]
         remedy = "Check the URL, the network and your credentials for the store."
         if isinstance(error, ImportError):
             remedy = "Install the fsspec package for this kind of URL, such as s3fs."
         elif isinstance(error, FileNotFoundError | ValueError):
             remedy = "Check the URL."
-        what = f"cannot be reached: {reason}"
-        raise TtastatsError(what, where=str(url), remedy=remedy) from error
-
-
-_PLACE = re.compile(r"(mlflow\+https?://)(?:([^/?#]*)@)?([^/?#]*)")
-#: The user and password that URLs of this process named for a server.
-_known: dict[str, str] = {}
-
-
-def is_server(url: str) -> bool:
-    """Return whether a URL names a tracking server, not an object store."""
-    return _PLACE.match(url) is not None
-
-
-def without_user(url: str) -> str:
-    """Return a URL without its user and password, which are remembered for `user_of`."""
-    match = _PLACE.match(url)
-    if match is None or match[2] is None:
-        return url
-    place = match[1] + match[3]
-    _known[place] = match[2]
-    return place + url[match.end() :]
-
-
-def user_of(url: str) -> str:
-    """Return the user and password remembered for the server of a URL, or an empty text."""
-    match = _PLACE.match(url)
-    return _known.get(match[1] + match[3], "") if match else ""
-
-
-def remember_user(url: str, user: str) -> None:
-    """Remember the user and password of a URL's server, received from another process."""
-    if user:
-        without_user(url.replace("://", f"://{user}@", 1))
+        what = f"cannot be reached: {error_reason(error, url.text)}"
+        cause = error if with_secrets(url.text) == url.text else None
+        raise UnreachableError(what, where=str(url), remedy=remedy) from cause

@@ -45,8 +45,8 @@ def _root_options(
 def main() -> NoReturn:
     """Run the command line; an error becomes one message and exit code 2."""
     output.accept_any_encoding()
-    sys.argv[1:] = map(stores.without_user, sys.argv[1:])  # pages show the command
     try:
+        sys.argv[1:] = map(stores.without_secrets, sys.argv[1:])  # pages show the command
         try:
             app()
         finally:

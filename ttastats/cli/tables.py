@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import ttastats as tta
 from ttastats.base import percentages
 from ttastats.base.errors import raise_if
-from ttastats.base.stores import parse_place, without_secrets
+from ttastats.base.stores import parse_place
 from ttastats.cli.options import COMPARING, refuse_of_runs, sources, split_options, taken_out, takes
 from ttastats.sides.options import AtBudget, Counted, Judged, JudgedAt, View
 
@@ -297,7 +297,7 @@ def _profiles_alone(files: Sequence[str], both: _Profiles | None) -> _Profiles |
         return profiles[:1], profiles[1:]
     mixed = "is a profile, but other files are runs"
     remedy = "Pass it as --profile-a or --profile-b."
-    raise_if(profiles, mixed, without_secrets("".join(profiles[:1])), remedy)
+    raise_if(profiles, mixed, "".join(profiles[:1]), remedy)
     return None
 
 

@@ -13,8 +13,8 @@ import struct
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterable
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
@@ -378,8 +378,7 @@ class Remote(Fetched):
         """Open an object in the store."""
         if name in self.contents:
             return io.BytesIO(self.contents[name])
-        handle: IO[bytes] = self._store().open(name, "rb")
-        return handle
+        return io.BufferedReader(_Object(self, self.listed().stored.get(name, name)))
 
     def _store(self) -> Any:
         return stores.Url(self.url).store_and_path()[0]
@@ -387,11 +386,11 @@ class Remote(Fetched):
     def fetch(self, files: Iterable[File]) -> None:
         """Fetch small objects in parallel."""
         files = [file for file in files if 0 < file.size <= _FETCHED]
-        names, ends = [file.name for file in files], [file.size for file in files]
-        fetched = stores.fetch_parallel(self._store(), names, ends)
-        for name, content in zip(names, fetched, strict=True):
-            if isinstance(content, bytes):
-                self.contents[name] = content
+        names = [self.listed().stored.get(file.name, file.name) for file in files]
+        fetched = stores.fetch_parallel(self._store(), names, [file.size for file in files])
+        for file, content in zip(files, fetched, strict=True):
+            if isinstance(content, bytes) and len(content) <= file.size:
+                self.contents[file.name] = content
 
     def release(self) -> None:
         """Free the fetched objects."""
@@ -408,7 +407,7 @@ class Remote(Fetched):
             content: bytes | None = self.contents.get(name)
             with suppress(OSError, ValueError):
                 if content is None:
-                    content = self._store().cat_file(name, end=most + 1)
+                    content = self._store().cat_file(listed.stored.get(name, name), end=most + 1)
             if content is not None:
                 streams.expect_size(len(content), most)
                 return content
@@ -432,9 +431,44 @@ class Remote(Fetched):
         """Return the objects below the place, in the order of their names."""
         return _listed(self.url, self.listed_at)
 
-    def __reduce__(self) -> tuple[type[Remote], tuple[str, int]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process makes it: without what waits here to be read."""
-        return Remote, (self.url, self.listed_at)
+        return _remote, (self.url, self.listed_at, stores.secrets_of(self.url))
+
+
+def _remote(url: str, listed_at: int, secrets: tuple[dict[str, str], dict[str, str]]) -> Remote:
+    stores.remember(*secrets)
+    return Remote(url, listed_at)
+
+
+class _Object(io.RawIOBase):
+    """An object in a store, whose errors are those of a file."""
+
+    def __init__(self, remote: Remote, name: str) -> None:
+        self._url = remote.url
+        with self._errors_of_a_file():
+            self._file = remote._store().open(name, "rb")
+
+    @contextmanager
+    def _errors_of_a_file(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # the package for the store may raise anything
+            raise OSError(stores.error_reason(error, self._url)) from None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with self._errors_of_a_file():
+            content = self._file.read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        if not self.closed and hasattr(self, "_file"):
+            self._file.close()
+        super().close()
 
 
 #: Objects up to this size are fetched whole. Of a larger one, fsspec reads at least as much ahead.
@@ -447,14 +481,21 @@ class Listed:
     def __init__(self, url: str) -> None:
         store, root = stores.Url(url).store_and_path()
         store.invalidate_cache()
-        self.root = root.strip("/")
+        self.root = stores.without_secrets(root.strip("/")).partition("?")[0]
         self.files: dict[str, File] = {}
+        self.stored: dict[str, str] = {}  # the name in the store, where that holds a secret
+        self.shown: dict[str, str] = {}
         for name, entry in sorted(store.find(root, detail=True).items()):
             path = name.lstrip("/")
             if entry.get("size") is None:  # a web server lists names
                 with suppress(OSError):  # gone since: named where it is read
                     entry = store.info(name)
-            self.files[path] = File(name, int(entry.get("size") or 0), stores.state_digest(entry))
+            changed = stores.state_digest(entry)
+            if (public := stores.without_secrets(path)) != path:
+                path = public.partition("?")[0]
+                self.stored[path], self.shown[path], name = name, public, path
+                changed *= public == path  # a file of another query may have the same
+            self.files[path] = File(name, int(entry.get("size") or 0), changed)
         self.folders = _names_by_folder(self.files)
 
     def covers(self, path: str) -> bool:

@@ -249,7 +249,7 @@ def _expanded_names(source: Source) -> list[str]:
         what = f"neither files nor a table: {type(source).__name__}"
         remedy = "Give names of Parquet files, or a frame made by `from_frame`."
         raise TtastatsError(what, remedy=remedy) from None
-    return [text.text if isinstance(text, Url) else stores.without_user(text) for text in texts]
+    return [text.text if isinstance(text, Url) else stores.without_secrets(text) for text in texts]
 
 
 def profile_rows(paths: Sequence[Place]) -> traces.Traces:

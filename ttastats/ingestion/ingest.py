@@ -125,7 +125,7 @@ def ingest(
     expect_threads()
     streams.whole_file_limit()  # a wrong setting is no fault of a file
     paths = [
-        stores.without_user(path) if isinstance(path, str) else path
+        stores.without_secrets(path) if isinstance(path, str) else path
         for path in arguments.paths("paths", paths)
     ]
     for path in map(Path, paths):

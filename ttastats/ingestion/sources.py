@@ -271,11 +271,11 @@ def _remote_sources(url: str) -> Iterator[Source]:
     remote = Remote(url, time.time_ns())
     with stores.store_errors_named(stores.Url(url)):
         listed = remote.listed()
-    raise_if(not listed.files, "no files found", stores.without_secrets(url), "Check the URL.")
+    raise_if(not listed.files, "no files found", url, "Check the URL.")
     for name, file in listed.files.items():
         below = os.path.relpath(name, listed.root)
         if any(part[0] == "." for part in below.split("/") if part != "."):
             continue  # as on a disk, where settings may lie in hidden folders
         folder = os.path.dirname(below)
-        shown = name if "://" in name else f"{url.split('://')[0]}://{name}"
+        shown = listed.shown.get(name, name) if "://" in name else f"{url.split('://')[0]}://{name}"
         yield Source(remote, file, shown, folder or os.path.basename(listed.root))

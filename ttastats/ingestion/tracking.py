@@ -1,35 +1,56 @@
-"""What does a tracking server of MLflow hold of runs? Asked through MLflow's own client.
+"""What does a tracking server of MLflow hold of runs? Asked through its REST interface.
 
-Each run is a file: a line of JSON that describes it, then a line for every metric, which the
-dialect `mlflow` reads.
+Each run is a file: a line of JSON that describes it, then lines for every metric, which the
+dialect `mlflow` reads. A server is an input too: its answers are bounded, in bytes, pages and time
+without progress, and of what it says in an error no more is shown than the status and the length.
 """
 
 from __future__ import annotations
 
+import base64
 import io
 import os
-import re
+import ssl
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import IO, Any
-from urllib.parse import unquote
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYetError
+from contextlib import suppress
+from functools import cache
+from http import HTTPStatus
+from http.client import HTTPException
+from threading import Thread
+from typing import IO, Any, Generic, TypeVar
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, unquote
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+)
 
 import msgspec
 import xxhash
 
-from ttastats.base import stores
+from ttastats.base import stores, streams
 from ttastats.base.errors import TtastatsError, suggestion
 from ttastats.ingestion.containers import Fetched, File
 from ttastats_parsers.mlflow import SERVED
 
-#: Runs and experiments of a page, which servers allow.
-_PAGE = 1_000
+#: Runs and experiments of a page, and values of one, which servers allow.
+_PAGE, _VALUES = 200, 25_000
+#: Pages of one answer: two million runs.
+_PAGES = 10_000
 #: Bytes that the values of a metric are taken for before they are fetched.
 _HISTORY = 32 * 1024
-#: The client tries again with pauses that double: seven times take minutes where nobody listens.
-_RETRIES = ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
+#: Seconds before a server that is busy or gone is asked again.
+_PAUSES = (1.0, 2.0, 4.0)
+_BUSY = {429, 502, 503, 504}
 
 
 class Tracking(Fetched):
@@ -42,10 +63,9 @@ class Tracking(Fetched):
     def __init__(self, url: str) -> None:
         self.url = url
         self._waiting: deque[str] = deque()
-        self._under_way: dict[str, Future[bytes]] = {}
+        self._under_way: dict[str, _Task[bytes]] = {}
         self._last = ("", b"")
         self._lost = ""  # the reason
-        self._pool: ThreadPoolExecutor | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tracking) and self.url == other.url
@@ -59,8 +79,8 @@ class Tracking(Fetched):
             if self._lost:
                 raise OSError(self._lost)
             try:
-                fetched = self._under_way.pop(name, None)
-                self._last = name, fetched.result() if fetched else content(self.url, name)
+                task = self._under_way.pop(name, None) or _Task(content, self.url, name)
+                self._last = name, task.result()
             except LostError as error:
                 self._lost = str(error)
                 raise
@@ -71,169 +91,348 @@ class Tracking(Fetched):
     def fetch(self, files: Iterable[File]) -> None:
         """Start fetching runs in parallel, ahead of their use."""
         self._waiting.extend(file.name for file in files)
-        self._pool = ThreadPoolExecutor(stores.SIDE_BY_SIDE)
         self._fetch_next()
 
     def _fetch_next(self) -> None:
         """Fetch the next runs while fewer than the limit are under way."""
-        while self._pool and self._waiting and len(self._under_way) < stores.SIDE_BY_SIDE:
+        while self._waiting and len(self._under_way) < stores.SIDE_BY_SIDE:
             name = self._waiting.popleft()
             if not self._lost:
-                self._under_way[name] = self._pool.submit(content, self.url, name)
+                self._under_way[name] = _Task(content, self.url, name)
 
     def release(self) -> None:
         """Stop fetching."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
         self._waiting.clear()
+        for task in self._under_way.values():
+            task.is_wanted = False
         self._under_way.clear()
 
-    def __reduce__(self) -> tuple[Any, tuple[str, str]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process makes it, which is told who asks."""
-        return _tracking_for, (self.url, stores.user_of(self.url))
+        return _tracking, (self.url, stores.secrets_of(self.url))
 
 
-def _tracking_for(url: str, user: str) -> Tracking:
-    """Return a server, asked in the name of the user that another process knows."""
-    stores.remember_user(url, user)
+def _tracking(url: str, secrets: tuple[dict[str, str], dict[str, str]]) -> Tracking:
+    stores.remember(*secrets)
     return Tracking(url)
 
 
-class LostError(OSError):
-    """The server does not answer, or refuses to."""
+class RefusedError(OSError):
+    """The server does not give what was asked for, or gives what is not read."""
 
 
-def address(url: str) -> tuple[str, str]:
+class LostError(RefusedError):
+    """The server does not answer, or refuses to: nothing more is asked."""
+
+
+class _BusyError(LostError):
+    """To ask again may help."""
+
+
+_T = TypeVar("_T")
+
+
+class _Task(Generic[_T]):
+    """Questions to a server, asked in a thread that nobody waits for once it makes no progress.
+
+    An interrupt ends the wait, whatever the thread waits for; it dies with the process.
+    """
+
+    def __init__(self, ask: Callable[..., _T], *words: str) -> None:
+        self.progress, self.is_wanted = time.monotonic(), True
+        self._future: Future[_T] = Future()
+        Thread(target=self._run, args=(ask, *words), daemon=True).start()
+
+    def _run(self, ask: Callable[..., _T], *words: str) -> None:
+        try:
+            self._future.set_result(ask(self, *words))
+        except BaseException as error:  # handed to whoever waits
+            self._future.set_exception(error)
+
+    def result(self) -> _T:
+        """Return the answer; a LostError says that the server makes no progress."""
+        while True:
+            try:
+                return self._future.result(timeout=min(1.0, stores.PATIENCE))
+            except NotYetError:
+                if self._future.done():
+                    raise
+                if time.monotonic() > self.progress + stores.PATIENCE:
+                    self.is_wanted = False
+                    what = f"the server made no progress for {stores.PATIENCE:g} s"
+                    raise LostError(what) from None
+
+    def advance(self) -> None:
+        """Note progress; end the thread if nobody waits for it."""
+        self.progress = time.monotonic()
+        if not self.is_wanted:
+            raise LostError("is not wanted any more")
+
+
+def _server_and_experiment(url: str) -> tuple[str, str]:
     """Return the server and the experiment in a URL, if any."""
-    place, _, experiment = url.removeprefix("mlflow+").partition("#")
-    return place.rstrip("/"), experiment
+    server, _, experiment = url.removeprefix("mlflow+").partition("#")
+    return server.rstrip("/"), unquote(experiment)
 
 
 def runs(url: str) -> list[File]:
     """Return the runs of an experiment or of all as files: how large they may be, their state."""
-    named = address(url)[1]
     try:
-        with _client(url) as client:
-            from mlflow.entities import ViewType
-
-            experiments = {
-                experiment.experiment_id: experiment.name
-                for experiment in _all_pages(client.search_experiments)
-            }
-            chosen = {id_: name for id_, name in experiments.items() if named in {"", name}}
-            chosen = chosen or {id_: name for id_, name in experiments.items() if id_ == named}
-            if not chosen:
-                known = suggestion(named, sorted(experiments.values()), "Experiments", most=12)
-                raise TtastatsError(f"no experiment {named!r}", where=url, remedy=known)
-            listed = [
-                File(
-                    f"{chosen[run.info.experiment_id]}/{run.info.run_id}",
-                    _HISTORY * (1 + len(run.data.metrics)),
-                    _state_digest(run),
-                )
-                for run in _all_pages(
-                    client.search_runs,
-                    experiment_ids=list(chosen),
-                    run_view_type=ViewType.ALL,
-                    order_by=["attributes.start_time ASC"],  # what is begun meanwhile comes last
-                )
-            ]
-    except ImportError as error:
-        what = "is read through MLflow's client, which is not installed"
-        remedy = "Install it: pip install mlflow-skinny"
-        raise TtastatsError(what, where=url, remedy=remedy) from error
+        return _Task(_runs, url).result()
     except OSError as error:
         raise TtastatsError(
             f"cannot be read: {error}",
             where=url,
             remedy="Check the URL and the server. Who asks is told by MLFLOW_TRACKING_TOKEN, or "
             "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD.",
-        ) from error
-    return listed
+        ) from None
 
 
-def content(url: str, name: str) -> bytes:
+def _runs(task: _Task[Any], url: str) -> list[File]:
+    named = _server_and_experiment(url)[1]
+    asked = {"max_results": _PAGE}
+    experiments = {
+        experiment.experiment_id: experiment.name
+        for page in _pages(task, url, "experiments/search", asked, _Experiments)
+        for experiment in page.experiments
+    }
+    chosen = {id_: name for id_, name in experiments.items() if named in {"", name}}
+    chosen = chosen or {id_: name for id_, name in experiments.items() if id_ == named}
+    if not chosen:
+        known = suggestion(named, sorted(experiments.values()), "Experiments", most=12)
+        raise TtastatsError(f"no experiment {named!r}", where=url, remedy=known)
+    asked |= {
+        "experiment_ids": [*chosen],
+        "run_view_type": "ALL",
+        "order_by": ["attributes.start_time ASC"],  # what is begun meanwhile comes last
+    }
+    return [
+        File(
+            f"{chosen.get(run.info.experiment_id, named)}/{run.info.run_id}",
+            _HISTORY * (1 + len(run.data.metrics)),
+            xxhash.xxh3_64_intdigest(_encode(run.sorted())) >> 1 or 1,
+        )
+        for page in _pages(task, url, "runs/search", asked, _Runs)
+        for run in page.runs
+    ]
+
+
+def content(task: _Task[Any], url: str, name: str) -> bytes:
     """Return the content of a run by its name in `runs`.
 
     An OSError says that the server does not give it, a LostError that it gives no other either.
     """
     experiment, _, number = name.rpartition("/")
-    with _client(url) as client:
-        run = client.get_run(number)
-        about = {key: getattr(run.info, key, None) for key in _ABOUT}
-        described = {
-            SERVED: about,
-            "experiment": experiment,
-            "params": dict(run.data.params),
-            "tags": dict(run.data.tags),
-        }
-        deleted = about["lifecycle_stage"] == "deleted"
-        metrics = [] if deleted else sorted(run.data.metrics)
-        lines: list[dict[str, Any]] = [described]
-        for metric in metrics:
-            values = client.get_metric_history(number, metric)  # by pages
-            logged = [[point.timestamp, point.value, point.step] for point in values]
-            lines.append({"metric": metric, "logged": logged})
-    return msgspec.json.Encoder().encode_lines(lines)
+    run = _asked(task, url, "runs/get", {"run_id": number}, _OneRun).run
+    params, tags = (
+        {pair.key: pair.value for pair in pairs} for pairs in (run.data.params, run.data.tags)
+    )
+    described = {SERVED: run.info, "experiment": experiment, "params": params, "tags": tags}
+    lines, size = [_encode(described)], 0
+    deleted = run.info.lifecycle_stage == "deleted"
+    for metric in () if deleted else sorted({metric.key for metric in run.data.metrics}):
+        asked = {"run_id": number, "metric_key": metric, "max_results": _VALUES}
+        for page in _pages(task, url, "metrics/get-history", asked, _History, in_url=True):
+            logged = [(point.timestamp, point.value, point.step) for point in page.metrics]
+            lines.append(_encode({"metric": metric, "logged": logged}))
+            size += len(lines[-1])
+            _expect_size(size, streams.document_limit())
+    return b"\n".join(lines)
 
 
-_ABOUT = ("run_id", "run_name", "status", "start_time", "end_time", "lifecycle_stage")
+_encode = msgspec.json.encode
 
 
-def _state_digest(run: Any) -> int:
-    """Return a digest of all that a search returns about a run.
-
-    A value that is logged for an earlier step, behind the end of a run, changes nothing there.
-    """
-    last = [
-        (metric.key, metric.value, metric.timestamp, metric.step)
-        for metric in getattr(run.data, "_metric_objs", ())  # with steps and times
-    ]
-    state = [run.to_dictionary(), sorted(last, key=repr)]
-    return xxhash.xxh3_64_intdigest(msgspec.json.encode(state, order="sorted")) >> 1 or 1
+class _Experiment(msgspec.Struct):
+    experiment_id: str
+    name: str
 
 
-def _all_pages(ask: Callable[..., Any], **options: Any) -> Iterator[Any]:
-    """Yield what a search returns, page by page."""
-    token = None
+class _Info(msgspec.Struct):
+    run_id: str
+    experiment_id: str = ""
+    run_name: str | None = None
+    status: str | None = None
+    start_time: int | None = None
+    end_time: int | None = None
+    lifecycle_stage: str | None = None
+
+
+class _Metric(msgspec.Struct):
+    key: str = ""
+    value: float | None = None
+    timestamp: int = 0
+    step: int = 0
+
+
+class _Pair(msgspec.Struct):
+    key: str
+    value: str = ""
+
+
+class _Data(msgspec.Struct):
+    metrics: list[_Metric] = []
+    params: list[_Pair] = []
+    tags: list[_Pair] = []
+
+
+class _Run(msgspec.Struct):
+    info: _Info
+    data: _Data = msgspec.field(default_factory=_Data)
+
+    def sorted(self) -> list[Any]:
+        """Return all that a search tells of the run, in an order that does not change.
+
+        A value that is logged for an earlier step, behind the end of a run, changes nothing here.
+        """
+        parts = (self.data.params, self.data.tags, self.data.metrics)
+        return [self.info, *(sorted(map(_encode, part)) for part in parts)]
+
+
+class _OneRun(msgspec.Struct):
+    run: _Run
+
+
+class _Page(msgspec.Struct):
+    next_page_token: str | None = None
+
+
+class _Experiments(_Page):
+    experiments: list[_Experiment] = []
+
+
+class _Runs(_Page):
+    runs: list[_Run] = []
+
+
+class _History(_Page):
+    metrics: list[_Metric] = []
+
+
+_P = TypeVar("_P", bound=_Page)
+
+
+def _pages(
+    task: _Task[Any],
+    url: str,
+    what: str,
+    asked: Mapping[str, Any],
+    kind: type[_P],
+    *,
+    in_url: bool = False,
+) -> Iterator[_P]:
+    """Yield the pages of an answer, each of which names the next; none is asked for twice."""
+    seen: set[str] = set()
+    token: dict[str, str] = {}
     while True:
-        page = ask(max_results=_PAGE, page_token=token, **options)
-        yield from page
-        token = page.token
-        if not token:
+        yield (page := _asked(task, url, what, {**asked, **token}, kind, in_url=in_url))
+        if not page.next_page_token:
             return
+        if page.next_page_token in seen or len(seen) >= _PAGES:
+            raise LostError(f"the pages of {what} do not end ({len(seen) + 1:,} read)")
+        seen.add(page.next_page_token)
+        token = {"page_token": page.next_page_token}
 
 
-@contextmanager
-def _client(url: str) -> Iterator[Any]:
-    """Yield the client of a server; its errors become an OSError without secrets."""
-    from mlflow import MlflowClient  # only servers need it, and it costs seconds
-    from mlflow.exceptions import RestException
-
-    place = address(url)[0]
-    user = stores.user_of(url)
-    variable, number = _RETRIES
-    is_set = variable in os.environ
-    os.environ.setdefault(variable, number)
+def _asked(
+    task: _Task[Any],
+    url: str,
+    what: str,
+    asked: Mapping[str, Any],
+    kind: type[_T],
+    *,
+    in_url: bool = True,
+) -> _T:
+    """Return an answer of the server, of a kind."""
+    place = f"{_server_and_experiment(url)[0]}/api/2.0/mlflow/{what}"
+    headers, data = _authorization(url), None
+    if in_url:
+        place += "?" + "&".join(f"{key}={quote(str(asked[key]), safe='')}" for key in asked)
+    else:
+        headers["Content-Type"], data = "application/json", _encode(asked)
+    request = Request(place, data, headers)  # noqa: S310 - it begins with http
+    for pause in _PAUSES:
+        try:
+            text = _body(task, request)
+            break
+        except _BusyError:
+            time.sleep(pause)
+            task.advance()
+    else:
+        text = _body(task, request)
     try:
-        yield MlflowClient(tracking_uri=place.replace("://", f"://{user}@", 1) if user else place)
-    except TtastatsError:
+        return msgspec.json.decode(text, type=kind, strict=False)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        raise RefusedError(f"the answer to {what}, {len(text):,} bytes, is not MLflow's") from None
+
+
+@cache
+def _opener(certificates: str | None) -> OpenerDirector:
+    """Return what asks: no redirect is followed, to a server that nobody named."""
+    opener = OpenerDirector()
+    secure = HTTPSHandler(context=ssl.create_default_context(cafile=certificates))
+    errors = HTTPErrorProcessor(), HTTPDefaultErrorHandler()
+    for handler in (ProxyHandler(), HTTPHandler(), secure, *errors):
+        opener.add_handler(handler)
+    return opener
+
+
+def _body(task: _Task[Any], request: Request) -> bytes:
+    """Return the body of an answer; nothing of it is in an error."""
+    opener = _opener(os.environ.get("MLFLOW_TRACKING_SERVER_CERT_PATH"))
+    blocks, size, noted = [], 0, 0
+    try:
+        with opener.open(request, timeout=stores.PATIENCE) as answer:
+            while task.is_wanted and (block := answer.read1(stores.PROGRESS)):
+                blocks.append(block)
+                _expect_size(size := size + len(block), streams.document_limit() // 4)
+                if size >= noted + stores.PROGRESS:
+                    noted = size
+                    task.advance()
+    except RefusedError:
         raise
-    except Exception as error:  # of the client, and of what it asks with
-        kind = OSError if isinstance(error, RestException) else LostError
-        raise kind(_error_reason(error, user)) from None
-    finally:
-        if not is_set:
-            os.environ.pop(variable, None)
+    except HTTPError as error:
+        raise _status_error(error) from None
+    except (OSError, HTTPException, ValueError) as error:
+        cause = error.reason if isinstance(error, URLError) else error
+        known = cause.strerror if isinstance(cause, OSError) and cause.errno else None
+        raise _BusyError(known or type(cause).__name__) from None
+    task.advance()
+    return b"".join(blocks)
 
 
-def _error_reason(error: Exception, user: str) -> str:
-    """Return the reason in a server's error as one line, without the user."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    if cause := re.search(r"\[Errno -?\d+\] ([\w ]+)", text):  # behind all that was tried
-        text = cause[1]
-    secrets = [user, *user.split(":", 1)]
-    secrets += [os.environ.get(f"MLFLOW_TRACKING_{name}", "") for name in ("TOKEN", "PASSWORD")]
-    for secret in filter(None, [*secrets, *map(unquote, secrets)]):
-        text = text.replace(secret, "***")
-    return text[:300]
+def _status_error(error: HTTPError) -> RefusedError:
+    """Return the error for an answer without a result: its status, and how long it is."""
+    error.close()
+    length = error.headers.get("Content-Length", "")[:12]
+    text = f"the server answers {error.code}"
+    with suppress(ValueError):
+        text += f" ({HTTPStatus(error.code).phrase})"
+    text += f", {int(length):,} bytes" if length.isdecimal() else ""
+    if 300 <= error.code < 400:
+        return LostError(f"{text}: it leads elsewhere; give that URL")
+    if error.code in _BUSY:
+        return _BusyError(text)
+    return (LostError if error.code == HTTPStatus.UNAUTHORIZED else RefusedError)(text)
+
+
+def _expect_size(size: int, most: int) -> None:
+    try:
+        streams.expect_size(size, most)
+    except streams.TooLargeError as error:
+        raise RefusedError(str(error)) from None
+
+
+def _authorization(url: str) -> dict[str, str]:
+    """Return the header that says who asks, by the URL or by the variables of MLflow."""
+    name, password = (
+        os.environ.get(f"MLFLOW_TRACKING_{of}", "") for of in ("USERNAME", "PASSWORD")
+    )
+    if user := stores.user_of(url):
+        name, password = map(unquote, user.partition(":")[::2])
+    elif token := os.environ.get("MLFLOW_TRACKING_TOKEN"):
+        return {"Authorization": f"Bearer {token}"}
+    if not name + password:
+        return {}
+    packed = base64.b64encode(f"{name}:{password}".encode(errors="surrogateescape"))
+    return {"Authorization": f"Basic {packed.decode()}"}

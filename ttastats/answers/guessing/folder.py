@@ -48,7 +48,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         Where to write the blocks; nothing that exists is written over.
     """
     expect_threads()
-    path = stores.without_user(str(path))
+    path = stores.without_secrets(str(path))
     if output is not None:
         atomic.expect_file_place(Path(output), remedy=f"Try -o {output}/{FILE}.")
         if Path(output).exists():
