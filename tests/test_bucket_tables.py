@@ -126,12 +126,44 @@ def test_an_ingest_begins_anew_where_the_table_was_replaced(
         write(*words, **more)
 
     monkeypatch.setattr(store, "write", interrupted)
-    assert ingest([two_systems.parent], str(table)).written
+    account = ingest([two_systems.parent], str(table))
+    assert (account.written, account.tries) == (True, 3)
     assert not others
     assert store.read_tables([table]).collect().equals(tta.read(local).collect())
     others[:] = [1] * 9
     with pytest.raises(ReplacedError):
         ingest([two_systems], str(table))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_that_is_being_replaced_is_not_taken_for_a_foreign_one(
+    name: str, two_systems: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was listed is gone when it is fetched, once; a store that is gone is named."""
+    table, fetch, lost = f"memory://bucket/{name}", stores._fetch_known, [1]
+    ingest([two_systems], table)
+
+    def replaced(url: stores.Url, *words: Any) -> Any:
+        if lost:
+            lost.pop()
+            raise ReplacedError(url)
+        return fetch(url, *words)
+
+    monkeypatch.setattr(stores, "_fetch_known", replaced)
+    assert not ingest([two_systems], table).written
+    assert not lost
+    lost[:] = [1]
+    assert store.is_ttastats_table(parse_place("memory://bucket/none.parquet")) is False
+    lost[:] = [1] * 9
+    with pytest.raises(ReplacedError):
+        ingest([two_systems], table)
+
+    def gone(*_: Any) -> Any:
+        raise OSError("Connection reset by peer")
+
+    monkeypatch.setattr(stores, "_fetch_known", gone)
+    with pytest.raises(TtastatsError, match="cannot be reached: Connection reset"):
+        ingest([two_systems], table)
 
 
 def test_errors_are_shown_without_credentials(tmp_path: Path, memory: Any) -> None:

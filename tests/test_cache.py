@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tarfile
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ import ttastats as tta
 from tests import made_logs
 from tests.conftest import FIXTURES
 from tests.made_traces import steps_on_a_device, trace
-from tests.programs import python
+from tests.programs import environment, python
 from tests.test_cli import Result, refusal, run
 from tests.test_every_command import COMMANDS, ENDINGS
 from ttastats.base.atomic import user_folder
@@ -194,6 +195,30 @@ def test_no_cache_leaves_nothing_and_reads_all(
     for option in ((), ("--no-cache",), ()):
         assert run("problems", "a", *option, cwd=logs).returncode == 0
     assert reads == [10, 10, 10, 10]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no locks and no SIGKILL here")
+def test_the_next_call_removes_what_a_killed_one_left(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of a question, and the new file of an export; those of the living stay."""
+    (folder := tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    mine = cache._process_folder()
+    assert mine.stat().st_mode & 0o777 == 0o700
+    code = "import os, signal; from ttastats.base import atomic; from ttastats.ingestion import "
+    code += "cache; from pathlib import Path; cache._process_folder(); "
+    code += "held = atomic.replacing(Path('a.csv')); held.__enter__(); "
+    code += "os.kill(os.getpid(), signal.SIGKILL)"
+    python("-c", code, cwd=logs, env=environment(TMPDIR=str(folder)))
+    assert len([*folder.iterdir()]) == 2
+    assert [*logs.glob(".a.csv.*")]
+    cache._process_folder.cache_clear()
+    mine_too = cache._process_folder()
+    assert {*folder.iterdir()} == {mine, mine_too}
+    run("ingest", "a", "-o", "x.parquet", cwd=logs)
+    assert run("export", "x.parquet", "-o", "a.csv", cwd=logs).returncode == 0
+    assert not [*logs.glob(".a.csv.*")]
 
 
 @pytest.mark.parametrize("fault", ["it is a file", "it is full", "there is no home folder"])

@@ -133,3 +133,11 @@ def test_a_closed_standard_output_ends_as_usual(table: Path) -> None:
     words = f"exec {sys.executable} -m ttastats summary {table} >&-"
     process = call("sh", "-c", words)
     assert (process.returncode, process.stderr) == (0, "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there a stream is closed by other means")
+def test_a_closed_standard_error_costs_what_it_would_say_alone(tmp_path: Path) -> None:
+    new = tmp_path / "x.parquet"
+    words = f"exec {sys.executable} -m ttastats ingest {LOGS} -o {new} 2>&-"
+    assert call("sh", "-c", words).returncode == 0
+    assert run("summary", new).returncode == 0

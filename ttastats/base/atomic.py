@@ -7,8 +7,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from hashlib import sha256
 from pathlib import Path, PurePath
 
@@ -97,15 +97,26 @@ def replacing(path: Place, expected: Sequence[str | None] = ()) -> Iterator[Path
 @contextmanager
 def _replacing_local(path: Path, expected: Sequence[str | None] = ()) -> Iterator[Path]:
     """Yield a temporary local file that replaces `path` if the block succeeds."""
-    temporary = _temporary_name(path)
-    temporary.touch(exist_ok=False)  # with the permissions of any new file
-    try:
-        with _file_lock(temporary):
-            yield temporary
-            _sync(temporary)
-            _put(temporary, path, expected)
-    finally:
-        temporary.unlink(missing_ok=True)
+    remove_leftovers(path)
+    with _temporary(path, lambda new: new.touch(exist_ok=False)) as temporary:  # as any new file
+        yield temporary
+        _sync(temporary)
+        _put(temporary, path, expected)
+
+
+@contextmanager
+def _temporary(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Yield a new file or folder beside a path, locked, so that nobody takes it for a leftover."""
+    while True:
+        make(temporary := _temporary_name(path))
+        with _file_lock(temporary, wait=True):
+            if not temporary.exists():
+                continue  # somebody has taken it for one before it was locked
+            try:
+                yield temporary
+            finally:
+                _remove(temporary)
+            return
 
 
 def _put(new: Path, place: Place, expected: Sequence[str | None]) -> None:
@@ -149,7 +160,12 @@ def remove_leftovers(path: Place) -> None:
         for left in place.parent.glob(f".{glob.escape(place.name)}.????????.tmp"):
             with _file_lock(left) as is_left:
                 if is_left:
-                    shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
+                    _remove(left)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -225,16 +241,13 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def temporary_folder(path: Place) -> Iterator[Path]:
+def temporary_folder(path: Place, mode: int = 0o777) -> Iterator[Path]:
     """Yield a temporary folder beside `path`, or on the local disk, removed afterwards."""
-    with write_errors_named(path):
-        temporary = _temporary_name(stores.staging_path(path))
-        temporary.mkdir()
-    try:
-        with _file_lock(temporary):
-            yield temporary
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    beside = stores.staging_path(path)
+    with ExitStack() as made:
+        with write_errors_named(path):
+            folder = made.enter_context(_temporary(beside, lambda new: new.mkdir(mode)))
+        yield folder
 
 
 def _temporary_name(path: Path) -> Path:

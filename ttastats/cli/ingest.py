@@ -158,6 +158,8 @@ def _print_account(account: Account) -> None:
         if number > len(listed):
             rest = number - len(listed)
             say(f"    and {rest:,} more: ttastats problems {account.output} --code {code}")
+    if account.tries > 1:
+        say(f"begun {account.tries} times: another writer replaced the table meanwhile")
     say(f"wrote {account.output}" if account.written else f"{account.output} is up to date")
 
 

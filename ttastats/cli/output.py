@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -187,7 +188,12 @@ def _choose(path: str, doubt: Doubt) -> Keys | None:
 
 
 def accept_any_encoding() -> None:
-    """Make streams that are not UTF-8 escape characters they cannot encode."""
+    """Make streams that are not UTF-8 escape characters they cannot encode.
+
+    What is said to a stderr that is closed is lost, and no file that is opened takes its number.
+    """
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     codecs.register_error("ttastats", _escape_error)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

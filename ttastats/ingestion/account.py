@@ -25,7 +25,8 @@ class Account(Struct, frozen=True, kw_only=True):
     in folders and are of no known format; `parts` belong to runs that other files tell;
     `unchanged` were taken over from the file's last ingest;
     `written` is false where that held all there is. `traces` make `profiles` where there are no
-    logs beside them; the output is a profile then.
+    logs beside them; the output is a profile then. `tries` are more than one where other writers
+    replaced the table meanwhile, each time before this one could.
     """
 
     files: int
@@ -39,6 +40,7 @@ class Account(Struct, frozen=True, kw_only=True):
     parts: int = 0
     traces: int = 0
     profiles: int = 0
+    tries: int = 1
 
     @property
     def rejected(self) -> tuple[Problem, ...]:

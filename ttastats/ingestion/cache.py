@@ -17,7 +17,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -99,9 +99,11 @@ def _cache_folders(*, keep: bool) -> Iterator[Path]:
 @cache
 def _process_folder() -> Path:
     """Return a temporary folder that is removed when this process ends."""
-    folder = tempfile.mkdtemp(prefix="ttastats-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+    beside = Path(tempfile.gettempdir(), "ttastats")
+    atomic.remove_leftovers(beside)
+    made = ExitStack()
+    atexit.register(made.close)
+    return made.enter_context(atomic.temporary_folder(beside, 0o700))
 
 
 def _paths_digest(paths: Sequence[str], *, guessed: bool = False) -> str:

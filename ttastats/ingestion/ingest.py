@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,8 +49,6 @@ _TO_SHOW_A_TABLE = (
     "Use `ttastats runs` to show it and `ttastats filter` to select from it or merge it. To read "
     "logs again, give the logs."
 )
-#: How often an ingest begins anew where others write the same table at the same time.
-_TRIES = 5
 
 Progress = Callable[[int, int], None]
 
@@ -133,14 +130,19 @@ def ingest(
         raise_if(is_table, "is already a table, not logs", str(path), _TO_SHOW_A_TABLE)
     target = stores.parse_place(output or default_output(paths))
     in_parts = str(output or "").endswith(("/", os.sep)) or target.is_dir()
-    store.expect_output(target, in_parts=in_parts)
+    stores.retried(partial(store.expect_output, target, in_parts=in_parts))
     _expect_parts(target, partition, append=append, in_parts=in_parts)
     reading = Reading(registry.named(dialect).name if dialect else None, round, metrics)
     description = Description(block, config, guess)
-    write = partial(
+    write_once = partial(
         _write_table, [*map(str, paths)], target, reading, workers=workers, executor=executor,
         on_progress=on_progress, append=append, in_parts=in_parts, partition=partition,
     )  # fmt: skip
+
+    def write(description: Description) -> Account:
+        account, tries = stores.retried(partial(write_once, description))
+        return replace(account, tries=tries)
+
     try:
         return write(description)
     except NothingReadError as error:
@@ -166,31 +168,25 @@ def _write_table(
     partition: Sequence[str],
 ) -> Account:
     """Read logs as they are described, and write their table."""
-    for more in reversed(range(_TRIES)):
-        # In this order: those who read have stopped when what they left behind is removed.
-        with (
-            suppress(*[stores.ReplacedError] * (more > 0)),
-            atomic.temporary_folder(target) as folder,
-            Workers(workers, executor) as readers,
-        ):
-            state = store.table_state(target)
-            joins = target if append and state is not None else None
-            (made := folder / "made").mkdir()
-            new = made / "new.parquet"
-            spool = Spool(folder, new if joins else target)
-            plan = _plan(paths, reading, description, spool, readers, joins)
-            if isinstance(plan, Account):
-                account = plan
-            elif joins:
-                account = _ingest_logs(plan, spool, readers, on_progress)
-            else:
-                account = _ingest_logs(
-                    plan, spool, readers, on_progress, in_parts=in_parts, partition=partition
-                )
-            if joins and account.written:
-                manifest.append(new, target, state, partition)
-            return replace(account, output=target)
-    raise AssertionError  # the last try ends
+    # In this order: those who read have stopped when what they left behind is removed.
+    with atomic.temporary_folder(target) as folder, Workers(workers, executor) as readers:
+        state = store.table_state(target)
+        joins = target if append and state is not None else None
+        (made := folder / "made").mkdir()
+        new = made / "new.parquet"
+        spool = Spool(folder, new if joins else target)
+        plan = _plan(paths, reading, description, spool, readers, joins)
+        if isinstance(plan, Account):
+            account = plan
+        elif joins:
+            account = _ingest_logs(plan, spool, readers, on_progress)
+        else:
+            account = _ingest_logs(
+                plan, spool, readers, on_progress, in_parts=in_parts, partition=partition
+            )
+        if joins and account.written:
+            manifest.append(new, target, state, partition)
+        return replace(account, output=target)
 
 
 def _expect_parts(target: Place, partition: Sequence[str], *, append: bool, in_parts: bool) -> None:

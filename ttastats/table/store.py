@@ -124,5 +124,7 @@ def is_ttastats_table(path: Place) -> bool:
 def _metadata(path: Place) -> dict[str, str]:
     try:
         return RUNS.read_metadata(path)
+    except (stores.ReplacedError, stores.UnreachableError):
+        raise  # there is something, which may be a table
     except TtastatsError:
         return {}
