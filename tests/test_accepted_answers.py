@@ -22,7 +22,7 @@ from tests import made_traces
 from tests.accepted import Case, as_json, cases
 from tests.plotting import test_profiled
 from ttastats import api
-from ttastats.answers import league, variance
+from ttastats.answers import qualities, variance
 from ttastats.answers.compare.headline import caveats
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.answers.profile import profile, profile_change
@@ -63,14 +63,14 @@ def in_words(report: Report) -> Iterator[tuple[str, Any]]:
     keys = {"compare": {"claim", "at"}, "summary": {"tta_mean_seconds", "quality_mean"}}
     if all(keys.get(report.command, set()) & row.keys() for row in report.rows):
         of_compare = partial(conclusions, confidence=0.95)
-        verdicts = of_compare if report.command == "compare" else league.verdicts
+        verdicts = of_compare if report.command == "compare" else qualities.conclusions
         for verdict in verdicts(report):
             yield "verdict", verdict
     if report.against and "speedup" in report.rows[0]:
         for lead in report.lead:
             yield "headline", lead
         for caveat in caveats(report):
-            yield "caveat", [caveat.text, caveat.tone]
+            yield "caveat", [caveat.label, caveat.tone]
 
 
 def lines(report: Report) -> list[str]:

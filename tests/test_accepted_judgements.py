@@ -911,7 +911,8 @@ def of_sessions() -> Found:
 
     def runs(starts: Sequence[float | None], length: float | None, system: str | None = "x") -> Any:
         begun = [None if at is None else MONDAY + timedelta(seconds=at) for at in starts]
-        columns = {"started_at": begun, "run_seconds": length, "seed": 1, "system": system}
+        columns = {"started_at": begun, "run_seconds": length, "seed": 1, "system": system,
+                   "submitter": None, "round": None}  # fmt: skip
         return pl.DataFrame(columns, schema_overrides=design._RUN).select(*design._RUN)
 
     hour, two = 3600.0, 7200.0

@@ -18,7 +18,7 @@ from ttastats import api
 from ttastats.base.records import Run
 from ttastats.outcomes.select import parse_all
 from ttastats.report.answer import Report
-from ttastats.sides import question
+from ttastats.sides import choice
 from ttastats.sides.question import Selection
 
 Command = Callable[..., Report]
@@ -165,8 +165,8 @@ def test_rows_are_exported_one_by_one_and_logs_whole(tmp_path: Path) -> None:
 
 
 def test_the_rows_of_a_choice_are_those_of_its_runs() -> None:
-    choice = question.choose_runs(TABLE, ["reached=false"])
-    assert choice.rows.collect().get_column("seed").unique().to_list() == [9]
+    failed = choice.choose_runs(TABLE, ["reached=false"])
+    assert failed.rows.collect().get_column("seed").unique().to_list() == [9]
     (panel,) = api.material(TABLE, where=["reached=false"]).panels
     assert panel.evaluations.collect().height == 2
     page = api.html_report(TABLE, where=["reached=true"])

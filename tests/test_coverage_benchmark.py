@@ -89,7 +89,9 @@ HELD = (
 
 #: Columns that a comparison asks for, and of which the benchmark knows nothing.
 UNKNOWN = {
-    **dict.fromkeys(("suite", "system", "clock_zero", "problems", "run_status"), pl.String),
+    **dict.fromkeys(("suite", "round", "division", "submitter", "system", "hardware"), pl.String),
+    **dict.fromkeys(("clock_zero", "problems", "run_status"), pl.String),
+    **dict.fromkeys(("accelerators", "nodes"), pl.Int64),
     "started_at": pl.Datetime("us", "UTC"),
     **dict.fromkeys(
         ("samples", "steps", "evaluation_interval_samples", "evaluation_interval_steps",

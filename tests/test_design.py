@@ -14,9 +14,8 @@ from tests.accepted import Case
 from tests.made_curves import evaluation, judged, logs, of
 from tests.questions import Questions, accepted_answers
 from ttastats import api
-from ttastats.outcomes.budget import Budget
 from ttastats.report.answer import Report
-from ttastats.sides import checks
+from ttastats.sides.budget_checks import bend, within
 from ttastats.stats.outcomes import make_outcomes
 from ttastats.stats.speedup import compute_speedup
 
@@ -207,5 +206,4 @@ def test_what_is_allowed_for_is_what_each_side_may_have_moved(
     ]  # fmt: skip
     if b is None:
         sides[1] = sides[1].with_columns(bend_before=None)
-    budget = Budget("step", 100.0, interpolate=True)
-    assert checks.slack(*sides, budget) == pytest.approx(expected)
+    assert within(*map(bend, sides)) == pytest.approx(expected)

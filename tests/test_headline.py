@@ -101,7 +101,7 @@ def first_lines(seed: int) -> Iterator[str]:
     lead = headline.lead(Against(rows, (), mean), names, "", draw.choice([0.95, 0.9]))
     yield json.dumps([seed, lead.word, lead.claim, lead.numbers, lead.tone])
     for caveat in caveats(report):
-        yield json.dumps([seed, caveat.text, caveat.more, caveat.tone])
+        yield json.dumps([seed, caveat.label, " ".join(caveat.texts), caveat.tone])
 
 
 @cases("answers", **parts("headlines", first_lines, 150))

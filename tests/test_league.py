@@ -15,10 +15,11 @@ from ttastats import api
 from ttastats.answers import league
 from ttastats.answers.league import League, Rank, ranks, ties
 from ttastats.base.records import ESTIMATED_START
-from ttastats.sides.comparison import compare, order
+from ttastats.sides.comparison import compare
 from ttastats.sides.design import Design, Grid
 from ttastats.sides.numbers import SideNumbers, briefs
 from ttastats.sides.options import Options
+from ttastats.sides.order import order
 from ttastats.sides.pairing import Pair
 from ttastats.stats.outcomes import Epochs, make_outcomes
 from ttastats.stats.results import Bools

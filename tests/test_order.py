@@ -53,17 +53,18 @@ def test_sides_one_after_the_other_carry_the_order_in_every_form(seed: int) -> N
     a, b = in_order(turns, draw, drift=0.02, lead=2.0, pause=draw.choice([0.0, 0.5, 0.9]))
     report = api.compare(a, b)
     (row,) = report.rows
-    assert row["conditions"] == row["throughput_conditions"] == ["one_side_first"]
+    assert row["conditions"] == row["throughput_conditions"] == ["one_side_first", "drift"]
     page = html.unescape(api.html_report(a, b).html)
-    assert all("in this order" in text for text in (*renderings(report), page))
+    carried = "in this order, while time per epoch drifts"
+    assert all(carried in text for text in (*renderings(report), page))
     why = next(line for line in str(report).splitlines() if "why  throughput" in line)
-    assert "(in this order)" in why
-    (text,) = (note.text for note in report.notes if note.code == "one_side_first")
+    assert f"({carried})" in why
+    (text,) = (note.text for note in report.notes if note.code == "drift")
     assert "within both sides, time per epoch rises by" in text
     ranked = api.rank(pl.concat([a, b]))
     assert ranked.rows[0]["separable_if"]
-    assert ranked.rows[0]["conditions"] == ["one_side_first"]
-    assert all("in this order" in text for text in renderings(ranked))
+    assert ranked.rows[0]["conditions"] == ["one_side_first", "drift"]
+    assert all(carried in text for text in renderings(ranked))
 
 
 @pytest.mark.parametrize("pattern", ["AB", "ABBA", "BAAB"])
@@ -189,3 +190,30 @@ def test_a_plan_of_looks_begins_with_what_ends_it() -> None:
     for report in (looked, api.power(pl.concat([a, b]), max_runs=20)):
         (text,) = (note.text for note in report.notes if note.code == "sequential")
         assert text.startswith("--sequential: a failed run ends the plan without a decision.")
+
+
+def test_blocks_are_proposed_for_qualities_too() -> None:
+    draw = random.Random(7)
+    rows = [
+        {"run": f"{name}{day}{number}", "entry": name, "epoch": 4, "seconds": 300.0,
+         "when": BEGIN + timedelta(days=day, minutes=40 * number + 20 * (name == "b")),
+         "acc": 0.9 + 0.01 * day + 0.0015 * (name == "b") + draw.gauss(0, 0.0005)}
+        for day in range(5) for number in range(3) for name in "ab"
+    ]  # fmt: skip
+    a, b = (
+        api.from_frame(
+            pl.DataFrame([row for row in rows if row["entry"] == name]), run="run", entry="entry",
+            metric="acc", seconds="seconds", epoch="epoch", started_at="when", target=0.9,
+            higher_is_better=True,
+        )
+        for name in "ab"
+    )  # fmt: skip
+    report = api.compare(a, b, at_end=True)
+    assert report.rows[0]["verdict"] == "undecided"
+    page = html.unescape(api.html_report(a, b, at_end=True).html)
+    for text in (*forms(report), page):
+        plain = re.sub(r"</?code>|[`\\]", "", " ".join(text.split()))
+        assert "--block day would find a difference of 0.00" in plain
+    within = api.compare(a, b, at_end=True, block=("day",))
+    assert within.rows[0]["verdict"] == "better"
+    assert "blocks_proposed" not in {note.code for note in within.notes}

@@ -48,6 +48,6 @@ def test_the_verdict_stands_first_and_text_is_short(
     assert len(every) >= 20
     lengths = [outside(lines) for lines in every]
     assert statistics.median(lengths) <= 720
-    assert max(lengths) <= 1100
+    assert max(lengths) <= 1250  # of six benchmarks, whose targets the head names
     assert max(len(line) for lines in every for line in lines) <= 100
     assert all(lines[0].split("   ")[0].strip().isupper() for lines in every)

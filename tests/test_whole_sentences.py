@@ -7,7 +7,7 @@ import itertools
 import json
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
@@ -23,15 +23,17 @@ from ttastats.base.codes import CONDITIONS
 from ttastats.base.errors import TtastatsError
 from ttastats.report import as_html, as_json, as_markdown
 from ttastats.report.answer import Against, Report
+from ttastats.sides.findings import condition_text
 from ttastats.stats.decision import Assumption
 from ttastats.stats.multiplicity import MeanSpeedup
+from ttastats.stats.power import failing_like, runs_needed, runs_with_failures
 
 BEGIN = datetime(2026, 11, 2, 9, tzinfo=UTC)
 
 
 def logged(
     side: str, seconds: float, epochs: list[int], *, noise: float = 0.004, failed: int = 0,
-    metric: str = "val_loss", higher: bool = False, target: float = 3.4, day: int = 0,
+    metric: str = "val_loss", higher: bool = False, target: float = 3.4, day: float = 0,
     evaluated: int = 6, **setup: Any,
 ) -> pl.DataFrame:  # fmt: skip
     """Return runs that reach a target after so many epochs of so many seconds, and go on."""
@@ -66,31 +68,120 @@ def renderings(report: Report) -> Iterator[str]:
 
 
 VARIED = [3, 4, 3, 5, 4, 3, 4, 4, 5, 3]
-ARISING: dict[str, Callable[[], tuple[pl.DataFrame, pl.DataFrame]]] = {
-    "constant_epochs": lambda: (logged("a", 103, [3] * 5), logged("b", 100, [3] * 5)),
-    "no_stragglers": lambda: (
-        logged("a", 200, VARIED * 2, failed=2), logged("b", 165, VARIED * 2)),
-    "pooled_setups": lambda: (
-        logged("a", 200, VARIED), pl.concat([logged("b", 60, VARIED), logged("c", 63, VARIED)])),
-    "separate_sessions": lambda: (
-        logged("a", 200, VARIED, day=0), logged("b", 60, VARIED, day=9)),
-    "one_seed": lambda: (logged("a", 200, VARIED, seed=7), logged("b", 60, VARIED, seed=7)),
+Sides = tuple[pl.DataFrame, pl.DataFrame]
+
+
+def _parts(side: str, seconds: Sequence[float], epochs: list[int], **each: Any) -> pl.DataFrame:
+    """Return runs of one entry in parts, of which each has its own values of some columns."""
+    parts = [
+        logged(f"{side}{n}", part, epochs, entry=side, **{name: x[n] for name, x in each.items()})
+        for n, part in enumerate(seconds)
+    ]
+    return pl.concat(parts)
+
+
+def _several(draw: random.Random, name: str, of_a: Any, *of_b: Any) -> Sides:
+    """Return one setup against several, of which each has its own value of a column."""
+    setups = [logged(f"b{n}", draw.uniform(58, 63), VARIED, **{name: value})
+              for n, value in enumerate(of_b)]  # fmt: skip
+    return logged("a", draw.uniform(190, 220), VARIED, **{name: of_a}), pl.concat(setups)
+
+
+#: Tables in which a condition arises, by its code; one side is drawn.
+ARISING: dict[str, Callable[[random.Random], Sides]] = {
+    "constant_epochs": lambda d: (
+        logged("a", 100 * d.uniform(1.02, 1.04), [3] * 5), logged("b", 100, [3] * 5)),
+    "no_stragglers": lambda d: (
+        logged("a", 200, VARIED * 2, failed=2), logged("b", d.uniform(160, 167), VARIED * 2)),
+    "pooled_setups": lambda d: _several(d, "hardware", "x1", "x1", "x1"),
+    "accelerators_differ": lambda d: _several(d, "accelerators", 8, 16, d.choice([32, 64])),
+    "division_differs": lambda d: _several(d, "division", "closed", "open", "open"),
+    "separate_sessions": lambda d: (
+        logged("a", 200, VARIED), logged("b", d.uniform(50, 90), VARIED, day=d.randint(1, 9))),
+    "one_side_first": lambda d: (
+        logged("a", 200, VARIED), logged("b", d.uniform(50, 90), VARIED, day=400 / 1440)),
+    "one_seed": lambda d: (
+        logged("a", 200, VARIED, seed=7), logged("b", d.uniform(50, 90), VARIED, seed=7)),
+    "repeated_seeds": lambda d: (
+        _parts("a", [150, 250], VARIED[:5], seed=[1, 2]),
+        _parts("b", [d.uniform(55, 60), 110], VARIED[:5], seed=[3, 4])),
+    "mixed_speeds": lambda d: (
+        logged("a", 200, VARIED), _parts("b", [50, d.uniform(64, 70)], VARIED[:5])),
+    "unbalanced": lambda d: (
+        logged("a", 200, VARIED * 3, evaluated=30),
+        logged("b", d.uniform(145, 150), VARIED, evaluated=30)),
+    "units_differ": lambda d: (
+        logged("a", 60 * (x := d.uniform(2, 4)), VARIED), logged("b", x, VARIED)),
+    "these_blocks": lambda d: (
+        _parts("a", [200, 200], VARIED, day=[0, 1]),
+        _parts("b", [d.uniform(90, 120), 100], VARIED, day=[0, 1])),
 }  # fmt: skip
 
+#: Conditions of a claim about the two sides alone, which a table of entries does not judge.
+OF_SIDES = {"pooled_setups", "accelerators_differ", "division_differs", "these_blocks",
+            "units_differ"}  # fmt: skip
 
-@pytest.mark.parametrize("code", ARISING)
-def test_a_condition_stands_in_the_headline_of_every_form(code: str) -> None:
-    a, b = ARISING[code]()
-    report = api.compare(a, b)
-    assert code in report.rows[0]["conditions"]
-    (lead,) = report.lead
+
+@pytest.fixture(scope="module", params=[(code, seed) for code in ARISING for seed in range(2)],
+                ids=lambda case: f"{case[0]}-{case[1]}")  # fmt: skip
+def arising(request: pytest.FixtureRequest) -> tuple[str, Sides]:
+    code, seed = request.param
+    return code, ARISING[code](random.Random(f"{code} {seed}"))
+
+
+def test_a_condition_stands_in_the_headline_of_every_form(arising: tuple[str, Sides]) -> None:
+    code, (a, b) = arising
+    block = ["day"] if code == "these_blocks" else []
+    report = api.compare(a, b, pool=code in OF_SIDES - {"these_blocks"}, block=block)
+    (row,), (lead,) = report.rows, report.lead
+    assert row["verdict"] in {"faster", "slower"}
+    assert code in row["conditions"]
     assert lead.word.endswith("WITH CONDITIONS")
-    condition = conditions_text(report.rows[0]["conditions"])
-    assert conditions_text([code])
+    condition = conditions_text(row["conditions"], row["progress_unit"] or "epochs")
     assert conditions_text([code]).removeprefix("if ") in condition
-    for text in (*renderings(report), " ".join(html.unescape(api.html_report(a, b).html).split())):
+    for text in renderings(report):
         assert condition in text
         assert lead.claim in text
+    if not block:  # which a page does not ask for
+        page = api.html_report(a, b, pool=code in OF_SIDES).html
+        text = " ".join(html.unescape(page).split())
+        assert condition in text
+        assert lead.claim in text
+
+
+def test_an_order_says_its_conditions_in_every_form(arising: tuple[str, Sides]) -> None:
+    code, sides = arising
+    if code in OF_SIDES:
+        return
+    table = pl.concat(sides)
+    report = api.rank(table)
+    first, _ = report.rows
+    assert code in first["conditions"]
+    condition = condition_text(first["conditions"])
+    page = " ".join(html.unescape(api.html_report(table).html).split())
+    for text in (*renderings(report), *renderings(api.summary(table).displayed), page):
+        assert condition in text
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("code", ["rare_runs", "equal_values", "constant_epochs"])
+def test_a_claim_says_its_conditions_in_every_form(code: str, seed: int) -> None:
+    draw = random.Random(f"{code} {seed}")
+    pace = draw.uniform(90, 100)
+    table = logged("a", pace, [3] * (5 if code == "rare_runs" else draw.randint(5, 9)))
+    better = 0.01 * (pl.col("run_id").rank("dense") % 3) * draw.uniform(0.5, 2)
+    noisy = table.with_columns(value=pl.when(pl.col("value") < 3.4).then(3.4 - better)
+                               .otherwise("value"))  # fmt: skip
+    report = {
+        "rare_runs": lambda: api.claim(noisy, quality="val_loss <= 3.4"),
+        "equal_values": lambda: api.claim(table, quality="val_loss <= 3.4"),
+        "constant_epochs": lambda: api.claim(table, seconds=f"<= {3.02 * pace}"),
+    }[code]()
+    (row,) = report.rows
+    assert row["holds"]
+    assert code in row["conditions"]
+    for text in renderings(report):
+        assert condition_text(row["conditions"]) in text
 
 
 #: What a claim may carry; other short texts are reasons of no verdict.
@@ -236,3 +327,45 @@ def test_an_undecided_row_says_what_leaves_it_undecided() -> None:
     assert whys
     assert f"p (Holm, {tests})" in {c.title for table in report.tables for c in table.columns}
     assert all(word in str(report) for word in itertools.chain(filter(None, whys)))
+
+
+@pytest.mark.parametrize("limit", [10, 20, 30])
+def test_a_gate_plans_for_runs_that_fail_as_those_at_hand_do(limit: int) -> None:
+    sides = logged("a", 200, VARIED * 2, failed=2), logged("b", 205, VARIED * 2, failed=4)
+    report = api.compare(*sides, require=f"not-slower:{limit}%")
+    (finding,) = (each for each in report.gate.findings if each.code == "undecided")
+    ((outcomes,),) = (each.runs for each in report.against)
+    a, b = map(failing_like, outcomes)
+    assert a is not None
+    assert b is not None
+    needed = runs_with_failures(1 + limit / 100, (a, b), alpha=0.1)
+    assert finding.runs_needed == needed
+    cv = report.rows[0]["planning_cv"]
+    assert needed != runs_needed(1 + limit / 100, cv, power=0.8, alpha=0.1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_mean_beside_undecided_rows_is_not_of_each(seed: int) -> None:
+    draw = random.Random(f"mean {seed}")
+    count, ratio = draw.randint(2, 6), draw.choice([0.8, 1.25])
+    word = "faster" if ratio > 1 else "slower"
+    undecided = set(draw.sample(range(count), draw.randint(0, count)))
+    rows = tuple(
+        typed(ROW | {"benchmark": f"b{n}", "verdict": "undecided" if n in undecided else word})
+        for n in range(count)
+    )
+    for low, high in ((0.9 * ratio, 1.1 * ratio), (0.5, 2.0)):
+        mean = MeanSpeedup(ratio, low, high, count)
+        names = [f"b{n}" for n in range(count)]
+        lead = headline.lead(Against(rows, (), mean), names, "", 0.95)
+        alone = bool(undecided) and (low, high) != (0.5, 2.0)
+        assert ("not of each one" in lead.numbers) is alone
+
+
+def test_the_head_of_a_table_names_the_target_of_each_benchmark() -> None:
+    tables = [logged("a", 200, VARIED, target=t, benchmark=f"task{t}") for t in (2.5, 3.5)]
+    b = pl.concat([logged("b", 90, VARIED, target=t, benchmark=f"task{t}") for t in (2.5, 3.5)])
+    report = api.compare(pl.concat(tables), b)
+    named = "target of each benchmark: task2.5 val_loss ≤ 2.5, task3.5 val_loss ≤ 3.5"
+    assert named in report.tables[0].title
+    assert "the target of each benchmark" in report.lead[0].claim

@@ -78,8 +78,9 @@ def _side(begins: np.ndarray, pace: Floats, epochs: Floats) -> SideNumbers:
     times = pace * epochs
     outcomes = make_outcomes(times, progress=Epochs(epochs, 1.0))
     runs = _runs(begins).with_columns(
-        run_seconds=times, seed=pl.lit(None, pl.Int64), system=pl.lit("one")
-    )
+        run_seconds=times, seed=pl.lit(None, pl.Int64), system=pl.lit("one"),
+        submitter=pl.lit("one"), round=pl.lit("one"),
+    )  # fmt: skip
     mean = float(times.mean())
     how = side_design.Design(runs=runs, pace=side_design.Pace("epoch", pace))
     return SideNumbers(times.size, outcomes, epochs, None, 0.0, mean, mean, design=how)

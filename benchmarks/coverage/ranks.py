@@ -20,7 +20,7 @@ from benchmarks.coverage.shapes import (
     generator,
 )
 from benchmarks.coverage.simulations import Plan
-from ttastats.sides.comparison import Order, order
+from ttastats.sides.order import Order, order
 
 _HALF = Shape("HALF", (3.0, 4.0), (0.5, 0.5), 0.0025)
 _EIGHT = Shape("EIGHT", (8.0, 9.0), (0.7, 0.3), 0.0025)

@@ -114,7 +114,7 @@ def _side(
             "started_at": when,
             "run_seconds": times,
             "seed": clusters if layout.seeds else [None] * clusters.size,
-            "system": ["one"] * clusters.size,
+            **dict.fromkeys(("system", "submitter", "round"), ["one"] * clusters.size),
         },
         schema_overrides={"started_at": pl.Datetime("us", "UTC"), "seed": pl.Int64},
     )

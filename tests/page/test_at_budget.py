@@ -36,7 +36,7 @@ def test_a_comparison_names_its_estimand_in_title_verdict_and_table() -> None:
     text = page(*both, at_end=True, labels=["old", "new"])
     assert "<title>val_loss at the end: new against old</title>" in text
     shown = words(text)
-    assert "new is better than old in val_loss at the end (difference -0.02," in shown
+    assert "val_loss at the end: new is better than old (B − A = -0.0200 [" in shown
     assert "Time: 30.0 s of new, 30.0 s of old; speedup 1.000" in shown
     assert "val_loss at the end, lower is better" in shown
     assert "old: 5 runs, 5 with a value" in shown

@@ -26,15 +26,8 @@ from ttastats.report.cells import Column, PValue, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import High, LeftOutKeys, Low
 from ttastats.report.row import Key, Number, Row
-from ttastats.sides.checks import (
-    bend,
-    common_budgets,
-    condition_names,
-    condition_text,
-    evaluated_there,
-    marks,
-    places_taken,
-)
+from ttastats.sides.budget_checks import bend, common_budgets, evaluated_there, places_taken
+from ttastats.sides.findings import condition_names, condition_text, marks
 from ttastats.sides.numbers import outcomes_of
 from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.means import AgainstNumber, compare_exact, compare_with_number, smallest_change

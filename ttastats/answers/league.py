@@ -19,19 +19,16 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from ttastats.answers.qualities import QualityRow
 from ttastats.answers.summary import SummaryRow
 from ttastats.base import percentages, units
-from ttastats.base.units import digits_for
 from ttastats.outcomes import aims
 from ttastats.outcomes.axis import AXES
 from ttastats.report.answer import Report
-from ttastats.report.cells import Conclusion
 from ttastats.report.grouping import BENCHMARK, row_names, sort_key
 from ttastats.report.row import expect_kind
-from ttastats.sides.checks import condition_text
-from ttastats.sides.comparison import Order, order
+from ttastats.sides.findings import condition_text
 from ttastats.sides.numbers import SideNumbers, briefs
+from ttastats.sides.order import Order, order
 from ttastats.stats.decision import MARKS
 from ttastats.stats.means import RUNS_FOR_INTERVAL
 from ttastats.stats.moments import two_sided_t
@@ -436,81 +433,3 @@ def hardware(entry: Entry) -> str:
     if entry.accelerators is None:
         return words
     return f"{entry.accelerators}× {words}" if words else f"{entry.accelerators} accelerators"
-
-
-def verdicts(report: Report) -> tuple[Conclusion, ...]:
-    """Return a conclusion per benchmark, several rounds together, on which entry leads."""
-    rows = [row for row in report.records if isinstance(row, QualityRow | SummaryRow)]
-    labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
-    by_benchmark: dict[str, list[tuple[str, QualityRow | SummaryRow]]] = {}
-    for name, label, row in zip(row_names(rows, BENCHMARK), labels, rows, strict=True):
-        by_benchmark.setdefault(name, []).append((label, row))
-    advice = next((each.text for each in report.notes if each.code == "no_target"), "")
-    names = sorted(by_benchmark)
-    return tuple(_make_conclusion(name, by_benchmark[name], advice) for name in names)
-
-
-def _make_conclusion(
-    about: str, entries: Sequence[tuple[str, QualityRow | SummaryRow]], advice: str
-) -> Conclusion:
-    (_, first), *_ = entries
-    count, benchmark = units.plural(len(entries), "entry", "entries"), first.keys["benchmark"]
-    qualities = [(label, row) for label, row in entries if isinstance(row, QualityRow)
-                 and row.quality_mean is not None]  # fmt: skip
-    times = [(label, row, row.tta_mean_seconds) for label, row in entries
-             if isinstance(row, SummaryRow) and row.tta_mean_seconds is not None]  # fmt: skip
-    if qualities:
-        (label, best), *others = qualities
-        text = f"mean {best.metric or 'quality'} {best.at} {_mean_quality_text(best)}."
-        leads = bool(others) and others[0][1].quality_mean != best.quality_mean
-        text = f"{label} has the best {text}" if leads else f"{label}: {text}"
-        more = f"The next, {others[0][0]}: {_mean_quality_text(others[0][1])}." if others else ""
-        return Conclusion(about, count, text, more, benchmark)
-    if not times:
-        runs = units.plural(sum(row.n for _, row in entries), "run")
-        text = f"None of {runs} reached the target."
-        aimless = [row for _, row in entries if isinstance(row, SummaryRow) and row.is_aimless]
-        text = advice[:1].upper() + advice[1:] if len(aimless) == len(entries) else text
-        text = "No run has a value." if isinstance(first, QualityRow) else text
-        return Conclusion(about, count, text, "", benchmark, "dim")
-    (label, fastest, least), *_ = times
-    text, more, axis = f": {_mean_time_text(fastest, least)}.", "", AXES[fastest.axis]
-    equal = len(times) > 1 and times[1][2] == least
-    if len(entries) > 1 and not equal:
-        what = f"{'shortest mean' if axis.is_time else 'smallest'} {axis.to_target}"
-        text = f" has the {what}{text}"
-    if len(times) > 1:  # how far the second is behind, and what a summary cannot decide
-        name, second, mean = times[1]
-        ratio = mean / least
-        factor = units.factor(ratio) if ratio < 10 else f"{ratio:.0f}×"
-        takes = f"{axis.takes} {factor} as {axis.much}"
-        more = f"The next, {name}, {takes}: {_mean_time_text(second, mean)}."
-        spreads = [row.tta_std_seconds for row in (fastest, second)]
-        if fastest.reached == second.reached == 1:
-            more += " With one run each, chance cannot be excluded."
-        elif mean - least < max((std for std in spreads if std is not None), default=-math.inf):
-            more += (  # no test, a caution
-                " That is less than the variation between runs of one entry, so the order may be "
-                "due to chance."
-            )
-    return Conclusion(about, count, f"{label}{text}", more, benchmark)
-
-
-def _mean_quality_text(row: QualityRow) -> str:
-    digits = digits_for([], row.quality_sd, row.quality_mean)
-    spread = "" if row.quality_sd is None else f"SD {digits.text(row.quality_sd)}, "
-    mean = "" if row.quality_mean is None else digits.text(row.quality_mean)
-    without = f", {row.missing} without a value" if row.missing else ""
-    return f"{mean} ({spread}{units.plural(row.n, 'run')}{without})"
-
-
-def _mean_time_text(row: SummaryRow, mean: float) -> str:
-    unit = AXES[row.axis].unit
-    parts = [] if row.cv is None else [f"CV {units.percent(row.cv)}"]
-    single = row.reached == row.n == 1
-    count = f"{row.reached} of {units.plural(row.n, 'run')} {AXES[row.axis].reached}"
-    parts.append("one run" if single else count)
-    text = f"{units.amount(mean, unit)} ({', '.join(parts)})"
-    if row.reached < row.n and row.ert_seconds is not None:
-        text += f", {units.amount(row.ert_seconds, unit)} counting failed runs"
-    return text

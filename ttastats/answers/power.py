@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
 from msgspec import UNSET, Struct, UnsetType, structs
 
@@ -300,13 +301,14 @@ class _Plan(Struct, frozen=True):
         """Yield a note on the blocks that groups of runs, by benchmark, share and should keep."""
         each, alpha = list[str](), round(1 - self.confidence, 12)
         for benchmark, sides in groups.items():
-            blocks = propose(sides, [runs["observed_seconds"].to_numpy() for runs in sides])
+            blocks = propose(sides, [np.log(runs["observed_seconds"].to_numpy()) for runs in sides])
             runs = n or min(side.height for side in sides)
             if blocks and (found := blocks.detectable(power=self.power, alpha=alpha, runs=runs)):
                 each.append(wording("blocks_proposed.power", block=blocks.name, n=runs,
                                     name=f"{benchmark}: " if len(groups) > 1 else "",
                                     between=percent(math.expm1(blocks.spread.between)),
-                                    p=blocks.spread.p_value, found=percent(found - 1)))  # fmt: skip
+                                    p=blocks.spread.p_value,
+                                    found=percent(math.expm1(found))))  # fmt: skip
         if each:
             yield note("blocks_proposed", each=each)
 

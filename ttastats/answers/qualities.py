@@ -18,6 +18,7 @@ from ttastats.outcomes.target import is_upwards
 from ttastats.report import fields, grouping
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
+from ttastats.report.cells import Conclusion
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Number, Row, key_descriptions
 from ttastats.sides.quality_comparison import step_of
@@ -207,3 +208,33 @@ def with_value(n: int, missing: int) -> str:
 
 def _row_digits(row: QualityRow) -> Digits:
     return digits_for([], row.quality_sd, row.quality_mean)
+
+
+def conclusions(report: Report) -> tuple[Conclusion, ...]:
+    """Return the best mean of each benchmark, several rounds together, and the next: no test."""
+    rows = [row for row in report.records if isinstance(row, QualityRow)]
+    labels = grouping.row_names(rows, [by for by in report.by if by not in grouping.BENCHMARK])
+    by_benchmark: dict[str, list[tuple[str, QualityRow]]] = {}
+    for name, label, row in zip(grouping.row_names(rows, grouping.BENCHMARK), labels, rows,
+                                strict=True):  # fmt: skip
+        by_benchmark.setdefault(name, []).append((label, row))
+    made = []
+    for name, entries in sorted(by_benchmark.items()):
+        text, more = "No run has a value.", ""
+        if means := [entry for entry in entries if entry[1].quality_mean is not None]:
+            (label, best), *others = means
+            leads = others and others[0][1].quality_mean != best.quality_mean
+            text = f"mean {best.metric or 'quality'} {best.at} {_mean_text(best)}."
+            text = f"{label} has the best {text}" if leads else f"{label}: {text}"
+            more = f"The next, {others[0][0]}: {_mean_text(others[0][1])}." if others else ""
+        count = units.plural(len(entries), "entry", "entries")
+        made.append(Conclusion(name, count, text, more, entries[0][1].keys["benchmark"]))
+    return tuple(made)
+
+
+def _mean_text(row: QualityRow) -> str:
+    digits = _row_digits(row)
+    spread = "" if row.quality_sd is None else f"SD {digits.text(row.quality_sd)}, "
+    mean = "" if row.quality_mean is None else digits.text(row.quality_mean)
+    without = f", {row.missing} without a value" if row.missing else ""
+    return f"{mean} ({spread}{units.plural(row.n, 'run')}{without})"

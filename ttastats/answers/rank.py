@@ -28,7 +28,7 @@ from ttastats.report.cells import Column, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.fitting import hardware_models
 from ttastats.report.row import Key, Number, Row
-from ttastats.sides.checks import condition_text, marks
+from ttastats.sides.findings import condition_text, marks
 
 #: Notes of a summary that speak of its CV, which no rank needs.
 _OF_CV = ("few_runs", "repeated_times", "unusual_run", "like_those_seen", "ddof")

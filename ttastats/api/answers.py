@@ -11,7 +11,8 @@ from ttastats.base import arguments
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Gated, Report
-from ttastats.sides import question
+from ttastats.sides import choice, question
+from ttastats.sides.choice import Chosen, choose_runs
 from ttastats.sides.options import (
     CONFIDENCE,
     DDOF,
@@ -26,7 +27,7 @@ from ttastats.sides.options import (
     Where,
     several,
 )
-from ttastats.sides.question import Chosen, Question, Selection, Source, choose_runs, takes
+from ttastats.sides.question import Question, Selection, Source, takes
 
 
 @takes(JudgedAt)
@@ -60,7 +61,7 @@ def summary(
     from ttastats.answers import rank as rank_report  # scipy costs start-up time
 
     what = Question(**keywords)
-    (side,) = question.sides([source], what, of_answer=True)
+    (side,) = choice.sides([source], what, of_answer=True)
     report = with_choice_notes(summarize_entries(side, what, ddof, confidence, dots=dots), side)
     return rank_report.shown(report, sort=sort, top=top, confidence=confidence)
 
@@ -73,7 +74,7 @@ def summarize_entries(
     from ttastats.answers import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    keys = question.group_keys(what.by, ENTRY, side)
+    keys = choice.group_keys(what.by, ENTRY, side)
     if (budget := what.budget) is not None:
         return qualities.of_groups(side.runs, budget, keys, ddof=ddof, confidence=confidence)
     return summary_report.report(side.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
@@ -104,7 +105,7 @@ def rank(
     from ttastats.answers import rank as rank_report  # scipy costs start-up time
 
     what = Question(**keywords)
-    (side,) = question.sides([source], what)
+    (side,) = choice.sides([source], what)
     entries = summarize_entries(side, what, 1, confidence)
     return with_choice_notes(
         rank_report.report(entries, mine=mine, top=top, confidence=confidence), side
@@ -136,7 +137,7 @@ def variance(
     from ttastats.answers import variance as variance_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    side, keys = question.runs_and_keys(source, Question(**keywords), ENTRY)
+    side, keys = choice.runs_and_keys(source, Question(**keywords), ENTRY)
     if sources:
         return with_choice_notes(
             variance_report.report_sources(side.runs, keys, several(sources), confidence), side
@@ -181,7 +182,7 @@ def history(
 
     gates = gate.conditions(fail_on, None)
     setup = [name for name in history_report.SETUP if name != order]
-    side, keys = question.runs_and_keys(source, Question(**keywords), setup)
+    side, keys = choice.runs_and_keys(source, Question(**keywords), setup)
     report = history_report.report(side.runs, keys, order=order, gates=gates, confidence=confidence)
     return with_choice_notes(report, side)
 
@@ -219,7 +220,7 @@ def effects(
     from ttastats.report.grouping import BENCHMARK
 
     raise_if(not on, "no setting given", "--on", "Add --on batch_size,lr.")
-    side, keys = question.runs_and_keys(source, Question(**keywords), BENCHMARK)
+    side, keys = choice.runs_and_keys(source, Question(**keywords), BENCHMARK)
     options = EffectsOptions(several(on), confidence, several(levels), several(block), interactions)
     return with_choice_notes(effects_report.report(side.runs, keys, options), side)
 
@@ -236,7 +237,7 @@ def latest_segment(
     from ttastats.outcomes.select import parse_all
     from ttastats.report.grouping import group_runs
 
-    side, keys = question.runs_and_keys(source, Question(**keywords), history_report.SETUP)
+    side, keys = choice.runs_and_keys(source, Question(**keywords), history_report.SETUP)
     setups = [*group_runs(side.runs, keys)]
     several = f"{len(setups)} setups, each with changes of its own"
     raise_if(len(setups) != 1, several, "--baseline", "Select one with --where.")
@@ -277,7 +278,7 @@ def power(
         )
     if source is None:
         raise TtastatsError("no runs and no CV given", remedy="Give a file, or --cv 14%.")
-    side, keys = question.runs_and_keys(source, Question(**keywords), ENTRY)
+    side, keys = choice.runs_and_keys(source, Question(**keywords), ENTRY)
     report = power_report.from_runs(
         side.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs, confidence=confidence
     )
@@ -294,7 +295,7 @@ def scaling(
     """
     from ttastats.answers import scaling as scaling_report  # scipy costs start-up time
 
-    side, keys = question.runs_and_keys(source, Question(**keywords), scaling_report.CURVE)
+    side, keys = choice.runs_and_keys(source, Question(**keywords), scaling_report.CURVE)
     return with_choice_notes(scaling_report.report(side.runs, keys, confidence=confidence), side)
 
 
@@ -305,7 +306,7 @@ def score(source: Source, *, by: Sequence[str] = (), where: Where = ()) -> Repor
     from ttastats.outcomes.left_out import RESULT
 
     side = choose_runs(source, where, of_answer=True)
-    keys = question.group_keys(by, RESULT, side)
+    keys = choice.group_keys(by, RESULT, side)
     return with_choice_notes(score_report.report(side.runs, keys), side)
 
 
@@ -352,7 +353,7 @@ def rcp(
         verbose=verbose,
     )
     side = choose_runs(source, where, of_answer=True)
-    keys = question.group_keys(by, RESULT, side)
+    keys = choice.group_keys(by, RESULT, side)
     library = convergence_rules.library(None if records is None else Path(records))
     runs = officially_counted(side.runs, side.rows)
     return with_choice_notes(rcp_report.report(runs, library, options, keys), side)
@@ -397,7 +398,7 @@ def claim(
         "Add --quality 'val_loss <= 3.28', --seconds '<= 80' or --steps '<= 3325'.",
     )
     try:
-        (side,) = question.sides([source], what)
+        (side,) = choice.sides([source], what)
     except TtastatsError as error:
         if threshold is None:
             raise
@@ -406,7 +407,7 @@ def claim(
             for text in (error.where, error.remedy)
         )
         raise TtastatsError(error.what, where=where, remedy=remedy) from None
-    keys = question.group_keys(what.by, ENTRY, side)
+    keys = choice.group_keys(what.by, ENTRY, side)
     report = claim_report.report(
         side.runs,
         keys,
@@ -440,11 +441,11 @@ def targets(
 
     sources, what = [a] if b is None else [a, b], Question(**keywords)
     names = question.labels(sources, labels)
-    choices = question.sides(sources, what)
+    choices = choice.sides(sources, what)
     for side in choices if metric else ():
         expect_metric(side.rows, metric or "", "--metric")
-    sides = question.as_sides(choices, what, names)
-    keys = question.group_keys(what.by, ENTRY if b is None else BENCHMARK, choices[0])
+    sides = choice.as_sides(choices, what, names)
+    keys = choice.group_keys(what.by, ENTRY if b is None else BENCHMARK, choices[0])
     # Qualities of two benchmarks have no order; of one table no round is mixed with another.
     always = BENCHMARK if b is None else ("benchmark",)
     report = targets_report.report(
@@ -500,7 +501,7 @@ def judge_record(
         raise_if(not positive, f"a baseline of {against:g}", "--against", "Give a number above 0.")
     what = Question(where=where, target=target, metric=metric)
     choices, contest = record_report.sides(sources, contest, what)
-    labels = question.side_names(choices, question.labels(sources, labels))
+    labels = choice.side_names(choices, question.labels(sources, labels))
     made = [
         (benchmark, judged(sides, contest, against))
         for benchmark, sides in record_report.by_benchmark(choices, labels)

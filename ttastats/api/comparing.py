@@ -18,7 +18,7 @@ from ttastats.base.records import Problem
 from ttastats.ingestion import given
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Gated, Report
-from ttastats.sides import question
+from ttastats.sides import choice, question
 from ttastats.sides.options import (
     CONFIDENCE,
     ComparedAt,
@@ -131,10 +131,10 @@ def compare(
     by_sets = replace(what, by=(), labels=()) if of_one_table else what
     conditions = conditions_of(by_sets, fail_on, require)
     names = question.short_labels(sources, by_sets.labels)
-    choices = question.sides(sources, by_sets, of_answer=True)
+    choices = choice.sides(sources, by_sets, of_answer=True)
     if of_one_table:
-        names, choices = question.split_into_sets(choices[0], what.by, what.labels)
-    sides = question.as_sides(choices, by_sets, names)
+        names, choices = choice.split_into_sets(choices[0], what.by, what.labels)
+    sides = choice.as_sides(choices, by_sets, names)
     report = judged_sides(sides, by_sets, conditions, view, also, block, profiles)
     if same:
         from ttastats.answers.compare.same import of_one_setup  # scipy costs start-up time

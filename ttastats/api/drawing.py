@@ -15,9 +15,10 @@ from ttastats.api.tables import with_choice_notes
 from ttastats.base import arguments
 from ttastats.base.errors import raise_if
 from ttastats.outcomes.target import expect_metric
-from ttastats.sides import question
+from ttastats.sides import choice, question
+from ttastats.sides.choice import Chosen
 from ttastats.sides.options import Compared, ComparedAt, Gates, refuse_excluded, several
-from ttastats.sides.question import Chosen, Question, Source, takes
+from ttastats.sides.question import Question, Source, takes
 
 if TYPE_CHECKING:
     from ttastats.output.page.document import Page
@@ -119,8 +120,8 @@ def html_report(
             Path(output), [path for source in sources for path in question.files(source)]
         )
     names = question.short_labels(sources, what.labels)
-    choices = question.sides(sources, what)
-    names = question.side_names(choices, names)
+    choices = choice.sides(sources, what)
+    names = choice.side_names(choices, names)
     short = shorten_names(names, _LONGEST_LABEL) or {}  # sentences repeat them
     made = _chosen_material(choices, what, [short.get(name, name) for name in names])
     runs = [side.runs for side in choices]
@@ -159,7 +160,7 @@ def material(*sources: Source, metric: str = "", **keywords: Unpack[Compared]) -
     """Return the data that plots are made of, for runs of one or more sources."""
     what = Question(**keywords)
     names = question.labels(sources, what.labels)
-    choices = question.sides(sources, what)
+    choices = choice.sides(sources, what)
     for side in choices if metric else ():
         expect_metric(side.rows, metric, "--metric", of_training=True)
     return replace(_chosen_material(choices, what, names), metric=metric)
@@ -168,5 +169,5 @@ def material(*sources: Source, metric: str = "", **keywords: Unpack[Compared]) -
 def _chosen_material(choices: Sequence[Chosen], what: Question, names: Sequence[str]) -> Material:
     from ttastats.output.plots.material import make_material  # scipy costs start-up time
 
-    sides = question.as_sides(choices, what, names)
+    sides = choice.as_sides(choices, what, names)
     return make_material(sides, what)

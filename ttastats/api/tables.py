@@ -19,9 +19,10 @@ from ttastats.outcomes import settings, time_to_target
 from ttastats.outcomes.target import asked, met_at_once
 from ttastats.report.answer import Report
 from ttastats.report.ordering import filter_rows
-from ttastats.sides import question
+from ttastats.sides import choice, question
+from ttastats.sides.choice import Chosen, choose_runs
 from ttastats.sides.options import AtBudget, Targets, Where, several
-from ttastats.sides.question import Chosen, Question, Source, choose_runs, takes
+from ttastats.sides.question import Question, Source, takes
 from ttastats.table import schema, store
 from ttastats.table.schema import RUNS
 
@@ -63,7 +64,7 @@ def read(source: Source, *, where: Where = ()) -> pl.LazyFrame:
         Conditions such as `benchmark=resnet` or `nodes>=8`; all must hold. Conditions on
         evaluations remove rows, so a run may then look as if it had failed.
     """
-    return question.rows(source, where)
+    return choice.rows(source, where)
 
 
 @takes()
@@ -91,7 +92,7 @@ def runs(
     if (budget := what.budget) is not None:
         from ttastats.answers import qualities  # scipy costs start-up time
 
-        (at,) = question.sides([source], what)
+        (at,) = choice.sides([source], what)
         return with_choice_notes(qualities.of_runs(at.runs, budget), at)
     side = choose_runs(source, where, target, by_evaluation=True)
     return with_choice_notes(runs_report.report(side.runs), side)

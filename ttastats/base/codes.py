@@ -71,7 +71,7 @@ DOUBTS: dict[str, Literal["bad", "plain"]] = {
     ),
     **dict.fromkeys(
         ("no_stragglers", "constant_epochs", "hardware_differ", "batch_sizes", "unsteady",
-         "unbalanced", "separate_sessions", "one_side_first", "few_runs", "unmatched",
+         "unbalanced", "separate_sessions", "one_side_first", "drift", "few_runs", "unmatched",
          "shared_runs", "copies"),
         "plain",
     ),

@@ -57,19 +57,22 @@ def _aimed(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat([standing(runs).select(_OF_TARGET) for runs in tables]).drop_nulls("target")
 
 
-def asked(*tables: pl.DataFrame) -> str:
+def asked(*tables: pl.DataFrame, head: bool = False) -> str:
     """Return what the runs of a question had to reach, in words; empty where no target is known.
 
-    That all meet it at the first of several evaluations is part of it: the target may be wrong.
+    That all meet it at the first of several evaluations is part of it: the target may be wrong. As
+    the `head` of a table it names the target of each benchmark.
     """
     aimed = _aimed(tables)
     texts, benchmarks = aimed["target"].unique(), aimed["benchmark"].n_unique()
+    each = aimed.select("benchmark", "target").unique().sort("benchmark", "target").rows()
     if len(texts) == 1:
-        text = texts[0]
-    elif aimed.select("benchmark", "target").n_unique() == benchmarks:
-        text = "the target of each benchmark"
+        text = f"target {texts[0]}" if head else texts[0]
+    elif len(each) == benchmarks:
+        named = units.join_names([f"{name or _NAMELESS} {target}" for name, target in each], 12)
+        text = f"target of each benchmark: {named}" if head else "the target of each benchmark"
     else:
-        text = "the target of each run"
+        text = f"{'' if head else 'the '}target of each run"
     once = met_at_once(aimed)
     of = "" if len(once) == benchmarks else f" of {units.join_names(once, 3)}"
     first = f" (every run{of} meets it at its first evaluation)" if once else ""

@@ -11,7 +11,7 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base.arguments import named_in_python
-from ttastats.base.codes import ADVICE, CAUTIONS, SHORT, Note
+from ttastats.base.codes import ADVICE, CAUTIONS, DOUBTS, SHORT, Note
 from ttastats.base.errors import GateFailed
 from ttastats.base.forks import expect_threads
 from ttastats.report.cells import Gate, Lead, Table
@@ -20,6 +20,7 @@ from ttastats.report.row import Row, Rows, Values, table_of, typed_table
 if TYPE_CHECKING:
     from ttastats.stats.multiplicity import MeanSpeedup
     from ttastats.stats.outcomes import Outcomes
+    from ttastats.stats.results import Tone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,6 +211,16 @@ class Remark(Struct, frozen=True):
     def short(self) -> str:
         """Return the remark in a few words."""
         return SHORT.get(self.code) or self.code.replace("_", " ")
+
+    @property
+    def label(self) -> str:
+        """Return the remark in a few words with the rows that it is about."""
+        return f"{self.short}{f': {self.share}' if self.share else ''}"
+
+    @property
+    def tone(self) -> Tone:
+        """Return how serious the remark is."""
+        return DOUBTS.get(self.code, "plain")
 
     @property
     def brief(self) -> str:

@@ -26,6 +26,8 @@ from ttastats.table import schema
 
 BENCHMARK = schema.BENCHMARK
 ENTRY = (*BENCHMARK, "entry")
+#: The name of the only row, where no key has a value.
+ALONE = "these runs"
 
 
 def in_group_order(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -171,7 +173,7 @@ def row_names(rows: Sequence[AnyRow], by: Sequence[str]) -> list[str]:
     """Return each row's name: its known keys, without a suite and round common to all."""
     shown = shown_keys(rows, by)
     known = [[str(row.get(name)) for name in shown if row.get(name) is not None] for row in rows]
-    nameless = "unknown" if any(known) else "these runs"
+    nameless = "unknown" if any(known) else ALONE
     return [" ".join(words) or nameless for words in known]
 
 

@@ -1,41 +1,34 @@
-"""What is wrong with a comparison by the way its runs were made, and what follows for it?
+"""What is wrong with a comparison by the way its runs were made?
 
-Every check is a pure function of both designs or, at a budget, of the runs of both sides.
+Every check is a pure function of both designs, or of the pairs of a table.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, cast
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 import polars as pl
-from msgspec.structs import replace
 from numpy.typing import NDArray
-from scipy import special
 
 from ttastats.base import units
 from ttastats.base.codes import CONDITIONS, wording
-from ttastats.outcomes.budget import AMOUNTS, Budget
 from ttastats.outcomes.scales import OFF_SCALE
-from ttastats.outcomes.target import is_upwards
 from ttastats.sides.design import (
     EVALUATIONS,
     TOGETHER_SECONDS,
     Design,
     Grid,
-    design,
     epoch_seconds,
     in_separate_sessions,
     starts,
 )
+from ttastats.sides.findings import Clusters, Effect, Finding, flag
 from ttastats.sides.pairing import Pair
-from ttastats.stats.blocks import ByBlock
-from ttastats.stats.decision import MARKS
 from ttastats.stats.drift import common_trend
-from ttastats.stats.results import Flag, FlagCode, Floats
+from ttastats.stats.results import Flag
 from ttastats.table.schema import RUN
 
 
@@ -64,7 +57,7 @@ def conditions(a: Design, b: Design, *, timed: bool = True) -> tuple[Finding, ..
         side.pooled or side.speeds or side.doubts or side.runs["seed"].is_duplicated().any()
         for side in (a, b)
     )
-    if not odd and not _share_machine(a, b):  # most pairs of a league
+    if not odd and _nothing_shared(a, b, "system"):  # most pairs of a league
         return ()
     every = findings(a, b, timed=timed)
     return tuple(each for each in every if each.effect in {"condition", "undecided"})
@@ -107,7 +100,7 @@ def _doubt_findings(a: Design, b: Design, *, timed: bool) -> Iterator[Finding]:
 
 
 #: Evaluation intervals that differ by less are one: logs round them to whole batches.
-_SAME_INTERVAL = 1.05
+SAME_INTERVAL = 1.05
 
 #: Without a unit that both sides log, more evaluations may also be a longer training.
 _SAME_COUNT = 1.5
@@ -120,7 +113,7 @@ def _differing_grids(a: Design, b: Design) -> tuple[str, Grid, Grid] | None:
         return None
     grid_a, grid_b = a.grids[unit], b.grids[unit]
     intervals = [each.share if unit == EVALUATIONS else each.interval for each in (grid_a, grid_b)]
-    same = _SAME_COUNT if unit == EVALUATIONS else _SAME_INTERVAL
+    same = _SAME_COUNT if unit == EVALUATIONS else SAME_INTERVAL
     return (unit, grid_a, grid_b) if max(intervals) >= same * min(intervals) else None
 
 
@@ -150,7 +143,9 @@ def _session_findings(a: Design, b: Design) -> Iterator[Finding]:
     different machines, they cannot share a session: that is only noted.
     """
     starts_a, starts_b = starts(a.runs), starts(b.runs)
-    if starts_a is None or starts_b is None:
+    # Nobody alternates the machines of two companies or of two rounds.
+    others = _nothing_shared(a, b, "submitter") or _nothing_shared(a, b, "round")
+    if starts_a is None or starts_b is None or others:
         return
     labels = sessions(a.runs, b.runs)
     shared = set(labels[0]) & set(labels[1])
@@ -158,42 +153,43 @@ def _session_findings(a: Design, b: Design) -> Iterator[Finding]:
     # Blocks such as days are compared within, whatever the sessions in them.
     if not apart and (a.blocked or not follows):
         return
-    key, alike = "one_side_first", _share_machine(a, b)
+    key, alike = "one_side_first", not _nothing_shared(a, b, "system")
     if follows:
         key = "separate_sessions.in_part" if shared else "separate_sessions.all"
     remedy = wording("separate_sessions.remedy") if alike else ""
-    drift = _drift(a, b) if apart and alike else ""
     clusters = None if shared or a.blocked or apart else labels
     effect: Effect = "condition" if alike else "note"
-    yield Finding.worded(key, effect, clusters, drift=drift, remedy=remedy)
+    yield Finding.worded(key, effect, clusters, remedy=remedy)
+    if apart and alike:
+        yield from _drift(a, b)
 
 
 #: A drift is said at this level, by the day where the runs took longer than so many hours.
 _DRIFT_LEVEL, _DAYS = 0.01, 48.0
 
 
-def _drift(a: Design, b: Design) -> str:
-    """Return in words how time per epoch changes with the start within the sides, if it does."""
+def _drift(a: Design, b: Design) -> Iterator[Finding]:
+    """Yield a finding if time per epoch changes with the start within the sides."""
     if a.pace is None or b.pace is None or a.pace.unit != b.pace.unit:
-        return ""
+        return
     pace = np.concatenate([a.pace.seconds, b.pace.seconds])
     hours = np.concatenate([epoch_seconds(side.runs) for side in (a, b)]) / 3600
     sides = np.repeat([0, 1], [side.runs.height for side in (a, b)])
     usual = pace > 0
     trend = common_trend(hours[usual] - hours.min(), np.log(pace[usual]), sides[usual])
     if trend is None or trend.p_value >= _DRIFT_LEVEL:
-        return ""
+        return
     every, hours_of = ("an hour", 1.0) if np.ptp(hours) < _DAYS else ("a day", 24.0)
     change = math.expm1(trend.slope * hours_of)
     moves = f"{'rises' if change > 0 else 'falls'} by {units.percent(abs(change))}"
-    return wording("one_side_first.drift", per=a.pace.unit, moves=moves, every=every,
-                   p=trend.p_value)  # fmt: skip
+    yield Finding.worded("drift", "condition", per=a.pace.unit, moves=moves, every=every,
+                         p=trend.p_value)  # fmt: skip
 
 
-def _share_machine(a: Design, b: Design) -> bool:
-    """Return whether runs of both sides may have been made on one machine."""
-    systems = [set(side.runs["system"].drop_nulls()) for side in (a, b)]
-    return not all(systems) or bool(systems[0] & systems[1])
+def _nothing_shared(a: Design, b: Design, column: str) -> bool:
+    """Return whether all runs of one side have another system, or submitter, than the other's."""
+    of_a, of_b = (set(side.runs[column].drop_nulls()) for side in (a, b))
+    return bool(of_a and of_b) and of_a.isdisjoint(of_b)
 
 
 def _seed_findings(a: Design, b: Design) -> Iterator[Finding]:
@@ -251,160 +247,6 @@ def _number_seeds(seeds: pl.Series) -> NDArray[np.intp]:
     return (seeds.rank("dense") - 1).to_numpy().astype(np.intp)
 
 
-#: Places of evaluations that differ by less of the interval there are one place.
-_SAME_PLACE = 0.05
-
-#: The best of so many times the evaluations is better by little more than chance.
-_SAME_LOOKS = 1.25
-
-
-def at_budget(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[Finding, ...]:
-    """Return what limits a comparison of values at a budget, of sides of `at_budget.runs`."""
-    findings = [*of_runs(design(a), design(b))]
-    if a.height and b.height:
-        findings += _position_findings(a, b, budget)
-        places_a, places_b = (float(np.median(runs["quality_seen"].to_numpy())) for runs in (a, b))
-        if budget.best and max(places_a, places_b) >= _SAME_LOOKS * min(places_a, places_b):
-            findings.append(Finding.worded("looks_differ", "undecided", a=places_a, b=places_b))
-        elif (
-            budget.best
-            and (of_a := _optimism(a)) is not None
-            and (of_b := _optimism(b)) is not None
-        ):
-            a_mean, b_mean = float(of_a.mean()), float(of_b.mean())
-            findings.append(Finding.worded("optimism_differs", "allowance", a=a_mean, b=b_mean))
-    return tuple(findings)
-
-
-def _position_findings(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterator[Finding]:
-    """Yield a finding if values at a budget are of evaluations elsewhere."""
-    if budget.amount is None:
-        return
-    if budget.unit == "seconds" and not budget.interpolate:
-        if every := [units.seconds(each) for each in _unlike_seconds(a, b)]:
-            each = f"A every {every[0]}, B every {every[1]}"
-            yield Finding.worded("grids_differ.budget", "allowance", each=each)
-        return
-    places = np.concatenate([runs["taken_at"].to_numpy() for runs in (a, b)])
-    if evaluated_there(a, budget.amount) and evaluated_there(b, budget.amount):
-        return
-    if budget.interpolate:
-        yield Finding.worded("interpolated", "allowance")
-    elif np.ptp(places) <= _SAME_PLACE * min(
-        _median_interval(runs) or budget.amount for runs in (a, b)
-    ):
-        where = units.mean_count(float(places.mean()), AMOUNTS[budget.unit])
-        yield Finding.worded("earlier_values", at=budget.place, where=where)
-    else:
-        each = f"A {places_taken(a, budget)}, B {places_taken(b, budget)}"
-        remedy = common_budgets([a, b], budget)
-        yield Finding.worded("not_evaluated", "undecided", each=each, remedy=remedy)
-
-
-def evaluated_there(runs: pl.DataFrame, amount: float) -> bool:
-    """Return whether all runs were evaluated exactly at the amount of a budget."""
-    most = _SAME_PLACE * (_median_interval(runs) or amount)
-    return bool(((amount - runs["taken_at"]) <= most).all())
-
-
-def places_taken(runs: pl.DataFrame, budget: Budget) -> str:
-    """Return where runs were last evaluated up to a budget: `at 400 steps`."""
-    ends = runs["taken_at"].unique().sort()
-    least, most = (
-        units.mean_count(float(end), AMOUNTS[budget.unit]) for end in (ends[0], ends[-1])
-    )
-    return f"at {least}" if least == most else f"at {least} to {most}"
-
-
-def common_budgets(sides: Sequence[pl.DataFrame], budget: Budget) -> str:
-    """Return the budgets near this one at which all runs were evaluated, as advice."""
-    every = pl.concat([runs.select("places") for runs in sides], how="vertical_relaxed")
-    rounded = pl.col("places").list.eval(pl.element().round_sig_figs(9)).list.unique()
-    counts = every.select(rounded).explode("places").drop_nulls()["places"].value_counts()
-    common = counts.filter(pl.col("count") == every.height)["places"].sort()
-    amount = budget.amount
-    near = [*common.filter(common < amount)[-1:], *common.filter(common > amount)[:1]]
-    if not near:
-        return "no budget is common to all runs, but --interpolate takes values between evaluations"
-    options = [replace(budget, amount=place) for place in near]
-    where = " and ".join(f"{option.place} ({option.option})" for option in options)
-    return f"all runs were evaluated {where}; --interpolate takes values between evaluations"
-
-
-def _median_interval(runs: pl.DataFrame) -> float | None:
-    known = runs["taken_interval"].drop_nulls().to_numpy()
-    return float(np.median(known)) if known.size else None
-
-
-def _unlike_seconds(a: pl.DataFrame, b: pl.DataFrame) -> list[float]:
-    """Return the evaluation intervals of both sides in seconds if they differ, else none."""
-    intervals = [each for runs in (a, b) if (each := _median_interval(runs)) is not None]
-    unlike = len(intervals) == 2 and max(intervals) >= _SAME_INTERVAL * min(intervals)
-    return intervals if unlike else []
-
-
-def slack(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[float, float]:
-    """Return by how much the ends of B minus A may be too high and too low.
-
-    Of values known by a time, each side's mean may be any up to that of the next evaluation. Of
-    interpolated ones it may be any up to the nearer of two lines, through the two evaluations
-    before the budget and the two after it: a curve that bends one way lies between them. The best
-    of noisier evaluations is better by chance.
-    """
-    if not a.height or not b.height:
-        return 0.0, 0.0
-    if budget.best:
-        upwards = -1.0 if is_upwards(a, b) else 1.0
-        of_a, of_b = (_optimism(runs) for runs in (a, b))
-        if of_a is None or of_b is None:
-            return 0.0, 0.0
-        gap = upwards * (of_b.mean() - of_a.mean())
-        # The noise is itself estimated from few runs.
-        gap += math.copysign(math.hypot(_error_of_mean(of_a), _error_of_mean(of_b)), gap)
-        return min(gap, 0.0), max(gap, 0.0)
-    if budget.amount is None:
-        return 0.0, 0.0
-    if budget.interpolate:
-        moves = [bend(runs) for runs in (a, b)]
-    elif budget.unit == "seconds" and _unlike_seconds(a, b):
-        moves = [_column_mean(runs, "quality_change") for runs in (a, b)]
-    else:
-        return 0.0, 0.0
-    known = [move for move in moves if move is not None]
-    if len(known) < len(moves):
-        return -math.inf, math.inf
-    move_a, move_b = known
-    return min(move_b, 0.0) - max(move_a, 0.0), max(move_b, 0.0) - min(move_a, 0.0)
-
-
-def _optimism(runs: pl.DataFrame) -> Floats | None:
-    """Return by how much the best of each run's evaluations is too good by chance.
-
-    The largest of m independent normal values lies so many deviations above their mean
-    (Blom 1958). None where runs have too few evaluations to tell their noise.
-    """
-    noise, near = (runs[name].cast(pl.Float64) for name in ("quality_noise", "quality_near"))
-    if noise.null_count():
-        return None
-    above: Floats = special.ndtri((near.to_numpy() - 0.375) / (near.to_numpy() + 0.25))
-    return noise.to_numpy() * above
-
-
-def _error_of_mean(values: Floats) -> float:
-    return float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 1 else math.inf
-
-
-def bend(runs: pl.DataFrame) -> float | None:
-    """Return how far the mean of interpolated values is from the nearer line of `slack`, if any."""
-    known = [_column_mean(runs, name) for name in ("bend_before", "bend_after")]
-    return min((move for move in known if move is not None), key=abs, default=None)
-
-
-def _column_mean(runs: pl.DataFrame, name: str) -> float | None:
-    values = runs[name].drop_nulls().to_numpy()
-    return float(values.mean()) if values.size else None
-
-
 def failure_clues(pairs: Sequence[Pair], place: int, side: Literal["a", "b"]) -> Iterator[Flag]:
     """Yield what beside the runs of one side of a pair says that further ones may fail.
 
@@ -427,98 +269,3 @@ def failure_clues(pairs: Sequence[Pair], place: int, side: Literal["a", "b"]) ->
             yield flag("failures_likely.others", side=name, failed=failed, n=rest.height)
     if lost := str(getattr(pair.lost, side)):
         yield flag("failures_likely.lost", side=name, lost=lost)
-
-
-#: What numbers the session or the seed of each run of A and of B.
-Clusters = tuple[NDArray[np.intp], NDArray[np.intp]]
-
-Effect = Literal["undecided", "allowance", "condition", "note"]
-
-#: The finding that a reader must not overlook, and is shown in red.
-POOLED: FlagCode = "pooled_setups"
-
-
-def flag(key: str, **fields: object) -> Flag:
-    """Return the flag for a key of the table of codes."""
-    return Flag(cast("FlagCode", key.partition(".")[0]), wording(key, **fields))
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What is wrong with a comparison by its design: a code, and a message for a note.
-
-    `effect`: no claim can be made (`undecided`), the interval that decides is wider by it
-    (`allowance`), a claim carries the finding behind its word (`condition`), or is made as it is
-    (`note`). Codes of all but the last have a text in `CONDITIONS`.
-    `clusters` number the sessions or seeds that runs of each side share, where a verdict by these
-    may do without the condition.
-    """
-
-    code: FlagCode
-    message: str
-    effect: Effect = "note"
-    clusters: Clusters | None = field(default=None, compare=False)
-
-    @classmethod
-    def worded(
-        cls, key: str, effect: Effect = "note", clusters: Clusters | None = None, **fields: object
-    ) -> Finding:
-        """Return the finding for a key of the table of codes."""
-        worded = flag(key, **fields)
-        return cls(worded.code, worded.message, effect, clusters)
-
-    @property
-    def flag(self) -> Flag:
-        """Return the flag of the finding for a row."""
-        return Flag(self.code, self.message)
-
-
-def condition_names(codes: Iterable[str]) -> str:
-    """Return the short names of those codes that are conditions of a verdict."""
-    return ", ".join(dict.fromkeys(CONDITIONS[code] for code in codes if code in CONDITIONS))
-
-
-#: What has to be true for a claim with a mark.
-_IFS: dict[str, str] = {
-    "constant_epochs": "the number of epochs is constant (†)",
-    "no_stragglers": "no further run fails or straggles (‡)",
-}
-
-
-def condition_text(codes: Sequence[str], join: str = " and ") -> str:
-    """Return under what a claim holds: `if the number of epochs is constant (†)`."""
-    words = {code: CONDITIONS[code] for code in codes if code in CONDITIONS}
-    ifs = [_IFS[code] for code in _IFS if code in codes]
-    ifs += [text.removeprefix("if ") for text in words.values() if text.startswith("if ")]
-    names = ", ".join(text for text in words.values() if not text.startswith("if "))
-    text = f"if {join.join(ifs)}" if ifs else "with a condition"
-    return f"{text} ({names})" if names else text
-
-
-def marks(codes: Sequence[str]) -> str:
-    """Return the marks of conditions; those without one of their own share a star."""
-    known = {str(code): mark for code, mark in MARKS.items()}
-    return "".join(dict.fromkeys(known.get(code, "*") for code in codes))
-
-
-def adjusted_alike(
-    p: float | None, p_value: float | None, p_adjusted: float | None
-) -> float | None:
-    """Return another p of a contrast, adjusted by the factor that its p value was."""
-    if p is None or not p_value or p_adjusted is None:
-        return p
-    return min(1.0, p * p_adjusted / p_value)
-
-
-def these_blocks(
-    by_block: ByBlock | None, p_value: float | None, p_adjusted: float | None, alpha: float
-) -> Iterator[Finding]:
-    """Yield a finding if a verdict within these blocks may not hold for other blocks.
-
-    `p_value` is that of the verdict, `p_adjusted` the same among other comparisons.
-    """
-    p = adjusted_alike(by_block.p_over_blocks() if by_block else None, p_value, p_adjusted)
-    if p is None or p >= alpha:
-        count = f"{len(by_block.differences)} blocks" if by_block else "these blocks"
-        key = "these_blocks" if p is None else "these_blocks.tested"
-        yield Finding.worded(key, "condition", blocks=count, p=p)

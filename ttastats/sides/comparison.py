@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from typing import Literal, cast
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -21,8 +20,7 @@ from ttastats.base.units import plural, ratio_interval
 from ttastats.outcomes import aims
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.time_to_target import common_progress
-from ttastats.sides import checks
-from ttastats.sides.checks import flag
+from ttastats.sides import checks, setups
 from ttastats.sides.contrast import (
     Estimand,
     Parts,
@@ -30,27 +28,24 @@ from ttastats.sides.contrast import (
     Startup,
     TimesContrast,
     judged,
-    refused,
     speedup_of,
-    with_verdict,
 )
+from ttastats.sides.findings import Finding, flag
 from ttastats.sides.numbers import SideNumbers, side
 from ttastats.sides.options import POWER, Options
 from ttastats.sides.pairing import Pair
 from ttastats.sides.proposals import propose
 from ttastats.stats import permutation
 from ttastats.stats.blocks import ByBlock, differences_by_block
-from ttastats.stats.decision import Assumption, Bounds, Decision, decide
-from ttastats.stats.logratio import log_ratios
+from ttastats.stats.decision import Assumption, Decision, decide
 from ttastats.stats.moments import coefficient_of_variation
-from ttastats.stats.multiplicity import FIRST_LOOK, MOST_LOOKS, Look, adjust_p_values
+from ttastats.stats.multiplicity import FIRST_LOOK, MOST_LOOKS, Look
 from ttastats.stats.outcomes import Estimand as Mean
 from ttastats.stats.outcomes import (
     Outcomes,
     fisher_p,
     make_outcomes,
     newcombe_difference,
-    time_term,
 )
 from ttastats.stats.power import (
     detectable_ratio,
@@ -59,7 +54,7 @@ from ttastats.stats.power import (
     runs_needed,
     runs_with_failures,
 )
-from ttastats.stats.results import Bools, Flag, FlagCode, Floats, Ratio, Verdict, none_for_nan
+from ttastats.stats.results import Flag, FlagCode, Floats, Ratio, Verdict
 from ttastats.stats.speedup import Speedup, compute_speedup, confidence_at, ratio_between
 
 Comparison = TimesContrast[SideNumbers]
@@ -79,7 +74,11 @@ def compare(pairs: Sequence[Pair], options: Options) -> tuple[Comparison, ...]:
             side(runs, unit, column, ddof=options.ddof, confidence=options.confidence)
             for runs in (pair.a, pair.b)
         )
-        base = Comparison(pair.keys, a, b, axis, progress_unit=unit)
+        # Where setups are pooled no sentence can name the size of a side.
+        unlike = setups.unlike_sizes(pair.a, pair.b) if a.pooled or b.pooled else ()
+        findings = tuple(Finding(cast("FlagCode", code), text, "condition")
+                         for code, text in unlike)  # fmt: skip
+        base = Comparison(pair.keys, a, b, axis, progress_unit=unit, findings=findings)
         why = pair.unavailable or aims.unlike_times(pair.a, pair.b)
         if why is None:
             base = measure(base, options)
@@ -129,7 +128,8 @@ def measure(base: Comparison, options: Options, *, brief: bool = False) -> Compa
         base = replace(base, by_block=by_block, within_blocks=True)
     if not brief:
         timed = base.axis.progress is None
-        base = replace(base, findings=checks.findings(a.design, b.design, timed=timed))
+        more = checks.findings(a.design, b.design, timed=timed)
+        base = replace(base, findings=(*base.findings, *more))
         base = replace(base, flags=tuple(_run_flags(base, options)))
     if options.max_runs is not None:
         return _compare_at_look(base, options.max_runs, options)
@@ -350,11 +350,11 @@ def _with_blocks(
     a, b = comparison.a, comparison.b
     if plan is None or not (a.all_reached and b.all_reached) or comparison.within_blocks:
         return plan
-    blocks = propose([pair.a, pair.b], [a.outcomes.times, b.outcomes.times])
+    blocks = propose([pair.a, pair.b], [np.log(side.outcomes.times) for side in (a, b)])
     within = blocks and blocks.detectable(power=POWER, alpha=alpha / max(plan.tests, 1))
-    if not within or (plan.detectable or math.inf) <= within:
+    if not within or (plan.detectable or math.inf) <= math.exp(within):
         return plan
-    return replace(plan, blocks=blocks, detectable_within=within)
+    return replace(plan, blocks=blocks, detectable_within=math.exp(within))
 
 
 def speedup_parts(base: Comparison, options: Options) -> Parts | None:
@@ -404,7 +404,7 @@ _UNITS = {60.0: "seconds and minutes", 1000.0: "milliseconds and seconds",
 _SAME_FACTOR, _SAME_PROGRESS = 0.05, 2.0
 
 
-def _unit_findings(base: Comparison) -> Iterator[checks.Finding]:
+def _unit_findings(base: Comparison) -> Iterator[Finding]:
     """Yield a finding if the pace of the sides differs as if their clocks had other units."""
     pace, progress = (
         (base.parts.throughput.estimate, base.parts.progress.estimate) if base.parts else (0, 0)
@@ -416,7 +416,7 @@ def _unit_findings(base: Comparison) -> Iterator[checks.Finding]:
         near = abs(factor / of - 1) < _SAME_FACTOR
         if near and max(progress, 1 / progress) < _SAME_PROGRESS:
             unit = (base.progress_unit or "epochs").removesuffix("s")
-            yield checks.Finding.worded(
+            yield Finding.worded(
                 "units_differ", "condition", unit=unit, factor=factor, of=of, units=names
             )
 
@@ -438,87 +438,6 @@ def _steady_times(base: Comparison) -> tuple[Floats, Floats] | None:
     )
     steady = a.times - a.startup, b.times - b.startup
     return steady if long and min(steady[0].min(), steady[1].min()) > 0 else None
-
-
-class Order(Struct, frozen=True, eq=False):
-    """Which sides are shown to be faster than which others, shape (sides, sides).
-
-    `faster` holds without a condition; `conditions` are those of the other claims, by the places of
-    the faster and of the slower side.
-    """
-
-    faster: Bools
-    conditions: Mapping[tuple[int, int], tuple[str, ...]]
-
-    @property
-    def conditional(self) -> Bools:
-        """Return which are faster if all conditions are true."""
-        shown = self.faster.copy()
-        for pair in self.conditions:
-            shown[pair] = True
-        return shown
-
-
-def order(sides: Sequence[SideNumbers], confidence: float, axis: axes.Axis = axes.SECONDS) -> Order:
-    """Return which of these sides are faster than which: each pair as `compare` judges it.
-
-    What was not seen makes an interval wider and never turns it: the narrowest tells which pairs
-    may have a direction, and their p among those of all pairs; only these are judged, each at its
-    level among all, so that what is allowed for holds at once too.
-    """
-    options, alpha = Options(confidence=confidence), round(1 - confidence, 12)
-    # The time of a side, if it is times that are compared.
-    terms = [time_term(side.outcomes, "mean") if side.n_reached and not side.n_untimed else None
-             for side in sides]  # fmt: skip
-    estimates, variances, dfs = np.array(
-        [(term.estimate, term.variance, term.df) if term else (1.0, 0.0, 1.0) for term in terms],
-        dtype=np.float64,
-    ).reshape(-1, 3).T  # fmt: skip
-    a, b = np.triu_indices(len(sides), 1)
-    times = np.array([term is not None for term in terms], dtype=np.bool_)
-    of_times, total = times[a] & times[b], variances[a] + variances[b]  # NaN of a single run
-    usual = np.flatnonzero(of_times & (total > 0))
-    p_values, logs, half_widths = (np.full(a.size, np.nan) for _ in range(3))
-    logs[usual], half_widths[usual], p_values[usual] = log_ratios(
-        (estimates[a[usual]], variances[a[usual]], dfs[a[usual]]),
-        (estimates[b[usual]], variances[b[usual]], dfs[b[usual]]),
-        confidence,
-    )
-
-    def measured(place: int, options: Options) -> Comparison:
-        first, second = sides[a[place]], sides[b[place]]
-        findings = checks.conditions(first.design, second.design, timed=axis.progress is None)
-        base = Comparison({}, first, second, axis, findings=findings)
-        return with_clues(measure(base, options, brief=True))
-
-    # Fractions that reached, and times of which none varies: few, and their p is of a test.
-    single = {
-        place: measured(place, options)
-        for place in np.flatnonzero(~of_times | (total == 0)).tolist()
-    }
-    for place, contrast in single.items():
-        p_values[place] = np.nan if contrast.p_value is None else contrast.p_value
-    every = adjust_p_values(none_for_nan(p_values))
-    # The level of each pair by Holm (1979): intervals are wider than that of a p may tell.
-    tests = np.count_nonzero(~np.isnan(p_values)) - np.argsort(np.argsort(p_values))
-    apart = usual[np.abs(logs[usual]) > half_widths[usual]].tolist()
-    shown: Bools = np.zeros((len(sides), len(sides)), dtype=np.bool_)
-    conditions: dict[tuple[int, int], tuple[str, ...]] = {}
-    for place in sorted((*single, *apart)):
-        p = every[place]
-        if p is None or p >= alpha:
-            continue
-        own = Options(confidence=1 - alpha / int(tests[place]))
-        contrast = refused(measured(place, own), own)
-        verdict = with_verdict(contrast, float(p_values[place]), Bounds(), own).verdict
-        if not verdict.word.directed:
-            continue
-        slow, fast = int(a[place]), int(b[place])
-        pair = (fast, slow) if verdict.word is Verdict.FASTER else (slow, fast)
-        shown[pair] = not verdict.conditions
-        if verdict.conditions:
-            conditions[pair] = verdict.conditions
-    return Order(shown, conditions)
 
 
 #: Runs a side of a plan that names none.

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ttastats.base.codes import CONDITIONS, SHORT
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.sides import checks
-from ttastats.sides.checks import Finding, condition_names, these_blocks
+from ttastats.sides.findings import Finding, adjusted_alike, condition_names, these_blocks
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
 from ttastats.sides.proposals import Proposal
@@ -131,8 +131,8 @@ class ValuesContrast(Contrast[Sample], frozen=True, eq=False):
     """B minus A of values of a metric, or of parts of a step.
 
     `slack` is by how much the ends of the `difference` may lie lower and higher because of where
-    runs were evaluated, `incomplete` which sides have runs without a value, and `ratio` A over B of
-    what was spent on the `axis`.
+    runs were evaluated, `incomplete` which sides have runs without a value, `ratio` A over B of
+    what was spent on the `axis`, and `blocks` those within which the same runs would find less.
     """
 
     difference: MeanDifference | None = None
@@ -141,6 +141,7 @@ class ValuesContrast(Contrast[Sample], frozen=True, eq=False):
     incomplete: tuple[bool, bool] = (False, False)
     slack: tuple[float, float] = (0.0, 0.0)
     ratio: Ratio | None = None
+    blocks: Proposal | None = None
 
     @property
     def one_sided(self) -> tuple[float, float] | None:
@@ -319,6 +320,6 @@ def _cluster_note(
         for side, labels in zip((contrast.a, contrast.b), clusters, strict=True)
     )
     by_cluster = speedup_of(replace(contrast, a=a, b=b), options)
-    p_value = checks.adjusted_alike(by_cluster.ratio.p_value, ratio.p_value, p)
+    p_value = adjusted_alike(by_cluster.ratio.p_value, ratio.p_value, p)
     same = decide(by_cluster, margin=options.margin, p_value=p_value).word is verdict.word
     return dataclasses.replace(finding, effect="note") if same else finding

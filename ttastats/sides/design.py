@@ -53,6 +53,8 @@ _RUN: dict[str, pl.DataType] = {
     "run_seconds": pl.Float64(),
     "seed": pl.Int64(),
     "system": pl.String(),
+    "submitter": pl.String(),
+    "round": pl.String(),
 }
 
 
@@ -62,8 +64,8 @@ class Design:
 
     `setups` are the names of what is pooled, `pooled`: there are several, and not one run of each.
     `grids` tells how often runs were evaluated, by unit of progress, best first. `runs` has the
-    start, seconds, seed and system of each run. `blocked`: the sides are compared within blocks.
-    `speeds` are the two of runs of one setup, `parallel`: most runs were started together.
+    start, seconds, seed, system, submitter and round of each run. `blocked`: the sides are compared
+    within blocks. `speeds` are the two of runs of one setup, `parallel`: most started together.
     `doubts` counts the runs that may have been read wrongly, by code. `near_end` says where all
     runs end, if one that is a little slower would have ended there without the target. `pace`
     is that of the runs, where it is looked at.
@@ -147,12 +149,16 @@ def designs(runs: pl.DataFrame, sizes: Sequence[int]) -> list[Design]:
     doubted = runs.select(has=pl.any_horizontal(*_doubted().values()))["has"].to_numpy()
     odd = (count_by_group(doubted, counts) > 0) | may_differ(runs, counts)
     odd |= np.array(mixed_setups(runs, sizes), dtype=np.bool_)
-    places = zip(np.cumsum(counts) - counts, counts, grids_of(runs, sizes), odd, strict=True)
+    per, _, timed, by = _paces(runs, counts)
+    ends = np.cumsum(counts).tolist()
+    paces = [Pace(_PER.get(unit, "run"), part) for unit, part in
+             zip(by, np.split(np.where(timed, per, np.nan), ends[:-1]), strict=True)]  # fmt: skip
+    places = zip(ends, sizes, grids_of(runs, sizes), odd, paces, strict=True)
     return [
-        design(runs.slice(start, size))
+        design(runs.slice(end - size, size))
         if is_odd
-        else Design(grids=grids, runs=made.slice(start, size))
-        for start, size, grids, is_odd in places
+        else Design(grids=grids, runs=made.slice(end - size, size), pace=pace)
+        for end, size, grids, is_odd, pace in places
     ]
 
 

@@ -29,7 +29,7 @@ _PLACE = re.compile(
 class Proposal(Struct, frozen=True):
     """The blocks that differ most surely, and `runs`: as many on each of two sides tell as much.
 
-    `spread` is that of the logarithms of times.
+    `spread` is that of the logarithms of times, or of qualities.
     """
 
     name: str
@@ -37,15 +37,16 @@ class Proposal(Struct, frozen=True):
     runs: float
 
     def detectable(self, *, power: float, alpha: float, runs: float = 0.0) -> float | None:
-        """Return the ratio that these runs, or so many a side, detect within blocks."""
+        """Return the difference that these runs, or so many a side, detect within blocks."""
         n = max(self.spread.df // 2 + 1, 2)  # the runs a side of these degrees of freedom
-        variance = self.spread.within**2 * n / (runs or self.runs)
-        return detectable_ratio(n, math.sqrt(math.expm1(variance)), power=power, alpha=alpha)
+        cv = math.sqrt(math.expm1(n / (runs or self.runs)))  # of a deviation of 1 within blocks
+        ratio = detectable_ratio(n, cv, power=power, alpha=alpha)
+        return ratio and self.spread.within * math.log(ratio)
 
 
-def propose(sides: Sequence[pl.DataFrame], times: Sequence[Floats]) -> Proposal | None:
-    """Return the blocks that sides share and that differ beyond chance; `times` are of each run."""
-    logs = np.log(np.concatenate(times))
+def propose(sides: Sequence[pl.DataFrame], values: Sequence[Floats]) -> Proposal | None:
+    """Return the blocks that sides share and that differ beyond chance, by the `values` of runs."""
+    together = np.concatenate(values)
     side = np.repeat(np.arange(len(sides)), [runs.height for runs in sides])
     columns = [each.select(pl.col("^(started_at|extra)$")) for each in sides]
     runs = pl.concat(columns, how="vertical_relaxed")
@@ -55,7 +56,7 @@ def propose(sides: Sequence[pl.DataFrame], times: Sequence[Floats]) -> Proposal 
                            for of in range(len(sides))])  # fmt: skip
         if np.count_nonzero((counts > 0).all(0)) < 2:
             continue
-        if (spread := spread_of_blocks(logs, side, blocks)) is not None:
+        if (spread := spread_of_blocks(together, side, blocks)) is not None:
             tests += 1
             # A block weighs n_a n_b / (n_a + n_b); of n runs a side without blocks it is n / 2.
             weight = float((counts.prod(0) / counts.sum(0)).sum()) if len(sides) == 2 else 0.0
@@ -70,6 +71,6 @@ def _candidates(runs: pl.DataFrame) -> Iterator[tuple[str, Labels]]:
     if "extra" in runs.columns:
         names = filter(_PLACE.search, settings.setting_names(runs["extra"]))
         named += [(name, settings.column(runs["extra"], name)) for name in names]
-    for name, values in named:
-        if not values.null_count():
-            yield name, (values.cast(pl.String).rank("dense") - 1).to_numpy().astype(np.intp)
+    for name, labels in named:
+        if not labels.null_count():
+            yield name, (labels.cast(pl.String).rank("dense") - 1).to_numpy().astype(np.intp)

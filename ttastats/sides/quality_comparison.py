@@ -21,12 +21,13 @@ from ttastats.outcomes.at_budget import at_stop
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.outcomes.budget import END, Budget, Lengths, lengths
 from ttastats.outcomes.target import is_upwards
-from ttastats.sides.checks import at_budget, slack
+from ttastats.sides.budget_checks import at_budget
 from ttastats.sides.contrast import ValuesContrast, judged, no_verdict
 from ttastats.sides.design import setup_names
 from ttastats.sides.numbers import both_blocks, outcomes_of
-from ttastats.sides.options import Options
+from ttastats.sides.options import POWER, Options
 from ttastats.sides.pairing import Pair, Side
+from ttastats.sides.proposals import Proposal, propose
 from ttastats.stats.blocks import differences_by_block
 from ttastats.stats.decision import Decision
 from ttastats.stats.means import (
@@ -37,6 +38,7 @@ from ttastats.stats.means import (
     smallest_change,
 )
 from ttastats.stats.moments import mean, standard_deviation
+from ttastats.stats.power import detectable_difference
 from ttastats.stats.results import Floats, Ratio, Verdict
 from ttastats.stats.speedup import ratio_between
 from ttastats.table import schema
@@ -86,7 +88,24 @@ def compare(
     `unit` is the axis of what was spent, by default seconds, or progress where the budget is a
     time. `margin` does not matter, in the unit of the metric; without one no sides are the same.
     """
-    return judged([_compare_pair(pair, budget, options, unit) for pair in pairs], options, margin)
+    made = [_compare_pair(pair, budget, options, unit) for pair in pairs]
+    return tuple(
+        replace(each, blocks=_proposal(each, pair, 1 - options.confidence))
+        for each, pair in zip(judged(made, options, margin), pairs, strict=True)
+    )
+
+
+def _proposal(contrast: QualityComparison, pair: Pair, alpha: float) -> Proposal | None:
+    """Return the blocks within which the runs would find a smaller difference, if any."""
+    a, b = contrast.a, contrast.b
+    if contrast.verdict.word is not Verdict.UNDECIDED or contrast.within_blocks:
+        return None
+    sides = [runs.filter(pl.col("quality").is_not_null()) for runs in (pair.a, pair.b)]
+    if not a.sd or not b.sd or any(side.height < 2 for side in sides):
+        return None
+    blocks = propose(sides, [runs["quality"].to_numpy() for runs in sides])
+    found = blocks and blocks.detectable(power=POWER, alpha=alpha)
+    return blocks if found and found < detectable_difference(min(a.n, b.n), (a.sd, b.sd)) else None
 
 
 def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> QualityComparison:
@@ -101,13 +120,14 @@ def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> Qu
     a = _side_at_budget(pair.a, of_a, axis, higher, step, level)
     b = _side_at_budget(pair.b, of_b, axis, higher, step, level)
     why = _unavailable_reason(pair, a, b, budget, metrics.len())
+    findings, slack = at_budget(*with_value, budget)
     made = QualityComparison(
         pair.keys, a, b, axis,
         metric=metrics[0] if metrics.len() == 1 else None,
         higher_is_better=higher,
         incomplete=(a.missing > 0, b.missing > 0),
-        findings=at_budget(*with_value, budget),
-        slack=slack(*with_value, budget),
+        findings=findings,
+        slack=slack,
     )  # fmt: skip
     if a.n and b.n and metrics.len() < 2:
         gap = _quality_difference(*with_value, step, options)

@@ -127,7 +127,7 @@ def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
 #: In what the sides of a fair comparison are alike: the code of a difference, the words of a value.
 _LIKE = {
     "accelerators": ("accelerators_differ", "{} accelerator{s}"),
-    "nodes": ("nodes_differ", "{} node{s}"),
+    "nodes": ("nodes_differ", "{} logged node{s}"),
     "division": ("division_differs", "{} division"),
     "hardware": ("hardware_differ", "{}"),
 }
@@ -158,10 +158,26 @@ def differing(a: pl.DataFrame, b: pl.DataFrame) -> tuple[list[str], str, str]:
     return columns, of_a, of_b
 
 
+def unlike_sizes(a: pl.DataFrame, b: pl.DataFrame) -> list[tuple[str, str]]:
+    """Return the code and the words of each of size and division in which two sides differ."""
+    return [
+        (_LIKE[name][0], wording("setup_differs", column=name, how=f"{of_a} vs {of_b}"))
+        for name in differing(a, b)[0]
+        if name in {"accelerators", "division"}
+        for of_a, of_b in [[_or_text(values(runs, name)) for runs in (a, b)]]
+    ]
+
+
 def _or_text(names: Sequence[Value]) -> str:
     """Return a few values, or the first and the last of many."""
-    known = [str(name) for name in names if name is not None]
-    return " or ".join(known) if len(known) < 4 else f"{known[0]} to {known[-1]}"
+    known = [name for name in names if name is not None]
+    if len(known) < 4:
+        return " or ".join(map(str, known))
+    return (
+        f"{len(known)} kinds of hardware"
+        if isinstance(known[0], str)
+        else f"{known[0]} to {known[-1]}"
+    )
 
 
 def values_text(runs: pl.DataFrame, column: str) -> str:

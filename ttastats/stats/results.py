@@ -19,6 +19,7 @@ FlagCode = Literal[
     "no_runs", "one_run", "zero_variance", "unbalanced", "constant_epochs", "unknown_epochs",
     "unknown_evaluation_interval", "no_success", "borderline", "convergence_differs",
     "convergence_not_used", "untimed_failures", "separate_sessions", "one_side_first",
+    "drift",
     "pooled_setups", "no_look", "blocks_differ", "failed_runs", "failures_likely", "straggler",
     "grids_differ",
     "earlier_values", "interpolated", "not_evaluated", "looks_differ", "optimism_differs",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -18,9 +17,9 @@ from ttastats.outcomes.axis import Axis
 from ttastats.report import fields, pictures
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text
 from ttastats.report.fields import Field
-from ttastats.sides import checks
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import Startup, ValuesContrast
+from ttastats.sides.findings import POOLED, condition_list, condition_names
 from ttastats.sides.options import Options, View
 from ttastats.sides.quality_comparison import SideAt
 from ttastats.stats.decision import OF_STRAGGLERS, marks_of, side_of
@@ -34,7 +33,7 @@ _MOST_VALUES = 4  # a multiset of more values is shown as a range
 
 def of_times(options: Options, view: View, axis: Axis, tests: int) -> Sequence[Field[Any]]:
     """Return the columns of a comparison of times, after the keys; p is adjusted for `tests`."""
-    level = percentages.percent_text(options.confidence)
+    level, by = percentages.percent_text(options.confidence), "FDR" if options.fdr else "Holm"
     wide: Sequence[Field[Any]] = (
         fields.number_field(f"{axis.noun} saved", "time_saved", "fraction", rank=4),
         fields.number_field("other mean", "other_mean_ratio", "ratio", rank=6),
@@ -65,7 +64,7 @@ def of_times(options: Options, view: View, axis: Axis, tests: int) -> Sequence[F
         Field(Column(f"{axis.ratio} [{level} CI]", intervals=True), speedup),
         *(wide if view.wide else ()),
         verdict=partial(_verdict_cell, view=view), same=view.same,
-        p=f"p ({'FDR' if options.fdr else 'Holm'}, {tests})" if tests > 1 else "p",
+        p=(f"p ({by}, {tests})", f"p {by}") if tests > 1 else ("p", ""),
     )  # fmt: skip
 
 
@@ -93,7 +92,7 @@ def _common_columns(
     *middle: Field[Any],
     verdict: Callable[[Any], Cell],
     same: bool,
-    p: str = "p",
+    p: tuple[str, str] = ("p", ""),
 ) -> Sequence[Field[Any]]:
     def of_side(side: str) -> Field[Any]:
         title = f"{side.upper()}: mean"
@@ -112,10 +111,7 @@ def _common_columns(
         of_side("a"),
         of_side("b"),
         *middle,
-        Field(
-            Column(p, "right", rank=3, narrow=re.sub(r"[(,].*", "", p.replace("(", "", 1))),
-            lambda s: PValue(s.row.p_adjusted),
-        ),
+        Field(Column(p[0], "right", rank=3, narrow=p[1]), lambda s: PValue(s.row.p_adjusted)),
         Field(Column("verdict", rank=-1), of_one_setup if same else verdict),
     )
 
@@ -127,7 +123,7 @@ def _quality_verdict_cell(s: Qualities) -> Text:
     if word is Verdict.UNAVAILABLE:
         return Text(f"no verdict: {s.row.why}")
     text = word if word is Verdict.SAME else f"B {word}"
-    return Text(f"{text}, {s.row.carried}" if s.row.carried else text, word.colour)
+    return Text(", ".join((text, *s.row.carried)), word.colour)
 
 
 def marks(contrast: Comparison) -> str:
@@ -143,11 +139,11 @@ def _verdict_cell(s: Times, view: View) -> Text:
         return Text(row.on.claim(claim))
     if word is Verdict.UNAVAILABLE:
         return Text(claim if row.why else "n/a")
-    carried = checks.condition_names(row.conditions)
-    carried = "conditional" if "," in carried else carried  # the line below names them
-    marked = (f", {carried}" if carried else "") + (f" {row.marks}" if row.marks else "")
+    carried = condition_list(row.conditions)
+    carried = ("conditional",) if len(carried) > 1 else carried  # the line below names them
+    marked = "".join(f", {name}" for name in carried) + (f" {row.marks}" if row.marks else "")
     if word.directed:
-        tone = "bad" if checks.POOLED in row.conditions else word.tone
+        tone = "bad" if POOLED in row.conditions else word.tone
         return Text(f"B {row.on.claim(word)}{marked}", tone)
     if word is Verdict.SAME:
         return Text(f"{claim}{marked}")
@@ -160,8 +156,8 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
     """Yield the lines below times: why, and in the first of them the interval that decides."""
     row, lines = s.row, _cause_lines(s, dots=dots)
     low, high, speedup = row.deciding_low, row.deciding_high, s.contrast.speedup
-    if "," in row.carried:
-        yield f"if   {row.carried}"
+    if len(row.carried) > 1:
+        yield f"if   {', '.join(row.carried)}"
     misleads = row.word.decided or side_of(1, row.speedup_low, row.speedup_high)
     if misleads and speedup and low is not None and high is not None:
         decided, conditions = row.word.decided, row.conditions
@@ -209,7 +205,7 @@ def _cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
         failed = f" (successes){failed}" if failed else ""
         throughput = units.ratio_interval(speed.estimate, speed.low, speed.high)
         codes = contrast.parts.conditions
-        carried = checks.condition_names(codes)
+        carried = condition_names(codes)
         throughput += marks_of(codes) + (f" ({carried})" if carried else "")
         first = _startup_text(contrast.parts.startup)
         yield f"why  {first}{contrast.axis.rate} {throughput} × {unit} {text}{failed}"

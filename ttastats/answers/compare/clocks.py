@@ -16,14 +16,9 @@ from ttastats.sides.pairing import Pairing, Side
 from ttastats.table import schema
 
 
-def examined(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
+def examined(pairing: Pairing, sides: Sequence[Side]) -> Pairing:
     """Return the pairs with the pace of their runs, and a flag for each that has a stalled run."""
-    sides = (baseline, other)
-    return _with_paces(_flag_stalls(pairing, sides), sides)
-
-
-def _with_paces(pairing: Pairing, sides: Sequence[Side]) -> Pairing:
-    """Return the pairs with the columns of `pace.of_runs`."""
+    pairing = _flag_stalls(pairing, sides)
     names = (*schema.RUN, "suite", "clock_zero", "observed_seconds")
     every = (pl.concat([pair.a.select(names) for pair in pairing.pairs]),
              pl.concat([pair.b.select(names) for pair in pairing.pairs]))  # fmt: skip

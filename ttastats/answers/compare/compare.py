@@ -28,7 +28,7 @@ from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.target import asked
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Against, Report
-from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
+from ttastats.report.cells import Cell, Column, Lead, Line, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.sides import blocking, comparison, quality_comparison, setups
 from ttastats.sides.options import Options, View
@@ -58,9 +58,9 @@ class _Side(Struct, frozen=True):
         return grouping.common_title(rows, self.pairing.by), self.pairing.shared
 
     @property
-    def target(self) -> str:
-        """Return what the runs of all rows had to reach, in words."""
-        return asked(*(runs for s in self.shown for runs in (s.pair.a, s.pair.b)))
+    def runs(self) -> list[pl.DataFrame]:
+        """Return the runs of both sides of each row."""
+        return [runs for s in self.shown for runs in (s.pair.a, s.pair.b)]
 
     @property
     def against(self) -> Against:
@@ -96,7 +96,7 @@ def of_times(
     axis = axes.axis_of(baseline.runs)
     paired = blocking.within(pairings(baseline, others, what.by, pool=what.pool), block)
     if axis.is_time:
-        paired = [clocks.examined(each, baseline, side)
+        paired = [clocks.examined(each, (baseline, side))
                   for side, each in zip(others, paired, strict=True)]  # fmt: skip
     together = [
         (baseline, side, pair)
@@ -117,8 +117,9 @@ def of_times(
     records, tables = [s.row for s in shown], _times_tables(baseline, sides, options, view, axis)
     below = [*_times_notes(baseline, sides, shown, options, block)]
     level = options.confidence
-    leads = [headline.lead(each.against, [s.name for s in each.shown], each.target, level)
-             for each in sides]  # fmt: skip
+    targets = [asked(*each.runs) for each in sides]
+    leads = [headline.lead(each.against, [s.name for s in each.shown], target, level)
+             for each, target in zip(sides, targets, strict=True)]  # fmt: skip
     text = [sentences.also_text(shown)]
     if profiles:
         several = f"the profiles match {len(shown)} comparisons"
@@ -142,7 +143,7 @@ def of_times(
         by=grouping.row_keys(paired[0].by),
         against=tuple(each.against for each in sides),
         lead=() if view.same else tuple(leads),
-        target=asked(*(runs for s in shown for runs in (s.pair.a, s.pair.b))),
+        target=targets[0] if len(sides) == 1 else asked(*(x for each in sides for x in each.runs)),
     )
 
 
@@ -157,7 +158,7 @@ def _times_tables(
     for each in sides:
         about = (" ".join(filter(None, each.about)), each.pairing.apart)
         names = f"A = {baseline.label}   B = {each.side.label}   {ratio}: >1 means B"
-        to = f"target {each.target}".replace("target the target", "target") if each.target else ""
+        to = asked(*each.runs, head=True)
         title = (": ".join(filter(None, about)), to, f"{names} {axis.fill(axis.better)}")
         tables.append(_side_table(each, columns, lines, "   ".join(filter(None, title))))
     return tables
@@ -201,7 +202,9 @@ def of_qualities(
     row_of = partial(rows.of_qualities, budget=budget)
     both = zip(compared, repeat(()), strict=False)
     sides, shown = _split_by_table(others, paired, both, row_of, view, options)
-    text = [sentences.of_qualities(s, budget, (s.row.a, s.row.b), options) for s in shown]
+    text = [" ".join(filter(None, (f"{'' if s.name == grouping.ALONE else f'{s.name}, '}"
+                                   f"{s.row.sentence}", sentences.cost_text(s.row))))
+            for s in shown]  # fmt: skip
     columns, tables = cells.of_qualities(options, view), []
     for each in sides:
         metrics = {s.row.metric for s in each.shown}
@@ -215,6 +218,7 @@ def of_qualities(
         tables.append(_side_table(each, columns, cells.cost_lines, title, keys))
     records = tuple(s.row for s in shown)
     sentence = " ".join(text)
+    word, tone = sentences.judgement(records) if records else ("", "plain")
     return Report(
         "compare",
         records,
@@ -226,7 +230,7 @@ def of_qualities(
         sentence,
         _unmatched_names(sides),
         by=grouping.row_keys(paired[0].by),
-        lead=() if view.same else headline.leads_of_qualities(records, sentence),
+        lead=(Lead(word, sentence, "", tone),) if records and not view.same else (),
     )
 
 
@@ -239,37 +243,30 @@ def _split_by_table(
     options: Options,
 ) -> tuple[list[_Side], list[Shown[Any, Any]]]:
     """Return each table with its comparisons, and all comparisons with row names."""
-    sides, rest, by = [], iter(compared), grouping.row_keys(paired[0].by)  # the same for all
-    for other, each in zip(others, paired, strict=True):
-        contrasts, shown = islice(rest, len(each.pairs)), []
-        for pair, (contrast, also) in zip(each.pairs, contrasts, strict=True):
-            row = row_of(contrast, pair, pair.labels, each.by, pair.lost)
-            if also:
-                row = structs.replace(row, also=sentences.also_numbers(also))
-            marked = view.margin_claims or row.word is not Verdict.UNDECIDED
-            shown.append(Shown(contrast, pair, row, "", pair.lost, also, marked))
-        prefix = other.label if len(others) > 1 else ""
-        sides.append(_Side(other, prefix, each, tuple(_named(shown, by))))
-    every = [s for side in sides for s in side.shown]
-    tests = sum(s.row.p_adjusted is not None for s in every)
-    sides = [replace(side, shown=tuple(_with_reason(s, tests, options) for s in side.shown))
-             for side in sides]  # fmt: skip
-    every = [s for side in sides for s in side.shown]
+    by, each = grouping.row_keys(paired[0].by), [*compared]  # keys are the same for all
+    pairs = [pair for pairing in paired for pair in pairing.pairs]
+    rows = [row_of(contrast, pair, by) for (contrast, _), pair in zip(each, pairs, strict=True)]
+    tests = sum(row.p_adjusted is not None for row in rows)
+    every = []
+    for row, (contrast, also), pair in zip(rows, each, pairs, strict=True):
+        if isinstance(row, TimesRow):
+            why = sentences.why_undecided(row, tests, options.confidence, fdr=options.fdr)
+            row = structs.replace(row, why=why, also=sentences.also_numbers(also))
+        else:
+            row = structs.replace(row, sentence=sentences.of_qualities(row, contrast, options))
+        marked = view.margin_claims or row.word is not Verdict.UNDECIDED
+        every.append(Shown(contrast, pair, row, "", also, marked))
+    rest = iter(every)
+    sides = [
+        _Side(other, other.label if len(others) > 1 else "", pairing,
+              tuple(_named([*islice(rest, len(pairing.pairs))], by)))
+        for other, pairing in zip(others, paired, strict=True)
+    ]  # fmt: skip
     if view.same:
         sessions = same.sessions(every, by, options.confidence)
-        every = [
-            replace(s, row=structs.replace(s.row, same=keys))
-            for s, keys in zip(every, sessions, strict=True)
-        ]
+        every = [replace(s, row=structs.replace(s.row, same=keys))
+                 for s, keys in zip(every, sessions, strict=True)]  # fmt: skip
     return sides, _named(every, by)
-
-
-def _with_reason(s: Shown[Any, Any], tests: int, options: Options) -> Shown[Any, Any]:
-    """Return a comparison that says in its row what leaves it undecided."""
-    if not isinstance(s.row, TimesRow):
-        return s
-    why = sentences.why_undecided(s.row, tests, options.confidence, fdr=options.fdr)
-    return replace(s, row=structs.replace(s.row, why=why))
 
 
 def _named(shown: Sequence[Shown[Any, Any]], by: Sequence[str]) -> list[Shown[Any, Any]]:
@@ -322,14 +319,14 @@ def _side_table(
         line = Line(tuple(each.cell(s) for each in every))
         if isinstance(row, TimesRow):
             said = row.word.decided or (row.why and row.word is Verdict.UNDECIDED)
-            shown = bool(said) + ("," in row.carried)
+            shown = bool(said) + (len(row.carried) > 1)
             more, below = tuple(below[shown:]), below[:shown]
             # Faster, slower, undecided, by size.
             size = abs(math.log(row.speedup)) if row.speedup else 0.0
             place = (list(Verdict).index(row.word), -size)
             aside = SAME_RUNS if row.claim == SAME_RUNS else ""
             line = replace(line, more=more, place=place, aside=aside)
-        details = grouping.append_line([*below, *sentences.also_lines(s.also)], s.left_out)
+        details = grouping.append_line([*below, *sentences.also_lines(s.also)], s.pair.lost)
         body.append(replace(line, details=details))
     if side.mean is not None:
         constant = any(s.contrast.speedup and s.contrast.speedup.unseen_epochs for s in side.shown)

@@ -10,6 +10,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 from typing import Literal
 
 from msgspec import Struct
@@ -25,8 +26,8 @@ from ttastats.report.cells import Finding, Gate, Outcome
 from ttastats.report.grouping import row_names
 from ttastats.sides.options import POWER, Gates, several
 from ttastats.stats.multiplicity import adjust_p_values
-from ttastats.stats.outcomes import fails_more_p
-from ttastats.stats.power import runs_needed
+from ttastats.stats.outcomes import Outcomes, fails_more_p
+from ttastats.stats.power import failing_like, runs_needed, runs_with_failures
 from ttastats.stats.results import Verdict
 from ttastats.stats.unseen import DOUBTS
 
@@ -116,13 +117,14 @@ def judged(report: Report, rules: Sequence[Requirement], confidence: float) -> R
     gated: list[CompareRow] = []
     names = row_names(rows, report.by)
     failures = _failures_by_row(names, rows, rules, alpha)
-    for name, row, failed in zip(names, rows, failures, strict=True):
+    runs = chain((runs for each in report.against for runs in each.runs), repeat(None))
+    for name, row, failed, outcomes in zip(names, rows, failures, runs, strict=False):
         each: list[Finding] = []
         for rule in rules:
             if isinstance(row, QualitiesRow):
                 each += _quality_findings(name, row, rule)
             else:
-                each += _time_findings(name, row, rule, alpha)
+                each += _time_findings(name, row, rule, alpha, outcomes)
         is_aimless = isinstance(row, TimesRow) and row.claim == aims.NO_TARGET
         if not (is_aimless or any(finding.code == "never_reached" for finding in each)):
             each += failed
@@ -190,11 +192,16 @@ def _quality_findings(name: str, row: QualitiesRow, rule: Requirement) -> Iterat
         yield Finding(*about, outcome, "undecided", text)
 
 
+#: The runs of A and of B.
+_Runs = tuple[Outcomes, Outcomes]
+
 #: Flags of times that may be far from what was measured, so that nothing can be required of them.
 _OF_CLOCKS = ("units_differ", "clock_changed")
 
 
-def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) -> Iterator[Finding]:
+def _time_findings(
+    name: str, row: TimesRow, rule: Requirement, alpha: float, runs: _Runs | None
+) -> Iterator[Finding]:
     """Yield findings on why a row of times does not pass, or on its conditions."""
     low, high, lowest = row.non_inferiority_low, row.inferiority_high, 1 / (1 + rule.limit)
     judged: tuple[Outcome, str, str]
@@ -237,20 +244,29 @@ def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) ->
     outcome, code, text = judged
     needed = None
     if outcome == "undecided":
-        needed, more = _runs_to_pass(row, rule, alpha)
+        needed, more = _runs_to_pass(row, rule, alpha, runs)
         outcome, text = "failed" if rule.option == "--require" else outcome, text + more
     yield Finding(str(rule), name, row.benchmark, row.b, outcome, code, text, needed)
 
 
-def _runs_to_pass(row: TimesRow, rule: Requirement, alpha: float) -> tuple[int | None, str]:
+def _runs_to_pass(
+    row: TimesRow, rule: Requirement, alpha: float, runs: _Runs | None
+) -> tuple[int | None, str]:
     """Return the runs per side at which a B as fast as A would pass with 80 % power.
 
     Planned one-sided; the other side of a test at 2 alpha adds less than a thousandth to the power.
+    Where runs fail, by how often those at hand do.
     """
     if "grids_differ" in row.flags:
         return None, "; evaluation intervals differ, which the bound allows for"
     needed, shifts = None, (row.epoch_shift_a, row.epoch_shift_b)
-    if row.planning_cv is not None:
+    failing = [failing_like(side) for side in runs or () if not row.all_reached]
+    if row.planning_cv is not None and failing:
+        if (a := failing[0]) and (b := failing[1]):
+            needed = runs_with_failures(
+                1 + rule.limit, (a, b), alpha=2 * alpha, epoch_shifts=shifts
+            )
+    elif row.planning_cv is not None:
         needed = runs_needed(
             1 + rule.limit, row.planning_cv, power=POWER, alpha=2 * alpha, epoch_shifts=shifts
         )

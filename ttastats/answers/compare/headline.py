@@ -8,33 +8,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.answers.compare import sentences
-from ttastats.answers.compare.rows import QualitiesRow, TimesRow
+from ttastats.answers.compare.rows import TimesRow
 from ttastats.answers.compare.sentences import claim, conditions_text
 from ttastats.base import percentages, units
 from ttastats.base.codes import DOUBTS
 from ttastats.report import fitting
-from ttastats.report.answer import Against, Report, ranked_remarks
+from ttastats.report.answer import Against, Remark, Report, ranked_remarks
 from ttastats.report.cells import Lead
 from ttastats.report.row import expect_kind
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.pairing import SAME_RUNS
-from ttastats.stats.results import Tone, Verdict
+from ttastats.stats.decision import side_of
+from ttastats.stats.results import Verdict
 
 Rows = Sequence[TimesRow]
 #: Rows with their names.
 Named = Sequence[tuple[str, TimesRow]]
-
-
-class Caveat(Struct, frozen=True):
-    """What is to be distrusted, in a few words, and in whole sentences."""
-
-    text: str
-    more: str
-    tone: Tone = "plain"
 
 
 def lead(against: Against, names: Sequence[str], target: str, confidence: float) -> Lead:
@@ -78,7 +70,8 @@ def _of_several(named: Named, against: Against, target: str, confidence: float) 
     unlike = [row for row in rows if row.sides_differ_in]
     if unlike and (a, b) == (rows[0].a, rows[0].b):
         columns = dict.fromkeys(name for row in unlike for name in row.sides_differ_in)
-        text += f"; the sides differ in {' and '.join(columns)} on {len(unlike)} of {len(rows)}"
+        names = " and ".join(f"{'logged ' * (name == 'nodes')}{name}" for name in columns)
+        text += f"; the sides differ in {names} on {len(unlike)} of {len(rows)}"
     mean = _mean_text(rows, against, of_all, confidence)
     numbers = f"{mean}{sentences.runs_text(rows)}."
     word, tone = sentences.judgement(rows)
@@ -127,13 +120,17 @@ def _mean_text(rows: Rows, against: Against, of_all: str, confidence: float) -> 
     mean = against.mean
     if mean is None or mean.estimate is None:
         return ""
-    level = percentages.percent_text(confidence)
+    level, text = percentages.percent_text(confidence), conditions_text(against.conditions)
     limits = ""
     if mean.low and mean.high:
-        limits = f" ({level} CI {units.factor_range(mean.low, mean.high)})"
-    carried = "".join(f", {text}" for text in [conditions_text(against.conditions)] if text)
-    what = f"geometric mean {rows[0].on.ratio} over {of_all}"
-    return f"{what} {units.factor(mean.estimate)}{limits}{carried}; "
+        # What the interval of the mean assumes, which no verdict on a row has to.
+        carried = f", {text}" if text else ""
+        limits = f" ({level} CI {units.factor_range(mean.low, mean.high)}{carried})"
+    way = side_of(1, mean.low, mean.high)
+    word = {1: Verdict.FASTER, -1: Verdict.SLOWER}.get(way)
+    alone = word is not None and any(row.word is not word for row in rows)
+    what = f"geometric mean {rows[0].on.ratio} over {of_all}{', not of each one:' if alone else ''}"
+    return f"{what} {units.factor(mean.estimate)}{limits}; "
 
 
 def conditions_of(contrast: Comparison) -> Iterator[str]:
@@ -147,20 +144,8 @@ def conditions_of(contrast: Comparison) -> Iterator[str]:
         yield "no_stragglers"
 
 
-def leads_of_qualities(rows: Sequence[QualitiesRow], sentence: str) -> tuple[Lead, ...]:
-    """Return the opening of a screen of qualities: the verdict and the sentence."""
-    if not rows:
-        return ()
-    word, tone = sentences.judgement(rows)
-    return (Lead(word, sentence, "", tone),)
-
-
-def caveats(report: Report) -> tuple[Caveat, ...]:
+def caveats(report: Report) -> tuple[Remark, ...]:
     """Return the cautions of a comparison that no sentence says, the most serious first."""
     said = {code for row in report.records for code in row.get("conditions") or ()}
-    return tuple(
-        Caveat(f"{each.short}{f': {each.share}' if each.share else ''}", " ".join(each.texts),
-               DOUBTS[each.code])
-        for each in ranked_remarks(report)
-        if each.code in DOUBTS and each.code not in said
-    )  # fmt: skip
+    remarks = ranked_remarks(report)
+    return tuple(each for each in remarks if each.code in DOUBTS and each.code not in said)

@@ -18,7 +18,7 @@ from ttastats.base import units
 from ttastats.base.codes import Note, note, wording
 from ttastats.outcomes import aims, at_budget
 from ttastats.outcomes.budget import Budget
-from ttastats.sides.options import Options
+from ttastats.sides.options import POWER, Options
 from ttastats.sides.pairing import Pair, Side
 from ttastats.sides.quality_comparison import QualityComparison
 from ttastats.stats.decision import side_of
@@ -62,8 +62,7 @@ def of_times(
     flagged: dict[tuple[str, str], list[Times]] = {}
     for each in shown:
         for flag in each.contrast.flags:
-            apart = flag.code in {"separate_sessions", "one_side_first"}
-            if flag.code in _FLAGS and not (apart and _of_others(each.pair)):
+            if flag.code not in _TOLD:
                 flagged.setdefault((flag.code, flag.message), []).append(each)
     for (code, message), some in flagged.items():
         yield Note(code, f"{names_of(some)}: {message}.")
@@ -73,23 +72,13 @@ def of_times(
         yield note("unmatched", names=unmatched, mean=mean)
 
 
-#: Flags that have a footnote; the others are told elsewhere in the report.
-_FLAGS = frozenset((
-    "one_run", "zero_variance", "unbalanced", "borderline", "untimed_failures",
-    "pooled_setups", "grids_differ", "blocks_differ", "these_blocks", "separate_sessions",
-    "one_side_first",
-    "repeated_seeds", "paired_seeds", "parallel_runs", "convergence_not_used",
-    "convergence_differs", "no_look", "mixed_speeds", "clock_changed", "clock_start_estimated",
-    "off_scale", "one_seed", "scale_unclear", "units_differ", "unusable_time",
+#: Flags without a footnote of their own: notes of the claims that rest on them tell them.
+_TOLD = frozenset((
+    "no_runs", "constant_epochs", "unknown_epochs", "unknown_evaluation_interval", "no_success",
+    "failed_runs", "failures_likely", "straggler",
 ))  # fmt: skip
 #: Time per epoch is steadier than this in 92 % of the official entries.
 _STEADY = 0.03
-
-
-def _of_others(pair: Pair) -> bool:
-    """Return whether A and B have no submitter or no round in common: nobody alternates these."""
-    of_both = ((set(pair.a[name]), set(pair.b[name])) for name in ("submitter", "round"))
-    return any(not a & b for a, b in of_both)
 
 
 def _tests_fields(
@@ -358,10 +347,27 @@ def of_qualities(
     if undecided:
         ask = margin is None and any(row.difference_low is not None for row in undecided)
         yield note("undecided.qualities", more=wording("undecided.margin") if ask else "")
+    yield from _quality_proposals(named, options)
     decided = [s.row for s in shown if s.row.word.decided]
     yield from rare_note([n for row in decided for n in (row.n_a, row.n_b)], options.confidence)
     if budget.best:
         yield note("best_of")
+
+
+def _quality_proposals(
+    named: Sequence[tuple[str, QualityComparison]], options: Options
+) -> Iterator[Note]:
+    """Yield a note on the blocks within which the same runs would find less, if there are any."""
+    alpha = round(1 - options.confidence, 12)
+    each = [
+        wording("blocks_proposed.quality", name=name, block=blocks.name, found=found,
+                between=blocks.spread.between, p=blocks.spread.p_value)
+        for name, contrast in named
+        if (blocks := contrast.blocks)
+        and (found := blocks.detectable(power=POWER, alpha=alpha))
+    ]  # fmt: skip
+    if each:
+        yield note("blocks_proposed", each=each)
 
 
 def _length_notes(named: Sequence[tuple[str, QualityComparison]]) -> Iterator[Note]:

@@ -12,15 +12,14 @@ from msgspec import UNSET, Struct, UnsetType, field
 from ttastats.outcomes import left_out
 from ttastats.outcomes.axis import AXES, SECONDS, Axis
 from ttastats.outcomes.budget import Budget
-from ttastats.outcomes.left_out import BothSides
 from ttastats.outcomes.target import asked
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.grouping import row_keys
 from ttastats.report.row import Key, Number, Row
-from ttastats.sides import blocking, checks, setups
+from ttastats.sides import blocking, setups
 from ttastats.sides.comparison import Comparison
-from ttastats.sides.contrast import Startup
+from ttastats.sides.findings import condition_list
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.sides.quality_comparison import Also, QualityComparison
@@ -111,9 +110,9 @@ class _AnyRow(Row, frozen=True, kw_only=True):
         return AXES[self.get("axis")]
 
     @property
-    def carried(self) -> str:
-        """Return the conditions of a claim by design (`setups pooled`); empty without a claim."""
-        return checks.condition_names(self.get("conditions")) if self.word.decided else ""
+    def carried(self) -> tuple[str, ...]:
+        """Return the conditions of a claim by design (`setups pooled`); none without a claim."""
+        return condition_list(self.get("conditions")) if self.word.decided else ()
 
 
 class TimesRow(_AnyRow, frozen=True, kw_only=True):
@@ -242,6 +241,11 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
     #: key.Why there is no verdict, where there is none; programs read it in the claim.
     reason: str = field(default="", name="")
 
+    @property
+    def all_reached(self) -> bool:
+        """Return whether no run of either side failed."""
+        return self.reached_a == self.n_a and self.reached_b == self.n_b
+
 
 class QualitiesRow(_AnyRow, frozen=True, kw_only=True):
     """The numbers of one comparison of qualities at a budget; `speedup` is that of the costs."""
@@ -290,6 +294,8 @@ class QualitiesRow(_AnyRow, frozen=True, kw_only=True):
     exceptions_b: _Exceptions = None
     same: SameKeys | UnsetType = UNSET
     gate: _Gated | UnsetType = UNSET
+    #: What people read; programs have the numbers.
+    sentence: str = field(default="", name="")
 
 
 CompareRow = TimesRow | QualitiesRow
@@ -300,18 +306,11 @@ def rows_of(report: Report) -> tuple[CompareRow, ...]:
     return tuple(row for row in report.records if isinstance(row, TimesRow | QualitiesRow))
 
 
-def of_times(
-    contrast: Comparison,
-    pair: Pair,
-    labels: tuple[str, str],
-    by: Sequence[str],
-    lost: BothSides,
-    options: Options,
-) -> TimesRow:
+def of_times(contrast: Comparison, pair: Pair, by: Sequence[str], options: Options) -> TimesRow:
     """Return the row of a comparison of times."""
     speedup, plan, parts = contrast.speedup, contrast.plan, contrast.parts
-    ratio = speedup.ratio if speedup else None
-    common = _common_keys(contrast, pair, labels, by, lost)
+    ratio, startup = speedup.ratio if speedup else None, parts.startup if parts else None
+    common = _common_keys(contrast, pair, by)
     setup: dict[str, Any] = {name: setups.common(pair.a, pair.b, name) for name in setups.COLUMNS}
     common["keys"] |= {name: value for name, value in setup.items() if name in common["keys"]}
     both = [runs.select("target_metric", "target_value") for runs in (pair.a, pair.b)]
@@ -324,7 +323,7 @@ def of_times(
         if speedup and (at := speedup.look):
             level = at.level(1 - options.confidence)
             look = LookKeys(max_runs=options.max_runs, look=at.n, look_level=level)
-    codes = (*pair.flags, *(flag.code for flag in contrast.flags), *lost.flags)
+    codes = (*pair.flags, *(flag.code for flag in contrast.flags), *pair.lost.flags)
     return TimesRow(
         **common,
         **_side_keys(
@@ -352,7 +351,9 @@ def of_times(
         **interval_keys("throughput_speedup", parts.throughput if parts else None, "throughput"),
         throughput_conditions=[*parts.conditions] if parts and parts.conditions else UNSET,
         **interval_keys("epochs_ratio", parts.progress if parts else None, "epochs"),
-        **_startup_keys(parts.startup if parts else None),
+        startup_a_seconds=startup.a_seconds if startup else None,
+        startup_b_seconds=startup.b_seconds if startup else None,
+        startup_ratio=startup.ratio.estimate if startup else None,
         **interval_keys("reached_difference", contrast.fraction),
         p_reached=contrast.fraction_p,
         prob_b_faster=contrast.wins.estimate if contrast.wins else None,
@@ -378,12 +379,7 @@ def of_times(
 
 
 def of_qualities(
-    contrast: QualityComparison,
-    pair: Pair,
-    labels: tuple[str, str],
-    by: Sequence[str],
-    lost: BothSides,
-    budget: Budget,
+    contrast: QualityComparison, pair: Pair, by: Sequence[str], budget: Budget
 ) -> QualitiesRow:
     """Return the row of a comparison of qualities at a budget."""
     gap, ratio, limits = contrast.difference, contrast.ratio, contrast.one_sided
@@ -391,7 +387,7 @@ def of_qualities(
     if limits is not None and all(map(math.isfinite, limits)):
         worse_by = sorted(-end if contrast.higher_is_better else end for end in limits)
     return QualitiesRow(
-        **_common_keys(contrast, pair, labels, by, lost),
+        **_common_keys(contrast, pair, by),
         at=str(budget),
         metric=contrast.metric,
         higher_is_better=contrast.higher_is_better,
@@ -421,23 +417,20 @@ def of_qualities(
         flags=[
             *(flag.code for flag in (gap.flags if gap else ())),
             *(finding.code for finding in contrast.findings),
-            *lost.flags,
+            *pair.lost.flags,
         ],
         blocks=Row(keys=blocking.block_keys(pair, contrast.by_block)),
     )
 
 
 def _common_keys(
-    contrast: Comparison | QualityComparison,
-    pair: Pair,
-    labels: tuple[str, str],
-    by: Sequence[str],
-    lost: BothSides,
+    contrast: Comparison | QualityComparison, pair: Pair, by: Sequence[str]
 ) -> dict[str, Any]:
+    (a, b), lost = pair.labels, pair.lost
     return {
         "keys": {name: contrast.keys.get(name) for name in row_keys(by)},
-        "a": labels[0],
-        "b": labels[1],
+        "a": a,
+        "b": b,
         "axis": contrast.axis.name,
         "p_adjusted": contrast.p_adjusted,
         "lost_a": key.LeftOutOfA(*lost.a.counts),
@@ -503,14 +496,6 @@ def _deciding_keys(speedup: Speedup | None, verdict: Decision) -> dict[str, Any]
     return {"deciding_low": limits[0], "deciding_high": limits[1]}
 
 
-def _startup_keys(startup: Startup | None) -> dict[str, Any]:
-    """Return the start-up of both sides and its factor as keys."""
-    if startup is None:
-        return {}
-    seconds = {"startup_a_seconds": startup.a_seconds, "startup_b_seconds": startup.b_seconds}
-    return seconds | {"startup_ratio": startup.ratio.estimate}
-
-
 def verdict_numbers(verdict: Decision) -> dict[str, Any]:
     """Return the keys of a verdict on times."""
     return {
@@ -533,7 +518,6 @@ class Shown(Struct, Generic[C_co, R_co], frozen=True, eq=False):
     pair: Pair
     row: R_co
     name: str
-    left_out: BothSides
     also: tuple[Also, ...] = ()
     marked: bool = True
 

@@ -20,14 +20,13 @@ from ttastats.answers.qualities import with_value
 from ttastats.base import percentages, units
 from ttastats.base.codes import Note, note
 from ttastats.outcomes.axis import Axis
-from ttastats.outcomes.budget import Budget
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion, Lead
-from ttastats.report.grouping import row_names
+from ttastats.report.grouping import ALONE, row_names
 from ttastats.report.row import Row
-from ttastats.sides import checks
+from ttastats.sides.findings import POOLED, condition_names
 from ttastats.sides.options import Options
-from ttastats.sides.quality_comparison import Also
+from ttastats.sides.quality_comparison import Also, QualityComparison
 from ttastats.stats.decision import Assumption, side_of
 from ttastats.stats.results import Tone, Verdict
 
@@ -42,7 +41,7 @@ def conditions_text(codes: Iterable[str], unit: str = "epochs") -> str:
     """Return conditions as a sentence says them, each once: `in these sessions, if no run ...`."""
     codes = [*codes]
     assumed = [text.format(unit=unit) for code, text in CONDITIONS.items() if code in codes]
-    every = (checks.condition_names(codes), f"if {' and '.join(assumed)}" if assumed else "")
+    every = (condition_names(codes), f"if {' and '.join(assumed)}" if assumed else "")
     return ", ".join(filter(None, every))
 
 
@@ -73,7 +72,7 @@ def finding(row: TimesRow, confidence: float, name: str = "") -> Lead:
     word, axis, (a, b) = row.word, row.on, named_sides(row)
     verdict, tone = judgement([row])
     about = f" to {row.target}" if row.target and not axis.alone else ""
-    about += f" on {name}" if name not in {"", "these runs"} else ""
+    about += f" on {name}" if name not in {"", ALONE} else ""
     ratio, low, high = row.speedup, row.speedup_low, row.speedup_high
     why = f": undecided ({row.why})" if row.why else ""
     numbers = f"{_limits_text(row, confidence)}; " if ratio and low and high else ""
@@ -94,7 +93,8 @@ def finding(row: TimesRow, confidence: float, name: str = "") -> Lead:
     else:
         ends = (row.deciding_low or low, row.deciding_high or high)
         text = f"{between(*ends, a, b, axis)}{about}{why}"
-    return Lead(verdict, f"{text}.", f"{_upper(numbers + runs_text([row]))}.", tone)
+    numbers += runs_text([row])
+    return Lead(verdict, f"{text}.", f"{numbers[:1].upper()}{numbers[1:]}.", tone)
 
 
 def _limits_text(row: TimesRow, confidence: float) -> str:
@@ -153,7 +153,7 @@ def judgement(rows: Sequence[CompareRow]) -> tuple[str, Tone]:
     """
     words = [row.word for row in rows]
     ((most, count),) = Counter(words).most_common(1)
-    pooled = any(row.word.decided and checks.POOLED in row.conditions for row in rows)
+    pooled = any(row.word.decided and POOLED in row.conditions for row in rows)
     tone: Tone = "bad" if pooled else most.tone
     if sum(word.directed for word in set(words)) > 1 or 2 * count <= len(words):
         return "MIXED", "bad" if pooled else "plain"
@@ -219,11 +219,9 @@ def why_undecided(row: TimesRow, tests: int, confidence: float, *, fdr: bool) ->
     return None
 
 
-def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: Options) -> str:
+def of_qualities(row: QualitiesRow, contrast: QualityComparison, options: Options) -> str:
     """Return the sentence on one benchmark at a budget."""
-    (a, b), contrast, row, gap = sides, s.contrast, s.row, s.contrast.difference
-    about = f"{row.metric or 'quality'} {budget}"
-    about = about if s.name == "these runs" else f"{s.name}, {about}"
+    gap, a, b, about = contrast.difference, row.a, row.b, f"{row.metric or 'quality'} {row.at}"
     if gap is None:
         return f"{about}: {row.why}."
     by_design = row.word is Verdict.UNDECIDED and row.why and row.why == contrast.allowed_for
@@ -240,8 +238,7 @@ def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: 
     if needed is not None and needed > min(gap.n_a, gap.n_b):
         why = f"; {units.runs_needed(needed)}"
     p = "" if gap.p_value is None else f", {units.p_text(row.p_adjusted or gap.p_value)}"
-    text = f"{about}: {text} (B − A = {difference(contrast)}{p}){why}."
-    return " ".join(filter(None, (text, _cost_text(row, a, b))))
+    return f"{about}: {text} (B − A = {difference(contrast)}{p}){why}."
 
 
 _WHY = {
@@ -251,10 +248,11 @@ _WHY = {
 }
 
 
-def _cost_text(row: QualitiesRow, a: str, b: str) -> str:
+def cost_text(row: QualitiesRow) -> str:
     """Return what both sides took up to a budget; empty if unknown."""
     if row.speedup is None:
         return ""
+    a, b = row.a, row.b
     of_a, of_b = (units.amount(row.get(f"seconds_{side}"), row.on.unit) for side in "ab")
     return f"{row.on.noun.capitalize()}: {of_b} of {b}, {of_a} of {a}; {row.on.ratio} {ratio(row)}."
 
@@ -266,7 +264,7 @@ def conclusions(report: Report, *, confidence: float) -> tuple[Conclusion, ...]:
     several = len({row.b for row in rows}) > 1
     for name, row in zip(row_names(rows, report.by), rows, strict=True):
         if isinstance(row, QualitiesRow):
-            sentence, more = _quality_finding(row, confidence), [_cost_text(row, row.a, row.b)]
+            sentence, more = row.sentence, [cost_text(row)]
         else:
             sentence, more = finding(row, confidence).text, []
             if is_undecided_by_adjustment(row, tests, confidence):
@@ -274,62 +272,10 @@ def conclusions(report: Report, *, confidence: float) -> tuple[Conclusion, ...]:
             needed = row.runs_needed if row.word is Verdict.UNDECIDED else None
             if needed is not None and needed > min(row.n_a, row.n_b):
                 more.append(f"{units.runs_needed(needed)}.")
-            more += [_parts_text(row), _failures_text(row)]
         about, text = f"{name}: {row.b}" if several else name, " ".join(filter(None, more))
         word, tone = judgement([row])
         made.append(Conclusion(about, word.lower(), sentence, text, row.benchmark, tone))
     return tuple(made)
-
-
-def _quality_finding(row: QualitiesRow, confidence: float) -> str:
-    a, b, what = row.a, row.b, f"{row.metric or 'quality'} {row.at}"
-    if row.difference is None:
-        return f"{b} against {a} in {what}: {row.why or 'no verdict'}."
-    low, high, limits = row.difference_low, row.difference_high, ""
-    if low is not None and high is not None:
-        limits = f", {percentages.percent_text(confidence)} CI {low:+.3g} to {high:+.3g}"
-    why = f", because {row.why}" if row.why else ""
-    # Means that are equal but for the rounding of their sums do not differ.
-    gap = f"difference {round(row.difference, 12):+.3g}{limits}{p_text(row, '; {}')}"
-    text = f"{claim(row.word, a, b)} in {what}"
-    if row.word is Verdict.UNAVAILABLE:
-        text = f"{b} against {a} in {what}: no verdict"
-    return f"{text}{why} ({gap})."
-
-
-def _parts_text(row: TimesRow) -> str:
-    """Return how a speedup results from throughput and epochs to the target."""
-    throughput, epochs = row.throughput_speedup, row.epochs_ratio
-    if not throughput or not epochs:
-        return ""
-    unit = row.progress_unit or "epochs"
-    factor = units.factor(throughput, row.throughput_low, row.throughput_high)
-    first = f"Its throughput is {factor} that of {row.a}"
-    if row.startup_a_seconds is not None and row.startup_b_seconds is not None:
-        of_b, of_a = units.seconds(row.startup_b_seconds), units.seconds(row.startup_a_seconds)
-        first = f"It starts within {of_b}, {row.a} within {of_a}; then its throughput is {factor}"
-    if not row.on.is_time:
-        first = f"Per epoch {row.a} has {factor} its {row.on.noun}"
-    low, high = (1 / end if end else None for end in (row.epochs_high, row.epochs_low))
-    if epochs == low == high == 1:
-        return f"{first}; all runs of both needed the same number of {unit}."
-    return f"{first}, and it needs {units.factor(1 / epochs, low, high)} as many {unit}."
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _failures_text(row: TimesRow) -> str:
-    """Return how many runs reached the target, if not all did."""
-    if row.reached_a == row.n_a and row.reached_b == row.n_b:
-        return ""
-    of_a = f"{row.reached_a:,} of {units.plural(row.n_a, 'run')} of {row.a}"
-    of_b = f"{row.reached_b:,} of {units.plural(row.n_b, 'run')} of {row.b}"
-    verb, counted = "are" if row.on.progress else "is", ""
-    if row.estimand == "ert":
-        counted = f" (the {row.on.noun} of the failed ones {verb} counted)"
-    return f"The target was reached by {of_b} and {of_a}{counted}."
 
 
 def also_numbers(every: Sequence[Also]) -> Row:

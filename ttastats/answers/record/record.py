@@ -22,8 +22,9 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.keys import Benchmark, High, Low
 from ttastats.report.row import Key, Number, Row
-from ttastats.sides import pairing, question
-from ttastats.sides.question import Chosen, Question, Source
+from ttastats.sides import choice, pairing
+from ttastats.sides.choice import Chosen
+from ttastats.sides.question import Question, Source
 from ttastats.stats.results import Tone
 from ttastats.table import schema
 
@@ -147,7 +148,7 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     """
     if rules.value == "target":
         what = dataclasses.replace(what, unit="seconds", metric="")
-        return question.sides(sources, what), rules
+        return choice.sides(sources, what), rules
     target = None
     if what.target:  # which replaces that of the rules
         target, *others = what.goals
@@ -167,7 +168,7 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
                     for each in targets)  # fmt: skip
     what = dataclasses.replace(what, target=written, metric=metric, at_end=True)
     try:
-        chosen = question.sides(sources, what, of_answer=True)
+        chosen = choice.sides(sources, what, of_answer=True)
     except TtastatsError as error:
         of_rules = (error.where or "").startswith("--target")
         where = f"--rules {rules.name}" if of_rules else error.where
@@ -199,7 +200,7 @@ def _choose_metric(
     if not wanted:
         return ""
     logged = [
-        question.rows(source, what.where)
+        choice.rows(source, what.where)
         .filter(schema.is_evaluation())
         .select(pl.col("metric").unique().sort())
         .collect()["metric"]

@@ -20,7 +20,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.units import digits_for
 from ttastats.outcomes import left_out
 from ttastats.outcomes.budget import END
-from ttastats.sides.checks import condition_text
+from ttastats.sides.findings import condition_text
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.sides.quality_comparison import QualityComparison, compare, step_of

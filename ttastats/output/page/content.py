@@ -10,11 +10,11 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ttastats.answers import problems
-from ttastats.answers.compare.headline import Caveat, caveats
+from ttastats.answers import problems, qualities
+from ttastats.answers.compare.headline import caveats
 from ttastats.answers.compare.rows import QualitiesRow
 from ttastats.answers.compare.sentences import conclusions
-from ttastats.answers.league import League, headline, leagues, verdicts
+from ttastats.answers.league import League, headline, leagues
 from ttastats.answers.qualities import QualityRow
 from ttastats.base import units
 from ttastats.base.codes import fill_template, note
@@ -27,7 +27,7 @@ from ttastats.output.page.figure import FigureRow
 from ttastats.output.plots import quality, tta
 from ttastats.output.plots.plot import FILTERS, Plot
 from ttastats.report import fitting
-from ttastats.report.answer import Report, to_target
+from ttastats.report.answer import Remark, Report, to_target
 from ttastats.report.cells import Conclusion, Lead
 from ttastats.sides.pairing import Side
 from ttastats.table import schema
@@ -46,7 +46,7 @@ class Answer(Struct, frozen=True, eq=False):
     axis: Axis
     confidence: float
     headlines: tuple[Lead, ...]
-    caveats: tuple[Caveat, ...]
+    caveats: tuple[Remark, ...]
     rows: tuple[FigureRow, ...]
 
 
@@ -112,7 +112,9 @@ def page_content(
         title=title or name,
         counted=units.plural(int(choices["runs"].sum()), "run"),
         facts=(*page_facts(sides, conditions), *target),
-        verdicts=conclusions(report, confidence=confidence) if compared else verdicts(report),
+        verdicts=conclusions(report, confidence=confidence)
+        if compared
+        else qualities.conclusions(report),
         report=limit_rows(report),
         plots=tuple(plots),
         choices=choices,

@@ -126,7 +126,7 @@ class Section(Struct, frozen=True):
 
 def _benchmark_sections(content: Content) -> list[Section]:
     """Return a section for each benchmark, those of several first, and those of `_APART`."""
-    verdicts = content.verdicts if content.answer or content.leagues else ()
+    verdicts = content.verdicts if content.answer else ()
     # By the kind, of those of `_APART`, or by the benchmark.
     groups: dict[tuple[str, str | None], list[tuple[int, Plot]]] = {}
     for number, plot in enumerate(content.plots):

@@ -22,7 +22,7 @@ from ttastats.report.fitting import cut_middle, shorten_names
 from ttastats.report.grouping import shown_keys
 from ttastats.report.harmless import escape_invisible
 from ttastats.report.row import expect_kind
-from ttastats.sides.checks import condition_names
+from ttastats.sides.findings import condition_names
 from ttastats.stats.outcomes import Outcomes
 from ttastats.stats.results import Tone
 
@@ -128,7 +128,7 @@ def _figure_row(
         verdict=row.on.claim(row.word.signed),
         tone=row.word.tone,
         p=p_text(row, "{}"),
-        carried=row.carried,
+        carried=", ".join(row.carried),
     )
 
 

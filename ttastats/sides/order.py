@@ -1,0 +1,101 @@
+"""Which of several sides are shown to be faster than which others, each pair as `compare` does?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from ttastats.outcomes import axis as axes
+from ttastats.sides import checks
+from ttastats.sides.comparison import Comparison, measure, with_clues
+from ttastats.sides.contrast import refused, with_verdict
+from ttastats.sides.numbers import SideNumbers
+from ttastats.sides.options import Options
+from ttastats.stats.decision import Bounds
+from ttastats.stats.logratio import log_ratios
+from ttastats.stats.multiplicity import adjust_p_values
+from ttastats.stats.outcomes import time_term
+from ttastats.stats.results import Bools, Verdict, none_for_nan
+
+
+class Order(Struct, frozen=True, eq=False):
+    """Which sides are shown to be faster than which others, shape (sides, sides).
+
+    `faster` holds without a condition; `conditions` are those of the other claims, by the places of
+    the faster and of the slower side.
+    """
+
+    faster: Bools
+    conditions: Mapping[tuple[int, int], tuple[str, ...]]
+
+    @property
+    def conditional(self) -> Bools:
+        """Return which are faster if all conditions are true."""
+        shown = self.faster.copy()
+        for pair in self.conditions:
+            shown[pair] = True
+        return shown
+
+
+def order(sides: Sequence[SideNumbers], confidence: float, axis: axes.Axis = axes.SECONDS) -> Order:
+    """Return which of these sides are faster than which: each pair as `compare` judges it.
+
+    What was not seen makes an interval wider and never turns it: the narrowest tells which pairs
+    may have a direction, and their p among those of all pairs; only these are judged, each at its
+    level among all, so that what is allowed for holds at once too.
+    """
+    options, alpha = Options(confidence=confidence), round(1 - confidence, 12)
+    # The time of a side, if it is times that are compared.
+    terms = [time_term(side.outcomes, "mean") if side.n_reached and not side.n_untimed else None
+             for side in sides]  # fmt: skip
+    estimates, variances, dfs = np.array(
+        [(term.estimate, term.variance, term.df) if term else (1.0, 0.0, 1.0) for term in terms],
+        dtype=np.float64,
+    ).reshape(-1, 3).T  # fmt: skip
+    a, b = np.triu_indices(len(sides), 1)
+    times = np.array([term is not None for term in terms], dtype=np.bool_)
+    of_times, total = times[a] & times[b], variances[a] + variances[b]  # NaN of a single run
+    usual = np.flatnonzero(of_times & (total > 0))
+    p_values, logs, half_widths = (np.full(a.size, np.nan) for _ in range(3))
+    logs[usual], half_widths[usual], p_values[usual] = log_ratios(
+        (estimates[a[usual]], variances[a[usual]], dfs[a[usual]]),
+        (estimates[b[usual]], variances[b[usual]], dfs[b[usual]]),
+        confidence,
+    )
+
+    def measured(place: int, options: Options) -> Comparison:
+        first, second = sides[a[place]], sides[b[place]]
+        findings = checks.conditions(first.design, second.design, timed=axis.progress is None)
+        base = Comparison({}, first, second, axis, findings=findings)
+        return with_clues(measure(base, options, brief=True))
+
+    # Fractions that reached, and times of which none varies: few, and their p is of a test.
+    single = {
+        place: measured(place, options)
+        for place in np.flatnonzero(~of_times | (total == 0)).tolist()
+    }
+    for place, contrast in single.items():
+        p_values[place] = np.nan if contrast.p_value is None else contrast.p_value
+    every = adjust_p_values(none_for_nan(p_values))
+    # The level of each pair by Holm (1979): intervals are wider than that of a p may tell.
+    tests = np.count_nonzero(~np.isnan(p_values)) - np.argsort(np.argsort(p_values))
+    apart = usual[np.abs(logs[usual]) > half_widths[usual]].tolist()
+    shown: Bools = np.zeros((len(sides), len(sides)), dtype=np.bool_)
+    conditions: dict[tuple[int, int], tuple[str, ...]] = {}
+    for place in sorted((*single, *apart)):
+        p = every[place]
+        if p is None or p >= alpha:
+            continue
+        own = Options(confidence=1 - alpha / int(tests[place]))
+        contrast = refused(measured(place, own), own)
+        verdict = with_verdict(contrast, float(p_values[place]), Bounds(), own).verdict
+        if not verdict.word.directed:
+            continue
+        slow, fast = int(a[place]), int(b[place])
+        pair = (fast, slow) if verdict.word is Verdict.FASTER else (slow, fast)
+        shown[pair] = not verdict.conditions
+        if verdict.conditions:
+            conditions[pair] = verdict.conditions
+    return Order(shown, conditions)
