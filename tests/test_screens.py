@@ -9,9 +9,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import ttastats as tta
 from ttastats.base import units
+from ttastats.cli import app
 from ttastats.report import as_table, harmless
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
@@ -138,3 +140,26 @@ def test_the_times_of_a_column_have_one_unit_and_keep_their_value(seed: int) -> 
 )
 def test_hardware_is_named_by_its_model(names: list[str], models: list[str]) -> None:
     assert hardware_models(names) == dict(zip(names, models, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("compare F", "--a 'entry=adam' --b 'entry=muon'"),
+        ("compare F --a adam --b entry=muon", "Write entry=adam."),
+        ("summary F --where accelerators=>8", "Write accelerators>=8."),
+        ("summary F --where nodes=<2", "Write nodes<=2."),
+        ("plot tt F -o x.svg", "Nearest: tta."),
+    ],
+)
+def test_a_hint_names_what_to_type(words: str, hint: str, table: Path) -> None:
+    result = CliRunner().invoke(
+        app, [str(table) if word == "F" else word for word in words.split()]
+    )
+    assert hint in (getattr(result.exception, "remedy", "") or result.stderr)
+
+
+def test_sentences_of_the_help_end() -> None:
+    result = CliRunner().invoke(app, ["--help"], terminal_width=80)
+    assert "compare" in result.stdout
+    assert not re.findall(r"^  \w+ .*\.\.\.$", result.stdout, re.MULTILINE)

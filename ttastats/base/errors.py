@@ -102,12 +102,14 @@ def _match_ratio(name: str, other: str) -> float:
     return SequenceMatcher(None, name, other, autojunk=False).ratio()
 
 
-def suggestion(name: str, known: Iterable[str], what: str, most: int = 8) -> str:
-    """Return a sentence with the nearest names, and all names if they are few."""
+def suggestion(
+    name: str, known: Iterable[str], what: str, most: int = 8, listed: int = _LISTED
+) -> str:
+    """Return a sentence with the nearest names, and all names if they are few or none is near."""
     names = list(dict.fromkeys(known))
     close = nearest_names(name, names)
     parts = [f"Nearest: {', '.join(close)}."] if close else []
     if len(names) <= most or not close:
-        more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
-        parts.append(f"{what}: {', '.join(names[:_LISTED])}{more}.")
+        more = f" and {len(names) - listed:,} more" if len(names) > listed else ""
+        parts.append(f"{what}: {', '.join(names[:listed])}{more}.")
     return " ".join(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,13 @@ def units(incomplete: str) -> list[str]:
     return [name for name in AXES if name.startswith(incomplete) and not AXES[name].alone]
 
 
+def plot_kinds(incomplete: str) -> list[str]:
+    """Return the kinds of plots, those of profiles last."""
+    from ttastats.output.plots.kinds import KINDS, OF_PROFILES  # costs start-up time
+
+    return [kind for kind in (*KINDS, *OF_PROFILES) if kind.startswith(incomplete)]
+
+
 def _column_names() -> Sequence[str]:
     """Return the columns of runs, and the settings recorded in the named tables."""
     from ttastats.outcomes import settings  # polars costs start-up time
@@ -51,15 +58,30 @@ def _column_names() -> Sequence[str]:
     return [*RUN_NAMES, *(() if extras is None else settings.setting_names(extras))]
 
 
-def _unique_values(column: str) -> pl.Series | None:
-    """Return the unique values in the tables on the line being completed, None if unreadable."""
+#: Columns by which two parts of a table are compared.
+_PARTING = ("entry", "system", "submitter", "hardware", "round")
+
+
+def parting_columns(file: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the columns in which the runs of a table differ, with their values."""
+    for column in _PARTING:
+        values = _unique_values(column, [Path(file)])
+        if values is not None and len(names := sorted(values.drop_nulls())) > 1:
+            yield column, names
+
+
+def _unique_values(column: str, files: Sequence[Path] = ()) -> pl.Series | None:
+    """Return the unique values in some tables, by default those on the line being completed.
+
+    None if they cannot be read.
+    """
     import polars as pl
 
     from ttastats.base.errors import TtastatsError
     from ttastats.table import store
 
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
-    files = [Path(word) for word in line.split() if word.endswith(".parquet")]
+    files = files or [Path(word) for word in line.split() if word.endswith(".parquet")]
     try:
         return store.read_tables(files).select(pl.col(column).unique()).collect().to_series()
     except (OSError, TtastatsError, ValueError, pl.exceptions.PolarsError):

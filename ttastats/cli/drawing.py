@@ -35,7 +35,7 @@ def report(
     together: bool = False,
     **options: Any,
 ) -> None:
-    """Write one self-contained HTML page with verdict, numbers and plots.
+    """Write an HTML page with verdict, numbers and plots.
 
     FILE...: Parquet files, logs, profiles or traces; one is summarized, several are compared with
         the first.
@@ -87,7 +87,7 @@ def plot(
     output: Path | None = None,
     width: str = "",
     dpi: float = 192,
-    title: bool = True,
+    title: bool | None = None,
     **options: Any,
 ) -> None:
     """Draw one kind of plot, sized for a paper.
@@ -101,7 +101,7 @@ def plot(
     --width SIZE: Width: paper-column (3.3in), paper-page (6.9in), page, or inches such as 4.5in.
         [default: (paper-column; page in .html)]
     --dpi: Dots per inch of PNG. [36<=x<=1200]
-    --title/--no-title: Draw the title in the plot.
+    --title/--no-title: Draw the title in the plot. [default: (on a page; a paper has captions)]
 
     $ ttastats plot speedups a.parquet b.parquet -o speedups.pdf
     $ ttastats plot quality-time runs.parquet -o curves.svg --width paper-page
@@ -123,6 +123,7 @@ def plot(
         f"Supported by: {', '.join(_OF_ANY_CONFIDENCE)}.",
     )
     usual = "page" if output and output.suffix.lower() == ".html" else "paper-column"
+    title = usual == "page" if title is None else title
     style = drawing.Style(_inches(width or usual) * 96, title, dpi)
     if profiled:
         refuse_of_runs(options)

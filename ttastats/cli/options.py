@@ -94,7 +94,7 @@ _OPTION_NAMES = {parameter: option for option, parameter in _NAMES.items()}
 #: What a shell proposes, by what stands for the value.
 _COMPLETED = {
     "CONDITION": complete.conditions, "COLUMNS": complete.columns, "LABEL": complete.columns,
-    "UNIT": complete.units,
+    "UNIT": complete.units, "KIND": complete.plot_kinds,
 }  # fmt: skip
 #: Options whose text is several names.
 _LISTS = ("by", "also", "block", "sources", "on", "levels", "without")
@@ -198,7 +198,7 @@ def declare(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, s
             *others, spelled, metavar=metavar or None, autocompletion=completed, **more
         )
     else:
-        option = typer.Argument(metavar=head, **more)
+        option = typer.Argument(metavar=head, autocompletion=_COMPLETED.get(head), **more)
     if get_origin(hint) is Sequence and name not in _LISTS:
         hint, default = list[get_args(hint)], default or None  # type: ignore[misc]
     elif hint in (Prices, Where, Targets):
@@ -243,15 +243,23 @@ def sources(
         whole = len(files) == 1 and len(parts) == 2
         remedy = "Give one file and both options, or two files and neither."
         raise_if(not whole, "--a and --b select two parts of one file", None, remedy)
+        for text in (text for texts in parts.values() for text in texts):
+            if not re.search("[=<>]", text) and (column := _column_of(text, files[0])):
+                raise TtastatsError(
+                    f"{text!r} is not a condition", remedy=f"Write {column}={text}."
+                )
         conditions = [parse_all(texts, f"--{name}") for name, texts in parts.items()]
         return [Selection(files[0], side) for side in conditions]
     if len(files) < 2 and not one_will_do:
-        raise TtastatsError(
-            "only one file to compare",
-            where=files[0],
-            remedy="Give a second file, or select two parts: --a 'system=...' --b 'system=...'",
-        )
+        column, (a, b, *_) = next(complete.parting_columns(files[0]), ("system", ["...", "..."]))
+        remedy = f"Give a second file, or select two parts: --a '{column}={a}' --b '{column}={b}'"
+        raise TtastatsError("only one file to compare", where=files[0], remedy=remedy)
     return [*files]
+
+
+def _column_of(value: str, file: str) -> str | None:
+    """Return the column of a table that has a value, if any."""
+    return next((name for name, values in complete.parting_columns(file) if value in values), None)
 
 
 SHARED = entries(_SHARED)

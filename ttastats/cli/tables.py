@@ -32,7 +32,7 @@ def _in_order(report: Report, sort: str = "", top: int | None = None) -> Report:
 
 @takes(AtBudget, "where target sort top")
 def runs(files: Sequence[str], **options: Any) -> Report:
-    """Show one row per run: whether and when it reached the target, epochs, time per epoch.
+    """List the runs: reached, time to the target, epochs.
 
     --sort: tta, epochs or seed
 
@@ -45,7 +45,7 @@ def runs(files: Sequence[str], **options: Any) -> Report:
 
 @takes(JudgedAt, "ddof confidence sort top verbose")
 def summary(files: Sequence[str], *, verbose: bool = False, **options: Any) -> Report:
-    """Show each entry: runs that reached the target, mean TTA and CV with their intervals.
+    """Show runs, mean TTA and CV of each entry, with intervals.
 
     --verbose, -v: Show all notes in full, and each run as a dot below its row.
     --sort: tta, cv or n
@@ -60,7 +60,7 @@ def summary(files: Sequence[str], *, verbose: bool = False, **options: Any) -> R
 
 @takes(Judged, "mine confidence top")
 def rank(files: Sequence[str], **options: Any) -> Report:
-    """Rank the entries of each benchmark and size, with the ranks that cannot be told apart.
+    """Rank the entries of each benchmark and size, and name ties.
 
     --mine NAME: Mark the entries whose name contains this, and say where they stand.
     --top N: Show the first N entries of each benchmark and size, and --mine; 0: all.
@@ -74,7 +74,7 @@ def rank(files: Sequence[str], **options: Any) -> Report:
 
 @takes(Judged, "sources ddof confidence sort top")
 def variance(files: Sequence[str], **options: Any) -> Report:
-    """Decompose the variance of runs into epochs to the target and time per epoch.
+    """Split the variance of TTA into epochs and time per epoch.
 
     --sources COLUMNS: Show instead what comes from each of these: day, columns, or names in
         `extra`.
@@ -90,7 +90,7 @@ def variance(files: Sequence[str], **options: Any) -> Report:
 
 @takes(Judged, "order fail_on confidence")
 def history(files: Sequence[str], **options: Any) -> Report:
-    """Find the night on which training changed: in time per epoch, epochs or failures.
+    """Find the night on which speed, epochs or failures changed.
 
     --order ORDER: Order of the points: date, or a column or recorded name such as commit.
         [default: date]
@@ -106,7 +106,7 @@ def history(files: Sequence[str], **options: Any) -> Report:
 
 @takes(Judged, "on levels block interactions confidence")
 def effects(files: Sequence[str], *, on: Sequence[str] = (), **options: Any) -> Report:
-    """Show which of the settings of a sweep changes the time to the target, and through what.
+    """Show which settings of a sweep change the TTA, and how.
 
     --on COLUMNS: Settings, comma-separated: columns or names in `extra`. precision=fp32 names the
         level to compare with.
@@ -170,7 +170,7 @@ def score(files: Sequence[str], **options: Any) -> Report:
 
 @takes("where code")
 def problems(files: Sequence[str], *, code: Sequence[str] = (), **options: Any) -> Report:
-    """List problems found in the logs, and suspicious runs: duplicates, stalls, outliers.
+    """List problems in the logs, and suspicious runs.
 
     --code CODE: Show all problems with this code. Repeatable.
 
@@ -201,7 +201,7 @@ def claim(files: Sequence[str], **options: Any) -> tuple[Report, int]:
 
 @takes("records ruleset bypass by where confidence draws seed sort top verbose")
 def rcp(files: Sequence[str], **options: Any) -> tuple[Report, int]:
-    """Check convergence against the official reference convergence points (RCP).
+    """Check convergence against the official references (RCP).
 
     --records FOLDER: Folder with rcps_*.json. [default: (installed mlperf_logging)]
     --ruleset X.Y.Z: Use the records and rules of this round. [default: (the round of each entry)]

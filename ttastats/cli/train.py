@@ -73,7 +73,7 @@ def train(
     system: str | None = None,
     **setup: Any,
 ) -> None:
-    """Train a workload to its target and log each run in the MLPerf format.
+    """Train a workload to its target, with logs in MLPerf format.
 
     `--runs 10` trains with ten seeds. Runs that are already complete in the log folder are skipped.
 
@@ -118,7 +118,7 @@ def sweep(
     max_runs: int | None = None,
     **setup: Any,
 ) -> None:
-    """Run a parameter grid, interleaved, and compare throughput with time-to-accuracy.
+    """Run a grid of settings, and compare throughput with TTA.
 
     Every value may be a list, such as `--batch-size 32,512 --set lr=0.05,0.1`; the first value of
     each is the baseline; of several options, `effects` says which matters, and for what. Run an
@@ -215,7 +215,7 @@ def _say_next(report: Report, emit_log: Path | None, plan: Plan) -> None:
 
 @takes({"output": Path}, _RECORDED, {"steps": int}, _SETUP, Output)
 def profile(what: Sequence[str], *, top: int = 10, **options: Any) -> None:
-    """Show where the time of a training step goes: compute, communication, host, idle.
+    """Show where the time of a training step goes.
 
     A workload is profiled in separate steps, never during a timed run.
 

@@ -280,6 +280,9 @@ def parse(text: str, option: str = "--where") -> Condition:
             plain.replace("\\,", ",") if quoted is None else re.sub(r'\\(["\\])', r"\1", quoted)
         )
         start, end = value.end(), value["end"]
+    if sign == "=" and right[:1] in {"<", ">"}:
+        remedy = f"Write {column}{right[0]}={right[1:]}."
+        raise TtastatsError(f"{text!r} is not a condition", where=option, remedy=remedy)
     remedy = f"Use {column}={KNOWN} for known values, {column}!={KNOWN} for unknown ones."
     raise_if("" in values, f"{text!r} lacks a value", option, remedy)
     several = len(values) > 1 and sign not in {"=", "==", "!="}
@@ -352,8 +355,15 @@ def in_percent(name: str) -> bool:
     return _FRACTIONS.fullmatch(name) is not None
 
 
+#: Columns of settings and names, which questions are asked about.
+_TELLING = frozenset({
+    "benchmark", "submitter", "system", "entry", "hardware", "accelerators", "nodes", "framework",
+    "seed", "round", "global_batch_size",
+})  # fmt: skip
+
+
 def unknown(name: str, known: Iterable[str], where: str) -> TtastatsError:
     """Return the error for a name that is no column, with the nearest names."""
-    return TtastatsError(
-        f"unknown column {name!r}", where=where, remedy=suggestion(name, known, "Columns")
-    )
+    names = sorted(known, key=lambda column: column not in _TELLING)
+    remedy = suggestion(name, names, "Columns", listed=12)
+    return TtastatsError(f"unknown column {name!r}", where=where, remedy=remedy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ttastats.base.codes import Note, note
-from ttastats.base.errors import raise_if
+from ttastats.base.errors import raise_if, suggestion
 from ttastats.output.plots import (
     history,
     leaderboard,
@@ -126,7 +126,7 @@ def _slow_kinds(material: Material) -> tuple[str, ...]:
 def drawer_of(kind: str, metric: str = "", on: Sequence[str] = ()) -> Draw:
     """Return the function that draws a kind, if it draws the metric and settings that are named."""
     unknown = f"unknown plot kind {kind!r}"
-    raise_if(kind not in KINDS, unknown, None, f"Choose from: {', '.join(KINDS)}.")
+    raise_if(kind not in KINDS, unknown, None, suggestion(kind, KINDS, "Kinds"))
     for option, value, kinds in (
         ("--metric", metric, quality.OF_ANY_METRIC), ("--on", on, (variance.EFFECTS,)),
     ):  # fmt: skip
@@ -144,7 +144,7 @@ def kind_descriptions() -> list[tuple[str, str]]:
 def plots_of_profiles(kind: str, profiles: Profiles) -> tuple[Plot, ...]:
     """Return the plots of one kind for some profiles, if there is such a kind."""
     unknown = f"unknown plot kind for profiles {kind!r}"
-    raise_if(kind not in OF_PROFILES, unknown, None, f"Choose from: {', '.join(OF_PROFILES)}.")
+    raise_if(kind not in OF_PROFILES, unknown, None, suggestion(kind, OF_PROFILES, "Kinds"))
     too_many, most = len(profiles) > MOST_PROFILES, f"Give at most {MOST_PROFILES}."
     refuse_if(too_many, f"{len(profiles)} profiles in one plot", most)
     return OF_PROFILES[kind][0](profiles)
