@@ -39,7 +39,9 @@ ANSWERS: dict[str, Callable[[Path], Report]] = {
     "power of a CV": lambda _: tta.power(cv=0.14),
     "targets": lambda table: tta.targets(table),
     "history": lambda table: tta.history(table, target="val_loss<=3.4", order="seed"),
-    "compare": lambda table: tta.compare(*split(table), target="val_loss<=3.4"),
+    "compare": lambda table: tta.compare(
+        *split(table), target="val_loss<=3.4", labels=("adam", "muon")
+    ),
 }
 
 
@@ -65,6 +67,22 @@ def test_a_command_begins_with_its_answer_and_keeps_to_the_screen(
         assert " ".join(lines).startswith(f" {str(report.headline[0])[:8]}"[:8])
         body = [line for line in lines if re.match(r"   \S.* · ", line)]
         assert not body, f"folded below a row: {body[:1]}"
+
+
+def test_one_comparison_is_a_table_of_both_sides_and_their_factors(table: Path) -> None:
+    report = ANSWERS["compare"](table)
+    lines = lines_of(report, 80)
+    rows = {line.split()[0]: line.split() for line in lines if line.split()}
+    a, b, ratio = rows["adam"], rows["muon"], rows["speedup"]
+    assert (a[1], b[1]) == ("84.2", "72.6")
+    assert float(a[1]) / float(b[1]) == pytest.approx(report.speedup, rel=2e-3)
+    assert float(ratio[1]) == pytest.approx(report.speedup, rel=1e-3)
+    steps, per_step = float(a[4]) / float(b[4]), float(a[5]) / float(b[5])
+    assert steps * per_step == pytest.approx(report.speedup, rel=1e-2)
+    assert report.rows[0]["verdict"] == "faster"
+    assert not any("why " in line for line in lines)
+    (only,) = report.tables
+    assert len(only.rows) == 1 == len(report)  # programs and pages have the row
 
 
 def drawn_table(draw: random.Random) -> Table:

@@ -62,7 +62,8 @@ def render_text(report: Report) -> str:
 def _report_lines(report: Report, width: int | None, *, verbose: bool) -> Iterator[Line]:
     """Yield the lines of a report."""
     yield from _answer_lines(report, width)
-    tables = [with_common_units(table) for table in report.tables]
+    whole = (table.single or table if len(table.rows) == 1 else table for table in report.tables)
+    tables = [with_common_units(table) for table in whole]
     if width is not None:
         tables = [with_pictures(table) for table in tables]
         tables = tables if verbose else [_screen_table(table, width) for table in tables]
@@ -78,7 +79,8 @@ def _report_lines(report: Report, width: int | None, *, verbose: bool) -> Iterat
         for note in report.notes:
             yield from _wrap(f"{note.mark} {note.text}".strip(), width)
     else:
-        yield from _caution_lines(answer.ranked_remarks(report), width)
+        single = any(table.single for table in report.tables)
+        yield from _caution_lines(answer.ranked_remarks(report), width, _CAUTIONS - single)
     if report.gate is not None:
         headline, *outcomes = harmless.gate_lines(report.gate)
         yield from _wrap(headline, width, style="green" if report.gate.passed else "red")
@@ -96,9 +98,9 @@ def _answer_lines(report: Report, width: int | None) -> Iterator[Line]:
         yield Line("")
 
 
-def _caution_lines(ranked: Sequence[Remark], width: int | None) -> Iterator[Line]:
-    """Yield the most serious notes in a few lines, and the number of the others."""
-    worst = [remark for remark in ranked if remark.code in CAUTIONS][:_CAUTIONS]
+def _caution_lines(ranked: Sequence[Remark], width: int | None, most: int) -> Iterator[Line]:
+    """Yield the `most` serious notes in a few lines, and the number of the others."""
+    worst = [remark for remark in ranked if remark.code in CAUTIONS][:most]
     for remark in worst:
         lines = _wrap(f"! {remark.brief}", width)
         if len(lines) > _LINES and width is not None:

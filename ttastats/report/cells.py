@@ -92,11 +92,12 @@ class Line(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """A table for people."""
+    """A table for people; `single` is what a screen has in its place for its only row."""
 
     columns: tuple[Column, ...]
     rows: Sequence[Line]
     title: str = ""
+    single: Table | None = None
 
 
 Outcome = Literal["failed", "undecided", "passed"]

@@ -15,11 +15,12 @@ from ttastats.base.units import Digits, digits_for
 from ttastats.outcomes import aims
 from ttastats.outcomes.axis import Axis
 from ttastats.report import fields, pictures
-from ttastats.report.cells import Cell, Column, PValue, Quantity, Text
+from ttastats.report.cells import Cell, Column, Line, PValue, Quantity, Reached, Table, Text
 from ttastats.report.fields import Field
 from ttastats.sides.comparison import Comparison
-from ttastats.sides.contrast import Startup, ValuesContrast
+from ttastats.sides.contrast import Parts, Startup, ValuesContrast
 from ttastats.sides.findings import POOLED, condition_list, condition_names
+from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options, View
 from ttastats.sides.quality_comparison import SideAt
 from ttastats.stats.decision import OF_STRAGGLERS, marks_of, side_of
@@ -152,37 +153,99 @@ def _verdict_cell(s: Times, view: View) -> Text:
     return Text(word.signed)
 
 
+def sides_table(
+    s: Times, names: tuple[str, str], details: Sequence[str], title: str, view: View
+) -> Table | None:
+    """Return the table of one comparison with a row for each side and one for their ratio.
+
+    The columns are the time and its factors: epochs, time per epoch and start-up, where they are
+    known. None where no times are compared.
+    """
+    contrast, row, axis, parts = s.contrast, s.row, s.contrast.axis, s.contrast.parts
+    if contrast.estimand not in {"mean", "geomean", "ert"} or row.speedup is None or view.wide:
+        return None
+    unit = contrast.progress_unit or "epochs"
+    startup = parts.startup if parts else None
+    failed = not (contrast.a.all_reached and contrast.b.all_reached)  # else the headline says so
+    columns = [Column("", names=True), *[Column(axis.reached, "right", rank=1)] * failed]
+    columns.append(Column(f"{axis.mean} ±CV", "right"))
+    if parts:
+        per = axis.per_epoch if unit == "epochs" else axis.per_epoch.replace("epoch", unit[:-1])
+        columns += [Column(unit, "right"), Column(per, "right")]
+    columns += [Column("start-up", "right")] * bool(startup)
+
+    def of_side(letter: str, name: str) -> Line:
+        side: SideNumbers = getattr(contrast, letter)
+        time = Quantity(s.get(f"tta_{letter}_seconds"), axis.unit, spread=s.get(f"cv_{letter}"))
+        cells: list[Cell] = [Text(name), *[Reached(side.n_reached, side.n)] * failed, time]
+        if parts and side.progress is not None:
+            work = side.times - (side.startup if startup and side.startup is not None else 0.0)
+            mean = float(side.progress.mean())
+            cells += [Quantity(mean if mean < 1000 else round(mean), "count"),
+                      Quantity(float((work / side.progress).mean()), axis.unit)]  # fmt: skip
+        if startup:
+            cells.append(Quantity(getattr(startup, f"{letter}_seconds"), "seconds"))
+        return Line(tuple(cells))
+
+    mark = marks(contrast) + row.marks
+    speedup = Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=mark)
+    ratios: list[Cell] = [Text(axis.ratio), *[Text("")] * failed, speedup]
+    if parts:
+        ratios += [Text(_progress_text(contrast, parts)), Text(_throughput_text(parts))]
+    if startup:
+        ratios.append(Quantity(startup.ratio.estimate, "ratio"))
+    last = Line(tuple(ratios), tuple(details))
+    sides = (of_side(letter, name) for letter, name in zip("ab", names, strict=True))
+    return Table(tuple(columns), (*sides, last), title)
+
+
+def single_lines(s: Times, *, dots: bool) -> Iterator[str]:
+    """Yield the lines below the table of one comparison."""
+    if s.row.why and s.row.word is Verdict.UNDECIDED:
+        yield f"~    undecided: {s.row.why}"
+    if decides := _deciding_text(s):
+        yield decides
+    if dots:
+        yield from _dot_lines(s)
+
+
 def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
     """Yield the lines below times: why, and in the first of them the interval that decides."""
-    row, lines = s.row, _cause_lines(s, dots=dots)
-    low, high, speedup = row.deciding_low, row.deciding_high, s.contrast.speedup
+    row, lines = s.row, _cause_lines(s)
     if len(row.carried) > 1:
         yield f"if   {', '.join(row.carried)}"
-    misleads = row.word.decided or side_of(1, row.speedup_low, row.speedup_high)
-    if misleads and speedup and low is not None and high is not None:
-        decided, conditions = row.word.decided, row.conditions
-        allowed = {
-            "unseen epochs": decided and speedup.unseen_epochs and not row.dagger,
-            "stragglers": decided and speedup.doubts and OF_STRAGGLERS.isdisjoint(conditions),
-            "evaluation intervals": any(side and side.late for side in (speedup.a, speedup.b)),
-        }
-        names = " and ".join(name for name, holds in allowed.items() if holds)
+    if decides := _deciding_text(s):
         first = f"~    undecided: {row.why}" if row.why else next(lines, "why")
-        yield f"{first}   decides [{low:.3f}, {high:.3f}], with {names}"
+        yield f"{first}   {decides}"
     elif row.why and row.word is Verdict.UNDECIDED:
         yield f"~    undecided: {row.why}"
     yield from lines
+    if dots:
+        yield from _dot_lines(s)
 
 
-def _cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
+def _deciding_text(s: Times) -> str:
+    """Return the interval that decides where the printed one could mislead."""
+    row, speedup = s.row, s.contrast.speedup
+    low, high, decided = row.deciding_low, row.deciding_high, row.word.decided
+    misleads = decided or side_of(1, row.speedup_low, row.speedup_high)
+    if not misleads or speedup is None or low is None or high is None:
+        return ""
+    allowed = {
+        "unseen epochs": decided and speedup.unseen_epochs and not row.dagger,
+        "stragglers": decided and speedup.doubts and OF_STRAGGLERS.isdisjoint(row.conditions),
+        "evaluation intervals": any(side and side.late for side in (speedup.a, speedup.b)),
+    }
+    names = " and ".join(name for name, holds in allowed.items() if holds)
+    return f"decides [{low:.3f}, {high:.3f}], with {names}"
+
+
+def _cause_lines(s: Times) -> Iterator[str]:
     """Yield throughput x epochs, and what is behind them."""
     contrast = s.contrast
     if contrast.estimand == "none" or contrast.verdict.claim == aims.NO_TARGET:
         return
-    values = [
-        Counter([] if side.progress is None else side.progress.tolist())
-        for side in (contrast.a, contrast.b)
-    ]
+    values = _progress_counts(contrast)
     a, b = (_range_text(sorted(counts.items())) for counts in values)
     unit, reached = contrast.progress_unit or "epochs", _fractions_text(contrast)
     failed = f" · {reached}" if contrast.estimand == "ert" else ""
@@ -191,34 +254,56 @@ def _cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
     elif contrast.parts is None and not (contrast.axis.alone and contrast.estimand == "mean"):
         yield f"why  {'epochs are not logged' if contrast.estimand == 'mean' else reached}"
     elif contrast.parts is not None:
-        steady = {*values[0], *values[1]}
-        speed, ratio = contrast.parts.throughput, contrast.parts.progress
-        estimate = ratio.estimate
-        text = "–" if estimate is None or not math.isfinite(estimate) else units.ratio(estimate)
-        if len(steady) == 1:
-            text += f" ({units.count(next(iter(steady)))} in every run)"
-        elif CONSTANT in marks(contrast):
-            # An interval of epochs that were never seen to vary would be too narrow by far.
-            text += CONSTANT
-        else:
-            text = units.ratio_interval(ratio.estimate, ratio.low, ratio.high)
         failed = f" (successes){failed}" if failed else ""
-        throughput = units.ratio_interval(speed.estimate, speed.low, speed.high)
-        codes = contrast.parts.conditions
-        carried = condition_names(codes)
-        throughput += marks_of(codes) + (f" ({carried})" if carried else "")
-        first = _startup_text(contrast.parts.startup)
+        parts = contrast.parts
+        first, throughput = _startup_text(parts.startup), _throughput_text(parts)
+        text = _progress_text(contrast, parts)
         yield f"why  {first}{contrast.axis.rate} {throughput} × {unit} {text}{failed}"
-        if len(steady) != 1:
+        if len({*values[0], *values[1]}) != 1:
             yield f"     {unit}  A {a} | B {b}"
+
+
+def _dot_lines(s: Times) -> Iterator[str]:
+    """Yield each run as a dot, on one axis for both sides."""
+    contrast = s.contrast
     times = [*contrast.a.outcomes.times.tolist(), *contrast.b.outcomes.times.tolist()]
-    if dots and times:
-        low, high = min(times), max(times)
-        for name, side in (("A", contrast.a), ("B", contrast.b)):
-            stopped = side.outcomes.times[~side.outcomes.reached].tolist()
-            yield f"     {name}  {pictures.draw_strip(side.times.tolist(), stopped, low, high)}"
-        left, right = (units.amount(end, contrast.axis.unit) for end in (low, high))
-        yield f"        {left}{right.rjust(pictures.WIDTH - len(left))}"
+    if not times or contrast.estimand == "none" or contrast.verdict.claim == aims.NO_TARGET:
+        return
+    low, high = min(times), max(times)
+    for name, side in (("A", contrast.a), ("B", contrast.b)):
+        stopped = side.outcomes.times[~side.outcomes.reached].tolist()
+        yield f"     {name}  {pictures.draw_strip(side.times.tolist(), stopped, low, high)}"
+    left, right = (units.amount(end, contrast.axis.unit) for end in (low, high))
+    yield f"        {left}{right.rjust(pictures.WIDTH - len(left))}"
+
+
+def _progress_counts(contrast: Comparison) -> list[Counter[float]]:
+    """Return how many runs of each side took each number of epochs."""
+    return [
+        Counter([] if side.progress is None else side.progress.tolist())
+        for side in (contrast.a, contrast.b)
+    ]
+
+
+def _progress_text(contrast: Comparison, parts: Parts) -> str:
+    """Return the ratio of the epochs, with its interval if they were seen to vary."""
+    ratio, counts = parts.progress, _progress_counts(contrast)
+    estimate, steady = ratio.estimate, {*counts[0], *counts[1]}
+    text = "–" if estimate is None or not math.isfinite(estimate) else units.ratio(estimate)
+    if len(steady) == 1:
+        return f"{text} ({units.count(next(iter(steady)))} in every run)"
+    if CONSTANT in marks(contrast):
+        # An interval of epochs that were never seen to vary would be too narrow by far.
+        return text + CONSTANT
+    return units.ratio_interval(ratio.estimate, ratio.low, ratio.high)
+
+
+def _throughput_text(parts: Parts) -> str:
+    """Return the ratio of the throughput with its interval and the conditions that it carries."""
+    speed, codes = parts.throughput, parts.conditions
+    carried = condition_names(codes)
+    text = units.ratio_interval(speed.estimate, speed.low, speed.high)
+    return text + marks_of(codes) + (f" ({carried})" if carried else "")
 
 
 def _startup_text(startup: Startup | None) -> str:

@@ -159,8 +159,16 @@ def _times_tables(
         about = (" ".join(filter(None, each.about)), each.pairing.apart)
         names = f"A = {baseline.label}   B = {each.side.label}   {ratio}: >1 means B"
         to = asked(*each.runs, head=True)
-        title = (": ".join(filter(None, about)), to, f"{names} {axis.fill(axis.better)}")
-        tables.append(_side_table(each, columns, lines, "   ".join(filter(None, title))))
+        head = (": ".join(filter(None, about)), to)
+        title = "   ".join(filter(None, (*head, f"{names} {axis.fill(axis.better)}")))
+        table = _side_table(each, columns, lines, title)
+        if len(each.shown) == 1 == len(sides):
+            (s,), labels = each.shown, (baseline.label, each.side.label)
+            below = [*cells.single_lines(s, dots=view.strips), *sentences.also_lines(s.also)]
+            below = [*grouping.append_line(below, s.pair.lost)]
+            title = "   ".join(filter(None, head))
+            table = replace(table, single=cells.sides_table(s, labels, below, title, view))
+        tables.append(table)
     return tables
 
 
