@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 from msgspec.structs import replace
 
 from ttastats.base import streams
@@ -87,14 +88,23 @@ def _parquet(data: bytes) -> Rows:
     try:
         held = pl.scan_parquet(io.BytesIO(data))
         rows = held.select(pl.len()).collect().item()
-        # A value takes at least eight bytes as a cell; in the file a million may take a few.
-        size = 8 * rows * len(held.collect_schema())
-        streams.expect_size(size, streams.whole_file_limit(), "its cells are ")
-        frame = held.collect()
+        expect_cells(rows, len(held.collect_schema()))
+        # Texts cannot hold them.
+        frame = held.with_columns(cs.duration().dt.total_microseconds() / 1e6).collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = f"not a Parquet file: {error}".partition("\n")[0]
         raise UnfitError("unreadable_file", reason) from error
     return Rows(frame, pl.Series("line", [None] * frame.height, pl.Int64()))
+
+
+def expect_cells(rows: int, columns: int) -> None:
+    """Raise an error for more cells than a file may hold, which may be far more than its bytes.
+
+    A value takes at least eight bytes as a cell; in a file a million may take a few, and a row may
+    have columns that no other has.
+    """
+    size = 8 * rows * columns
+    streams.expect_size(size, streams.whole_file_limit(), f"its {rows:,} x {columns:,} cells are ")
 
 
 def header(lines: Sequence[str]) -> tuple[int, list[str], str]:
@@ -249,6 +259,7 @@ def _json(text: str) -> Rows:
         raise UnfitError("no_table", reason)
     flat = [flattened(record) for record in records]
     names = dict.fromkeys(name for record in flat for name in record)
+    expect_cells(len(flat), len(names))
     columns = [series(name, [record.get(name) for record in flat]) for name in names]
     lines_of = pl.Series("line", numbers, pl.Int64())
     return Rows(pl.DataFrame(columns), lines_of, problems=bad_lines(bad))
@@ -315,6 +326,7 @@ def flattened(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return the cells of an object; nested keys are joined as `outer.inner`."""
     cells: dict[str, Any] = {}
     for name, value in record.items():
+        name = _SURROGATE.sub("\ufffd", name)
         if isinstance(value, dict) and len(prefix) < 200:
             cells.update(flattened(value, f"{prefix}{name}."))
         elif not isinstance(value, list | dict):

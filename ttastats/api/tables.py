@@ -85,7 +85,7 @@ def runs(
 ) -> Report:
     """Report every run: whether and when it reached the target, and its progress.
 
-    `keywords`: those of `Question` about a budget; then its quality at the budget.
+    At a budget: its quality there.
     """
     what = Question(where=where, target=target, **keywords)
     if (budget := what.budget) is not None:
