@@ -134,8 +134,8 @@ def filter(  # noqa: A001 - the name of the command
     anew = not where and place.is_dir() and [path.resolve() for path in inputs] == [place.resolve()]
     if not anew:
         atomic.expect_no_input(place, inputs)
-    state, manifest = store.table_state(place), store.read_manifest(place) if anew else ""
     store.expect_output(place, in_parts=in_parts or place.is_dir())
+    state, manifest = store.table_state(place), store.read_manifest(place) if anew else ""
     every = store.concatenate([given.tidy(source) for source in sources])
     side = choose_runs(every, where, by_evaluation=True) if where else None
     known = [problem for source in sources for problem in given.problems(source)]

@@ -103,6 +103,8 @@ class Kind(Struct, frozen=True):
         file = path / HEAD if path.is_dir() else path
         odd, remedy = not arguments.is_text(str(file)), "Rename it: polars reads no such path."
         raise_if(odd, "the name of a table is no UTF-8", str(file), remedy)
+        waits = isinstance(file, Path) and file.exists() and not file.is_file()
+        raise_if(waits, "neither a file nor a folder", str(file), self.remedy)
         try:
             if isinstance(file, Path):
                 return pl.read_parquet_metadata(file)
@@ -391,6 +393,8 @@ def _listed_names(metadata: Mapping[str, str], key: str, path: Place) -> list[st
         if not inside or last in {"", ".", ".."} or set(name) & set("\\:\0") or name == HEAD:
             what = f"{HEAD} lists a part that is no file of the folder: {name!r}"
             raise TtastatsError(what, where=str(path), remedy=remedy)
+    twice = len({*names}) < len(names)
+    raise_if(twice, f"{HEAD} lists a part more than once", str(path), remedy)
     return names
 
 
