@@ -80,7 +80,9 @@ class TestLogs:
     def test_of_many_columns_are_guessed_in_time(self, folder: Path) -> None:
         (folder / "ttastats.toml").unlink()
         names = ["step", "val_loss", *(f"c{n}" for n in range(1_500))]
-        (folder / "a.csv").write_text("\n".join([",".join(names), *[",".join("1" * len(names))] * 3]))
+        (folder / "a.csv").write_text(
+            "\n".join([",".join(names), *[",".join("1" * len(names))] * 3])
+        )
         with cpu_limit(20.0):
             assert tta.guess(folder / "a.csv")
 
@@ -111,7 +113,9 @@ class TestTables:
             tta.summary(table)
 
     @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[]", "3", "\x00"])
-    def test_with_an_odd_footer_are_no_tables(self, text: str, tables: Path, tmp_path: Path) -> None:
+    def test_with_an_odd_footer_are_no_tables(
+        self, text: str, tables: Path, tmp_path: Path
+    ) -> None:
         path = tmp_path / "a.parquet"
         rows = pl.read_parquet(tables / "both.parquet").select("run_id")
         rows.write_parquet(path, metadata={KEY: text})
@@ -125,7 +129,9 @@ class TestTables:
         with pytest.raises(tta.TtastatsError, match="neither a file nor a folder"):
             tta.summary(tmp_path / name)
 
-    @pytest.mark.parametrize("url", ["memory://m/x?y=secret/", "memory://m/x.parquet?y", "s3://a/b#c/"])
+    @pytest.mark.parametrize(
+        "url", ["memory://m/x?y=secret/", "memory://m/x.parquet?y", "s3://a/b#c/"]
+    )
     def test_are_written_to_urls_without_a_query(self, url: str, tables: Path) -> None:
         for write in (
             lambda: tta.ingest(tables.parent, url),

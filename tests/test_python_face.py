@@ -459,7 +459,9 @@ class TestHelp:
 
     def test_has_the_words_of_the_command(self) -> None:
         command = commands.make_command("summary")
-        (told,) = (str(param.help) for param in command.params if param.name == "clock")
+        (told,) = (
+            str(getattr(param, "help", "")) for param in command.params if param.name == "clock"
+        )
         assert told in (inspect.getdoc(tta.summary) or "")
 
 
@@ -517,6 +519,12 @@ BELOW: dict[str, str] = {
     "tta.summary('a' * 5000)": "str",
     "tta.summary(rows, level=[])": "level",
     "tta.View(strips=[])": "strips=",
+    "tta.problems()": "sources=",
+    "tta.problems(())": "no file given",
+    "tta.plots()": "sources=",
+    "tta.filter(output='x.parquet')": "sources=",
+    "tta.summary(np.array(0.5))": "ndarray",
+    "tta.summary([[1]])": "list",
 }
 
 
@@ -527,7 +535,7 @@ def test_doors_below_the_api_name_the_parameter_too(
     monkeypatch.chdir(tmp_path)
     rows = pl.DataFrame({"run": [1, 2], "acc": [0.5, 0.8], "loss": [1.0, 2.0]})
     with pytest.raises((tta.TtastatsError, TypeError)) as caught:
-        eval(call, {"tta": tta, "rows": rows})
+        eval(call, {"tta": tta, "np": np, "rows": rows})
     text = str(caught.value)
     assert BELOW[call] in text
     assert isinstance(caught.value, tta.TtastatsError) or "unexpected keyword" in text

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, compress, count
 from typing import Any
 
 import polars as pl
@@ -109,9 +109,8 @@ def expect_cells(rows: int, columns: int) -> None:
 
 def header(lines: Sequence[str]) -> tuple[int, list[str], str]:
     """Return the line of the header, its names and the delimiter; comments are skipped."""
-    at = next(
-        (at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), None
-    )
+    written = compress(count(), lines)  # of a million empty lines, none is looked at
+    at = next((at for at in written if lines[at].strip() and not lines[at].startswith("#")), None)
     if at is None:
         raise UnfitError("no_header", "no line of text: not a table")
     line = lines[at]
@@ -326,7 +325,7 @@ def flattened(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return the cells of an object; nested keys are joined as `outer.inner`."""
     cells: dict[str, Any] = {}
     for name, value in record.items():
-        name = _SURROGATE.sub("\ufffd", name)
+        name = name if name.isascii() else _SURROGATE.sub("\ufffd", name)
         if isinstance(value, dict) and len(prefix) < 200:
             cells.update(flattened(value, f"{prefix}{name}."))
         elif not isinstance(value, list | dict):

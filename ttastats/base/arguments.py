@@ -21,7 +21,7 @@ from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
 
 from ttastats.base import percentages
-from ttastats.base.errors import TtastatsError, suggestion
+from ttastats.base.errors import TtastatsError, raise_if, suggestion
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -166,8 +166,8 @@ def choice(*known: str) -> Taken:
     def take(name: str, value: Any) -> str:
         if isinstance(value, str) and value in known:
             return value
-        what = f"{value!r} is not one of {', '.join(known)}"
-        remedy = suggestion(str(value), known, "Values")
+        what = f"{shown(value)} is not one of {', '.join(known)}"
+        remedy = suggestion(shown(value), known, "Values")
         raise TtastatsError(what, where=f"{name}=", remedy=remedy)
 
     return take
@@ -374,6 +374,8 @@ def checked(
             with named_in_python(own or ()):
                 given = {name: value for name, value in bound.arguments.items() if name in plain}
                 bound.arguments |= taken(given, own, usual)
+                none = "sources" in parameters.parameters and not bound.args
+                raise_if(none, "no file given", "sources=", _A_PATH)
                 return function(*bound.args, **bound.kwargs)
 
         wrapper.__signature__ = parameters  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import tomllib
 from collections import Counter
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 from msgspec import Struct
@@ -242,10 +243,12 @@ def _expanded_names(source: Source) -> list[str]:
     expect_threads()
     if is_frame(source):
         return []
-    places: Any = [source] if isinstance(source, str | Place) else source
+    places = [source] if isinstance(source, Place) else arguments.listed(source)
     what = f"neither files nor a table: {type(source).__name__}"
     remedy = "Give names of Parquet files, or a frame made by `from_frame`."
-    raise_if(not isinstance(places, Iterable) or isinstance(source, bytes), what, None, remedy)
+    odd = len(places) == 1 and not isinstance(places[0], str | bytes | os.PathLike | Url)
+    raise_if(odd, what, None, remedy)
+    raise_if(not places, "no file given", None, remedy)
     texts = [path if isinstance(path, Url) else str(path) for path in places if _is_path(path)]
     return [text.text if isinstance(text, Url) else stores.without_secrets(text) for text in texts]
 

@@ -50,7 +50,7 @@ EXAMPLES = {
     "latest_segment": "latest_segment('a.parquet')",
     "plot": "plot('speedups', 'a.parquet', 'b.parquet')",
     "plots": "plots('runs.parquet')",
-    "power": "power(cv='14%', effects=0.05)",
+    "power": "power(cv=0.14, effects=[0.05])",
     "problems": "problems('runs.parquet')",
     "rank": "rank('runs.parquet', mine='eight')",
     "read": "read('runs.parquet', where='seed<=1003').collect()",
