@@ -62,6 +62,12 @@ class TestLogs:
         (run,) = self.runs(folder)
         assert run["run_seconds"] == 30
 
+    def test_in_parquet_may_hold_bytes(self, folder: Path) -> None:
+        columns = {"step": [1, 2], "val_loss": [3.0, 2.0], "note": [b"a", b"\xff"]}
+        pl.DataFrame(columns).write_parquet(folder / "a.parquet")
+        (run,) = self.runs(folder)
+        assert run["value_final"] == 2
+
     @pytest.mark.parametrize("times", [0.5, 1.5])
     def test_are_limited_by_their_cells(
         self, times: float, folder: Path, monkeypatch: pytest.MonkeyPatch

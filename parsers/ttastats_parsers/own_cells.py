@@ -89,12 +89,18 @@ def _parquet(data: bytes) -> Rows:
         held = pl.scan_parquet(io.BytesIO(data))
         rows = held.select(pl.len()).collect().item()
         expect_cells(rows, len(held.collect_schema()))
-        # Texts cannot hold them.
-        frame = held.with_columns(cs.duration().dt.total_microseconds() / 1e6).collect()
+        # What no text is made of.
+        decoded = cs.binary().map_elements(_decoded, return_dtype=pl.String())
+        seconds = cs.duration().dt.total_microseconds() / 1e6
+        frame = held.with_columns(seconds, decoded).collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = f"not a Parquet file: {error}".partition("\n")[0]
         raise UnfitError("unreadable_file", reason) from error
     return Rows(frame, pl.Series("line", [None] * frame.height, pl.Int64()))
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def expect_cells(rows: int, columns: int) -> None:

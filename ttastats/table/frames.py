@@ -50,7 +50,8 @@ def to_polars(frame: Any) -> pl.DataFrame | pl.LazyFrame:
 
 def _column(name: str, value: Any) -> Any:
     """Take a column, or one value for all rows."""
-    if arguments.is_text(value) or isinstance(value, bool | int | float | datetime | date):
+    is_whole = isinstance(value, int) and -(2**63) <= value < 2**63  # as a column holds them
+    if arguments.is_text(value) or is_whole or isinstance(value, float | datetime | date):
         return value
     raise arguments.refusal(name, value, "Give a column, or one value for all rows.")
 
