@@ -1,6 +1,6 @@
 """What callers give: arguments of the Python functions, blocks, keys and cells of all types.
 
-A call is valid but for one to three of its arguments, which may be of any type. It ends in an
+A call is valid but for up to three of its arguments, which may be of any type. It ends in an
 answer or in a TtastatsError; a TypeError is of Python only where an argument is missing or has no
 parameter.
 """
@@ -131,7 +131,7 @@ def valid(name: str, folder: Path) -> tuple[list[Any], dict[str, Any]]:
 
 
 def call(rng: random.Random, folder: Path) -> tuple[str, list[Any], dict[str, Any]]:
-    """Return a call with one to three odd arguments."""
+    """Return a call with up to three odd arguments."""
     name = rng.choice([*functions()])
     args, kwargs = valid(name, folder)
     parameters = signature(functions()[name]).parameters.values()
@@ -139,7 +139,7 @@ def call(rng: random.Random, folder: Path) -> tuple[str, list[Any], dict[str, An
     free = free[len(args) :]
     if any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
         free += ["lr", "accelerators", "run_seconds"]
-    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+    for _ in range(rng.choice((0, *[1] * 6, 2, 2, 3))):
         if args and (rng.random() < 0.2 or not free):
             args[rng.randrange(len(args))] = harmless(anything(rng), folder)
         elif free:
@@ -278,7 +278,7 @@ def keys(rng: random.Random, folder: Path, drawn: Drawn) -> None:
     )  # fmt: skip
     nested.write_parquet(folder / "c.parquet")
     written = {"files": '"*"', "metric": '"val_loss"'}
-    for key in rng.sample(KEYS, rng.choice((1, 1, 2, 4))):
+    for key in rng.sample(KEYS, rng.choice((0, 1, 1, 2, 4))):
         written[key] = toml(rng)
     text = "[[logs]]\n" + "".join(f"{key} = {value}\n" for key, value in written.items())
     if rng.random() < 0.05:
