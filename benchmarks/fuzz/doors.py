@@ -155,7 +155,10 @@ def harmless(value: Any, folder: Path) -> Any:
     """Return a value that names no place outside a folder and no server."""
     if isinstance(value, str | Path) and "\0" not in str(value) and "://" not in str(value):
         return folder / "odd" / str(value).strip("./*-") if str(value) else value
-    return [] if isinstance(value, str) and "s3:" in value else value
+    is_text = isinstance(value, str)
+    if isinstance(value, list | tuple | range) or (is_text and "s3:" in value):
+        return []  # of the whole disk, such as `["/"]`
+    return value
 
 
 def arguments(rng: random.Random, folder: Path, drawn: Drawn) -> None:

@@ -61,7 +61,10 @@ _REASONS = ("exception", "no_run_stop")
 
 def _reason(status: str, problems: str | None) -> str | None:
     """Return why a run failed, or why it was not read, by its problems."""
-    told = msgspec.json.decode(problems or "[]", type=list[Problem])
+    try:
+        told = msgspec.json.decode(problems or "[]", type=list[Problem])
+    except (msgspec.MsgspecError, RecursionError):  # of somebody's frame
+        return None
     return next(
         (each.message for each in told if status in schema.ABSENT or each.code in _REASONS), None
     )
