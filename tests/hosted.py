@@ -138,6 +138,7 @@ class Host:
             "HOST": str(self.folder),
             "RUNNER_TEMP": str(self.folder / "temp"),
             "GITHUB_REPOSITORY": "owner/repository",
+            "GITHUB_RUN_NUMBER": str(self.run),
             "GITHUB_SHA": f"{self.run:040x}",
             "RUNNER_ENVIRONMENT": "github-hosted",
         }

@@ -114,8 +114,7 @@ class TestNightly:
         assert "::warning::seed 2 failed" in host.printed["Train with two seeds"]
         assert self.night(host, CRASH="1:start") == "success"
         (row,) = tta.summary(host.artifact("nights") / "nights.parquet").rows
-        # Two logs are too few to tell an empty one from a file that is no log.
-        assert (row["reached"], row["n"]) == (2, 3)
+        assert (row["reached"], row["n"], row["rejected_logs"]) == (2, 3, 1)
         assert "::warning::seed 1 failed" in host.printed["Train with two seeds"]
 
     def test_a_table_of_others_and_one_that_is_gone_are_passed_over(self, host: Host) -> None:

@@ -205,7 +205,7 @@ TOO_LARGE: list[tuple[str, Callable[[], bytes], str]] = [
     ("mlflow.db", lambda: b"SQLite format 3\0latest_metrics" + bytes(MB), "larger than 1 MB"),
     ("0.monitor.csv", lambda: b'#{"t_start": 1.5}\nr,l,t\n' + b"1,1,1\n" * 200_000, "than 1 MB"),
     ("evaluations.npz", arrays, "its arrays are larger"),
-    ("log.parquet", parquet, "its cells are larger than 1 MB"),
+    ("log.parquet", parquet, "cells are larger than 1 MB"),
     ("mlflow.db", lambda: mlflow("TEXT GENERATED ALWAYS AS (hex(zeroblob(4e5)))"),
      "the values in its tables are larger"),
     ("a.tar.gz", a_long_header, "larger than 1 MB"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import math
 import pickle
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,8 +21,10 @@ from polars.testing import assert_frame_equal
 
 import ttastats as tta
 from ttastats import api
+from ttastats.cli import commands
 from ttastats.cli.output import show
 from ttastats.report.row import Rows, table_of
+from ttastats.sides import helping
 
 SLOWER = "slower:2%"
 
@@ -418,3 +422,120 @@ def test_a_frame_without_directions_is_taken_from_pandas() -> None:
     rows = {"run": [1, 1, 2, 2], "s": [1.0, 2, 1, 2], "acc": [0.1, 0.9, 0.2, 0.8]}
     table = tta.from_frame(pl.DataFrame(rows), run="run", metric="acc", seconds="s")
     assert tta.runs(table.to_pandas(), target=0.5) == tta.runs(table, target=0.5)
+
+
+FUNCTIONS = [
+    name for name in sorted({*tta.__all__, "filter"}) if inspect.isfunction(getattr(tta, name))
+]
+
+
+class TestHelp:
+    """`help` says of each function what it takes, what comes back, what is refused, an example."""
+
+    @pytest.mark.parametrize("name", FUNCTIONS)
+    def test_lists_every_parameter(self, name: str) -> None:
+        function = getattr(tta, name)
+        text = inspect.getdoc(function) or ""
+        listed = re.search(r"(?s)^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", text, re.MULTILINE)
+        assert listed, text
+        heads = re.findall(r"^\S.*", listed[1], re.MULTILINE)
+        told = {part for head in heads for part in head.split(", ")}
+        given = inspect.signature(function).parameters.values()
+        assert {p.name for p in given if p.kind is not p.VAR_KEYWORD} <= told
+
+    @pytest.mark.parametrize("name", helping.EXAMPLES)
+    def test_gives_an_example_that_runs(
+        self, name: str, one: Path, eight: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        text = inspect.getdoc(getattr(tta, name)) or ""
+        assert all(f"\n{title}\n" in text for title in ("Returns", "Raises", "Examples"))
+        assert "--" not in re.sub(r"-{3,}\n", "", text)
+        monkeypatch.chdir(tmp_path)
+        for called, path in (("a", one), ("b", eight)):
+            shutil.copy(path, f"{called}.parquet")
+        pl.concat([pl.read_parquet(one), pl.read_parquet(eight)]).write_parquet("runs.parquet")
+        (example,) = re.findall(r"^>>> (.*)", text, re.MULTILINE)
+        assert eval(example, {"tta": tta}) is not None
+
+    def test_has_the_words_of_the_command(self) -> None:
+        command = commands.make_command("summary")
+        (told,) = (
+            str(getattr(param, "help", "")) for param in command.params if param.name == "clock"
+        )
+        assert told in (inspect.getdoc(tta.summary) or "")
+
+
+#: Ways to give a target, and what each says of value and direction.
+GOALS: dict[str, tuple[Any, float, bool | None]] = {
+    "a number": (0.75, 0.75, None),
+    "a text": ("0.75", 0.75, None),
+    "percent": ("75%", 0.75, None),
+    "at least": (">=0.75", 0.75, True),
+    "at least, by metric": ({"quality": ">= 75%"}, 0.75, True),
+    "at most": ("<=0.75", 0.75, False),
+    "a number of numpy": (np.float32(0.75), 0.75, None),
+}
+
+
+@pytest.mark.parametrize("name", GOALS)
+def test_a_frame_takes_targets_as_a_recording_does(name: str, tmp_path: Path) -> None:
+    goal, value, higher = GOALS[name]
+    rows = pl.DataFrame({"run": [1, 2], "quality": [0.5, 0.8]})
+    table = tta.from_frame(rows, run="run", metric="quality", target=goal)
+    assert table["target_value"].unique().to_list() == [value]
+    assert table["higher_is_better"].unique().to_list() == [higher]
+    if not isinstance(goal, dict):
+        run = tta.record(tmp_path, benchmark="b", metric="quality", target=goal)
+        with run:
+            assert run.evaluation(0.7) is (higher is False)
+
+
+#: Calls of functions below the API with a wrong value, and the parameter that the error names.
+BELOW: dict[str, str] = {
+    "tta.from_frame(rows, run='run', metric='acc', target='>x')": "target=",
+    "tta.from_frame(rows, run='run', metric='loss', target='>=3')": "target=",
+    "tta.from_frame(rows, run='run', metric='acc', target='<=3', higher_is_better=True)": "target",
+    "tta.from_frame(rows, run='run', metric='acc', higher_is_better=3)": "higher_is_better=",
+    "tta.from_frame(rows, run=[], metric='acc')": "run=",
+    "tta.from_frame(rows, run=3, metric='acc')": "run=",
+    "tta.from_frame(rows, run='run', metric='acc', seconds=[1])": "seconds=",
+    "tta.from_frame(rows, run='run', metric='acc', nodes=object())": "nodes=",
+    "tta.record(3, benchmark='b', metric='acc', target=1)": "logs=",
+    "tta.record('x', benchmark=None, metric='acc', target=1)": "benchmark=",
+    "tta.record('x', benchmark='b', metric='acc', target=[1])": "target=",
+    "tta.record('x', benchmark='b', metric='acc', target=1, seed='x')": "seed=",
+    "tta.record('x', benchmark='b', metric='acc', target=1, nodes=-1)": "nodes=",
+    "tta.guess(3)": "path=",
+    "tta.guess('a' * 5000)": "path=",
+    "tta.guess('x', output=3)": "output=",
+    "tta.ingest('x', workers='x')": "workers=",
+    "tta.ingest('x', block=5)": "block=",
+    "tta.ingest('x', block={5: 5})": "block=",
+    "tta.ingest('x', guess=5)": "guess=",
+    "tta.ingest('x', executor={})": "executor=",
+    "tta.ingest('a/' * 3000)": "paths=",
+    "tta.summary('a\\ud800')": "'a\\ud800'",
+    "tta.summary('a\\0')": "'a\\x00'",
+    "tta.summary('a' * 5000)": "str",
+    "tta.summary(rows, level=[])": "level",
+    "tta.View(strips=[])": "strips=",
+    "tta.problems()": "sources=",
+    "tta.problems(())": "no file given",
+    "tta.plots()": "sources=",
+    "tta.filter(output='x.parquet')": "sources=",
+    "tta.summary(np.array(0.5))": "ndarray",
+    "tta.summary([[1]])": "list",
+}
+
+
+@pytest.mark.parametrize("call", BELOW)
+def test_doors_below_the_api_name_the_parameter_too(
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = pl.DataFrame({"run": [1, 2], "acc": [0.5, 0.8], "loss": [1.0, 2.0]})
+    with pytest.raises((tta.TtastatsError, TypeError)) as caught:
+        eval(call, {"tta": tta, "np": np, "rows": rows})
+    text = str(caught.value)
+    assert BELOW[call] in text
+    assert isinstance(caught.value, tta.TtastatsError) or "unexpected keyword" in text

@@ -13,6 +13,7 @@ import pytest
 
 import ttastats
 from tests.programs import environment, python
+from ttastats.sides import helping
 
 SCRIPT = """
 from pathlib import Path
@@ -40,6 +41,20 @@ try:
 except tta.TtastatsError as error:
     print(error.remedy)
 """
+#: Calls of all other functions, with what else a caller may give.
+OTHERS = (
+    "from_frame(rows, run='seed', metric='acc', target={'acc': '>=0.75'}, nodes=1)",
+    "from_frame(rows, run=['seed'], metric=['acc'], target='>=0.75', higher_is_better=True)",
+    "guess('logs', output=Path('ttastats.toml')).config",
+    "rcp('runs.parquet', draws=100).rows", "targets('runs.parquet', points=5).to_markdown()",
+    "effects(rows, on=['lr', 'wd'], levels=['lr=1,2'], interactions=True).to_csv()",
+    "judge_record('runs.parquet', rules='nanogpt-track-1', against=3.28).frame",
+    "compare_profiles('a', 'b', by='operator').rows", "plot_profiles('step', ['a', 'b'])",
+    "profile_page(['a', 'b'], output='page.html').html", "profiled('a').frame.height",
+    "Question(where={'seed': [1, 2]}, price=[2.5, 'cost_per_hour'], unit='cost').judgement.ddof",
+    "Options(margin=0.02, max_runs=20).confidence", "View(wide=True).strips",
+    "ingest(['a', Path('b')], block={'metric': 'loss'}, guess=tta.guess, append=True).problems",
+)  # fmt: skip
 #: What is wrong in a script, with the kind of error that mypy finds: types are seen.
 WRONG = {
     "tta.summary(1)": "arg-type",
@@ -55,6 +70,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("the package is not installed, but a checkout: dev.py dist")
     folder = tmp_path_factory.mktemp("script")
     (folder / "right.py").write_text(SCRIPT)
+    calls = (f"print(tta.{call})" for call in (*helping.EXAMPLES.values(), *OTHERS))
+    rows = "rows = pl.DataFrame({'seed': [1], 'acc': [0.9]})"
+    imports = ("from pathlib import Path", "import polars as pl", "import ttastats as tta", rows)
+    (folder / "every.py").write_text("\n".join([*imports, *calls, ""]))
     lines = [f"{line}  # type: ignore[{code}]" for line, code in WRONG.items()]
     (folder / "wrong.py").write_text("\n".join(["import ttastats as tta", *lines, ""]))
     return folder
@@ -69,15 +88,15 @@ def pyright(folder: Path, *words: str) -> dict[str, object]:
 
 
 def test_mypy_takes_what_is_right_and_nothing_else(folder: Path) -> None:
-    mypy = python("-m", "mypy", "--strict", "right.py", "wrong.py", cwd=folder, env={})
-    assert (mypy.returncode, mypy.stdout) == (0, "Success: no issues found in 2 source files\n")
+    mypy = python("-m", "mypy", "--strict", "right.py", "every.py", "wrong.py", cwd=folder, env={})
+    assert (mypy.returncode, mypy.stdout) == (0, "Success: no issues found in 3 source files\n")
 
 
 def test_pyright_takes_what_is_right_and_nothing_else(folder: Path) -> None:
     (folder / "pyrightconfig.json").write_text(
         '{"typeCheckingMode": "strict", "enableTypeIgnoreComments": false}'
     )
-    answer = pyright(folder, "right.py", "wrong.py")
+    answer = pyright(folder, "right.py", "every.py", "wrong.py")
     errors = [d["file"] for d in answer["generalDiagnostics"] if d["severity"] == "error"]
     assert {Path(name).name for name in errors} == {"wrong.py"}
     assert len(errors) == len(WRONG)

@@ -18,6 +18,7 @@ from unittest.mock import Mock
 import polars as pl
 import pytest
 
+from tests import programs
 from tests.programs import PATIENCE
 from ttastats.base.errors import TtastatsError
 from ttastats.base.stores import parse_place
@@ -147,6 +148,21 @@ class TestProcesses:
         many = ingest([few], tmp_path / "many.parquet", workers=2)
         assert many.runs == LOGS
         assert read(many.output).equals(read(alone.output))
+
+    @pytest.mark.parametrize("started", ["script.py", "-m script", "-c"])
+    def test_a_script_without_a_guard_is_run_once(
+        self, started: str, two_systems: Path, tmp_path: Path
+    ) -> None:
+        text = (
+            "import ttastats as tta, sys; print('begun')\n"
+            f"print(tta.ingest({str(two_systems)!r}, 'o.parquet', workers=3).runs)\n"
+            "print(sys.modules['__main__'].__spec__)\n"
+        )
+        (tmp_path / "script.py").write_text(text)
+        ran = programs.python(*started.split(), *([text] if started == "-c" else []), cwd=tmp_path)
+        begun, runs, spec = ran.stdout.splitlines()
+        assert (begun, runs, ran.returncode, ran.stderr) == ("begun", "20", 0, "")
+        assert ("script" in spec) == (started == "-m script"), "it is as it was"
 
     @pytest.mark.usefixtures("one_file_a_unit")
     def test_this_process_reads_while_others_start(

@@ -21,12 +21,15 @@ def main() -> NoReturn:
     arenas = max((os.cpu_count() or 1) // 2, 1)
     os.environ.setdefault("_RJEM_MALLOC_CONF", _ALLOCATOR.format(arenas))  # read by `import polars`
     gc.set_threshold(100_000)
-    from ttastats.cli import main as run
-
     try:
+        from ttastats.cli import main as run
+
         run()
     except SystemExit as end:
         _leave(end)
+    except KeyboardInterrupt:  # while libraries are imported; later, a command says it
+        os.write(2, b"ttastats: interrupted\n")
+        os._exit(130)
 
 
 def _leave(end: SystemExit) -> NoReturn:

@@ -33,7 +33,7 @@ from typing import Any
 
 import polars as pl
 
-from benchmarks.fuzz import answers, columns, mutations, tables
+from benchmarks.fuzz import answers, columns, doors, mutations, tables
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.ingestion import manifest
@@ -507,7 +507,8 @@ def undrawn(path: Path) -> Iterator[str]:
 # --------------------------------------------------------------------------------------------- all
 
 KINDS: dict[str, Callable[[random.Random, Path, Drawn], None]] = {
-    source.__name__: source for source in (companions, stores, archives, names, footers)
+    source.__name__: source
+    for source in (companions, stores, archives, names, footers, doors.arguments, doors.keys)
 }
 
 

@@ -6,10 +6,11 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, compress, count
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 from msgspec.structs import replace
 
 from ttastats.base import streams
@@ -87,21 +88,35 @@ def _parquet(data: bytes) -> Rows:
     try:
         held = pl.scan_parquet(io.BytesIO(data))
         rows = held.select(pl.len()).collect().item()
-        # A value takes at least eight bytes as a cell; in the file a million may take a few.
-        size = 8 * rows * len(held.collect_schema())
-        streams.expect_size(size, streams.whole_file_limit(), "its cells are ")
-        frame = held.collect()
+        expect_cells(rows, len(held.collect_schema()))
+        # What no text is made of.
+        decoded = cs.binary().map_elements(_decoded, return_dtype=pl.String())
+        seconds = cs.duration().dt.total_microseconds() / 1e6
+        frame = held.with_columns(seconds, decoded).collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = f"not a Parquet file: {error}".partition("\n")[0]
         raise UnfitError("unreadable_file", reason) from error
     return Rows(frame, pl.Series("line", [None] * frame.height, pl.Int64()))
 
 
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def expect_cells(rows: int, columns: int) -> None:
+    """Raise an error for more cells than a file may hold, which may be far more than its bytes.
+
+    A value takes at least eight bytes as a cell; in a file a million may take a few, and a row may
+    have columns that no other has.
+    """
+    size = 8 * rows * columns
+    streams.expect_size(size, streams.whole_file_limit(), f"its {rows:,} x {columns:,} cells are ")
+
+
 def header(lines: Sequence[str]) -> tuple[int, list[str], str]:
     """Return the line of the header, its names and the delimiter; comments are skipped."""
-    at = next(
-        (at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), None
-    )
+    written = compress(count(), lines)  # of a million empty lines, none is looked at
+    at = next((at for at in written if lines[at].strip() and not lines[at].startswith("#")), None)
     if at is None:
         raise UnfitError("no_header", "no line of text: not a table")
     line = lines[at]
@@ -249,6 +264,7 @@ def _json(text: str) -> Rows:
         raise UnfitError("no_table", reason)
     flat = [flattened(record) for record in records]
     names = dict.fromkeys(name for record in flat for name in record)
+    expect_cells(len(flat), len(names))
     columns = [series(name, [record.get(name) for record in flat]) for name in names]
     lines_of = pl.Series("line", numbers, pl.Int64())
     return Rows(pl.DataFrame(columns), lines_of, problems=bad_lines(bad))
@@ -315,6 +331,7 @@ def flattened(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return the cells of an object; nested keys are joined as `outer.inner`."""
     cells: dict[str, Any] = {}
     for name, value in record.items():
+        name = name if name.isascii() else _SURROGATE.sub("\ufffd", name)
         if isinstance(value, dict) and len(prefix) < 200:
             cells.update(flattened(value, f"{prefix}{name}."))
         elif not isinstance(value, list | dict):

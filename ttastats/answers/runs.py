@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
+import msgspec
 import polars as pl
 
 from ttastats.base import units
 from ttastats.base.codes import wording
+from ttastats.base.records import Problem
 from ttastats.outcomes import aims
 from ttastats.outcomes.axis import axis_of
 from ttastats.outcomes.left_out import standing
@@ -50,11 +52,31 @@ class RunRow(Row, frozen=True):
     seed: key.Seed
     cost: key.Cost
     set_aside: key.SetAside
+    reason: Annotated[str | None, Key("why the run failed, by its log, or has none")]
+
+
+#: The problems that tell why a run failed.
+_REASONS = ("exception", "no_run_stop")
+
+
+def _reason(status: str, problems: str | None) -> str | None:
+    """Return why a run failed, or why it was not read, by its problems."""
+    try:
+        told = msgspec.json.decode(problems or "[]", type=list[Problem])
+    except (msgspec.MsgspecError, RecursionError):  # of somebody's frame
+        return None
+    return next(
+        (each.message for each in told if status in schema.ABSENT or each.code in _REASONS), None
+    )
 
 
 def report(runs: pl.DataFrame) -> Report:
     """Return the report of a table of runs, in the order of its sources."""
-    rows = Rows(RunRow, runs.sort("source", "run_id").select(*key_descriptions(RunRow)))
+    runs = runs.sort("source", "run_id")
+    ended = zip(runs["run_status"], runs["problems"], runs["reached"], strict=True)
+    reasons = [None if reached else _reason(status, text) for status, text, reached in ended]
+    runs = runs.with_columns(pl.Series("reason", reasons, pl.String))
+    rows = Rows(RunRow, runs.select(*key_descriptions(RunRow)))
     names = rows.frame.select(grouping.ENTRY).unique(maintain_order=True).rows(named=True)
     known = [name for name in rows.frame.columns if rows.frame[name].count()]
     untimed, axis = "run_seconds" not in known, axis_of(runs)
@@ -75,6 +97,11 @@ def report(runs: pl.DataFrame) -> Report:
             RunRow, *(name for name in ("samples", "steps") if untimed and name in known)
         ),
         *(() if axis.alone else _of_training()),
+        *(
+            fields.text_field("reason", lambda row: row.reason or "", rank=4)
+            for name in known
+            if name == "reason"
+        ),
         *fields.number_fields(RunRow, *(name for name in ("cost",) if name in known), rank=2),
     ]
     table = fields.make_table(rows, shown, grouping.common_title(names, grouping.ENTRY))

@@ -55,8 +55,6 @@ def summary(
         Column by which the rows of each benchmark are sorted, `-` before it for descending order.
     top
         Rows of each table, 0 for all. Without it, the first are printed, and `rows` have all.
-    keywords
-        Those of `Question`.
     """
     from ttastats.answers import rank as rank_report  # scipy costs start-up time
 
@@ -99,8 +97,6 @@ def rank(
         Entries of each table that are printed, 0 for all; `rows` have all.
     confidence
         Confidence level of the intervals, and of all ranks of one table together.
-    keywords
-        Those of `Question`.
     """
     from ttastats.answers import rank as rank_report  # scipy costs start-up time
 
@@ -131,8 +127,6 @@ def variance(
         Confidence level of the intervals.
     sources
         Report instead what comes from each of these: `day`, columns, or names in `extra`.
-    keywords
-        Those of `Question`.
     """
     from ttastats.answers import variance as variance_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
@@ -174,8 +168,6 @@ def history(
         Such as `slower:2%`, for the latest segment; the result is in `.gate`, true if it passed.
     confidence
         Confidence level of the intervals, and of the nights of a change.
-    keywords
-        Those of `Question`.
     """
     from ttastats.answers import history as history_report  # scipy costs start-up time
     from ttastats.answers.compare import gate
@@ -212,8 +204,8 @@ def effects(
         Also whether the effect of a setting depends on another.
     confidence
         Confidence level of the intervals.
-    keywords
-        Those of `Question`; runs of a benchmark are one group by default.
+    by
+        Columns to group by; by default runs of a benchmark are one group.
     """
     from ttastats.answers import effects as effects_report  # scipy costs start-up time
     from ttastats.answers.knobs import EffectsOptions
@@ -231,7 +223,7 @@ def latest_segment(
 ) -> Source:
     """Return the runs of a setup since its last change, as a source to compare with.
 
-    `confidence` is that of the nights of a change, `keywords` are those of `Question`.
+    `confidence` is that of the nights of a change.
     """
     from ttastats.answers import history as history_report  # scipy costs start-up time
     from ttastats.outcomes.select import parse_all
@@ -260,11 +252,22 @@ def power(
     confidence: float = CONFIDENCE,
     **keywords: Unpack[Judged],
 ) -> Report:
-    """Report how many runs detect a difference, from existing runs or from a CV (a fraction).
+    """Report how many runs detect a difference, from existing runs or from a CV.
 
-    `max_runs` also reports the average number of runs of a sequential test with this maximum.
-    `confidence` is that of the interval that has to show the difference, and of the CV.
-    `keywords`: those of `Question`.
+    Parameters
+    ----------
+    cv
+        Coefficient of variation of the times, such as 0.14, in place of existing runs.
+    n
+        Runs of each side, of which the detectable difference is reported.
+    effects
+        Differences to detect, such as 0.05.
+    power
+        Probability of finding a difference that is there.
+    max_runs
+        Also report the average number of runs of a sequential test with this maximum.
+    confidence
+        That of the interval that has to show the difference, and of the CV.
     """
     from ttastats.answers import power as power_report
     from ttastats.report.grouping import ENTRY
@@ -289,10 +292,7 @@ def power(
 def scaling(
     source: Source, *, confidence: float = CONFIDENCE, **keywords: Unpack[Judged]
 ) -> Report:
-    """Report speedup and efficiency (of time only) over the number of accelerators.
-
-    `confidence` is that of the intervals, `keywords` are those of `Question`.
-    """
+    """Report speedup and efficiency (of time only) over the number of accelerators."""
     from ttastats.answers import scaling as scaling_report  # scipy costs start-up time
 
     side, keys = choice.runs_and_keys(source, Question(**keywords), scaling_report.CURVE)
@@ -382,8 +382,6 @@ def claim(
         Significance level of the one-sided test.
     sigma
         Known standard deviation of the quality of one run; uses a z test.
-    keywords
-        Those of `Question`.
     """
     from ttastats.answers import claim as claim_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
@@ -432,7 +430,7 @@ def targets(
 ) -> Report:
     """Report how fraction reached, expected time and speedup depend on the quality target.
 
-    `keywords`: those of `Question`; units that are known only for whole runs are not available.
+    Units that are known only for whole runs are not available.
     `confidence` is that of intervals and verdicts. One table is grouped by entry by default, two
     tables by common benchmark.
     """

@@ -34,7 +34,6 @@ def plots(*sources: Source, **keywords: Unpack[Compared]) -> Plots:
     """Return every plot that applies to some runs: those of each benchmark first, then of several.
 
     With one source, plots are grouped by entry; with several, each is compared with the first.
-    `keywords`: those of `Question`.
     """
     from ttastats.output.plots import kinds  # scipy costs start-up time
     from ttastats.output.plots.plot import Plots
@@ -59,8 +58,6 @@ def plot(
         and `quality-epochs`.
     on
         Settings of `effects`, as there; by default those recorded that vary.
-    keywords
-        Those of `Question`.
     """
     from ttastats.output.plots import kinds  # scipy costs start-up time
     from ttastats.output.plots.plot import Plots
@@ -98,8 +95,9 @@ def html_report(
         Command to show on the page.
     on_progress
         Called with the number of kinds of plots that are drawn, and that of all.
-    keywords
-        Those of `Question`; files without labels are labelled by name.
+    labels
+        Names of the sides, or once the column or setting whose values name them; by default those
+        of the files.
     """
     from ttastats.output.page import content, document
     from ttastats.output.plots import kinds, speedups, tta

@@ -86,7 +86,7 @@ def runs(
 ) -> Report:
     """Report every run: whether and when it reached the target, and its progress.
 
-    `keywords`: those of `Question` about a budget; then its quality at the budget.
+    At a budget: its quality there.
     """
     what = Question(where=where, target=target, **keywords)
     if (budget := what.budget) is not None:
@@ -135,8 +135,8 @@ def filter(  # noqa: A001 - the name of the command
     anew = not where and place.is_dir() and [path.resolve() for path in inputs] == [place.resolve()]
     if not anew:
         atomic.expect_no_input(place, inputs)
-    state, manifest = store.table_state(place), store.read_manifest(place) if anew else ""
     store.expect_output(place, in_parts=in_parts or place.is_dir())
+    state, manifest = store.table_state(place), store.read_manifest(place) if anew else ""
     every = store.concatenate([given.tidy(source) for source in sources])
     side = choose_runs(every, where, by_evaluation=True) if where else None
     known = [problem for source in sources for problem in given.problems(source)]

@@ -7,6 +7,7 @@ Errors name the parameter: those from further inside too, where they name an opt
 
 from __future__ import annotations
 
+import errno
 import math
 import numbers
 import os
@@ -14,12 +15,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import date
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
 
 from ttastats.base import percentages
-from ttastats.base.errors import TtastatsError, suggestion
+from ttastats.base.errors import TtastatsError, raise_if, suggestion
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -33,21 +35,37 @@ OPTIONS = {"in": "unit", "label": "labels", "detect": "effects", "runs": "n", "c
            "profile-a": "profiles", "profile-b": "profiles", "sequential": "max_runs"}  # fmt: skip
 
 
+def shown(value: object) -> str:
+    """Return a value as errors show it, or its type where that is long."""
+    try:
+        text = repr(value)
+    except Exception:  # of somebody's class, or nested too deeply
+        text = ""
+    return (
+        text.encode("ascii", "backslashreplace").decode()
+        if 0 < len(text) < 80
+        else type(value).__name__
+    )
+
+
 def refusal(name: str, value: object, remedy: str) -> TtastatsError:
     """Return the error for a value that a parameter does not take."""
-    shown = repr(value)
-    return TtastatsError(
-        f"{shown if len(shown) < 80 else type(value).__name__} is not valid",
-        where=f"{name}=",
-        remedy=remedy,
-    )
+    return TtastatsError(f"{shown(value)} is not valid", where=f"{name}=", remedy=remedy)
+
+
+def is_text(value: object) -> bool:
+    """Return whether a value is a text that can be written: no half of a pair of surrogates."""
+    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
 
 
 def is_number(value: object) -> bool:
     """Return whether a value is a finite number."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return False
-    return isinstance(value, numbers.Real) and math.isfinite(value)
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return False
 
 
 def written(value: float) -> str:
@@ -57,8 +75,12 @@ def written(value: float) -> str:
 
 def listed(value: Any) -> tuple[Any, ...]:
     """Return what there may be one of, or several: a text is one, never its letters."""
-    one = isinstance(value, str | bytes | Mapping) or not hasattr(value, "__iter__")
-    return () if value is None else (value,) if one else tuple(value)
+    if value is None:
+        return ()
+    try:
+        return (value,) if isinstance(value, str | bytes | Mapping) else tuple(value)
+    except TypeError:  # nothing to iterate over
+        return (value,)
 
 
 def texts(example: str, *, comma: bool = False) -> Taken:
@@ -68,7 +90,7 @@ def texts(example: str, *, comma: bool = False) -> Taken:
         if comma and isinstance(value, str):
             value = [part.strip() for part in value.split(",") if part.strip()]
         for each in (several := listed(value)):
-            if not isinstance(each, str):
+            if not is_text(each):
                 raise refusal(name, each, f"Give a text or a list of texts, such as {example}.")
         return several
 
@@ -79,7 +101,7 @@ def text(example: str) -> Taken:
     """Take a text, or None for nothing."""
 
     def take(name: str, value: Any) -> Any:
-        if value is None or isinstance(value, str):
+        if value is None or is_text(value):
             return value
         raise refusal(name, value, f"Give a text, such as {example}.")
 
@@ -117,7 +139,7 @@ def whole(least: int, most: int | None = None) -> Taken:
             return None
         is_whole = is_number(value) and value == int(value)
         if not is_whole or value < least or (most is not None and value > most):
-            limits = f"from {least} on" if most is None else f"from {least} to {most}"
+            limits = f"from {least} on" if most is None else f"from {least} to {most:,}"
             raise refusal(name, value, f"Give a whole number {limits}.")
         return int(value)
 
@@ -144,8 +166,8 @@ def choice(*known: str) -> Taken:
     def take(name: str, value: Any) -> str:
         if isinstance(value, str) and value in known:
             return value
-        what = f"{value!r} is not one of {', '.join(known)}"
-        remedy = suggestion(str(value), known, "Values")
+        what = f"{shown(value)} is not one of {', '.join(known)}"
+        remedy = suggestion(shown(value), known, "Values")
         raise TtastatsError(what, where=f"{name}=", remedy=remedy)
 
     return take
@@ -156,8 +178,10 @@ def conditions(name: str, value: Any) -> tuple[Any, ...]:
     taken: list[Any] = []
     for each in listed(value):
         if isinstance(each, Mapping):
-            taken += [f"{column}={_condition_values(wanted)}" for column, wanted in each.items()]
-        elif isinstance(each, str) or hasattr(each, "meta") or hasattr(each, "operator"):
+            taken += [
+                f"{column}={_condition_values(name, wanted)}" for column, wanted in each.items()
+            ]
+        elif is_text(each) or hasattr(each, "meta") or hasattr(each, "operator"):
             taken.append(each)
         else:
             remedy = "Give a text such as 'nodes>=8', or an expression: pl.col('nodes') >= 8."
@@ -165,9 +189,13 @@ def conditions(name: str, value: Any) -> tuple[Any, ...]:
     return tuple(taken)
 
 
-def _condition_values(value: Any) -> str:
+def _condition_values(name: str, value: Any) -> str:
     """Return values as a condition has them, each as it is."""
-    escaped = (re.sub(r'(["\\])', r"\\\1", str(each)) for each in listed(value))
+    values = listed(value)
+    for each in values:
+        if not is_text(each) and not isinstance(each, numbers.Number | bool | date):
+            raise refusal(name, each, "Give a value of a column, or several.")
+    escaped = (re.sub(r'(["\\])', r"\\\1", str(each)) for each in values)
     return ",".join(f'"{each}"' for each in escaped)
 
 
@@ -176,7 +204,7 @@ def targets(name: str, value: Any) -> tuple[str, ...]:
     taken: list[str] = []
     for each in listed(value):
         for metric, goal in each.items() if isinstance(each, Mapping) else [("", each)]:
-            if not (isinstance(goal, str) or is_number(goal)):
+            if not (is_text(goal) or is_number(goal)) or not is_text(metric):
                 remedy = "Give a number, a text such as 'accuracy>=0.9', or {'accuracy': 0.9}."
                 raise refusal(name, goal, remedy)
             goal = goal if isinstance(goal, str) else written(goal)
@@ -212,25 +240,60 @@ def prices(name: str, value: Any) -> Any:
     for each in listed(value):
         if not isinstance(each, str) and not (is_number(each) and each >= 0):
             raise refusal(name, each, "Give dollars per hour, or a column with them.")
-    return value
+    return value if isinstance(value, str) else listed(value)
+
+
+def expect_path(value: object, where: str) -> None:
+    """Raise an error for what can be no path: another type, a name too long or with odd letters."""
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(text, str):
+        raise TtastatsError(f"{type(value).__name__} is no path", where=where, remedy=_A_PATH)
+    try:
+        os.fsencode(text)
+        if "://" not in text:
+            os.lstat(text)
+    except ValueError as error:
+        raise TtastatsError(
+            f"no path can hold this: {error}", where=where, remedy=_A_PATH
+        ) from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise TtastatsError("the name is too long", where=where, remedy=_A_PATH) from None
+
+
+_A_PATH = "Give the path of a file or folder."
 
 
 def path(name: str, value: Any) -> Any:
     """Take a path or URL, or None."""
-    if value is None or isinstance(value, str | os.PathLike):
-        return value
-    raise refusal(name, value, "Give a path.")
+    if value is not None:
+        expect_path(value, f"{name}=")
+    return value
 
 
 def paths(name: str, value: Any) -> tuple[Any, ...]:
     """Take one path or URL, or several."""
     taken = listed(value)
     for each in taken:
-        if not isinstance(each, str | os.PathLike):
-            raise refusal(name, each, "Give a path or several.")
+        expect_path(each, f"{name}=")
     if not taken:
         raise TtastatsError("no path given", where=f"{name}=", remedy="Give a path or several.")
     return taken
+
+
+def function(name: str, value: Any) -> Any:
+    """Take a function, or None."""
+    if value is None or callable(value):
+        return value
+    raise refusal(name, value, "Give a function.")
+
+
+def a_goal(name: str, value: Any) -> Any:
+    """Take a target of one metric: a number, or a text such as `>=0.75`."""
+    if is_text(value) or is_number(value):
+        return value if isinstance(value, str) else written(value)
+    remedy = "Write 0.94, '94%', '>=0.94' or '<=3.28'."
+    raise TtastatsError(f"{shown(value)} is not a quality target", where=f"{name}=", remedy=remedy)
 
 
 def fractions(name: str, value: Any) -> tuple[float, ...]:
@@ -254,23 +317,36 @@ KINDS: dict[str, Taken] = {
     "sigma": number, "against": number,
     "ddof": whole(0, 1), "seed": whole(0),
     **dict.fromkeys(("top",), whole(0)),
-    **dict.fromkeys(("max_runs", "n", "points", "draws", "workers"), whole(1)),
+    **dict.fromkeys(("max_runs", "n", "points", "draws"), whole(1, 10**9)),
+    "workers": whole(1, 1_000),
     **dict.fromkeys(("censor_stopped", "pool", "at_end", "best", "interpolate", "dots"), truth),
     **dict.fromkeys(("interactions", "same", "bypass", "verbose", "append"), truth),
     **dict.fromkeys(("same_convergence", "epochs_fixed", "fdr", "wide", "strips"), truth),
     "margin_claims": truth,
     "estimand": choice("mean", "geomean"), "metrics": choice("evaluations", "all"),
-    **dict.fromkeys(("output", "config", "records"), path), "paths": paths,
+    **dict.fromkeys(("output", "config", "records", "path"), path), "paths": paths,
+    **dict.fromkeys(("on_progress", "ask"), function),
 }  # fmt: skip
 
 
-def taken(given: Mapping[str, Any], own: Mapping[str, Taken] | None = None) -> dict[str, Any]:
-    """Return values by the names of their parameters, as functions compute with them."""
-    kinds = {**KINDS, **(own or {})}
-    return {
-        name: kinds[name](name, value) if name in kinds and value is not None else value
-        for name, value in given.items()
-    }
+def taken(
+    given: Mapping[str, Any],
+    own: Mapping[str, Taken] | None = None,
+    usual: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return values by the names of their parameters, as functions compute with them.
+
+    None stands for the usual value; a parameter that has none, in `usual`, must have one.
+    """
+    kinds, usual = {**KINDS, **(own or {})}, usual or {}
+    values = {}
+    for name, value in given.items():
+        values[name] = usual.get(name) if value is None else value
+        if name in kinds and value is not None:
+            values[name] = kinds[name](name, value)
+        elif name in kinds and name not in usual:
+            raise refusal(name, value, "Give a value.")
+    return values
 
 
 def checked(
@@ -284,7 +360,8 @@ def checked(
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         parameters = signature(function)
         variadic = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
-        plain = [name for name, p in parameters.parameters.items() if p.kind not in variadic]
+        plain = {name: p for name, p in parameters.parameters.items() if p.kind not in variadic}
+        usual = {name: p.default for name, p in plain.items() if p.default is not Parameter.empty}
 
         @wraps(function)
         def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -295,9 +372,10 @@ def checked(
                 near = f". {suggestion(unknown[1], plain, 'Keywords')}" if unknown else ""
                 raise TypeError(f"{function.__name__}() {error}{near}") from None
             with named_in_python(own or ()):
-                bound.arguments |= taken(
-                    {name: bound.arguments[name] for name in plain if name in bound.arguments}, own
-                )
+                given = {name: value for name, value in bound.arguments.items() if name in plain}
+                bound.arguments |= taken(given, own, usual)
+                none = "sources" in parameters.parameters and not bound.args
+                raise_if(none, "no file given", "sources=", _A_PATH)
                 return function(*bound.args, **bound.kwargs)
 
         wrapper.__signature__ = parameters  # type: ignore[attr-defined]
@@ -321,9 +399,9 @@ _OPTION = re.compile(
 )
 
 
-@contextmanager
-def named_in_python(known: Iterable[str] = ()) -> Iterator[None]:
-    """Let errors of the block name parameters in place of the options that they stand for."""
+def in_python(text: str, known: Iterable[str] = ()) -> str:
+    """Return a text with the names of parameters in place of the options that they stand for."""
+    names = {"profiles", *KINDS, *known}
 
     def named(option: re.Match[str]) -> str:
         name = OPTIONS.get(option["name"], option["name"].replace("-", "_"))
@@ -336,13 +414,18 @@ def named_in_python(known: Iterable[str] = ()) -> Iterator[None]:
         shown = repr(value) if value else "True" if KINDS.get(name) is truth else ""
         return f"{name}={shown}{tail}"
 
-    names = {"profiles", *KINDS, *known}
+    return _OPTION.sub(named, text)
+
+
+@contextmanager
+def named_in_python(known: Iterable[str] = ()) -> Iterator[None]:
+    """Let errors of the block name parameters in place of the options that they stand for."""
     try:
         yield
     except TtastatsError as error:
         if not _OF_COMMANDS.get():
             for part in ("what", "where", "remedy"):
                 text = getattr(error, part)
-                setattr(error, part, text and _OPTION.sub(named, text))
+                setattr(error, part, text and in_python(text, known))
             error.args = (str(error),)
         raise

@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ttastats.base import percentages
+from ttastats.base.errors import TtastatsError, raise_if
+
 _WORD = re.compile(r"[a-z0-9]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 #: `valloss`, `testacc`
@@ -262,3 +265,28 @@ class Target:
         slack = abs(self.value) * TOLERANCE
         above, below = value >= self.value - slack, value <= self.value + slack
         return math.isfinite(value) and (above if self.higher_is_better else below)
+
+
+_GOAL = re.compile(r"\s*(>=|<=)?\s*(.*?)\s*", re.DOTALL)
+
+
+def parse_goal(
+    metric: str, target: float | str, higher_is_better: bool | None
+) -> tuple[float, bool | None]:
+    """Return the value and the direction of a target such as `0.94`, `94%` or `>=0.94`.
+
+    The direction is None where neither the sign nor the caller tells it.
+    """
+    match = _GOAL.fullmatch(str(target))
+    sign, number = match.groups() if match else (None, "")
+    value = percentages.parse_number(number)
+    if value is None:
+        remedy = "Write 0.94, '94%', '>=0.94' or '<=3.28'."
+        raise TtastatsError(f"{target!r} is not a quality target", where="target=", remedy=remedy)
+    direction = {">=": True, "<=": False, None: higher_is_better}[sign]
+    contradicts = f"{target!r} contradicts higher_is_better={higher_is_better}"
+    is_other = sign and higher_is_better not in {None, direction}
+    raise_if(is_other, contradicts, "target=", "Remove one of them.")
+    wrong = sign and higher_is_better is None and against_direction(metric, sign == ">=")
+    raise_if(wrong, str(wrong), "target=", "If it is not, add higher_is_better.")
+    return value, direction

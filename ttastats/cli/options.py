@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import Parameter, cleandoc
+from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
@@ -20,6 +20,7 @@ import typer
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.cli import complete
+from ttastats.sides import helping
 from ttastats.sides.options import (
     CONFIDENCE,
     DDOF,
@@ -41,20 +42,12 @@ _SHARED = """
 FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives, files, URLs.
 --a CONDITION: Select side A from one file: system=dgx2. Repeatable.
 --b CONDITION: Select side B from the same file. Repeatable.
---margin MARGIN: Equivalence margin, such as 1%; at a budget in the unit of the quality.
---estimand: Mean of the times to compare. [default: mean]
---same-convergence: Assume equal epochs to the target; compare time per epoch.
---epochs-fixed: Declare that the epochs to the target are constant by design.
---fdr: Adjust p by Benjamini-Hochberg instead of Holm.
 --sequential: Runs are added until the result is decided: valid at every look.
---max-runs N: With --sequential: most runs per side, fixed in advance. [default: (20)]
 --fail-on slower:PERCENT: Exit 3 if B is shown to be more than 2% slower: slower:2%, or lacks a
     benchmark of A; at a budget worse:0.001.
 --require not-slower:PERCENT: Exit 3 unless B is shown to be at most 2% slower: not-slower:2%;
     at a budget not-worse:0.001.
 --also METRIC: Also compare other metrics at the end of the runs: test_accuracy. Comma-separated.
---ddof: Standard deviation: 1 = sample, 0 = population. [0<=x<=1]
---confidence LEVEL: Confidence level of intervals and verdicts, such as 80%.
 --sort COLUMN: Sort the rows of each benchmark by a column such as {}; -COLUMN sorts in descending
     order.
 --top N: Show the first N rows of each benchmark; 0: all. [default: (200 in all); x>=0]
@@ -80,7 +73,6 @@ FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives,
 --org NAME: Submitter; the name of a folder in the logs.
 --system NAME: System; the name of a folder in the logs. [default: (detected)]
 """
-_ENTRY = re.compile(r"^(-\S.*?|[A-Z]+(?:\.\.\.)?): (.+(?:\n +.+)*)", re.MULTILINE)
 _BEHIND = re.compile(
     r" \[(?:default: (?:\((?P<shown>.*?)\)|(?P<default>[^;\]]+)))?(?:; )?"
     r"(?:x>=(?P<min>\d+)|(?P<low>\d+)<=x<=(?P<max>\d+))?\]$"
@@ -169,12 +161,7 @@ def read(name: str, value: Any) -> Any:
 
 def entries(docstring: str | None) -> dict[str, tuple[str, str]]:
     """Return the option names and help texts in a docstring, by parameter."""
-    texts = _ENTRY.findall(cleandoc(docstring or ""))
-    names = [re.split(r"[ ,/]", head.lstrip("-").lower().replace("-", "_"))[0] for head, _ in texts]
-    return {
-        _NAMES.get(name, name): (head, " ".join(text.split()))
-        for name, (head, text) in zip(names, texts, strict=True)
-    }
+    return helping.entries(docstring, _NAMES)
 
 
 def declare(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, str]]) -> Parameter:
@@ -262,7 +249,7 @@ def _column_of(value: str, file: str) -> str | None:
     return next((name for name, values in complete.parting_columns(file) if value in values), None)
 
 
-SHARED = entries(_SHARED)
+SHARED = entries(_SHARED) | entries(helping.SHARED)
 SHARED["workload"] = ("WORKLOAD", f"{', '.join(BUILT_IN)}, or your own workload file.")
 for _keywords in (Counted, Judged, Sided, AtBudget):
     SHARED |= entries(_keywords.__doc__)

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ttastats.base import percentages
+from ttastats.base.arguments import is_text
 from ttastats.base.errors import TtastatsError, suggestion
 from ttastats.base.metrics import SECONDS, against_direction, higher_is_better, plain
 from ttastats.base.records import FORMER_NAMES
@@ -235,15 +236,15 @@ def parse_block(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
 
 
 def _parse_text(key: str, value: Any) -> str | None:
-    if isinstance(value, str | None):
+    if value is None or is_text(value):
         return value
     raise ValueError(f'{key} is not a string: {value!r}\nWrite {key} = "...".')
 
 
 def _parse_texts(key: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
+    if is_text(value):
         return (value,)
-    if isinstance(value, Sequence) and all(isinstance(text, str) for text in value):
+    if isinstance(value, Sequence) and not isinstance(value, str) and all(map(is_text, value)):
         return tuple(value)
     what = f"{key} is neither a string nor a list of strings: {value!r}"
     raise ValueError(f'{what}\nWrite {key} = "...".')

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -71,17 +71,21 @@ def rows(
     )
 
 
-def empty_logs(read: Iterable[str], others: Iterable[str]) -> list[Problem]:
+def empty_logs(
+    read: Iterable[str], others: Iterable[str], blank: Collection[str] = ()
+) -> list[Problem]:
     """Return a problem for each file that is no log although most of its numbered set are.
 
-    A run that crashed before it logged anything leaves such a file, often an empty one.
+    A run that crashed before it logged anything leaves such a file. Beside a single other it is one
+    if it is `blank`: without a byte.
     """
-    runs, rest = _numbers_by_set(read), _numbers_by_set(others)
+    runs, rest, empty = map(_numbers_by_set, (read, others, blank))
     text = "not a log, unlike the other files of its numbered set: empty or damaged"
     return [
         Problem(_UNLIKE, text, "error", source=posixpath.join(folder, f"{prefix}{number}{suffix}"))
         for (folder, prefix, suffix), numbers in rest.items()
-        if len(runs.get((folder, prefix, suffix), ())) >= max(2, len(numbers))
+        if len(runs.get((folder, prefix, suffix), ()))
+        >= max(1 if numbers == empty.get((folder, prefix, suffix)) else 2, len(numbers))
         for number in sorted(numbers)
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import tomllib
 from collections import Counter
@@ -9,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 from msgspec import Struct
 
-from ttastats.base import stores
+from ttastats.base import arguments, stores
 from ttastats.base.errors import TtastatsError, raise_if, warn
 from ttastats.base.forks import expect_threads
 from ttastats.base.metrics import plain
@@ -242,14 +243,21 @@ def _expanded_names(source: Source) -> list[str]:
     expect_threads()
     if is_frame(source):
         return []
-    places: Any = [source] if isinstance(source, str | Place) else source
-    try:
-        texts = [path if isinstance(path, str | Url) else str(Path(path)) for path in places]
-    except TypeError:
-        what = f"neither files nor a table: {type(source).__name__}"
-        remedy = "Give names of Parquet files, or a frame made by `from_frame`."
-        raise TtastatsError(what, remedy=remedy) from None
+    places = [source] if isinstance(source, Place) else arguments.listed(source)
+    what = f"neither files nor a table: {type(source).__name__}"
+    remedy = "Give names of Parquet files, or a frame made by `from_frame`."
+    odd = len(places) == 1 and not isinstance(places[0], str | bytes | os.PathLike | Url)
+    raise_if(odd, what, None, remedy)
+    raise_if(not places, "no file given", None, remedy)
+    texts = [path if isinstance(path, Url) else str(path) for path in places if _is_path(path)]
     return [text.text if isinstance(text, Url) else stores.without_secrets(text) for text in texts]
+
+
+def _is_path(value: object) -> bool:
+    """Return that a value is a path; raise an error for any other."""
+    if not isinstance(value, Url):
+        arguments.expect_path(value, arguments.shown(value))
+    return True
 
 
 def profile_rows(paths: Sequence[Place]) -> traces.Traces:

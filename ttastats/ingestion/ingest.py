@@ -53,7 +53,28 @@ _TO_SHOW_A_TABLE = (
 Progress = Callable[[int, int], None]
 
 
-@arguments.checked({"block": lambda _, value: value})
+def _block(name: str, value: Any) -> Any:
+    """Take the keys of a block."""
+    if isinstance(value, Mapping) and all(map(arguments.is_text, value)):
+        return value
+    raise arguments.refusal(name, value, "Give a mapping such as {'metric': 'val_loss <= 3.28'}.")
+
+
+def _guess(name: str, value: Any) -> Any:
+    """Take whether to guess, the function that does, or what it proposed."""
+    if isinstance(value, tuple) and all(isinstance(each, guessed.Guess) for each in value):
+        return value
+    return value if callable(value) else arguments.truth(name, value)
+
+
+def _executor(name: str, value: Any) -> Any:
+    """Take what runs functions elsewhere."""
+    if hasattr(value, "submit"):
+        return value
+    raise arguments.refusal(name, value, "Give an executor of concurrent.futures.")
+
+
+@arguments.checked({"block": _block, "guess": _guess, "executor": _executor})
 def ingest(
     paths: str | Path | Sequence[str | Path],
     output: str | Path | None = None,
@@ -318,7 +339,8 @@ def _ingest_logs(
         for source in plan.sources
         if source.name not in lost or not isinstance(source.container, Fetched)
     ]
-    problems += absent.empty_logs(runs.get_column("source"), files["others"])
+    blank = [source.name for source in plan.sources if not source.file.size]
+    problems += absent.empty_logs(runs.get_column("source"), files["others"], blank)
     left_out = absent.rows(runs, plan.sources, problems, plan.reading.blocks)
     if left_out.height:
         rows = rows.merge_sorted(left_out.lazy(), key="source", maintain_order=True)

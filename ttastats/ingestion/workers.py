@@ -6,6 +6,7 @@ Everything that schedules, retries and moves data is the executor's; units of wo
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -107,7 +108,15 @@ def processes(number: int) -> Iterator[Executor]:
 
     # A forked child of a process with threads, which polars starts, may hang.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(number, mp_context=context, initializer=_exit_with_parent)
+
+    class Pool(ProcessPoolExecutor):
+        """Processes that start with what is submitted."""
+
+        def submit(self, *task: Any, **keywords: Any) -> Future[Any]:
+            with _without_script():
+                return super().submit(*task, **keywords)
+
+    pool = Pool(number, mp_context=context, initializer=_exit_with_parent)
     try:
         yield pool
     except BrokenProcessPool as error:
@@ -118,6 +127,21 @@ def processes(number: int) -> Iterator[Executor]:
         raise
     else:
         pool.shutdown(wait=False)
+
+
+@contextmanager
+def _without_script() -> Iterator[None]:
+    """Let processes that start in the block not import the script that the user runs.
+
+    They need nothing of it, and one without a guard (`if __name__ == "__main__"`) would run again.
+    """
+    script = vars(sys.modules["__main__"])
+    hidden = {name: script.pop(name) for name in ("__file__", "__spec__") if name in script}
+    script["__spec__"] = None
+    try:
+        yield
+    finally:
+        script.update(hidden)
 
 
 def _exit_with_parent() -> None:

@@ -6,14 +6,13 @@ Only the standard library is imported: 40 ms to load, and 15 µs for a line, on 
 from __future__ import annotations
 
 import platform
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
-from ttastats.base import __version__, metrics, percentages
+from ttastats.base import __version__, arguments, metrics
 from ttastats.base.atomic import checked_folder_name, safe_file_name
 from ttastats.base.errors import TtastatsError, raise_if, warn
 from ttastats.base.metrics import Target
@@ -33,9 +32,17 @@ TAKEN = frozenset(
         "workload_source", "workload_import", "clocks",
     }
 )  # fmt: skip
-_TARGET = re.compile(r"\s*(>=|<=)?\s*(.*?)\s*", re.DOTALL)
+_NAMES = ("benchmark", "metric", "system", "org", "hardware", "framework")
 
 
+@arguments.checked(
+    {
+        "logs": arguments.path, "target": arguments.a_goal, "seed": arguments.whole(-(2**63)),
+        **dict.fromkeys(_NAMES, arguments.text("'digits'")),
+        **dict.fromkeys(("accelerators", "nodes"), arguments.whole(0)),
+        **dict.fromkeys(("higher_is_better", "enabled"), arguments.truth),
+    }
+)  # fmt: skip
 def record(
     logs: str | PathLike[str],
     *,
@@ -68,6 +75,8 @@ def record(
         The quality metric and its target. The direction is that of the target (`">=0.94"`,
         `"<=3.28"`), else `higher_is_better`, else derived from the name of the metric: lower is
         better for a loss, an error or a perplexity, higher for anything else.
+    seed, org
+        The seed of the run, and the name of the folder of whoever runs it.
     system
         Shared by repeated runs, such as the hardware and the setup; by default the name of this
         computer.
@@ -84,7 +93,10 @@ def record(
     TtastatsError
         The target is invalid, a name cannot be a folder name, or the folder is not writable.
     """
-    goal = _parse_target(metric, target, higher_is_better)
+    value, direction = metrics.parse_goal(metric, target, higher_is_better)
+    if direction is None:
+        direction = metrics.higher_is_better(metric) is not False
+    goal = Target(metric, direction, value, 1, "user")
     taken = sorted(TAKEN & settings.keys())
     reserved = f"{', '.join(taken)} is a reserved name in a log"
     raise_if(taken, reserved, "record", "Rename the setting.")
@@ -108,24 +120,6 @@ def record(
     }
     settings = {"seed": seed, **settings}
     return Recording(place, benchmark, goal, described, settings, enabled=enabled)
-
-
-def _parse_target(metric: str, target: float | str, higher_is_better: bool | None) -> Target:
-    match = _TARGET.fullmatch(str(target))
-    sign, number = match.groups() if match else (None, "")
-    value = percentages.parse_number(number)
-    if value is None:
-        remedy = "Write 0.94, '94%', '>=0.94' or '<=3.28'."
-        raise TtastatsError(f"{target!r} is not a quality target", where="target", remedy=remedy)
-    direction = {">=": True, "<=": False, None: higher_is_better}[sign]
-    contradicts = f"{target!r} contradicts higher_is_better={higher_is_better}"
-    is_other = sign and higher_is_better not in {None, direction}
-    raise_if(is_other, contradicts, "target", "Remove one of them.")
-    wrong = sign and higher_is_better is None and metrics.against_direction(metric, sign == ">=")
-    raise_if(wrong, str(wrong), "target", "If it is not, add higher_is_better.")
-    if direction is None:
-        direction = metrics.higher_is_better(metric) is not False
-    return Target(metric, direction, value, 1, "user")
 
 
 class Recording:

@@ -6,7 +6,7 @@ Docstrings of keywords name the options of the command line, as `ttastats.cli.op
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from ttastats.base import arguments
@@ -121,6 +121,20 @@ def several(names: Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
+def usual(kind: Any) -> dict[str, Any]:
+    """Return the values of the fields of a class that are used where none is given."""
+    return {field.name: field.default for field in fields(kind)}
+
+
+def _take_fields(made: Any) -> None:
+    """Check each field of an object, and set it as functions compute with it."""
+    defaults = usual(type(made))
+    with arguments.named_in_python():
+        given = {name: getattr(made, name) for name in defaults}
+        for name, value in arguments.taken(given, usual=defaults).items():
+            object.__setattr__(made, name, value)
+
+
 @dataclass(frozen=True)
 class Options:
     """How a comparison is made.
@@ -144,9 +158,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Check each value, and take percentages in texts."""
-        with arguments.named_in_python():
-            for name, value in arguments.taken(vars(self)).items():
-                object.__setattr__(self, name, value)
+        _take_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +172,10 @@ class View:
     strips: bool = False
     margin_claims: bool = False
     same: bool = False
+
+    def __post_init__(self) -> None:
+        """Check each value."""
+        _take_fields(self)
 
 
 def options_of(name: str, value: Any) -> Options:

@@ -21,6 +21,7 @@ from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.select import Condition
 from ttastats.outcomes.target import UserTarget
 from ttastats.outcomes.target import parse_all as parse_targets
+from ttastats.sides import helping
 from ttastats.sides.options import (
     USUAL,
     At,
@@ -32,6 +33,7 @@ from ttastats.sides.options import (
     Where,
     options_of,
     several,
+    usual,
 )
 
 
@@ -47,44 +49,7 @@ Source = given.Source | Selection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What to compute; by default for each entry, the time to the target of its runs.
-
-    Parameters
-    ----------
-    by
-        Columns to group by.
-    where
-        Conditions such as `benchmark=resnet` or `cv>10%`; all must hold.
-    target
-        Another quality target, such as `0.75` or `eval_loss<=0.9`; one for each metric.
-    unit
-        What to count to the target: seconds, epochs, steps, samples, evaluations, cost, cpu-seconds
-        or energy. By default seconds or, if a side has none, the first of epochs, steps, samples
-        and evaluations that all sides have.
-    clock
-        `training` excludes evaluation from seconds and CPU seconds, if the runs log that.
-    price
-        Price per hour, or a column with it, for `unit="cost"`: one, or one for each side.
-    censor_stopped
-        Count stopped runs (not in MLPerf logs) as right-censored, unless they were repeated.
-    labels
-        Names for the sources.
-    pool
-        Pool all runs of a benchmark, even if the hardware differs.
-    options
-        Options of the comparison.
-    confidence, margin, epochs_fixed
-        Those of `Options`, in the place of these.
-    at_end, at
-        Compare qualities at a budget instead of times to a target: at the end of each run, or at
-        `step=3325`, `epoch=10`, `samples=1e6` or `seconds=600`.
-    best
-        At the budget, the best value so far instead of the last.
-    interpolate
-        At the budget, interpolate linearly between evaluations.
-    metric
-        The quality to compare at the budget, if there are several.
-    """
+    """What to compute; by default for each entry, the time to the target of its runs."""
 
     by: Sequence[str] = ()
     where: Where = ()
@@ -109,7 +74,7 @@ class Question:
         """Take each value as it is computed with, and columns by their former names too."""
         given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         with arguments.named_in_python():
-            given = arguments.taken(given, {"options": options_of})
+            given = arguments.taken(given, {"options": options_of}, usual(Question))
             over = {name: given[name] for name in _OVER if given[name] is not None}
             given["options"] = dataclasses.replace(given["options"], **over)
         given["by"] = tuple(FORMER_NAMES.get(name, name) for name in given["by"])
@@ -145,6 +110,8 @@ class Question:
         return budget
 
 
+Question.__doc__ = helping.completed(Question, signature(Question))
+
 #: Options of a comparison that are keywords too.
 _OVER = ("confidence", "margin", "epochs_fixed")
 
@@ -165,6 +132,7 @@ def takes(
         explicit = [p for p in original.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         complete = original.replace(parameters=[*explicit, *added])
         function.__signature__ = complete  # type: ignore[attr-defined]
+        function.__doc__ = helping.completed(function, complete)
         return arguments.checked({"options": options_of, **own})(function)
 
     return decorate

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
 from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
 
-from ttastats.base import errors, units
+from ttastats.base import arguments, errors, units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.forks import expect_threads
+from ttastats.base.metrics import parse_goal
 from ttastats.table import schema
 from ttastats.table.conform import conform
 
@@ -46,6 +48,37 @@ def to_polars(frame: Any) -> pl.DataFrame | pl.LazyFrame:
         raise TtastatsError(what, where=where, remedy="Give every column one type.") from error
 
 
+def _column(name: str, value: Any) -> Any:
+    """Take a column, or one value for all rows."""
+    is_whole = isinstance(value, int) and -(2**63) <= value < 2**63  # as a column holds them
+    if arguments.is_text(value) or is_whole or isinstance(value, float | datetime | date):
+        return value
+    raise arguments.refusal(name, value, "Give a column, or one value for all rows.")
+
+
+def _for_each(take: arguments.Taken) -> arguments.Taken:
+    """Take a column or one value for all rows, or a mapping of metrics to values."""
+
+    def taken(name: str, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value if isinstance(value, str) else take(name, value)
+        return {metric: take(name, each) for metric, each in value.items()}
+
+    return taken
+
+
+_COLUMNS = ("seconds", "epoch", "step", "samples", "benchmark", "entry")
+
+
+@arguments.checked(
+    {
+        **dict.fromkeys(("run", "metric"), arguments.texts("'seed'")),
+        **dict.fromkeys(_COLUMNS, _column),
+        "value": arguments.text("'value'"),
+        "target": _for_each(arguments.a_goal),
+        "higher_is_better": _for_each(arguments.truth),
+    }
+)
 def from_frame(
     frame: Any,
     *,
@@ -58,7 +91,7 @@ def from_frame(
     samples: str | None = None,
     benchmark: str | None = None,
     entry: str | None = None,
-    target: float | str | Mapping[str, float] | None = None,
+    target: float | str | Mapping[str, float | str] | None = None,
     higher_is_better: bool | str | Mapping[str, bool] | None = None,
     **others: Any,
 ) -> pl.DataFrame:
@@ -86,17 +119,22 @@ def from_frame(
     benchmark, entry
         A column, or a name for all rows. An entry is shared by repeated runs of one setup.
     target, higher_is_better
-        The quality target and direction: a column, one for all rows, or one for each metric.
+        The quality target and direction: a column, one for all rows, or one for each metric. The
+        sign of a target such as `">=0.75"` is the direction.
     others
         Any other column of the schema (docs/columns.md): the column that holds it, or a value for
         all rows, such as `accelerators=8` or `run_seconds="total"`.
     """
     rows = to_polars(frame).lazy().collect()
     columns = {"seconds": seconds, "epoch": epoch, "step": step, "samples": samples}
-    columns |= {"benchmark": benchmark, "entry": entry, **others}
+    columns |= {"benchmark": benchmark, "entry": entry}
+    columns |= {name: _column(name, what) for name, what in others.items() if what is not None}
     goals = {"target_value": target, "higher_is_better": higher_is_better}
-    columns |= {name: what for name, what in goals.items() if isinstance(what, str)}
+    is_column = {name: isinstance(what, str) for name, what in goals.items()}
+    is_column["target_value"] &= target in rows.columns
+    columns |= {name: what for name, what in goals.items() if is_column[name]}
     runs = [run] if isinstance(run, str) else list(run)
+    raise_if(not runs, "no column identifies a run", "run=", "Name one, such as 'seed'.")
     for column in runs:
         _expect_known(column, rows.columns, f"run={column!r}: no such column")
     shared = [name for name in (benchmark, entry) if name in rows.columns]
@@ -113,9 +151,8 @@ def from_frame(
         ),
     )
     table = _with_metrics(table, rows, metric, value)
-    for name, what in goals.items():
-        if what is not None and not isinstance(what, str):
-            table = table.with_columns(_by_metric(table["metric"], name, what))
+    stated = [None if is_column[name] else what for name, what in goals.items()]
+    table = table.with_columns(*_goals(table["metric"], *stated))
     return conform(_with_run_lengths(table), _HERE).collect()
 
 
@@ -140,10 +177,10 @@ def _with_metrics(
 ) -> pl.DataFrame:
     """Return the table with `metric` and `value`, with one row for each metric column."""
     if value is not None:
-        several = not isinstance(metric, str)
+        several = not isinstance(metric, str) and len(metric) > 1
         remedy = "List the value columns in metric=[...] and omit value."
         raise_if(several, "several metrics but one value column", _HERE, remedy)
-        columns = {"metric": metric, "value": value}
+        columns = {"metric": "".join(metric), "value": value}
         return table.hstack(
             rows.select(_column_or_constant(rows, *column) for column in columns.items())
         )
@@ -156,19 +193,34 @@ def _with_metrics(
     )
 
 
-def _by_metric(metrics: pl.Series, name: str, what: Any) -> pl.Series:
-    """Return the target, or the direction, of each row's metric."""
-    known = metrics.cast(pl.String).drop_nulls().unique().sort().to_list()
+def _by_metric(metrics: Sequence[str], what: Any) -> Mapping[str, Any]:
+    """Return what is stated of each metric, in a mapping or as one value for all."""
     if isinstance(what, Mapping):
-        for metric in what:
-            _expect_known(metric, known, f"unknown metric {metric!r}", "Metrics")
-        wanted = metrics.cast(pl.String).replace_strict(dict(what), default=None)
-        return wanted.cast(schema.POLARS[name]).alias(name)
-    if name == "target_value" and len(known) > 1:
-        error = f"one target for {len(known)} metrics: {units.join_names(known, 5)}"
-        remedy = f"Assign it to a metric: target={{{known[0]!r}: {what}}}."
-        raise TtastatsError(error, where=_HERE, remedy=remedy)
-    return pl.Series(name, [what]).new_from_index(0, len(metrics))
+        return what
+    return {} if what is None else dict.fromkeys(metrics, what)
+
+
+def _goals(metrics: pl.Series, target: Any, direction: Any) -> Iterator[pl.Series]:
+    """Yield the target and the direction of each row's metric, as far as they are stated."""
+    metrics = metrics.cast(pl.String)
+    known = metrics.drop_nulls().unique().sort().to_list()
+    many = len(known) > 1 and not isinstance(target, Mapping | None)
+    error = f"one target for {len(known)} metrics: {units.join_names(known, 5)}"
+    raise_if(
+        many, error, _HERE, f"Assign it to a metric: target={{{''.join(known[:1])!r}: {target}}}."
+    )
+    targets, directions = _by_metric(known, target), _by_metric(known, direction)
+    for metric in (*targets, *directions):
+        _expect_known(metric, known, f"unknown metric {metric!r}", "Metrics")
+    read = {
+        metric: parse_goal(metric, goal, directions.get(metric)) for metric, goal in targets.items()
+    }
+    signs = {metric: sign for metric, (_, sign) in read.items() if sign is not None}
+    values = {metric: value for metric, (value, _) in read.items()}
+    for name, wanted in (("target_value", values), ("higher_is_better", {**directions, **signs})):
+        if wanted:
+            each = metrics.replace_strict(wanted, default=None, return_dtype=schema.POLARS[name])
+            yield each.alias(name)
 
 
 def _with_run_lengths(table: pl.DataFrame) -> pl.DataFrame:

@@ -28,7 +28,7 @@ import msgspec
 import polars as pl
 from msgspec import Struct
 
-from ttastats.base import __version__, atomic, stores, streams
+from ttastats.base import __version__, arguments, atomic, stores, streams
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.records import Problem, Severity
 from ttastats.base.stores import Place, Url
@@ -101,6 +101,10 @@ class Kind(Struct, frozen=True):
     def read_metadata(self, path: Place) -> dict[str, str]:
         """Return the Parquet metadata of a file, or of a folder's head file."""
         file = path / HEAD if path.is_dir() else path
+        odd, remedy = not arguments.is_text(str(file)), "Rename it: polars reads no such path."
+        raise_if(odd, "the name of a table is no UTF-8", str(file), remedy)
+        waits = isinstance(file, Path) and file.exists() and not file.is_file()
+        raise_if(waits, "neither a file nor a folder", str(file), self.remedy)
         try:
             if isinstance(file, Path):
                 return pl.read_parquet_metadata(file)
@@ -389,6 +393,8 @@ def _listed_names(metadata: Mapping[str, str], key: str, path: Place) -> list[st
         if not inside or last in {"", ".", ".."} or set(name) & set("\\:\0") or name == HEAD:
             what = f"{HEAD} lists a part that is no file of the folder: {name!r}"
             raise TtastatsError(what, where=str(path), remedy=remedy)
+    twice = len({*names}) < len(names)
+    raise_if(twice, f"{HEAD} lists a part more than once", str(path), remedy)
     return names
 
 
@@ -412,7 +418,7 @@ def ttastats_fields(metadata: Mapping[str, str]) -> dict[str, Any]:
     """Return the ttastats part of Parquet metadata, empty in files of other programs."""
     try:
         fields = json.loads(metadata[KEY])
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, RecursionError):
         return {}
     return fields if isinstance(fields, dict) else {}
 

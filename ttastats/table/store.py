@@ -30,6 +30,8 @@ def expect_output(path: Place, *, in_parts: bool = False) -> None:
     what = f"a table is a Parquet file, not {path.suffix}"
     remedy = "Name it NAME.parquet; `export` writes CSV and JSON lines."
     raise_if(is_other, what, str(path), remedy)
+    asks = isinstance(path, Url) and {*"?#"} & {*path.text}
+    raise_if(asks, "a table is written to a URL without a query", str(path), "Remove it.")
     if path.exists() and not is_ttastats_table(path):
         # A folder may hold nothing but parts of a first write that was killed.
         is_free = isinstance(path, Url) and all(map(PART.fullmatch, path.list_folder()))

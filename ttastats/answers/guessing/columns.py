@@ -156,10 +156,11 @@ def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
         # Without a day, what is called `elapsed` is a duration.
         if tells_day(form) or plain(name) in names.STAMPS or name not in called
     ]
+    unread = called.difference(numeric, dict(stamps))
     written = {  # such as 1:02:03
         name: seconds
         for name in frame.columns
-        if name in called - {*numeric, *dict(stamps)}
+        if name in unread
         if (seconds := times(frame[name], TimeColumn(name))).is_not_null().any()
     }
     clocks = clocks or [(name, "s") for name in written if unit_of(name)]

@@ -17,7 +17,7 @@ from ttastats.answers.guessing.answer import Guessed, NoLogError, Proposal, Reas
 from ttastats.answers.guessing.layout import FilePattern, layouts, literal
 from ttastats.answers.guessing.parts import runs_in_parts
 from ttastats.answers.guessing.trial import File, Found
-from ttastats.base import atomic, stores, units
+from ttastats.base import arguments, atomic, stores, units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.forks import expect_threads
 from ttastats.formats import patterns
@@ -37,6 +37,7 @@ _HEADER = (
 )
 
 
+@arguments.checked()
 def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     """Propose blocks of `ttastats.toml` for logs without any description.
 
