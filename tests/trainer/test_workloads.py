@@ -13,6 +13,7 @@ import torch
 from tests.accepted import Case
 from tests.test_accepted_judgements import attempt
 from tests.trainer.runs import OWN, curve, small, summary, trained
+from tests.trainer.runs import recipe as recipe_file
 from ttastats.base.errors import TtastatsError
 from ttastats.recording.run_log import Clock
 from ttastats.trainer import experiment, workloads
@@ -37,7 +38,9 @@ def test_a_file_of_the_users_own_is_a_workload(tmp_path: Path) -> None:
     assert (row["benchmark"], row["reached"]) == ("my-line", 1)
 
 
-@pytest.mark.parametrize(("name", "weights"), [("digits", 77754), ("digits-lm", 28657)])
+@pytest.mark.parametrize(
+    ("name", "weights"), [("digits", 77754), ("digits-lm", 28657), ("digits-small", 3610)]
+)
 def test_digits_and_networks_have_the_documented_sizes(name: str, weights: int) -> None:
     workload = workloads.load_workload(name)
     data = workload.data(None)
@@ -361,26 +364,21 @@ def test_what_a_file_imports_from_beside_it_is_found_once_even_if_it_cannot_be_p
 
 def test_a_workload_is_what_other_workloads_give_it_but_not_the_trainer(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "from ttastats.trainer.workloads import airbench94\n"
+        "from ttastats.trainer.workloads import digits_small\n"
         "from ttastats.trainer.workloads.contract import Recipe\n"
         "from ttastats.base.errors import TtastatsError\n"
     )
     sources = imported_sources(tmp_path / "mine.py")
-    assert len(sources) == 2  # airbench94 and cifar10
-    assert any("94 % on CIFAR-10 on one GPU" in text for text in sources)
-
-
-EXAMPLES = Path(__file__).parents[2] / "examples" / "workloads"
+    assert len(sources) == 2  # digits_small and digits
+    assert any("real handwritten digits" in text for text in sources)
 
 
 @pytest.mark.parametrize("name", ["diabetes", "modules"])
 def test_the_examples_reach_their_target(name: str, tmp_path: Path) -> None:
-    path = EXAMPLES / f"{name}.py"
-    if not path.exists():
-        pytest.skip("the examples are not installed")
-    (run,) = trained(tmp_path, Overrides(device="cpu"), str(path))
+    path = recipe_file(name)
+    (run,) = trained(tmp_path, Overrides(device="cpu"), path)
     assert run.outcome.reached
-    assert len(path.read_text().splitlines()) < 50
+    assert len(Path(path).read_text().splitlines()) < 50
 
 
 def test_only_the_seconds_between_start_and_stop_count() -> None:
