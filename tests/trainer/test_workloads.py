@@ -160,6 +160,21 @@ def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
     assert set(suffix.removeprefix("-").split("-")) == expected
 
 
+@pytest.mark.parametrize("system", [None, "machine", "m" * 100])
+def test_a_setup_of_many_changes_has_a_short_name_of_its_own(
+    system: str | None, tmp_path: Path
+) -> None:
+    many = {"warmup_epochs": 1.23456, "momentum": 0.123456, "schedule_epochs": 12.3456}
+    options = small(**many, compile=True, channels_last=True, epochs=9.8765, batch_size=12345)
+    ask = experiment.Request("digits", tmp_path, "Test", system)
+    rates = {"lr": [0.1, 0.2]}
+    setups = experiment.plan_runs(ask, options, range(1), rates).setups.values()
+    names = [place.system for place in setups]
+    assert len(set(names)) == 2
+    assert all(len(name) <= 100 for name in names)
+    assert all(name.startswith((system or "")[:60]) for name in names)
+
+
 REFUSED = (
     small(optimizer="lion"), small(batch_size=2, workers=3), small(precision="fp8"),
     small(learning_rate=1.0), small(epochs=0), small(device="cuda"),
