@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.trainer.runs import events, trained
 from ttastats.base.errors import TtastatsError
+from ttastats.cli import app
 from ttastats.trainer.loop import Oddity
 from ttastats.trainer.session import Made
 from ttastats.trainer.settings import Overrides
@@ -152,6 +154,20 @@ def test_the_traceback_begins_in_the_file(tmp_path: Path) -> None:
     assert "in augment" in second
     (stop,) = (e for e in events_of(tmp_path) if e["key"] in {"run_stop", "init_start"})
     assert stop["key"] == "init_start"  # the run had not begun
+
+
+@pytest.mark.parametrize("command", ["train", "sweep", "profile"])
+def test_commands_show_place_cause_and_traceback(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mine.py"
+    path.write_text(GOOD + "def augment(inputs):\n    return inputs.nothing\n")
+    result = CliRunner().invoke(app, [command, str(path), "--device", "cpu"])
+    assert isinstance(result.exception, TtastatsError)
+    line = len(path.read_text().splitlines())
+    assert f"{path}, line {line}, in augment: AttributeError: 'Tensor'" in str(result.exception)
+    assert "Traceback (most recent call last):" in str(result.exception)
 
 
 def events_of(folder: Path) -> list[dict[str, Any]]:

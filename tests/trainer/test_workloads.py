@@ -177,7 +177,8 @@ def test_a_setup_of_many_changes_has_a_short_name_of_its_own(
 
 REFUSED = (
     small(optimizer="lion"), small(batch_size=2, workers=3), small(precision="fp8"),
-    small(learning_rate=1.0), small(epochs=0), small(device="cuda"),
+    small(learning_rate=1.0), small(epochs=0), small(device="cuda"), small(width=0),
+    small(threads=-1), small(target=97.0),
 )  # fmt: skip
 #: What recipes are completed with: schedules last as long as the run, rates fit the batch size.
 COMPLETED: tuple[dict[str, Any], ...] = (
@@ -349,7 +350,7 @@ def test_the_check_before_anything_begins_is_given_the_recipe(whole: Path, tmp_p
     whole.write_text(WHOLE + check)
     ask = experiment.Request(str(whole), tmp_path / "logs", "Test", "machine")
     experiment.plan_runs(ask, Overrides(device="cpu"), range(1))
-    with pytest.raises(AssertionError, match="too high"):
+    with pytest.raises(TtastatsError, match="in check: AssertionError: too high"):
         experiment.plan_runs(ask, Overrides(device="cpu"), range(1), {"bias_factor": [0.1, 1.0]})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 from ttastats.base.errors import needs
 from ttastats.recording.record import Following
@@ -24,7 +25,9 @@ class Record(Following, Callback):  # type: ignore[misc]  # the package may be a
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start recording; the sanity check has ended by then."""
         after = trainer.global_step and (trainer.current_epoch or trainer.global_step)
-        self.begin(enabled=trainer.is_global_zero, after=after)
+        seed = os.environ.get("PL_GLOBAL_SEED")  # of `seed_everything`
+        about = {"seed": int(seed)} if seed else {}
+        self.begin(enabled=trainer.is_global_zero, after=after, **about)
 
     def on_train_batch_end(self, *_: object) -> None:
         """Note that the training goes on."""

@@ -93,7 +93,9 @@ def plan_runs(
     raise_if(twice, "two setups of the grid are identical", remedy="Give each value once.")
     for planned in setups.values():
         settings = planned[0].settings
-        workload.check(Path(settings.data) if settings.data else None, **settings.hook_arguments())
+        folder = Path(settings.data) if settings.data else None
+        with workloads.mistakes_located(request.workload):
+            workload.check(folder, **settings.hook_arguments())
     runs: list[Planned] = []  # by seed, starting with another setup at each
     for number, of_seed in enumerate(zip(*setups.values(), strict=True)):
         first = number % len(of_seed)
