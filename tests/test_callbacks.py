@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 
 import ttastats as tta
+from tests.programs import python, wait_until
 from ttastats.base.errors import TtastatsError
+from ttastats.recording import record as recording
+from ttastats.recording import run_log
 from ttastats.recording.record import Following
+from ttastats.recording.run_log import Clock
 
 ASKED: dict[str, Any] = {"benchmark": "digits", "target": 1e-9, "system": "here", "seed": 5}
 #: What a framework warns of is not ours to mend.
@@ -57,6 +61,38 @@ class TestFollowing:
         with pytest.raises(TtastatsError, match="is not a quality target"):
             Following(tmp_path, **ASKED | {"metric": "acc", "target": "high"})
 
+    def test_a_training_that_broke_off_unseen_failed_when_it_was_last_heard_of(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        now = [100.0]
+        monkeypatch.setattr(recording, "Clock", lambda: Clock(wall=lambda: now[0]))
+        logs = tmp_path / "logs"
+        for _ in range(2):  # a script makes a callback for each training
+            following = Following(logs, **ASKED | {"metric": "acc"})
+            following.begin()
+            now[0] += 5
+            following.record_evaluation({"acc": 0.5}, epoch=1)
+            now[0] += 7
+            following.hear()
+            now[0] += 1000
+        following.end()
+        ends = [(row["run_status"], row["run_seconds"]) for row in rows(logs)]
+        assert ends == [("exception", pytest.approx(12)), ("success", pytest.approx(1012))]
+
+    def test_a_resumed_training_has_no_time_to_the_target(self, tmp_path: Path) -> None:
+        logs = tmp_path / "logs"
+        for after in (None, 0, 2):
+            following = Following(logs, **ASKED | {"metric": "acc", "target": 0.9})
+            following.begin(after=after)
+            following.record_evaluation({"acc": 0.95}, epoch=1 + (after or 0))
+            following.end()
+        rows(logs)
+        report = tta.summary(logs.parent / "runs.parquet")
+        assert [row["n"] for row in report.rows] == [2]
+        assert "begins_late" in {note.code for note in report.notes}
+        (problem,) = tta.problems(logs.parent / "runs.parquet", codes=["begins_late"]).rows
+        assert problem["message"] == "the run goes on with a training after 2 epochs or steps"
+
     def test_each_training_is_a_run(self, tmp_path: Path) -> None:
         following = Following(tmp_path / "logs", **ASKED | {"metric": "acc"})
         for _ in range(2):
@@ -64,6 +100,19 @@ class TestFollowing:
             following.record_evaluation({"acc": 0.5}, epoch=1)
             following.end()
         assert len(rows(tmp_path / "logs")) == 2
+
+
+def parts_of(logs: Path) -> list[tuple[str, float | None, float]]:
+    """Return how each log ends, after how much of the training it begins, its last epoch."""
+    parts = []
+    for log in sorted(logs.rglob("result_*.txt")):
+        said = {event["key"]: event for event in run_log.read_events(log.read_text())}
+        begins = said.get("resumed_at", {"value": None})["value"]
+        runs = [row for row in rows(logs) if row["source"].endswith(log.name)]
+        late = {row["clock_zero"] for row in runs} == {"unknown"}
+        assert late is bool(begins)
+        parts.append((runs[-1]["run_status"], begins, runs[-1]["epoch"]))
+    return parts
 
 
 @quiet
@@ -86,14 +135,33 @@ class TestHuggingFace:
         arguments = transformers.TrainingArguments(
             output_dir=str(logs.parent / "out"), num_train_epochs=3, eval_strategy="epoch",
             per_device_train_batch_size=4, use_cpu=True, report_to="none", disable_tqdm=True,
-            save_strategy="no", learning_rate=1e-3,
+            save_strategy=more.pop("saves", "no"), learning_rate=1e-3,
         )  # fmt: skip
+        resumes = more.pop("resumes", False)
         record = Record(logs, metric="eval_loss", **{**ASKED, **more})
         trainer = transformers.Trainer(
             Model(), arguments, train_dataset=data, eval_dataset=data, callbacks=[record]
         )
-        trainer.train()
+        trainer.train(resume_from_checkpoint=resumes)
         return trainer
+
+    def test_a_resumed_training_says_where_it_goes_on(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+        step, steps = transformers.Trainer.training_step, [0]
+
+        def breaking(*given: Any, **named: Any) -> Any:
+            steps[0] += 1
+            if steps[0] == 10:
+                raise RuntimeError("CUDA out of memory")
+            return step(*given, **named)
+
+        monkeypatch.setattr(transformers.Trainer, "training_step", breaking)
+        with pytest.raises(RuntimeError):
+            self.trained(tmp_path / "logs", saves="epoch")
+        self.trained(tmp_path / "logs", saves="epoch", resumes=True)
+        assert parts_of(tmp_path / "logs") == [("exception", None, 2), ("aborted", 2, 3)]
 
     def test_every_evaluation_is_recorded(self, tmp_path: Path) -> None:
         trainer = self.trained(tmp_path / "logs", also=["eval_runtime"])
@@ -105,6 +173,46 @@ class TestHuggingFace:
         assert {row["global_batch_size"] for row in losses} == {4}
         assert {row["run_status"] for row in losses} == {"aborted"}
         assert {row["higher_is_better"] for row in losses} == {False}
+
+
+#: Two workers, of which only the first meets the target by its own metric.
+OF_EACH_WORKER = """
+import pathlib
+import sys
+import lightning.pytorch as lightning
+import torch
+from ttastats.callbacks.lightning import Record
+
+class Model(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 1)
+
+    def training_step(self, batch, _):
+        return (self.layer(batch) ** 2).mean()
+
+    def validation_step(self, batch, _):
+        self.log("loss", float(self.global_rank), on_epoch=True, sync_dist=False)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+if __name__ == "__main__":
+    data = torch.utils.data.DataLoader(torch.ones(16, 4), batch_size=4)
+    record = Record(
+        sys.argv[1], benchmark="b", metric="loss", target=0.5, stop_at_target=True, system="s",
+    )
+    trainer = lightning.Trainer(
+        max_epochs=4, accelerator="cpu", devices=2, strategy="ddp", logger=False,
+        enable_checkpointing=False, enable_progress_bar=False, callbacks=[record],
+    )
+    end = "broke off"
+    try:
+        trainer.fit(Model(), data, data)
+        end = f"ended after {trainer.current_epoch}"
+    finally:
+        pathlib.Path(f"{sys.argv[1]}.{trainer.global_rank}").write_text(end)
+"""
 
 
 @quiet
@@ -139,15 +247,35 @@ class TestLightning:
                 return torch.optim.SGD(self.parameters(), lr=0.01)
 
         data = torch.utils.data.DataLoader(torch.ones(16, 4), batch_size=4)
-        half = more.pop("val_check_interval", 1.0)
+        half, epochs = more.pop("val_check_interval", 1.0), more.pop("max_epochs", 2)
         record = Record(logs, metric="val/loss", **{**ASKED, **more})
         trainer = lightning.Trainer(
-            max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False,
+            max_epochs=epochs, accelerator="cpu", logger=False, enable_checkpointing=False,
             enable_progress_bar=False, enable_model_summary=False, callbacks=[record],
             val_check_interval=half, default_root_dir=logs.parent,
         )  # fmt: skip
-        trainer.fit(Model(), data, data)
+        saved = logs.parent / "saved.ckpt"
+        trainer.fit(Model(), data, data, ckpt_path=saved if saved.exists() else None)
+        trainer.save_checkpoint(saved)
         return values
+
+    def test_a_resumed_training_says_where_it_goes_on(self, tmp_path: Path) -> None:
+        for epochs in (2, 3):
+            self.trained(tmp_path / "logs", max_epochs=epochs)
+        assert parts_of(tmp_path / "logs") == [("aborted", None, 2), ("aborted", 2, 3)]
+
+    def test_workers_stop_together_at_a_metric_that_each_has_of_its_own(
+        self, tmp_path: Path
+    ) -> None:
+        pytest.importorskip("lightning.pytorch", reason="lightning is not installed")
+        script = tmp_path / "script.py"
+        script.write_text(OF_EACH_WORKER)
+        process = python(script, tmp_path / "logs")
+        assert process.returncode == 0, process.stderr
+        ends = [tmp_path / f"logs.{rank}" for rank in (0, 1)]
+        wait_until(lambda: all(end.exists() and end.read_text() for end in ends))
+        assert {end.read_text() for end in ends} == {"ended after 1"}
+        assert parts_of(tmp_path / "logs") == [("success", None, 1)]
 
     @pytest.mark.parametrize(
         ("interval", "epochs", "steps"),
@@ -183,10 +311,21 @@ class TestKeras:
         model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
         model.compile(optimizer="sgd", loss="mse")
         x, y = np.ones((16, 4)), np.ones(16)
+        first = more.pop("initial_epoch", 0)
         record = Record(logs, metric="val_loss", also=["loss"], **{**ASKED, **more})
         return model.fit(
-            x, y, epochs=3, validation_data=(x, y), callbacks=[record], verbose=0, batch_size=4
-        )
+            x, y, epochs=3, validation_data=(x, y), callbacks=[record], verbose=0, batch_size=4,
+            initial_epoch=first,
+        )  # fmt: skip
+
+    def test_a_resumed_training_says_where_it_goes_on(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("KERAS_BACKEND", "torch")
+        monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+        for first in (0, 2):
+            self.trained(tmp_path / "logs", initial_epoch=first)
+        assert parts_of(tmp_path / "logs") == [("aborted", None, 3), ("aborted", 2, 3)]
 
     def test_every_epoch_is_recorded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KERAS_BACKEND", "torch")

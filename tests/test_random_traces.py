@@ -27,7 +27,7 @@ from ttastats.outcomes import time_to_target
 from ttastats.report.row import Row
 from ttastats.sides.pairing import Side
 from ttastats.sides.question import Question
-from ttastats.traces import flops, kineto, table
+from ttastats.traces import answers, flops, kineto, table
 from ttastats.traces.table import measure_row
 
 pytestmark = pytest.mark.usefixtures("in_codes")
@@ -341,3 +341,13 @@ def flops_and_bytes() -> Iterator[str]:
 )
 def test_random_traces_are_read_and_answered_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
+
+
+def test_work_of_the_host_has_no_part_in_the_share_of_compute_bound_work() -> None:
+    longs = {"convolution": 6.0, "batch norm": 3.0, "other": 1.0, "input": 5.0}
+    rows = table.frame_of(
+        [{"kind": "operator", "category": kind, "seconds": long} for kind, long in longs.items()]
+    )
+    assert answers.compute_bound_share(rows) == pytest.approx(6 / 9)
+    on_device = rows.with_columns(kind=pl.lit("kernel"))
+    assert answers.compute_bound_share(on_device) == pytest.approx(6 / 15)

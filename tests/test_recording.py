@@ -197,6 +197,35 @@ class TestEnds:
         assert (row["reached"], row["epochs"]) == (False, 1)
         assert row["set_aside"] == ("stopped" if status == "stopped" else None)
 
+    @pytest.mark.parametrize("later", [1, 2])
+    def test_a_signal_ends_the_runs_that_go_on_and_no_run_that_broke_off_before(
+        self, later: int, logs: Path
+    ) -> None:
+        program = (
+            "import sys, time, ttastats as tta\n"
+            "def start():\n"
+            "    run = tta.record(sys.argv[1], benchmark='b', metric='m', target=1).start()\n"
+            "    run.evaluation(0.5, epoch=1)\n"
+            "    return run\n"
+            "broken = start()\n"  # by an exception that the script catches
+            f"runs = [start() for _ in range({later})]\n"
+            "for run in runs:\n"
+            "    run.evaluation(0.6, epoch=2)\n"
+            "print('evaluated', flush=True)\n"
+            f"time.sleep({PATIENCE})\n"
+        )
+        process = start("-c", program, logs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "evaluated\n"
+        process.send_signal(signal.SIGTERM)
+        finish(process)
+        read(logs)
+        rows = tta.runs(logs.parent / "read.parquet").rows
+        expected = [(1, "exception"), *[(2, "stopped")] * later]
+        assert sorted((row["epochs"], row["run_status"]) for row in rows) == expected
+        broken = next(row for row in rows if row["epochs"] == 1)
+        assert broken["run_seconds"] < 60  # until it was last heard of
+
     def test_handlers_are_those_of_before_or_those_that_others_set_meanwhile(
         self, logs: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 from msgspec import structs
 
 from ttastats.base import benchmarks, metrics
-from ttastats.base.records import Evaluation, Problem, Run, RunStatus
+from ttastats.base.records import UNKNOWN_START, Evaluation, Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, Log
-from ttastats.recording.run_log import RECORDER
+from ttastats.recording.run_log import RECORDER, RESUMED
 from ttastats_parsers import mlperf_layout
 from ttastats_parsers.mlperf_events import Event, Style, Trace, labels_of
 from ttastats_parsers.mlperf_scores import evaluations_of, recorded_evaluations, training_of
@@ -49,7 +49,7 @@ _UNDERSTOOD = frozenset(
         "epoch_start", "epoch_stop", "block_start", "block_stop", "train_epoch", "train_samples",
         "run_clear_caches", "cache_clear", "seed", "global_batch_size", "submission_benchmark",
         "submission_division", "tracked_stats", "train_loss", "save_model", "checkpoint",
-        "workload_source", "workload_import",
+        "workload_source", "workload_import", RESUMED,
     }
 )  # fmt: skip
 
@@ -128,6 +128,10 @@ def _run(by_key: _ByKey, trace: Trace, log: Log, style: Style, token_benchmark: 
         joules, power_problems = mlperf_layout.energy(log, start.time, ended)
         extra |= {} if joules is None else {"energy_joules": joules}
         problems += power_problems
+    resumed = as_float(_first_value(by_key, RESUMED)) if is_recorded else None
+    if resumed:
+        text = f"the run goes on with a training after {resumed:g} epochs or steps"
+        problems.append(Problem("begins_late", text, "warning", by_key[RESUMED][0].line))
     training = training_of(by_key, start) if log.metrics == "all" else ()
     problems += [] if evaluations else [NO_EVALUATION]
     return Run(
@@ -138,7 +142,7 @@ def _run(by_key: _ByKey, trace: Trace, log: Log, style: Style, token_benchmark: 
         train_samples=as_int(_first_value(by_key, "train_samples")),
         started_at=date_of(start.time) if (start.time or 0.0) >= _FIRST_DATE else None,
         clock="wall",
-        clock_zero="run_start",
+        clock_zero=UNKNOWN_START if resumed else "run_start",
         run_status=status,
         run_seconds=seconds,
         evaluations=(*training, *evaluations),

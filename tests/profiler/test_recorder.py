@@ -211,6 +211,9 @@ COUNTED = {name: pytest.approx(0.1 * place) for place, name in enumerate(timing.
         ),
         ("cuda", driver(nvmlDeviceGetPowerUsage=refuse, nvmlGpmQueryDeviceSupport=refuse), {}),
         ("cuda", driver(nvmlInit=refuse), {}),
+        ("cuda", driver(nvmlDeviceGetHandleByUUID=refuse), {}),  # of a slice by MIG
+        ("cuda", driver(nvmlGpmMetricsGet=refuse), USUAL),
+        ("cuda", driver(nvmlGpmSampleGet=refuse), USUAL),
         ("cpu", driver(), {}),
     ],
 )

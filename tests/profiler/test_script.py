@@ -77,8 +77,10 @@ def test_with_a_model_the_memory_is_measured(tmp_path: Path) -> None:
     assert memory["weights"] == memory["optimizer state"] == 4 * (64 + 8)
 
 
-def test_too_few_steps_are_no_profile(step: Callable[[], None], tmp_path: Path) -> None:
-    with pytest.raises(TtastatsError, match="too few steps"), tta.profile(tmp_path / "p.parquet"):
+def test_too_few_steps_are_no_profile_and_no_error(
+    step: Callable[[], None], tmp_path: Path
+) -> None:
+    with pytest.warns(RuntimeWarning, match="too few steps"), tta.profile(tmp_path / "p.parquet"):
         step()
     assert not (tmp_path / "p.parquet").exists()
 

@@ -8,15 +8,34 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from tests import programs
 from ttastats import api
 from ttastats.recording import run_log
-from ttastats.trainer import experiment, session, tables
+from ttastats.trainer import experiment, session, tables, workloads
 from ttastats.trainer.experiment import Request
 from ttastats.trainer.session import Made
 from ttastats.trainer.settings import Overrides
+
+#: The workloads of the examples; an installed copy has none.
+RECIPES = Path(__file__).parents[2] / "examples" / "workloads"
+
+
+def recipe(name: str) -> str:
+    """Return the path of a workload of the examples."""
+    if not RECIPES.exists():
+        pytest.skip("an installed copy has no examples", allow_module_level=True)
+    return str(RECIPES / f"{name}.py")
+
+
+def names_of(name: str) -> SimpleNamespace:
+    """Return what a workload of the examples defines."""
+    return SimpleNamespace(**workloads.load_workload(recipe(name)).namespace)
+
 
 #: A workload of a user's own: a line through points.
 OWN = """

@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from tests.trainer.runs import curve, small, trained
+from tests.trainer.runs import curve, names_of, recipe, small, trained
 from tests.trainer.test_cifar10 import write_binary
 from ttastats.base.errors import TtastatsError
-from ttastats.trainer import workloads
+from ttastats.trainer import loop, workloads
 from ttastats.trainer.network import (
     Network,
     build_network,
@@ -23,11 +23,12 @@ from ttastats.trainer.network import (
 )
 from ttastats.trainer.parallel import Team
 from ttastats.trainer.settings import Overrides, complete_settings
-from ttastats.trainer.workloads import airbench94, airbench96
 from ttastats.trainer.workloads.contract import Data
 
 NAMES = ("airbench94", "airbench96")
+airbench94, airbench96 = map(names_of, NAMES)
 CPU = torch.device("cpu")
+BIASES = ("whiten.bias", "main.whiten.bias")
 
 
 def some_data(samples: int) -> Data:
@@ -38,8 +39,8 @@ def some_data(samples: int) -> Data:
 
 
 def network(name: str, data: Data, **changes: object) -> Network:
-    options = Overrides({"precision": "fp32", **changes}, device="cpu")  # type: ignore[dict-item]
-    return build_network(complete_settings(options, name, 0), Team(0, 1, CPU), data)
+    options = Overrides({"precision": "fp32", "compile": False, **changes}, device="cpu")  # type: ignore[dict-item]
+    return build_network(complete_settings(options, recipe(name), 0), Team(0, 1, CPU), data)
 
 
 def flops(of: Callable[[], object]) -> int:
@@ -69,7 +70,8 @@ def test_a_run_takes_the_published_operations(name: str, published: float, weigh
             for step in range(every)
         ) / every  # fmt: skip
 
-    biased, steps = settings.whiten_bias_epochs, steps_per_epoch(50_000, settings)
+    biased = settings.values.get("whiten_bias_epochs", settings.epochs)
+    steps = steps_per_epoch(50_000, settings)
     training = steps * (
         biased * of_a_step(0.5) + (settings.epochs - biased) * of_a_step(biased + 0.5)
     )
@@ -80,24 +82,45 @@ def test_a_run_takes_the_published_operations(name: str, published: float, weigh
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_seed_gives_the_same_curve(name: str, tmp_path: Path) -> None:
     setup: dict[str, Any] = {
-        "width": 8, "batch_size": 20, "epochs": 1.4, "precision": "fp32",
-        "whiten_bias_epochs": 0.5, "data": str(write_binary(tmp_path / "bin")),
+        "width": 8, "batch_size": 20, "epochs": 1.4, "precision": "fp32", "compile": False,
+        "data": str(write_binary(tmp_path / "bin")),
     }  # fmt: skip
     options = small(**setup, evaluate_every=1.0)
-    first, second = (trained(tmp_path / place, options, name)[0] for place in ("a", "b"))
+    first, second = (trained(tmp_path / place, options, recipe(name))[0] for place in ("a", "b"))
     assert [checkpoint.epoch for checkpoint in first.outcome.checkpoints] == [1, 1.4]
     assert curve(first) == curve(second)
     losses = [loss for loss, _ in curve(first)]
     assert losses[-1] < losses[0]
-    (as_published,) = trained(tmp_path / "c", small(**setup), name)
+    (as_published,) = trained(tmp_path / "c", small(**setup), recipe(name))
     assert [checkpoint.epoch for checkpoint in as_published.outcome.checkpoints] == [1.4]
     with pytest.raises(TtastatsError, match="supports one GPU only"):
         network(name, some_data(4), workers=2)
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_the_whitening_bias_is_trained_after_the_warm_up(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainable: list[bool] = []
+    take_steps = loop._take_steps
+
+    def watched(net: Network, *given: Any) -> Any:
+        (bias,) = (p for key, p in net.bare.named_parameters() if key in BIASES)
+        before = bias.detach().clone()
+        taken = take_steps(net, *given)
+        trainable.append(not torch.equal(before, bias))
+        return taken
+
+    monkeypatch.setattr(loop, "_take_steps", watched)
+    setup = {"width": 8, "batch_size": 20, "precision": "fp32", "compile": False, "epochs": 4}
+    options = small(**setup, evaluate_every=1.0, data=str(write_binary(tmp_path / "bin")))
+    trained(tmp_path / "logs", options, recipe(name))
+    assert trainable == [True, True, True, name == "airbench96"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_half_precision_is_that_of_all_but_the_norms(name: str, tmp_path: Path) -> None:
-    workload = workloads.load_workload(name)
+    workload = workloads.load_workload(recipe(name))
     folder = write_binary(tmp_path / "bin")
     data = workload.data(folder, device=CPU, **workload.recipe.complete({}))
     net = network(name, data, precision="fp16").bare

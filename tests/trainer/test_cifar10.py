@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from tests.trainer.runs import curve, small, trained
+from tests.trainer.runs import curve, names_of, recipe, small, trained
 from ttastats.base.errors import TtastatsError
-from ttastats.trainer import workloads
 from ttastats.trainer.network import steps_per_epoch
 from ttastats.trainer.settings import Overrides, complete_settings
-from ttastats.trainer.workloads import cifar10
 
+cifar10 = names_of("cifar10")
 TRAIN_NAMES = [f"data_batch_{number}" for number in range(1, 6)]
 PER_FILE = 20
 
@@ -110,7 +109,8 @@ def test_training_on_either_version_gives_bitwise_the_same_curve(tmp_path: Path)
     folders = write_binary(tmp_path / "bin"), write_python(tmp_path / "py")
     options = [small(width=1, batch_size=40, data=str(folder)) for folder in folders]
     first, second, again = (
-        trained(tmp_path / "logs", changes, "cifar10")[0] for changes in (*options, options[0])
+        trained(tmp_path / "logs", changes, recipe("cifar10"))[0]
+        for changes in (*options, options[0])
     )
     assert len(curve(first)) == 2
     assert curve(first) == curve(second) == curve(again)
@@ -129,10 +129,10 @@ def test_augmented_images_keep_their_pixels() -> None:
 
 
 def test_the_full_network_has_the_known_size() -> None:
-    count = sum(p.numel() for p in workloads.load_workload("cifar10").model(64).parameters())
+    count = sum(p.numel() for p in cifar10.model(64).parameters())
     assert round(count / 1e6, 2) == 6.57
 
 
 def test_the_last_partial_batch_is_left_out_as_in_the_original() -> None:
-    settings = complete_settings(Overrides(device="cpu"), "cifar10", 0)
+    settings = complete_settings(Overrides(device="cpu"), recipe("cifar10"), 0)
     assert steps_per_epoch(50_000, settings) == 97

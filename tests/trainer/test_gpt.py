@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from tests.trainer.runs import curve, small, trained
+from tests.trainer.runs import curve, names_of, recipe, small, trained
 from ttastats.base.errors import TtastatsError
-from ttastats.trainer import workloads
-from ttastats.trainer.workloads import digits_lm, gpt
+from ttastats.trainer.workloads import digits_lm
 from ttastats.trainer.workloads.contract import Data
+
+gpt = names_of("gpt")
 
 
 @pytest.fixture
@@ -29,9 +30,12 @@ def folder(tmp_path: Path) -> Path:
 def test_a_text_is_learned_and_the_same_seed_gives_the_same_curve(folder: Path) -> None:
     options = small(
         width=16, layers=1, heads=2, context=16, batch_size=8, precision="fp32", dropout=0.1,
-        epochs=4.0, warmup_epochs=1.0, lr=0.02, data=str(folder),
+        epochs=4.0, warmup_epochs=1.0, lr=0.02, compile=False,
+        data=str(folder),
     )  # fmt: skip
-    first, second = (trained(folder.parent / place, options, "gpt")[0] for place in ("x", "y"))
+    first, second = (
+        trained(folder.parent / place, options, recipe("gpt"))[0] for place in ("x", "y")
+    )
     assert curve(first) == curve(second)
     assert curve(first)[-1][1] < curve(first)[0][1] < math.log(256)
 
@@ -68,7 +72,7 @@ def test_a_later_byte_or_pixel_changes_nothing_before_it(workload: Any) -> None:
 
 
 def test_the_network_has_the_size_of_nanogpts() -> None:
-    values = workloads.load_workload("gpt").recipe.values
+    values = gpt.RECIPE.values
     with torch.device("meta"):
         net = gpt.model(
             *(values[name] for name in ("width", "layers", "heads", "context", "dropout"))

@@ -11,12 +11,9 @@ import torch
 if not torch.cuda.is_available():
     pytest.skip("no GPU is present", allow_module_level=True)
 
-from tests.trainer.runs import curve, events, log_of, request, small, summary, trained
+from tests.trainer.runs import curve, events, log_of, recipe, request, small, summary, trained
 from tests.trainer.test_cifar10 import write_binary
 from ttastats.trainer import experiment
-from ttastats.trainer.network import build_network, warm_up
-from ttastats.trainer.parallel import Team
-from ttastats.trainer.settings import complete_settings
 
 two_gpus = pytest.mark.skipif(
     torch.cuda.device_count() < 2, reason="one GPU is present, two are needed"
@@ -40,7 +37,7 @@ def test_digits_reach_their_target_on_a_gpu(precision: str, tmp_path: Path) -> N
         ("digits", {"compile": True}),
         ("digits", {"optimizer": "adamw"}),
         ("digits-lm", {"precision": "bf16"}),
-        ("cifar10", {"batch_size": 40, "channels_last": True, "precision": "bf16"}),
+        (recipe("cifar10"), {"batch_size": 40, "channels_last": True, "precision": "bf16"}),
     ],
 )
 def test_networks_learn_on_a_gpu_with_all_settings(
@@ -50,7 +47,7 @@ def test_networks_learn_on_a_gpu_with_all_settings(
     options = small(device="cuda", epochs=3, data=folder, **changes)
     (run,) = trained(tmp_path, options, workload)
     losses = [checkpoint.train_loss for checkpoint in run.outcome.checkpoints]
-    assert workload == "cifar10" or losses[-1] < losses[0]
+    assert "cifar10" in workload or losses[-1] < losses[0]
     assert len(losses) == 3
 
 
@@ -61,14 +58,6 @@ def test_the_log_names_driver_clocks_libraries_and_peak_memory(tmp_path: Path) -
     assert logged["gpu"]["driver_version"]
     assert logged["gpu_after"]["clocks.sm"]
     assert logged["run_totals"]["gpu_peak_bytes"] > 0
-
-
-def test_warming_up_puts_back_the_random_numbers_of_the_gpu() -> None:
-    settings = complete_settings(small(device="cuda"), "digits", 3)
-    network = build_network(settings, Team(0, 1, torch.device("cuda", 0)))
-    before = torch.cuda.get_rng_state()
-    warm_up(network)
-    assert torch.equal(before, torch.cuda.get_rng_state())
 
 
 def test_the_loss_falls_alike_on_a_gpu_and_on_a_cpu(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from ttastats.recording.run_log import ResultFolder
 from ttastats.trainer import hardware, network, parallel, workloads
 from ttastats.trainer.network import build_network, set_numerics
 from ttastats.trainer.parallel import Team
+from ttastats.trainer.profiler import timing
 from ttastats.trainer.settings import Settings, complete_settings
 
 CPU = Team(0, 1, torch.device("cpu"))
@@ -119,6 +120,13 @@ def test_driver_and_clocks_are_those_of_nvidia_smi(
     program.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
     assert hardware.gpu_state(torch.device("cuda", 0)) == {}
+
+
+def test_a_build_without_onednn_has_no_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.ops, "mkldnn", torch._ops._OpNamespace("absent"))
+    assert hardware.software_versions()["cpu_bf16"] is False
+    monkeypatch.setattr(timing, "_SIDE", {"cpu": 8})
+    assert list(timing.peak_flops(torch.device("cpu"))) == ["fp32"]
 
 
 def test_a_lost_worker_is_known_by_the_error_of_either_library() -> None:

@@ -29,7 +29,14 @@ class Record(Following, TrainerCallback):  # type: ignore[misc]  # the package m
             seed=args.seed,
             global_batch_size=per_worker * args.world_size,
             learning_rate=args.learning_rate,
+            after=state.epoch or state.global_step,
         )
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """Note that the training goes on."""
+        self.hear()
 
     def on_evaluate(
         self,

@@ -21,7 +21,18 @@ class Record(Following, Callback):  # type: ignore[misc]  # the package may be a
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
         """Start recording."""
+        self._is_first = True
         self.begin()
+
+    def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Record where a resumed training goes on."""
+        if self._is_first and epoch:
+            self.resume_at(epoch)
+        self._is_first = False
+
+    def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Note that the training goes on."""
+        self.hear()
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Record an evaluation; Keras counts epochs from 0."""

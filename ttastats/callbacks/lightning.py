@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 from ttastats.base.errors import needs
 from ttastats.recording.record import Following
@@ -23,14 +24,22 @@ class Record(Following, Callback):  # type: ignore[misc]  # the package may be a
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start recording; the sanity check has ended by then."""
-        self.begin(enabled=trainer.is_global_zero)
+        after = trainer.global_step and (trainer.current_epoch or trainer.global_step)
+        seed = os.environ.get("PL_GLOBAL_SEED")  # of `seed_everything`
+        about = {"seed": int(seed)} if seed else {}
+        self.begin(enabled=trainer.is_global_zero, after=after, **about)
+
+    def on_train_batch_end(self, *_: object) -> None:
+        """Note that the training goes on."""
+        self.hear()
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record an evaluation."""
         met = self.record_evaluation(
             trainer.callback_metrics, epoch=_epochs_trained(trainer), step=trainer.global_step
         )
-        if met and self._stop:
+        # A metric that is not synchronised differs between workers, which must stop together.
+        if self._stop and trainer.strategy.broadcast(met):
             trainer.should_stop = True
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:

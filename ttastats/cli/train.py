@@ -267,6 +267,7 @@ def _record_workload(
 
     atomic.expect_file_place(path)
     with needs("torch", "recording a profile", "ttastats[train]"):
+        from ttastats.trainer import workloads
         from ttastats.trainer.profiler import workload
     from ttastats.traces import table
 
@@ -285,7 +286,9 @@ def _record_workload(
     if sizes is not None:
         recorded["batch_sizes"] = tuple(map(int, listed))
     request = workload.Request(name, options, **recorded)
-    table.write_profile(workload.profile_workload(request), path)
+    with workloads.mistakes_located(name):
+        profile = workload.profile_workload(request)
+    table.write_profile(profile, path)
 
 
 def _is_workload(path: Path) -> bool:

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from ttastats.base import __version__, arguments, metrics
 from ttastats.base.atomic import checked_folder_name, safe_file_name
 from ttastats.base.errors import TtastatsError, raise_if, warn
 from ttastats.base.metrics import Target
 from ttastats.recording import run_log
-from ttastats.recording.run_ends import EndWatch, is_orderly, reason_of
-from ttastats.recording.run_log import Clock, ResultFolder, RunLog, SilentLog
+from ttastats.recording.run_ends import UNFINISHED, EndWatch, Open, is_orderly, reason_of
+from ttastats.recording.run_log import Clock, ResultFolder, RunLog, SilentLog, Stamp
 
 #: Keys that mean something to the reader of a log, so that no setting can have them.
 TAKEN = frozenset(
@@ -29,7 +29,7 @@ TAKEN = frozenset(
         "train_epoch", "run_clear_caches", "cache_clear", "submission_benchmark",
         "submission_division", "submission_org", "submission_platform", "tracked_stats",
         "train_loss", "save_model", "checkpoint", "seeds", "init_seconds", run_log.RECORDER,
-        "workload_source", "workload_import", "clocks",
+        "workload_source", "workload_import", "clocks", run_log.RESUMED,
     }
 )  # fmt: skip
 _NAMES = ("benchmark", "metric", "system", "org", "hardware", "framework")
@@ -149,7 +149,8 @@ class Recording:
         self._described = {key: value for key, value in described.items() if value is not None}
         self._settings, self._enabled = settings, enabled
         self._log: RunLog = SilentLog()
-        self._watch: EndWatch | None = None
+        self._open: Open | None = None
+        self._heard: Stamp | None = None
         self._over = True
 
     def start(self) -> Recording:
@@ -173,8 +174,19 @@ class Recording:
         higher = target.higher_is_better
         log.point("eval_target", target.value, metric=target.metric, higher_is_better=higher)
         log.begin("run_start")
-        self._watch = EndWatch(self.finish)
+        self._open, self._heard = Open(self.finish), log.now()
         return self
+
+    def hear(self, at: Stamp | None = None) -> None:
+        """Note that the training goes on: a run that breaks off unseen ends at the last note."""
+        if self._open is not None:
+            self._open.hear()
+            self._heard = at or self._log.now()
+
+    def resume_at(self, progress: float) -> None:
+        """Record that the run goes on with a training after so many epochs, or steps."""
+        with self._writing() as log:
+            log.point(run_log.RESUMED, progress)
 
     def evaluation(
         self,
@@ -208,6 +220,7 @@ class Recording:
         scores = {self._target.metric: number} | {name: float(more[name]) for name in more}
         with self._writing() as log:
             moment = log.now()
+            self.hear(moment)
             for metric, score in scores.items():
                 log.point("eval_accuracy", score, at=moment, metric=metric, **about)
         met = self._target.is_met_by(number)
@@ -223,13 +236,14 @@ class Recording:
         if self._over:
             return
         self._over = True
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
+        if self._open is not None:
+            EndWatch.remove(self._open)
+            self._open = None
         status = "success" if self.reached and reason is None else "aborted"
         about: dict[str, Any] = {} if reason is None else {"reason": reason}
         with self._writing() as log:
-            log.end("run_stop", status=status, **about)
+            at = self._heard if reason == UNFINISHED else None
+            log.end("run_stop", at=at, status=status, **about)
         self._log.close()
         self._log = SilentLog()
 
@@ -268,6 +282,9 @@ class Following:
         Other metrics of the same evaluations, recorded as far as they are told.
     """
 
+    #: The run that was begun last in this process.
+    _running: ClassVar[list[Recording]] = []
+
     def __init__(
         self,
         logs: str | PathLike[str],
@@ -285,10 +302,28 @@ class Following:
         self._logged: set[str] = set()
         record(logs, **self._settings)  # says before the training what is wrong; writes nothing
 
-    def begin(self, *, enabled: bool = True, **known: Any) -> None:
-        """Start the recording and its clock."""
+    def begin(self, *, after: float | None = 0, enabled: bool = True, **known: Any) -> None:
+        """Start the recording and its clock; `after` are epochs, or steps, trained before.
+
+        A training that is still open in this process was broken off by an exception.
+        """
+        for run in [*self._running]:
+            run.finish(UNFINISHED)
         self._logged = set()
         self._run = record(self._logs, **{**known, "enabled": enabled, **self._settings}).start()
+        self._running[:] = [self._run]
+        if after:
+            self.resume_at(after)
+
+    def resume_at(self, progress: float) -> None:
+        """Record that the run goes on with a training."""
+        if self._run is not None:
+            self._run.resume_at(progress)
+
+    def hear(self) -> None:
+        """Note that the training goes on."""
+        if self._run is not None:
+            self._run.hear()
 
     def record_evaluation(self, metrics: Mapping[str, Any], **progress: Any) -> bool:
         """Record the metrics of an evaluation; return whether the target is met.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
@@ -39,23 +40,67 @@ def reason_of(error: BaseException) -> str:
     return f"{name}: {message}" if message else name
 
 
-class EndWatch:
-    """Passes the reason to `finish` when SIGTERM or an uncaught exception ends this process.
+#: The reason of a run whose process went on without its end: by an exception that was caught.
+UNFINISHED = "never finished"
 
-    A framework that calls back says nothing of either. Handlers of others stay in place.
+
+class Open:
+    """An open recording: `finish` takes the reason why it ends, `heard` is its last sign of life.
+
+    Both moments are places in the order of all signs of life of a process.
     """
 
+    _order = itertools.count()
+
     def __init__(self, finish: Callable[[str], None]) -> None:
-        self._finish = finish
+        self.finish = finish
+        self.began = self.heard = next(self._order)
+        EndWatch.add(self)
+
+    def hear(self) -> None:
+        """Note a sign of life."""
+        self.heard = next(self._order)
+
+
+class EndWatch:
+    """Ends open recordings when SIGTERM or an uncaught exception ends this process.
+
+    A framework that calls back says nothing of either. One that was not heard of since a later one
+    began was broken off before. Handlers of others stay in place.
+    """
+
+    _current: EndWatch | None = None
+
+    def __init__(self) -> None:
+        self._open: list[Open] = []
         self._hook = sys.excepthook
         sys.excepthook = self._on_exception
-        self._replace_handler(signal.SIG_DFL, self._on_sigterm)
 
-    def close(self) -> None:
-        """Restore the previous exception hook and signal handler, unless replaced since."""
-        if sys.excepthook == self._on_exception:
-            sys.excepthook = self._hook
-        self._replace_handler(self._on_sigterm, signal.SIG_DFL)
+    @classmethod
+    def add(cls, recording: Open) -> None:
+        """Watch for a recording, too."""
+        watch = cls._current = cls._current or cls()
+        watch._open.append(recording)
+        watch._replace_handler(signal.SIG_DFL, watch._on_sigterm)
+
+    @classmethod
+    def remove(cls, recording: Open) -> None:
+        """Forget a recording; after the last, restore the handlers, unless replaced since."""
+        watch = cls._current
+        if watch is None or recording not in watch._open:
+            return
+        watch._open.remove(recording)
+        if watch._open:
+            return
+        cls._current = None
+        if sys.excepthook == watch._on_exception:
+            sys.excepthook = watch._hook
+        watch._replace_handler(watch._on_sigterm, signal.SIG_DFL)
+
+    def _end_all(self, reason: str) -> None:
+        began = max((recording.began for recording in self._open), default=0)
+        for recording in [*self._open]:
+            recording.finish(reason if recording.heard >= began else UNFINISHED)
 
     @staticmethod
     def _replace_handler(old: Any, new: Any) -> None:
@@ -67,12 +112,12 @@ class EndWatch:
     def _on_exception(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        self._finish(reason_of(error))
+        self._end_all(reason_of(error))
         self._hook(kind, error, trace)
 
     def _on_sigterm(self, number: int, _frame: FrameType | None) -> None:
         try:
-            self._finish("SIGTERM")
+            self._end_all("SIGTERM")
         finally:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)

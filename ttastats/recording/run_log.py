@@ -101,6 +101,8 @@ EventType = Literal["INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"]
 #: The key of the event by which a log says that it is of somebody's own run: no rules of a round
 #: tell its target, and its time to accuracy ends when the target is met, not when the run does.
 RECORDER = "recorder"
+#: The key of the event by which a run says after how much of its training it begins.
+RESUMED = "resumed_at"
 
 
 def event_line(

@@ -65,6 +65,12 @@ def compute_rows(rows: pl.DataFrame) -> pl.DataFrame:
     return kernels if kernels["seconds"].count() else rows.filter(kind="operator")
 
 
+def _computing(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of what the computing time of a step is made of."""
+    work = compute_rows(rows)
+    return work if runs_on_device(rows) else work.filter(~pl.col("category").is_in(_BESIDES))
+
+
 def runs_on_device(rows: pl.DataFrame) -> bool:
     """Return whether the profiled steps ran kernels on a device."""
     return bool(rows.filter(pl.col("kind").is_in(table.KERNELS))["seconds"].count())
@@ -80,7 +86,7 @@ def compute_bound_share(rows: pl.DataFrame) -> float | None:
 
     They are known by what they are: convolutions, matrix products, attention.
     """
-    work = compute_rows(rows)
+    work = _computing(rows)
     total = float(work["seconds"].sum())
     bound = work.filter(pl.col("category").is_in(categories.COMPUTE_BOUND))
     return float(bound["seconds"].sum()) / total if total else None
@@ -222,10 +228,7 @@ def worker_count(rows: pl.DataFrame) -> int:
 def _time_by_step(rows: pl.DataFrame, by: By) -> pl.DataFrame:
     """Return the time by step, rank and a key, such as part or category."""
     of_steps = step_table(rows)
-    work = compute_rows(rows)
-    if not runs_on_device(rows):
-        work = work.filter(~pl.col("category").is_in(_BESIDES))
-    kinds = work.group_by(*_KEYS, _NAMES[by].alias("name")).agg(pl.col("seconds").sum())
+    kinds = _computing(rows).group_by(*_KEYS, _NAMES[by].alias("name")).agg(pl.col("seconds").sum())
     share = pl.col("seconds") / pl.col("seconds").sum().over(_KEYS)
     kinds = kinds.join(of_steps, on=_KEYS, nulls_equal=True).sort(*_KEYS, "name")
     kinds = kinds.with_columns(seconds=share * pl.col("compute_seconds"))

@@ -71,11 +71,14 @@ def log_head(log: RunLog, place: ResultFolder) -> None:
     log.point("submission_platform", place.system)
 
 
-def log_setup(log: RunLog, net: Network) -> None:
-    """Log all settings that decide how the run goes, and the source of the workload."""
+def log_setup(log: RunLog, net: Network, batch_size: int) -> None:
+    """Log all settings that decide how the run goes, and the source of the workload.
+
+    `batch_size` is the one of the settings, or all samples if they are fewer.
+    """
     workload, settings, recipe = net.workload, net.settings, net.workload.recipe
     log.point("seed", settings.seed)
-    log.point("global_batch_size", settings.batch_size)
+    log.point("global_batch_size", batch_size)
     log.point("gradient_accumulation_steps", 1)
     log.point("opt_name", settings.optimizer)
     log.point("opt_base_learning_rate", net.optimizers[0].param_groups[0]["initial_lr"])

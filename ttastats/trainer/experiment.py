@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from ttastats import api
 from ttastats.answers.compare.rows import LookKeys, TimesRow
 from ttastats.base import units
-from ttastats.base.atomic import checked_folder_name
+from ttastats.base.atomic import checked_folder_name, safe_file_name
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.recording import run_log
 from ttastats.recording.run_log import ResultFolder
@@ -93,7 +93,9 @@ def plan_runs(
     raise_if(twice, "two setups of the grid are identical", remedy="Give each value once.")
     for planned in setups.values():
         settings = planned[0].settings
-        workload.check(Path(settings.data) if settings.data else None, **settings.hook_arguments())
+        folder = Path(settings.data) if settings.data else None
+        with workloads.mistakes_located(request.workload):
+            workload.check(folder, **settings.hook_arguments())
     runs: list[Planned] = []  # by seed, starting with another setup at each
     for number, of_seed in enumerate(zip(*setups.values(), strict=True)):
         first = number % len(of_seed)
@@ -146,11 +148,13 @@ def _runs_of_setup(
     options = replace(options, values=values)
     settings = [complete_settings(options, request.workload, seed) for seed in seeds]
     suffix = setup_suffix(options, settings[0])
-    system = request.system or hardware.default_system(settings[0].device)
+    system = checked_folder_name(
+        request.system or hardware.default_system(settings[0].device), "--system"
+    )
     place = ResultFolder(
         request.root,
         checked_folder_name(request.org, "--org"),
-        checked_folder_name(system + (suffix if chosen or not request.system else ""), "--system"),
+        safe_file_name(system + (suffix if chosen or not request.system else "")),
         checked_folder_name(workload.name, "workload"),
     )
     setup = settings[0].setup_digest()

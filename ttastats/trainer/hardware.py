@@ -98,11 +98,16 @@ def software_versions() -> dict[str, Any]:
         "torch": torch.__version__,
         "python": platform.python_version(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-        "cpu_bf16": torch.ops.mkldnn._is_mkldnn_bf16_supported(),
+        "cpu_bf16": cpu_has_bf16(),
         "cuda": torch.version.cuda,
         "cudnn": torch.backends.cudnn.version() if on_gpu else None,  # type: ignore[no-untyped-call]
         "nccl": torch.cuda.nccl.version() if on_gpu else None,  # type: ignore[no-untyped-call]
     }
+
+
+def cpu_has_bf16() -> bool:
+    """Return whether the processor computes in bf16; builds without oneDNN, as on a Mac, do not."""
+    return bool(getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)())
 
 
 def gpu_state(device: torch.device) -> dict[str, str]:

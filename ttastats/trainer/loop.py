@@ -6,6 +6,7 @@ import itertools
 import math
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,24 +43,27 @@ def train_run(
     on_checkpoint: Callable[[Checkpoint], None],
 ) -> Outcome:
     """Train until the target is reached or the epochs are used up; log every event."""
-    checkpoints, reached = [_BEGINNING], False
+    checkpoints, reached, odd = [_BEGINNING], False, False
 
     def log_end(status: str, reason: str) -> None:
         how = {"status": status, "reason": reason, **checkpoints[-1].progress}
         log.end("run_stop", at=clock.stop(), **how)
 
     try:
-        net = _build_and_warm_up(settings, team, log, stop)
+        net = _warmed_up(settings, team, log, stop)
         recipe = net.workload.recipe
         waited = _waiting_seconds()
         log.begin("run_start", at=clock.start())
         whole = _read_data(net, log)
         data = replace(whole, test=None)  # which no run may look at
+        if net.workload.model.takes("data"):
+            net = network.build_network(settings, team, data)
         for checkpoint in _train_and_evaluate(net, data, log, clock, stop):
             checkpoints.append(checkpoint)
             on_checkpoint(checkpoint)
-            quality, target = checkpoint.quality, settings.target
-            met = quality >= target if recipe.higher_is_better else quality <= target
+            if team.is_leader and not odd:
+                odd = _warn_of_nan(net, checkpoint)
+            met = recipe.target(settings.target).is_met_by(checkpoint.quality)
             if reached := team.broadcast_decision(met):
                 break
         log_end(*(("success", "target") if reached else ("aborted", "epochs")))
@@ -92,15 +96,33 @@ def _waiting_seconds() -> float | None:
     return sum(waited) / 1e9 if waited else None
 
 
-def _build_and_warm_up(settings: Settings, team: Team, log: RunLog, stop: StopRequest) -> Network:
-    """Return the network, built and warmed up before the clock starts."""
+class Oddity(UserWarning):
+    """Something in a run that is no error and hardly meant."""
+
+
+def _warn_of_nan(net: Network, checkpoint: Checkpoint) -> bool:
+    """Warn of a loss or a quality that is no finite number; return whether there is one."""
+    metric = net.workload.recipe.metric
+    loss = checkpoint.train_loss if net.has_loss else 0.0
+    values = {"the loss": loss, metric: checkpoint.quality}
+    wrong = [f"{name} is {value}" for name, value in values.items() if not math.isfinite(value)]
+    if wrong:
+        text = f"seed {net.settings.seed}: {' and '.join(wrong)} from epoch {checkpoint.epoch:g} on"
+        warnings.warn(text, Oddity, stacklevel=2)
+    return bool(wrong)
+
+
+def _warmed_up(settings: Settings, team: Team, log: RunLog, stop: StopRequest) -> Network:
+    """Return the network before its first step; another like it has been warmed up."""
     log.begin("init_start")
     workload, data = load_workload(settings.workload), None
     if workload.dummy is None or workload.model.takes("data"):  # shapes or weights depend on them
         data = replace(network.load_data(settings, team), test=None)
     net = network.build_network(settings, team, data)
-    events.log_setup(log, net)
+    samples = len(data.train_targets) if data else settings.train_samples
+    events.log_setup(log, net, min(settings.batch_size, samples))
     network.warm_up(net, data)
+    net = network.build_network(settings, team, data)
     stop.raise_if_stopped()
     if team.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(team.device)
@@ -121,11 +143,8 @@ def _end_reason(error: BaseException, team: Team) -> str:
 
 
 def _read_data(net: Network, log: RunLog) -> Data:
-    """Return the data of a run, once a model that depends on them has its weights."""
+    """Return the data of a run; log their numbers of samples."""
     whole = network.load_data(net.settings, net.team)
-    if net.workload.model.takes("data"):
-        made = network.make_model(net.settings, net.team, replace(whole, test=None))
-        net.bare.load_state_dict(made.state_dict())
     log.point("train_samples", len(whole.train_targets))
     log.point("eval_samples", len(whole.eval_targets))
     for note in whole.notes:
@@ -191,12 +210,18 @@ def _train_and_evaluate(
 def _all_batches(net: Network, data: Data) -> Iterator[Batch]:
     """Yield the batches of one epoch after the other."""
     order = torch.Generator(net.team.device).manual_seed(net.settings.seed)
+    per_epoch = network.steps_per_epoch(len(data.train_targets), net.settings)
     for epoch in itertools.count():
-        batch = None
+        count = 0
         for batch in net.batches(data, order, epoch):
             yield batch
-        if batch is None:
-            raise TtastatsError("batches returned no batch", where=f"workload, epoch {epoch}")
+            count += 1
+        if not count:
+            hook = net.workload.batches
+            raise TtastatsError("returned no batch", where=hook.where if hook else None)
+        if epoch == 0 and count != per_epoch:
+            text = f"batches returns {count} per epoch; {per_epoch} (samples / batch_size) count as"
+            warnings.warn(f"{text} one epoch", Oddity, stacklevel=2)
 
 
 def _take_steps(

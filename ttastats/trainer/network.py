@@ -1,15 +1,15 @@
 """What does one step compute, and how do the weights move? The model and its optimizers.
 
 The first steps of a process and of each shape of a batch take several times as long as the next:
-the network is warmed up before the clock runs.
+another network like it is warmed up before the clock runs.
 """
 
 from __future__ import annotations
 
-import copy
 import itertools
 import math
 import os
+import random
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,11 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from msgspec import Struct
 from torch import Tensor, nn
 
-from ttastats.base.errors import raise_if
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.trainer.parallel import Team, average_gradients
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads import load_workload
@@ -72,6 +73,8 @@ class Network(Struct, eq=False):
     workload: Workload
     settings: Settings
     team: Team
+    #: Whether steps return their loss.
+    has_loss: bool = True
 
     def batches(
         self, data: Data, rng: torch.Generator, epoch: int
@@ -83,7 +86,11 @@ class Network(Struct, eq=False):
         team, settings = self.team, self.settings
         if self.workload.batches is not None:
             arguments = settings.hook_arguments(team.device)
-            for inputs, targets in self.workload.batches(data, rng, epoch, **arguments):
+            for batch in self.workload.batches(data, rng, epoch, **arguments):
+                if not isinstance(batch, Sequence) or len(batch) != 2:
+                    what = "yielded something else than a pair of inputs and targets"
+                    raise TtastatsError(what, where=self.workload.batches.where)
+                inputs, targets = batch
                 count = len(targets) - len(targets) % team.size
                 yield team.own_share(inputs[:count]), team.own_share(targets[:count]), count
             return
@@ -116,7 +123,8 @@ class Network(Struct, eq=False):
             loss = workload.step(
                 self.training, inputs, targets, self.optimizers, epoch, step, self.autocast, **args
             )
-            return torch.as_tensor(math.nan if loss is None else loss).detach()
+            self.has_loss = loss is not None
+            return torch.as_tensor(loss if self.has_loss else math.nan).detach()
         for optimizer in self.optimizers:
             optimizer.zero_grad(set_to_none=True)
         with self.autocast():
@@ -144,6 +152,11 @@ class Network(Struct, eq=False):
                 total += workload.score(outputs, targets, **arguments).double().sum()
             quality = float(total) / len(data.eval_targets)
         self.bare.train()
+        name = workload.recipe.metric
+        beyond = workload.recipe.is_share and not -1e-6 <= quality <= 1 + 1e-6
+        wrong = f"{name} is {quality:g}, which is not from 0 to 1"
+        where = (workload.evaluate or workload.score).where
+        raise_if(beyond and math.isfinite(quality), wrong, where)
         return quality
 
     def autocast(self) -> AbstractContextManager[Any]:
@@ -179,13 +192,20 @@ def load_data(settings: Settings, team: Team) -> Data:
 
 
 def make_model(settings: Settings, team: Team, data: Data | None) -> nn.Module:
-    """Return the model of a run with weights decided by the seed; it may depend on the data."""
+    """Return the model of a run with weights decided by the seed; it may depend on the data.
+
+    From here on a run is decided by its seed, whatever was computed before.
+    """
+    workload = load_workload(settings.workload)
+    workload.restore_globals()
     torch.manual_seed(settings.seed)
+    random.seed(settings.seed)
+    np.random.seed(settings.seed % 2**32)
     arguments = {**settings.hook_arguments(team.device), "data": data}
     where: dict[str, Any] = {"device": team.device}
     if settings.channels_last:
         where["memory_format"] = torch.channels_last
-    model: nn.Module = load_workload(settings.workload).model(**arguments).to(**where)
+    model: nn.Module = workload.model(**arguments).to(**where)
     return model
 
 
@@ -216,28 +236,22 @@ def _channels_last(_model: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...
 
 
 def warm_up(network: Network, data: Data | None = None) -> None:
-    """Train on samples of every batch shape, then restore weights, optimizers and random numbers.
+    """Train a network, which is of no use afterwards, on samples of every shape of a batch.
 
     The samples are dummies, or `data` where the workload has none.
     """
     settings, team = network.settings, network.team
-    devices = [team.device] if team.device.type == "cuda" else []
-    state = copy.deepcopy(network.bare.state_dict())
-    with torch.random.fork_rng(devices=devices):
-        samples = _warm_up_samples(network, data).to_device(team.device)
-        # At the end another graph may be compiled: some weights may no longer move.
-        for epoch in (0.0, float(settings.epochs)):
-            rng = torch.Generator(team.device).manual_seed(0)
-            batches = network.batches(samples, rng, int(epoch))
-            if network.workload.batches is not None:
-                batches = itertools.islice(batches, _TRIED)
-            for step, (inputs, targets, _) in enumerate(batches):
-                network.train_step(inputs, targets, rng, epoch, step)
-        if team.is_leader:
-            network.evaluate_quality(samples)
-    network.bare.load_state_dict(state)
-    network.bare.zero_grad(set_to_none=True)
-    network.optimizers = make_optimizers(network.bare, network.workload, settings)
+    samples = _warm_up_samples(network, data).to_device(team.device)
+    # At the end another graph may be compiled: some weights may no longer move.
+    for epoch in (0.0, float(settings.epochs)):
+        rng = torch.Generator(team.device).manual_seed(0)
+        batches = network.batches(samples, rng, int(epoch))
+        if network.workload.batches is not None:
+            batches = itertools.islice(batches, _TRIED)
+        for step, (inputs, targets, _) in enumerate(batches):
+            network.train_step(inputs, targets, rng, epoch, step)
+    if team.is_leader:
+        network.evaluate_quality(samples)
 
 
 def _warm_up_samples(network: Network, data: Data | None) -> Data:

@@ -19,10 +19,13 @@ from ttastats.recording import run_log
 from ttastats.recording.run_log import Clock, ResultFolder, RunLog, SilentLog, SystemDiffers
 from ttastats.trainer import events, hardware, workloads
 from ttastats.trainer.events import Checkpoint, Outcome
-from ttastats.trainer.loop import Interrupted, StopRequest, stop_on_signals, train_run
+from ttastats.trainer.loop import Interrupted, Oddity, StopRequest, stop_on_signals, train_run
 from ttastats.trainer.network import set_numerics
 from ttastats.trainer.parallel import Team, is_lost_worker, join_team
 from ttastats.trainer.settings import Settings
+
+#: Warnings that say all, without the line of the trainer's code.
+_OF_A_RUN = (SystemDiffers, Oddity)
 
 
 class Planned(Struct, frozen=True):
@@ -62,8 +65,9 @@ class Watcher:
         """Draw the progress of the run and its latest quality."""
         settings, quality = self._settings, checkpoint.quality
         recipe = workloads.load_workload(settings.workload).recipe
-        missing = (settings.target - quality) * (1 if recipe.higher_is_better else -1)
-        distance = "target reached" if missing <= 0 else f"{missing:.4f} to go"
+        missing = f"{abs(settings.target - quality):.4f} to go"
+        reached = recipe.target(settings.target).is_met_by(quality)
+        distance = "target reached" if reached else missing
         state = (
             f"epoch {checkpoint.epoch:g}/{settings.epochs:g} {recipe.metric} {quality:.4f} "
             f"{checkpoint.known_at.wall:.1f} s, {distance}"
@@ -86,7 +90,8 @@ def progress_watcher() -> Iterator[Watcher]:
     """Yield a watcher that draws progress if this is a terminal; print warnings at the end."""
     console = Console(stderr=True)
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", SystemDiffers)
+        for category in _OF_A_RUN:
+            warnings.simplefilter("always", category)
         if console.is_terminal:
             line = TextColumn("{task.description}  {task.fields[state]}")
             with Progress(line, console=console, transient=True) as bar:
@@ -95,7 +100,7 @@ def progress_watcher() -> Iterator[Watcher]:
             yield Watcher()
     messages = (
         f"warning: {caution.message}"
-        if issubclass(caution.category, SystemDiffers)
+        if issubclass(caution.category, _OF_A_RUN)
         else warnings.formatwarning(
             caution.message, caution.category, caution.filename, caution.lineno
         ).rstrip()
@@ -113,13 +118,18 @@ def make_all(planned: Sequence[Planned], watcher: Watcher) -> list[Made]:
         stop_on_signals(obey=workers.is_leader, alone=workers.size == 1) as stop,
     ):
         listener = watcher if workers.is_leader else Watcher()
+        workload = workloads.load_workload(planned[0].settings.workload)
+        for text in workload.unused if workers.is_leader else ():
+            warnings.warn(f"{workload.file}: {text}", Oddity, stacklevel=2)
         setup = planned[0].settings.setup_digest()
         for number, run in enumerate(planned, start=1):
             if run.settings.setup_digest() != setup:
                 setup = run.settings.setup_digest()
                 torch.compiler.reset()  # graphs of other setups count against the limit of graphs
             listener.on_begin(run, number, len(planned))
-            if done := _make_run(run, workers, stop, listener.on_checkpoint):
+            with workloads.mistakes_located(run.settings.workload):
+                done = _make_run(run, workers, stop, listener.on_checkpoint)
+            if done:
                 if run.dawnbench:
                     events.write_entry(run.place, done.settings, done.log, done.outcome)
                 listener.on_end(done)

@@ -78,10 +78,11 @@ def complete_settings(options: Overrides, name: str, seed: int) -> Settings:
     # one, since they wait for each other without sleeping.
     values["threads"] = values["threads"] or (1 if device == "cpu" else 0)
     settings = Settings(name, workload.sha256, seed, values, device, options.data)
-    for name in ("batch_size", "workers", "epochs", "evaluate_every"):
-        value = settings.values[name]
+    for name in ("batch_size", "workers", "epochs", "evaluate_every", "width", "eval_batch_size"):
+        value = settings.values.get(name, END)
         low = value != END and value <= 0  # type: ignore[operator]
         raise_if(low, "must be above 0", f"--set {name}")
+    raise_if(settings.threads < 0, "must be at least 0", "--threads")
     precisions = dict.fromkeys((*PRECISIONS, workload.recipe.values["precision"]))
     unknown = f"does not support precision {settings.precision!r}"
     choices = f"Choose {', '.join(map(str, precisions))}."

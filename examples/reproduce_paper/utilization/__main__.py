@@ -34,12 +34,13 @@ from ttastats.trainer.settings import Overrides
 
 #: The network of DAWNBench at a quarter of its width, on a batch that a CPU takes in seconds.
 _CIFAR10 = Overrides({"width": 16, "batch_size": 32})
+_RESIDUAL = str(Path(__file__).parents[2] / "workloads" / "cifar10.py")
 #: What is recorded, by the name of its file. Residual networks stand for the papers' ResNet-50, a
 #: small transformer for their translators.
 PROFILES: Mapping[str, Request] = {
-    "cifar10": Request("cifar10", _CIFAR10, batch_sizes=(), ablation=True),
-    "cifar10_no_norm": Request("cifar10", _CIFAR10, without=("batch norm",)),
-    "cifar10_no_norm_no_relu": Request("cifar10", _CIFAR10, without=("batch norm", "relu")),
+    "cifar10": Request(_RESIDUAL, _CIFAR10, batch_sizes=(), ablation=True),
+    "cifar10_no_norm": Request(_RESIDUAL, _CIFAR10, without=("batch norm",)),
+    "cifar10_no_norm_no_relu": Request(_RESIDUAL, _CIFAR10, without=("batch norm", "relu")),
     "digits": Request("digits", Overrides(), batch_sizes=()),
     "digits_lm": Request("digits-lm", Overrides(), batch_sizes=()),
     "digits_2_workers": Request("digits", Overrides({"workers": 2})),

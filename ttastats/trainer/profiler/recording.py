@@ -20,7 +20,7 @@ import xxhash
 from msgspec import Struct
 from torch.profiler import record_function
 
-from ttastats.base.errors import raise_if
+from ttastats.base.errors import warn
 from ttastats.traces import kineto, table
 from ttastats.traces.table import Row, measure_row
 from ttastats.trainer import hardware
@@ -204,5 +204,6 @@ class Profile:
             WRITTEN.append(self._path)
             return
         self._recording.stop()
-        remedy = "Call step() after each step, about thirty times; steps=5 records fewer."
-        raise_if(why[0] is None, "too few steps for a profile", str(self._path), remedy)
+        if why[0] is None:  # the training is worth more than its profile
+            remedy = "Call step() after each step, about thirty times; steps=5 records fewer."
+            warn(f"{self._path}: too few steps for a profile. {remedy}", RuntimeWarning)

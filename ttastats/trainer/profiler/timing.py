@@ -22,7 +22,7 @@ from msgspec import Struct
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
-from ttastats.trainer import network, workloads
+from ttastats.trainer import hardware, network, workloads
 from ttastats.trainer.network import Network
 from ttastats.trainer.parallel import Team
 from ttastats.trainer.settings import Settings
@@ -201,8 +201,7 @@ def peak_flops(device: torch.device) -> Mapping[str, float]:
     """Return the highest measured FLOP/s of a matrix product, by precision."""
     precisions = list(_DTYPES)
     if device.type == "cpu":  # some only emulate bf16
-        has_bf16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()
-        precisions = ["fp32", "bf16"] if has_bf16 else ["fp32"]
+        precisions = ["fp32", "bf16"] if hardware.cpu_has_bf16() else ["fp32"]
     before, side = torch.backends.cuda.matmul.allow_tf32, _SIDE[device.type]
     rates: dict[str, float] = {}
     try:
@@ -237,15 +236,10 @@ def driver_measures(device: torch.device) -> Iterator[dict[str, float]]:
     """
     measures: dict[str, float] = {}
     nvml: Any = _nvml() if device.type == "cuda" else None
-    if nvml is None:
+    handle = nvml and _handle(nvml, device.index or 0)
+    if handle is None:
         yield measures
         return
-    index = device.index or 0
-    uuid = str(getattr(torch.cuda.get_device_properties(index), "uuid", ""))
-    if uuid:  # NVML may number the devices differently
-        handle = nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid.removeprefix('GPU-')}")
-    else:
-        handle = nvml.nvmlDeviceGetHandleByIndex(index)
     samples: dict[str, list[float]] = {"power": [], "gpu_utilization": []}
     ended = threading.Event()
 
@@ -266,9 +260,22 @@ def driver_measures(device: torch.device) -> Iterator[dict[str, float]]:
     finally:
         ended.set()
         thread.join()
-    if before is not None:
-        measures |= _counter_shares(nvml, before, _counter_sample(nvml, handle))
+    after = None if before is None else _counter_sample(nvml, handle)
+    if after is not None:
+        with suppress(nvml.NVMLError):
+            measures |= _counter_shares(nvml, before, after)
     measures |= {name: fmean(values) for name, values in samples.items() if values}
+
+
+def _handle(nvml: Any, index: int) -> Any:
+    """Return what NVML calls a GPU; None where it knows none of this name, such as a MIG slice."""
+    uuid = str(getattr(torch.cuda.get_device_properties(index), "uuid", ""))
+    name = uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
+    with suppress(nvml.NVMLError):
+        if uuid:  # NVML may number the devices differently
+            return nvml.nvmlDeviceGetHandleByUUID(name)
+        return nvml.nvmlDeviceGetHandleByIndex(index)
+    return None
 
 
 def _nvml() -> ModuleType | None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
+import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
+
+import torch
 
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.trainer import BUILT_IN
@@ -17,6 +21,7 @@ from ttastats.trainer.workloads import contract
 from ttastats.trainer.workloads.contract import REQUIRED, Workload
 
 _PACKAGE, _FOLDER = __name__, Path(__file__).parent
+_TORCH = Path(torch.__file__).parent
 #: The trainer's own side of the bargain, which all workloads import.
 _NO_WORKLOADS = frozenset({_FOLDER / "__init__.py", _FOLDER / "contract.py"})
 
@@ -57,11 +62,60 @@ def _run_file(path: Path) -> dict[str, Any]:
     try:
         # Not by its loader: of a file changed within a second that might run the kept bytecode.
         exec(compile(path.read_bytes(), path, "exec"), vars(module))  # noqa: S102 - as a script
-    except Exception as error:  # the file is the user's own and may do anything
+    except (Exception, SystemExit) as error:  # the file is the user's own and may do anything
+        line, _, trace = _last_line(error, str(path))
+        if isinstance(error, SyntaxError) and error.filename == str(path):
+            line = error.lineno or 0
         what = f"cannot be run: {type(error).__name__}: {error}"
-        remedy = "The file is run as Python; fix it and retry."
-        raise TtastatsError(what, where=str(path), remedy=remedy) from error
+        where = f"{path}, line {line}" if line else str(path)
+        raise TtastatsError(what, where=where, remedy=trace.rstrip()) from error
     return vars(module)
+
+
+@contextmanager
+def mistakes_located(name: str) -> Iterator[None]:
+    """Name file, line and hook of an exception that a workload brings about."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        workload = load_workload(name)
+        line, function, trace = _last_line(error, workload.file)
+        refused = error if isinstance(error, TtastatsError) else None
+        if refused is not None and (refused.where or not line):
+            raise
+        where = f"{workload.file}, line {line}, in {function}" if line else _cause(error, workload)
+        if not where:
+            raise
+        if refused is not None:
+            raise TtastatsError(refused.what, where=where, remedy=refused.remedy) from None
+        message = str(error).strip().partition("\n")[0]
+        what = f"{type(error).__name__}: {message}".removesuffix(": ")
+        raise TtastatsError(what, where=where, remedy=trace.rstrip()) from error
+
+
+def _cause(error: BaseException, workload: Workload) -> str:
+    """Return the hook that has led to an exception outside the file, if PyTorch raised it."""
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    within = any(Path(file).is_relative_to(_TORCH) for file in files)
+    if within or isinstance(error, torch.OutOfMemoryError):
+        return getattr(error, "hook", workload.model.where)
+    return getattr(error, "hook", "")
+
+
+def _last_line(error: BaseException, file: str) -> tuple[int, str, str]:
+    """Return the last line and function of a file in a traceback, and the traceback from it on.
+
+    The line is 0 if the traceback does not pass through the file.
+    """
+    line, function, start = 0, "", error.__traceback__
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename == file:
+            start = start if line else trace
+            line, function = trace.tb_lineno, code.co_name
+        trace = trace.tb_next
+    return line, function, "".join(traceback.format_exception(type(error), error, start))
 
 
 def imported_sources(path: Path) -> tuple[str, ...]:

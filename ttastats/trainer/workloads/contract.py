@@ -9,16 +9,20 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
-from collections.abc import Callable, Container, Mapping, Sequence
+import random
+import re
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from types import FunctionType
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import torch
 from msgspec import Struct
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from ttastats.base import percentages
-from ttastats.base.errors import TtastatsError, raise_if, suggestion
+from ttastats.base import metrics, percentages
+from ttastats.base.errors import TtastatsError, nearest_names, raise_if, suggestion
 
 #: Names a workload's file must define.
 REQUIRED = ("RECIPE", "data", "model")
@@ -103,6 +107,8 @@ class Recipe:
         wrong = sorted(reserved & values.keys())
         raise_if(wrong, f"reserved names for values: {', '.join(wrong)}", "RECIPE")
         self.metric, self.higher_is_better = metric, higher_is_better
+        #: Whether the quality lies between 0 and 1.
+        self.is_share = False
         self.learning_rates = learning_rates or {}
         first = {"target": float(target), "epochs": float(epochs), "batch_size": batch_size}
         self.values: dict[str, Value] = {**first, **values}
@@ -118,6 +124,8 @@ class Recipe:
             defaults |= {"optimizer": "own", "lr": 1.0}
         whole = copy.copy(self)
         whole.values = {**defaults, **self.values}
+        by_name = "accuracy" in self.metric.lower() and float(self.values["target"]) <= 1
+        whole.is_share = by_name or ("score" not in hooks and "evaluate" not in hooks)
         return whole
 
     @property
@@ -142,6 +150,7 @@ class Recipe:
             if name == "evaluate_every":
                 kind = str if changes[name] == END else float
             values[name] = kind(changes[name])
+        self._expect_target(float(values["target"]))
         if "schedule_epochs" in values.keys() - changes and changes.get("epochs"):
             values["schedule_epochs"] = max(values["schedule_epochs"], values["epochs"])
         rate = self.learning_rates.get(str(values["optimizer"]))
@@ -156,6 +165,19 @@ class Recipe:
         what = f"the recipe has no learning rate for {values['optimizer']!r}"
         raise_if(missing, what, "--optimizer" if known else "RECIPE", remedy)
         return values
+
+    def target(self, value: float) -> metrics.Target:
+        """Return the target of a run by the rule of those who read its log."""
+        return metrics.Target(self.metric, self.higher_is_better, value, 1, "user")
+
+    def _expect_target(self, value: float) -> None:
+        """Raise an error if a share is to be above 1: a percentage without its sign."""
+        own = float(self.values["target"])
+        fraction = self.higher_is_better and own <= 1 and metrics.may_be_share(self.metric)
+        beyond = value > (1 if self.is_share else metrics.LARGEST_FRACTION)
+        what = f"{value:g} cannot be reached: {self.metric} is a number from 0 to 1"
+        remedy = f"Write {value:g}% or {value / 100:g}."
+        raise_if(beyond and (fraction or self.is_share), what, "--target", remedy)
 
     def parse_value(self, name: str, text: str) -> Value:
         """Return the value of `--set NAME=`, in the type of the default."""
@@ -188,6 +210,20 @@ class Data(Struct, frozen=True, eq=False):
     #: Inputs and targets that nothing looks at before the run has ended.
     test: tuple[Tensor, Tensor] | None = None
 
+    def __post_init__(self) -> None:
+        """Raise an error for samples that cannot be trained on or evaluated."""
+        for part in ("train", "eval"):
+            sizes = []
+            for name in (f"{part}_inputs", f"{part}_targets"):
+                tensor = getattr(self, name)
+                wrong = f"{name} is {_described(tensor)}, not a tensor"
+                raise_if(not isinstance(tensor, Tensor), wrong, remedy="Use torch.as_tensor.")
+                raise_if(not tensor.dim() or not len(tensor), f"{name} has no samples")
+                sizes.append(len(tensor))
+            inputs, targets = sizes
+            uneven = f"{part}_inputs has {inputs:,} samples, {part}_targets has {targets:,}"
+            raise_if(inputs != targets, uneven)
+
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return the four tensors of training and evaluation samples."""
@@ -212,34 +248,96 @@ class Data(Struct, frozen=True, eq=False):
 class Hook(Struct, frozen=True):
     """A function of a workload, which is called with what it names, by place or by name."""
 
+    name: str
     function: Callable[..., Any]
     given: tuple[str, ...]
     #: The function's parameters, each with the name of what it gets; None: everything by place.
     parameters: Mapping[str, str] | None
+    #: File and line, for errors.
+    where: str = ""
 
     def __call__(self, *by_place: Any, **by_name: Any) -> Any:
-        """Call the function; what it does not name is left out."""
-        if self.parameters is None:
-            return self.function(*by_place)
-        known = {**by_name, **dict(zip(self.given, by_place, strict=False))}
-        words = {name: known[word] for name, word in self.parameters.items() if word in known}
-        return self.function(**words)
+        """Call the function with what it names, and check what it returns."""
+        values = {**by_name, **dict(zip(self.given, by_place, strict=False))}
+        try:
+            if self.parameters is None:
+                value = self.function(*by_place)
+            else:
+                names = self.parameters.items()
+                value = self.function(**{name: values[of] for name, of in names if of in values})
+        except Exception as error:
+            if not hasattr(error, "hook"):
+                error.hook = self.where  # type: ignore[attr-defined]
+            raise
+        if wrong := self.name in _EXPECTED and _EXPECTED[self.name](value, values):
+            raise TtastatsError(f"returned {_described(value)}, not {wrong}", where=self.where)
+        return value
 
     def takes(self, word: str) -> bool:
         """Return whether the function takes a parameter of this name."""
         return word in (self.parameters or {}).values()
 
 
-def make_hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
+def _described(value: Any) -> str:
+    """Return a value in words: its type, and the shape of a tensor."""
+    if value is None:
+        return "None"
+    shape = f" of shape {tuple(value.shape)}" if hasattr(value, "shape") else ""
+    return f"a {type(value).__name__}{shape}"
+
+
+def _one_per_sample(value: Any, given: Mapping[str, Any]) -> str:
+    samples = len(given["targets"])
+    fits = isinstance(value, Tensor) and value.shape == (samples,)
+    return "" if fits else f"one number for each of {samples} samples, a tensor of ({samples},)"
+
+
+def _optimizers(value: Any, _given: Mapping[str, Any]) -> str:
+    several = list(value) if isinstance(value, Sequence) else [value]
+    needed = ("param_groups", "zero_grad", "step")
+    fits = several and all(hasattr(one, name) for one in several for name in needed)
+    return "" if fits else f"an optimizer with {', '.join(needed)}, or several"
+
+
+def _one_number(value: Any, _given: Mapping[str, Any]) -> str:
+    size = getattr(value, "size", 1)
+    count = value.numel() if isinstance(value, Tensor) else size
+    return "" if count == 1 and hasattr(value, "__float__") else "one number"
+
+
+def _loss(value: Any, _given: Mapping[str, Any]) -> str:
+    fits = isinstance(value, Tensor) and value.numel() == 1 and value.requires_grad
+    return "" if fits else "the mean over the batch as a tensor with its gradient"
+
+
+def _is(kind: type, what: str) -> Callable[[Any, Mapping[str, Any]], str]:
+    return lambda value, _given: "" if isinstance(value, kind) else what
+
+
+#: By hook: what else it should have returned, or an empty text; neither waits for the device.
+_EXPECTED: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
+    "data": _is(Data, "a Data"),
+    "model": _is(nn.Module, "a torch.nn.Module"),
+    "batches": _is(Iterable, "pairs of inputs and targets"),
+    "augment": lambda value, _given: "inputs" if value is None else "",
+    "schedule": _one_number,
+    "loss": _loss,
+    "score": _one_per_sample,
+    "evaluate": _one_number,
+    "optimizer": _optimizers,
+}
+
+
+def make_hook(name: str, function: Callable[..., Any], recipe: Recipe, where: str = "") -> Hook:
     """Return a function as the hook of a name, with its parameters resolved."""
     given = HOOKS[name]
     try:
         every = list(inspect.signature(function).parameters.values())
     except ValueError:  # a function written in C tells nothing
-        return Hook(function, given, None)
+        return Hook(name, function, given, None, where)
     by_name = [p for p in every if p.kind in {p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY}]
     if every and not by_name:
-        return Hook(function, given, None)
+        return Hook(name, function, given, None, where)
     # By `target` a loss means that of a sample, not the quality to be reached.
     known = {*given, *GIVEN} - {"width"} | set(recipe.names) - {"target"}
     remedy = f"Available arguments: {', '.join((*given, *GIVEN))} and the values of the recipe."
@@ -252,7 +350,7 @@ def make_hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
             raise_if(word not in known, what, remedy=remedy)
         if word in known:
             parameters[parameter.name] = word
-    return Hook(function, given, parameters)
+    return Hook(name, function, given, parameters, where)
 
 
 #: What the trainer does where a file does not say it, as far as it is a function of its own: the
@@ -277,6 +375,13 @@ class Workload(Struct, frozen=True):
     source: str
     imported: tuple[str, ...]
     sha256: str
+    #: The path of the file, as in tracebacks.
+    file: str
+    #: Functions that nothing calls, by names almost those of hooks.
+    unused: tuple[str, ...]
+    #: What the file defines, and a copy of what a function of it may change.
+    namespace: dict[str, Any]
+    state: Mapping[str, Any]
     data: Hook
     model: Hook
     augment: Hook
@@ -290,9 +395,42 @@ class Workload(Struct, frozen=True):
     step: Hook | None = None
     evaluate: Hook | None = None
 
+    def restore_globals(self) -> None:
+        """Give the variables of the file the values that they had when it was read."""
+        for name, value in self.state.items():
+            set_state = _STATES.get(type(self.namespace[name]), (None, None))[1]
+            if set_state is None:
+                self.namespace[name] = copy.deepcopy(value)
+            else:  # functions may hold it as a default
+                set_state(self.namespace[name], value)
+
+
+#: How the state of a generator is read and set, by its type.
+_STATES: Mapping[type, tuple[Callable[[Any], Any], Callable[[Any, Any], object]]] = {
+    torch.Generator: (torch.Generator.get_state, torch.Generator.set_state),
+    random.Random: (random.Random.getstate, random.Random.setstate),
+    np.random.RandomState: (np.random.RandomState.get_state, np.random.RandomState.set_state),
+    np.random.Generator: (
+        lambda rng: copy.deepcopy(rng.bit_generator.state),
+        lambda rng, state: setattr(rng.bit_generator, "state", state),
+    ),
+}
+_COPIED = (int, float, str, list, dict, set, Tensor, np.ndarray)
+
+
+def _state_of(namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the states of generators, and copies of numbers, texts, containers and arrays."""
+    state: dict[str, Any] = {}
+    for name, value in namespace.items():
+        if type(value) in _STATES:
+            state[name] = _STATES[type(value)][0](value)
+        elif type(value) in _COPIED and not name.startswith("__"):
+            state[name] = copy.deepcopy(value)
+    return state
+
 
 def make_workload(
-    name: str, source: str, imported: Sequence[str], namespace: Mapping[str, Any]
+    name: str, source: str, imported: Sequence[str], namespace: dict[str, Any]
 ) -> Workload:
     """Return the workload defined by the names in a file."""
     recipe = namespace["RECIPE"]
@@ -302,7 +440,29 @@ def make_workload(
     needs = "dummy needs the numbers of samples to compute the batch sizes"
     remedy = "Set train_samples=... and eval_samples=... in RECIPE, or remove dummy."
     raise_if("dummy" in namespace and unsized, needs, remedy=remedy)
-    functions = {**_OWN_WAYS, **{word: namespace[word] for word in HOOKS if word in namespace}}
-    hooks = {word: make_hook(word, function, recipe) for word, function in functions.items()}
+    file = str(namespace["__file__"])
+    functions = {word: namespace[word] for word in HOOKS if word in namespace}
+    places = {word: _line_of(function, file, word) for word, function in functions.items()}
+    for word, function in _OWN_WAYS.items():
+        if functions.setdefault(word, function) is function:
+            places[word] = f"{places['data']}, by the default {word}"
+    hooks = {word: make_hook(word, functions[word], recipe, places[word]) for word in functions}
     digest = hashlib.sha256("\0".join((source, *imported)).encode()).hexdigest()
-    return Workload(name, recipe, source, tuple(imported), digest, **hooks)
+    unused = tuple(_unused_functions(namespace, source))
+    texts, state = tuple(imported), _state_of(namespace)
+    return Workload(name, recipe, source, texts, digest, file, unused, namespace, state, **hooks)
+
+
+def _line_of(function: Callable[..., Any], file: str, name: str) -> str:
+    """Return file and line of a hook; of one that is imported, the file alone."""
+    code = getattr(function, "__code__", None)
+    line = f", line {code.co_firstlineno}" if code and code.co_filename == file else ""
+    return f"{file}{line}, in {name}"
+
+
+def _unused_functions(namespace: Mapping[str, Any], source: str) -> Iterable[str]:
+    """Yield what is said of functions that nothing in a file calls and that look like hooks."""
+    for name, function in namespace.items():
+        close = isinstance(function, FunctionType) and nearest_names(name, HOOKS)
+        if close and name not in HOOKS and len(re.findall(rf"\b{name}\b", source)) == 1:
+            yield f"{name} is not used: did you mean {close[0]}?"

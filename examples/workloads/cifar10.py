@@ -3,8 +3,8 @@
 The recipe is that of David Page's cifar10-fast, DAWNBench 2018: batch 512, learning rate 0 to 0.4
 at epoch 5 and back to 0 at epoch 24, crops, mirror images and an 8x8 hole; the 336 images that are
 left over make no batch. Its author counted 35 of 50 runs that reached 94 %, with a median of
-94.08 %: expect three runs of ten to fail. Meant for a GPU: one epoch takes many minutes on a CPU
-core.
+94.08 %: expect three runs of ten to fail. Not yet run on a GPU; one epoch takes many minutes on a
+CPU core. The original was not compiled; its published seconds leave out evaluation.
 """
 
 from __future__ import annotations
