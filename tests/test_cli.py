@@ -185,7 +185,7 @@ class TestAnswers:
         assert joined["speedup"] == split["speedup"]
         assert (joined["a"], joined["b"]) == ("one*", "eight*")
 
-    def test_a_narrow_screen_names_the_columns_that_gave_way(self, one_gpu: Path, eight_gpus: Path) -> None:
+    def test_a_narrow_screen_names_hidden_columns(self, one_gpu: Path, eight_gpus: Path) -> None:
         console = Console(width=80, file=io.StringIO(), force_terminal=False)
         as_table.print_report(api.compare(one_gpu, eight_gpus), console, width=80, verbose=True)
         text = console.file.getvalue()  # type: ignore[attr-defined]

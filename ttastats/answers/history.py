@@ -132,7 +132,7 @@ def report(
     for name, keys, group in grouping.named_groups(runs, by):
         history, gone = history_of(group, order, confidence), left_out.group(runs, keys, absent)
         unordered += history.unordered
-        about = {
+        about: dict[str, Any] = {
             "keys": {of: keys.get(of) for of in grouping.row_keys(tuple(keys), SETUP)},
             "axis": axes.axis_of(group).name,
             "left_out": key.LeftOutKeys(*gone.counts),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import msgspec
@@ -97,11 +97,7 @@ def report(runs: pl.DataFrame) -> Report:
             RunRow, *(name for name in ("samples", "steps") if untimed and name in known)
         ),
         *(() if axis.alone else _of_training()),
-        *(
-            fields.text_field("reason", lambda row: row.reason or "", rank=4)
-            for name in known
-            if name == "reason"
-        ),
+        *_reason_fields(known),
         *fields.number_fields(RunRow, *(name for name in ("cost",) if name in known), rank=2),
     ]
     table = fields.make_table(rows, shown, grouping.common_title(names, grouping.ENTRY))
@@ -125,6 +121,15 @@ def _answer(runs: pl.DataFrame, *, alone: bool) -> str:
         low, high = (units.seconds(time, unit=unit) for time in (min(times), max(times)))
         ends = f", in {low} to {high}"
     return wording("runs_reached", reached=reached.height, n=runs.height, times=ends)
+
+
+def _reason_fields(known: Sequence[str]) -> list[Field[RunRow]]:
+    """Return the column of why runs failed, if any says so."""
+
+    def reason(row: RunRow) -> str:
+        return row.reason or ""
+
+    return [fields.text_field("reason", reason, rank=4)] if "reason" in known else []
 
 
 def _of_training() -> Iterator[Field[RunRow]]:

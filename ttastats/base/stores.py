@@ -233,7 +233,7 @@ def _web_limits() -> dict[str, Any]:
     """Return how a web server is asked: for so long, and for no body that does not end."""
     import aiohttp  # what fsspec asks with
 
-    class Bounded(aiohttp.ClientResponse):
+    class Bounded(aiohttp.ClientResponse):  # type: ignore[misc] # unknown to types
         """An answer that is read whole up to the limit of a file, and while it makes progress."""
 
         async def read(self) -> bytes:

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -237,7 +237,7 @@ def parse_block(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
 
 def _parse_text(key: str, value: Any) -> str | None:
     if value is None or is_text(value):
-        return value
+        return cast("str | None", value)
     raise ValueError(f'{key} is not a string: {value!r}\nWrite {key} = "...".')
 
 

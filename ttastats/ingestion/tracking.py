@@ -190,7 +190,7 @@ def runs(url: str) -> list[File]:
 
 def _runs(task: _Task[Any], url: str) -> list[File]:
     named = _server_and_experiment(url)[1]
-    asked = {"max_results": _PAGE}
+    asked: dict[str, Any] = {"max_results": _PAGE}
     experiments = {
         experiment.experiment_id: experiment.name
         for page in _pages(task, url, "experiments/search", asked, _Experiments)

@@ -136,7 +136,9 @@ def _without_script() -> Iterator[None]:
     They need nothing of it, and one without a guard (`if __name__ == "__main__"`) would run again.
     """
     script = vars(sys.modules["__main__"])
-    hidden = {name: script.pop(name) for name in ("__file__", "__spec__") if name in script}
+    hidden: dict[str, Any] = {
+        name: script.pop(name) for name in ("__file__", "__spec__") if name in script
+    }
     script["__spec__"] = None
     try:
         yield

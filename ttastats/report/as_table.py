@@ -73,8 +73,8 @@ def _report_lines(report: Report, width: int | None, *, verbose: bool) -> Iterat
             yield Line("")
         yield from _table_lines(table, layout, width)
     if hidden:
-        note = f"hidden columns: {', '.join(hidden)} (use a wider terminal or --format csv)"
-        yield from _wrap(note, width, style="dim")
+        absent = f"hidden columns: {', '.join(hidden)} (use a wider terminal or --format csv)"
+        yield from _wrap(absent, width, style="dim")
     if verbose:
         for note in report.notes:
             yield from _wrap(f"{note.mark} {note.text}".strip(), width)

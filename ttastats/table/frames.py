@@ -132,7 +132,7 @@ def from_frame(
     goals = {"target_value": target, "higher_is_better": higher_is_better}
     is_column = {name: isinstance(what, str) for name, what in goals.items()}
     is_column["target_value"] &= target in rows.columns
-    columns |= {name: what for name, what in goals.items() if is_column[name]}
+    columns |= {name: str(what) for name, what in goals.items() if is_column[name]}
     runs = [run] if isinstance(run, str) else list(run)
     raise_if(not runs, "no column identifies a run", "run=", "Name one, such as 'seed'.")
     for column in runs:

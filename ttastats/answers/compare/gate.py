@@ -128,8 +128,8 @@ def judged(report: Report, rules: Sequence[Requirement], confidence: float) -> R
         is_aimless = isinstance(row, TimesRow) and row.claim == aims.NO_TARGET
         if not (is_aimless or any(finding.code == "never_reached" for finding in each)):
             each += failed
-        outcomes = {finding.outcome for finding in each}
-        worst = next((word for word in ("failed", "undecided") if word in outcomes), "passed")
+        words = {finding.outcome for finding in each}
+        worst = next((word for word in ("failed", "undecided") if word in words), "passed")
         gated.append(replace(row, gate=worst))
         findings += each
     gate = Gate(tuple(map(str, rules)), tuple(findings))

@@ -285,8 +285,8 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
     ):
         doubt = "the name does not say that it is an evaluation metric; is it?"
     if not metrics:
-        every = join_names(table.frame.columns, 12)
-        text = streams.with_encoding(f"no column with numbers looks like a metric: {every}")
+        listed = join_names(table.frame.columns, 12)
+        text = streams.with_encoding(f"no column with numbers looks like a metric: {listed}")
         unread = _unread_cell(table, names.guess_metrics(table.frame.columns))
         raise NoLogError(f"{text}; {unread}" if unread else text)
     more = [] if doubt else qualities(numeric, metrics)
