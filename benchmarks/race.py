@@ -34,8 +34,9 @@ class World(Struct, frozen=True):
     """How long runs take: `ratios` of the setups to 100 s, and what else changes them.
 
     Times are lognormal with a `cv`, in whole epochs of which there are `epochs` on average. A run
-    fails with a chance of `failing`, after a random time. Everything gets slower by `drift` a run;
-    the second slot is `slot` times as slow as the first. A run to its end takes `end` times 100 s.
+    fails with a chance of `failing`, after a random time, and if it has not met the target by its
+    end, after `end` times 100 s. Everything gets slower by `drift` a run; the second slot is `slot`
+    times as slow as the first.
     """
 
     ratios: tuple[float, ...]

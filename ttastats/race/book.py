@@ -108,8 +108,6 @@ class FolderBook:
             self._propose(record)
         if record.key.block >= 0:
             self._records[record.key] = record
-            if self.reader is not None:
-                self._write_table()
         return record
 
     def _propose(self, record: Record) -> None:
@@ -140,16 +138,15 @@ class FolderBook:
         return pl.concat([self._rows_of(record) for record in records])
 
     def judged(self) -> pl.DataFrame:
-        """Return the table of the complete runs."""
-        return self._readable().judged(self.table())
+        """Return the table of the complete runs, which is written too."""
+        table = self.table()
+        store.write(table.sort("source", maintain_order=True), self._folder.path / TABLE)
+        return self._readable().judged(table)
 
     def _readable(self) -> reading.Reader:
         if self.reader is None:
             raise TtastatsError("no run told how it is read", where=str(self._folder.path))
         return self.reader
-
-    def _write_table(self) -> None:
-        store.write(self.table().sort("source", maintain_order=True), self._folder.path / TABLE)
 
 
 def last_lines(path: Path) -> list[str]:

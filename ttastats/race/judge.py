@@ -39,6 +39,11 @@ class Rules(Struct, frozen=True):
     fixed: bool = False
     confidence: float = CONFIDENCE
 
+    @property
+    def first(self) -> int:
+        """Return after how many blocks one looks first."""
+        return self.most if self.fixed else FIRST_LOOK
+
     def level(self, n: int, alpha: float | None = None) -> float:
         """Return the level of tests after `n` blocks, if all looks together use `alpha`."""
         alpha = round(1 - self.confidence, 12) if alpha is None else alpha
@@ -100,8 +105,7 @@ def judge(runs: pl.DataFrame, rules: Rules, before: Standing, n: int) -> Standin
 
     `runs` is a table of runs with `entry`, the setup, and `seed`, that of the block.
     """
-    first = FIRST_LOOK if not rules.fixed else rules.most
-    for look in range(max(first, before.n + 1), n + 1):
+    for look in range(max(rules.first, before.n + 1), n + 1):
         if not before.ended:
             before = _at_look(runs, rules, before, look)
     return before if before.ended else replace(before, n=n)

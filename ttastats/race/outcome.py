@@ -78,4 +78,7 @@ def final_report(
     options = Options(max_runs=None if rules.fixed else rules.most)
     gates: Any = tuple(fail_on) or None
     labels = list(standing.setups)
-    return comparing.compare(*sides, labels=labels, options=options, block=["seed"], fail_on=gates)
+    report: Report = comparing.compare(
+        *sides, labels=labels, options=options, block=["seed"], fail_on=gates
+    )
+    return report

@@ -245,11 +245,11 @@ def with_reason(record: Record, tail: Sequence[str]) -> Record:
 def _look(state: State, book: Book, watch: Callable[[State, str], None]) -> None:
     """Judge the complete blocks, if there is one more."""
     n = plan.complete_blocks(state.standing.active, state.done)
-    if n <= state.standing.n or state.standing.ended:
+    if n <= state.standing.n or n < state.definition.rules.first or state.standing.ended:
         return
     before = state.standing
     runs = book.judged()
-    while not state.standing.ended and n > state.standing.n:
+    while n > state.standing.n and not state.standing.ended:
         state.standing = judge.judge(runs, state.definition.rules, state.standing, n)
         n = plan.complete_blocks(state.standing.active, state.done)
     for setup, block in state.standing.left.items():

@@ -135,7 +135,8 @@ def propose(
     """
     with given.asked_about(metrics):
         guess = guessing.propose(str(runs / name), (), {"seconds": "", **said}, ask)
-    blocks, doubts = [], []
+    blocks: list[Keys] = []
+    doubts = []
     for proposed in guess.blocks:
         files = str(proposed.keys["files"])
         if files != OUTPUT:
@@ -219,7 +220,7 @@ class Live:
         return plain(each.metric) in names if names else each.target_value is not None
 
     def _meets(self, each: Evaluation) -> bool:
-        goals = [
+        goals: list[tuple[float | None, bool | None]] = [
             (target.value, target.higher_is_better)
             for target in self._reader.targets
             if target.metric is None or plain(target.metric) == plain(each.metric)
