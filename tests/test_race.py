@@ -247,6 +247,7 @@ def test_two_commands_are_raced_to_an_answer_and_runs_end_at_the_target(here: Pa
     runs = tta.read(here / "race/runs.parquet").collect()
     assert runs["entry"].unique().sort().to_list() == ["a", "b"]
     assert runs["seconds"].is_not_null().all()
+    assert tta.runs(here / "race/runs.parquet").frame["reached"].all()  # its target is known
     again = race()
     assert "4 runs complete" in again.output
     assert sorted(here.glob("race/runs/*~*")) == []

@@ -72,6 +72,14 @@ class Reader(Struct, frozen=True):
         timed = best.select(schema.EVALUATION_NAMES).with_columns(
             seconds=_seconds(best, folder, record), weights_seconds=pl.lit(None, pl.Float64)
         )
+        for target in self.targets:  # so that who is given the table need not know it
+            is_aim = (
+                pl.lit(value=True) if target.metric is None else pl.col("metric") == target.metric
+            )
+            timed = timed.with_columns(
+                target_value=pl.when(is_aim).then(target.value).otherwise("target_value"),
+                target_source=pl.when(is_aim).then(pl.lit("user")).otherwise("target_source"),
+            )
         return own.hstack(timed)
 
     def _best(self, rows: pl.DataFrame) -> pl.DataFrame | None:
