@@ -339,19 +339,21 @@ def test_a_killed_race_goes_on_and_repeats_no_complete_run(tmp_path: Path) -> No
     """Kill a race when it has made a random number of steps, and its runs with it or not."""
     draw, complete, runs = random.Random(1), dict[str, bytes](), tmp_path / "race/runs"
     for attempt in range(40 if LONG else 4):
-        process, want = started(tmp_path), len(complete) + draw.randint(0, 2)
+        process, want = started(tmp_path), len(complete) + draw.randint(1, 3)
         programs.wait_until(partial(_has_come_to, process, runs, want, draw.randint(0, 3)))
         if attempt % 2:
             for number in alive(str(tmp_path / "race")):
                 with suppress(ProcessLookupError):
                     os.kill(int(number), signal.SIGKILL)
         process.kill()
-        programs.finish(process)
+        code, _, errors = programs.finish(process)
+        assert code in {0, -signal.SIGKILL}, errors
         programs.wait_until(lambda: not alive(str(tmp_path / "race")))
         now = {file.name: file.read_bytes() for file in runs.glob("*.json")}
         assert {name: now[name] for name in complete} == complete
         ends = {name: json.loads(content)["end"] for name, content in now.items()}
         complete = {name: now[name] for name in now if ends[name] not in {"", "interrupted"}}
+    assert complete
     code, _, errors = programs.finish(started(tmp_path))
     assert code == 0, errors
     records = [json.loads(file.read_text()) for file in runs.glob("*.json")]
