@@ -90,7 +90,11 @@ def race(
     from ttastats.race import outcome
 
     log = taken_out(options, _LOG.split())
-    given = {**options, **({"log": log} if log else {}), **({"target": tuple(target)} if target else {})}
+    given = {
+        **options,
+        **({"log": log} if log else {}),
+        **({"target": tuple(target)} if target else {}),
+    }
     given |= {"slots": tuple(slot) or ("",) * slots} if slot or slots > 1 else {}
     folder = folders.RaceFolder(output)
     nothing = not commands and folder.stored() is None

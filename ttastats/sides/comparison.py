@@ -165,8 +165,8 @@ def _compare_at_look(base: Comparison, most: int, options: Options) -> Compariso
         return replace(base, p_value=1.0, verdict=verdict)
     a, b = base.a.outcomes, base.b.outcomes
     if not (a.n_reached and b.n_reached):
-        p_value = look.p_value(_fraction_p(base.a, base.b, options.seed))
-        return replace(base, estimand="fraction", p_value=p_value)
+        p_of_fraction = look.p_value(_fraction_p(base.a, base.b, options.seed))
+        return replace(base, estimand="fraction", p_value=p_of_fraction)
     times = speedup_of(base, options, look)
     p_value = times.ratio.p_value
     if p_value is None and times.ratio.low is not None:
