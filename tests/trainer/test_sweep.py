@@ -73,7 +73,7 @@ def test_a_setup_that_fails_stops_no_other_and_is_not_begun_again(
         result = app(words, standalone_mode=False)
         said = capfd.readouterr().err
         assert (result or 0) == int(bool(failures))
-        assert said.count("failed: RuntimeError: CUDA out of memory") == failures
+        assert said.count("in loss: RuntimeError: CUDA out of memory") == failures
         assert ("4 of 4 runs are already complete" in said) == bool(there)
 
 

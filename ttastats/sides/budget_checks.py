@@ -58,9 +58,9 @@ def _positions(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> _Limit:
         known = [each for runs in (a, b) if (each := _median_interval(runs)) is not None]
         if len(known) < 2 or max(known) < SAME_INTERVAL * min(known):
             return [], _NONE
-        each = "A every {}, B every {}".format(*map(units.seconds, known))
+        every = "A every {}, B every {}".format(*map(units.seconds, known))
         moves = [_column_mean(runs, "quality_change") for runs in (a, b)]
-        return [Finding.worded("grids_differ.budget", "allowance", each=each)], within(*moves)
+        return [Finding.worded("grids_differ.budget", "allowance", each=every)], within(*moves)
     ends = within(bend(a), bend(b)) if budget.interpolate else _NONE
     if evaluated_there(a, budget.amount) and evaluated_there(b, budget.amount):
         return [], ends
@@ -71,9 +71,9 @@ def _positions(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> _Limit:
     if np.ptp(places) <= _SAME_PLACE * interval:
         where = units.mean_count(float(places.mean()), AMOUNTS[budget.unit])
         return [Finding.worded("earlier_values", at=budget.place, where=where)], ends
-    each = f"A {places_taken(a, budget)}, B {places_taken(b, budget)}"
+    taken = f"A {places_taken(a, budget)}, B {places_taken(b, budget)}"
     remedy = common_budgets([a, b], budget)
-    return [Finding.worded("not_evaluated", "undecided", each=each, remedy=remedy)], ends
+    return [Finding.worded("not_evaluated", "undecided", each=taken, remedy=remedy)], ends
 
 
 def within(move_a: float | None, move_b: float | None) -> tuple[float, float]:

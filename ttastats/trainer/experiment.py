@@ -123,7 +123,9 @@ def make_runs(planned: Sequence[Planned], *, keep_going: bool = False) -> list[s
                     break
                 if not keep_going or isinstance(error.__cause__, Interrupted):
                     raise
-                failures.append(f"{type(error).__name__}: {error}".partition("\n")[0])
+                known = isinstance(error, TtastatsError)
+                text = str(error) if known else f"{type(error).__name__}: {error}"
+                failures.append(text.partition("\n")[0])
                 # Of a run that failed before its log began, nothing is left that says so.
                 runs = left if len(left) < len(runs) else left[1:]
     return failures
