@@ -171,7 +171,7 @@ QUESTIONS: Questions = {
     ),
     "days hide what was spent": lambda: api.compare(paced(1.0, 0), paced(0.97, 1), **SPENT),
     "what was spent within days": lambda: within(paced(1.0, 0), paced(0.97, 1), **SPENT),
-    "blocks have no plan of looks": lambda: within(A, B, options=Options(max_runs=20)),
+    "blocks of several runs have no look": lambda: within(A, B, options=Options(max_runs=20)),
 }  # fmt: skip
 
 

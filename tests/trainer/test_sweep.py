@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tests.trainer.runs import OWN, request, small
 from ttastats.base.errors import TtastatsError
+from ttastats.cli import app
 from ttastats.report import as_table
 from ttastats.report.answer import Report
 from ttastats.trainer import experiment, tables, workloads
@@ -38,10 +39,42 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_setups_take_turns_and_none_is_always_first(tmp_path: Path) -> None:
-    runs = [run.settings for run in plan(tmp_path, runs=3).runs]
-    assert [(settings.seed, settings.batch_size) for settings in runs] == [
-        (0, 64), (0, 512), (1, 512), (1, 64), (2, 64), (2, 512),
-    ]  # fmt: skip
+    runs = [run.settings for run in plan(tmp_path, runs=6).runs]
+    assert [settings.seed for settings in runs] == [seed for seed in range(6) for _ in range(2)]
+    first = [settings.batch_size for settings in runs[::2]]
+    assert [{*first[place : place + 2]} for place in (0, 2, 4)] == [{64, 512}] * 3
+    assert [run.settings for run in plan(tmp_path, runs=3).runs] == runs[:6]
+
+
+BREAKING = """
+from ttastats.trainer.workloads.digits import *
+
+calls = []
+
+def loss(outputs, targets, batch_size):
+    calls.append(batch_size)
+    if calls.count(512) > 8:  # not in the warm-up
+        calls.clear()
+        raise RuntimeError("CUDA out of memory")
+    import torch
+    return torch.nn.functional.cross_entropy(outputs, targets)
+"""
+
+
+def test_a_setup_that_fails_stops_no_other_and_is_not_begun_again(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.py").write_text(BREAKING)
+    words = (
+        f"sweep {tmp_path}/mine.py --width 8 --target 0.99 --epochs 6 --batch-size 64,512 --runs 2 "
+        f"--device cpu --emit-log {tmp_path}/logs"
+    ).split()
+    for there, failures in ((0, 2), (4, 0)):
+        result = app(words, standalone_mode=False)
+        said = capfd.readouterr().err
+        assert (result or 0) == int(bool(failures))
+        assert said.count("in loss: RuntimeError: CUDA out of memory") == failures
+        assert ("4 of 4 runs are already complete" in said) == bool(there)
 
 
 def test_every_combination_is_a_setup(tmp_path: Path) -> None:

@@ -27,16 +27,12 @@ def table(system: str, per_epoch: Sequence[float], epochs: Sequence[int] = EPOCH
     return pl.concat(runs)
 
 
-def looked(
-    slower: float, most: int, *, there: int = 0, missing: int | None = None
-) -> tuple[experiment.Decided, list[int]]:
-    """Run a plan on made-up runs, of which `there` exist already and seed `missing` failed."""
-    runs = pl.concat([table("one", [100 * slower] * 8), table("two", [100.0] * 8)])
-    if missing is not None:
-        runs = runs.filter((pl.col("system") != "two") | (pl.col("seed") != missing))
+def looked(slower: float, most: int, *, there: int = 0) -> tuple[experiment.Decided, list[int]]:
+    """Run a plan on made-up runs, of which `there` exist already."""
+    runs = pl.concat([table("one", [100 * slower] * 8), table("two", [100.0] * 8, EPOCHS[::-1])])
     looks: list[int] = []
 
-    def runs_of(number: int) -> pl.DataFrame:
+    def runs_of(number: int, _: object) -> pl.DataFrame:
         looks.append(number)
         return runs.filter(pl.col("seed") < max(number, there))
 
@@ -50,26 +46,17 @@ def test_runs_are_added_until_it_is_decided() -> None:
     assert looks == list(range(3, row["look"] + 1))
     assert 3 <= row["look"] < 8
     assert decision.remark.startswith(
-        f"decided after {row['look']} runs per side, of at most 8; with a fixed"
+        f"decided after {row['look']} runs each, of at most 8; a fixed plan would have taken"
     )
     again, the_same = looked(3.0, 8, there=8)  # a sweep that goes on takes the same looks
     assert (the_same, again.report.rows) == (looks, decision.report.rows)
 
 
-@pytest.mark.parametrize(
-    ("slower", "remark"),
-    [(1.1, "undecided after 4 runs per side"), (1.0, "no fixed number of runs detects")],
-)
-def test_a_plan_ends_at_its_most_runs(slower: float, remark: str) -> None:
-    decision, looks = looked(slower, 4)
-    assert looks[-1] == 4
-    assert remark in decision.remark
-
-
-def test_runs_of_which_the_plan_has_no_look_end_it() -> None:
-    decision, looks = looked(3.0, 8, missing=1)
-    assert looks == [3]
-    assert "the plan does not cover these runs" in decision.remark
+def test_a_plan_ends_at_its_most_runs_or_when_these_would_decide_nothing() -> None:
+    decision, looks = looked(1.1, 4)
+    assert looks[-1] <= 4
+    assert "undecided" in decision.remark
+    assert "of at most 4; a fixed plan would have taken" in decision.remark
 
 
 def test_a_verdict_that_rests_on_constant_epochs_ends_no_plan() -> None:
@@ -77,7 +64,7 @@ def test_a_verdict_that_rests_on_constant_epochs_ends_no_plan() -> None:
         table(system, [seconds + seed / 10 for seed in range(5)], [3] * 5)
         for system, seconds in (("one", 310 / 3), ("two", 100.0))
     )
-    decision = experiment.run_until_decided(lambda _: pl.concat([a, b]), SETUPS, 0, 5)
+    decision = experiment.run_until_decided(lambda *_: pl.concat([a, b]), SETUPS, 0, 5)
     (row,) = decision.report.rows
     assert (row["verdict"], row["dagger"], row["look"]) == ("faster", True, 5)
     assert decision.remark.startswith("undecided")
@@ -87,13 +74,12 @@ def test_a_verdict_that_rests_on_constant_epochs_ends_no_plan() -> None:
     ("setups", "most", "why"),
     [
         (["a"], 20, "two setups"),
-        (["a", "b", "c"], 20, "two setups"),
         (["a", "b"], 2, "runs per side"),
     ],
 )
 def test_runs_without_a_plan_are_refused(setups: list[str], most: int, why: str) -> None:
     with pytest.raises(TtastatsError, match=why):
-        experiment.expect_two_setups(setups, most)
+        experiment.expect_plan(setups, most)
 
 
 def test_a_plan_without_looks_is_refused(tmp_path: Path) -> None:
@@ -111,7 +97,7 @@ def test_the_command_trains_both_sides_in_turns(
     )
     app(words.split(), standalone_mode=False)
     output = capfd.readouterr()
-    assert "decided after 3 runs per side, of at most 3" in output.err
+    assert "after 3 runs each, of at most 3" in output.err
     options = small(target=0.2, epochs=12)
     plan = experiment.plan_runs(request(tmp_path), options, range(3), {"batch_size": [64, 128]})
     assert plan.missing == ()

@@ -117,8 +117,7 @@ def _answer(runs: pl.DataFrame, *, alone: bool) -> str:
     reached = runs.filter("reached")
     times, ends = reached["tta_seconds"].drop_nulls().to_list(), ""
     if times:
-        unit = units.time_unit(times)
-        low, high = (units.seconds(time, unit=unit) for time in (min(times), max(times)))
+        low, high = units.amounts((min(times), max(times)), "seconds")
         ends = f", in {low} to {high}"
     return wording("runs_reached", reached=reached.height, n=runs.height, times=ends)
 

@@ -249,7 +249,7 @@ def _dot_lines(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[t
             place(low),
             place(high),
         )
-        left, right = (units.amount(end, axes.axis_of(group).unit) for end in (low, high))
+        left, right = units.amounts((low, high), axes.axis_of(group).unit)
         yield (f"     {left} |{marks}| {right}{' (log)' if far else ''}",)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -70,6 +70,13 @@ def amount(number: float, unit: Amount, digits: int = 3, of_time: str = "") -> s
     if unit == "dollars":
         return dollars(number)
     return mean_count(number, unit)
+
+
+def amounts(numbers: Iterable[float], unit: Amount) -> list[str]:
+    """Return amounts that a sentence compares, times in one unit: `2.02 min`, `1.16 min`."""
+    every = list(numbers)
+    of_time = time_unit(every) if unit == "seconds" and every else ""
+    return [amount(number, unit, of_time=of_time) for number in every]
 
 
 def dollars(number: float) -> str:

@@ -38,7 +38,7 @@ GROUPS = {
     },
     "Official rules and contests": {"score": "tables", "rcp": "tables", "record": "tables"},
     "Plots and files": {"plot": "drawing", "export": "ingest", "filter": "ingest"},
-    "Fresh runs": {"train": "train", "sweep": "train", "profile": "train"},
+    "Fresh runs": {"race": "race", "train": "train", "sweep": "train", "profile": "train"},
 }  # fmt: skip
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 #: The options that many commands share, by what they are for, in the order of use.

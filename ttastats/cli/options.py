@@ -81,6 +81,7 @@ _BEHIND = re.compile(
 _NAMES = {
     "in": "unit", "label": "labels", "format": "output_format", "file...": "files",
     "path...": "paths", "what...": "what",
+    "command...": "commands",
 }  # fmt: skip
 _OPTION_NAMES = {parameter: option for option, parameter in _NAMES.items()}
 #: What a shell proposes, by what stands for the value.

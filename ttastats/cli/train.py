@@ -5,7 +5,7 @@ from __future__ import annotations
 import runpy
 import symtable
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from shlex import quote
@@ -98,7 +98,7 @@ def train(
     with folder as root:
         request = experiment.Request(workload, Path(root), org, system, dawnbench)
         plan = experiment.plan_runs(request, options, range(seed, seed + runs))
-        table = _table_of_runs(plan)
+        table, _ = _table_of_runs(plan)
         report = tta.summary(table)
         show(report, no_pager=True)
         say(*tables.variation_remarks(table))
@@ -127,9 +127,9 @@ def sweep(
     --target TARGET: Quality target, at which a run ends: 0.96 or 96%. [default: (recipe)]
     --emit-log FOLDER: Folder for the logs; an interrupted command resumes from it. A folder with
         the name of a workload: --emit-log=digits.
-    --until-decided: Instead of --runs: add runs of two setups in alternation until it is decided
-        which is faster, starting with 3 per side.
-    --max-runs N: With --until-decided: maximum runs per side. [default: (20)]
+    --until-decided: Instead of --runs: add runs of all setups in turn until it is decided which is
+        the fastest, or no further run would decide it.
+    --max-runs N: With --until-decided: most runs of each setup. [default: (20)]
 
     $ ttastats sweep --batch-size 32,512 --runs 5 --emit-log logs
     $ ttastats sweep --precision fp32,bf16 --until-decided
@@ -149,8 +149,10 @@ def sweep(
         _run_until_decided(request, options, grid, seed, MAX_RUNS if max_runs is None else max_runs)
         return
     plan = experiment.plan_runs(request, options, range(seed, seed + runs), grid)
-    table = _table_of_runs(plan)
-    report = tables.sweep_report(table, {name: place.system for name, place in plan.setups.items()})
+    table, failures = _table_of_runs(plan)
+    known = set(table["system"])  # a setup may have failed before its runs began
+    setups = {name: at.system for name, at in plan.setups.items() if at.system in known}
+    report = tables.sweep_report(table, setups) if len(setups) > 1 else tta.summary(table)
     show(report, no_pager=True)
     if len(grid) > 1:
         contended = any(note.code == "contended" for note in report.notes)
@@ -159,41 +161,55 @@ def sweep(
             show(tta.effects(table, on=[*grid], unit=unit), no_pager=True)
     say(*tables.data_remarks(table))
     _say_next(report, emit_log, plan)
+    _say_failures(failures)
 
 
 def _run_until_decided(
     request: Request, options: Overrides, grid: dict[str, list[Any]], seed: int, max_runs: int
 ) -> None:
-    """Add runs to two setups until a plan of looks is decided, and print the result."""
+    """Add runs to setups until their race is over, and print the result."""
     from ttastats.trainer import experiment, tables
 
-    def plan(n: int) -> Plan:
-        return experiment.plan_runs(request, options, range(seed, seed + n), grid)
+    def plan(n: int, left: Mapping[str, int]) -> Plan:
+        absent = {name: seed + number for name, number in left.items()}
+        return experiment.plan_runs(request, options, range(seed, seed + n), grid, absent)
 
-    def made(n: int) -> pl.DataFrame:
-        experiment.make_runs(plan(n).missing)
+    def made(n: int, left: Mapping[str, int]) -> pl.DataFrame:
+        failures.extend(experiment.make_runs(plan(n, left).missing, keep_going=True))
         return tables.table_of_logs([place.results for place in first.setups.values()])
 
-    first = plan(1)
-    experiment.expect_two_setups(list(first.setups), max_runs)
+    failures: list[str] = []
+    first = plan(1, {})
+    experiment.expect_plan(list(first.setups), max_runs)
     systems = {name: place.system for name, place in first.setups.items()}
     decided = experiment.run_until_decided(made, systems, seed, max_runs)
     show(decided.report, no_pager=True)
     say(decided.remark)
     _say_next(decided.report, request.root, first)
+    _say_failures(failures)
 
 
-def _table_of_runs(plan: Plan) -> pl.DataFrame:
-    """Make the missing runs; return the table of all, or end here in workers but the first."""
+def _table_of_runs(plan: Plan) -> tuple[pl.DataFrame, list[str]]:
+    """Make the missing runs; return the table of all, and what failed.
+
+    Workers but the first end here.
+    """
     from ttastats.trainer import experiment, tables
 
     there = len(plan.runs) - len(plan.missing)
     if there and experiment.is_leader():
         say(f"{there} of {len(plan.runs)} runs are already complete")
-    experiment.make_runs(plan.missing)
+    failures = experiment.make_runs(plan.missing, keep_going=len(plan.setups) > 1)
     if not experiment.is_leader():
         raise typer.Exit
-    return tables.table_of_logs([place.results for place in plan.setups.values()])
+    return tables.table_of_logs([place.results for place in plan.setups.values()]), failures
+
+
+def _say_failures(failures: Sequence[str]) -> None:
+    """Print why runs failed, and exit with 1 if any did."""
+    say(*(f"failed: {failure}" for failure in failures))
+    if failures:
+        raise typer.Exit(1)
 
 
 def _say_next(report: Report, emit_log: Path | None, plan: Plan) -> None:

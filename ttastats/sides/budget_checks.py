@@ -58,7 +58,7 @@ def _positions(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> _Limit:
         known = [each for runs in (a, b) if (each := _median_interval(runs)) is not None]
         if len(known) < 2 or max(known) < SAME_INTERVAL * min(known):
             return [], _NONE
-        every = "A every {}, B every {}".format(*map(units.seconds, known))
+        every = "A every {}, B every {}".format(*units.amounts(known, "seconds"))
         moves = [_column_mean(runs, "quality_change") for runs in (a, b)]
         return [Finding.worded("grids_differ.budget", "allowance", each=every)], within(*moves)
     ends = within(bend(a), bend(b)) if budget.interpolate else _NONE

@@ -125,7 +125,9 @@ def measure(base: Comparison, options: Options, *, brief: bool = False) -> Compa
     a, b, alpha = base.a, base.b, 1 - options.confidence
     if a.design.blocked and b.design.blocked:
         by_block = _log_ratios_by_block(a.outcomes, b.outcomes)
-        base = replace(base, by_block=by_block, within_blocks=True)
+        # Of one run a side in each block, the residuals hold what differs between blocks.
+        paired = _is_paired(a.outcomes) and _is_paired(b.outcomes)
+        base = replace(base, by_block=by_block, within_blocks=not paired)
     if not brief:
         timed = base.axis.progress is None
         more = checks.findings(a.design, b.design, timed=timed)
@@ -162,16 +164,18 @@ def _compare_at_look(base: Comparison, most: int, options: Options) -> Compariso
         # Another look may come, or was: the row takes its part of alpha all the same.
         return replace(base, p_value=1.0, verdict=verdict)
     a, b = base.a.outcomes, base.b.outcomes
+    if not (a.n_reached and b.n_reached):
+        p_of_fraction = look.p_value(_fraction_p(base.a, base.b, options.seed))
+        return replace(base, estimand="fraction", p_value=p_of_fraction)
     times = speedup_of(base, options, look)
     p_value = times.ratio.p_value
     if p_value is None and times.ratio.low is not None:
         p_value = look.p_value(_permutation_p(a, b, options.seed))
     as_one = dataclasses.replace(options, confidence=confidence_at(options.confidence, look))
     base = _add_flags(base, *times.flags)
+    estimand: Estimand = options.estimand if a.all_reached and b.all_reached else "ert"
     parts, wins = speedup_parts(base, as_one), _pair_wins(a, b)
-    return replace(
-        base, estimand=options.estimand, speedup=times, parts=parts, p_value=p_value, wins=wins
-    )
+    return replace(base, estimand=estimand, speedup=times, parts=parts, p_value=p_value, wins=wins)
 
 
 def _pair_wins(a: Outcomes, b: Outcomes) -> permutation.PairWins | None:
@@ -278,6 +282,12 @@ def _log_ratios_by_block(a: Outcomes, b: Outcomes) -> ByBlock | None:
     return differences_by_block(np.log(a.times), np.log(b.times), (a.blocks, b.blocks))
 
 
+def _is_paired(side: Outcomes) -> bool:
+    """Return whether no block has two runs of a side, and there are some blocks."""
+    blocks = side.blocks
+    return blocks is not None and np.unique(blocks).size == blocks.size >= FIRST_LOOK
+
+
 def _joined_blocks(a: Outcomes, b: Outcomes) -> NDArray[np.intp] | None:
     if a.blocks is None or b.blocks is None:
         return None
@@ -348,7 +358,7 @@ def _with_blocks(
 ) -> PowerPlan | None:
     """Return a plan with the blocks that runs of both sides ask for, if they would help."""
     a, b = comparison.a, comparison.b
-    if plan is None or not (a.all_reached and b.all_reached) or comparison.within_blocks:
+    if plan is None or not (a.all_reached and b.all_reached) or a.design.blocked:
         return plan
     blocks = propose([pair.a, pair.b], [np.log(side.outcomes.times) for side in (a, b)])
     within = blocks and blocks.detectable(power=POWER, alpha=alpha / max(plan.tests, 1))
@@ -448,13 +458,14 @@ def plan_look(a: SideNumbers, b: SideNumbers, most: int) -> Look | str:
     """Return the look of a plan at these runs, or the reason why the plan has none."""
     if a.pooled or b.pooled:
         return "several setups are pooled, and their runs are not independent"
-    if not (a.all_reached and b.all_reached):
-        failed = a.n - a.n_reached + b.n - b.n_reached
-        return f"{failed} of {a.n + b.n} runs failed; sequential tests support only successful runs"
+    if unknown := a.n_untimed + b.n_untimed:
+        return f"{plural(unknown, 'run')} failed after an unknown time"
     if a.n != b.n:
         return f"{a.n} vs {b.n} runs: a look needs equal numbers of runs"
     if a.n < FIRST_LOOK:
         return f"{plural(a.n, 'run')} per side: the first look is at {FIRST_LOOK}"
+    if a.design.blocked and not (_is_paired(a.outcomes) and _is_paired(b.outcomes)):
+        return "a block has several runs of a side"
     if a.n > most:
         return f"{a.n} runs per side: the plan ended at {most}; its verdict there is final"
     return Look(a.n, most)

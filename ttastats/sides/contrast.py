@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ttastats.base import units
 from ttastats.base.codes import CONDITIONS, SHORT
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.sides import checks
@@ -52,6 +53,11 @@ class Startup(Struct, frozen=True):
     a_seconds: float
     b_seconds: float
     ratio: Ratio
+
+    @property
+    def texts(self) -> list[str]:
+        """Return what the runs of A and of B took, in one unit."""
+        return units.amounts((self.a_seconds, self.b_seconds), "seconds")
 
 
 class Parts(Struct, frozen=True):

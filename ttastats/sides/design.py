@@ -241,7 +241,8 @@ def speeds(runs: pl.DataFrame) -> str:
     split = count_faster(per[order])
     if split is None or _trained_longer(amount[order[:split]], amount[order[split:]]):
         return ""
-    fast, slow = (units.seconds(float(per[part].mean())) for part in (order[:split], order[split:]))
+    means = (float(per[part].mean()) for part in (order[:split], order[split:]))
+    fast, slow = units.amounts(means, "seconds")
     return (
         f"{split} runs of about {fast} and {order.size - split} of about {slow} per "
         f"{_PER.get(unit, 'run')}"

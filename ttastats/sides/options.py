@@ -214,7 +214,6 @@ _EXCLUDED = (
     ("--sequential", "--same-convergence", _INVALID, _LOOKS.format("--same-convergence")),
     ("--sequential", "{at}", _INVALID, _LOOKS.format("{at}")),
     ("--sequential", "--also", _INVALID, _LOOKS.format("--also")),
-    ("--sequential", "--block", _INVALID, _LOOKS.format("--block")),
     ("--same-convergence", "{at}", "--same-convergence applies to times to a target", _LENGTH),
     ("--epochs-fixed", "{at}", "--epochs-fixed applies to times to a target", _LENGTH),
     ("--also {also}", "{at}", "--also applies to times to a target", _METRIC),

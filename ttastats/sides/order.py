@@ -39,6 +39,28 @@ class Order(Struct, frozen=True, eq=False):
         return shown
 
 
+def measure_pair(
+    a: SideNumbers, b: SideNumbers, options: Options, axis: axes.Axis = axes.SECONDS
+) -> Comparison:
+    """Return the comparison of two sides with what their verdict rests on, before it is judged."""
+    findings = checks.conditions(a.design, b.design, timed=axis.progress is None)
+    base = Comparison({}, a, b, axis, findings=findings)
+    return with_clues(measure(base, options, brief=True))
+
+
+def judge_pair(
+    a: SideNumbers,
+    b: SideNumbers,
+    options: Options,
+    axis: axes.Axis = axes.SECONDS,
+    p_value: float | None = None,
+) -> Comparison:
+    """Return the comparison of two sides with the verdict of its own level."""
+    contrast = refused(measure_pair(a, b, options, axis), options)
+    p = contrast.p_value if p_value is None else p_value
+    return with_verdict(contrast, p, Bounds(), options)
+
+
 def order(sides: Sequence[SideNumbers], confidence: float, axis: axes.Axis = axes.SECONDS) -> Order:
     """Return which of these sides are faster than which: each pair as `compare` judges it.
 
@@ -65,15 +87,9 @@ def order(sides: Sequence[SideNumbers], confidence: float, axis: axes.Axis = axe
         confidence,
     )
 
-    def measured(place: int, options: Options) -> Comparison:
-        first, second = sides[a[place]], sides[b[place]]
-        findings = checks.conditions(first.design, second.design, timed=axis.progress is None)
-        base = Comparison({}, first, second, axis, findings=findings)
-        return with_clues(measure(base, options, brief=True))
-
     # Fractions that reached, and times of which none varies: few, and their p is of a test.
     single = {
-        place: measured(place, options)
+        place: measure_pair(sides[a[place]], sides[b[place]], options, axis)
         for place in np.flatnonzero(~of_times | (total == 0)).tolist()
     }
     for place, contrast in single.items():
@@ -89,13 +105,13 @@ def order(sides: Sequence[SideNumbers], confidence: float, axis: axes.Axis = axe
         if p is None or p >= alpha:
             continue
         own = Options(confidence=1 - alpha / int(tests[place]))
-        contrast = refused(measured(place, own), own)
-        verdict = with_verdict(contrast, float(p_values[place]), Bounds(), own).verdict
+        pair = sides[a[place]], sides[b[place]]
+        verdict = judge_pair(*pair, own, axis, float(p_values[place])).verdict
         if not verdict.word.directed:
             continue
         slow, fast = int(a[place]), int(b[place])
-        pair = (fast, slow) if verdict.word is Verdict.FASTER else (slow, fast)
-        shown[pair] = not verdict.conditions
+        faster = (fast, slow) if verdict.word is Verdict.FASTER else (slow, fast)
+        shown[faster] = not verdict.conditions
         if verdict.conditions:
-            conditions[pair] = verdict.conditions
+            conditions[faster] = verdict.conditions
     return Order(shown, conditions)

@@ -1,11 +1,9 @@
 """Which runs does a command ask for, which are there, and have two setups enough of them?
 
 A run is what it is made of: the text of its workload, all values of its recipe, its seed and its
-device. What is complete on disk is not made again. The runs of several setups take turns, seed by
-seed, and no setup always comes first: a machine that grows slower is equally unfair to all.
-
-The looks are those of a plan (`stats.sequential`), each at the first seeds of both setups. A
-verdict that holds only if epochs are constant ends no plan: further runs show if they are.
+device. What is complete on disk is not made again, nor a run that failed by an error of its own.
+The order of runs, the looks at them and their verdict are those of a race (`ttastats.race`), whose
+blocks are the seeds.
 """
 
 from __future__ import annotations
@@ -23,26 +21,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats import api
-from ttastats.answers.compare.rows import LookKeys, TimesRow
-from ttastats.base import units
 from ttastats.base.atomic import checked_folder_name, safe_file_name
 from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.race import judge, outcome, plan
 from ttastats.recording import run_log
 from ttastats.recording.run_log import ResultFolder
 from ttastats.report.answer import Report
-from ttastats.report.row import expect_kind
 from ttastats.sides import comparison
-from ttastats.sides.options import CONFIDENCE, POWER, Options
 from ttastats.stats.multiplicity import FIRST_LOOK
-from ttastats.stats.power import runs_needed
-from ttastats.stats.results import Verdict
 from ttastats.trainer import hardware, parallel, session, workloads
+from ttastats.trainer.loop import Interrupted
 from ttastats.trainer.session import Planned
 from ttastats.trainer.settings import Overrides, Settings, complete_settings, setup_suffix
 from ttastats.trainer.workloads.contract import Value
 
-#: Why `run_stop` is written in a run that nobody stopped.
-_COMPLETE = frozenset({"target", "epochs"})
+#: Why `run_stop` is written in a run that says nothing of its setup, and is made again.
+_BROKEN_OFF = frozenset({None, "KeyboardInterrupt", "SIGINT", "SIGTERM", "worker_lost"})
 
 
 class Request(Struct, frozen=True):
@@ -74,8 +68,12 @@ def plan_runs(
     options: Overrides,
     seeds: Sequence[int],
     grid: Mapping[str, Sequence[Value]] | None = None,
+    left: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Return the runs of a grid (values by name in the recipe), all checked before any begins."""
+    """Return the runs of a grid (values by name in the recipe), all checked before any begins.
+
+    `left` gives the first seed of which a setup has no run any more.
+    """
     workload = workloads.load_workload(request.workload)
     metric = workload.recipe.metric
     other = f"DAWNBench tables hold accuracies, not {metric}"
@@ -96,27 +94,41 @@ def plan_runs(
         folder = Path(settings.data) if settings.data else None
         with workloads.mistakes_located(request.workload):
             workload.check(folder, **settings.hook_arguments())
-    runs: list[Planned] = []  # by seed, starting with another setup at each
-    for number, of_seed in enumerate(zip(*setups.values(), strict=True)):
-        first = number % len(of_seed)
-        runs += of_seed[first:] + of_seed[:first]
+    places = {seed: place for place, seed in enumerate(seeds)}
+    order = plan.runs_in_order([*setups], seeds, 0, left)
+    runs = [setups[key.setup][places[key.block]] for key in order]
     missing = tuple(run for run in runs if not _is_complete(run))
     return Plan(tuple(runs), missing, {name: planned[0].place for name, planned in setups.items()})
 
 
-def make_runs(planned: Sequence[Planned]) -> None:
-    """Make the planned runs in order, in this process or in workers."""
+def make_runs(planned: Sequence[Planned], *, keep_going: bool = False) -> list[str]:
+    """Make the planned runs in order, in this process or in workers; return what failed.
+
+    An error ends that, or with `keep_going` the run alone, unless it is an interruption.
+    """
+    failures: list[str] = []
     for workers, alike in groupby(planned, key=lambda run: run.settings.workers):
         runs = list(alike)
-        if workers == 1 or parallel.is_worker():
-            _make_here(runs)
-            continue
-        try:
-            parallel.run_workers(workers, _make_here, runs)
-        except TtastatsError:
-            # Now and then gloo aborts a worker that has finished: the logs tell what was done.
-            if not all(map(_is_complete, runs)):
-                raise
+        while runs:
+            try:
+                if workers == 1 or parallel.is_worker():
+                    _make_here(runs)
+                else:
+                    parallel.run_workers(workers, _make_here, runs)
+                break
+            except Exception as error:
+                left = [run for run in runs if not _is_complete(run)]
+                # Now and then gloo aborts a worker that has finished: the logs tell what was done.
+                if workers > 1 and not left and isinstance(error, TtastatsError):
+                    break
+                if not keep_going or isinstance(error.__cause__, Interrupted):
+                    raise
+                known = isinstance(error, TtastatsError)
+                text = str(error) if known else f"{type(error).__name__}: {error}"
+                failures.append(text.partition("\n")[0])
+                # Of a run that failed before its log began, nothing is left that says so.
+                runs = left if len(left) < len(runs) else left[1:]
+    return failures
 
 
 def _make_here(planned: list[Planned]) -> None:
@@ -167,8 +179,9 @@ def _runs_of_setup(
 def _is_complete(run: Planned) -> bool:
     identity = run.settings.identifying_values()
     return any(
-        settings is not None and settings.identifying_values() == identity and reason in _COMPLETE
+        settings is not None and settings.identifying_values() == identity
         for settings, reason in _read_logs(run.place)
+        if reason not in _BROKEN_OFF
     )
 
 
@@ -193,8 +206,9 @@ def _read_log(path: Path, _size: int) -> tuple[Settings | None, str | None] | No
     return Settings(**values) if is_known else None, reason
 
 
-#: Gives the table of all logs, once both setups have runs of so many seeds.
-Made = Callable[[int], pl.DataFrame]
+#: Gives the table of all logs, once setups have runs of so many seeds; the other argument says
+#: after how many some have left.
+Made = Callable[[int, Mapping[str, int]], pl.DataFrame]
 
 
 class Decided(Struct, frozen=True):
@@ -204,40 +218,25 @@ class Decided(Struct, frozen=True):
     remark: str
 
 
-def expect_two_setups(setups: Sequence[str], max_runs: int) -> None:
+def expect_plan(setups: Sequence[str], max_runs: int) -> None:
     """Raise an error for requests that no plan of looks can follow."""
     comparison.check_plan(max_runs)
-    pair = f"--until-decided compares two setups, not {len(setups)}"
     values = "Give one option two values, such as --batch-size 32,512."
-    raise_if(len(setups) != 2, pair, None, values)
+    raise_if(len(setups) < 2, "--until-decided compares two setups or more", None, values)
     alone = "--until-decided does not run under torchrun"
     raise_if(parallel.is_worker(), alone, None, "Use --workers instead.")
 
 
 def run_until_decided(made: Made, setups: Mapping[str, str], seed: int, max_runs: int) -> Decided:
-    """Add a run to each setup after every undecided look; return the decision."""
-    n = FIRST_LOOK
+    """Add a run to each setup after every look, until the race of them is over."""
+    names = {system: name for name, system in setups.items()}
+    rules, standing, n = judge.Rules(max_runs), judge.before_any([*setups]), FIRST_LOOK
     while True:
-        table = made(n).filter(pl.col("seed").is_between(seed, seed + n - 1))
-        sides = [table.filter(pl.col("system") == system) for system in setups.values()]
-        report = api.compare(*sides, labels=list(setups), options=Options(max_runs=max_runs))
-        (row,) = expect_kind(report.records, TimesRow)
-        if not isinstance(row.look, LookKeys) or row.look.look is None:
-            remark = f"stopped after {n} runs per side: the plan does not cover these runs"
-            return Decided(report, remark)
-        undecided = row.verdict == Verdict.UNDECIDED or row.dagger
-        if n == max_runs or not undecided:
-            outcome = f"{'undecided' if undecided else 'decided'} after {n} runs per side"
-            remark = f"{outcome}, of at most {max_runs}; {_fixed_plan_runs(row)}"
-            return Decided(report, remark)
+        table = made(n, standing.left).filter(pl.col("seed").is_between(seed, seed + n - 1))
+        setup = pl.col("system").replace_strict(names, default=None)
+        runs = api.run_table(table).with_columns(entry=setup).drop_nulls("entry")
+        standing = judge.judge(runs, rules, standing, n)
+        if standing.ended:
+            report = outcome.final_report(runs, standing, rules, seed)
+            return Decided(report, outcome.end_text(standing, rules, runs))
         n += 1
-
-
-def _fixed_plan_runs(row: TimesRow) -> str:
-    """Return how many runs a plan without looks would have needed."""
-    cv = (((row.cv_a or 0.0) ** 2 + (row.cv_b or 0.0) ** 2) / 2) ** 0.5
-    needed = runs_needed(row.speedup or 1.0, cv, power=POWER, alpha=1 - CONFIDENCE)
-    if needed is None:
-        return "no fixed number of runs detects a difference of 0"
-    ratio = units.factor(row.speedup or 1.0)
-    return f"with a fixed number, {ratio} would have needed {needed:,} (80% power)"

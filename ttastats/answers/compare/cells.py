@@ -273,7 +273,7 @@ def _dot_lines(s: Times) -> Iterator[str]:
     for name, side in (("A", contrast.a), ("B", contrast.b)):
         stopped = side.outcomes.times[~side.outcomes.reached].tolist()
         yield f"     {name}  {pictures.draw_strip(side.times.tolist(), stopped, low, high)}"
-    left, right = (units.amount(end, contrast.axis.unit) for end in (low, high))
+    left, right = units.amounts((low, high), contrast.axis.unit)
     yield f"        {left}{right.rjust(pictures.WIDTH - len(left))}"
 
 
@@ -310,7 +310,7 @@ def _startup_text(startup: Startup | None) -> str:
     """Return the factor of the start-up with its seconds, in front of the others; or nothing."""
     if startup is None:
         return ""
-    a, b = units.seconds(startup.a_seconds), units.seconds(startup.b_seconds)
+    a, b = startup.texts
     return f"start-up {units.ratio(startup.ratio.estimate or 0.0)} ({a} against {b}) × "
 
 
@@ -333,7 +333,7 @@ def cost_lines(s: Qualities) -> Iterator[str]:
     """Yield the lines below qualities: what was spent by then, and the target."""
     a, b, axis, row = s.contrast.a, s.contrast.b, s.contrast.axis, s.row
     if a.spent is not None and b.spent is not None:
-        amounts = (units.amount(spent, axis.unit) for spent in (a.spent, b.spent))
+        amounts = units.amounts((a.spent, b.spent), axis.unit)
         yield "{}  A {}  B {}  {} {}".format(axis.noun, *amounts, axis.ratio, ratio(row))
     if row.target_a is not None and row.target_b is not None and row.verdict != "unavailable":
         sign = "≥" if row.higher_is_better else "≤"

@@ -198,7 +198,7 @@ def _failed_runs(some: Sequence[Times], shown: Sequence[Times], _: Options) -> F
     axis = shown[0].contrast.axis
     each = []
     for s in some:
-        a, b = (units.amount(s.get(f"ert_{side}_seconds"), axis.unit) for side in "ab")
+        a, b = units.amounts((s.get(f"ert_{side}_seconds") for side in "ab"), axis.unit)
         each.append(f"{s.name} {a} vs {b}")
     return {"ratio": axis.ratio, "expected": axis.expected, "each": each}
 
@@ -222,8 +222,7 @@ def _unsteady_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
 
 def _startup_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
     each = [
-        wording("startup.each", name=s.name, a=units.seconds(startup.a_seconds),
-                b=units.seconds(startup.b_seconds))
+        wording("startup.each", name=s.name, **dict(zip("ab", startup.texts, strict=True)))
         for s in some
         if s.contrast.parts and (startup := s.contrast.parts.startup)
     ]  # fmt: skip

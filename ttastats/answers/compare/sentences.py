@@ -253,7 +253,7 @@ def cost_text(row: QualitiesRow) -> str:
     if row.speedup is None:
         return ""
     a, b = row.a, row.b
-    of_a, of_b = (units.amount(row.get(f"seconds_{side}"), row.on.unit) for side in "ab")
+    of_a, of_b = units.amounts((row.get(f"seconds_{side}") for side in "ab"), row.on.unit)
     return f"{row.on.noun.capitalize()}: {of_b} of {b}, {of_a} of {a}; {row.on.ratio} {ratio(row)}."
 
 

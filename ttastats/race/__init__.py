@@ -1,0 +1,1 @@
+"""From commands to a verdict with as few runs as it takes: `ttastats race`."""

@@ -1,0 +1,279 @@
+"""Run a race: start what is next, watch what runs, stop it when it may, and look after each block.
+
+What is raced is a `Definition`, runs are started by `Processes`, and what they say is read by a
+`Reading`; simulations put others in the place of both. Nothing is kept in memory alone: the folder
+holds every complete run, and the verdict follows from these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from ttastats.base import units
+from ttastats.base.errors import raise_if
+from ttastats.race import judge, plan
+from ttastats.race.definition import Definition, duration
+from ttastats.race.folder import Record
+from ttastats.race.judge import Standing
+from ttastats.race.outcome import standing_text
+from ttastats.race.plan import Key
+from ttastats.race.processes import Process, Processes
+
+#: How long a race waits for something to happen before it looks at its limits again.
+_WAIT = 1.0
+#: Exit codes of a shell that cannot start the command.
+_NOT_STARTED = {126: "cannot be executed", 127: "not found"}
+#: What output says of memory that was not enough, in lower case.
+_MEMORY = ("out of memory", "outofmemory", "memoryerror", "cannot allocate memory", "oom-kill")
+
+
+class Progress(Protocol):
+    """What a run has said so far."""
+
+    def update(self, process: Process, seconds: float) -> bool:
+        """Take what is new after so many seconds; return whether the target is met."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """Return the last value and how far it is from the target, in words."""
+        ...
+
+
+class Book(Protocol):
+    """Where complete runs are kept and read."""
+
+    def folder(self, key: Key) -> Path:
+        """Return the folder of a run."""
+        ...
+
+    def begin(self, record: Record) -> Progress:
+        """Note that a run begins."""
+        ...
+
+    def end(self, record: Record) -> Record:
+        """Keep a complete run, and return it with what its output says of its end."""
+        ...
+
+    def judged(self) -> pl.DataFrame:
+        """Return the table of the complete runs."""
+        ...
+
+
+class Running(Struct):
+    """A run that goes on; `ending` is why it was asked to end."""
+
+    record: Record
+    process: Process
+    progress: Progress
+    begun: float
+    lasted: float = 0.0
+    ending: str = ""
+
+
+class State(Struct):
+    """All that is known while a race goes on."""
+
+    definition: Definition
+    done: dict[Key, Record]
+    standing: Standing
+    running: dict[int, Running] = field(default_factory=dict)
+    slots: dict[int, int] = field(default_factory=dict)
+    spent: float = 0.0
+
+    @property
+    def hours(self) -> float:
+        """Return the hours of all runs that are complete."""
+        return sum(record.seconds for record in self.done.values()) / 3600
+
+    def blocks(self) -> range:
+        """Return the numbers of all blocks."""
+        return range(-self.definition.warmup, self.definition.rules.most)
+
+    def next_run(self, slot: int) -> Key | None:
+        """Return what a slot begins next."""
+        order = plan.runs_in_order(
+            self.definition.names, self.blocks(), self.definition.seed, self.standing.left
+        )
+        taken = {*self.done, *(run.record.key for run in self.running.values())}
+        return plan.next_run([*order], taken, self.slots, slot)
+
+    def mean_seconds(self, setup: str) -> float | None:
+        """Return the mean length of the complete runs of a setup."""
+        lengths = [r.seconds for r in self.done.values() if r.setup == setup and r.block >= 0]
+        return sum(lengths) / len(lengths) if lengths else None
+
+    def hours_to_come(self) -> float | None:
+        """Return the most hours that may still come, by the mean of each setup; None if unknown."""
+        order = plan.runs_in_order(
+            self.definition.names, self.blocks(), self.definition.seed, self.standing.left
+        )
+        means = [self.mean_seconds(key.setup) for key in order if key not in self.done]
+        return None if None in means else sum(filter(None, means)) / 3600
+
+
+class Interrupted(Exception):  # noqa: N818 - no error
+    """The user ended the race."""
+
+
+def run_race(
+    definition: Definition,
+    done: Mapping[Key, Record],
+    processes: Processes,
+    book: Book,
+    watch: Callable[[State, str], None],
+) -> State:
+    """Race to the end, and return what is known then.
+
+    `watch` is called when something happened, with it in words, and now and then without.
+    """
+    state = State(definition, dict(done), judge.before_any(definition.names))
+    state.slots = {record.block: record.slot for record in state.done.values()}
+    budget = duration(definition.budget, "--budget")
+    state.spent = sum(record.seconds for record in state.done.values()) / len(definition.slots)
+    begun, spent_before = processes.now(), state.spent
+    _look(state, book, watch)
+    try:
+        while True:
+            state.spent = spent_before + processes.now() - begun
+            if budget and state.spent >= budget and not state.standing.ended:
+                state.standing = replace(state.standing, ended="budget")
+            if not state.standing.ended:
+                _fill_slots(state, processes, book, watch)
+            for run in state.running.values():
+                _stop_if_due(state, run, processes.now())
+            if not state.running:
+                return state
+            processes.wait([run.process for run in state.running.values()], _WAIT)
+            for slot, run in [*state.running.items()]:
+                if run.process.exit_code is not None:
+                    del state.running[slot]
+                    _finish(state, run, book, watch)
+            watch(state, "")
+    except KeyboardInterrupt:
+        _interrupt(state, processes, book, watch)
+        raise Interrupted from None
+
+
+def _fill_slots(
+    state: State, processes: Processes, book: Book, watch: Callable[[State, str], None]
+) -> None:
+    for slot in range(len(state.definition.slots)):
+        if slot in state.running or (key := state.next_run(slot)) is None:
+            continue
+        launch = state.definition.launch(key, book.folder(key), slot)
+        record = Record(
+            key.setup, key.block, state.definition.seed_of(key), slot, launch.command,
+            datetime.now(UTC),
+        )  # fmt: skip
+        progress = book.begin(record)
+        process = processes.start(launch)
+        state.slots[key.block] = slot
+        state.running[slot] = Running(record, process, progress, processes.now())
+        watch(state, f"{_named(state, record)} begins")
+
+
+def _stop_if_due(state: State, run: Running, now: float) -> None:
+    """Ask a run to end if it has met its target, is over its time, or is needed no more."""
+    run.lasted = now - run.begun
+    if run.ending:
+        return
+    limit = duration(state.definition.timeout, "--timeout")
+    met = run.progress.update(run.process, run.lasted)
+    if met and not state.definition.to_end:
+        run.ending = "target"
+    elif limit and run.lasted >= limit:
+        run.ending = "timeout"
+    elif state.standing.ended or run.record.block >= state.standing.left.get(
+        run.record.setup, run.record.block + 1
+    ):
+        run.ending = "needless"
+    if run.ending:
+        run.process.stop()
+
+
+def _finish(state: State, run: Running, book: Book, watch: Callable[[State, str], None]) -> None:
+    """Keep a run that has ended, and look at the block if that is complete."""
+    process = run.process
+    record = replace(run.record, exit_code=process.exit_code, seconds=process.seconds,
+                     arrivals=process.arrivals)  # fmt: skip
+    if run.ending == "needless":
+        book.end(replace(record, end="interrupted", reason="the race was over"))
+        watch(state, f"{_named(state, record)} is needed no more")
+        return
+    end = run.ending or ("finished" if process.exit_code == 0 else "failed")
+    record = book.end(replace(record, end=end, reason=failure(end, record, state.definition)))
+    shell = _NOT_STARTED.get(record.exit_code or 0)
+    first = not any(done.setup == record.setup for done in state.done.values())
+    raise_if(shell and first, f"{shell}: {' '.join(record.tail)}", record.command,
+             "Correct the command. Nothing was counted.")  # fmt: skip
+    state.done[record.key] = record
+    how = f"{record.end}{f': {record.reason}' if record.reason else ''}"
+    watch(state, f"{_named(state, record)} {how} after {units.seconds(record.seconds)}")
+    _look(state, book, watch)
+
+
+def failure(end: str, record: Record, definition: Definition) -> str:
+    """Return why a run failed, by how it ended and what it said last; nothing of others."""
+    if end == "timeout":
+        return f"over the timeout of {definition.timeout}"
+    if end != "failed":
+        return ""
+    code = record.exit_code or 0
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def with_reason(record: Record, tail: Sequence[str]) -> Record:
+    """Return a record with the last lines, and what they say of a failure."""
+    text = "\n".join(tail).lower()
+    reason = record.reason
+    if record.end == "failed":
+        if any(word in text for word in _MEMORY) or record.exit_code in {-9, 137}:
+            reason = f"out of memory ({reason})" if any(w in text for w in _MEMORY) else reason
+        elif tail:
+            reason = f"{reason}: {tail[-1].strip()[:200]}"
+    return replace(record, tail=tuple(tail), reason=reason)
+
+
+def _look(state: State, book: Book, watch: Callable[[State, str], None]) -> None:
+    """Judge the complete blocks, if there is one more."""
+    n = plan.complete_blocks(state.standing.active, state.done)
+    if n <= state.standing.n or n < state.definition.rules.first or state.standing.ended:
+        return
+    before = state.standing
+    runs = book.judged()
+    while n > state.standing.n and not state.standing.ended:
+        state.standing = judge.judge(runs, state.definition.rules, state.standing, n)
+        n = plan.complete_blocks(state.standing.active, state.done)
+    for setup, block in state.standing.left.items():
+        if setup not in before.left and len(state.standing.setups) > 2:
+            watch(state, f"{setup} is slower, and leaves after {units.plural(block, 'run')}")
+    watch(state, standing_text(state.standing))
+
+
+def _named(state: State, record: Record) -> str:
+    slot = f", slot {record.slot}" if len(state.definition.slots) > 1 else ""
+    return f"{record.setup} (seed {record.seed}{slot})"
+
+
+def _interrupt(
+    state: State, processes: Processes, book: Book, watch: Callable[[State, str], None]
+) -> None:
+    """End all runs after Ctrl-C, as not complete; a second one does not wait."""
+    for run in state.running.values():
+        run.process.stop()
+    try:
+        while any(run.process.exit_code is None for run in state.running.values()):
+            processes.wait([run.process for run in state.running.values()], _WAIT)
+    except KeyboardInterrupt:
+        processes.close()
+    for run in state.running.values():
+        book.end(replace(run.record, end="interrupted"))
+    watch(state, "interrupted")
