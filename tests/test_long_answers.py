@@ -125,7 +125,7 @@ class TestOrder:
     def test_a_column_that_is_none_is_refused_with_those_there_are(self) -> None:
         with pytest.raises(TtastatsError, match="unknown column 'speed'") as refused:
             sort_rows(report(), sort="-speed")
-        assert "benchmark, entry, n, tta, epoch_seconds." in str(refused.value)
+        assert "round, benchmark, entry, suite, n, tta, epoch_seconds." in str(refused.value)
 
     def test_nothing_is_said_where_nothing_is_left_out(self) -> None:
         assert all(sort_rows(report(), top=top) == report() for top in (0, ENTRIES, 100))

@@ -23,6 +23,7 @@ from tests.conftest import ROOT
 from tests.programs import PATIENCE, finish, python, start
 from ttastats.base.errors import TtastatsError
 from ttastats.recording import record as recording
+from ttastats.recording import run_ends
 from ttastats.recording.run_log import Clock, SystemDiffers
 from ttastats_parsers import mlperf_grammar
 
@@ -233,6 +234,7 @@ class TestEnds:
             """Do nothing."""
 
         outside = signal.signal(signal.SIGTERM, signal.SIG_DFL)  # PyTorch may have left its own
+        monkeypatch.setattr(run_ends.EndWatch, "_current", None)  # recordings that others left open
         before = sys.excepthook, signal.SIG_DFL
         try:
             with tta.record(logs, benchmark="b", metric="m", target=1):

@@ -229,7 +229,7 @@ METRICS = [("val_loss", False), ("test_accuracy", True), ("zorp", True), ("zorp"
            ("bleu", True), ("word_error", False)]  # fmt: skip
 COMMANDS: dict[str, Callable[[pl.DataFrame], Report]] = {
     "summary": api.summary, "rank": api.rank, "variance": api.variance, "power": api.power,
-    "history": api.history, "runs": api.runs, "scaling": api.scaling, "targets": api.targets,
+    "history": api.history, "runs": api.runs, "scaling": api.scaling,
     "claim": lambda table: api.claim(table, seconds="<= 500"),
     "effects": lambda table: api.effects(table, on=["entry"]),
 }  # fmt: skip

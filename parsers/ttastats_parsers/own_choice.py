@@ -189,8 +189,9 @@ _ENDINGS = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "st": 1, "nd": 1, 
 def numbers(cells: pl.Series) -> pl.Series:
     """Return cells as floats, null where they are no number; NaN and infinite ones stay.
 
-    `1,000`, `1 000`, `5k`, `3rd` are read whole, `0,54` where the whole column has decimal commas,
-    `99/100` as a share where higher is better. A comma that may mean either leaves a cell without.
+    `1,000`, `1 000`, `1_000`, `5k`, `3rd` are read whole, `0,54` where the whole column has decimal
+    commas, `99/100` as a share where higher is better. A comma that may mean either leaves a cell
+    without.
     """
     if cells.dtype.is_numeric():
         return cells.cast(pl.Float64())
@@ -203,7 +204,8 @@ def numbers(cells: pl.Series) -> pl.Series:
     values = written.cast(pl.Float64(), strict=False)
     apart = written.str.contains(_APART).fill_null(value=False)
     written = written.set(apart, None).fill_null(written.str.replace_all(r"\s", ""))
-    written = written.str.replace_all(r"(\d)_(\d)", "$1$2")
+    grouped = written.str.contains(r"^[-+]?\d{1,3}(?:_\d{3})+(?:\.\d*)?$").fill_null(value=False)
+    written = written.str.replace_all("_", "", literal=True).zip_with(grouped, written)
     values = values.fill_null(written.cast(pl.Float64(), strict=False))
     if mark := _thousands_mark(written, values):
         written = written.str.replace_all(mark, "", literal=True).str.replace(",", ".")

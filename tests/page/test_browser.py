@@ -309,7 +309,6 @@ def test_sections_of_other_benchmarks_are_hidden(many_page: Page) -> None:
     headings = many_page.locator("details.section:visible h2").all_inner_texts()
     assert headings[-2:] == ["letters", "All numbers"]
     assert many_page.get_by_role("link", name="digits").is_hidden()
-    assert many_page.locator(".verdict:not([hidden])").count() == 1
     assert shown_rows(many_page) == 30
 
 

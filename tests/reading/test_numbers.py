@@ -198,3 +198,14 @@ def test_cells_are_times_with_or_without_units() -> None:
         "x": None, "5 apples": None, "1m 3": None,
     }  # fmt: skip
     assert times(pl.Series([*cells]), TimeColumn("t", 60.0)).to_list() == [*cells.values()]
+
+
+def test_underscores_part_thousands_and_nothing_else(draw: Draw) -> None:
+    value = draw.randrange(1_000, 10**9)
+    head, *digits = f"{value:_}"
+    cut = draw.randrange(len(digits))
+    broken = head + "".join(digits[:cut]).replace("_", "") + "_" + "".join(digits[cut:])
+    texts = pl.Series("steps", [f"{value:_}", f"{value:_}.5", "7", "1__000", broken])
+    one, half, seven, double, odd = numbers(texts).to_list()
+    assert (one, half, seven, double) == (value, value + 0.5, 7, None)
+    assert odd == (value if broken == f"{value:_}" else None)

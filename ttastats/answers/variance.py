@@ -127,6 +127,8 @@ def _without(row: VarianceRow) -> str:
     """Return why a row has no number."""
     if row.with_epochs:
         return ""
+    if row.flags:
+        return "no target given"
     return "no epochs to the target logged" if row.reached else "no run reached the target"
 
 

@@ -79,11 +79,16 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 _ALIKE = 0.65
 #: Names that one error lists: a table may have thousands of columns.
 _LISTED = 100
+#: More names than this are not all compared letter by letter.
+_MANY = 1_000
 
 
 def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return up to three known names most similar to a name, best first."""
-    ranked = sorted((-_similarity(name.casefold(), other.casefold()), other) for other in {*known})
+    others, pairs = {*known}, {name[at : at + 2].casefold() for at in range(len(name) - 1)}
+    if len(others) > _MANY:  # of these, only what shares two letters in succession
+        others = {other for other in others if any(pair in other.casefold() for pair in pairs)}
+    ranked = sorted((-_similarity(name.casefold(), other.casefold()), other) for other in others)
     return tuple(other for likeness, other in ranked[:3] if -likeness >= _ALIKE)
 
 

@@ -205,6 +205,8 @@ def single_lines(s: Times, *, dots: bool) -> Iterator[str]:
         yield f"~    undecided: {s.row.why}"
     if decides := _deciding_text(s):
         yield decides
+    if s.contrast.parts and (carried := condition_names(s.contrast.parts.conditions)):
+        yield f"{s.contrast.axis.rate} ({carried})"
     if dots:
         yield from _dot_lines(s)
 
@@ -257,6 +259,8 @@ def _cause_lines(s: Times) -> Iterator[str]:
         failed = f" (successes){failed}" if failed else ""
         parts = contrast.parts
         first, throughput = _startup_text(parts.startup), _throughput_text(parts)
+        carried = condition_names(parts.conditions)
+        throughput += f" ({carried})" if carried else ""
         text = _progress_text(contrast, parts)
         yield f"why  {first}{contrast.axis.rate} {throughput} × {unit} {text}{failed}"
         if len({*values[0], *values[1]}) != 1:
@@ -299,11 +303,9 @@ def _progress_text(contrast: Comparison, parts: Parts) -> str:
 
 
 def _throughput_text(parts: Parts) -> str:
-    """Return the ratio of the throughput with its interval and the conditions that it carries."""
-    speed, codes = parts.throughput, parts.conditions
-    carried = condition_names(codes)
-    text = units.ratio_interval(speed.estimate, speed.low, speed.high)
-    return text + marks_of(codes) + (f" ({carried})" if carried else "")
+    """Return the ratio of the throughput with its interval and the marks of its conditions."""
+    speed = parts.throughput
+    return units.ratio_interval(speed.estimate, speed.low, speed.high) + marks_of(parts.conditions)
 
 
 def _startup_text(startup: Startup | None) -> str:

@@ -194,7 +194,12 @@ def _run_lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     ]
     filled = [place for place, cells in enumerate(zip(*texts, strict=True)) if any(cells)]
     numbers = {"evaluations", "last", "seconds", "step", "epoch"}
-    columns = [Column(name, "right" if name in numbers else "left") for name in runs[0]]
+    ranks = {"evaluations": 3, "step": 2, "epoch": 1}  # the target says most of a reading
+    columns = [
+        Column(name, "right" if name in numbers else "left", rank=ranks.get(name, 0),
+               names=name in {"file", "run"})
+        for name in runs[0]
+    ]  # fmt: skip
     lines = tuple(Line(tuple(Text(cells[place]) for place in filled)) for cells in texts)
     table = Table(tuple(columns[place] for place in filled), lines)
     yield from (f"  {line}" for line in str(Report("guess", (), (table,))).splitlines())
