@@ -119,10 +119,10 @@ def site(arguments: list[str]) -> int:
     return _run(scripts / "mkdocs", *(arguments or ["build", "--strict"]), env=quiet)
 
 
-def accept(_: list[str]) -> int:
-    """Rewrite the accepted expectations of the tests from what the code gives now."""
+def accept(arguments: list[str]) -> int:
+    """Rewrite the accepted expectations of all tests, or of those that arguments name."""
     python = _environment(".[dev,train]") / "python"
-    return _run(python, "-m", "pytest", "-q", env={"TTASTATS_ACCEPT": "1"})
+    return _run(python, "-m", "pytest", "-q", *arguments, env={"TTASTATS_ACCEPT": "1"})
 
 
 def wheels(_: list[str]) -> int:

@@ -29,7 +29,7 @@ from ttastats.answers.compare import gate as gates
 from ttastats.answers.profile import profile
 from ttastats.answers.rcp import convergence_rules, rcp_row
 from ttastats.answers.rcp.convergence_rules import Record, ruleset_of
-from ttastats.answers.record import record_checks, record_judged
+from ttastats.answers.record import record_checks
 from ttastats.base.benchmarks import FEWEST_SAMPLES
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Run
@@ -414,8 +414,8 @@ def contest(a: pl.DataFrame | None, b: pl.DataFrame, rules: str, stated: float |
             **changed: Any) -> list[Any]:  # fmt: skip
     chosen = replace(record_checks.rules_named(rules), **changed)
     sides = {"B": b} if a is None else {"A": a, "B": b}
-    answer = record_judged.judged(sides, chosen, stated)
-    checks = [list(astuple(check)) for check in answer.checks]
+    answer = record_checks.judged(sides, chosen, stated)
+    checks = [list(astuple(check))[:-1] for check in answer.checks]
     return [answer.verdict, checks, answer.numbers]
 
 
@@ -507,7 +507,8 @@ def of_records() -> Found:
 
 def record_checks_of(a: pl.DataFrame, b: pl.DataFrame) -> list[Any]:
     rules = record_checks.rules_named("nanogpt-track-1")
-    return [c for c in record_checks.evidence({"A": a, "B": b}, rules) if c.name == "order"]
+    checks = record_checks.evidence({"A": a, "B": b}, rules)
+    return [list(astuple(check))[:-1] for check in checks if check.name == "order"]
 
 
 def studies(*times: Sequence[float]) -> pl.DataFrame:

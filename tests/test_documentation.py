@@ -35,6 +35,7 @@ from ttastats.answers.score import ScoreRow
 from ttastats.answers.summary import SummaryRow
 from ttastats.answers.targets import TargetRow
 from ttastats.answers.variance import SourceRow, VarianceRow
+from ttastats.formats.config import load_presets
 from ttastats.ingestion.account import Account
 from ttastats.output.plots import kinds
 from ttastats.report.row import Key, Row, key_descriptions
@@ -220,6 +221,13 @@ def test_every_kind_of_plot_stands_beside_its_question() -> None:
     page = (ROOT / "docs" / "output.md").read_text("utf-8")
     listed = re.findall(r"^\| `([\w-]+)` \| ([^|]+\?) \|", page, re.MULTILINE)
     assert dict(listed) == {kind: question for kind, (_, question) in kinds.KINDS.items()}
+
+
+def test_every_preset_stands_in_the_table_of_known_kinds() -> None:
+    page = (ROOT / "docs" / "your-logs.md").read_text("utf-8")
+    table = page.split("\n### Known kinds\n")[1].split("\n### ")[0]
+    named = re.findall(r"`([\w-]+)`", " ".join(re.findall(r"^\| (`[^|]*)", table, re.MULTILINE)))
+    assert set(named) == set(load_presets())
 
 
 def ends_with(page: Path, lines: Iterable[str]) -> bool:

@@ -483,7 +483,6 @@ def judge_record(
     """
     from ttastats.answers.record import record as record_report  # scipy costs start-up time
     from ttastats.answers.record import record_checks
-    from ttastats.answers.record.record_judged import judged
 
     contest = record_checks.rules_named(rules)
     raise_if(
@@ -501,7 +500,7 @@ def judge_record(
     choices, contest = record_report.sides(sources, contest, what)
     labels = choice.side_names(choices, question.labels(sources, labels))
     made = [
-        (benchmark, judged(sides, contest, against))
+        (benchmark, record_checks.judged(sides, contest, against))
         for benchmark, sides in record_report.by_benchmark(choices, labels)
     ]
     return with_choice_notes(record_report.report(made, contest, labels), *choices)

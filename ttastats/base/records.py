@@ -30,7 +30,8 @@ LONGEST_SECONDS = 1e9
 #: `Run.suite` of a run that is one measured time, of which no quality is known.
 TIMES_ALONE = "times alone"
 
-#: Fields of a run by the names they had in version 0.1, which conditions and options still take.
+#: Columns and keys of answers by the names they had in the version before, which conditions,
+#: options and attributes still take.
 FORMER_NAMES = {"edition": "round"}
 
 

@@ -288,6 +288,7 @@ def parse(text: str, option: str = "--where") -> Condition:
     several = len(values) > 1 and sign not in {"=", "==", "!="}
     remedy = "A comma means `or` and works only with = and !=."
     raise_if(several, f"{text!r} has several values", option, remedy)
+    column = FORMER_NAMES.get(column, column)
     return Condition(column, sign.replace("==", "="), tuple(values), option)
 
 

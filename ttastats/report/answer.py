@@ -14,6 +14,7 @@ from ttastats.base.arguments import named_in_python
 from ttastats.base.codes import ADVICE, CAUTIONS, DOUBTS, SHORT, Note
 from ttastats.base.errors import GateFailed
 from ttastats.base.forks import expect_threads
+from ttastats.base.records import FORMER_NAMES
 from ttastats.report.cells import Gate, Lead, Table
 from ttastats.report.row import Row, Rows, Values, table_of, typed_table
 
@@ -83,7 +84,8 @@ class Report:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "records" not in self.__dict__:  # while it is unpickled
             raise AttributeError(name)
-        if len(self) == 1 and name in (row := self.rows[0]):
+        row = self.rows[0] if len(self) == 1 else {}
+        if name in row or FORMER_NAMES.get(name) in row:
             return row[name]
         text = f"an answer of {self.command!r} has no attribute {name!r}"
         if self.rows and name in self.rows[0]:

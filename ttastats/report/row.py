@@ -22,6 +22,7 @@ import msgspec
 import polars as pl
 from msgspec import Struct
 
+from ttastats.base.records import FORMER_NAMES
 from ttastats.table import schema
 
 T = TypeVar("T")
@@ -116,6 +117,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 class Values(dict[str, Any]):
     """The values of a row by their keys, which cannot be changed: a dictionary of them can."""
+
+    def __missing__(self, key: str) -> Any:
+        if key not in FORMER_NAMES:
+            raise KeyError(key)
+        return self[FORMER_NAMES[key]]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Values, (dict(self),)

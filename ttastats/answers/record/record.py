@@ -6,12 +6,18 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
-import msgspec
 import polars as pl
 from msgspec.structs import replace
 
-from ttastats.answers.record.record_checks import Result, Rules, all_rules, unique
-from ttastats.answers.record.record_judged import JudgedRecord, compare_with_threshold, meets_target
+from ttastats.answers.record.record_checks import (
+    JudgedRecord,
+    Result,
+    Rules,
+    all_rules,
+    compare_with_threshold,
+    meets_target,
+    unique,
+)
 from ttastats.base import units
 from ttastats.base.codes import Note
 from ttastats.base.errors import TtastatsError, raise_if, suggestion
@@ -22,7 +28,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.keys import Benchmark, High, Low
 from ttastats.report.row import Key, Number, Row
-from ttastats.sides import choice, pairing
+from ttastats.sides import choice, pairing, setups
 from ttastats.sides.choice import Chosen
 from ttastats.sides.question import Question, Source
 from ttastats.stats.results import Tone
@@ -31,6 +37,8 @@ from ttastats.table import schema
 _TONES: Mapping[Result, Tone] = {
     "passed": "good", "failed": "bad", "not known": "dim", "told": "plain",
 }  # fmt: skip
+#: Checks that keep nothing from being a record where logs do not answer them.
+_OPTIONAL = {"seeds", "machines", "order", "time", "same stop"}
 _COLUMNS = (Column("check"), Column("result"), Column("figures", rank=1))
 
 _Quality = Annotated[Number, Key("mean quality of the runs", "metric")]
@@ -82,7 +90,7 @@ def report(
         for letter, label in zip(letters, labels, strict=True)
         if (letter, label) != ("B", "A")  # the only frame, which has no name
     )
-    rows, tables, sentences = [], [], []
+    rows, tables = [], []
     for benchmark, record in judged:
         rows.append(
             RecordRow(
@@ -101,31 +109,31 @@ def report(
         )
         title = "   ".join(filter(None, (benchmark, rules.name, sides)))
         tables.append(Table(_COLUMNS, lines, title))
-        sentences.append(_record_sentence(benchmark, record, rules))
     notes = (Note("rules", rules.remark),) if rules.remark else ()
-    return Report("record", tuple(rows), tuple(tables), notes, " ".join(sentences))
+    sentence = " ".join(_record_sentence(benchmark, record, rules) for benchmark, record in judged)
+    return Report("record", tuple(rows), tuple(tables), notes, sentence)
 
 
 def _record_sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) -> str:
-    of = f"{benchmark}: " if benchmark else ""
-    if record.verdict != "record":
-        checks = (f"{check.name} {check.result}: {check.figures}" for check in record.against)
-        undecided = record.verdict == "undecided"
-        word = "whether B is a record is undecided" if undecided else "B is not a record"
-        word = word if of else word[:1].upper() + word[1:]
-        return f"{of}{word} by the rules of {rules.name} ({'; '.join(checks)})."
+    reasons = record.against
     grounds = "; ".join(
-        f"{check.name}: {check.figures}"
-        for check in record.checks
-        if check.disproves and check.decides
+        f"{check.name}{f' {check.result}' if reasons else ''}: {check.figures}"
+        for check in reasons or record.checks
+        if reasons or (check.disproves and check.decides)
     )
-    text = f"{of}B is a record by the rules of {rules.name} ({grounds})."
-    # What keeps nothing from being a record where logs do not tell it.
-    optional = {"seeds", "machines", "order", "time", "same stop"}
-    optional_checks = [check for check in record.checks if check.name in optional]
-    if silent := [check.name for check in optional_checks if check.result == "not known"]:
+    words = {
+        "record": "B is a record",
+        "no record": "B is not a record",
+        "undecided": "whether B is a record is undecided",
+    }
+    text = f"{words[record.verdict]} by the rules of {rules.name} ({grounds})."
+    text = f"{benchmark}: {text}" if benchmark else f"{text[:1].upper()}{text[1:]}"
+    if reasons:
+        return text
+    optional = [check for check in record.checks if check.name in _OPTIONAL]
+    if silent := [check.name for check in optional if check.result == "not known"]:
         text += f" Not in the logs: {units.join_names(silent)}."
-    failed = (check for check in optional_checks if check.result == "failed")
+    failed = (check for check in optional if check.result == "failed")
     return text + "".join(f" But {check.name}: {check.figures}." for check in failed)
 
 
@@ -146,26 +154,22 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     A metric or a target of the question replaces those of the rules; rules without a target take
     that of the runs.
     """
-    if rules.value == "target":
+    if rules.replicate:
         what = dataclasses.replace(what, unit="seconds", metric="")
         return choice.sides(sources, what), rules
-    target = None
-    if what.target:  # which replaces that of the rules
-        target, *others = what.goals
-        raise_if(others, "rules have a single target", "--target", "Give one.")
-        without = rules.counts == "quality"
-        raise_if(without, f"{rules.name} has no target", "--target", "Leave out --target.")
-    metric = _choose_metric(
-        sources, rules, what, what.metric or (target.metric if target else None)
-    )
-    up = target.higher_is_better if target else None
+    goal, *others = what.goals or (UserTarget(rules.target or 0.0),)
+    raise_if(others, "rules have a single target", "--target", "Give one.")
+    without = bool(what.target) and rules.counts == "quality"
+    raise_if(without, f"{rules.name} has no target", "--target", "Leave out --target.")
+    metric = _choose_metric(sources, rules, what, what.metric or goal.metric)
+    up = goal.higher_is_better
     if up is None and metric in rules.metrics:
         up = rules.meets == ">="
-    value = target.value if target else rules.target
+    value = goal.value if what.target else rules.target
     targets = () if value is None else (UserTarget(value, metric or None, up),)
-    signs = {True: ">=", False: "<=", None: "=" if metric else ""}
-    written = tuple(f'{f"{chr(34)}{metric}{chr(34)}" if metric else ""}{signs[up]}{each.value!r}'
-                    for each in targets)  # fmt: skip
+    sign = {True: ">=", False: "<=", None: "=" if metric else ""}[up]
+    quoted = f'"{metric}"' if metric else ""
+    written = tuple(f"{quoted}{sign}{target.value!r}" for target in targets)
     what = dataclasses.replace(what, target=written, metric=metric, at_end=True)
     try:
         chosen = choice.sides(sources, what, of_answer=True)
@@ -178,13 +182,13 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     if value is None and rules.counts != "quality":
         values = pl.concat([side.runs["target_value"] for side in chosen])
         common = values.drop_nulls().unique().sort()
-        known = units.join_names([f"{target:g}" for target in common])
-        several = f"runs of several targets: {known}" if known else "the runs have no target"
+        listed = units.join_names([f"{target:g}" for target in common])
+        several = f"runs of several targets: {listed}" if listed else "the runs have no target"
         remedy = "Select one: --target 'val_loss<=3.28'."
         raise_if(common.len() != 1, several, f"--rules {rules.name}", remedy)
         value = float(common[0])
-    rules = msgspec.structs.replace(rules, target=value, meets=">=" if up else "<=")
-    if rules.value == "earliest":
+    rules = replace(rules, target=value, meets=">=" if up else "<=")
+    if rules.earliest:
         chosen = [_judge_at_earliest(side, metric, rules, targets) for side in chosen]
     return chosen, rules
 
@@ -200,16 +204,12 @@ def _choose_metric(
     if not wanted:
         return ""
     logged = [
-        choice.rows(source, what.where)
-        .filter(schema.is_evaluation())
-        .select(pl.col("metric").unique().sort())
-        .collect()["metric"]
-        .to_list()
+        choice.rows(source, what.where).filter(schema.is_evaluation()).select("metric").unique()
         for source in sources
     ]
-    common = [name for name in logged[0] if all(name in names for names in logged)]
-    if known := [name for name in wanted if name in common]:
-        return known[0]
+    common = sorted(set.intersection(*(set(names.collect()["metric"]) for names in logged)))
+    if found := [name for name in wanted if name in common]:
+        return found[0]
     there = (
         suggestion(wanted[0], common, "They log") if common else "They have no metric in common."
     )
@@ -258,32 +258,23 @@ def by_benchmark(
     chosen: Sequence[Chosen], labels: Sequence[str]
 ) -> Iterator[tuple[str | None, dict[str, pl.DataFrame]]]:
     """Yield the runs of each benchmark of B by side, with those of A if there are any."""
-    ordered = (side.runs.sort("benchmark", nulls_last=True, maintain_order=True) for side in chosen)
-    *baseline, new = (
-        {benchmark: part for (benchmark,), part in runs.group_by("benchmark", maintain_order=True)}
-        for runs in ordered
+    *baseline, new = (setups.runs_by(side.runs, ["benchmark"]) for side in chosen)
+    of_a = baseline[0] if baseline else {}
+    lacking = [str(name or "an unknown benchmark") for (name,) in of_a if (name,) not in new]
+    raise_if(
+        lacking,
+        f"{labels[-1]} has no runs of {units.join_names(lacking, 5)}",
+        None,
+        "Give runs of the same benchmarks, or exclude one: --where 'benchmark!=...'.",
     )
-    theirs = baseline[0] if baseline else {}
-    if baseline and not set(theirs) & set(new):
-        raise TtastatsError(
-            f"no common benchmark: {labels[0]} has {_listed(theirs)}; "
-            f"{labels[1]} has {_listed(new)}",
-            remedy="Give runs of one benchmark.",
+    for key, runs in new.items():
+        sides = {"A": of_a[key], "B": runs} if key in of_a else {"B": runs}
+        both = pairing.shared_contents(next(iter(sides.values())), runs)
+        raise_if(
+            len(sides) > 1
+            and all(pairing.without_contents(side, both).is_empty() for side in sides.values()),
+            f"{labels[0]} and {labels[-1]} contain the same runs",
+            None,
+            "Give other runs, or select two parts of one file with --a and --b.",
         )
-    for benchmark, runs in new.items():
-        sides = {"B": runs}
-        if benchmark in theirs:
-            sides = {"A": theirs[benchmark], "B": runs}
-            both = pairing.shared_contents(theirs[benchmark], runs)
-            same = all(pairing.without_contents(side, both).is_empty() for side in sides.values())
-            what = f"{labels[0]} and {labels[1]} contain the same runs"
-            remedy = "Give other runs, or select two parts of one file with --a and --b."
-            raise_if(same, what, None, remedy)
-        yield benchmark, sides
-    lacking = [benchmark for benchmark in theirs if benchmark not in new]
-    remedy = "Add them, or exclude the benchmark: --where 'benchmark!=...'."
-    raise_if(lacking, f"{labels[-1]} has no runs of {_listed(lacking)}", None, remedy)
-
-
-def _listed(benchmarks: Sequence[str | None] | dict[str | None, pl.DataFrame]) -> str:
-    return units.join_names([str(name or "an unknown benchmark") for name in benchmarks], 5)
+        yield key[0], sides

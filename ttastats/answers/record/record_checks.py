@@ -1,236 +1,77 @@
-"""Can the runs behind a record be relied on: copies, seeds, machines, order, stop, number?
+"""Is a set of runs a record by the rules of a contest, against a baseline?
 
-The rules of each contest, by which these are judged, are those of `rules.toml`.
+What the rules (`rules.toml`) and sound evidence ask for is checked one by one. There is a record if
+all that decides is passed, none if something is shown to be otherwise; else it is undecided.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
+import numpy as np
 import polars as pl
 from msgspec import Struct
 
-from ttastats.base import units
+from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError, suggestion
-from ttastats.outcomes.budget import Lengths, lengths
-from ttastats.outcomes.left_out import counted, standing
+from ttastats.base.units import digits_for
+from ttastats.outcomes import left_out
+from ttastats.outcomes.budget import END, Lengths, lengths
 from ttastats.sides import pairing
 from ttastats.sides.design import in_separate_sessions, speeds, starts
+from ttastats.sides.findings import condition_text
+from ttastats.sides.options import Options
+from ttastats.sides.quality_comparison import QualityComparison, compare, step_of
+from ttastats.stats import moments
+from ttastats.stats.decision import side_of
+from ttastats.stats.means import AgainstNumber, compare_with_number
+from ttastats.stats.permutation import mann_whitney_p
+from ttastats.table.schema import parse_extra
 
 #: `told` is what nothing is asked of.
 Result = Literal["passed", "failed", "not known", "told"]
+_RESULTS: dict[bool | None, Result] = {True: "passed", False: "failed", None: "not known"}
 #: The runs of each side by its letter; A is missing where there is no baseline.
 Sides = Mapping[str, pl.DataFrame]
 
 _MACHINE = ("hardware", "accelerators", "nodes")
+_SURE = 0.05  # of times, where rules ask for no test
+_OURS = " (our requirement: the rules do not ask for a test)"
 
 
-class Check(Struct, frozen=True):
-    """What one question about a record came to, with the figures.
-
-    `decides`: there is no record unless it is passed; one that failed for want of evidence alone
-    (`disproves` false) leaves it undecided.
-    """
-
-    name: str
-    result: Result
-    figures: str
-    decides: bool = True
-    disproves: bool = False
-
-
-def unique(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs that count, without copies."""
-    first = pl.struct("source_digest", "run_id").is_first_distinct()
-    return counted(runs).filter(pl.col("source_digest").is_null() | first)
-
-
-def count_check(counts: Mapping[str, int], missing: Mapping[str, int], rules: Rules) -> Check:
-    """Return the check of the number of runs (or studies) a side."""
-    forms = ("study", "studies") if rules.value == "target" else ("run", "runs")
-    figures = units.join_names([f"{name} {units.plural(n, *forms)}" for name, n in counts.items()])
-    if few := min(counts.values()) < rules.least_runs:
-        figures += f"; the rules require {rules.least_runs}"
-    without = [f"{n} of {name} without a value" for name, n in missing.items() if n]
-    result: Result = "failed" if few or without else "passed"
-    return Check("runs", result, "; ".join([figures, *without]))
-
-
-def evidence(every: Sides, rules: Rules) -> list[Check]:
-    """Return the checks of how the runs of each side were made."""
-    sides = {name: unique(runs) for name, runs in every.items()}
-    counted_twice = {name: standing(every[name]).height - sides[name].height for name in sides}
-    checks = [
-        _copies_check(counted_twice, sides),
-        _seeds_check(sides, rules),
-        _setup_check(sides),
-        _machines_check(sides, rules),
-        _order_check(sides),
-    ]
-    if rules.value != "target":
-        limit = rules.most_seconds
-        checks.append(_stop_check(sides) if limit is None else _time_check(sides["B"], limit))
-    return checks
-
-
-def _copies_check(counted_twice: Mapping[str, int], sides: Sides) -> Check:
-    copies = [
-        f"{units.plural(n, 'copy', 'copies')} in {name}" for name, n in counted_twice.items() if n
-    ]
-    if "A" in sides and (both := len(pairing.shared_contents(sides["A"], sides["B"]))):
-        copies.append(f"{units.plural(both, 'run')} of A also in B")
-    if copies:
-        return Check("copies", "failed", f"{units.join_names(copies)}; each run counts once")
-    return Check("copies", "passed", "none")
-
-
-def _seeds_check(sides: Sides, rules: Rules) -> Check:
-    if rules.replicate:
-        return Check("seeds", "not known", "trials are selected within studies", decides=False)
-    repeated = []
-    for name, runs in sides.items():
-        counts = sorted(Counter(runs["seed"].drop_nulls()).items())
-        if seeds := [f"{seed} {n} times" for seed, n in counts if n > 1]:
-            repeated.append(f"{name}: {units.join_names(seeds)}")
-    if repeated:
-        return Check("seeds", "failed", f"repeated: {'; '.join(repeated)}")
-    if silent := " and ".join(name for name, runs in sides.items() if runs["seed"].null_count()):
-        return Check("seeds", "not known", f"seed missing in some logs of {silent}")
-    return Check("seeds", "passed", "unique")
-
-
-def _setup_check(sides: Sides) -> Check:
-    entries = {name: runs["entry"].drop_nulls().unique() for name, runs in sides.items()}
-    mixed = _mixed_texts({name: sorted(some) for name, some in entries.items()})
-    for name, runs in sides.items():
-        if two := speeds(runs):
-            mixed.append(f"{name} mixes two speeds: {two}, as of two machines")
-    if mixed:
-        return Check("one setup", "failed", "; ".join(mixed))
-    return Check("one setup", "passed", "one entry a side")
-
-
-def _mixed_texts(kinds: Mapping[str, Sequence[str]]) -> list[str]:
-    return [
-        f"{name} mixes {units.join_names(some)}" for name, some in kinds.items() if len(some) > 1
-    ]
-
-
-def _machines_check(sides: Sides, rules: Rules) -> Check:
-    machines: dict[str, list[str]] = {}
-    for name, runs in sides.items():
-        kinds = runs.filter(pl.col("hardware").is_not_null()).select(_MACHINE).unique()
-        machines[name] = [
-            f"{f'{accelerators} x ' if accelerators else ''}{hardware}"
-            f"{f' on {nodes} nodes' if nodes and nodes > 1 else ''}"
-            for hardware, accelerators, nodes in kinds.sort(_MACHINE).iter_rows()
-        ]
-    of_time = rules.counts == "seconds"
-    if mixed := _mixed_texts(machines):
-        return Check("machines", "failed", "; ".join(mixed), of_time)
-    if silent := " and ".join(name for name, kinds in machines.items() if not kinds):
-        seconds = {name: runs["run_seconds"].drop_nulls().sort() for name, runs in sides.items()}
-        times = [
-            f"runs of {name} took {units.seconds(some[0], 4)} to {units.seconds(some[-1], 4)}"
-            for name, some in seconds.items()
-            if some.len()
-        ]
-        more = f"; {units.join_names(times)}" if times else ""
-        return Check("machines", "not known", f"not in the logs of {silent}{more}")
-    (b,) = machines["B"]
-    if "A" in machines and machines["A"] != [b]:
-        return Check("machines", "failed", f"A ran on {machines['A'][0]}, B on {b}", of_time)
-    if of_time and "A" not in machines:
-        return Check("machines", "not known", f"B ran on {b}; no baseline runs")
-    return Check("machines", "passed", b)
-
-
-def _order_check(sides: Sides) -> Check:
-    if "A" not in sides:
-        return Check("order", "not known", "no baseline runs", decides=False)
-    started = [starts(runs) for runs in sides.values()]
-    if None in started:
-        return Check("order", "not known", "start times are not logged", decides=False)
-    if in_separate_sessions(*started):
-        apart = "all runs of one side started before the first of the other"
-        return Check("order", "failed", apart, decides=False)
-    made = [(start, name) for name, runs in sides.items() for start in runs["started_at"]]
-    turns = 1 + sum(earlier != later for (_, earlier), (_, later) in pairwise(sorted(made)))
-    return Check("order", "passed", f"interleaved, in {turns} turns", decides=False)
-
-
-def _time_check(b: pl.DataFrame, limit: float) -> Check:
-    times = b["tta_seconds"]
-    if times.null_count():
-        text = f"the logs of B do not show that {limit:g} s was kept"
-        return Check("time", "not known", text)
-    longest = float(max(times))
-    text = f"the longest run of B took {longest:.7g} s; under {limit:g} s is required"
-    return Check("time", "passed" if longest < limit else "failed", text, disproves=True)
-
-
-def _stop_check(sides: Sides) -> Check:
-    """Return the check of whether all runs of a side end after the same training."""
-    ends = {name: _lengths_of(runs.filter("reached")) for name, runs in sides.items()}
-    least = {name: "" if end.equal else f"{end.text(end.least)} to " for name, end in ends.items()}
-    text = units.join_names(
-        [f"{name} {least[name]}{end.text(end.most)}" for name, end in ends.items()]
-    )
-    unlike = {end.unit for end in ends.values() if not end.equal}
-    if unlike - {"seconds"}:
-        return Check("same stop", "failed", text)
-    if unlike:  # times of equal training vary, so that they alone do not show another stop
-        return Check("same stop", "not known", f"steps, samples and epochs not logged; {text}")
-    return Check("same stop", "passed", text)
-
-
-def _lengths_of(runs: pl.DataFrame) -> Lengths:
-    """Return how long runs are, in steps if all log them.
-
-    Without steps, samples and epochs, runs with the same number of evaluations, 2 or more, have
-    one length.
-    """
-    steps = runs["steps"]
-    if not steps.null_count() and not runs.is_empty():
-        ends = steps.cast(pl.Float64).to_list()
-        return Lengths("step", min(ends), max(ends), len(ends), ends.count(max(ends)))
-    length = lengths(runs)
-    made = runs["evaluations"].fill_null(0).to_list()
-    if length.unit == "seconds" and not length.equal and min(made) == max(made) > 1:
-        return Lengths(None, made[0], made[0], len(made), len(made))
-    return length
-
-
-class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The rules of one contest; `rules.toml` explains the fields."""
+class Rules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The rules of one contest, as in `rules.toml`."""
 
     name: str
     title: str
     source: str
-    read: str = ""
-    counts: Literal["seconds", "steps", "quality"]
-    metrics: tuple[str, ...] = ()
-    meets: Literal[">=", "<="] = ">="
-    target: float | None = None
-    level: float = 0.05
-    tested: bool = True
-    hint: str = ""
-    remark: str = ""
-    sigma: float | None = None
-    least_score: float | None = None
-    margin: float = 0.0
-    most_seconds: float | None = None
-    value: Literal["end", "earliest", "target"] = "end"
-    replicate: str = ""
-    trials: tuple[int, ...] = ()
-    least_runs: int = 2
-    loss_per_step: float | None = None
+    read: str = ""  # the wording at the source that the rules were taken from
+    counts: Literal["seconds", "steps", "quality"] = "seconds"  # what a record is better in
+    metrics: tuple[str, ...] = ()  # names of the quality in logs; the first that logs have counts
+    meets: Literal[">=", "<="] = "<="
+    target: float | None = None  # of the mean quality
+    earliest: bool = (
+        False  # judged at the earliest common step where the target is met, not the end
+    )
+    level: float = 0.05  # of the one-sided t test of the mean
+    sigma: float | None = None  # deviation of one run, if it is given: z instead of t
+    tested: bool = True  # false: the rules ask for no test, and the level is ours
+    least_score: float | None = None  # of margin times root of n, which then decides instead of p
+    margin: float = 0.0  # by which a quality must beat that of the baseline
+    most_seconds: float | None = None  # below which a run must stay
+    replicate: str = ""  # extra field that numbers studies: their best times to the target count
+    trials: tuple[int, ...] = ()  # numbers of trials that a study may have
+    least_runs: int = 2  # runs (or studies) a side
+    loss_per_step: float | None = None  # worth of a step between results of different length
+    hint: str = ""  # how logs tell the quality, if not under its name
+    remark: str = ""  # what else must be known
 
 
 @cache
@@ -251,3 +92,459 @@ def rules_named(name: str) -> Rules:
         remedy=suggestion(name, all_rules(), "Rules", most=len(all_rules()))
         + " `--rules list` describes them.",
     )
+
+
+class Check(Struct, frozen=True):
+    """The result of one question about a record, with figures for people, numbers for programs.
+
+    `decides`: there is no record unless it is passed; one that failed for want of evidence alone
+    (`disproves` false) leaves it undecided.
+    """
+
+    name: str
+    result: Result
+    figures: str
+    decides: bool = True
+    disproves: bool = False
+    numbers: Mapping[str, Any] = {}
+
+
+def _check(name: str, passed: bool | None, figures: str, **more: Any) -> Check:
+    """Return a check of the evidence; not known where `passed` is None."""
+    return Check(name, _RESULTS[passed], figures, **more)
+
+
+def _claim(name: str, passed: bool | None, figures: str, **more: Any) -> Check:
+    """Return a check of what the rules ask for."""
+    return _check(name, passed, figures, disproves=True, **more)
+
+
+class JudgedRecord(Struct, frozen=True):
+    """One benchmark, judged."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """Return the numbers of all checks."""
+        return {name: n for check in self.checks for name, n in check.numbers.items()}
+
+    @property
+    def verdict(self) -> Literal["record", "no record", "undecided"]:
+        """Return the verdict from the deciding checks."""
+        if any(check.result == "failed" and check.disproves for check in self.against):
+            return "no record"
+        return "undecided" if self.against else "record"
+
+    @property
+    def against(self) -> tuple[Check, ...]:
+        """Return the checks that prevent a record, failed ones first."""
+        deciding = [check for check in self.checks if check.decides]
+        unknown = [check for check in deciding if check.disproves and check.result == "not known"]
+        return (*(check for check in deciding if check.result == "failed"), *unknown)
+
+
+def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRecord:
+    """Return the judgement of the runs of B against A, or against a stated baseline.
+
+    `sides` are runs of one benchmark, copies included, as tables of `at_budget.runs`, or where the
+    rules have a time to a target of `time_to_target.runs`.
+    """
+    checks = _study_checks(sides, rules) if rules.replicate else _run_checks(sides, rules, stated)
+    return JudgedRecord((*checks, *evidence(sides, rules)))
+
+
+def unique(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the runs that count, without copies."""
+    first = pl.struct("source_digest", "run_id").is_first_distinct()
+    return left_out.counted(runs).filter(pl.col("source_digest").is_null() | first)
+
+
+def _run_checks(sides: Sides, rules: Rules, stated: float | None) -> Iterator[Check]:
+    runs, missing = {}, {}
+    for name, table in sides.items():
+        there = unique(table)
+        valued = runs[name] = there.filter("reached")
+        missing[name] = there.height + left_out.rows(table).height - valued.height
+        if valued.height < 2 and not (valued.height and rules.sigma):  # no spread is shown
+            raise TtastatsError(
+                f"{name} has {units.plural(valued.height, 'run')} with a value; a test needs at "
+                f"least 2 per side{'' if rules.tested else _OURS}",
+                where=f"--rules {rules.name}",
+                remedy="Give more runs, or give the baseline as a number with --against.",
+            )
+    pairs = [pairing.Pair({}, runs["A"], runs["B"])] if "A" in runs else []
+    contrast = next(iter(compare(pairs, END, Options())), None)
+    if rules.counts == "quality":
+        yield _gain_check(runs["B"], contrast, rules, stated)
+    else:
+        yield from (_target_check(name, runs[name], rules) for name in sorted(runs, reverse=True))
+    if rules.counts == "steps":
+        yield _steps_check(runs, stated)
+    yield from _seconds_check(runs, contrast, rules, stated)
+    means = {name: float(table["quality"].to_numpy().mean()) for name, table in runs.items()}
+    yield from _length_check(runs, means, rules)
+    counts = {name: table.height for name, table in runs.items()}
+    yield _count_check(counts, rules, missing, quality=means)
+
+
+def _count_check(
+    counts: Mapping[str, int],
+    rules: Rules,
+    missing: Mapping[str, int],
+    **means: Mapping[str, float],
+) -> Check:
+    """Return the check of the number of runs (or studies) a side, with their means."""
+    forms = ("study", "studies") if rules.replicate else ("run", "runs")
+    figures = units.join_names([f"{name} {units.plural(n, *forms)}" for name, n in counts.items()])
+    if few := min(counts.values()) < rules.least_runs:
+        figures += f"; the rules require {rules.least_runs}"
+    without = [f"{n} of {name} without a value" for name, n in missing.items() if n]
+    numbers = {f"{what}_{name.lower()}": number
+               for what, by_side in {"n": counts, **means}.items()
+               for name, number in by_side.items()}  # fmt: skip
+    figures = "; ".join([figures, *without])
+    return _check("runs", not (few or without), figures, numbers=numbers)
+
+
+def compare_with_threshold(
+    runs: pl.DataFrame, rules: Rules, threshold: float | None = None
+) -> AgainstNumber:
+    """Return the test of the mean quality of runs against a number, or the target of the rules."""
+    number, sigma = (rules.target or 0.0, rules.sigma) if threshold is None else (threshold, None)
+    return compare_with_number(
+        runs["quality"].to_numpy(), number, higher_is_better=rules.meets == ">=",
+        level=rules.level, resolution=step_of(runs), sigma=sigma,
+    )  # fmt: skip
+
+
+def meets_target(test: AgainstNumber, rules: Rules) -> bool:
+    """Return whether a mean meets the target by the rules' own condition."""
+    if rules.least_score is None or test.margin is None:
+        return test.holds
+    return test.margin * math.sqrt(test.n) >= rules.least_score * (1 - 1e-9)
+
+
+def _target_check(name: str, runs: pl.DataFrame, rules: Rules) -> Check:
+    """Return the check of whether the mean quality of a side meets the target of the rules."""
+    test = compare_with_threshold(runs, rules)
+    sign = "≥" if rules.meets == ">=" else "≤"
+    mean = digits_for([test.threshold], test.sd, test.mean).mean(test.mean, test.sd)
+    figures = f"{_metric(runs)} {sign} {test.threshold:g}: mean {mean} of {runs.height}"
+    margin = test.margin or 0.0
+    if rules.least_score is not None:
+        score = margin * math.sqrt(test.n)
+        figures += f", margin × √n {score:.2g} (at least {rules.least_score:g})"
+    if test.p_value is not None:
+        kind = f"z with σ {rules.sigma:g}" if rules.sigma else "t"
+        figures += f", one-sided {kind}: {_p_text(test.p_value, rules)}"
+    figures += f", {condition_text(test.conditions)}" if test.conditions else ""
+    figures += "" if rules.tested else _OURS
+    passed = meets_target(test, rules) or (None if margin > 0 else False)
+    if passed is None and (needed := test.runs_needed) and needed > test.n:
+        figures += f"; {needed:,} such runs would show it"
+    if name == "A":
+        return _claim("A's quality", passed, figures, decides=False)
+    return _claim("quality", passed, figures, numbers={"quality_p": test.p_value})
+
+
+def _gain_check(
+    runs: pl.DataFrame, contrast: QualityComparison | None, rules: Rules, stated: float | None
+) -> Check:
+    """Return the check of whether B beats the quality of A, or a stated one, by the margin."""
+    up, p_value = 1 if rules.meets == ">=" else -1, None
+    values = runs["quality"].to_numpy()
+    mean, sd = moments.mean(values), moments.standard_deviation(values)
+    if contrast is not None:
+        gap = contrast.difference
+        if gap is None:
+            remedy = "Select one with --metric."
+            raise TtastatsError("the sides log different metrics", remedy=remedy)
+        gain = up * gap.estimate
+        if gap.se and gap.df:
+            p_value = moments.t_tail(gap.df, (gain - rules.margin) / gap.se)
+    elif stated is not None:
+        gain = up * (mean - stated)
+        p_value = compare_with_threshold(runs, rules, stated + up * rules.margin).p_value
+    else:
+        return _claim("quality", None, "no baseline")
+    digits = digits_for([], sd, mean)
+    figures = (
+        f"{_metric(runs)}: mean {digits.mean(mean, sd)} of {runs.height}, better by "
+        f"{digits.signed(gain)} (at least {rules.margin:.2g})"
+    )
+    figures += "" if p_value is None else f": {_p_text(p_value, rules)}"
+    passed = p_value is not None and p_value < rules.level
+    unknown = not passed and gain > rules.margin
+    numbers = {"quality_p": p_value}
+    return _claim("quality", None if unknown else passed, figures, numbers=numbers)
+
+
+def _metric(runs: pl.DataFrame) -> str:
+    return str(runs["target_metric"].drop_nulls().first() or "quality")
+
+
+def _p_text(p_value: float, rules: Rules) -> str:
+    return f"{units.p_text(p_value)}, level {percentages.percent_text(rules.level)}"
+
+
+def _most_steps(runs: pl.DataFrame) -> float | None:
+    """Return the steps of the longest run; None if unknown for one."""
+    steps = runs["steps"]
+    return None if steps.null_count() or steps.is_empty() else float(max(steps))
+
+
+def _steps_check(runs: Sides, stated: float | None) -> Check:
+    a, b = _most_steps(runs["A"]) if "A" in runs else stated, _most_steps(runs["B"])
+    if a is None or b is None:
+        figures = "not logged" if b is None else f"B {b:,.0f}, no baseline"
+        return _claim("fewer steps", None, figures)
+    numbers = {"steps_a": a, "steps_b": b}
+    return _claim("fewer steps", b < a, f"A {a:,.0f}, B {b:,.0f}", numbers=numbers)
+
+
+def _seconds_check(
+    runs: Sides, contrast: QualityComparison | None, rules: Rules, stated: float | None
+) -> Iterator[Check]:
+    """Yield the check of times, which only informs where another thing counts."""
+    decides = rules.counts == "seconds"
+    silent = " and ".join(name for name, table in runs.items() if table["tta_seconds"].null_count())
+    if silent or (contrast is None and (stated is None or not decides)):
+        figures = f"not in the logs of {silent}" if silent else "no baseline"
+        yield from [_claim("faster", None, figures)] if decides else []
+        return
+    times = {name: table["tta_seconds"].to_numpy() for name, table in runs.items()}
+    mean_b, p_value = float(times["B"].mean()), None
+    estimate = low = high = None
+    if contrast is None:
+        mean_a = stated or math.nan
+        mean = compare_with_number(times["B"], mean_a, higher_is_better=False, level=_SURE / 2)
+        estimate = mean_a / mean_b
+        # A mean time that may be 0 or less bounds its reciprocal on one side only.
+        low = mean_a / mean.high if mean.high else None
+        high = None if mean.low is None else mean_a / mean.low if mean.low > 0 else math.inf
+    else:
+        mean_a, ratio = float(times["A"].mean()), contrast.ratio
+        if ratio is not None:
+            estimate, low, high, p_value = ratio.estimate, ratio.low, ratio.high, ratio.p_value
+    figures = f"A {units.seconds(mean_a)}, B {units.seconds(mean_b)}"
+    figures += "" if estimate is None else f": ratio {units.ratio_interval(estimate, low, high)}"
+    figures += "" if p_value is None else f", {units.p_text(p_value)}"
+    numbers = {
+        "seconds_a": mean_a, "seconds_b": mean_b, "seconds_ratio": estimate,
+        "seconds_low": low, "seconds_high": high, "seconds_p": p_value,
+    }  # fmt: skip
+    passed = {1: True, -1: False}.get(side_of(1.0, low, high))
+    if decides:
+        yield _claim("faster", passed, figures, numbers=numbers)
+    else:
+        yield Check("time ratio", "told", figures, decides=False, numbers=numbers)
+
+
+def _length_check(runs: Sides, means: Mapping[str, float], rules: Rules) -> Iterator[Check]:
+    """Yield the check of results of different length, for which the rules do not ask."""
+    if rules.loss_per_step is None or rules.least_score is None or "A" not in runs:
+        return
+    a, b = (_most_steps(runs[name]) for name in ("A", "B"))
+    if a is None or b is None:
+        return
+    gain = means["A"] - means["B"] + (a - b) * rules.loss_per_step
+    score = gain / math.sqrt(1 / runs["A"].height + 1 / runs["B"].height)
+    figures = f"{score:.2g}, at least {rules.least_score:g} shows that B is better than A"
+    passed = score >= rules.least_score * (1 - 1e-9) or None
+    yield _check("pairwise", passed, figures, decides=False)
+
+
+def _study_checks(sides: Sides, rules: Rules) -> Iterator[Check]:
+    """Yield the checks of studies: the median over studies of their best trials."""
+    studies = {name: _best_trials(runs, rules) for name, runs in sides.items()}
+    medians = {name: float(np.median(best["best"])) for name, best in studies.items()}
+    counts = {name: best.height for name, best in studies.items()}
+    yield _count_check(counts, rules, {}, seconds=medians)
+    trials = {name: best["trials"].unique().sort().to_list() for name, best in studies.items()}
+    texts = {name: " or ".join(map(str, numbers)) for name, numbers in trials.items()}
+    figures = f"{units.join_names([f'{name} {text}' for name, text in texts.items()])} per study"
+    equal = any(all(numbers == [n] for numbers in trials.values()) for n in rules.trials)
+    if not equal:
+        figures += f"; the rules require {' or '.join(map(str, rules.trials))} in every study"
+    yield _check("trials", equal, figures)
+    for name in sorted(sides, reverse=True):
+        *times, middle = (
+            units.seconds(end, 4) if math.isfinite(end) else "–"
+            for end in (*studies[name]["best"], medians[name])
+        )
+        reached = math.isfinite(medians[name])
+        figures = (
+            f"median {middle if reached else 'not reached'} of the best of {texts[name]} trials: "
+            f"{units.join_names(times)}"
+        )
+        title = "quality" if name == "B" else "A's quality"
+        yield _claim(title, reached, figures, decides=name == "B")
+    yield _studies_faster_check(studies, medians, comparable=equal)
+
+
+def _best_trials(runs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+    """Return the best time of each study; infinite if none of its trials reached."""
+    runs = unique(runs)
+    names = [parse_extra(text).get(rules.replicate) for text in runs["extra"].to_list()]
+    where = f"--rules {rules.name}"
+    if None in names:
+        raise TtastatsError(
+            f"not all runs record their {rules.replicate}",
+            where=where,
+            remedy="Take it from the path when you ingest: --files "
+            f"'.../{rules.replicate}_{{{rules.replicate}}}/...'",
+        )
+    if runs.filter(pl.col("reached") & pl.col("tta_seconds").is_null()).height:
+        raise TtastatsError("runs reached the target and do not tell when", where=where)
+    time = pl.when("reached").then("tta_seconds").otherwise(float("inf"))
+    studies = pl.Series("study", map(str, names), dtype=pl.String)
+    return runs.group_by(studies).agg(best=time.min(), trials=pl.len()).sort("study")
+
+
+def _studies_faster_check(
+    studies: Sides, medians: Mapping[str, float], *, comparable: bool
+) -> Check:
+    """Return the check of medians, with a rank test against chance."""
+    if "A" not in studies:
+        return _claim("faster", None, "no baseline")
+    a, b = medians["A"], medians["B"]
+    numbers = {"seconds_ratio": a / b if math.isfinite(b) else None}
+    if not comparable:
+        figures = "not judged with these numbers of trials"
+        return _claim("faster", None, figures, numbers=numbers)
+    if not b < a:
+        figures = "the median of B is not less than that of A"
+        return _claim("faster", False, figures, numbers=numbers)
+    # Times that were not reached rank last and tie.
+    ranked = [best["best"].replace(float("inf"), 1e300).to_numpy() for best in studies.values()]
+    one_sided = mann_whitney_p(*ranked, rng=np.random.default_rng(1)) / 2
+    finite = math.isfinite(a)
+    ratio = f"ratio of medians {units.ratio(a / b)}" if finite else "A's median does not reach it"
+    figures = f"{ratio}, one-sided rank test of studies: {units.p_text(one_sided)}{_OURS}"
+    return _claim("faster", one_sided <= _SURE + 1e-9 or None, figures, numbers=numbers)
+
+
+def evidence(every: Sides, rules: Rules) -> Iterator[Check]:
+    """Yield the checks of how the runs of each side were made; `every` includes copies."""
+    sides = {name: unique(runs) for name, runs in every.items()}
+    copies = [
+        f"{units.plural(n, 'copy', 'copies')} in {name}"
+        for name, runs in every.items()
+        if (n := left_out.standing(runs).height - sides[name].height)
+    ]
+    if "A" in sides and (both := len(pairing.shared_contents(sides["A"], sides["B"]))):
+        copies.append(f"{units.plural(both, 'run')} of A also in B")
+    figures = f"{units.join_names(copies)}; each run counts once" if copies else "none"
+    yield _check("copies", not copies, figures)
+    yield _seeds_check(sides, rules)
+    mixed = _mixed_texts({name: sorted(runs["entry"].drop_nulls().unique())
+                          for name, runs in sides.items()})  # fmt: skip
+    mixed += [f"{name} mixes two speeds: {two}, as of two machines"
+              for name, runs in sides.items() if (two := speeds(runs))]  # fmt: skip
+    yield _check("one setup", not mixed, "; ".join(mixed) or "one entry a side")
+    yield _machines_check(sides, rules)
+    yield _order_check(sides)
+    if rules.most_seconds is not None:
+        yield _limit_check(sides["B"], rules.most_seconds)
+    elif not rules.replicate:
+        yield _stop_check(sides)
+
+
+def _seeds_check(sides: Sides, rules: Rules) -> Check:
+    if rules.replicate:
+        return _check("seeds", None, "trials are selected within studies", decides=False)
+    repeated = []
+    for name, runs in sides.items():
+        counts = sorted(Counter(runs["seed"].drop_nulls()).items())
+        if seeds := [f"{seed} {n} times" for seed, n in counts if n > 1]:
+            repeated.append(f"{name}: {units.join_names(seeds)}")
+    if repeated:
+        return _check("seeds", False, f"repeated: {'; '.join(repeated)}")
+    if silent := " and ".join(name for name, runs in sides.items() if runs["seed"].null_count()):
+        return _check("seeds", None, f"seed missing in some logs of {silent}")
+    return _check("seeds", True, "unique")
+
+
+def _mixed_texts(kinds: Mapping[str, list[str]]) -> list[str]:
+    return [f"{name} mixes {units.join_names(of)}" for name, of in kinds.items() if len(of) > 1]
+
+
+def _machines_check(sides: Sides, rules: Rules) -> Check:
+    machines: dict[str, list[str]] = {}
+    for name, runs in sides.items():
+        kinds = runs.filter(pl.col("hardware").is_not_null()).select(_MACHINE).unique()
+        machines[name] = [
+            f"{f'{accelerators} x ' if accelerators else ''}{hardware}"
+            f"{f' on {nodes} nodes' if nodes and nodes > 1 else ''}"
+            for hardware, accelerators, nodes in kinds.sort(_MACHINE).iter_rows()
+        ]
+    of_time = rules.counts == "seconds"
+    if mixed := _mixed_texts(machines):
+        return _check("machines", False, "; ".join(mixed), disproves=False, decides=of_time)
+    if silent := " and ".join(name for name, kinds in machines.items() if not kinds):
+        seconds = {name: runs["run_seconds"].drop_nulls().sort() for name, runs in sides.items()}
+        times = [
+            f"runs of {name} took {units.seconds(of[0], 4)} to {units.seconds(of[-1], 4)}"
+            for name, of in seconds.items()
+            if of.len()
+        ]
+        more = f"; {units.join_names(times)}" if times else ""
+        return _check("machines", None, f"not in the logs of {silent}{more}")
+    (b,) = machines["B"]
+    if of_time and "A" not in machines:
+        return _check("machines", None, f"B ran on {b}; no baseline runs")
+    if "A" in machines and machines["A"] != [b]:
+        figures = f"A ran on {machines['A'][0]}, B on {b}"
+        return _check("machines", False, figures, decides=of_time)
+    return _check("machines", True, b)
+
+
+def _order_check(sides: Sides) -> Check:
+    started = [starts(runs) for runs in sides.values()]
+    passed, figures = None, "start times are not logged"
+    if "A" not in sides:
+        figures = "no baseline runs"
+    elif None not in started and in_separate_sessions(*started):
+        passed, figures = False, "all runs of one side started before the first of the other"
+    elif None not in started:
+        made = [(start, name) for name, runs in sides.items() for start in runs["started_at"]]
+        turns = 1 + sum(earlier != later for (_, earlier), (_, later) in pairwise(sorted(made)))
+        passed, figures = True, f"interleaved, in {turns} turns"
+    return _check("order", passed, figures, decides=False)
+
+
+def _limit_check(b: pl.DataFrame, limit: float) -> Check:
+    times = b["tta_seconds"]
+    if times.null_count():
+        return _check("time", None, f"the logs of B do not show that {limit:g} s was kept")
+    longest = float(max(times))
+    figures = f"the longest run of B took {longest:.7g} s; under {limit:g} s is required"
+    return _claim("time", longest < limit, figures)
+
+
+def _stop_check(sides: Sides) -> Check:
+    """Return the check of whether all runs of a side end after the same training."""
+    ends = {name: _lengths_of(runs.filter("reached")) for name, runs in sides.items()}
+    least = {name: "" if end.equal else f"{end.text(end.least)} to " for name, end in ends.items()}
+    figures = units.join_names(
+        [f"{name} {least[name]}{end.text(end.most)}" for name, end in ends.items()]
+    )
+    unlike = {end.unit for end in ends.values() if not end.equal}
+    if unlike == {"seconds"}:  # times of equal training vary: alone they do not show another stop
+        figures = f"steps, samples and epochs not logged; {figures}"
+        return _check("same stop", None, figures)
+    return _check("same stop", not unlike, figures)
+
+
+def _lengths_of(runs: pl.DataFrame) -> Lengths:
+    """Return how long runs are, in steps if all log them.
+
+    Without steps, samples and epochs, runs with the same number of evaluations, 2 or more, have
+    one length.
+    """
+    length = lengths(runs)
+    without_clock = lengths(runs.with_columns(observed_seconds=pl.lit(None, pl.Float64)))
+    by_clock = length.unit == "seconds" and not length.equal
+    alike = by_clock and without_clock.equal and without_clock.most > 1
+    return length if runs["steps"].null_count() and not alike else without_clock
