@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import struct
 from collections.abc import Callable
@@ -90,6 +91,17 @@ def test_c_gives_what_python_gives(
             without.setattr(dialect, "_compiled", None)
             without.setattr(record_files, "_compiled", None)
             assert texts == [repr(parsed(dialect, data, name, metrics, len(data)))] * 2
+
+
+@needs_compiled
+def test_rows_with_nested_keys_as_current_versions_write_them_are_read_in_c() -> None:
+    draw = random.Random(2)
+    for _ in range(300):
+        words = [".".join(draw.choices(["val", "é", "acc/1"], k=draw.randint(1, 4))) for _ in "abc"]
+        row = dict.fromkeys(words, draw.choice([1, 0.5, "text", None, {"a": 1}]))
+        message = stores.items(1, row, nested=draw.random() < 0.8)
+        assert wandb._compiled is not None
+        assert wandb._compiled(message) == {k: json.dumps(v).encode() for k, v in row.items()}
 
 
 @needs_compiled

@@ -392,22 +392,38 @@ static PyObject *fields(PyObject *module, PyObject *message)
     return or_none(found, more);
 }
 
-/* Return 0 and key and content of an item of a W&B row, as new references, else -1. */
+/* Return 0 and key and content of an item of a W&B row, as new references, else -1. The parts of a
+ * nested key, the only form that current versions write, are joined by dots. */
 static int of_item(const Field *item, PyObject **key, PyObject **content)
 {
     const unsigned char *at = item->data, *end = at + item->length;
     Field field, name = {0}, value = {0};
-    int more = 0;
-    while ((more = next_field(&at, end, &field)) > 0) {
-        if (field.kind != BYTES || (field.number != 1 && field.number != 16))
-            return -1;
-        *(field.number == 1 ? &name : &value) = field;
+    char *nested = PyMem_Malloc(item->length + 1); /* a part is shorter than its field by 2 or more */
+    size_t used = 0;
+    int more = nested ? 1 : -1, parts = 0;
+    while (more > 0 && (more = next_field(&at, end, &field)) > 0) {
+        if (field.kind != BYTES)
+            more = -1;
+        else if (field.number == 1)
+            name = field;
+        else if (field.number == 16)
+            value = field;
+        else if (field.number == 2) {
+            if (parts++)
+                nested[used++] = '.';
+            memcpy(nested + used, field.data, field.length);
+            used += field.length;
+        } else
+            more = -1;
     }
-    if (more < 0 || !name.data || !value.data)
-        return -1;
-    *key = PyUnicode_DecodeUTF8((const char *)name.data, (Py_ssize_t)name.length, "replace");
-    *content = PyBytes_FromStringAndSize((const char *)value.data, (Py_ssize_t)value.length);
-    return 0;
+    int is_plain = more == 0 && value.data && (used || name.data);
+    if (is_plain) {
+        *key = PyUnicode_DecodeUTF8(used ? nested : (const char *)name.data,
+                                    (Py_ssize_t)(used ? used : name.length), "replace");
+        *content = PyBytes_FromStringAndSize((const char *)value.data, (Py_ssize_t)value.length);
+    }
+    PyMem_Free(nested);
+    return is_plain ? 0 : -1;
 }
 
 static PyObject *items(PyObject *module, PyObject *message)
