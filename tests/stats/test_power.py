@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestIndPower
 
+from ttastats.stats import power
 from ttastats.stats.decision import decide
 from ttastats.stats.outcomes import Epochs, Outcomes, make_outcomes
 from ttastats.stats.power import (
@@ -16,9 +17,10 @@ from ttastats.stats.power import (
     detectable_ratio,
     detectable_with_failures,
     failing_like,
-    power_of_effect,
+    power_of_shift,
     runs_needed,
     runs_with_failures,
+    standard_error,
 )
 from ttastats.stats.results import Verdict
 from ttastats.stats.speedup import compute_speedup
@@ -28,14 +30,12 @@ def test_of_many_runs_it_is_the_power_of_the_pooled_t_test_and_of_few_it_is_less
     for n, cv, ratio in ((4, 0.1, 1.1), (10, 0.2, 1.3), (40, 0.4, 1.2)):
         effect = math.log(ratio) / math.sqrt(math.log1p(cv**2))
         theirs = TTestIndPower().power(effect, n, 0.05)
-        ours = power_of_effect(math.log(ratio), n, cv, 0.05)
+        ours = power_of_shift(math.log(ratio) / standard_error(n, cv), n, 0.05)
         if n == 40:
             assert ours == pytest.approx(theirs, rel=1e-6)
         else:
             assert 0.8 * theirs < ours < theirs
-    assert power_of_effect(0.1, 30, 0.14, 0.05) == pytest.approx(
-        power_of_effect(0.1, 31, 0.14, 0.05), abs=0.02
-    )
+    assert power_of_shift(2.8, 30, 0.05) == pytest.approx(power_of_shift(2.8, 31, 0.05), abs=0.02)
 
 
 def test_the_published_table_of_runs_per_side() -> None:
@@ -49,10 +49,56 @@ def test_what_cannot_be_reached_is_unknown() -> None:
     # One evaluation may be twice the whole run: of five, more than half may have taken none.
     assert detectable_ratio(5, 0.1, epoch_shifts=(2.0, 0.0), power=0.8, alpha=0.05) is None
     assert detectable_ratio(5, 0.0, power=0.8, alpha=0.05) == 1.0
-    assert power_of_effect(math.log(1.1), 5, 0.0, 0.05) == 1.0
     assert runs_needed(1.001, 0.0, power=0.8, alpha=0.05) == 3
     # SciPy's tail of the noncentral t is NaN there.
-    assert power_of_effect(0.38, 200, 0.1, 0.05) == pytest.approx(1.0)
+    assert power_of_shift(38.0, 200, 0.05) == pytest.approx(1.0)
+
+
+def test_a_plan_is_the_smallest_number_that_has_the_power_whatever_the_spread() -> None:
+    rng = np.random.default_rng(5)
+    for cv, effect, alpha in rng.uniform((0.01, 0.02, 0.001), (0.5, 0.5, 0.2), (60, 3)).tolist():
+        n = runs_needed(math.exp(effect), cv, power=0.8, alpha=alpha)
+        assert n
+        powers = [power_of_shift(effect / standard_error(m, cv), m, alpha) for m in (n - 1, n)]
+        assert powers[0] < 0.8 or n == 3
+        assert powers[1] >= 0.8
+        found = detectable_ratio(n, cv, power=0.8, alpha=alpha)
+        assert found
+        shift = math.log(found) / standard_error(n, cv)
+        assert power_of_shift(shift, n, alpha) == pytest.approx(0.8, abs=1e-9)
+        # Where epochs not seen could have taken a little longer, a few more are needed.
+        guarded = runs_needed(
+            math.exp(effect), cv, power=0.8, alpha=alpha, epoch_shifts=(1e-9, 0.0)
+        )
+        assert guarded == pytest.approx(n, abs=3)
+
+
+def test_plans_of_many_spreads_ask_for_few_powers_and_samples(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, drawn = list[int](), list[int]()
+    one_power, samples = power.power_of_shift, power._samples
+
+    def counted(shift: float, n: int, alpha: float) -> float:
+        asked.append(n)
+        return one_power(shift, n, alpha)
+
+    def drawn_of(n: int, side: Failing, rng: np.random.Generator) -> object:
+        drawn.append(n)
+        return samples(n, side, rng)
+
+    monkeypatch.setattr(power, "power_of_shift", counted)
+    monkeypatch.setattr(power, "_samples", drawn_of)
+    power._least_shift.cache_clear()
+    for cv in np.random.default_rng(6).uniform(0.05, 0.15, 300).tolist():
+        for ratio in (1.05, 1.1, 1.2):
+            runs_needed(ratio, cv, power=0.8, alpha=0.05)
+    assert len(asked) < 12 * len(set(asked)) < 6_000  # each number of runs is solved once
+    power._least_of_samples.cache_clear()
+    like = Failing(0.85, 0.2, 1.5, 0.2)
+    for ratio in (1.01, 1.02, 1.05, 1.1, 1.2):
+        runs_with_failures(ratio, (like, like))
+    assert len(drawn) / 2 <= 60
 
 
 def test_of_many_runs_the_detectable_difference_is_that_of_the_pooled_test() -> None:

@@ -101,15 +101,16 @@ def from_runs(
     plan = _Plan(effects, power, max_runs, confidence)
     rows, few, failed = list[PowerRow](), list[Note](), False
     whole: dict[Any, list[pl.DataFrame]] = {}
-    for keys, group in grouping.group_runs(runs, by):
-        reached = int(group["reached"].sum())
+    groups, axis = grouping.group_runs(runs, by), axes.axis_of(runs)
+    summed = rows_of(groups, ddof=1, confidence=confidence)
+    for (keys, group), spread in zip(groups, summed, strict=True):
+        reached = spread.reached
         # Two runs show a CV. Where others failed it takes three, as for an interval of it: from
         # fewer, the CV shows little more than how many failed.
         needed = 2 if reached == group.height else 3
         cv = low = high = failing = None
         if reached == group.height >= needed:
-            (summed,) = rows_of(grouping.group_runs(group, ()), ddof=1, confidence=confidence)
-            cv, low, high = summed.cv, summed.cv_low, summed.cv_high
+            cv, low, high = spread.cv, spread.cv_low, spread.cv_high
             whole.setdefault(keys.get("benchmark"), []).append(group)
         elif reached >= needed:
             cv, failing = _with_failures(group)
@@ -125,13 +126,13 @@ def from_runs(
             few.append(note("few_successes", of=of, reached=reached, n=group.height, needed=needed,
                             rate=rate))  # fmt: skip
         row = plan.row(cv, low, high, group.height if n is None else n, failing)
-        about = {"keys": grouping.key_values(keys), "axis": axes.axis_of(runs).name}
+        about = {"keys": grouping.key_values(keys), "axis": axis.name}
         rows.append(structs.replace(row, reached=reached, **about))
     few = [*dict.fromkeys(few)]
     if len(few) > 6:
         few = [note("few_successes.groups", n=len(few))]
     shown = plan.shown(grouping.shown_keys(rows, by))
-    notes = [*few, *plan.proposals(whole, n), *plan.notes(rows, axes.axis_of(runs), failed=failed)]
+    notes = [*few, *plan.proposals(whole, n), *plan.notes(rows, axis, failed=failed)]
     answer = plan.sentence(rows)
     return grouping.group_report("power", rows, shown, runs, by, notes, names=(), sentence=answer)
 

@@ -112,6 +112,8 @@ def group(
     criterion: what may belong to the group is counted. `absent` are the `rows` of the runs.
     """
     absent = rows(runs) if absent is None else absent
+    if absent.is_empty():
+        return LeftOut()
     known = {name: value for name, value in keys.items() if value is not None}
     for name in known.keys() & set(absent.columns):
         absent = absent.filter(pl.col(name).is_null() | (pl.col(name) == known[name]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import groupby, product, takewhile
 from typing import Any
 
@@ -22,6 +23,9 @@ _SHARING = 3
 #: Names are not shortened further than this while a column may give way instead.
 _NAME = 24
 _SHORTEST_NAME = 8
+
+#: The widths of columns, and their names that are shortened, by column.
+_Fitted = tuple[dict[int, int], dict[int, dict[str, str]]]
 
 
 class Layout(Struct, frozen=True):
@@ -44,9 +48,18 @@ def fit_columns(table: Table, width: int | None, without: Collection[str] = ()) 
     Columns give way from the right, those of the highest rank first, before names are shortened
     much. Columns whose title is in `without` are hidden at any width.
     """
+
+    @cache
+    def texts(p: int) -> list[str]:
+        return [harmless.cell_text(row.cells[p]) for row in table.rows]
+
+    @cache
+    def natural(p: int) -> int:
+        return max(map(cell_len, (table.columns[p].title, *texts(p))))
+
     if width is None:
         everything = tuple(range(len(table.columns)))
-        return Layout((), everything, (), _natural_widths(table, everything), {})
+        return Layout((), everything, (), {p: natural(p) for p in everything}, {})
     heads = _head_columns(table)
     body = [p for p in range(len(table.columns)) if p not in heads]
     shown = [p for p in body if table.columns[p].title not in without]
@@ -54,10 +67,14 @@ def fit_columns(table: Table, width: int | None, without: Collection[str] = ()) 
         (p for p in shown if not table.columns[p].names),
         key=lambda p: (table.columns[p].rank, p),
     )
-    while not (fitted := _widths_and_names(table, shown, width, _NAME)) and weak and shown[1:]:
+
+    def fit(shortest: int) -> _Fitted | None:
+        return _widths_and_names(table, {p: natural(p) for p in shown}, width, shortest, texts)
+
+    while not (fitted := fit(_NAME)) and weak and shown[1:]:
         shown.remove(weak.pop())
-    fitted = fitted or _widths_and_names(table, shown, width, _SHORTEST_NAME)
-    widths, short = fitted or (_natural_widths(table, shown), {})  # the screen breaks the names
+    fitted = fitted or fit(_SHORTEST_NAME)
+    widths, short = fitted or ({p: natural(p) for p in shown}, {})  # the screen breaks the names
     hidden = tuple(p for p in body if p not in shown)
     return Layout(heads, tuple(shown), hidden, widths, short)
 
@@ -73,15 +90,18 @@ def _head_columns(table: Table) -> tuple[int, ...]:
 
 
 def _widths_and_names(
-    table: Table, shown: Sequence[int], width: int, shortest: int
-) -> tuple[dict[int, int], dict[int, dict[str, str]]] | None:
+    table: Table,
+    widths: dict[int, int],
+    width: int,
+    shortest: int,
+    texts: Callable[[int], list[str]],
+) -> _Fitted | None:
     """Return the widths of columns, and their names shortened to these, the longest first.
 
     None if they do not fit, or names become ambiguous.
     """
-    widths = _natural_widths(table, shown)
-    names = [p for p in shown if table.columns[p].names]
-    excess = 1 + sum(widths.values()) + len(GAP) * (len(shown) - 1) - width
+    names = [p for p in widths if table.columns[p].names]
+    excess = 1 + sum(widths.values()) + len(GAP) * (len(widths) - 1) - width
     for _ in range(excess):
         longest = max(names, key=widths.__getitem__, default=None)
         if longest is None or widths[longest] <= shortest:
@@ -89,21 +109,11 @@ def _widths_and_names(
         widths[longest] -= 1
     short: dict[int, dict[str, str]] = {}
     for p in names:
-        names_of_column = shorten_names(_column_texts(table, p), widths[p])
+        names_of_column = shorten_names(texts(p), widths[p])
         if names_of_column is None:
             return None
         short[p] = names_of_column
     return widths, short
-
-
-def _natural_widths(table: Table, positions: Sequence[int]) -> dict[int, int]:
-    return {
-        p: max(map(cell_len, (table.columns[p].title, *_column_texts(table, p)))) for p in positions
-    }
-
-
-def _column_texts(table: Table, position: int) -> list[str]:
-    return [harmless.cell_text(row.cells[position]) for row in table.rows]
 
 
 ELLIPSIS = "…"

@@ -17,6 +17,7 @@ from typing import Literal
 
 import numpy as np
 from msgspec import Struct
+from numpy.polynomial import chebyshev
 from scipy import special
 
 from ttastats.stats.moments import gauss_nodes, two_sided_t
@@ -54,7 +55,7 @@ def runs_needed(
     effect = abs(math.log(ratio))
 
     def enough(n: int) -> bool:
-        return power_of_effect(effect, n, cv, alpha, epoch_shifts) >= power
+        return _least_effect(n, cv, power, alpha, epoch_shifts) < effect
 
     near = MOST_RUNS
     if effect:
@@ -74,17 +75,41 @@ def detectable_ratio(
         return None
     if cv == 0.0:
         return 1.0
+    least = _least_effect(n, cv, power, alpha, epoch_shifts)
+    return None if math.isinf(least) else math.exp(least)
+
+
+def _least_effect(n: int, cv: float, power: float, alpha: float, epoch_shifts: Shifts) -> float:
+    """Return the smallest log ratio that `n` runs per side show with this power.
+
+    With unseen epochs the limit is hardly that of the spread seen, and a normal tail will do.
+    """
+    se = standard_error(n, cv)
+    if not any(epoch_shifts):
+        return _least_shift(n, power, alpha) * se
+    critical = two_sided_t(2 * (n - 1), 1 - alpha) * se
     unseen = _unseen_shift(epoch_shifts, n, alpha)
-    if math.isinf(unseen):
-        return None
-    near = math.hypot(math.sqrt(2 * math.log1p(cv**2) / n) * _normal_shift(power, alpha), unseen)
-    return math.exp(
-        _smallest_effect(lambda x: power_of_effect(x, n, cv, alpha, epoch_shifts), power, near)
-    )
+    return max(float(special.ndtri(power)) * se + math.hypot(critical, unseen), 0.0)
+
+
+def standard_error(n: int, cv: float) -> float:
+    """Return the standard error of the log ratio of ``n`` runs per side."""
+    return math.sqrt(2 * math.log1p(cv**2) / n)
+
+
+@lru_cache(maxsize=2**16)  # the same for every spread
+def _least_shift(n: int, power: float, alpha: float) -> float:
+    """Return the smallest effect, in standard errors, that has this power."""
+    near = _normal_shift(power, alpha)
+    return _smallest_effect(lambda shift: power_of_shift(shift, n, alpha), power, near)
 
 
 #: Simulated samples of both sides: a power is known to about a hundredth.
 _SAMPLES = 2000
+#: Runs per side from which each search begins: samples of so many serve all effects.
+_ANCHOR = 256
+#: Of the polynomial for Student's quantile: good to 1e-9 for 2 runs per side, alpha .0002.
+_DEGREE = 13
 
 
 class Failing(Struct, frozen=True):
@@ -136,14 +161,16 @@ def runs_with_failures(
         )
         return math.inf if shown is None else math.log(shown)
 
-    near = LEAST_RUNS
-    for _ in range(20):  # what is detected falls with the root of the runs
+    if not effect:
+        return None
+    near = _ANCHOR  # what is detected falls with the root of the runs
+    for _ in range(20):
         at = detectable(near)
-        if at <= effect or near == MOST_RUNS or not effect:
+        near = 2 * near if math.isinf(at) else math.ceil(1.02 * near * (at / effect) ** 2)
+        near = min(max(near, LEAST_RUNS), MOST_RUNS)
+        if detectable(near) <= effect or near == MOST_RUNS:
             break
-        near = 2 * near if math.isinf(at) else math.ceil(1.1 * near * (at / effect) ** 2)
-        near = min(near, MOST_RUNS)
-    return _first_enough(lambda n: detectable(n) <= effect, LEAST_RUNS, MOST_RUNS, near)
+    return _first_enough(lambda n: detectable(n) <= effect, LEAST_RUNS, MOST_RUNS, near, 1 / 32)
 
 
 def detectable_with_failures(
@@ -159,37 +186,42 @@ def detectable_with_failures(
     unseen = _unseen_shift(epoch_shifts, n, alpha)
     if n < 2 or math.isinf(unseen):
         return None
-    effects = _least_effects(n, *sides, alpha, unseen)[int(certain)]
-    least = float(np.quantile(effects, power, method="inverted_cdf"))
+    least = _least_of_samples(n, sides, power, alpha, unseen, certain=certain)
     return None if math.isinf(least) else math.exp(max(least, 0.0))
 
 
-@lru_cache(maxsize=1024)
-def _least_effects(
-    n: int, a: Failing, b: Failing, alpha: float, unseen: float
-) -> tuple[Floats, Floats]:
-    """Return the log ratio from which each simulated sample shows a B that is faster.
+@lru_cache(maxsize=2**14)
+def _least_of_samples(
+    n: int, sides: tuple[Failing, Failing], power: float, alpha: float, unseen: float, *,
+    certain: bool,
+) -> float:  # fmt: skip
+    """Return the log ratio from which this share of simulated samples shows a B that is faster.
 
-    By the interval, and by the one that allows for further failures where a run failed; shape
-    (samples,) each, infinite of a sample in which a side has no success.
+    By the interval, or the one that allows for further failures where a run failed; infinite where
+    too many samples have a side without a success.
     """
     rng = np.random.default_rng(0)
-    (logs_a, of_a, hits_a), (logs_b, of_b, hits_b) = (_samples(n, side, rng) for side in (a, b))
+    (logs_a, of_a, hits_a), (logs_b, of_b, hits_b) = (_samples(n, side, rng) for side in sides)
     total, df = of_a + of_b, float(n - 1)
     flat = total <= 0
     shares = np.divide(of_a, total, out=np.full_like(total, 0.5), where=~flat)
-    critical = -special.stdtrit(df / (shares**2 + (1 - shares) ** 2), alpha / 2)
+    # Welch's degrees of freedom lie between df and 2 df: a polynomial is as good as the quantile.
+    welch = chebyshev.chebinterpolate(
+        lambda x: -special.stdtrit(df / (0.75 + x / 4), alpha / 2), _DEGREE
+    )
+    critical = chebyshev.chebval(4 * (shares**2 + (1 - shares) ** 2) - 3, welch)
     half = np.hypot(critical * np.sqrt(total), unseen)
-    # As `Bounded.half_widths`: the slower that B may be, should more of its runs fail.
-    counts, of_sample = np.unique(np.maximum(hits_b, 1), return_inverse=True)
-    low = special.betaincinv(counts, n - counts + 1, alpha)
-    slower = np.log1p((STRAGGLER - 1) * (counts / n / low - 1))[of_sample]
-    alone = two_sided_t(df, 1 - alpha)
-    certain = np.maximum(half, np.hypot(np.hypot(alone * np.sqrt(total), slower), unseen))
-    certain = np.where((hits_a == n) & (hits_b == n), half, certain)
+    if certain:
+        # As `Bounded.half_widths`: the slower that B may be, should more of its runs fail.
+        counts, of_sample = np.unique(np.maximum(hits_b, 1), return_inverse=True)
+        low = special.betaincinv(counts, n - counts + 1, alpha)
+        slower = np.log1p((STRAGGLER - 1) * (counts / n / low - 1))[of_sample]
+        alone = two_sided_t(df, 1 - alpha) * np.sqrt(total)
+        wide = np.maximum(half, np.hypot(np.hypot(alone, slower), unseen))
+        half = np.where((hits_a == n) & (hits_b == n), half, wide)
     none = (hits_a == 0) | (hits_b == 0)
-    gap = logs_a - logs_b
-    return np.where(none, np.inf, half - gap), np.where(none, np.inf, certain - gap)
+    effects = np.where(none, np.inf, half - (logs_a - logs_b))
+    return float(np.quantile(effects, power, method="inverted_cdf"))
 
 
 def _samples(n: int, side: Failing, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
@@ -256,34 +288,32 @@ def detectable_difference(n: int, sds: tuple[float, float]) -> float:
     return _smallest_effect(power_at, _POWER, se * _normal_shift(_POWER, 0.05))
 
 
-def power_of_effect(
-    effect: float, n: int, cv: float, alpha: float, epoch_shifts: Shifts = (0.0, 0.0)
-) -> float:
-    """Return the power of Welch's test for a log ratio of ``effect`` >= 0 (noncentral t).
+def power_of_shift(shift: float, n: int, alpha: float) -> float:
+    """Return the power of Welch's test for a log ratio of ``shift`` >= 0 standard errors.
 
     Welch's statistic is the pooled one, but its degrees of freedom, (n-1)(1+r)^2/(1+r^2), depend on
-    the ratio r of the sample variances, which is independent of it. With unseen epochs the limit is
-    hardly that of the spread seen, and a normal tail will do.
+    the ratio r of the sample variances, which is independent of it.
     """
-    variance = 2 * math.log1p(cv**2) / n
-    extra = _unseen_shift(epoch_shifts, n, alpha)
-    if math.isinf(extra):
-        return 0.0
-    if variance == 0.0:
-        return 1.0 if effect > extra else alpha
-    df, se = 2 * (n - 1), math.sqrt(variance)
-    shift, critical = effect / se, two_sided_t(df, 1 - alpha)
-    if extra:
-        return float(special.ndtr(shift - math.hypot(critical, extra / se)))
+    df = 2 * (n - 1)
     if n > _POOLED_FROM:
+        critical = two_sided_t(df, 1 - alpha)
         return 1 - _lower_tail(critical, df, shift) + _lower_tail(-critical, df, shift)
-    # Half of the nodes between 0 and 1: a ratio and its inverse have the same degrees of freedom.
+    limits, weights = _welch_limits(n, alpha)
+    tails = special.nctdtr(df, shift, np.concatenate((-limits, limits)))
+    below, above = np.where(np.isnan(tails), 0.0, tails).reshape(2, -1)
+    return float(weights @ (1 - above + below))
+
+
+@lru_cache(maxsize=256)
+def _welch_limits(n: int, alpha: float) -> tuple[Floats, Floats]:
+    """Return the critical values by the ratios of variances that samples show, and their weights.
+
+    Half of the nodes between 0 and 1: a ratio and its inverse have the same degrees of freedom.
+    """
     nodes, weights = (values[:16] for values in gauss_nodes(32))
     ratio = special.fdtri(n - 1, n - 1, (nodes + 1) / 2)
     welch_df = (n - 1) * (1 + ratio) ** 2 / (1 + ratio**2)
-    limits = special.stdtrit(welch_df, 1 - alpha / 2)
-    below, above = (np.nan_to_num(special.nctdtr(df, shift, t)) for t in (-limits, limits))
-    return float(weights @ (1 - above + below))
+    return special.stdtrit(welch_df, 1 - alpha / 2), weights
 
 
 _POOLED_FROM = 30
@@ -309,14 +339,26 @@ def _normal_shift(power: float, alpha: float) -> float:
     return float(special.ndtri(1 - alpha / 2)) + max(float(special.ndtri(power)), 0.0)
 
 
-def _first_enough(enough: Callable[[int], bool], low: int, most: int, near: int = 0) -> int | None:
-    """Return the smallest n from `low` to `most` for which a monotone condition holds."""
+def _first_enough(
+    enough: Callable[[int], bool], low: int, most: int, near: int = 0, stride: float = 0.0
+) -> int | None:
+    """Return the smallest n from `low` to `most` for which a monotone condition holds.
+
+    The search goes from `near`, up or down, in growing steps, the first a `stride` of it. With a
+    stride the number is one of every few: an eighth of the stride, far less than samples tell.
+    """
     high = min(max(near, low), most)
+    step = max(int(stride * high), 1)
+    apart = max(step // 8, 1)
     while not enough(high):
         if high == most:
             return None
-        low, high = high + 1, min(2 * high, most)
-    return low + bisect_left(range(low, high), True, key=enough)
+        low, high, step = high + 1, min(high + step, most), 2 * step
+    while high - step >= low and enough(high - step):
+        high, step = high - step, 2 * step
+    between = range(max(low, high - step + 1), high, apart)
+    first = bisect_left(between, True, key=enough)
+    return between[first] if first < len(between) else high
 
 
 def _smallest_effect(power_at: Callable[[float], float], power: float, near: float) -> float:
