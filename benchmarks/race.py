@@ -1,15 +1,18 @@
 """How often is a race wrong, how often right, and what does it cost? Simulated, without processes.
 
     python benchmarks/race.py --races 1000            setups of equal code, two and five
-    python benchmarks/race.py --races 200 --faster 1.3
+    python benchmarks/race.py --races 200 --only faster
+    python benchmarks/race.py --entries ../ttastats-data/v0.6 ../ttastats-data/v5.0
 
 The race is that of `ttastats race`; its processes and its table are replaced: a run takes the time
-to the target that is drawn for it, on a clock of its own. Results: benchmarks/race.md.
+to the target that is drawn for it, on a clock of its own. `--entries` draws its epochs from those
+of the entries in real results. The tables are in docs/race.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -20,6 +23,7 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 
+import ttastats as tta
 from ttastats.api import tables
 from ttastats.base.errors import TtastatsError
 from ttastats.race.definition import Definition, Setup, checked
@@ -36,7 +40,7 @@ class World(Struct, frozen=True):
     Times are lognormal with a `cv`, in whole epochs of which there are `epochs` on average. A run
     fails with a chance of `failing`, after a random time, and if it has not met the target by its
     end, after `end` times 100 s. Everything gets slower by `drift` a run; the second slot is `slot`
-    times as slow as the first.
+    times as slow as the first. `drawn` are epochs over their mean to draw from instead.
     """
 
     ratios: tuple[float, ...]
@@ -46,6 +50,7 @@ class World(Struct, frozen=True):
     drift: float = 0.0
     slot: float = 1.0
     end: float = 1.5
+    drawn: tuple[float, ...] = ()
 
 
 class Simulated:
@@ -89,6 +94,8 @@ class Simulation:
         sigma = np.sqrt(np.log1p(world.cv**2))
         epochs = world.epochs * np.exp(sigma * self.rng.standard_normal() - sigma**2 / 2)
         epochs = max(1.0, float(np.ceil(epochs)))
+        if world.drawn:
+            epochs = world.epochs * float(self.rng.choice(world.drawn))
         pace = 100 / world.epochs * self.ratios[launch.variables["TTASTATS_NAME"]] * slower
         pace *= float(np.exp(0.03 * self.rng.standard_normal()))
         failed = self.rng.random() < world.failing
@@ -132,7 +139,7 @@ class Simulation:
 
     def end(self, record: Record) -> Record:
         """Keep a run."""
-        if record.end != "interrupted":
+        if record.end != "interrupted" and record.block >= 0:
             run = self.processes[record.key]
             reached = record.end == "target"
             name = f"{record.setup}-{record.block}"
@@ -237,6 +244,68 @@ def row(name: str, world: World, races: int, **options: object) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def entries_of(folders: Sequence[Path]) -> pl.DataFrame:
+    """Return the entries of five runs or more whose epochs vary: epochs over their mean, and CV."""
+    epochs = pl.col("epochs")
+    tables_of = [tta.runs(folder).frame.filter("reached") for folder in folders]
+    named = [
+        runs.with_columns(round=pl.lit(folder.name))
+        for folder, runs in zip(folders, tables_of, strict=True)
+    ]
+    return (
+        pl.concat(named, how="diagonal_relaxed")
+        .filter(epochs.is_not_null())
+        .group_by("round", "benchmark", "entry", "system", maintain_order=True)
+        .agg(drawn=epochs / epochs.mean(), cv=epochs.std() / epochs.mean(), n=pl.len())
+        .filter((pl.col("cv") > 0) & (pl.col("n") >= 5))
+        .sort("round", "benchmark", maintain_order=True)
+    )
+
+
+def fixed_runs(ratio: float, cvs: np.ndarray, right: float) -> int:
+    """Return the runs each, the same for all entries, that show a ratio in so many of them.
+
+    No more than 98 % are asked for: few races do not tell such shares apart.
+    """
+    right = min(right, 0.98)
+    powers = np.arange(0.06, 1.0, 0.01)
+    needed = np.array([
+        [runs_needed(ratio, cv, power=power, alpha=0.05) or 0 for power in powers.tolist()]
+        for cv in cvs.tolist()
+    ])  # fmt: skip
+    return next(n for n in itertools.count(2) if 0.05 + 0.01 * (needed <= n).sum(1).mean() >= right)
+
+
+def real_row(name: str, entries: pl.DataFrame, slower: float, races: int) -> str:
+    """Return a row of the table of real entries: races of each of them."""
+    results = list[Result]()
+    for number, drawn in enumerate(entries["drawn"]):
+        world = World((1, slower), drawn=tuple(drawn))
+        results += simulate(world, races, number, max_runs=20)
+    n, truth = len(results), ("s1", "s0")
+    wrong = sum(any(pair != truth or slower == 1 for pair in r.shown) for r in results) / n
+    right = sum(truth in r.shown for r in results) / n
+    hours = float(np.mean([r.hours for r in results]))
+    to_target = 100 * (1 + slower)
+    spread = 100 * (wrong * (1 - wrong) / n) ** 0.5
+    cells = [name, f"{entries.height}", f"{n}", f"{100 * wrong:.1f} ± {spread:.1f}"]
+    each = f"{np.mean([r.n for r in results]):.1f}"
+    if slower == 1:
+        cells += ["", each, "", "", ""]
+    else:  # the pace of a run varies by 3 %, too
+        fixed = fixed_runs(slower, np.hypot(entries["cv"].to_numpy(), 0.03), right)
+        cost = fixed * to_target
+        cells += [
+            f"{100 * right:.0f}",
+            each,
+            f"{fixed}",
+            f"{hours / cost:.2f}",
+            f"{hours / cost / 1.5:.2f}",
+        ]
+    cells.append(f"{hours / (10 * to_target * 1.5):.2f}")
+    return f"| {' | '.join(cells)} |"
+
+
 COLUMNS = (
     "world", "races", "wrong, %", "right, %", "runs each", "fixed plan of that power",
     "hours over its hours to the target", "over its hours to the end",
@@ -255,7 +324,16 @@ def main() -> None:
     parser.add_argument("--races", type=int, default=200)
     parser.add_argument("--only", default="", help="worlds with this in their names")
     parser.add_argument("--runs", type=int, help="a fixed plan of so many runs instead of looks")
+    parser.add_argument("--entries", type=Path, nargs="+", help="draw epochs from these results")
     options = parser.parse_args()
+    if options.entries:
+        entries = entries_of(options.entries)
+        for slower in (1.0, 1.1, 1.2):
+            for (of,), own in entries.group_by("round", maintain_order=True):
+                name = f"{of}, {100 * slower - 100:.0f} % apart"
+                if options.only in name:
+                    print(real_row(name, own, slower, options.races), flush=True)
+        return
     worlds: list[tuple[str, World, dict[str, object]]] = [
         ("2 equal", World((1, 1)), {}),
         ("2 equal, 10 % fail", World((1, 1), failing=0.1), {}),

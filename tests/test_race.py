@@ -11,25 +11,32 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
 from msgspec.structs import replace
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import ttastats as tta
 from benchmarks import race as simulated
 from tests import programs
+from ttastats.base import units
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
-from ttastats.race import definition, folder, judge, plan, processes, reading
-from ttastats.race.book import last_lines
+from ttastats.race import definition, folder, judge, outcome, plan, processes, reading
+from ttastats.race.book import Watched, last_lines
 from ttastats.race.definition import Definition, Setup
 from ttastats.race.plan import Key
-from ttastats.race.processes import Launch, RealProcesses
-from ttastats.race.race import failure, run_race, with_reason
+from ttastats.race.processes import Arrivals, Launch, RealProcesses
+from ttastats.race.race import Running, State, failure, run_race, with_reason
+from ttastats.race.screen import screen, watcher
 
 LONG = bool(os.environ.get("TTASTATS_LONG"))
 #: A training that ends only when it is stopped: losses by step, then nothing.
@@ -152,6 +159,7 @@ def test_a_definition_is_read_as_it_was_written(number: int, tmp_path: Path) -> 
          ["adam", "muon"]),
         (["python a.py", "python b.py"], ["a.py", "b.py"]),
         (["python a.py", "python a.py"], ["setup1", "setup2"]),
+        (["python t.py --lr 1 {seed}", "python t.py --lr 0.5 {seed}"], ["lr-1", "lr-0.5"]),
     ],
 )  # fmt: skip
 def test_setups_are_named_by_what_differs(commands: list[str], names: list[str]) -> None:
@@ -291,6 +299,8 @@ def test_a_command_that_does_not_exist_ends_the_race_at_the_start(here: Path) ->
     assert [*(here / "race/runs").glob("*.json")] == []
     later = race("sh -c 'no-such-program {seed}'", "sh -c 'no-such-program -x {seed}'")
     assert "not found" in str(later.exception)
+    other = race("no-such-program {seed}", "echo {seed}")  # nothing is left of these commands
+    assert "not found" in str(other.exception)
 
 
 def test_a_run_over_its_time_is_a_failure(here: Path) -> None:
@@ -371,3 +381,270 @@ def test_an_interrupted_race_leaves_nothing_running_and_says_how_to_go_on(tmp_pa
     assert code == 130
     assert "go on with: ttastats race" in errors
     assert not alive(str(tmp_path / "race"))
+
+
+class Said:
+    """A run that has said all at once: losses by step, of which each took what its command says."""
+
+    def __init__(self, launch: Launch) -> None:
+        pace, steps = float(launch.command.split()[1]), range(1, 9)
+        needed = 4 + int(launch.variables["TTASTATS_SEED"]) % 3
+        lines = [f"step {step} val_loss {1 + needed / step:.3f}\n" for step in steps]
+        launch.folder.mkdir(parents=True)
+        (launch.folder / "output.log").write_text("".join(lines))
+        sizes = np.cumsum([*map(len, lines)]).tolist()
+        moments = [(size, step * pace) for size, step in zip(sizes, steps, strict=True)]
+        self.arrivals: Arrivals = {"output.log": [(0, 0.0), *moments]}
+        self.exit_code: int | None = None
+        self.seconds, self.group = 8 * pace, 0
+
+    def stop(self, *, at_once: bool = False) -> None:
+        """Say nothing more."""
+
+
+class Talk(RealProcesses):
+    """Processes that are replaced by what they would say."""
+
+    def start(self, launch: Launch) -> Any:
+        return Said(launch)
+
+    def wait(self, processes: Any, seconds: float) -> None:
+        for process in processes:
+            process.exit_code = 0
+
+
+@pytest.fixture
+def talking(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(processes, "RealProcesses", Talk)
+    return here
+
+
+RATES = {"a": 0.1, "b": 0.3}
+RACED = ("--name", "a", "--name", "b", "--target", "val_loss<=2")
+
+
+@pytest.mark.parametrize(("paces", "code"), [((0.1, 0.3), 3), ((0.3, 0.1), 0)])
+def test_a_gate_fails_for_a_setup_that_is_slower_than_the_first(
+    talking: Path, paces: tuple[float, float], code: int
+) -> None:
+    commands = [f"echo {pace} {{seed}}" for pace in paces]
+    result = race(*commands, *RACED, "--runs", "6", "--fail-on", "slower:2%")
+    assert result.exit_code == code, result.output
+    assert f"slower:2%: {'failed' if code else 'passed'}" in result.output
+    assert (talking / "race/runs.parquet").exists()
+
+
+def test_a_gate_that_cannot_be_read_is_an_error_before_any_run(talking: Path) -> None:
+    result = race("echo 1 {seed}", "echo 2 {seed}", *RACED, "--fail-on", "slower:x")
+    assert "not a percentage" in str(result.exception)
+    assert not (talking / "race").exists()
+
+
+@pytest.mark.parametrize("kind", ["toml", "yaml", "yml"])
+def test_a_file_defines_a_race(talking: Path, kind: str) -> None:
+    setups = [{"name": name, "command": f"echo {pace} {{seed}}"} for name, pace in RATES.items()]
+    values = {"target": ["val_loss<=2"], "runs": 2, "warmup": 1, "setups": setups}
+    text = definition.to_toml(values) if kind == "toml" else msgspec.yaml.encode(values).decode()
+    Path(f"my.{kind}").write_text(text)
+    result = race(f"my.{kind}")
+    assert result.exit_code == 0, result.output
+    assert "warm-up of a (seed 1000001) " in result.output
+    assert len([*(talking / "race/runs").glob("*.json")]) == 6
+    assert tta.read(talking / "race/runs.parquet").collect()["run_id"].n_unique() == 4
+    Path(f"my.{kind}").write_text(text + "\nmax_run: 3\n" if kind != "toml" else "max_run = 3\n")
+    wrong = race(f"my.{kind}", "-o", "other")
+    assert f"my.{kind}" in str(wrong.exception)
+    assert "max_run" in str(wrong.exception)
+
+
+def raced(world: simulated.World, **options: Any) -> tuple[State, simulated.Simulation, list[str]]:
+    """Return a race of simulated runs, and what was said of it."""
+    setups = tuple(Setup("x", f"s{number}") for number in range(len(world.ratios)))
+    asked = definition.checked(Definition(setups=setups, **options))
+    races = simulated.Simulation(world, asked.names, np.random.default_rng(1))
+    events: list[str] = []
+    state = run_race(asked, {}, races, races, lambda _, event: events.append(event))
+    return state, races, [event for event in events if event]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_every_slot_warms_up_before_its_runs_count(number: int) -> None:
+    draw = random.Random(number)
+    slots = tuple(f"GPU={slot}" for slot in range(draw.randint(1, 3)))
+    warmup, ratios = draw.randint(1, 2), (1.0,) * draw.randint(2, 3)
+    world = simulated.World(ratios, slot=4.0)  # the others would do its part
+    state, _, events = raced(world, warmup=warmup, slots=slots, runs=4, seed=3)
+    begun = [event for event in events if event.endswith("begins")]
+    for slot in range(len(slots)):
+        own = [event for event in begun if len(slots) == 1 or f"slot {slot})" in event]
+        is_warm_up = [event.startswith("warm-up of ") for event in own]
+        first = min(warmup * len(ratios), len(own))  # which the end of the race may cut short
+        assert is_warm_up == [True] * first + [False] * (len(own) - first)
+    assert state.standing.n == 4
+
+
+@pytest.mark.parametrize("slots", [("",), ("A=0", "A=1")])
+def test_a_budget_ends_the_race_with_the_runs_that_are_complete(slots: tuple[str, ...]) -> None:
+    state, races, _ = raced(simulated.World((1, 1)), budget="7.5min", slots=slots)
+    assert state.standing.ended == "budget"
+    assert 450 <= state.spent < 650  # ends of runs are what the simulation waits for
+    complete = plan.complete_blocks(["s0", "s1"], state.done)
+    assert state.standing.n == complete > 0
+    runs = races.judged()
+    text = outcome.end_text(state.standing, state.definition.rules, runs)
+    assert text.startswith(f"over the budget after {complete} run")
+    assert "difference of 0" not in text
+
+
+def test_what_comes_before_a_command_is_run_before_it(tmp_path: Path) -> None:
+    setup = Setup("echo $TTASTATS_NAME {name} {seed} $A $B", "it's")
+    asked = Definition(setups=(setup,), launcher="env B=b", prepare="echo first", tty=True,
+                       slots=("A=z", "A='x y' C=1"), seed=4)  # fmt: skip
+    launch = asked.launch(Key("it's", 2), tmp_path, 1)
+    done = programs.call("sh", "-c", launch.command, env={**os.environ, **launch.variables})
+    assert done.stdout == "first\nit's it's 6 x y b\n"
+    assert launch.tty
+    failing = replace(asked, prepare="echo no; false").launch(Key("it's", 2), tmp_path, 1)
+    done = programs.call("sh", "-c", failing.command)
+    assert (done.returncode, done.stdout) == (definition.NOT_PREPARED, "no\n")
+
+
+def test_a_preparation_that_fails_is_no_failure_of_a_setup(here: Path) -> None:
+    good = "echo step 1 val_loss 1.0 {seed}"
+    wrong = race(good, good, *RACED, "--prepare", "echo disk full; false")
+    assert "--prepare echo disk full; false: failed: disk full" in str(wrong.exception)
+    other = race(good, f"{good} 2", *RACED, "--runs", "2")
+    assert other.exit_code == 0, other.output
+    before = race(good, good, *RACED, "--setup", "exit 4", "-o", "new")
+    assert "--setup exit 4: exit code 4" in str(before.exception)
+    absent = race(good, good, *RACED, "--launcher", "no-such-srun -N1", "-o", "newer")
+    assert "no-such-srun: not found" in str(absent.exception)
+
+
+@pytest.mark.parametrize("slot", ["taskset -c 0", "0", "A=1 -x", "A='x"])
+def test_a_slot_that_is_no_environment_is_refused(slot: str) -> None:
+    with pytest.raises(TtastatsError, match="is not the environment of a slot"):
+        definition.checked(Definition(setups=(Setup("x"), Setup("y")), slots=(slot,)))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), (".5s", 0.5), ("1.5 h", 5400), ("", None)]
+)
+def test_times_are_read(text: str, seconds: float | None) -> None:
+    assert definition.duration(text, "--budget") == seconds
+    with pytest.raises(TtastatsError, match="is not a duration"):
+        definition.duration(f"{text}x", "--budget")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_once_or_twice_ends_all_and_says_how_to_go_on(
+    here: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """The second finds a run that ignores SIGTERM, and does not wait for it."""
+
+    class Interrupting(RealProcesses):
+        left = times
+
+        def wait(self, processes: Any, seconds: float) -> None:
+            super().wait(processes, seconds)
+            if self.left and all(run.arrivals["output.log"][-1][0] for run in processes):
+                self.left -= 1
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(processes, "RealProcesses", Interrupting)
+    deaf = "trap '' TERM; " if times == 2 else ""
+    command = f"{deaf}echo {{seed}} ready; while :; do sleep 0.05; done"
+    result = race(command, f"{command}; true", "-o", "new", *RACED)
+    assert result.exit_code == 130, result.output
+    assert "a second Ctrl-C does not wait" in result.output
+    assert "go on with: ttastats race -o new" in result.output
+    assert not alive(str(here))
+    (record,) = (json.loads(file.read_text()) for file in here.glob("new/runs/*.json"))
+    assert record["end"] == "interrupted"
+
+
+class Heard:
+    """What a run has said."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def update(self, process: Any, seconds: float) -> bool:
+        return False
+
+
+def drawn(state: State) -> list[str]:
+    console = Console(width=100, record=True, file=StringIO())
+    console.print(screen(state))
+    return [line.rstrip() for line in console.export_text().splitlines()]
+
+
+@pytest.mark.parametrize("slots", [("",), ("A=0", "A=1")])
+def test_the_screen_has_a_line_a_run_the_state_of_the_verdict_and_hours(
+    slots: tuple[str, ...],
+) -> None:
+    state, _, _ = raced(simulated.World((1, 1.05)), runs=5, slots=slots)
+    key = Key("s1", 4)
+    del state.done[key]
+    pairs = tuple(replace(pair, n=4) for pair in state.standing.pairs)
+    state.standing = replace(state.standing, ended="", n=4, pairs=pairs)
+    lengths = {record.seconds for record in state.done.values() if record.setup == "s1"}
+    mean = sum(lengths) / len(lengths)
+    record = folder.Record("s1", 4, 4, len(slots) - 1, "x", datetime.now(UTC))
+    said: Any = Heard("val_loss 2.85 (target ≤ 2, 0.85 to go)")
+    nothing: Any = None
+    state.running = {0: Running(record, nothing, said, 0.0, lasted=mean / 4)}
+    head, run, verdict, hours = drawn(state)
+    assert head.split()[:3] == ["setup", "seed", "progress"]
+    assert ("slot" in head) is (len(slots) > 1)
+    assert run.startswith("s1     4     ")
+    assert ", 25%, ends in about " in run
+    assert said.text in run
+    assert verdict.startswith("4 runs each: s1 against s0 ")
+    assert verdict.endswith("; at most 5")
+    assert "of runs so far, at most about " in hours
+    state.definition = replace(state.definition, budget="100s")
+    state.spent = 98.0
+    assert drawn(state)[-1].endswith(f"at most about {2 * len(slots)}.00 s to come")
+    state.running[0].lasted = 2 * mean
+    assert "longer than the mean" in drawn(state)[1]
+    assert "to come" not in drawn(state)[-1]
+
+
+def test_a_terminal_is_drawn_on_and_elsewhere_events_are_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, _, _ = raced(simulated.World((1, 1)), runs=2)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes any stream for a terminal
+    events: list[str] = []
+    for is_terminal in (True, False):
+        with watcher(events.append, is_terminal=is_terminal) as watch:
+            watch(state, "a begins")
+            watch(state, "")
+        assert ("2 runs each" in capsys.readouterr().err) is is_terminal
+    assert events == ["a begins"] * 2
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_the_distance_to_the_target_is_that_in_its_direction(number: int, tmp_path: Path) -> None:
+    draw = random.Random(number)
+    metric, sign = draw.choice([("val_loss", "<="), ("accuracy", ">=")])
+    value, goal = draw.randint(10, 90) / 100, draw.randint(10, 90) / 100
+    record = folder.Record("a", 0, 0, 0, "x", datetime.now(UTC))
+    place = tmp_path / folder.run_name(record.key)
+    place.mkdir()
+    text = f"step 1 {metric} {value}\n"
+    (place / "output.log").write_text(text)
+    keys = {"files": "*/output.log", "metric": metric, "step": "step", "seconds": "",
+            "line": rf"step (?P<step>\d+) {metric} (?P<{metric}>\S+)"}  # fmt: skip
+    reader = reading.Reader(tmp_path, reading.complete([keys], tmp_path),
+                            reading.parse_all([f"{metric}{sign}{goal}"]))  # fmt: skip
+    watched = Watched(reader, record)
+    said: Any = SimpleNamespace(arrivals={"output.log": [(0, 0.0), (len(text), 1.0)]})
+    watched.update(said, 1.0)
+    gap = round(value - goal if sign == "<=" else goal - value, 2)
+    mark = {"<=": "≤", ">=": "≥"}[sign]
+    left = f", {units.significant(gap)} to go" if gap > 0 else ""
+    expected = f"{metric} {units.significant(value)} (target {mark} {goal:g}{left})"
+    assert watched.text == expected

@@ -83,7 +83,9 @@ def _side(begins: np.ndarray, pace: Floats, epochs: Floats) -> SideNumbers:
     )  # fmt: skip
     mean = float(times.mean())
     how = side_design.Design(runs=runs, pace=side_design.Pace("epoch", pace))
-    return SideNumbers(times.size, outcomes, epochs, None, 0.0, mean, mean, design=how)
+    return SideNumbers(
+        times.size, outcomes, epochs, mean_seconds=mean, ert_seconds=mean, design=how
+    )
 
 
 def _runs(begins: np.ndarray) -> pl.DataFrame:

@@ -120,4 +120,4 @@ def _side(
     )
     how = side_design.Design(runs=runs, blocked=layout.within)
     mean = float(times.mean())
-    return SideNumbers(clusters.size, outcomes, None, mean, mean, None, None, None, design=how)
+    return SideNumbers(clusters.size, outcomes, mean_seconds=mean, ert_seconds=mean, design=how)

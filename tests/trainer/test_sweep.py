@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
+import ttastats as tta
 from tests.trainer.runs import OWN, request, small
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
@@ -53,7 +54,7 @@ calls = []
 
 def loss(outputs, targets, batch_size):
     calls.append(batch_size)
-    if calls.count(512) > 8:  # not in the warm-up
+    if calls.count(512) > {first}:
         calls.clear()
         raise RuntimeError("CUDA out of memory")
     import torch
@@ -61,10 +62,11 @@ def loss(outputs, targets, batch_size):
 """
 
 
+@pytest.mark.parametrize("first", [0, 8], ids=["in its warm-up", "behind it"])
 def test_a_setup_that_fails_stops_no_other_and_is_not_begun_again(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], first: int
 ) -> None:
-    (tmp_path / "mine.py").write_text(BREAKING)
+    (tmp_path / "mine.py").write_text(BREAKING.format(first=first))
     words = (
         f"sweep {tmp_path}/mine.py --width 8 --target 0.99 --epochs 6 --batch-size 64,512 --runs 2 "
         f"--device cpu --emit-log {tmp_path}/logs"
@@ -75,6 +77,8 @@ def test_a_setup_that_fails_stops_no_other_and_is_not_begun_again(
         assert (result or 0) == int(bool(failures))
         assert said.count("in loss: RuntimeError: CUDA out of memory") == failures
         assert ("4 of 4 runs are already complete" in said) == bool(there)
+    runs = tta.runs(tmp_path / "logs").frame
+    assert sorted(runs["run_status"]) == ["aborted"] * 2 + ["exception"] * 2
 
 
 def test_every_combination_is_a_setup(tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def race(
     """
     raise_if(sys.platform == "win32", "needs process groups, which Windows lacks", "race",
              "Use Linux, macOS or WSL.")  # fmt: skip
+    from ttastats.answers.compare import gate
     from ttastats.race import folder as folders
     from ttastats.race import outcome
 
@@ -96,6 +97,7 @@ def race(
         **({"target": tuple(target)} if target else {}),
     }
     given |= {"slots": tuple(slot) or ("",) * slots} if slot or slots > 1 else {}
+    gate.conditions(tuple(fail_on) or None, None)  # which is wrong before a run, not behind all
     folder = folders.RaceFolder(output)
     nothing = not commands and folder.stored() is None
     raise_if(nothing, f"no race in {output}/", None, "Give two commands, or -o FOLDER.")

@@ -150,8 +150,9 @@ def sweep(
         return
     plan = experiment.plan_runs(request, options, range(seed, seed + runs), grid)
     table, failures = _table_of_runs(plan)
-    known = set(table["system"])  # a setup may have failed before its runs began
-    setups = {name: at.system for name, at in plan.setups.items() if at.system in known}
+    evaluated = set(table.drop_nulls("metric")["system"])  # others failed before they trained
+    setups = {name: at.system for name, at in plan.setups.items() if at.system in evaluated}
+    say(*(f"{name}: no run was evaluated" for name in plan.setups.keys() - setups.keys()))
     report = tables.sweep_report(table, setups) if len(setups) > 1 else tta.summary(table)
     show(report, no_pager=True)
     if len(grid) > 1:

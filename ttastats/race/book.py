@@ -50,10 +50,19 @@ class Watched:
             return ""
         value = "NaN" if self._live and self._live.is_nan else units.significant(last.value or 0.0)
         targets = self._reader.targets if self._reader else ()
-        goals = [each.value for each in targets if each.metric in {None, last.metric}]
-        goal = goals[0] if goals else last.target_value
-        aim = "" if goal is None else target_text("", last.higher_is_better, goal)
-        return f"{last.metric} {value}{aim}"
+        goals = [each for each in targets if each.metric in {None, last.metric}]
+        goal = goals[0].value if goals else last.target_value
+        if goal is None:
+            return f"{last.metric} {value}"
+        higher = last.higher_is_better
+        higher = goals[0].higher_is_better if goals and higher is None else higher
+        gap = goal - (last.value or 0.0) if higher else (last.value or 0.0) - goal
+        left = (
+            ""
+            if value == "NaN" or gap <= 0
+            else f", {units.significant(float(f'{gap:.3g}'))} to go"
+        )
+        return f"{last.metric} {value} (target{target_text('', higher, goal)}{left})"
 
 
 class FolderBook:

@@ -22,7 +22,10 @@ from ttastats.sides import comparison
 #: The name of the file that defines a race.
 FILE = "race.toml"
 _NAME = re.compile(r"[\w.+=-]+")
-_DURATION = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*(s|min|m|h|d)?\s*")
+_DURATION = re.compile(r"(?i)\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|min|m|h|d)?\s*")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+#: Exit code of a run whose `prepare` failed.
+NOT_PREPARED = 119
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -80,7 +83,7 @@ class Definition(Struct, frozen=True, forbid_unknown_fields=True):
         if self.launcher:
             command = f"{self.launcher} sh -c {shlex.quote(command)}"
         if self.prepare:
-            command = f"({self.prepare}) && {command}"
+            command = f"({self.prepare}) || exit {NOT_PREPARED}; {command}"
         if slot_words := self.slots[slot]:
             command = f"export {slot_words}; {command}"
         variables = {
@@ -107,6 +110,9 @@ def checked(definition: Definition) -> Definition:
                  "Use letters, digits and any of . _ + = -")  # fmt: skip
     raise_if(len({*names}) < len(names), "two setups have one name", "--name",
              "Name each: --name adam --name muon")  # fmt: skip
+    for slot in definition.slots:
+        raise_if(not _is_environment(slot), "is not the environment of a slot", f"--slot {slot}",
+                 "Write variables: --slot 'CUDA_VISIBLE_DEVICES=0'")  # fmt: skip
     comparison.check_plan(None if definition.runs else definition.max_runs)
     raise_if((definition.runs or 2) < 2, "needs 2 runs of each setup", f"--runs {definition.runs}")
     for option in ("timeout", "budget"):
@@ -115,9 +121,16 @@ def checked(definition: Definition) -> Definition:
     return msgspec.structs.replace(definition, setups=setups, slots=definition.slots or ("",))
 
 
+def _is_environment(words: str) -> bool:
+    try:
+        return all(map(_VARIABLE.fullmatch, shlex.split(words)))
+    except ValueError:  # a quotation that does not end
+        return False
+
+
 def short_names(commands: Sequence[str]) -> list[str]:
     """Return names of commands: their words that not all of them have."""
-    words = [re.findall(r"[^\s'\"]+", command) for command in commands]
+    words = [re.findall(r"-[\w-]+ +\.?\d[^\s'\"]*|[^\s'\"]+", command) for command in commands]
     common = set.intersection(*map(set, words))
     texts = ["-".join(word for word in each if word not in common) for each in words]
     plain = [re.sub(r"[^\w.+=-]+", "-", re.sub(r"\{\w+\}", "", text)) for text in texts]

@@ -40,7 +40,7 @@ def end_text(standing: Standing, rules: Rules, runs: pl.DataFrame) -> str:
     end = f"{_ENDS[standing.ended]} {after}, of at most {rules.most}"
     if rules.fixed and standing.n == rules.most:
         end = f"{rules.most} runs each, as planned"
-    return f"{end}; {_fixed_plan_text(standing, runs)}"
+    return "; ".join(filter(None, [end, _fixed_plan_text(standing, runs)]))
 
 
 def _fixed_plan_text(standing: Standing, runs: pl.DataFrame) -> str:
@@ -53,6 +53,8 @@ def _fixed_plan_text(standing: Standing, runs: pl.DataFrame) -> str:
             continue
         cv = float(spread.select((pl.col("cv") ** 2).mean().sqrt()).item())
         costs.append((judge.fixed_runs(pair.ratio.estimate, cv), float(spread["mean"].sum())))
+    if not costs:
+        return ""
     known = [(needed, needed * seconds) for needed, seconds in costs if needed is not None]
     if not known:
         return "no fixed number of runs detects a difference of 0"

@@ -254,8 +254,9 @@ class RealProcesses:
             process.stop(at_once=True)
         while self._running:
             self.wait((), _LOOK)
-        os.close(self._to_guard)
-        self._guard.wait()
+        if self._guard.returncode is None:
+            os.close(self._to_guard)
+            self._guard.wait()
 
 
 def kill_marked(folder: Path) -> None:

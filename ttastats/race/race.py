@@ -17,9 +17,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ttastats.base import units
-from ttastats.base.errors import raise_if
+from ttastats.base.errors import TtastatsError
 from ttastats.race import judge, plan
-from ttastats.race.definition import Definition, duration
+from ttastats.race.definition import NOT_PREPARED, Definition, duration
 from ttastats.race.folder import Record
 from ttastats.race.judge import Standing
 from ttastats.race.outcome import standing_text
@@ -90,12 +90,15 @@ class State(Struct):
 
     @property
     def hours(self) -> float:
-        """Return the hours of all runs that are complete."""
-        return sum(record.seconds for record in self.done.values()) / 3600
+        """Return the hours of all runs so far."""
+        lengths = [record.seconds for record in self.done.values()]
+        return sum([*lengths, *(run.lasted for run in self.running.values())]) / 3600
 
     def blocks(self) -> range:
         """Return the numbers of all blocks."""
-        return range(-self.definition.warmup, self.definition.rules.most)
+        return range(
+            -self.definition.warmup * len(self.definition.slots), self.definition.rules.most
+        )
 
     def next_run(self, slot: int) -> Key | None:
         """Return what a slot begins next."""
@@ -106,8 +109,10 @@ class State(Struct):
         return plan.next_run([*order], taken, self.slots, slot)
 
     def mean_seconds(self, setup: str) -> float | None:
-        """Return the mean length of the complete runs of a setup."""
-        lengths = [r.seconds for r in self.done.values() if r.setup == setup and r.block >= 0]
+        """Return the mean length of the runs of a setup, of those to the target if there are."""
+        own = [record for record in self.done.values() if record.setup == setup]
+        lengths = [record.seconds for record in own if record.end == "target"]
+        lengths = lengths or [record.seconds for record in own]
         return sum(lengths) / len(lengths) if lengths else None
 
     def hours_to_come(self) -> float | None:
@@ -116,7 +121,11 @@ class State(Struct):
             self.definition.names, self.blocks(), self.definition.seed, self.standing.left
         )
         means = [self.mean_seconds(key.setup) for key in order if key not in self.done]
-        return None if None in means else sum(filter(None, means)) / 3600
+        if self.standing.ended or None in means:
+            return 0.0 if self.standing.ended else None
+        ahead = sum(filter(None, means)) - sum(run.lasted for run in self.running.values())
+        budget = duration(self.definition.budget, "--budget") or float("inf")
+        return max(0.0, min(ahead, (budget - self.spent) * len(self.definition.slots))) / 3600
 
 
 class Interrupted(Exception):  # noqa: N818 - no error
@@ -135,7 +144,9 @@ def run_race(
     `watch` is called when something happened, with it in words, and now and then without.
     """
     state = State(definition, dict(done), judge.before_any(definition.names))
-    state.slots = {record.block: record.slot for record in state.done.values()}
+    slots = len(definition.slots)  # which all warm up
+    state.slots = {block: block % slots for block in state.blocks() if block < 0}
+    state.slots |= {record.block: record.slot for record in state.done.values()}
     budget = duration(definition.budget, "--budget")
     state.spent = sum(record.seconds for record in state.done.values()) / len(definition.slots)
     begun, spent_before = processes.now(), state.spent
@@ -209,15 +220,28 @@ def _finish(state: State, run: Running, book: Book, watch: Callable[[State, str]
         watch(state, f"{_named(state, record)} is needed no more")
         return
     end = run.ending or ("finished" if process.exit_code == 0 else "failed")
+    if wrong := _not_begun(state, record):
+        record = book.end(replace(record, end="interrupted", reason=wrong[0]))
+        what, where = wrong
+        raise TtastatsError(": ".join(filter(None, [what, " ".join(record.tail)])), where=where,
+                            remedy="Correct the command. The run was not counted.")  # fmt: skip
     record = book.end(replace(record, end=end, reason=failure(end, record, state.definition)))
-    shell = _NOT_STARTED.get(record.exit_code or 0)
-    first = not any(done.setup == record.setup for done in state.done.values())
-    raise_if(shell and first, f"{shell}: {' '.join(record.tail)}", record.command,
-             "Correct the command. Nothing was counted.")  # fmt: skip
     state.done[record.key] = record
-    how = f"{record.end}{f': {record.reason}' if record.reason else ''}"
-    watch(state, f"{_named(state, record)} {how} after {units.seconds(record.seconds)}")
+    how = {"target": "met the target", "timeout": "failed"}.get(record.end, record.end)
+    how = f"{how} after {units.seconds(record.seconds)}"
+    how += f": {record.reason}" if record.reason else ""
+    watch(state, f"{_named(state, record)} {how}")
     _look(state, book, watch)
+
+
+def _not_begun(state: State, record: Record) -> tuple[str, str] | None:
+    """Return why the command of a run never began, and what is wrong; None if it did."""
+    prepare = state.definition.prepare
+    if prepare and record.exit_code == NOT_PREPARED:
+        return "failed", f"--prepare {prepare}"
+    first = not any(done.setup == record.setup for done in state.done.values())
+    shell = _NOT_STARTED.get(record.exit_code or 0)
+    return (shell, record.command) if shell and first else None
 
 
 def failure(end: str, record: Record, definition: Definition) -> str:
@@ -245,7 +269,10 @@ def with_reason(record: Record, tail: Sequence[str]) -> Record:
 def _look(state: State, book: Book, watch: Callable[[State, str], None]) -> None:
     """Judge the complete blocks, if there is one more."""
     n = plan.complete_blocks(state.standing.active, state.done)
-    if n <= state.standing.n or n < state.definition.rules.first or state.standing.ended:
+    if n <= state.standing.n or state.standing.ended:
+        return
+    if n < state.definition.rules.first:
+        state.standing = replace(state.standing, n=n)
         return
     before = state.standing
     runs = book.judged()
@@ -260,7 +287,8 @@ def _look(state: State, book: Book, watch: Callable[[State, str], None]) -> None
 
 def _named(state: State, record: Record) -> str:
     slot = f", slot {record.slot}" if len(state.definition.slots) > 1 else ""
-    return f"{record.setup} (seed {record.seed}{slot})"
+    warm_up = "warm-up of " if record.block < 0 else ""
+    return f"{warm_up}{record.setup} (seed {record.seed}{slot})"
 
 
 def _interrupt(
@@ -269,6 +297,7 @@ def _interrupt(
     """End all runs after Ctrl-C, as not complete; a second one does not wait."""
     for run in state.running.values():
         run.process.stop()
+    watch(state, "ending the runs; a second Ctrl-C does not wait")
     try:
         while any(run.process.exit_code is None for run in state.running.values()):
             processes.wait([run.process for run in state.running.values()], _WAIT)

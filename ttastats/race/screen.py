@@ -12,10 +12,13 @@ from ttastats.race.outcome import standing_text
 from ttastats.race.race import State
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Group
+
+    from ttastats.race.folder import Record
 
 #: The table is drawn again at most so often.
 _SECONDS = 0.5
+_HEADS = ("setup", "seed", "progress", "last value", "slot")
 
 
 @contextmanager
@@ -39,23 +42,39 @@ def watcher(
                 note(event)
             if event or time.monotonic() - drawn >= _SECONDS:
                 drawn = time.monotonic()
-                live.update(_table(state), refresh=True)
+                live.update(screen(state), refresh=True)
 
         yield show
 
 
-def _table(state: State) -> Table:
+def screen(state: State) -> Group:
+    """Return what is drawn: a line a run, what is known of the setups, and hours."""
+    from rich.console import Group
     from rich.table import Table
+    from rich.text import Text
 
+    several = len(state.definition.slots) > 1
+    table = Table(*_HEADS[: 5 if several else 4], box=None, pad_edge=False)
+    for _, run in sorted(state.running.items()):
+        record, mean = run.record, state.mean_seconds(run.record.setup)
+        cells = [record.setup, _seed(record), _progress(run.lasted, mean), run.progress.text]
+        table.add_row(*map(Text, [*cells, str(record.slot)][: len(table.columns)]))
     ahead = state.hours_to_come()
-    most = "" if ahead is None else f", at most {units.seconds(3600 * ahead)} more"
-    caption = f"{standing_text(state.standing)}\n{units.seconds(3600 * state.hours)} used{most}"
-    table = Table("setup", "seed", "slot", "time", "expected", "last value", box=None,
-                  caption=caption, caption_justify="left")  # fmt: skip
-    for run in state.running.values():
-        expected = state.mean_seconds(run.record.setup)
-        table.add_row(
-            run.record.setup, str(run.record.seed), str(run.record.slot), units.seconds(run.lasted),
-            "" if expected is None else units.seconds(expected), run.progress.text,
-        )  # fmt: skip
-    return table
+    most = "" if not ahead else f", at most about {units.seconds(3600 * ahead)} to come"
+    hours = f"{units.seconds(3600 * state.hours)} of runs so far{most}"
+    known = f"{standing_text(state.standing)}; at most {state.definition.rules.most}"
+    return Group(*([table] if state.running else []), Text(known), Text(hours))
+
+
+def _seed(record: Record) -> str:
+    return str(record.seed) if record.block >= 0 else "warm-up"
+
+
+def _progress(lasted: float, mean: float | None) -> str:
+    """Return how long a run has lasted, and when it will end if it is like those before."""
+    if not mean:
+        return units.seconds(lasted)
+    if lasted >= mean:
+        return f"{units.seconds(lasted)}, longer than the mean of {units.seconds(mean)}"
+    left = units.seconds(mean - lasted)
+    return f"{units.seconds(lasted)}, {100 * lasted / mean:.0f}%, ends in about {left}"

@@ -26,6 +26,7 @@ from ttastats.recording.run_log import (
 from ttastats.trainer import hardware
 from ttastats.trainer.network import Network
 from ttastats.trainer.settings import Settings
+from ttastats.trainer.workloads.contract import Recipe
 
 
 class Checkpoint(Struct, frozen=True):
@@ -71,20 +72,24 @@ def log_head(log: RunLog, place: ResultFolder) -> None:
     log.point("submission_platform", place.system)
 
 
+def log_settings(log: RunLog, settings: Settings, recipe: Recipe) -> None:
+    """Log what is asked for, before anything can fail."""
+    log.point("seed", settings.seed)
+    about: dict[str, Any] = {"metric": recipe.metric, "higher_is_better": recipe.higher_is_better}
+    log.point("eval_target", settings.target, **about)
+    log.point("settings", asdict(settings))
+
+
 def log_setup(log: RunLog, net: Network, batch_size: int) -> None:
-    """Log all settings that decide how the run goes, and the source of the workload.
+    """Log how the settings are carried out, and the source of the workload.
 
     `batch_size` is the one of the settings, or all samples if they are fewer.
     """
-    workload, settings, recipe = net.workload, net.settings, net.workload.recipe
-    log.point("seed", settings.seed)
+    workload, settings = net.workload, net.settings
     log.point("global_batch_size", batch_size)
     log.point("gradient_accumulation_steps", 1)
     log.point("opt_name", settings.optimizer)
     log.point("opt_base_learning_rate", net.optimizers[0].param_groups[0]["initial_lr"])
-    about: dict[str, Any] = {"metric": recipe.metric, "higher_is_better": recipe.higher_is_better}
-    log.point("eval_target", settings.target, **about)
-    log.point("settings", asdict(settings))
     log.point("workload_source", workload.source)
     for text in workload.imported:
         log.point("workload_import", text)

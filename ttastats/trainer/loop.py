@@ -79,11 +79,18 @@ def train_run(
     except BaseException as error:
         if not isinstance(error, Interrupted) and not is_lost_worker(error):
             team.report_failure(error)
+            _begin_failed(error, log, clock)
         if clock.started is not None and clock.stopped is None:
             log_end("aborted", _end_reason(error, team))
         raise
     events.log_totals(log, outcome, team.device, cpu, waiting)
     return outcome
+
+
+def _begin_failed(error: BaseException, log: RunLog, clock: Clock) -> None:
+    """Let a run that failed in its warm-up begin: it counts as failed, and is not made again."""
+    if clock.started is None and isinstance(error, Exception):
+        log.begin("run_start", at=clock.start())
 
 
 def _waiting_seconds() -> float | None:
@@ -116,6 +123,7 @@ def _warmed_up(settings: Settings, team: Team, log: RunLog, stop: StopRequest) -
     """Return the network before its first step; another like it has been warmed up."""
     log.begin("init_start")
     workload, data = load_workload(settings.workload), None
+    events.log_settings(log, settings, workload.recipe)
     if workload.dummy is None or workload.model.takes("data"):  # shapes or weights depend on them
         data = replace(network.load_data(settings, team), test=None)
     net = network.build_network(settings, team, data)
