@@ -49,7 +49,7 @@ def race(
     fail_on: Sequence[str] = (),
     **options: Any,
 ) -> Report:
-    r"""Run training commands in turn until it is decided which is faster to the target.
+    r"""Run training commands in turn until one is shown to be faster.
 
     Runs end at the target, and the race when it is decided or hopeless. Without commands, the race
     of the folder goes on.

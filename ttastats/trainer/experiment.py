@@ -37,6 +37,8 @@ from ttastats.trainer.workloads.contract import Value
 
 #: Why `run_stop` is written in a run that says nothing of its setup, and is made again.
 _BROKEN_OFF = frozenset({None, "KeyboardInterrupt", "SIGINT", "SIGTERM", "worker_lost"})
+#: Why `run_stop` is written in a run that nobody stopped and nothing ended.
+_FINISHED = frozenset({"target", "epochs"})
 
 
 class Request(Struct, frozen=True):
@@ -119,7 +121,8 @@ def make_runs(planned: Sequence[Planned], *, keep_going: bool = False) -> list[s
             except Exception as error:
                 left = [run for run in runs if not _is_complete(run)]
                 # Now and then gloo aborts a worker that has finished: the logs tell what was done.
-                if workers > 1 and not left and isinstance(error, TtastatsError):
+                finished = all(_end_reasons(run) & _FINISHED for run in runs)
+                if workers > 1 and finished and isinstance(error, TtastatsError):
                     break
                 if not keep_going or isinstance(error.__cause__, Interrupted):
                     raise
@@ -177,12 +180,17 @@ def _runs_of_setup(
 
 
 def _is_complete(run: Planned) -> bool:
+    return not _end_reasons(run) <= _BROKEN_OFF
+
+
+def _end_reasons(run: Planned) -> set[str | None]:
+    """Return why the logs of a run say that it ended; None is in it for one that does not say."""
     identity = run.settings.identifying_values()
-    return any(
-        settings is not None and settings.identifying_values() == identity
+    return {
+        reason
         for settings, reason in _read_logs(run.place)
-        if reason not in _BROKEN_OFF
-    )
+        if settings is not None and settings.identifying_values() == identity
+    }
 
 
 def _read_logs(place: ResultFolder) -> Iterator[tuple[Settings | None, str | None]]:

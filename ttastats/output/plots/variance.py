@@ -91,7 +91,7 @@ def _variance_plot(benchmark: str | None, table: pl.DataFrame, level: str) -> Pl
     values = [step * n for n in range(-4, 41) if low <= step * n <= high]
     across = "share of the variance due to epochs; the rest is due to time per epoch"
     if high > 1.02:
-        across = "share of the variance due to epochs (above 100%: time per epoch offsets them)"
+        across = "share of the variance due to epochs, which can exceed 100%"
     scale, name = {"domain": [low - 0.03, high + 0.05], "nice": False}, f"variance: {benchmark}"
     ticks = {"format": ".0%", "values": values}
     base = charts.table_view(name).encode(
