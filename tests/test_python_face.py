@@ -128,6 +128,8 @@ REFUSED: dict[str, str] = {
     "tta.summary(one, confidence=float('nan'))": "confidence=",
     "tta.compare(one, eight, confidence=[.9])": "confidence=",
     "tta.compare(one, eight, margin=-1)": "margin=",
+    "tta.compare(one, eight, margin=0)": "margin=",
+    "tta.compare(one, eight, margin=-0.0)": "margin=",
     "tta.compare(one, eight, options={'margn': 1})": "options=",
     "tta.compare(one, eight, options=3)": "options=",
     "tta.compare(one, eight, view='wide')": "view=",

@@ -123,11 +123,11 @@ def fraction(*, above: float = 0.0, below: float = 1.0) -> Taken:
 
 
 def margin(name: str, value: Any) -> float:
-    """Take a difference: a number from 0 on, or a percentage in a text."""
+    """Take a difference: a number above 0, or a percentage in a text."""
     if isinstance(value, str):
         return percentages.parse_fraction(value, f"{name}=")
-    if not is_number(value) or value < 0:
-        raise refusal(name, value, "Give a number that is not negative, such as 0.01.")
+    if not is_number(value) or value <= 0:
+        raise refusal(name, value, "Give a number above 0, such as 0.01.")
     return float(value)
 
 
