@@ -63,6 +63,14 @@ def logs(tmp_path: Path) -> Path:
     return tmp_path / "logs"
 
 
+def started(program: str, logs: Path) -> subprocess.Popen[str]:
+    """Start a program that says that it has recorded an evaluation; wait until it does."""
+    process = start("-c", program, logs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "evaluated\n"
+    return process
+
+
 class TestRoundTrip:
     def test_recorded_fields_are_read(self, logs: Path) -> None:
         with tta.record(
@@ -187,9 +195,7 @@ class TestEnds:
             "print('evaluated', flush=True)\n"
             f"{end}\n"
         )
-        process = start("-c", program, logs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "evaluated\n"
+        process = started(program, logs)
         if "sleep" in end:
             process.send_signal(-code)
         finish(process)
@@ -215,9 +221,7 @@ class TestEnds:
             "print('evaluated', flush=True)\n"
             f"time.sleep({PATIENCE})\n"
         )
-        process = start("-c", program, logs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "evaluated\n"
+        process = started(program, logs)
         process.send_signal(signal.SIGTERM)
         finish(process)
         read(logs)

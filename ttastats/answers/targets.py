@@ -144,8 +144,12 @@ def report(
     compared = [some for _, some in answered]
     notes = (*_targets_notes(sides, varied, absent, compared, by, axis), method)
     table = _grid_table(rows, by, [side.label for side in sides], axis, confidence)
-    answer = _compared_answer(against, axis) if against else _reached_answer(rows, by, axis)
-    asked = units.plural(len(against) or len({row.target for row in rows}), "target")
+    if against:
+        number, answer = len(against), _compared_answer(against, axis)
+    else:
+        number = len({row.target for row in rows})
+        answer = _reached_answer(rows, by, axis, number)
+    asked = units.plural(number, "target")
     return Report("targets", rows, (table,), notes, answer, by=grouping.row_keys(by), target=asked)
 
 
@@ -160,8 +164,8 @@ def _compared_answer(against: Sequence[AgainstKeys], axis: Axis) -> str:
 _FEW = 3
 
 
-def _reached_answer(rows: Sequence[TargetRow], by: Sequence[str], axis: Axis) -> str:
-    """Return the hardest target that most runs of each group reached, of a few groups."""
+def _reached_answer(rows: Sequence[TargetRow], by: Sequence[str], axis: Axis, targets: int) -> str:
+    """Return the hardest of some targets that most runs of each group reached, of a few groups."""
     names, best = grouping.row_names(rows, by), dict[str, TargetRow]()
     for name, row in zip(names, rows, strict=True):  # of each group the easiest target first
         if name not in best or row.reached_a >= best[name].reached_a:
@@ -176,7 +180,6 @@ def _reached_answer(rows: Sequence[TargetRow], by: Sequence[str], axis: Axis) ->
         )
         for name, row in best.items()
     ]  # fmt: skip
-    targets = len({row.target for row in rows})
     return wording("targets_reached", targets=targets, groups=groups)
 
 

@@ -124,12 +124,13 @@ def _cut_line(line: str, end: str, width: int) -> str:
 
 def _layouts(tables: Sequence[Table], width: int | None) -> tuple[list[Layout], list[str]]:
     """Return the layouts of the tables of an answer, and the titles of the columns they lack."""
-    hidden: dict[str, None] = {}
-    for table in tables:
-        layout = fitting.fit_columns(table, width)
-        columns = (table.columns[position] for position in layout.hidden)
-        hidden |= dict.fromkeys(column.title for column in columns if not column.drawn)
-    return [fitting.fit_columns(table, width, hidden) for table in tables], list(hidden)
+    layouts = [fitting.fit_columns(table, width) for table in tables]
+    absent = (table.columns[position] for table, layout in zip(tables, layouts, strict=True)
+              for position in layout.hidden)  # fmt: skip
+    hidden = list(dict.fromkeys(column.title for column in absent if not column.drawn))
+    if hidden and len(tables) > 1:  # what one table lacks, all lack
+        layouts = [fitting.fit_columns(table, width, hidden) for table in tables]
+    return layouts, hidden
 
 
 def _table_lines(table: Table, layout: Layout, width: int | None) -> Iterator[Line]:
