@@ -192,6 +192,8 @@ def effects(
 ) -> Report:
     """Report what each of several settings does to the time to the target, and through what.
 
+    By default `by` makes the runs of a benchmark one group.
+
     Parameters
     ----------
     on
@@ -204,8 +206,6 @@ def effects(
         Also whether the effect of a setting depends on another.
     confidence
         Confidence level of the intervals.
-    by
-        Columns to group by; by default runs of a benchmark are one group.
     """
     from ttastats.answers import effects as effects_report  # scipy costs start-up time
     from ttastats.answers.knobs import EffectsOptions

@@ -114,8 +114,6 @@ def compare(
         Conditions such as `slower:2%` and `not-slower:2%`, or at a budget `worse:0.001` and
         `not-worse:0.001`; the result is in `.gate`, true if it passed, and `check` raises an
         error if it failed.
-    by
-        Columns to group by, used unchanged.
     """
     what, sources = Question(**keywords), (a, *others)
     also, block = several(also), several(block)

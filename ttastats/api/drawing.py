@@ -95,9 +95,6 @@ def html_report(
         Command to show on the page.
     on_progress
         Called with the number of kinds of plots that are drawn, and that of all.
-    labels
-        Names of the sides, or once the column or setting whose values name them; by default those
-        of the files.
     """
     from ttastats.output.page import content, document
     from ttastats.output.plots import kinds, speedups, tta
