@@ -444,7 +444,7 @@ def test_a_gate_that_cannot_be_read_is_an_error_before_any_run(talking: Path) ->
 def test_a_file_defines_a_race(talking: Path, kind: str) -> None:
     setups = [{"name": name, "command": f"echo {pace} {{seed}}"} for name, pace in RATES.items()]
     values = {"target": ["val_loss<=2"], "runs": 2, "warmup": 1, "setups": setups}
-    text = definition.to_toml(values) if kind == "toml" else msgspec.yaml.encode(values).decode()
+    text = (msgspec.toml if kind == "toml" else msgspec.yaml).encode(values).decode()
     Path(f"my.{kind}").write_text(text)
     result = race(f"my.{kind}")
     assert result.exit_code == 0, result.output
@@ -455,6 +455,15 @@ def test_a_file_defines_a_race(talking: Path, kind: str) -> None:
     wrong = race(f"my.{kind}", "-o", "other")
     assert f"my.{kind}" in str(wrong.exception)
     assert "max_run" in str(wrong.exception)
+
+
+@pytest.mark.parametrize("words", ["echo \U0001f600", "a \x7f\t\n", '"\\"', "'''", "ünï"])
+def test_a_race_keeps_every_character_of_its_commands(tmp_path: Path, words: str) -> None:
+    setups = (Setup(words, "a"), Setup("b", "b"))
+    stored = Definition(setups, prepare=words, log={"metric": words})
+    race_folder = folder.RaceFolder(tmp_path)
+    race_folder.store(stored)
+    assert race_folder.stored() == stored
 
 
 def raced(world: simulated.World, **options: Any) -> tuple[State, simulated.Simulation, list[str]]:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import tomli_w
 from msgspec.structs import replace
 
 from ttastats.base import atomic, units
 from ttastats.base.errors import TtastatsError
 from ttastats.ingestion.guessed import Ask
 from ttastats.outcomes.target import parse_all, target_text
-from ttastats.race import definition as definitions
 from ttastats.race import reading
 from ttastats.race.definition import Definition
 from ttastats.race.folder import BLOCKS, TABLE, RaceFolder, Record, run_name
@@ -89,7 +89,7 @@ class FolderBook:
             if value and key != "files"
         )
         if new:
-            text = definitions.to_toml({"logs": [dict(block) for block in blocks]})
+            text = tomli_w.dumps({"logs": blocks})
             atomic.write_text(self._folder.path / BLOCKS, text)
 
     def load(self, records: Mapping[Key, Record]) -> None:

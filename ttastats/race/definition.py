@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -161,21 +160,3 @@ def read(path: Path) -> Definition:
     except (OSError, ValueError, msgspec.ValidationError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise TtastatsError(f"cannot be read: {reason}", where=str(path)) from error
-
-
-def to_toml(values: Mapping[str, Any], table: str = "") -> str:
-    """Return values as TOML: texts, numbers, lists of texts, and tables, which come last."""
-    lines = [f"[{table}]"] if table else []
-    plain = {key: value for key, value in values.items() if not _is_table(value)}
-    lines += [f"{key} = {json.dumps(value)}" for key, value in plain.items() if value is not None]
-    for key, value in values.items():
-        if isinstance(value, Mapping) and value:
-            lines += ["", to_toml(value, key)]
-        elif _is_table(value) and value:
-            lines += ["", *(to_toml(each, f"[{key}]") for each in value)]
-    return "\n".join(lines) + ("\n" if not table else "")
-
-
-def _is_table(value: Any) -> bool:
-    is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    return isinstance(value, Mapping) or (is_list and any(isinstance(v, Mapping) for v in value))

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import tomli_w
 from msgspec import Struct
 
 from ttastats.base import atomic
@@ -98,8 +99,9 @@ class RaceFolder:
 
     def store(self, definition: Definition) -> None:
         """Write what is raced."""
-        values = msgspec.to_builtins(definition)
-        atomic.write_text(self.path / definitions.FILE, definitions.to_toml(values))
+        values = msgspec.to_builtins(definition).items()
+        text = tomli_w.dumps({key: value for key, value in values if value is not None})
+        atomic.write_text(self.path / definitions.FILE, text)
 
     def records(self) -> dict[Key, Record]:
         """Return the complete runs; others are put aside, and what is left of them is killed."""
