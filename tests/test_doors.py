@@ -153,6 +153,8 @@ class TestTables:
 def test_an_interruption_of_the_first_imports_is_no_traceback(name: str, tables: Path) -> None:
     script = (
         "import sys, os, signal\n"
+        # A shell starts what runs in the background so that it ignores interruptions.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "class Finder:\n"
         "    def find_spec(self, found, path, target=None):\n"
         f"        if found == {name!r}: os.kill(os.getpid(), signal.SIGINT)\n"
