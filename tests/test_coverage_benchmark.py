@@ -215,6 +215,7 @@ def everything() -> list[Figure]:
     parts = (  # of each measurement a few cells have to do
         *((module, "CASES", module.CASES[::every]) for module, every in
           ((blocks, 3), (cases, 4), (designs, 30), (effects, 4))),
+        (designs, "BUDGETS", designs.BUDGETS[::5]),
         (blocks, "_CANDIDATE_LAYOUTS", blocks._CANDIDATE_LAYOUTS[:1]),
         (families, "FAMILIES", {key: pairs[:2] for key, pairs in families.FAMILIES.items()}),
         (families, "AT_THE_MARGIN", {"two": next(iter(families.AT_THE_MARGIN.values()))[:2]}),

@@ -118,8 +118,7 @@ ARISING: dict[str, Callable[[random.Random], Sides]] = {
 }  # fmt: skip
 
 #: Conditions of a claim about the two sides alone, which a table of entries does not judge.
-OF_SIDES = {"pooled_setups", "accelerators_differ", "division_differs", "these_blocks",
-            "units_differ"}  # fmt: skip
+OF_SIDES = {"pooled_setups", "accelerators_differ", "division_differs", "these_blocks"}
 
 
 @pytest.fixture(scope="module", params=[(code, seed) for code in ARISING for seed in range(2)],
@@ -205,7 +204,7 @@ def test_no_headline_counts_a_conditional_claim_as_free(code: str, count: int) -
     )  # fmt: skip
     mean = MeanSpeedup(ratios["speedup"], 0.4, 2.5, count) if count > 1 else None
     names = [f"b{n}" for n in range(count)]
-    lead = headline.lead(Against(rows, (), mean, (code,)), names, "auc ≥ 0.8", 0.95)
+    lead = headline.lead(Against(rows, (), mean, ((code,),)), names, "auc ≥ 0.8", 0.95)
     condition = conditions_text([code])
     assert condition
     assert lead.claim.count(condition) == 1

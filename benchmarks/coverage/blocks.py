@@ -255,18 +255,19 @@ def _decided(
 
 def sessions(plan: Plan) -> Iterator[Figure]:
     """Measure what `compare --same` says of k sets of runs, one from each of k sessions."""
-    for spread, share in ((0.0, 0.0), (1.0, 0.0), (3.0, 0.0), (0.0, 0.2)):
+    for spread, share, n in ((0.0, 0.0, 5), (1.0, 0.0, 5), (3.0, 0.0, 5),
+                             (0.0, 0.2, 3), (0.0, 0.2, 5), (0.0, 0.2, 10)):  # fmt: skip
         setup = f"LN05, sessions vary {spread:g}×"
         setup = "LN01, 1 session in 5 is 6% slow" if share else setup
         sigma = Blocked(LN05, LN05, spread).sigma
         for sets in (2, 3, 5):
-            rng = generator(plan.seed, "sessions of one setup", setup, str(sets))
+            rng = generator(plan.seed, "sessions of one setup", setup, f"{sets} of {n}")
             beyond = bounded = 0
             for _ in range(plan.replicates):
-                seconds, _ = LN05.successes((sets + 2, 5), rng)
+                seconds, _ = LN05.successes((sets + 2, n), rng)
                 effects = spread * sigma * rng.standard_normal((sets + 2, 1))
                 if share:  # runs vary by 1 %
-                    seconds = np.exp(0.01 * rng.standard_normal((sets + 2, 5)))
+                    seconds = np.exp(0.01 * rng.standard_normal((sets + 2, n)))
                     effects += 0.06 * (rng.random((sets + 2, 1)) < share)
                 terms = [
                     time_term(make_outcomes(of_set), "mean") for of_set in seconds * np.exp(effects)
@@ -279,7 +280,7 @@ def sessions(plan: Plan) -> Iterator[Figure]:
                 variance = variance_between_sets(known[:sets], confidence=0.95)
                 beyond += abs(logs[sets] - logs[sets + 1]) > variance.smallest_claim
                 bounded += variance.highest >= spread * sigma
-            runs = f"{sets} sets of 5"
+            runs = f"{sets} sets of {n}"
             far = rate(beyond, plan.replicates)
             yield Figure(
                 "sessions: beyond", setup, runs, far, "excluded" if share else "false claim"
@@ -291,6 +292,6 @@ def sessions(plan: Plan) -> Iterator[Figure]:
 
 def figures(plan: Plan) -> Iterator[Figure]:
     """Measure all of it."""
-    for measurement in (times, qualities, sessions):
+    for measurement in (times, qualities):
         yield from measurement(plan)
     yield from candidates(plan.few(4))

@@ -40,6 +40,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     "speedups": simulations.speedups,
     "power": simulations.power,
     "margins": simulations.margins,
+    "margins of unequal sides": simulations.unequal_margins,
     "failures": simulations.failures,
     "coefficients of variation": intervals.variations,
     "parts": intervals.parts,
@@ -59,11 +60,13 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     "sequential families": sequential.families,
     # Half of the replicates: there are many cells, and each call costs more.
     "blocks": lambda plan: blocks.figures(plan.few(2)),
+    "same": lambda plan: blocks.sessions(plan.few(2)),
     "effects": lambda plan: effects.figures(plan.few(2)),
     # Whole logs are made and read.
     "designs": lambda plan: designs.figures(plan.few(8)),
-    "sessions": lambda plan: sessions.figures(plan.few(8)),
-    "orders": lambda plan: orders.figures(plan.few(8)),
+    "budgets": lambda plan: designs.budgets(plan.few(5)),
+    "sessions": lambda plan: sessions.figures(plan.few(5)),
+    "orders": lambda plan: orders.figures(plan.few(5)),
     # Every series is looked at 90 times.
     "nights": lambda plan: nights.figures(plan.few(20)),
     # A call fits a model dozens of times.
@@ -73,6 +76,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     # A call resamples 2,000 times, so that a quarter of the replicates has to do.
     "shares": lambda plan: intervals.shares(plan.few(4)),
     "pitfalls": lambda plan: pitfalls.figures(plan.few(4)),
+    "scores": pitfalls.scores,
 }
 
 

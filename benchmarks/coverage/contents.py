@@ -141,6 +141,20 @@ SECTIONS = (
             ("gate †", "False claims with †, %."),
         ),
     ),
+    Section(
+        "A margin between sides of unequal size",
+        "B is slower by 10 %, which is the margin, or as fast as A; claims are those of the "
+        "section on a margin. With stragglers, one run in ten takes 1.3 times as long on both "
+        "sides: five runs hold none in 59 % of the samples.",
+        (
+            ("unequal margin", "False claims without a condition, %."),
+            ("unequal margin ‡", 'False claims "with unequal numbers of runs" or with ‡, %.'),
+            ("unequal margin †", "False claims with †, %."),
+            ("unequal right", "Right claims without a condition, %, of equal sides."),
+            ("unequal right ‡", "Right claims with such a condition, %."),
+            ("unequal right †", "Right claims with †, %."),
+        ),
+    ),
     _case("unequal", "Many runs against few", "Mean times are equal, and no run fails."),
     _case(
         "epochs",
@@ -305,8 +319,9 @@ SECTIONS = (
     ),
     Section(
         "One setup in several sessions",
-        "What `compare --same` says of sets of 5 runs, each from a session of its own; sessions "
-        "vary by 0, 1 or 3 times as much as runs. Half of the replicates.",
+        "What `compare --same` says of sets of runs, each from a session of its own; sessions "
+        "vary by 0, 1 or 3 times as much as runs, or one in five of them is 6 % slow, which few "
+        "sessions do not show. Half of the replicates.",
         (
             (
                 "sessions: beyond",
@@ -353,11 +368,19 @@ SECTIONS = (
         "falling curve of losses; the best of unequal numbers of evaluations; an entry made on two "
         "machines. A verdict is prevented where it has a reason in `why`: that values are of "
         "different budgets or a best of unequal numbers, or that a difference is no larger than "
-        "what is allowed for. An eighth of the replicates.",
+        "what is allowed for. An eighth of the replicates. Then a fifth of them: the best of 40 "
+        "evaluations whose noise differs, where the mean of a run varies by .002, and values at "
+        "100 s of a falling curve, evaluated at other intervals. Where B is better, a claim in "
+        "either direction counts.",
         (
             ("designs: claims", "False claims without a condition, %."),
-            ("designs: marked", "False claims with a condition, %."),
+            ("designs: right", "Right claims without a condition, %."),
+            ("designs: marked", "Claims with a condition, %."),
             ("designs: prevented", "Verdicts that were prevented, %."),
+            (
+                "designs: nothing allowed for",
+                "The printed interval excludes 0, %: what was claimed before anything was.",
+            ),
         ),
     ),
     Section(
@@ -366,8 +389,8 @@ SECTIONS = (
         "Sessions, or seeds, make all of their runs slower or faster, by 0, 1 or 3 times as much "
         'as runs vary. A condition is "in these sessions", "for these seeds" or "in these '
         'blocks"; of other sessions, seeds or blocks it promises nothing. In the last setups the '
-        "sides are compared within days, and the difference itself varies from day to day. An "
-        "eighth of the replicates.",
+        "sides are compared within days, and the difference itself varies from day to day. A "
+        "fifth of the replicates.",
         (
             ("shared: claims", "False claims without a condition, %."),
             ("shared: claims ‡", "False claims with a condition, %."),
@@ -381,8 +404,8 @@ SECTIONS = (
         'Sides that overlap in time promise claims without a condition; others carry "in this '
         'order" or "in these sessions". Then alternating sides on days that differ: '
         "how often `--block day` is "
-        "proposed, and what is claimed falsely by whoever follows the proposal after a look. An "
-        "eighth of the replicates.",
+        "proposed, and what is claimed falsely by whoever follows the proposal after a look. A "
+        "fifth of the replicates.",
         (
             ("orders: claims", "False claims without a condition, %."),
             ("orders: claims ‡", "False claims with a condition, %."),
@@ -484,5 +507,11 @@ OTHERS = (
         "What a decision is worth when that is not so: how often it is made, whatever its mark. A "
         "quarter of the replicates; a sixteenth for Mann-Whitney.",
         (("pitfalls", "Decided, %."),),
+    ),
+    Section(
+        "Scores of equal setups",
+        "Setups with equal mean times: the olympic mean that `score` shows leaves out the slowest "
+        "run.",
+        (("scores", "The two scores differ by more than 5 %, %."),),
     ),
 )

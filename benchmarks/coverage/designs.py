@@ -5,7 +5,7 @@ Logs are made and compared as `compare` does, with all that it finds in the desi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from ttastats.outcomes.budget import END, Budget
 from ttastats.sides import comparison, quality_comparison
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
+from ttastats.stats.decision import side_of
 from ttastats.table.frames import from_frame
 
 _CLAIMS = {"faster", "slower", "better", "worse"}
@@ -30,12 +31,16 @@ Logs = Callable[[int, int, np.random.Generator], pl.DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Two sides that are equal but for how they were evaluated or made; to a target without one."""
+    """Two sides that are equal but for how they were evaluated or made; to a target without one.
+
+    Of `right` ones B is better.
+    """
 
     name: str
     a: Logs
     b: Logs
     budget: Budget | None = None
+    right: bool = False
 
 
 def _rows(replicates: int, runs: int, places: Floats, **columns: Floats) -> pl.DataFrame:
@@ -69,18 +74,43 @@ def to_target(every: int, cv: float, slow: float = 0.0) -> Logs:
     return draw
 
 
-def curves(every: int, sd: float, flat: bool = False, pace: float = 0.1) -> Logs:
-    """Return runs of one falling curve of losses, evaluated at each of so many of 3,000 steps.
-
-    `pace` is in seconds a step; the curve is one of seconds, the same at every pace.
-    """
+def curves(every: int, sd: float) -> Logs:
+    """Return runs of one falling curve of losses, evaluated at each of so many of 3,000 steps."""
 
     def draw(replicates: int, runs: int, rng: np.random.Generator) -> pl.DataFrame:
         steps = np.arange(every, 3001.0, every)
         noise = sd * rng.standard_normal((replicates, runs, steps.size))
-        seconds = pace * steps * (1 + 0.003 * rng.standard_normal((replicates, runs, 1)))
-        loss = 3.0 + 2.0 * np.exp(-steps * pace / 60) * (not flat) + noise
+        seconds = 0.1 * steps * (1 + 0.003 * rng.standard_normal((replicates, runs, 1)))
+        loss = 3.0 + 2.0 * np.exp(-steps / 600) + noise
         rows = _rows(replicates, runs, steps, seconds=seconds, value=loss)
+        return rows.rename({"place": "step"})
+
+    return draw
+
+
+def plateaus(noise: float, evaluations: int = 40, lead: float = 0.0) -> Logs:
+    """Return runs whose loss no longer falls: its mean varies by .002, evaluations by `noise`."""
+
+    def draw(replicates: int, runs: int, rng: np.random.Generator) -> pl.DataFrame:
+        size = (replicates, runs, 1)
+        steps = np.linspace(0, 3000, evaluations + 1)[1:]
+        loss = 3.0 - lead + 0.002 * rng.standard_normal(size)
+        loss = loss + noise * rng.standard_normal((replicates, runs, steps.size))
+        rows = _rows(replicates, runs, steps, seconds=0.1 * steps, value=loss)
+        return rows.rename({"place": "step"})
+
+    return draw
+
+
+def timed(every: float, lead: float = 0.0) -> Logs:
+    """Return runs of one falling curve, evaluated each so many seconds from any moment on."""
+
+    def draw(replicates: int, runs: int, rng: np.random.Generator) -> pl.DataFrame:
+        size = (replicates, runs, 1)
+        places = np.arange(1.0, 200 / every)
+        seconds = every * (places - rng.random(size))
+        loss = 3.0 + 2.0 * np.exp(-seconds / 60) - lead + 0.004 * rng.standard_normal(size)
+        rows = _rows(replicates, runs, places, seconds=seconds, value=loss)
         return rows.rename({"place": "step"})
 
     return draw
@@ -88,7 +118,7 @@ def curves(every: int, sd: float, flat: bool = False, pace: float = 0.1) -> Logs
 
 _AT = Budget("step", 750.0)
 _BETWEEN = Budget("step", 1000.0, interpolate=True)
-_TIME = Budget("seconds", 70.0)
+_TIME, _BETWEEN_TIMES = (Budget("seconds", 100.0, interpolate=x) for x in (False, True))
 _BEST = Budget(END.unit, best=True)
 CASES = (
     *(
@@ -103,27 +133,27 @@ CASES = (
     ),
     *(
         Case(f"{name}, each {a} steps / each {b}", curves(a, 0.01), curves(b, 0.01), budget)
-        for name, budget in (
-            ("at step 750", _AT), ("at step 1,000, interpolated", _BETWEEN), ("after 70 s", _TIME)
-        )
+        for name, budget in (("at step 750", _AT), ("at step 1,000, interpolated", _BETWEEN))
         for a, b in ((150, 150), (400, 150), (125, 50))
     ),
+    Case("best of 4 / of 40", plateaus(0.01, 4), plateaus(0.01), _BEST),
+)  # fmt: skip
+#: What limits values at a budget: noise of which the best is taken, and intervals between them.
+BUDGETS = (
     *(
-        Case(
-            f"best of {3000 // a} / of {3000 // b}", curves(a, 0.01, flat=True),
-            curves(b, 0.01, flat=True), _BEST,
+        Case(f"best of 40, noise 0.02 / {noise:g}{', B is 0.02 better' * bool(lead)}",
+             plateaus(0.02), plateaus(noise, lead=lead), _BEST, right=bool(lead))
+        for noise, lead in ((0.02, 0), (0.03, 0), (0.04, 0), (0.02, 0.02), (0.03, 0.02))
+    ),
+    *(
+        Case(f"after 100 s{', interpolated' * budget.interpolate}, each 10 s / each {every} s"
+             f"{', B is 0.03 better' * bool(lead)}",
+             timed(10), timed(every, lead), budget, right=bool(lead))
+        for budget, every, lead in (
+            (_TIME, 10, 0), (_TIME, 11, 0), (_TIME, 14, 0), (_TIME, 20, 0),
+            (_BETWEEN_TIMES, 14, 0), (_TIME, 10, 0.03), (_TIME, 14, 0.03),
+            (_BETWEEN_TIMES, 14, 0.03),
         )
-        for a, b in ((75, 75), (750, 75))
-    ),
-    *(
-        Case(f"best of 40, noise {times:g} times as large", curves(75, 0.01, flat=True),
-             curves(75, 0.01 * times, flat=True), _BEST)
-        for times in (1.5, 2.0)
-    ),
-    *(
-        Case(f"after 70 s, intervals {times:g} times as long", curves(100, 0.01),
-             curves(100, 0.01, pace=0.1 * times), _TIME)
-        for times in (1.1, 1.4)
     ),
 )  # fmt: skip
 
@@ -131,35 +161,52 @@ CASES = (
 def figures(plan: Plan) -> Iterator[Figure]:
     """Measure false claims of each case, and how often the design of the runs prevents any."""
     for case in CASES:
-        for runs in (5, 20):
-            rng = generator(plan.seed, "designs", case.name, str(runs))
-            sides = [draw(plan.replicates, runs, rng) for draw in (case.a, case.b)]
-            judgements = list(_judged(sides, case.budget, plan.replicates))
-            claims = [claim for word, claim, _ in judgements if word in _CLAIMS]
-            shares: tuple[tuple[str, int, Kind], ...] = (
-                ("claims", len(claims) - sum(claims), "false claim"),
-                ("marked", sum(claims), "no promise"),
-                ("prevented", sum(bool(why) for *_, why in judgements), "no promise"),
-            )
-            for name, hits, kind in shares:
-                share = rate(hits, len(judgements))
-                yield Figure(f"designs: {name}", case.name, str(runs), share, kind)
+        yield from _figures(plan, case, (5, 20))
+
+
+def budgets(plan: Plan) -> Iterator[Figure]:
+    """Measure the same at budgets, with and without what is allowed for, and right claims."""
+    for case in BUDGETS:
+        yield from _figures(plan, case, (5, 10) if case.budget == _BEST else (10, 20))
+
+
+def _figures(plan: Plan, case: Case, sizes: Sequence[int]) -> Iterator[Figure]:
+    for runs in sizes:
+        rng = generator(plan.seed, "designs", case.name, str(runs))
+        sides = [draw(plan.replicates, runs, rng) for draw in (case.a, case.b)]
+        judgements = list(_judged(sides, case.budget, plan.replicates))
+        claims = [claim for word, claim, *_ in judgements if word in _CLAIMS]
+        kind: Kind = "no promise" if case.right else "false claim"
+        shares: list[tuple[str, int, Kind]] = [
+            ("right" if case.right else "claims", len(claims) - sum(claims), kind),
+            ("marked", sum(claims), "no promise"),
+            ("prevented", sum(bool(why) for *_, why, _ in judgements), "no promise"),
+            ("nothing allowed for", sum(plain for *_, plain in judgements), "no promise"),
+        ]
+        for name, hits, promise in shares[: 3 if case.budget is None else 4]:
+            share = rate(hits, len(judgements))
+            yield Figure(f"designs: {name}", case.name, str(runs), share, promise)
 
 
 def _judged(
     sides: list[pl.DataFrame], budget: Budget | None, replicates: int
-) -> Iterator[tuple[str, bool, str]]:
-    """Yield each replicate's verdict, whether it carries a condition, and why there is none."""
+) -> Iterator[tuple[str, bool, str, bool]]:
+    """Yield each verdict, whether it carries a condition, and why there is none.
+
+    And whether the printed interval of qualities excludes 0, which allows for nothing.
+    """
     runs = [_runs(rows, budget).partition_by("replicate", as_dict=True) for rows in sides]
     for number in range(replicates):
         a, b = (side[number,] for side in runs)
+        plain = False
         if budget is None:
             (compared,) = comparison.compare([Pair({}, a, b)], Options())
             verdict = compared.verdict
         else:
             (at,) = quality_comparison.compare([Pair({}, a, b)], budget, Options())
-            verdict = at.verdict
-        yield verdict.word, bool(verdict.conditions), verdict.why
+            verdict, gap = at.verdict, at.difference
+            plain = gap is not None and side_of(0.0, gap.low, gap.high) != 0
+        yield verdict.word, bool(verdict.conditions), verdict.why, plain
 
 
 def _runs(rows: pl.DataFrame, budget: Budget | None) -> pl.DataFrame:

@@ -17,10 +17,11 @@ from benchmarks.coverage.judging import directed
 from benchmarks.coverage.shapes import generator
 from benchmarks.coverage.simulations import Plan
 from ttastats.sides import design as side_design
-from ttastats.sides.comparison import Comparison, measure
+from ttastats.sides.comparison import Comparison, measure, speedup_parts
 from ttastats.sides.contrast import judged
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
+from ttastats.sides.order import measure_pair
 from ttastats.sides.proposals import propose
 from ttastats.stats.decision import side_of
 from ttastats.stats.outcomes import Epochs, make_outcomes
@@ -58,10 +59,13 @@ def _orders(
             epochs = np.rint(rng.normal(30, 1, 2 * n))
             pace = 10 * (1 + drift * begins) * (1 + rng.normal(0, _SPEED, 2 * n))
             a, b = (_side(begins[side == s], pace[side == s], epochs[side == s]) for s in (0, 1))
-            (made,) = judged([measure(Comparison({}, a, b), options)], options)
+            (made,) = judged([measure_pair(a, b, options)], options)
             verdicts.append(made.verdict)
-            named += any("time per epoch" in each.message for each in made.findings)
-            if (parts := made.parts) and side_of(1, parts.throughput.low, parts.throughput.high):
+            if options.same_convergence:
+                continue
+            named += any(each.code == "drift" for each in made.findings)
+            parts = speedup_parts(made, options)
+            if parts and side_of(1, parts.throughput.low, parts.throughput.high):
                 throughput += 1
                 bare += not parts.conditions
         what = "same convergence" if options.same_convergence else "claims"

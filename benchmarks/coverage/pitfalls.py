@@ -14,7 +14,7 @@ from benchmarks.coverage.figures import Figure, Rate, rate
 from benchmarks.coverage.judging import directed, judge
 from benchmarks.coverage.shapes import CONST, LN15, TRF, Floats, Pair, Runs, generator
 from benchmarks.coverage.simulations import Plan, samples
-from ttastats.stats.means import mean_interval
+from ttastats.stats.means import mean_interval, olympic_mean
 from ttastats.stats.permutation import mann_whitney_p
 
 QUANTITY = "pitfalls"
@@ -132,3 +132,19 @@ def _overlap(a: Floats, b: Floats) -> bool:
     ends = (mean_a.low, mean_a.high, mean_b.low, mean_b.high)
     low_a, high_a, low_b, high_b = (0.0 if end is None else end for end in ends)
     return low_a <= high_b and low_b <= high_a
+
+
+#: Setups of one mean time: CV, and how many times as long one in ten runs takes.
+_SCORED = {"LN10 / LN10": (0.1, 1.0), "LN02 / LN02, 10% take 2 times": (0.02, 2.0)}
+
+
+def scores(plan: Plan) -> Iterator[Figure]:
+    """Score two setups of equal mean time."""
+    for name, (cv, factor) in _SCORED.items():
+        for n in (5, 10):
+            rng, size = generator(plan.seed, "scores", name, str(n)), (plan.replicates, n)
+            a, b = (rng.lognormal(-(cv**2) / 2, cv, size) for _ in "ab")
+            b *= np.where(rng.random(size) < 0.1, factor, 1.0) / (1 + 0.1 * (factor - 1))
+            ratios = np.array([olympic_mean(x) for x in a]) / [olympic_mean(x) for x in b]
+            hits = int((np.maximum(ratios, 1 / ratios) > 1.05).sum())
+            yield Figure("scores", name, str(n), rate(hits, ratios.size), "no promise")

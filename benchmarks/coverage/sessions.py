@@ -18,10 +18,10 @@ from benchmarks.coverage.judging import directed
 from benchmarks.coverage.shapes import generator
 from benchmarks.coverage.simulations import Plan
 from ttastats.sides import design as side_design
-from ttastats.sides.comparison import Comparison, measure
 from ttastats.sides.contrast import judged
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
+from ttastats.sides.order import measure_pair
 from ttastats.stats.decision import Decision
 from ttastats.stats.outcomes import Epochs, make_outcomes
 from ttastats.stats.results import Floats
@@ -94,7 +94,7 @@ def _verdict(layout: Layout, rng: np.random.Generator) -> Decision:
         for clusters, offsets in ((layout.a, level), (layout.b, level + lead))
     )
     options = Options()
-    (comparison,) = judged([measure(Comparison({}, a, b), options)], options, options.margin)
+    (comparison,) = judged([measure_pair(a, b, options)], options)
     return comparison.verdict
 
 

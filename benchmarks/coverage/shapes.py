@@ -48,7 +48,7 @@ class Shape:
     """How the runs of one setup vary: epochs with their probabilities, CV of time per epoch.
 
     `cv_epochs` spreads the epochs continuously about those given, as samples or steps do.
-    `stragglers` is the share of runs that take `STRAGGLER` times as long. `epochs_logged` false
+    `stragglers` is the share of runs that take `slowed` times as long. `epochs_logged` false
     stands for logs that do not tell epochs: the times alone are seen.
     """
 
@@ -60,6 +60,7 @@ class Shape:
     epochs_logged: bool = True
     cv_epochs: float = 0.0
     stragglers: float = 0.0
+    slowed: float = STRAGGLER
 
     @property
     def mean_epochs(self) -> float:
@@ -76,14 +77,14 @@ class Shape:
         """Return the CV of the time to the target."""
         second = self._mean(tuple(e**2 for e in self.epochs)) / self.mean_epochs**2
         second *= (1 + self.cv_epochs**2) * (1 + self.cv_epoch_time**2)
-        slow = (1 + self.stragglers * (STRAGGLER**2 - 1)) / self._slowness**2
+        slow = (1 + self.stragglers * (self.slowed**2 - 1)) / self._slowness**2
         return math.sqrt(second * slow - 1)
 
     @property
     def log_mean(self) -> float:
         """Return the expected log of the time to the target, whose mean is 1."""
         spread = self.sigma**2 / 2 + _sigma(self.cv_epochs) ** 2 / 2
-        slow = self.stragglers * math.log(STRAGGLER) - math.log(self._slowness)
+        slow = self.stragglers * math.log(self.slowed) - math.log(self._slowness)
         return self._mean_log() - math.log(self.mean_epochs) - spread + slow
 
     @property
@@ -91,12 +92,12 @@ class Shape:
         """Return the share of the variance of log time that is due to epochs."""
         squares = self._mean(tuple(math.log(e) ** 2 for e in self.epochs))
         epochs = squares - self._mean_log() ** 2 + _sigma(self.cv_epochs) ** 2
-        slow = self.stragglers * (1 - self.stragglers) * math.log(STRAGGLER) ** 2
+        slow = self.stragglers * (1 - self.stragglers) * math.log(self.slowed) ** 2
         return epochs / (epochs + self.sigma**2 + slow)
 
     @property
     def _slowness(self) -> float:
-        return 1 + self.stragglers * (STRAGGLER - 1)
+        return 1 + self.stragglers * (self.slowed - 1)
 
     def _mean(self, values: tuple[float, ...]) -> float:
         return sum(p * v for p, v in zip(self.probabilities, values, strict=True))
@@ -113,7 +114,7 @@ class Shape:
             epochs = epochs * rng.lognormal(-(sigma**2) / 2, sigma, size=size)
         if self.stragglers:
             slow = rng.random(size) < self.stragglers
-            per_epoch = per_epoch * np.where(slow, STRAGGLER, 1.0) / self._slowness
+            per_epoch = per_epoch * np.where(slow, self.slowed, 1.0) / self._slowness
         times = epochs / self.mean_epochs * per_epoch
         return times, epochs if self.epochs_logged else None
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from benchmarks.coverage.figures import FREE, STEADY, Figure, Rate, by_mark, covers, rate
+from benchmarks.coverage.figures import (
+    FREE,
+    STEADY,
+    UNMARKED,
+    UNSEEN,
+    Figure,
+    Rate,
+    by_mark,
+    covers,
+    rate,
+)
 from benchmarks.coverage.judging import (
     Judge,
     Limits,
@@ -123,6 +133,23 @@ def margins(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
         for runs, size in BALANCED.items():
             words = [judge_runs(a, b, MARGIN).verdict for a, b in samples(pair, size, plan)]
             yield from by_mark("margin", pair.name, runs, words, not_slower, STEADY)
+
+
+_LN02 = replace(LN15, name="LN02", cv_epochs=0.02)
+_SLOWED = replace(_LN02, name="LN02, 10% take 1.3 times", stragglers=0.1, slowed=1.3)
+UNEQUAL = sizes("5+15", "15+5")
+
+
+def unequal_margins(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
+    """Measure the same where a side has three times the runs, and of equal sides what is right."""
+    for shape in (_LN02, LN15, _SLOWED):
+        for runs, size in UNEQUAL.items():
+            for ratio, quantity in ((1 / (1 + MARGIN), "unequal margin"), (1.0, "unequal right")):
+                pair = Pair(shape, shape, ratio)
+                words = [judge_runs(a, b, MARGIN).verdict for a, b in samples(pair, size, plan)]
+                kinds = UNSEEN if shape.stragglers else UNMARKED
+                kinds = FREE if ratio == 1 else kinds
+                yield from by_mark(quantity, pair.name, runs, words, not_slower, kinds)
 
 
 @dataclass(frozen=True, slots=True)

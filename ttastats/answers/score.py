@@ -18,7 +18,7 @@ import polars as pl
 
 from ttastats.base import benchmarks
 from ttastats.base.benchmarks import Scoring
-from ttastats.base.codes import note, wording
+from ttastats.base.codes import note
 from ttastats.base.units import join_names, plural
 from ttastats.outcomes.left_out import RESULT
 from ttastats.report import fields, grouping
@@ -82,7 +82,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     title = f"{grouping.common_title(rows, by)} {division or ''}".strip()
     scored_on = [row.keys.get("benchmark") for row in rows if row.score_minutes is not None]
     several = len(set(scored_on)) < len(scored_on)
-    notes = [note("official_score", several=wording("official_score.several") if several else "")]
+    notes = [note("official_score"), *([note("several_scores")] if several else [])]
     if scaled := sum(row.scaling_factor not in {None, 1.0} for row in rows):
         notes.append(note("scaled.score", scaled=scaled, n=len(rows)))
     if others := sum(row.status.startswith(f"{_SCORED}:") for row in rows):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from ttastats.answers.compare.rows import interval_keys, verdict_numbers
+from ttastats.answers.compare.sentences import conditions_text
 from ttastats.base import benchmarks, units
 from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import raise_if
@@ -32,6 +34,7 @@ from ttastats.report.row import Key, Row
 from ttastats.sides import comparison
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import NOT_JUDGED
+from ttastats.sides.findings import condition_list
 from ttastats.sides.numbers import expected_seconds
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
@@ -154,9 +157,13 @@ def report(
 
 
 def _compared_answer(against: Sequence[AgainstKeys], axis: Axis) -> str:
-    """Return at how many targets each verdict stands, the most frequent first."""
+    """Return at how many targets each verdict stands, the most frequent first, and under what."""
     words = Counter(axis.claim(row.verdict).removeprefix("B ") for row in against)
     verdicts = ", ".join(f"{word.removeprefix('~ ')} at {n}" for word, n in words.most_common())
+    carried = [row.conditions for row in against if row.verdict != "undecided" and row.conditions]
+    condition = conditions_text(chain.from_iterable(carried))
+    count = f"{units.plural(len(carried), 'claim')} " if len(carried) < len(against) else ""
+    verdicts += f", {count}{condition}" if condition else ""
     return wording("targets_compared", targets=len(against), verdicts=verdicts)
 
 
@@ -356,9 +363,10 @@ def _grid_table(
 ) -> Table:
     def verdict(b: AgainstKeys) -> Text:
         # The marks of a row that is not decided are those of a claim that is not shown here.
-        marks = "" if b.verdict == "undecided" else b.marks
-        why = f": {b.why}" if b.why else ""
-        return Text(f"{axis.claim(b.verdict)}{why} {marks}".strip())
+        text = f"{axis.claim(b.verdict)}{f': {b.why}' if b.why else ''}"
+        if b.verdict != "undecided":
+            text = f"{', '.join((text, *condition_list(b.conditions)))} {b.marks}".strip()
+        return Text(text)
 
     a = "A " if len(labels) == 2 else ""
     shown: list[Field[TargetRow]] = [

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 class Against:
     """One table held against the baseline: its rows, the runs behind each, the mean over all.
 
-    `conditions` are codes of what has to be true for the mean.
+    `conditions` are codes of what has to be true for the interval of each row.
     """
 
     rows: tuple[Row, ...]
     runs: tuple[tuple[Outcomes, Outcomes], ...]
     mean: MeanSpeedup | None
-    conditions: tuple[str, ...] = ()
+    conditions: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

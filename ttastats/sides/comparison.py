@@ -132,6 +132,8 @@ def measure(base: Comparison, options: Options, *, brief: bool = False) -> Compa
         timed = base.axis.progress is None
         more = checks.findings(a.design, b.design, timed=timed)
         base = replace(base, findings=(*base.findings, *more))
+    base = replace(base, findings=(*base.findings, *_unit_findings(base)))
+    if not brief:
         base = replace(base, flags=tuple(_run_flags(base, options)))
     if options.max_runs is not None:
         return _compare_at_look(base, options.max_runs, options)
@@ -145,7 +147,6 @@ def measure(base: Comparison, options: Options, *, brief: bool = False) -> Compa
             fraction_p=_fraction_p(a, b, options.seed),
             wins=_pair_wins(a.outcomes, b.outcomes),
         )
-        base = replace(base, findings=(*base.findings, *_unit_findings(base)))
     if not a.n_untimed + b.n_untimed and a.n_reached and b.n_reached:
         return _add_speedup(base, options, brief=brief)
     p_value = None
@@ -416,16 +417,23 @@ _SAME_FACTOR, _SAME_PROGRESS = 0.05, 2.0
 
 def _unit_findings(base: Comparison) -> Iterator[Finding]:
     """Yield a finding if the pace of the sides differs as if their clocks had other units."""
-    pace, progress = (
-        (base.parts.throughput.estimate, base.parts.progress.estimate) if base.parts else (0, 0)
-    )
-    if not base.axis.is_time or not pace or not progress:
+    a, b = base.a, base.b
+    if not (base.axis.is_time and a.n_reached and b.n_reached):
         return
-    factor = max(pace, 1 / pace)
+    if a.progress is not None and b.progress is not None:
+        unit = (base.progress_unit or "epochs").removesuffix("s")
+        paces = [a.times / a.progress, b.times / b.progress]
+    elif (of_a := a.design.pace) and (of_b := b.design.pace) and of_a.unit == of_b.unit != "run":
+        unit, paces = of_a.unit, [each.seconds[each.seconds > 0] for each in (of_a, of_b)]
+    else:
+        return
+    if not min(pace.size for pace in paces):
+        return
+    ratio, times = (float(x.mean() / y.mean()) for x, y in (paces, (a.times, b.times)))
+    factor, progress = max(ratio, 1 / ratio), times / ratio
     for of, names in _UNITS.items():
         near = abs(factor / of - 1) < _SAME_FACTOR
         if near and max(progress, 1 / progress) < _SAME_PROGRESS:
-            unit = (base.progress_unit or "epochs").removesuffix("s")
             yield Finding.worded(
                 "units_differ", "condition", unit=unit, factor=factor, of=of, units=names
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, islice, repeat
+from itertools import islice, repeat
 from typing import Any
 
 import polars as pl
@@ -66,9 +66,8 @@ class _Side(Struct, frozen=True):
     def against(self) -> Against:
         """Return the rows of times with their runs and their mean."""
         outcomes = tuple((s.contrast.a.outcomes, s.contrast.b.outcomes) for s in self.shown)
-        every = (headline.conditions_of(s.contrast) for s in self.shown)
-        conditions = dict.fromkeys(chain.from_iterable(every))
-        return Against(tuple(s.row for s in self.shown), outcomes, self.mean, (*conditions,))
+        conditions = tuple(tuple(headline.conditions_of(s.contrast)) for s in self.shown)
+        return Against(tuple(s.row for s in self.shown), outcomes, self.mean, conditions)
 
     def prefixed(self, text: str) -> str:
         """Return a text behind the label of the table where there are several."""

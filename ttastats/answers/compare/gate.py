@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.answers.compare.rows import CompareRow, QualitiesRow, TimesRow, rows_of
+from ttastats.answers.compare.sentences import conditions_text
 from ttastats.base import percentages
 from ttastats.base.codes import CONDITIONS, SHORT
 from ttastats.base.errors import TtastatsError
@@ -118,13 +119,16 @@ def judged(report: Report, rules: Sequence[Requirement], confidence: float) -> R
     names = row_names(rows, report.by)
     failures = _failures_by_row(names, rows, rules, alpha)
     runs = chain((runs for each in report.against for runs in each.runs), repeat(None))
-    for name, row, failed, outcomes in zip(names, rows, failures, runs, strict=False):
+    carried = chain((codes for each in report.against for codes in each.conditions), repeat(()))
+    for name, row, failed, outcomes, codes in zip(
+        names, rows, failures, runs, carried, strict=False
+    ):
         each: list[Finding] = []
         for rule in rules:
             if isinstance(row, QualitiesRow):
                 each += _quality_findings(name, row, rule)
             else:
-                each += _time_findings(name, row, rule, alpha, outcomes)
+                each += _time_findings(name, row, rule, alpha, outcomes, codes)
         is_aimless = isinstance(row, TimesRow) and row.claim == aims.NO_TARGET
         if not (is_aimless or any(finding.code == "never_reached" for finding in each)):
             each += failed
@@ -183,7 +187,8 @@ def _quality_findings(name: str, row: QualitiesRow, rule: Requirement) -> Iterat
         why = "runs missing" if row.missing_b else row.why
         yield Finding(*about, "failed", "not_judged", f"cannot be judged ({why})")
     elif low > rule.limit and row.word is Verdict.WORSE:
-        text = f"{row.b} is worse by at least {low:.4g}; {allowed}"
+        under = f" {text}" if (text := conditions_text(row.conditions)) else ""
+        text = f"{row.b} is worse by at least {low:.4g}{under}; {allowed}"
         yield Finding(*about, "failed", "worse", text)
     elif high >= rule.limit:
         why = f"; {row.why}" if row.why else ""
@@ -200,9 +205,14 @@ _OF_CLOCKS = ("units_differ", "clock_changed")
 
 
 def _time_findings(
-    name: str, row: TimesRow, rule: Requirement, alpha: float, runs: _Runs | None
+    name: str,
+    row: TimesRow,
+    rule: Requirement,
+    alpha: float,
+    runs: _Runs | None,
+    conditions: Sequence[str],
 ) -> Iterator[Finding]:
-    """Yield findings on why a row of times does not pass, or on its conditions."""
+    """Yield findings on why a row of times does not pass, or on its `conditions`."""
     low, high, lowest = row.non_inferiority_low, row.inferiority_high, 1 / (1 + rule.limit)
     judged: tuple[Outcome, str, str]
     doubts = [SHORT[code] for code in _OF_CLOCKS if code in row.flags]
@@ -224,20 +234,21 @@ def _time_findings(
         judged = ("failed", "not_judged", _UNBOUNDED)
     elif low > lowest:
         robust = row.robust_low is not None and row.robust_low > lowest
-        reasons = {*row.flags} & {*DOUBTS}
-        if robust or not reasons or rule.option != "--require":
+        # What these runs give a reason to expect, and the bound does not allow for.
+        reasons = set[str]() if robust else {*row.flags} & {*DOUBTS}
+        codes = ["unbalanced" if reasons == {"unbalanced"} else "no_stragglers"] if reasons else []
+        codes += [code for code in conditions if code in CONDITIONS and code not in DOUBTS]
+        if not codes or rule.option != "--require":
             return
-        # These runs give a reason to expect stragglers, which the bound does not allow for.
-        code = "unbalanced" if reasons == {"unbalanced"} else "no_stragglers"
         text = f"not slower by more than {rule.limit_text}"
         text = f"{' is' if row.on.does == 'is' else ':'} {row.on.claim(text)}"
-        judged = ("passed", code, f"{row.b}{text} {_IF[code]}")
+        judged = ("passed", codes[0], f"{row.b}{text} {conditions_text(codes)}")
     elif high < lowest and row.word is Verdict.SLOWER and not row.dagger:
         # The bound alone would be one test per row, and among many benchmarks one fails by chance;
         # so the verdict, whose p is adjusted for their number, has to say so too.
         much = f"at least {1 / high - 1:.1%}" if high else "infinitely"
-        under = "".join(f" {text}" for code, text in _IF.items() if code in row.conditions)
-        text = f"{row.b} {row.on.worse.format(much)}{under}; {rule.limit_text} is allowed"
+        under = " ".join(filter(None, (row.on.worse.format(much), conditions_text(row.conditions))))
+        text = f"{row.b} {under}; {rule.limit_text} is allowed"
         judged = ("failed", "slower", text)
     else:
         judged = ("undecided", "undecided", _margin_text(row, low, high, rule))
@@ -281,11 +292,6 @@ _UNBOUNDED = (
     "cannot be judged: the logs do not show how much the epochs to the target vary. Log epochs "
     "with each evaluation, or use --epochs-fixed if they are constant by design"
 )
-#: Under which conditions a finding holds.
-_IF = {
-    "no_stragglers": "if no further run fails or straggles",
-    "unbalanced": CONDITIONS["unbalanced"],
-}
 
 
 def _margin_text(row: TimesRow, low: float, high: float, rule: Requirement) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -120,7 +121,8 @@ def _mean_text(rows: Rows, against: Against, of_all: str, confidence: float) -> 
     mean = against.mean
     if mean is None or mean.estimate is None:
         return ""
-    level, text = percentages.percent_text(confidence), conditions_text(against.conditions)
+    level = percentages.percent_text(confidence)
+    text = conditions_text(dict.fromkeys(chain.from_iterable(against.conditions)))
     limits = ""
     if mean.low and mean.high:
         # What the interval of the mean assumes, which no verdict on a row has to.
