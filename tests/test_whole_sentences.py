@@ -184,6 +184,46 @@ def test_a_claim_says_its_conditions_in_every_form(code: str, seed: int) -> None
         assert condition_text(row["conditions"]) in text
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("column", ["accelerators", "division", "nodes"])
+def test_sides_of_several_sizes_are_compared_at_each_that_both_have(column: str, seed: int) -> None:
+    draw = random.Random(f"{column} {seed}")
+    every = ["closed", "open", "preview"] if column == "division" else [8, 16, 64, 512]
+    of_a, of_b = (draw.sample(every, draw.randint(1, 3)) for _ in "ab")
+    a, b = (
+        pl.concat([
+            logged(f"{side}{value}", draw.uniform(50, 200), VARIED, **{column: value})
+            for value in values
+        ])
+        for side, values in (("a", of_a), ("b", of_b))
+    )  # fmt: skip
+    common, several = {*of_a} & {*of_b}, len(of_a) > 1 or len(of_b) > 1
+    report = api.compare(a, b, by=["benchmark"], require="not-slower:90%")
+    if common:
+        assert len(report.rows) == len(common)
+        assert all(row["setups_a"] == row["setups_b"] == 1 for row in report.rows)
+        assert {row[column] for row in report.rows} == common or not several
+        return
+    (row,) = report.rows
+    assert (row["verdict"] == "unavailable") is several
+    assert (row["speedup"] is None) is several
+    if several:
+        assert {finding.outcome for finding in report.gate.findings} == {"failed"}
+        page = api.html_report(a, b, by=["benchmark"]).html
+        reports = (report, api.compare(a, b, by=["benchmark"], at_end=True))
+        assert all(each.rows[0]["verdict"] == "unavailable" for each in reports)
+        for text in (*(text for each in reports for text in renderings(each)), page):
+            assert "not comparable: " in text
+        assert api.compare(a, b, pool=True).rows[0]["speedup"]  # as is asked
+
+
+def test_a_gate_requires_nothing_of_pooled_runs_of_unlike_sizes() -> None:
+    a, b = _several(random.Random(1), "accelerators", 8, 16, 64)
+    assert api.compare(a, b, pool=True).rows[0]["verdict"] == "faster"
+    report = api.compare(a, b, pool=True, require="not-slower:10%")
+    assert [finding.code for finding in report.gate.findings] == ["not_judged"]
+
+
 #: What a claim may carry; other short texts are reasons of no verdict.
 CARRIED = (*get_args(Assumption), *CONDITIONS)
 

@@ -195,8 +195,9 @@ def _quality_findings(name: str, row: QualitiesRow, rule: Requirement) -> Iterat
 #: The runs of A and of B.
 _Runs = tuple[Outcomes, Outcomes]
 
-#: Flags of times that may be far from what was measured, so that nothing can be required of them.
-_OF_CLOCKS = ("units_differ", "clock_changed")
+#: Flags of times that may be far from what was measured, or are of pooled runs of unlike sizes, so
+#: that nothing can be required of them.
+_DOUBTFUL = ("units_differ", "clock_changed", "accelerators_differ", "division_differs")
 
 
 def _time_findings(
@@ -205,7 +206,7 @@ def _time_findings(
     """Yield findings on why a row of times does not pass, or on its conditions."""
     low, high, lowest = row.non_inferiority_low, row.inferiority_high, 1 / (1 + rule.limit)
     judged: tuple[Outcome, str, str]
-    doubts = [SHORT[code] for code in _OF_CLOCKS if code in row.flags]
+    doubts = [SHORT[code] for code in _DOUBTFUL if code in row.flags]
     doubtful = doubts and rule.option == "--require"
     if low is None or high is None or row.word is Verdict.UNAVAILABLE or doubtful:
         why = row.reason or ", ".join(doubts) or row.claim
