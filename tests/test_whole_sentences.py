@@ -408,4 +408,4 @@ def test_the_head_of_a_table_names_the_target_of_each_benchmark() -> None:
     report = api.compare(pl.concat(tables), b)
     named = "target of each benchmark: task2.5 val_loss ≤ 2.5, task3.5 val_loss ≤ 3.5"
     assert named in report.tables[0].title
-    assert "the target of each benchmark" in report.lead[0].claim
+    assert "to val_loss ≤ 2.5 (task2.5), val_loss ≤ 3.5 (task3.5) on" in report.lead[0].claim
