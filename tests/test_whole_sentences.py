@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import itertools
 import json
@@ -15,6 +16,7 @@ import polars as pl
 import pytest
 
 from tests.compare_rows import typed
+from tests.test_design import best, curves, evaluated
 from tests.test_headline import ROW
 from ttastats import api
 from ttastats.answers.compare import headline
@@ -87,6 +89,19 @@ def _several(draw: random.Random, name: str, of_a: Any, *of_b: Any) -> Sides:
     return logged("a", draw.uniform(190, 220), VARIED, **{name: of_a}), pl.concat(setups)
 
 
+def _doubted(code: str, draw: random.Random) -> Sides:
+    """Return sides of which the reading of the second is doubted."""
+    problem = f'[{{"code":"{code}","severity":"warning","message":"why"}}]'
+    b = logged("b", draw.uniform(50, 90), VARIED).with_columns(problems=pl.lit(problem))
+    return logged("a", 200, VARIED), b
+
+
+def _drifting(side: str, pace: float, day: float) -> pl.DataFrame:
+    """Return runs of one entry, each a little slower than the one before it."""
+    return _parts(side, [pace * 1.05**n for n in range(9)], [4],
+                  day=[day + n / 24 for n in range(9)])  # fmt: skip
+
+
 #: Tables in which a condition arises, by its code; one side is drawn.
 ARISING: dict[str, Callable[[random.Random], Sides]] = {
     "constant_epochs": lambda d: (
@@ -112,6 +127,10 @@ ARISING: dict[str, Callable[[random.Random], Sides]] = {
         logged("b", d.uniform(145, 150), VARIED, evaluated=30)),
     "units_differ": lambda d: (
         logged("a", 60 * (x := d.uniform(2, 4)), VARIED), logged("b", x, VARIED)),
+    **{code: functools.partial(_doubted, code)
+       for code in ("clock_start_estimated", "clock_changed", "scale_unclear")},
+    "drift": lambda d: (
+        _drifting("a", 200, 0), _drifting("b", d.uniform(40, 60), 0.5)),
     "these_blocks": lambda d: (
         _parts("a", [200, 200], VARIED, day=[0, 1]),
         _parts("b", [d.uniform(90, 120), 100], VARIED, day=[0, 1])),
@@ -142,6 +161,13 @@ def test_a_condition_stands_in_the_headline_of_every_form(arising: tuple[str, Si
     for text in renderings(report):
         assert condition in text
         assert lead.claim in text
+    asked: dict[str, Any] = {"pool": code in OF_SIDES - {"these_blocks"}, "block": block}
+    gates = [api.compare(b, a, fail_on="slower:2%", **asked).gate]
+    if code not in {"constant_epochs", "no_stragglers", "unbalanced"}:  # which a bound allows for
+        gates.append(api.compare(a, b, require="not-slower:50%", **asked).gate)
+    for gate in gates:
+        told = any(condition in finding.text for finding in gate.findings)
+        assert told or {"not_judged", "undecided"} & {finding.code for finding in gate.findings}
     if not block:  # which a page does not ask for
         page = api.html_report(a, b, pool=code in OF_SIDES).html
         text = " ".join(html.unescape(page).split())
@@ -226,6 +252,38 @@ def test_a_gate_requires_nothing_of_pooled_runs_of_unlike_sizes() -> None:
 
 #: What a claim may carry; other short texts are reasons of no verdict.
 CARRIED = (*get_args(Assumption), *CONDITIONS)
+
+
+#: Questions whose answer a reason leaves undecided, by its code.
+REASONS: dict[str, Callable[[], Report]] = {
+    "grids_differ": lambda: api.compare(evaluated(1, 1), evaluated(4, 2)),
+    "off_scale": lambda: api.compare(
+        logged("a", 200, VARIED, metric="accuracy", higher=True, target=0.6),
+        logged("b", 100, VARIED, metric="accuracy", higher=True, target=0.6)
+        .with_columns(pl.col("value") * 100)),
+    "looks_differ": best(750, 75, best=True),
+    "optimism_differs": lambda: api.compare(
+        *(curves(75, n, flat=True, sd=sd) for n, sd in enumerate((0.01, 0.024))),
+        at_end=True, best=True),
+    "interpolated": lambda: api.compare(
+        curves(400, 1), curves(150, 2), at="step=1000", interpolate=True),
+    "not_evaluated": lambda: api.compare(curves(400, 1), curves(150, 2), at="step=750"),
+}  # fmt: skip
+
+
+def test_each_condition_and_reason_arises_in_a_table() -> None:
+    assert {*ARISING, "rare_runs", "equal_values", *REASONS} == {*CARRIED}
+
+
+@pytest.mark.parametrize("code", REASONS)
+def test_a_reason_stands_in_every_form(code: str) -> None:
+    report = REASONS[code]()
+    (row,) = report.rows
+    assert code in row["flags"]
+    assert row["verdict"] in {"undecided", "unavailable"}
+    assert row["why"] == CONDITIONS[code]
+    for text in renderings(report):
+        assert CONDITIONS[code] in text
 
 
 @pytest.mark.parametrize("code", CARRIED)

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ttastats.answers.compare.rows import CompareRow, QualitiesRow, TimesRow, rows_of
+from ttastats.answers.compare.sentences import conditions_text
 from ttastats.base import percentages
 from ttastats.base.codes import CONDITIONS, SHORT
 from ttastats.base.errors import TtastatsError
@@ -224,20 +225,16 @@ def _time_findings(
     elif low <= 0 and math.isinf(high):
         judged = ("failed", "not_judged", _UNBOUNDED)
     elif low > lowest:
-        robust = row.robust_low is not None and row.robust_low > lowest
-        reasons = {*row.flags} & {*DOUBTS}
-        if robust or not reasons or rule.option != "--require":
+        if rule.option != "--require" or not (codes := _held_under(row, lowest)):
             return
-        # These runs give a reason to expect stragglers, which the bound does not allow for.
-        code = "unbalanced" if reasons == {"unbalanced"} else "no_stragglers"
         text = f"not slower by more than {rule.limit_text}"
         text = f"{' is' if row.on.does == 'is' else ':'} {row.on.claim(text)}"
-        judged = ("passed", code, f"{row.b}{text} {_IF[code]}")
+        judged = ("passed", codes[0], f"{row.b}{text}, {conditions_text(codes)}")
     elif high < lowest and row.word is Verdict.SLOWER and not row.dagger:
         # The bound alone would be one test per row, and among many benchmarks one fails by chance;
         # so the verdict, whose p is adjusted for their number, has to say so too.
         much = f"at least {1 / high - 1:.1%}" if high else "infinitely"
-        under = "".join(f" {text}" for code, text in _IF.items() if code in row.conditions)
+        under = f", {text}" if (text := conditions_text(row.conditions)) else ""
         text = f"{row.b} {row.on.worse.format(much)}{under}; {rule.limit_text} is allowed"
         judged = ("failed", "slower", text)
     else:
@@ -248,6 +245,20 @@ def _time_findings(
         needed, more = _runs_to_pass(row, rule, alpha, runs)
         outcome, text = "failed" if rule.option == "--require" else outcome, text + more
     yield Finding(str(rule), name, row.benchmark, row.b, outcome, code, text, needed)
+
+
+def _held_under(row: TimesRow, lowest: float) -> list[str]:
+    """Return the codes of what a bound that is high enough holds under.
+
+    It allows for unseen epochs and evaluation intervals, and for stragglers where `robust`.
+    """
+    codes, doubts = list[str](), {*row.flags} & {*DOUBTS}
+    if doubts and not (row.robust_low is not None and row.robust_low > lowest):
+        # These runs give a reason to expect stragglers, which the bound does not allow for.
+        codes.append("unbalanced" if doubts == {"unbalanced"} else "no_stragglers")
+    carried = row.conditions if row.word.decided else row.flags
+    allowed = {"grids_differ", "no_stragglers", "constant_epochs", "unbalanced"}
+    return codes + [code for code in carried if code in CONDITIONS and code not in allowed]
 
 
 def _runs_to_pass(
@@ -282,11 +293,6 @@ _UNBOUNDED = (
     "cannot be judged: the logs do not show how much the epochs to the target vary. Log epochs "
     "with each evaluation, or use --epochs-fixed if they are constant by design"
 )
-#: Under which conditions a finding holds.
-_IF = {
-    "no_stragglers": "if no further run fails or straggles",
-    "unbalanced": CONDITIONS["unbalanced"],
-}
 
 
 def _margin_text(row: TimesRow, low: float, high: float, rule: Requirement) -> str:
