@@ -25,7 +25,7 @@ from ttastats.base.codes import CONDITIONS
 from ttastats.base.errors import TtastatsError
 from ttastats.report import as_html, as_json, as_markdown
 from ttastats.report.answer import Against, Report
-from ttastats.sides.findings import condition_text
+from ttastats.sides.findings import condition_list, condition_text
 from ttastats.stats.decision import Assumption
 from ttastats.stats.multiplicity import MeanSpeedup
 from ttastats.stats.power import failing_like, runs_needed, runs_with_failures
@@ -168,6 +168,10 @@ def test_a_condition_stands_in_the_headline_of_every_form(arising: tuple[str, Si
     for gate in gates:
         told = any(condition in finding.text for finding in gate.findings)
         assert told or {"not_judged", "undecided"} & {finding.code for finding in gate.findings}
+    answer = api.targets(a, b, points=2)
+    claimed = [row for row in answer.rows if row["verdict"] in {"faster", "slower"}]
+    for name in condition_list(held for row in claimed for held in row["conditions"]):
+        assert all(name in text for text in renderings(answer))
     if not block:  # which a page does not ask for
         page = api.html_report(a, b, pool=code in OF_SIDES).html
         text = " ".join(html.unescape(page).split())
@@ -241,6 +245,9 @@ def test_sides_of_several_sizes_are_compared_at_each_that_both_have(column: str,
         for text in (*(text for each in reports for text in renderings(each)), page):
             assert "not comparable: " in text
         assert api.compare(a, b, pool=True).rows[0]["speedup"]  # as is asked
+        answer = api.targets(a, b, by=["benchmark"], points=2)
+        assert all(row["verdict"] == "unavailable" for row in answer.rows)
+        assert all("No verdict at any" in text for text in renderings(answer))
 
 
 def test_a_gate_requires_nothing_of_pooled_runs_of_unlike_sizes() -> None:

@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from ttastats.answers.compare.rows import interval_keys, verdict_numbers
+from ttastats.answers.compare.sentences import conditions_text
 from ttastats.base import benchmarks, units
 from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import raise_if
@@ -29,13 +30,15 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Row
-from ttastats.sides import comparison
+from ttastats.sides import comparison, setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import NOT_JUDGED
+from ttastats.sides.findings import condition_list
 from ttastats.sides.numbers import expected_seconds
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
-from ttastats.stats.results import Floats
+from ttastats.stats.decision import Decision
+from ttastats.stats.results import Floats, Verdict
 from ttastats.stats.unseen import hardest_common_target, stable_range, target_grid
 from ttastats.table import schema
 from ttastats.table.schema import RUN
@@ -155,9 +158,18 @@ def report(
 
 def _compared_answer(against: Sequence[AgainstKeys], axis: Axis) -> str:
     """Return at how many targets each verdict stands, the most frequent first."""
-    words = Counter(axis.claim(row.verdict).removeprefix("B ") for row in against)
-    verdicts = ", ".join(f"{word.removeprefix('~ ')} at {n}" for word, n in words.most_common())
-    return wording("targets_compared", targets=len(against), verdicts=verdicts)
+    words = Counter(row.verdict for row in against)
+    if words[Verdict.UNAVAILABLE.value] == len(against):
+        reasons = dict.fromkeys(filter(None, (row.why for row in against)))
+        return wording("targets_unavailable", targets=len(against), reasons=[*reasons])
+    parts = []
+    for word, n in words.most_common():
+        carried = [row.conditions for row in against if row.verdict == word and row.conditions]
+        condition = conditions_text(code for codes in carried for code in codes)
+        decided = Verdict(word).decided and condition
+        of_them = "" if len(carried) == n else f"{len(carried)} of them "
+        parts.append(f"{axis.claim(word)} at {n}{f' ({of_them}{condition})' if decided else ''}")
+    return wording("targets_compared", targets=len(against), verdicts=", ".join(parts))
 
 
 #: Groups of runs whose answers one sentence takes.
@@ -230,7 +242,8 @@ def _answer_grid(
         test = None
         if len(sides) > 1 and not any(runs.is_empty() for runs in sides):
             test = tuple(tuple(runs.select(_JUDGED).iter_rows()) for runs in sides)
-            pairs.setdefault(test, Pair(grid.keys, sides[0], sides[1]))
+            unavailable = setups.not_comparable(*sides)
+            pairs.setdefault(test, Pair(grid.keys, sides[0], sides[1], unavailable))
         tests.append(test)
     judged = dict(zip(pairs, comparison.compare([*pairs.values()], options), strict=True))
     results = [None if test is None else judged[test] for test in tests]
@@ -249,7 +262,7 @@ def _answer_grid(
                 p_value=result.p_value if result else None,
                 p_adjusted=result.p_adjusted if result else None,
                 tests=len(judged),
-                **verdict_numbers(result.verdict if result else NOT_JUDGED),
+                **_verdict_keys(result.verdict if result else NOT_JUDGED),
             )
         rows.append(TargetRow(
             grid.metric,
@@ -263,6 +276,12 @@ def _answer_grid(
             keys=keys,
         ))  # fmt: skip
     return rows, results
+
+
+def _verdict_keys(verdict: Decision) -> dict[str, Any]:
+    """Return the keys of a verdict; a reason why there is none is why."""
+    keys = verdict_numbers(verdict)
+    return keys | {"why": keys["why"] or verdict.reason or None}
 
 
 #: What a verdict on runs is based on, and what tells them apart.
@@ -355,10 +374,13 @@ def _grid_table(
     confidence: float,
 ) -> Table:
     def verdict(b: AgainstKeys) -> Text:
-        # The marks of a row that is not decided are those of a claim that is not shown here.
-        marks = "" if b.verdict == "undecided" else b.marks
+        if b.verdict == Verdict.UNAVAILABLE.value and b.why:
+            return Text(b.why)
+        # What a row that is not decided carries is of a claim that is not shown here.
+        decided = Verdict(b.verdict).decided
+        carried = "".join(f", {text}" for text in condition_list(b.conditions) if decided)
         why = f": {b.why}" if b.why else ""
-        return Text(f"{axis.claim(b.verdict)}{why} {marks}".strip())
+        return Text(f"{axis.claim(b.verdict)}{carried}{why} {b.marks * decided}".strip())
 
     a = "A " if len(labels) == 2 else ""
     shown: list[Field[TargetRow]] = [
