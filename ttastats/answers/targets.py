@@ -78,10 +78,6 @@ class TargetRow(Row, frozen=True):
     left_out_b: key.LeftOutOfB | UnsetType
 
 
-#: Conditions of claims that a note explains.
-_DOUBTED = {"no_stragglers": "method.no_stragglers", "unbalanced": "method.unbalanced"}
-
-
 def report(
     sides: Sequence[Side],
     by: Sequence[str] = grouping.BENCHMARK,
@@ -133,8 +129,6 @@ def report(
     raise_if(not rows, nothing, None, "`ttastats runs FILE` lists the runs.")
     against = [row.against for row in rows if row.against]
     tested = any(row.tests > 1 for row in against)
-    claimed = {code for row in against if row.verdict != "undecided" for code in row.conditions}
-    doubted = [wording(text) for code, text in _DOUBTED.items() if code in claimed]
     method = note(
         "method.targets",
         what="TTA" if axis.is_time else axis.to_target,
@@ -142,7 +136,6 @@ def report(
         noun=axis.noun,
         ert=" (ERT)" if axis.is_time else "",
         together=wording("method.together") if tested else "",
-        stragglers="".join(doubted),
     )
     compared = [some for _, some in answered]
     notes = (*_targets_notes(sides, varied, absent, compared, by, axis), method)
