@@ -23,6 +23,10 @@ from ttastats.table.schema import BENCHMARK, RUN
 Runs = pl.DataFrame
 Keys = Mapping[str, Any]
 
+#: Are runs of a group matched with those of an equal setup, of a setup as far as both sides have it,
+#: or all together?
+_Way = Literal["alike", "asked", "pooled"]
+
 #: The code of a pair that mixes sizes.
 MIXED_SIZES = "mixed_sizes"
 
@@ -135,19 +139,17 @@ def pairings(
         for side in (baseline, *others)
     )
     keys = tuple(by)
+    way: _Way = "pooled" if pool else "asked" if by else "alike"
     for name in BENCHMARK if not by else ():  # without suite and round if the sides differ in them
         values = [side.runs[name].unique().to_list() for side in (baseline, *others)]
         differ = any(each != values[0] for each in values)
         if name == "benchmark" or not differ or any(len(each) != 1 for each in values):
             keys += (name,)
-    matches = [
-        _match_groups(baseline.runs, other.runs, keys, asked=bool(by), pool=pool)
-        for other in others
-    ]
+    matches = [_match_groups(baseline.runs, other.runs, keys, way) for other in others]
     extra = tuple(name for name in setups.COLUMNS if any(name in match[2] for match in matches))
     made = []
     for other, runs, (groups, alone, _) in zip(others, tables[1:], matches, strict=True):
-        each = _make_pairing(baseline, other, groups, alone, keys, extra, asked=bool(by), pool=pool)
+        each = _make_pairing(baseline, other, groups, alone, keys, extra, way)
         labels = (baseline.label, other.label)
         absent = left_out.of_pairs(tables[0], runs, [pair.keys for pair in each.pairs])
         pairs = (
@@ -175,7 +177,7 @@ def _late_text(group: Pair, rows: Sequence[pl.LazyFrame]) -> str:
 
 
 def _match_groups(
-    a: Runs, b: Runs, keys: Sequence[str], *, asked: bool, pool: bool
+    a: Runs, b: Runs, keys: Sequence[str], way: _Way
 ) -> tuple[list[Pair], list[Alone], set[str]]:
     """Return the pairs of groups with equal keys, those without a partner, and columns of setups.
 
@@ -191,7 +193,8 @@ def _match_groups(
             alone.append(Alone(named, "a", parts_a[key].height))
         elif key not in parts_a:
             alone.append(Alone(named, "b", parts_b[key].height))
-        elif not pool:
+        elif way != "pooled":
+            asked = way == "asked"
             compared, alike, rest = setups.match(parts_a[key], parts_b[key], asked=asked)
             columns |= set(compared)
             groups += [Pair(named, *runs, setups.not_comparable(*runs)) for runs in alike]
@@ -211,9 +214,7 @@ def _make_pairing(
     alone: Sequence[Alone],
     keys: Sequence[str],
     extra: Sequence[str],
-    *,
-    asked: bool,
-    pool: bool,
+    way: _Way,
 ) -> Pairing:
     """Return the judged pairs of matched groups, with names and notes of all groups."""
     if not groups:
@@ -231,7 +232,7 @@ def _make_pairing(
     by_name = [(name, group.a, group.b) for name, group in zip(names, groups, strict=True)]
     differing = zip(names, differences, strict=True)
     remarks = (
-        setups.mixture_notes([] if pool else by_name, extra if asked else ()),
+        setups.mixture_notes(by_name if way != "pooled" else (), extra if way == "asked" else ()),
         shared_notes(by_name, both),
         setups.remarks(by_name),
         common_target.remark(differing),
