@@ -250,6 +250,12 @@ def test_sides_of_several_sizes_are_compared_at_each_that_both_have(column: str,
         assert all("No verdict at any" in text for text in renderings(answer))
 
 
+def test_runs_of_no_known_division_are_not_compared_with_several() -> None:
+    a, b = _several(random.Random(2), "division", None, "closed", "open")
+    (row,) = api.compare(a, b).rows
+    assert row["claim"] == "not comparable: unknown against closed or open division"
+
+
 def test_a_gate_requires_nothing_of_pooled_runs_of_unlike_sizes() -> None:
     a, b = _several(random.Random(1), "accelerators", 8, 16, 64)
     assert api.compare(a, b, pool=True).rows[0]["verdict"] == "faster"

@@ -23,8 +23,8 @@ from ttastats.table.schema import BENCHMARK, RUN
 Runs = pl.DataFrame
 Keys = Mapping[str, Any]
 
-#: Are runs of a group matched with those of an equal setup, of a setup as far as both sides have it,
-#: or all together?
+#: Are runs of a group matched with those of an equal setup, of what both sides have of it, or are
+#: all taken together?
 _Way = Literal["alike", "asked", "pooled"]
 
 #: The code of a pair that mixes sizes.
