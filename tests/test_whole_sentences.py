@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import itertools
 import json
@@ -15,6 +16,7 @@ import polars as pl
 import pytest
 
 from tests.compare_rows import typed
+from tests.test_design import best, curves, evaluated
 from tests.test_headline import ROW
 from ttastats import api
 from ttastats.answers.compare import headline
@@ -23,7 +25,7 @@ from ttastats.base.codes import CONDITIONS
 from ttastats.base.errors import TtastatsError
 from ttastats.report import as_html, as_json, as_markdown
 from ttastats.report.answer import Against, Report
-from ttastats.sides.findings import condition_text
+from ttastats.sides.findings import condition_list, condition_text
 from ttastats.stats.decision import Assumption
 from ttastats.stats.multiplicity import MeanSpeedup
 from ttastats.stats.power import failing_like, runs_needed, runs_with_failures
@@ -87,6 +89,19 @@ def _several(draw: random.Random, name: str, of_a: Any, *of_b: Any) -> Sides:
     return logged("a", draw.uniform(190, 220), VARIED, **{name: of_a}), pl.concat(setups)
 
 
+def _doubted(code: str, draw: random.Random) -> Sides:
+    """Return sides of which the reading of the second is doubted."""
+    problem = f'[{{"code":"{code}","severity":"warning","message":"why"}}]'
+    b = logged("b", draw.uniform(50, 90), VARIED).with_columns(problems=pl.lit(problem))
+    return logged("a", 200, VARIED), b
+
+
+def _drifting(side: str, pace: float, day: float) -> pl.DataFrame:
+    """Return runs of one entry, each a little slower than the one before it."""
+    return _parts(side, [pace * 1.05**n for n in range(9)], [4],
+                  day=[day + n / 24 for n in range(9)])  # fmt: skip
+
+
 #: Tables in which a condition arises, by its code; one side is drawn.
 ARISING: dict[str, Callable[[random.Random], Sides]] = {
     "constant_epochs": lambda d: (
@@ -112,6 +127,10 @@ ARISING: dict[str, Callable[[random.Random], Sides]] = {
         logged("b", d.uniform(145, 150), VARIED, evaluated=30)),
     "units_differ": lambda d: (
         logged("a", 60 * (x := d.uniform(2, 4)), VARIED), logged("b", x, VARIED)),
+    **{code: functools.partial(_doubted, code)
+       for code in ("clock_start_estimated", "clock_changed", "scale_unclear")},
+    "drift": lambda d: (
+        _drifting("a", 200, 0), _drifting("b", d.uniform(40, 60), 0.5)),
     "these_blocks": lambda d: (
         _parts("a", [200, 200], VARIED, day=[0, 1]),
         _parts("b", [d.uniform(90, 120), 100], VARIED, day=[0, 1])),
@@ -141,6 +160,17 @@ def test_a_condition_stands_in_the_headline_of_every_form(arising: tuple[str, Si
     for text in renderings(report):
         assert condition in text
         assert lead.claim in text
+    asked: dict[str, Any] = {"pool": code in OF_SIDES - {"these_blocks"}, "block": block}
+    gates = [api.compare(b, a, fail_on="slower:2%", **asked).gate]
+    if code not in {"constant_epochs", "no_stragglers", "unbalanced"}:  # which a bound allows for
+        gates.append(api.compare(a, b, require="not-slower:50%", **asked).gate)
+    for gate in gates:
+        told = any(condition in finding.text for finding in gate.findings)
+        assert told or {"not_judged", "undecided"} & {finding.code for finding in gate.findings}
+    answer = api.targets(a, b, points=2)
+    claimed = [row for row in answer.rows if row["verdict"] in {"faster", "slower"}]
+    for name in condition_list(held for row in claimed for held in row["conditions"]):
+        assert all(name in text for text in renderings(answer))
     if not block:  # which a page does not ask for
         page = api.html_report(a, b, pool=code in OF_SIDES).html
         text = " ".join(html.unescape(page).split())
@@ -183,8 +213,89 @@ def test_a_claim_says_its_conditions_in_every_form(code: str, seed: int) -> None
         assert condition_text(row["conditions"]) in text
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("column", ["accelerators", "division", "nodes"])
+def test_sides_of_several_sizes_are_compared_at_each_that_both_have(column: str, seed: int) -> None:
+    draw = random.Random(f"{column} {seed}")
+    every = ["closed", "open", "preview"] if column == "division" else [8, 16, 64, 512]
+    of_a, of_b = (draw.sample(every, draw.randint(1, 3)) for _ in "ab")
+    a, b = (
+        pl.concat([
+            logged(f"{side}{value}", draw.uniform(50, 200), VARIED, **{column: value})
+            for value in values
+        ])
+        for side, values in (("a", of_a), ("b", of_b))
+    )  # fmt: skip
+    common, several = {*of_a} & {*of_b}, len(of_a) > 1 or len(of_b) > 1
+    report = api.compare(a, b, by=["benchmark"], require="not-slower:90%")
+    if common:
+        assert len(report.rows) == len(common)
+        assert all(row["setups_a"] == row["setups_b"] == 1 for row in report.rows)
+        assert {row[column] for row in report.rows} == common or not several
+        return
+    (row,) = report.rows
+    assert (row["verdict"] == "unavailable") is several
+    assert (row["speedup"] is None) is several
+    if several:
+        assert {finding.outcome for finding in report.gate.findings} == {"failed"}
+        page = api.html_report(a, b, by=["benchmark"]).html
+        reports = (report, api.compare(a, b, by=["benchmark"], at_end=True))
+        assert all(each.rows[0]["verdict"] == "unavailable" for each in reports)
+        for text in (*(text for each in reports for text in renderings(each)), page):
+            assert "not comparable: " in text
+        assert api.compare(a, b, pool=True).rows[0]["speedup"]  # as is asked
+        answer = api.targets(a, b, by=["benchmark"], points=2)
+        assert all(row["verdict"] == "unavailable" for row in answer.rows)
+        assert all("No verdict at any" in text for text in renderings(answer))
+
+
+def test_runs_of_no_known_division_are_not_compared_with_several() -> None:
+    a, b = _several(random.Random(2), "division", None, "closed", "open")
+    (row,) = api.compare(a, b).rows
+    assert row["claim"] == "not comparable: unknown against closed or open division"
+
+
+def test_a_gate_requires_nothing_of_pooled_runs_of_unlike_sizes() -> None:
+    a, b = _several(random.Random(1), "accelerators", 8, 16, 64)
+    assert api.compare(a, b, pool=True).rows[0]["verdict"] == "faster"
+    report = api.compare(a, b, pool=True, require="not-slower:10%")
+    assert [finding.code for finding in report.gate.findings] == ["not_judged"]
+
+
 #: What a claim may carry; other short texts are reasons of no verdict.
 CARRIED = (*get_args(Assumption), *CONDITIONS)
+
+
+#: Questions whose answer a reason leaves undecided, by its code.
+REASONS: dict[str, Callable[[], Report]] = {
+    "grids_differ": lambda: api.compare(evaluated(1, 1), evaluated(4, 2)),
+    "off_scale": lambda: api.compare(
+        logged("a", 200, VARIED, metric="accuracy", higher=True, target=0.6),
+        logged("b", 100, VARIED, metric="accuracy", higher=True, target=0.6)
+        .with_columns(pl.col("value") * 100)),
+    "looks_differ": best(750, 75, best=True),
+    "optimism_differs": lambda: api.compare(
+        *(curves(75, n, flat=True, sd=sd) for n, sd in enumerate((0.01, 0.024))),
+        at_end=True, best=True),
+    "interpolated": lambda: api.compare(
+        curves(400, 1), curves(150, 2), at="step=1000", interpolate=True),
+    "not_evaluated": lambda: api.compare(curves(400, 1), curves(150, 2), at="step=750"),
+}  # fmt: skip
+
+
+def test_each_condition_and_reason_arises_in_a_table() -> None:
+    assert {*ARISING, "rare_runs", "equal_values", *REASONS} == {*CARRIED}
+
+
+@pytest.mark.parametrize("code", REASONS)
+def test_a_reason_stands_in_every_form(code: str) -> None:
+    report = REASONS[code]()
+    (row,) = report.rows
+    assert code in row["flags"]
+    assert row["verdict"] in {"undecided", "unavailable"}
+    assert row["why"] == CONDITIONS[code]
+    for text in renderings(report):
+        assert CONDITIONS[code] in text
 
 
 @pytest.mark.parametrize("code", CARRIED)
@@ -367,4 +478,4 @@ def test_the_head_of_a_table_names_the_target_of_each_benchmark() -> None:
     report = api.compare(pl.concat(tables), b)
     named = "target of each benchmark: task2.5 val_loss ≤ 2.5, task3.5 val_loss ≤ 3.5"
     assert named in report.tables[0].title
-    assert "the target of each benchmark" in report.lead[0].claim
+    assert "to val_loss ≤ 2.5 (task2.5), val_loss ≤ 3.5 (task3.5) on" in report.lead[0].claim

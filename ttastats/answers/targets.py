@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
@@ -31,14 +30,15 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Row
-from ttastats.sides import comparison
+from ttastats.sides import comparison, setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import NOT_JUDGED
 from ttastats.sides.findings import condition_list
 from ttastats.sides.numbers import expected_seconds
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
-from ttastats.stats.results import Floats
+from ttastats.stats.decision import Decision
+from ttastats.stats.results import Floats, Verdict
 from ttastats.stats.unseen import hardest_common_target, stable_range, target_grid
 from ttastats.table import schema
 from ttastats.table.schema import RUN
@@ -76,10 +76,6 @@ class TargetRow(Row, frozen=True):
     against: AgainstKeys | UnsetType
     left_out_a: key.LeftOutOfA
     left_out_b: key.LeftOutOfB | UnsetType
-
-
-#: Conditions of claims that a note explains.
-_DOUBTED = {"no_stragglers": "method.no_stragglers", "unbalanced": "method.unbalanced"}
 
 
 def report(
@@ -133,8 +129,6 @@ def report(
     raise_if(not rows, nothing, None, "`ttastats runs FILE` lists the runs.")
     against = [row.against for row in rows if row.against]
     tested = any(row.tests > 1 for row in against)
-    claimed = {code for row in against if row.verdict != "undecided" for code in row.conditions}
-    doubted = [wording(text) for code, text in _DOUBTED.items() if code in claimed]
     method = note(
         "method.targets",
         what="TTA" if axis.is_time else axis.to_target,
@@ -142,7 +136,6 @@ def report(
         noun=axis.noun,
         ert=" (ERT)" if axis.is_time else "",
         together=wording("method.together") if tested else "",
-        stragglers="".join(doubted),
     )
     compared = [some for _, some in answered]
     notes = (*_targets_notes(sides, varied, absent, compared, by, axis), method)
@@ -157,14 +150,19 @@ def report(
 
 
 def _compared_answer(against: Sequence[AgainstKeys], axis: Axis) -> str:
-    """Return at how many targets each verdict stands, the most frequent first, and under what."""
-    words = Counter(axis.claim(row.verdict).removeprefix("B ") for row in against)
-    verdicts = ", ".join(f"{word.removeprefix('~ ')} at {n}" for word, n in words.most_common())
-    carried = [row.conditions for row in against if row.verdict != "undecided" and row.conditions]
-    condition = conditions_text(chain.from_iterable(carried))
-    count = f"{units.plural(len(carried), 'claim')} " if len(carried) < len(against) else ""
-    verdicts += f", {count}{condition}" if condition else ""
-    return wording("targets_compared", targets=len(against), verdicts=verdicts)
+    """Return at how many targets each verdict stands, the most frequent first."""
+    words = Counter(row.verdict for row in against)
+    if words[Verdict.UNAVAILABLE.value] == len(against):
+        reasons = dict.fromkeys(filter(None, (row.why for row in against)))
+        return wording("targets_unavailable", targets=len(against), reasons=[*reasons])
+    parts = []
+    for word, n in words.most_common():
+        carried = [row.conditions for row in against if row.verdict == word and row.conditions]
+        condition = conditions_text(code for codes in carried for code in codes)
+        decided = Verdict(word).decided and condition
+        of_them = "" if len(carried) == n else f"{len(carried)} of them "
+        parts.append(f"{axis.claim(word)} at {n}{f' ({of_them}{condition})' if decided else ''}")
+    return wording("targets_compared", targets=len(against), verdicts=", ".join(parts))
 
 
 #: Groups of runs whose answers one sentence takes.
@@ -237,7 +235,8 @@ def _answer_grid(
         test = None
         if len(sides) > 1 and not any(runs.is_empty() for runs in sides):
             test = tuple(tuple(runs.select(_JUDGED).iter_rows()) for runs in sides)
-            pairs.setdefault(test, Pair(grid.keys, sides[0], sides[1]))
+            unavailable = setups.not_comparable(*sides)
+            pairs.setdefault(test, Pair(grid.keys, sides[0], sides[1], unavailable))
         tests.append(test)
     judged = dict(zip(pairs, comparison.compare([*pairs.values()], options), strict=True))
     results = [None if test is None else judged[test] for test in tests]
@@ -256,7 +255,7 @@ def _answer_grid(
                 p_value=result.p_value if result else None,
                 p_adjusted=result.p_adjusted if result else None,
                 tests=len(judged),
-                **verdict_numbers(result.verdict if result else NOT_JUDGED),
+                **_verdict_keys(result.verdict if result else NOT_JUDGED),
             )
         rows.append(TargetRow(
             grid.metric,
@@ -270,6 +269,12 @@ def _answer_grid(
             keys=keys,
         ))  # fmt: skip
     return rows, results
+
+
+def _verdict_keys(verdict: Decision) -> dict[str, Any]:
+    """Return the keys of a verdict; a reason why there is none is why."""
+    keys = verdict_numbers(verdict)
+    return keys | {"why": keys["why"] or verdict.reason or None}
 
 
 #: What a verdict on runs is based on, and what tells them apart.
@@ -362,11 +367,13 @@ def _grid_table(
     confidence: float,
 ) -> Table:
     def verdict(b: AgainstKeys) -> Text:
-        # The marks of a row that is not decided are those of a claim that is not shown here.
-        text = f"{axis.claim(b.verdict)}{f': {b.why}' if b.why else ''}"
-        if b.verdict != "undecided":
-            text = f"{', '.join((text, *condition_list(b.conditions)))} {b.marks}".strip()
-        return Text(text)
+        if b.verdict == Verdict.UNAVAILABLE.value and b.why:
+            return Text(b.why)
+        # What a row that is not decided carries is of a claim that is not shown here.
+        decided = Verdict(b.verdict).decided
+        carried = "".join(f", {text}" for text in condition_list(b.conditions) if decided)
+        why = f": {b.why}" if b.why else ""
+        return Text(f"{axis.claim(b.verdict)}{carried}{why} {b.marks * decided}".strip())
 
     a = "A " if len(labels) == 2 else ""
     shown: list[Field[TargetRow]] = [

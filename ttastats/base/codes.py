@@ -63,8 +63,8 @@ ADVICE = {code: row.advice for row in _ALL if row.advice for code in row.codes.s
 #: Notes that say what to distrust in a comparison, worst first; a `bad` one may turn its answer.
 DOUBTS: dict[str, Literal["bad", "plain"]] = {
     **dict.fromkeys(
-        ("met_at_once", "accelerators_differ", "division_differs", "nodes_differ", "off_scale",
-         "units_differ", "scale_unclear", "no_success", "failed_runs", "clock_changed",
+        ("met_at_once", "mixed_sizes", "accelerators_differ", "division_differs", "nodes_differ",
+         "off_scale", "units_differ", "scale_unclear", "no_success", "failed_runs", "clock_changed",
          "clock_start_estimated", "pooled_setups", "mixed_speeds", "targets_differ", "runs_vary",
          "one_run", "contended", "fixed_length", "convergence_differs"),
         "bad",

@@ -57,22 +57,31 @@ def _aimed(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat([standing(runs).select(_OF_TARGET) for runs in tables]).drop_nulls("target")
 
 
-def asked(*tables: pl.DataFrame, head: bool = False) -> str:
+#: So many targets a sentence names.
+_MOST_NAMED = 3
+
+
+def asked(*tables: pl.DataFrame, head: bool = False, listed: str = "`runs` has them") -> str:
     """Return what the runs of a question had to reach, in words; empty where no target is known.
 
     That all meet it at the first of several evaluations is part of it: the target may be wrong. As
-    the `head` of a table it names the target of each benchmark.
+    the `head` of a table it names the target of each benchmark; a sentence says where many are
+    `listed`.
     """
     aimed = _aimed(tables)
     texts, benchmarks = aimed["target"].unique(), aimed["benchmark"].n_unique()
     each = aimed.select("benchmark", "target").unique().sort("benchmark", "target").rows()
     if len(texts) == 1:
         text = f"target {texts[0]}" if head else texts[0]
-    elif len(each) == benchmarks:
+    elif len(each) == benchmarks and head:
         named = units.join_names([f"{name or _NAMELESS} {target}" for name, target in each], 12)
-        text = f"target of each benchmark: {named}" if head else "the target of each benchmark"
+        text = f"target of each benchmark: {named}"
+    elif len(each) == benchmarks <= _MOST_NAMED:
+        text = units.join_names([f"{target} ({name or _NAMELESS})" for name, target in each])
+    elif len(each) == benchmarks:
+        text = f"the target of each benchmark ({listed})"
     else:
-        text = f"{'' if head else 'the '}target of each run"
+        text = "target of each run" if head else f"the target of each run ({listed})"
     once = met_at_once(aimed)
     of = "" if len(once) == benchmarks else f" of {units.join_names(once, 3)}"
     first = f" (every run{of} meets it at its first evaluation)" if once else ""

@@ -70,7 +70,7 @@ class Sided(TypedDict, total=False):
 
     --label LABEL: Name of a side, in the order of the files (repeatable), or once the column or
         setting whose values name the sides.
-    --pool: Pool all runs of a benchmark, even if the hardware differs.
+    --pool: Pool all runs of a benchmark, even if sizes, divisions or hardware differ.
     """
 
     labels: Sequence[str]

@@ -23,6 +23,13 @@ from ttastats.table.schema import BENCHMARK, RUN
 Runs = pl.DataFrame
 Keys = Mapping[str, Any]
 
+#: Are runs of a group matched with those of an equal setup, of what both sides have of it, or are
+#: all taken together?
+_Way = Literal["alike", "asked", "pooled"]
+
+#: The code of a pair that mixes sizes.
+MIXED_SIZES = "mixed_sizes"
+
 #: What a pair is called of which a side has no run that the other has not.
 SAME_RUNS = "the same runs"
 
@@ -120,10 +127,10 @@ def pairings(
 ) -> tuple[Pairing, ...]:
     """Return the pairs of groups of the baseline with each other side.
 
-    Without `by`, runs of one suite, round and benchmark belong together, and of these, unless
-    they are pooled, the ones on as many accelerators of the same hardware (`setups.match`). What
-    each side has but one of, and not the same, is what the comparison asks about: a round, a
-    suite or a setup is then no criterion. `by` is taken as it is.
+    Runs of one suite, round and benchmark belong together, or those alike in the columns of `by`;
+    and of these, unless they are pooled, the ones of one division on as many accelerators of the
+    same hardware (`setups.match`). What each side has but one of, and not the same, is what the
+    comparison asks about: a round, a suite or a setup is then no criterion.
     """
     tables = [side.runs for side in (baseline, *others)]
     baseline, *others = (
@@ -132,19 +139,17 @@ def pairings(
         for side in (baseline, *others)
     )
     keys = tuple(by)
+    way: _Way = "pooled" if pool else "asked" if by else "alike"
     for name in BENCHMARK if not by else ():  # without suite and round if the sides differ in them
         values = [side.runs[name].unique().to_list() for side in (baseline, *others)]
         differ = any(each != values[0] for each in values)
         if name == "benchmark" or not differ or any(len(each) != 1 for each in values):
             keys += (name,)
-    matches = [
-        _match_groups(baseline.runs, other.runs, keys, like_for_like=not (by or pool))
-        for other in others
-    ]
+    matches = [_match_groups(baseline.runs, other.runs, keys, way) for other in others]
     extra = tuple(name for name in setups.COLUMNS if any(name in match[2] for match in matches))
     made = []
     for other, runs, (groups, alone, _) in zip(others, tables[1:], matches, strict=True):
-        each = _make_pairing(baseline, other, groups, alone, keys, extra)
+        each = _make_pairing(baseline, other, groups, alone, keys, extra, way)
         labels = (baseline.label, other.label)
         absent = left_out.of_pairs(tables[0], runs, [pair.keys for pair in each.pairs])
         pairs = (
@@ -172,7 +177,7 @@ def _late_text(group: Pair, rows: Sequence[pl.LazyFrame]) -> str:
 
 
 def _match_groups(
-    a: Runs, b: Runs, keys: Sequence[str], *, like_for_like: bool
+    a: Runs, b: Runs, keys: Sequence[str], way: _Way
 ) -> tuple[list[Pair], list[Alone], set[str]]:
     """Return the pairs of groups with equal keys, those without a partner, and columns of setups.
 
@@ -188,10 +193,11 @@ def _match_groups(
             alone.append(Alone(named, "a", parts_a[key].height))
         elif key not in parts_a:
             alone.append(Alone(named, "b", parts_b[key].height))
-        elif like_for_like:
-            compared, alike, rest = setups.match(parts_a[key], parts_b[key])
+        elif way != "pooled":
+            asked = way == "asked"
+            compared, alike, rest = setups.match(parts_a[key], parts_b[key], asked=asked)
             columns |= set(compared)
-            groups += [Pair(named, *runs) for runs in alike]
+            groups += [Pair(named, *runs, setups.not_comparable(*runs)) for runs in alike]
             alone += [
                 Alone(named | dict(zip(compared, setup, strict=True)), side, runs.height)
                 for side, setup, runs in rest
@@ -208,6 +214,7 @@ def _make_pairing(
     alone: Sequence[Alone],
     keys: Sequence[str],
     extra: Sequence[str],
+    way: _Way,
 ) -> Pairing:
     """Return the judged pairs of matched groups, with names and notes of all groups."""
     if not groups:
@@ -224,7 +231,12 @@ def _make_pairing(
     names = [short(pair.keys) for pair in pairs]
     by_name = [(name, group.a, group.b) for name, group in zip(names, groups, strict=True)]
     differing = zip(names, differences, strict=True)
-    remarks = shared_notes(by_name, both), setups.remarks(by_name), common_target.remark(differing)
+    remarks = (
+        setups.mixture_notes(by_name if way != "pooled" else (), extra if way == "asked" else ()),
+        shared_notes(by_name, both),
+        setups.remarks(by_name),
+        common_target.remark(differing),
+    )
     partnered = (
         pl.concat(
             [
@@ -258,8 +270,9 @@ def _judge_groups(
     for group in groups:
         keys = {**group.keys, **{name: setups.common(group.a, group.b, name) for name in extra}}
         a, b = (counted(without_contents(runs, both)) for runs in (group.a, group.b))
-        unavailable, difference = _late_text(group, rows) or None, ""
-        flags = [left_out.BEGINS_LATE] if unavailable else []
+        late, difference = _late_text(group, rows), ""
+        unavailable = late or group.unavailable
+        flags = [left_out.BEGINS_LATE] if late else [MIXED_SIZES] * bool(unavailable)
         if unavailable is None and (a.is_empty() or b.is_empty()):
             a, b, unavailable = counted(group.a), counted(group.b), SAME_RUNS
         elif unavailable is None and own_targets is not None:

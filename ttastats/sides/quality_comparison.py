@@ -26,7 +26,7 @@ from ttastats.sides.contrast import ValuesContrast, judged, no_verdict
 from ttastats.sides.design import setup_names
 from ttastats.sides.numbers import both_blocks, outcomes_of
 from ttastats.sides.options import POWER, Options
-from ttastats.sides.pairing import Pair, Side
+from ttastats.sides.pairing import MIXED_SIZES, Pair, Side
 from ttastats.sides.proposals import Proposal, propose
 from ttastats.stats.blocks import differences_by_block
 from ttastats.stats.decision import Decision
@@ -129,7 +129,7 @@ def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> Qu
         findings=findings,
         slack=slack,
     )  # fmt: skip
-    if a.n and b.n and metrics.len() < 2:
+    if a.n and b.n and metrics.len() < 2 and MIXED_SIZES not in pair.flags:
         gap = _quality_difference(*with_value, step, options)
         if gap is None:
             why = why or "no block has values of both sides"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from ttastats.base import units
 from ttastats.base.codes import Note, note, wording
 
 #: What entries of one benchmark differ in most, and by what a fair comparison matches them.
-COLUMNS = ("accelerators", "hardware")
+COLUMNS = ("accelerators", "hardware", "division", "nodes")
 
 Value = int | str | None
 Key = tuple[Value, ...]
@@ -26,23 +25,45 @@ Alike = list[tuple[pl.DataFrame, pl.DataFrame]]
 Rest = list[tuple[Literal["a", "b"], Key, pl.DataFrame]]
 
 
-def match(a: pl.DataFrame, b: pl.DataFrame) -> tuple[tuple[str, ...], Alike, Rest]:
+def match(
+    a: pl.DataFrame, b: pl.DataFrame, *, asked: bool = False
+) -> tuple[tuple[str, ...], Alike, Rest]:
     """Return the columns to compare, the setups of two sides that agree in them, and the others.
 
     A column in which each side has one value is no criterion: if the values are equal there is
-    nothing to sort by, and if not their difference is what the comparison asks about.
+    nothing to sort by, and if not their difference is what the comparison asks about. `asked`: so
+    is a column without a value in common. Hardware then gives way to sizes, and what has no setup
+    in common stays whole.
     """
     # A log that broke off early has the setup of its entry, if it is one.
     entry = [_entry_value(name).alias(f"setup_{name}") for name in COLUMNS]
     a, b = a.with_columns(entry), b.with_columns(entry)
-    columns = tuple(name for name in COLUMNS if not (_one_value(a, name) and _one_value(b, name)))
+    sizes = _of_size(a, b)
+    if not all(runs["division"].count() for runs in (a, b)):  # nobody knows which is its like
+        sizes = sizes[:1]
+    every = [name for name in COLUMNS if name in {*sizes, "hardware"}
+             and not (_one_value(a, name) and _one_value(b, name))]  # fmt: skip
+    if not asked:
+        return _matched(a, b, every)
+    shared = [name for name in every if _have_common(a, b, name)]
+    tries: Sequence[Sequence[str]] = (shared, [name for name in shared if name in sizes], [])
+    return next(found for names in tries if (found := _matched(a, b, names))[1])
+
+
+def _matched(
+    a: pl.DataFrame, b: pl.DataFrame, columns: Sequence[str]
+) -> tuple[tuple[str, ...], Alike, Rest]:
+    """Return the columns, the setups of two sides that agree in all of them, and the others."""
     names, added = [f"setup_{name}" for name in columns], [f"setup_{name}" for name in COLUMNS]
     parts_a, parts_b = (
         {key: part.drop(added) for key, part in runs_by(runs, names).items()} for runs in (a, b)
     )
-    # B's setup for each of A's: the equal one, or the only compatible one.
-    partner = {key: key for key in parts_a if key in parts_b}
-    agree = [same if name == "hardware" else operator.eq for name in columns]
+    # B's setup for each of A's: the equal one, or the only compatible one. Unknown sizes are none.
+    sized = [n for n, name in enumerate(columns) if name != "hardware"]
+    partner = {
+        key: key for key in parts_a if key in parts_b and not any(key[n] is None for n in sized)
+    }
+    agree = [same if name == "hardware" else _equal for name in columns]
     agreeing = [
         (x, y)
         for x, y in product(parts_a, parts_b)
@@ -56,17 +77,27 @@ def match(a: pl.DataFrame, b: pl.DataFrame) -> tuple[tuple[str, ...], Alike, Res
     rest: Rest = [("a", key, runs) for key, runs in parts_a.items() if key not in partner]
     taken = set(partner.values())
     rest.extend(("b", key, runs) for key, runs in parts_b.items() if key not in taken)
-    return columns, alike, rest
+    return tuple(columns), alike, rest
+
+
+def _have_common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> bool:
+    """Return whether both sides have a value of a column; of hardware, a name that may be one."""
+    of_a, of_b = (set(values(runs, column)) - {None} for runs in (a, b))
+    if column == "hardware":
+        return any(same(*pair) for pair in product(of_a, of_b))
+    return not of_a.isdisjoint(of_b)
 
 
 def values(runs: pl.DataFrame, column: str) -> tuple[Value, ...]:
     """Return the values of a setup column, unknown last."""
     names = runs[column]
-    if 0 < names.null_count() < names.len():  # else there is nothing to complete, or nothing known
+    if column == "division" or 0 < names.null_count() < names.len():
         names = runs.select(_entry_value(column)).to_series()
-    if column == "division":  # rounds write `closed` and `Closed`
-        names = names.str.to_lowercase()
     return tuple(names.unique().sort(nulls_last=True))
+
+
+def _equal(size: Value, other: Value) -> bool:
+    return size is not None and size == other
 
 
 def same(name: Value, other: Value) -> bool:
@@ -88,10 +119,12 @@ def words(name: str) -> frozenset[str]:
 
 
 def _entry_value(name: str) -> pl.Expr:
-    known = pl.col(name).drop_nulls()
-    keys = ("benchmark", "entry")
+    column = pl.col(name)
+    if name == "division":  # rounds write `closed` and `Closed`
+        column = column.str.to_lowercase()
+    known, keys = column.drop_nulls(), ("benchmark", "entry")
     only = pl.when(known.n_unique().over(keys) == 1).then(known.first().over(keys))
-    return pl.coalesce(name, only)
+    return pl.coalesce(column, only)
 
 
 def _one_value(runs: pl.DataFrame, column: str) -> bool:
@@ -161,11 +194,52 @@ def differing(a: pl.DataFrame, b: pl.DataFrame) -> tuple[list[str], str, str]:
 def unlike_sizes(a: pl.DataFrame, b: pl.DataFrame) -> list[tuple[str, str]]:
     """Return the code and the words of each of size and division in which two sides differ."""
     return [
-        (_LIKE[name][0], wording("setup_differs", column=name, how=f"{of_a} vs {of_b}"))
+        (_LIKE[name][0], how.removesuffix("."))
         for name in differing(a, b)[0]
         if name in {"accelerators", "division"}
         for of_a, of_b in [[_or_text(values(runs, name)) for runs in (a, b)]]
+        for how in [wording("setup_differs", column=name, how=f"{of_a} vs {of_b}")]
     ]
+
+
+def mixed(a: pl.DataFrame, b: pl.DataFrame) -> str:
+    """Return the column in which a side has several sizes or divisions; empty if there is none.
+
+    A mean over several is that of their mixture: its ratio to another tells who brought which.
+    """
+    for name in _of_size(a, b):
+        if any(len(set(values(runs, name)) - {None}) > 1 for runs in (a, b)):
+            return name
+    return ""
+
+
+def not_comparable(a: pl.DataFrame, b: pl.DataFrame) -> str | None:
+    """Return why no ratio of two sides says which is faster; None where one may."""
+    if not (name := mixed(a, b)):
+        return None
+    of_a, of_b = (_or_text(values(runs, name)) or "unknown" for runs in (a, b))
+    return wording("mixed_sizes", a=of_a, b=of_b, column=name)
+
+
+def mixture_notes(
+    groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]], columns: Sequence[str]
+) -> Iterator[Note]:
+    """Yield notes on groups that mix sizes, and on the `columns` of which rows have one each."""
+    for column in ("accelerators", "nodes", "division"):
+        some = [group for group in groups if mixed(*group[1:]) == column]
+        if some:
+            a, b = (next((v for v in values(runs, column) if v is not None), "...")
+                    for runs in some[0][1:])  # fmt: skip
+            names = units.join_names([name for name, *_ in some if name]) or "these runs"
+            yield note("mixed_sizes.advice", names=names, column=column, a=a, b=b)
+    if columns:
+        yield note("one_setup_a_row", columns=[*columns])
+
+
+def _of_size(a: pl.DataFrame, b: pl.DataFrame) -> tuple[str, ...]:
+    """Return the columns of size and division; nodes count where no log tells accelerators."""
+    known = any(runs["accelerators"].count() for runs in (a, b))
+    return ("accelerators" if known else "nodes", "division")
 
 
 def _or_text(names: Sequence[Value]) -> str:

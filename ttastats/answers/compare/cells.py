@@ -200,30 +200,27 @@ def sides_table(
 
 
 def single_lines(s: Times, *, dots: bool) -> Iterator[str]:
-    """Yield the lines below the table of one comparison."""
-    if s.row.why and s.row.word is Verdict.UNDECIDED:
-        yield f"~    undecided: {s.row.why}"
-    if decides := _deciding_text(s):
-        yield decides
-    if s.contrast.parts and (carried := condition_names(s.contrast.parts.conditions)):
-        yield f"{s.contrast.axis.rate} ({carried})"
-    if dots:
-        yield from _dot_lines(s)
+    """Yield the lines below the table of one comparison, whose columns are the factors."""
+    carried = condition_names(s.contrast.parts.conditions) if s.contrast.parts else ""
+    throughput = f"{s.contrast.axis.rate} ({carried})" if carried else ""
+    yield from filter(None, (_undecided_text(s), _deciding_text(s), throughput))
+    yield from _dot_lines(s) if dots else ()
 
 
 def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
     """Yield the lines below times: why, and in the first of them the interval that decides."""
-    row, lines = s.row, _cause_lines(s)
-    if len(row.carried) > 1:
-        yield f"if   {', '.join(row.carried)}"
+    if len(s.row.carried) > 1:
+        yield f"if   {', '.join(s.row.carried)}"
+    lines = [*filter(None, (_undecided_text(s), *_factor_lines(s)))]
     if decides := _deciding_text(s):
-        first = f"~    undecided: {row.why}" if row.why else next(lines, "why")
-        yield f"{first}   {decides}"
-    elif row.why and row.word is Verdict.UNDECIDED:
-        yield f"~    undecided: {row.why}"
+        lines[:1] = [f"{lines[0] if lines else 'why'}   {decides}"]
     yield from lines
-    if dots:
-        yield from _dot_lines(s)
+    yield from _dot_lines(s) if dots else ()
+
+
+def _undecided_text(s: Times) -> str:
+    is_told = s.row.why and s.row.word is Verdict.UNDECIDED
+    return f"~    undecided: {s.row.why}" if is_told else ""
 
 
 def _deciding_text(s: Times) -> str:
@@ -242,36 +239,37 @@ def _deciding_text(s: Times) -> str:
     return f"decides [{low:.3f}, {high:.3f}], with {names}"
 
 
-def _cause_lines(s: Times) -> Iterator[str]:
+def _factor_lines(s: Times) -> Iterator[str]:
     """Yield throughput x epochs, and what is behind them."""
-    contrast = s.contrast
-    if contrast.estimand == "none" or contrast.verdict.claim == aims.NO_TARGET:
+    contrast, axis = s.contrast, s.contrast.axis
+    if not _has_times(contrast):
         return
-    values = _progress_counts(contrast)
-    a, b = (_range_text(sorted(counts.items())) for counts in values)
+    a, b = (_range_text(_epoch_counts(side)) for side in (contrast.a, contrast.b))
     unit, reached = contrast.progress_unit or "epochs", _fractions_text(contrast)
     failed = f" · {reached}" if contrast.estimand == "ert" else ""
-    if contrast.axis.progress and contrast.estimand != "fraction":
-        yield f"     {contrast.axis.noun}  A {a} | B {b}{failed}"
-    elif contrast.parts is None and not (contrast.axis.alone and contrast.estimand == "mean"):
+    if axis.progress and contrast.estimand != "fraction":
+        yield f"     {axis.noun}  A {a} | B {b}{failed}"
+    elif contrast.parts is None and not (axis.alone and contrast.estimand == "mean"):
         yield f"why  {'epochs are not logged' if contrast.estimand == 'mean' else reached}"
-    elif contrast.parts is not None:
+    elif (parts := contrast.parts) is not None:
         failed = f" (successes){failed}" if failed else ""
-        parts = contrast.parts
-        first, throughput = _startup_text(parts.startup), _throughput_text(parts)
-        carried = condition_names(parts.conditions)
-        throughput += f" ({carried})" if carried else ""
-        text = _progress_text(contrast, parts)
-        yield f"why  {first}{contrast.axis.rate} {throughput} × {unit} {text}{failed}"
-        if len({*values[0], *values[1]}) != 1:
+        carried = f" ({names})" if (names := condition_names(parts.conditions)) else ""
+        throughput = f"{_startup_text(parts.startup)}{axis.rate} {_throughput_text(parts)}{carried}"
+        yield f"why  {throughput} × {unit} {_progress_text(contrast, parts)}{failed}"
+        if len(_all_epochs(contrast)) != 1:
             yield f"     {unit}  A {a} | B {b}"
+
+
+def _has_times(contrast: Comparison) -> bool:
+    """Return whether the times of a comparison, judged or not, are those to a target."""
+    return contrast.estimand != "none" and contrast.verdict.claim != aims.NO_TARGET
 
 
 def _dot_lines(s: Times) -> Iterator[str]:
     """Yield each run as a dot, on one axis for both sides."""
     contrast = s.contrast
     times = [*contrast.a.outcomes.times.tolist(), *contrast.b.outcomes.times.tolist()]
-    if not times or contrast.estimand == "none" or contrast.verdict.claim == aims.NO_TARGET:
+    if not times or not _has_times(contrast):
         return
     low, high = min(times), max(times)
     for name, side in (("A", contrast.a), ("B", contrast.b)):
@@ -281,21 +279,21 @@ def _dot_lines(s: Times) -> Iterator[str]:
     yield f"        {left}{right.rjust(pictures.WIDTH - len(left))}"
 
 
-def _progress_counts(contrast: Comparison) -> list[Counter[float]]:
-    """Return how many runs of each side took each number of epochs."""
-    return [
-        Counter([] if side.progress is None else side.progress.tolist())
-        for side in (contrast.a, contrast.b)
-    ]
+def _epoch_counts(side: SideNumbers) -> Counter[float]:
+    """Return how many runs took each number of epochs."""
+    return Counter([] if side.progress is None else side.progress.tolist())
+
+
+def _all_epochs(contrast: Comparison) -> set[float]:
+    return {*_epoch_counts(contrast.a), *_epoch_counts(contrast.b)}
 
 
 def _progress_text(contrast: Comparison, parts: Parts) -> str:
     """Return the ratio of the epochs, with its interval if they were seen to vary."""
-    ratio, counts = parts.progress, _progress_counts(contrast)
-    estimate, steady = ratio.estimate, {*counts[0], *counts[1]}
+    ratio, epochs, estimate = parts.progress, _all_epochs(contrast), parts.progress.estimate
     text = "–" if estimate is None or not math.isfinite(estimate) else units.ratio(estimate)
-    if len(steady) == 1:
-        return f"{text} ({units.count(next(iter(steady)))} in every run)"
+    if len(epochs) == 1:
+        return f"{text} ({units.count(epochs.pop())} in every run)"
     if CONSTANT in marks(contrast):
         # An interval of epochs that were never seen to vary would be too narrow by far.
         return text + CONSTANT
@@ -316,10 +314,10 @@ def _startup_text(startup: Startup | None) -> str:
     return f"start-up {units.ratio(startup.ratio.estimate or 0.0)} ({a} against {b}) × "
 
 
-def _range_text(counts: Sequence[tuple[float, int]]) -> str:
+def _range_text(counts: Counter[float]) -> str:
     if len(counts) <= _MOST_VALUES:
-        return " ".join(f"{units.count(value)}×{number}" for value, number in counts)
-    return f"{units.count(counts[0][0])} to {units.count(counts[-1][0])}"
+        return " ".join(f"{units.count(value)}×{n}" for value, n in sorted(counts.items()))
+    return f"{units.count(min(counts))} to {units.count(max(counts))}"
 
 
 def _fractions_text(contrast: Comparison) -> str:

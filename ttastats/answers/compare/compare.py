@@ -116,7 +116,8 @@ def of_times(
     records, tables = [s.row for s in shown], _times_tables(baseline, sides, options, view, axis)
     below = [*_times_notes(baseline, sides, shown, options, block)]
     level = options.confidence
-    targets = [asked(*each.runs) for each in sides]
+    listed = "listed with the table"
+    targets = [asked(*each.runs, listed=listed) for each in sides]
     leads = [headline.lead(each.against, [s.name for s in each.shown], target, level)
              for each, target in zip(sides, targets, strict=True)]  # fmt: skip
     text = [sentences.also_text(shown)]

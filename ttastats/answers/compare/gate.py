@@ -200,8 +200,9 @@ def _quality_findings(name: str, row: QualitiesRow, rule: Requirement) -> Iterat
 #: The runs of A and of B.
 _Runs = tuple[Outcomes, Outcomes]
 
-#: Flags of times that may be far from what was measured, so that nothing can be required of them.
-_OF_CLOCKS = ("units_differ", "clock_changed")
+#: Flags of times that may be far from what was measured, or are of pooled runs of unlike sizes, so
+#: that nothing can be required of them.
+_DOUBTFUL = ("units_differ", "clock_changed", "accelerators_differ", "division_differs")
 
 
 def _time_findings(
@@ -215,7 +216,7 @@ def _time_findings(
     """Yield findings on why a row of times does not pass, or on its `conditions`."""
     low, high, lowest = row.non_inferiority_low, row.inferiority_high, 1 / (1 + rule.limit)
     judged: tuple[Outcome, str, str]
-    doubts = [SHORT[code] for code in _OF_CLOCKS if code in row.flags]
+    doubts = [SHORT[code] for code in _DOUBTFUL if code in row.flags]
     doubtful = doubts and rule.option == "--require"
     if low is None or high is None or row.word is Verdict.UNAVAILABLE or doubtful:
         why = row.reason or ", ".join(doubts) or row.claim
@@ -242,13 +243,13 @@ def _time_findings(
             return
         text = f"not slower by more than {rule.limit_text}"
         text = f"{' is' if row.on.does == 'is' else ':'} {row.on.claim(text)}"
-        judged = ("passed", codes[0], f"{row.b}{text} {conditions_text(codes)}")
+        judged = ("passed", codes[0], f"{row.b}{text}, {conditions_text(codes)}")
     elif high < lowest and row.word is Verdict.SLOWER and not row.dagger:
         # The bound alone would be one test per row, and among many benchmarks one fails by chance;
         # so the verdict, whose p is adjusted for their number, has to say so too.
         much = f"at least {1 / high - 1:.1%}" if high else "infinitely"
-        under = " ".join(filter(None, (row.on.worse.format(much), conditions_text(row.conditions))))
-        text = f"{row.b} {under}; {rule.limit_text} is allowed"
+        under = f", {text}" if (text := conditions_text(row.conditions)) else ""
+        text = f"{row.b} {row.on.worse.format(much)}{under}; {rule.limit_text} is allowed"
         judged = ("failed", "slower", text)
     else:
         judged = ("undecided", "undecided", _margin_text(row, low, high, rule))

@@ -23,6 +23,7 @@ from ttastats.report.row import expect_kind
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.pairing import SAME_RUNS
 from ttastats.stats.decision import side_of
+from ttastats.stats.multiplicity import MeanSpeedup
 from ttastats.stats.results import Verdict
 
 Rows = Sequence[TimesRow]
@@ -51,6 +52,10 @@ def lead(against: Against, names: Sequence[str], target: str, confidence: float)
     return made
 
 
+#: The condition of a mean over rows of which some compare unlike sizes.
+_UNLIKE = {"accelerators": "accelerators_differ", "division": "division_differs"}
+
+
 def _of_several(named: Named, against: Against, target: str, confidence: float) -> Lead:
     rows = [row for _, row in named]
     testable = [row for row in rows if row.word is not Verdict.UNAVAILABLE] or rows
@@ -59,21 +64,23 @@ def _of_several(named: Named, against: Against, target: str, confidence: float) 
     pairs = {*map(sentences.named_sides, rows)}
     (a, b) = pairs.pop() if len(pairs) == 1 else (rows[0].a, rows[0].b)
     to = f" to {target}" if target and not rows[0].on.alone else ""
-    reasons = {row.reason for row in rows}
     if any(row.word.decided for row in rows):
         text = _counts_text(named, a, b, to, of_all)
-    elif len(reasons) == 1 and testable is rows and rows[0].reason:
-        text = f"No verdict{to}: {rows[0].reason}"
+    elif testable is rows and rows[0].word is Verdict.UNAVAILABLE:
+        reasons = dict.fromkeys(row.reason for row in rows if row.reason)
+        text = f"No verdict{to} on any of {of_all}: {units.join_names([*reasons], 3, '; ')}"
     else:
         text = f"No significant difference between {b} and {a}{to} on any of {of_all}"
         if len(testable) < len(rows):
             text += f" ({len(rows) - len(testable)} more without a verdict)"
-    unlike = [row for row in rows if row.sides_differ_in]
+    mean_codes = [*dict.fromkeys(chain.from_iterable(against.conditions))]
+    unlike = [row for row in testable if row.sides_differ_in and not row.reason]
     if unlike and (a, b) == (rows[0].a, rows[0].b):
-        columns = dict.fromkeys(name for row in unlike for name in row.sides_differ_in)
-        names = " and ".join(f"{'logged ' * (name == 'nodes')}{name}" for name in columns)
-        text += f"; the sides differ in {names} on {len(unlike)} of {len(rows)}"
-    mean = _mean_text(rows, against, of_all, confidence)
+        columns = Counter(name for row in unlike for name in row.sides_differ_in)
+        differing = (f"{'logged ' * (name == 'nodes')}{name} on {n}" for name, n in columns.items())
+        text += f"; the sides differ in {' and '.join(differing)} of {len(testable)}"
+        mean_codes += [code for name, code in _UNLIKE.items() if name in columns]
+    mean = _mean_text(rows, against.mean, mean_codes, of_all, confidence)
     numbers = f"{mean}{sentences.runs_text(rows)}."
     word, tone = sentences.judgement(rows)
     return Lead(word, f"{text}.", numbers[:1].upper() + numbers[1:], tone)
@@ -103,6 +110,8 @@ def _counts_text(named: Named, a: str, b: str, to: str, of_all: str) -> str:
         details = [name] if len(some) == 1 else []
         if len(some) == 1 and word.directed and only.speedup:
             ratio = only.speedup
+            if (a, b) == (only.a, only.b) and _UNLIKE.keys() & {*only.sides_differ_in}:
+                details.append(f"{only.setup_b} against {only.setup_a}")
             details.append(sentences.factor_of(word, axis, ratio, ratio, ratio)[0])
         conditions = conditions_text(code for row in carried for code in row.conditions)
         if 0 < len(carried) < len(some):
@@ -116,13 +125,13 @@ def _counts_text(named: Named, a: str, b: str, to: str, of_all: str) -> str:
     return ", ".join(parts)
 
 
-def _mean_text(rows: Rows, against: Against, of_all: str, confidence: float) -> str:
+def _mean_text(
+    rows: Rows, mean: MeanSpeedup | None, codes: Sequence[str], of_all: str, confidence: float
+) -> str:
     """Return the geometric mean with its interval and the conditions of its rows."""
-    mean = against.mean
     if mean is None or mean.estimate is None:
         return ""
-    level = percentages.percent_text(confidence)
-    text = conditions_text(dict.fromkeys(chain.from_iterable(against.conditions)))
+    level, text = percentages.percent_text(confidence), conditions_text(codes)
     limits = ""
     if mean.low and mean.high:
         # What the interval of the mean assumes, which no verdict on a row has to.

@@ -311,7 +311,8 @@ def of_times(contrast: Comparison, pair: Pair, by: Sequence[str], options: Optio
     speedup, plan, parts = contrast.speedup, contrast.plan, contrast.parts
     ratio, startup = speedup.ratio if speedup else None, parts.startup if parts else None
     common = _common_keys(contrast, pair, by)
-    setup: dict[str, Any] = {name: setups.common(pair.a, pair.b, name) for name in setups.COLUMNS}
+    named = ("accelerators", "hardware")
+    setup: dict[str, Any] = {name: setups.common(pair.a, pair.b, name) for name in named}
     common["keys"] |= {name: value for name, value in setup.items() if name in common["keys"]}
     both = [runs.select("target_metric", "target_value") for runs in (pair.a, pair.b)]
     targets = pl.concat(both, how="vertical_relaxed").unique()
