@@ -11,6 +11,7 @@ import pytest
 
 from tests.made_logs import write
 from tests.reading.asking import ask
+from tests.test_cli import run
 
 GUISES = pytest.mark.parametrize("seed", range(3))
 
@@ -265,13 +266,30 @@ def test_a_name_within_a_longer_one_is_another_metric(seed: int, tmp_path: Path)
         assert row["epochs"] == 5
 
 
-def test_a_table_without_a_header_says_so(tmp_path: Path) -> None:
-    rows = "\n".join(f"{n},{n * 60},{n / 10}" for n in range(1, 9))
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_table_without_a_header_says_how_to_name_its_columns(mark: str, tmp_path: Path) -> None:
+    rows = "\n".join(mark.join((f"{n}", f"{n * 60}", f"{3 / n}", "0.1")) for n in range(1, 9))
     write(tmp_path, {"logs/x.csv": f"{rows}\n"})
-    answer = ask("runs", tmp_path / "logs", "--target", "val_acc>=0.5")
+    answer = ask("runs", tmp_path / "logs", "--target", "val_loss<=1")
     assert answer.code == 2
     assert "the first line contains only numbers" in answer.text
-    assert "--line" in answer.text
+    line = answer.text.partition("--line '")[2].partition("'")[0]
+    table = tmp_path / "x.parquet"
+    assert run("ingest", tmp_path / "logs", "--line", line, "-o", table).returncode == 0
+    (row,) = ask("runs", table, "--target", "val_loss<=1").rows
+    assert (row["steps"], row["tta_seconds"]) == (3, 180)
+
+
+@GUISES
+@pytest.mark.parametrize("rule", ["|----|:---:|---:|", "-" * 40, "+====+=====+====+"])
+def test_rules_of_tables_in_text_are_no_rows(seed: int, rule: str, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    metric, first = rng.choice(["Val Acc", "Test F1"]), rng.choice([0.3, 0.5])
+    rows = [f"| {n}  | {3 / n:.4f} | {first + n / 50:.4f} |" for n in range(1, 9)]
+    text = [f"| Epoch | Train Loss | {metric} |", rule, *rows, rule]
+    write(tmp_path, {"logs/x.log": "\n".join(text) + "\n"})
+    answer = ask("runs", tmp_path / "logs", "--target", f'"{metric}">={first + 0.1 - 1e-6}')
+    assert (answer.code, answer.rows[0]["epochs"]) == (0, 5)
 
 
 @GUISES

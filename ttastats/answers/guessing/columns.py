@@ -213,11 +213,13 @@ def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
 
 
 def _drop_falling(table: _Table) -> None:
-    """Drop counts that fall often: one that begins anew now and then counts several runs."""
+    """Drop counts that often fall, as none does; one that begins anew at times is asked about."""
     for key, column in table.counts.items():
         if column is not None:
             rises = table.numeric[column].drop_nulls().diff().drop_nulls()
-            table.counts[key] = None if 3 * (rises < 0).sum() > len(rises) else column
+            back = rises < 0
+            is_none = (back & back.shift(1)).any() and 3 * back.sum() > len(rises)
+            table.counts[key] = None if is_none else column
 
 
 def _is_whole(values: pl.Series) -> bool:
