@@ -58,6 +58,8 @@ def rows_of(data: bytes) -> Rows:
         return _json(text)
     lines = text.split("\n")
     at, names, delimiter = header(lines)
+    if delimiter == "|":  # rules
+        lines = [line if line.strip("|+-=: \t") else "" for line in lines]
     cells_of = _quoted if '"' in text else plain
     problems: list[Problem] = []
     columns = unique(names, problems)
@@ -126,10 +128,17 @@ def header(lines: Sequence[str]) -> tuple[int, list[str], str]:
         raise UnfitError(
             "no_header",
             "the first line contains only numbers, so the columns have no names. Name them with "
-            "a regular expression, such as --line '^(?P<step>\\d+) (?P<loss>\\S+)$'",
+            f"a regular expression, such as --line '^{delimiter.join(_groups(names, delimiter))}$'",
             at + 1,
         )
     return at, names, delimiter
+
+
+def _groups(cells: Sequence[str], delimiter: str) -> list[str]:
+    """Return a group for each cell of a row, the first ones with names that are often right."""
+    likely = ("step", "seconds", "val_loss")[: len(cells)]
+    named = [*likely, *(f"column{n}" for n in range(len(likely) + 1, len(cells) + 1))]
+    return [f"(?P<{name}>[^{delimiter}]+)" for name in named]
 
 
 def _is_number(text: str) -> bool:

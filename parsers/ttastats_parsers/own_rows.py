@@ -434,7 +434,8 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns, *, of_lines: boo
         rise = pl.col("seconds").diff().over("run")
         again = (pl.col(name).diff().over("run") == 0) & (rise.is_null() | (rise <= 0))
         if of_lines:
-            again &= pl.col(f"m{number}").diff().over("run") != 0
+            copies = again & (pl.col(f"m{number}").diff().over("run") == 0)
+            evaluated = evaluated.filter(~copies.fill_null(False))
         repeats = evaluated.filter(again)
         if repeats.height > 1 and 2 * repeats.height >= evaluated.height:
             column = chosen.counts[name].column

@@ -11,6 +11,7 @@ import pytest
 
 from tests.made_logs import write
 from tests.reading.asking import ask
+from tests.test_cli import run
 
 GUISES = pytest.mark.parametrize("seed", range(3))
 
@@ -265,10 +266,233 @@ def test_a_name_within_a_longer_one_is_another_metric(seed: int, tmp_path: Path)
         assert row["epochs"] == 5
 
 
-def test_a_table_without_a_header_says_so(tmp_path: Path) -> None:
-    rows = "\n".join(f"{n},{n * 60},{n / 10}" for n in range(1, 9))
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_table_without_a_header_says_how_to_name_its_columns(mark: str, tmp_path: Path) -> None:
+    rows = "\n".join(mark.join((f"{n}", f"{n * 60}", f"{3 / n}", "0.1")) for n in range(1, 9))
     write(tmp_path, {"logs/x.csv": f"{rows}\n"})
-    answer = ask("runs", tmp_path / "logs", "--target", "val_acc>=0.5")
+    answer = ask("runs", tmp_path / "logs", "--target", "val_loss<=1")
     assert answer.code == 2
     assert "the first line contains only numbers" in answer.text
-    assert "--line" in answer.text
+    line = answer.text.partition("--line '")[2].partition("'")[0]
+    table = tmp_path / "x.parquet"
+    assert run("ingest", tmp_path / "logs", "--line", line, "-o", table).returncode == 0
+    (row,) = ask("runs", table, "--target", "val_loss<=1").rows
+    assert (row["steps"], row["tta_seconds"]) == (3, 180)
+
+
+@GUISES
+@pytest.mark.parametrize("rule", ["|----|:---:|---:|", "-" * 40, "+====+=====+====+"])
+def test_rules_of_tables_in_text_are_no_rows(seed: int, rule: str, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    metric, first = rng.choice(["Val Acc", "Test F1"]), rng.choice([0.3, 0.5])
+    rows = [f"| {n}  | {3 / n:.4f} | {first + n / 50:.4f} |" for n in range(1, 9)]
+    text = [f"| Epoch | Train Loss | {metric} |", rule, *rows, rule]
+    write(tmp_path, {"logs/x.log": "\n".join(text) + "\n"})
+    answer = ask("runs", tmp_path / "logs", "--target", f'"{metric}">={first + 0.1 - 1e-6}')
+    assert (answer.code, answer.rows[0]["epochs"]) == (0, 5)
+
+
+@GUISES
+@pytest.mark.parametrize("form", ["table", "text", "rows"])
+@pytest.mark.parametrize("at", ["start", "end"])
+def test_epochs_from_0_are_counted_where_only_some_are_evaluated(
+    seed: int, form: str, at: str, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    every, pace = rng.choice([2, 5, 10]), rng.choice([7, 300])
+    remainder = 0 if at == "start" else every - 1
+    last = 12 * every
+    evaluated = [n for n in range(last) if n % every == remainder]
+    if form == "text":
+        lines = []
+        for n in range(last):
+            lines.append(f"epoch {n} loss {3 - n / last:.3f} elapsed {(n + 1) * pace} s")
+            lines += [f"epoch {n} val_acc {n / last:.4f}"] * (n in evaluated)
+        write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    elif form == "rows":
+        rows = [f"{n},{3 - n / last},{n / last if n in evaluated else ''},{(n + 1) * pace}"
+                for n in range(last)]  # fmt: skip
+        write(tmp_path, {"logs/x.csv": "\n".join(["epoch,loss,val_acc,seconds", *rows]) + "\n"})
+    else:
+        rows = [f"{n},{n / last},{(n + 1) * pace}" for n in evaluated]
+        write(tmp_path, {"logs/x.csv": "\n".join(["epoch,val_acc,seconds", *rows]) + "\n"})
+    hit = evaluated[6]
+    (row,) = ask("runs", tmp_path / "logs", "--target", f"val_acc>={hit / last - 1e-4:.4f}").rows
+    assert (row["epochs"], row["tta_seconds"]) == (hit + 1, (hit + 1) * pace)
+
+
+@GUISES
+def test_whether_epochs_count_from_0_is_asked_if_nothing_else_tells(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    every = rng.choice([3, 5, 10])
+    first = rng.choice([0, every - 1])
+    lines = [f"epoch {n} val_acc {n / 200:.3f}" for n in range(first, 12 * every, every)]
+    ones = [f"epoch {n} val_acc {n / 200:.3f}" for n in range(every, 12 * every, every)]
+    odd = [
+        f"{n},{n / 50},{n * 9}" for n in range(1, 30, 2)
+    ]  # the clock tells that these are from 1
+    write(tmp_path, {"a/x.log": "\n".join(lines) + "\n", "b/x.log": "\n".join(ones) + "\n",
+                     "c/x.csv": "\n".join(["epoch,val_acc,seconds", *odd]) + "\n"})  # fmt: skip
+    (row,) = ask("runs", tmp_path / "c", "--target", "val_acc>=0.3").rows
+    assert row["epochs"] == 15
+    asked = ask("runs", tmp_path / "a", "--target", "val_acc>=0.01")
+    assert (asked.code, "--epoch 'epoch + 1'" in asked.text) == (2, True)
+    (row,) = ask("runs", tmp_path / "b", "--target", "val_acc>=0.01").rows
+    assert row["epochs"] == every
+
+
+@GUISES
+def test_seeds_in_lines_of_evaluations_are_runs_to_be_asked_about(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    form = rng.choice(["[arm {0} seed {1}] val_loss={2}", "model {0} | seed: {1} | test_acc {2}"])
+    lines = [form.format(arm, n, rng.random()) for arm in "AB" for n in range(rng.choice([3, 5]))]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    answer = ask("summary", tmp_path / "logs")
+    assert (answer.code, "seeds: are these several runs?" in answer.text) == (2, True)
+
+
+@GUISES
+@pytest.mark.parametrize(
+    "written",
+    ["tensor({0}, device='cuda:0', dtype=torch.float64)", "tensor({0})", "np.float32({0})",
+     "[np.float32({0})]", "numpy.float64({0})"],
+)  # fmt: skip
+def test_numbers_are_read_as_their_libraries_write_them(
+    seed: int, written: str, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    name = rng.choice(["val acc", "Pseudo dice", "test_f1"])
+    lines = [f"Epoch {n}/9\n{name}: {written.format(0.4 + n / 20)}" for n in range(1, 10)]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    target = f"{name.lower().replace(' ', '_')}>=0.6"
+    (row,) = ask("runs", tmp_path / "logs", "--target", target).rows
+    assert row["epochs"] == 4
+
+
+@GUISES
+@pytest.mark.parametrize(
+    "written", ["[{0}, {1}]", "({0}, {1})", "[np.float32({0}), np.float32({1})]", "{0} -> {1}"]
+)
+def test_one_number_of_several_is_no_measurement(seed: int, written: str, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    name = rng.choice(["val dice", "mean test loss", "f1"])
+    lines = [
+        f"epoch {n} {name}: {written.format(round(n / 10, 1), round(n / 20, 2))}"
+        for n in range(1, 10)
+    ]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    assert ask("runs", tmp_path / "logs", "--at-end").code == 2
+
+
+@GUISES
+def test_a_log_without_progress_says_so_with_its_numbers(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    name = rng.choice(["Model test error", "val loss"])
+    lines = [f"Training Loss: {1 / n:.3f}\n\nEvaluating.\n{name}: {2 / n:.3f}"
+             for n in range(1, 9)]  # fmt: skip
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    target = f"{name.lower().replace(' ', '_')}<=0.5"
+    answer = ask("runs", tmp_path / "logs", "--target", target)
+    assert answer.rows[0]["reached"]
+    assert "no step, epoch or time is told" in answer.text
+
+
+@GUISES
+def test_values_of_a_column_far_from_their_names_are_read(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    names, width = ["game_sign_acc", "strong_sign_acc"], rng.choice([30, 40])
+    lines = []
+    for n in range(1, 9):
+        lines += [f"[Iter {n:3d}] self-play policy loss={3 / n:.2f}"]
+        lines += [f"  {name:<{width}} {0.4 + n / 20:.4f}  ({40 + n * 5:.1f}%)" for name in names]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    (row,) = ask("runs", tmp_path / "logs", "--target", "game_sign_acc>=0.6").rows
+    assert row["steps"] == 4
+
+
+@GUISES
+@pytest.mark.parametrize("dash", ["19/19 - {0}s - ", "{0}s - ", "19/19 - {0}s - 630ms/step - "])
+def test_epochs_tell_their_time_between_dashes(seed: int, dash: str, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    times = [rng.randint(9, 22) for _ in range(10)]
+    lines = [f"Epoch {n}/10\n{dash.format(times[n - 1])}loss: {1 / n:.3f} - accuracy: {n / 10}"
+             for n in range(1, 11)]  # fmt: skip
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    (row,) = ask("runs", tmp_path / "logs", "--target", "accuracy>=0.5").rows
+    assert (row["epochs"], row["tta_seconds"]) == (5, sum(times[:5]))
+
+
+@GUISES
+def test_a_stamp_on_the_line_after_an_evaluation_is_its_time(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    pace, start = rng.choice([95, 2501]), dt.datetime(2025, 4, 19, 3, 6, 19, 274082)
+    word = rng.choice(["Time: ", "time = ", "Finish time: "])
+    lines = [f"Start time: {start}", "reading train images..."]
+    for n in range(1, 9):
+        lines += [f"epoch {n}, phase train, step {n * 10}, loss_train, {1 / n:.3f}",
+                  f"epoch {n} | val_loss: {1 / n:.4f}", f"epoch {n} | val_dsc: {n / 10}",
+                  f"{word}{start + dt.timedelta(seconds=pace * n)}"]  # fmt: skip
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    answer = ask("runs", tmp_path / "logs", "--target", "val_dsc>=0.5")
+    (row,) = answer.rows
+    assert (row["epochs"], row["tta_seconds"]) == (5, pytest.approx(5 * pace))
+
+
+@GUISES
+def test_episodes_that_begin_anew_are_several_runs(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    word, every = rng.choice(["Episode", "Game", "Generation"]), rng.choice([1, 10])
+    lines = [f"INFO:root:{word} {n * every} | Avg Reward: {n * 2.5 + run} | Epsilon: 0.{n:02d}"
+             for run in range(3) for n in range(1, 15)]  # fmt: skip
+    write(tmp_path, {"a/x.log": "\n".join(lines) + "\n", "b/x.log": "\n".join(lines[:14]) + "\n"})
+    asked = ask("runs", tmp_path / "a", "--target", "avg_reward>=20")
+    assert (asked.code, "begins anew 2 times: are these several runs?" in asked.text) == (2, True)
+    (row,) = ask("runs", tmp_path / "b", "--target", "avg_reward>=20").rows
+    assert row["reached"]
+
+
+@GUISES
+def test_steps_of_trainings_that_were_appended_are_asked_about(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    every = rng.choice([1000, 13_000])
+    steps = [n * every for n in range(1, 12)] + [every * 2 - 7, every - 7]
+    lines = [f"steps: {n}, mean reward: {400 + i}.8, qf: 0.1" for i, n in enumerate(steps)]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    answer = ask("runs", tmp_path / "logs", "--target", "mean_reward>=405")
+    assert (answer.code, "steps decreases" in answer.text) == (2, True)
+
+
+@GUISES
+def test_a_few_times_that_rise_by_chance_are_asked_about(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    name, start = rng.choice(["time", "seconds"]), rng.uniform(5, 500)
+    number, spread = rng.choice([(4, 50), (20, 1000)])
+    alike = [f"{n},{n / 25},{start * (1 + n / spread):.2f}" for n in range(1, number + 1)]
+    whole = [f"{n},{n / 25},{start * n:.2f}" for n in range(1, 5)]
+    head = "epoch,val_acc,{}\n"
+    write(tmp_path, {"a/x.csv": head.format(name) + "\n".join(alike) + "\n",
+                     "b/x.csv": head.format(name) + "\n".join(whole) + "\n",
+                     "c/x.csv": head.format("elapsed") + "\n".join(alike) + "\n"})  # fmt: skip
+    asked = ask("runs", tmp_path / "a", "--target", "val_acc>=0.1")
+    assert (asked.code, f"--seconds 'sum {name} s'" in asked.text) == (2, True)
+    for folder in "bc":
+        assert ask("runs", tmp_path / folder, "--target", "val_acc>=0.1").code == 0
+
+
+@GUISES
+def test_evaluations_of_each_batch_repeat_their_epoch(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    number = rng.choice([6, 12])
+    lines = []
+    for n in range(1, 4):
+        for batch in range(number):  # every second value is that of the line before
+            value = 6.25 * (batch // 2 + n)
+            lines += [f"Epoch {n}, Loss: {9 - batch / 10:.3f}, Validation Accuracy: {value:.2f}%",
+                      f"Best Validation Accuracy: {6.25 * (n + 3):.2f}%"]  # fmt: skip
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    answer = ask("runs", tmp_path / "logs", "--target", "validation_accuracy>=12")
+    assert (answer.code, "is told anew of the same epoch" in answer.text) == (2, True)

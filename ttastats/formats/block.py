@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import msgspec
@@ -152,11 +152,13 @@ def price_in(names: Iterable[str]) -> str | None:
     called = [*names]
     if PRICE in called:
         return PRICE
-    for name in called:
-        words = {*plain(name.rpartition(".")[2].replace("$", "usd_")).split("_")} - {"per", "in"}
-        if words & _DOLLARS and words & _HOUR and words <= _DOLLARS | _HOUR:
-            return name
-    return None
+    return next(filter(_is_price, called), None)
+
+
+@lru_cache(maxsize=10_000)
+def _is_price(name: str) -> bool:
+    words = {*plain(name.rpartition(".")[2].replace("$", "usd_")).split("_")} - {"per", "in"}
+    return bool(words & _DOLLARS and words & _HOUR and words <= _DOLLARS | _HOUR)
 
 
 def price_of(value: object) -> float | None:

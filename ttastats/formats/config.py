@@ -7,13 +7,16 @@ import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ttastats.base.errors import TtastatsError, suggestion
 from ttastats.formats import patterns
 from ttastats.formats.block import BACK, Block, Keys, parse_block
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: The file that is looked for beside logs and in the folders above.
 FILE = "ttastats.toml"
@@ -206,6 +209,7 @@ def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
     if path.endswith(QUOTING):
         return {}
     start = head.removeprefix(b"\xef\xbb\xbf")[:_LOOKED_AT]
+    _text.cache_clear()
     return {
         preset.name: named
         for preset in load_presets().values()
@@ -225,12 +229,16 @@ def _match_signs(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | No
     named = next((names for names in fitting if names is not None), None if signs.path else {})
     if named is None:
         return None
+    # In linear time, as the expressions of users.
+    found = (_text(head).str.contains(f"(?m){pattern}")[0] for pattern in signs.head)
+    return named if all(found) else None
+
+
+@lru_cache(maxsize=2)
+def _text(head: bytes) -> pl.Series:
     import polars as pl  # few files come this far
 
-    # In linear time, as the expressions of users.
-    lines = pl.Series([head.decode("utf-8", "replace")])
-    found = (lines.str.contains(f"(?m){pattern}")[0] for pattern in signs.head)
-    return named if all(found) else None
+    return pl.Series([head.decode("utf-8", "replace")])
 
 
 @cache

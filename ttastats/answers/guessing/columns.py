@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
+from statistics import mode
 from typing import TypeAlias
 
 import polars as pl
@@ -38,6 +39,12 @@ _NAMES = (
 _MOST_BACK = 0.2
 #: Times of epochs lie within this factor, those of a clock do not for long.
 _MOST_ALIKE = 2.0
+#: So many times of epochs do not rise by chance.
+_FEW = 5
+#: Of a clock, less passes before the first evaluation: its last is more than this times its first.
+_START_UP = 1.1
+#: Words of clocks that run from the start.
+_SINCE_START = {"elapsed", "total", "wall", "walltime", "wallclock", "runtime", "cumulative"}
 #: More metrics are not proposed.
 _MOST_METRICS = 8
 
@@ -60,11 +67,16 @@ class _Table(Struct, frozen=True, eq=False):
 
 
 def proposal(
-    frame: pl.DataFrame, tags: Mapping[str, str] | None = None, *, trained: bool = False
+    frame: pl.DataFrame,
+    tags: Mapping[str, str] | None = None,
+    *,
+    trained: bool = False,
+    begin: float | None = None,
 ) -> Proposal:
     """Return the proposed keys of a block for a table, with `tags` that say what is evaluated.
 
-    `trained` says that lines of training stand before the first evaluation.
+    `trained` says that lines of training stand before the first evaluation, `begin` is the first
+    epoch of the log if it stands in a line that is none of the table.
     """
     table = _read_table(frame, tags or {})
     counts, reasons = table.counts, table.reasons
@@ -90,40 +102,65 @@ def proposal(
         if column != key:
             reasons.append(Reason(key, f"read from {column}"))
     if (column := counts["epoch"]) and not (counts["step"] or counts["samples"]):
-        plus, why = _first_epoch(table, column, metrics, keys, trained=trained)
+        first = table.numeric[column].drop_nulls()[0]
+        begin = first if begin is None else min(first, begin)
+        plus, why = _first_epoch(table, column, metrics, keys, trained, begin)
         keys["epoch"] = f"{column}{plus}"
         reasons += why
     return Proposal(keys, tuple(reasons))
 
 
 def _first_epoch(
-    table: _Table, column: str, metrics: Sequence[str], keys: Mapping[str, Value], *, trained: bool
+    table: _Table,
+    column: str,
+    metrics: Sequence[str],
+    keys: Mapping[str, Value],
+    trained: bool,
+    begin: float | None,
 ) -> tuple[str, list[Reason]]:
-    """Return what to add to epochs that start at 0 although each row is written after its epoch."""
+    """Return what to add to epochs that count from 0 although each row is written after its epoch.
+
+    Evaluations at 4, 9, 14 count from 0 too, unless `begin`, the first epoch told, is another.
+    """
     # Whatever else is told of an epoch, its evaluations count it.
     measured_at = table.numeric[metrics[0].strip('"')].is_not_null()
-    evaluated = table.numeric[column].forward_fill().filter(measured_at).drop_nulls()
-    rises = (evaluated.diff() == 1) | (evaluated == 0)
-    if not len(evaluated) or evaluated[0] != 0 or not rises.all():
+    told = table.numeric[column].forward_fill().filter(measured_at).drop_nulls()
+    evaluated: list[float] = told.to_list()
+    if not evaluated or not _is_whole(told):
         return "", []
-    sure = trained or _was_trained(table, metrics, str(keys.get("seconds", "")))
-    text = "starts at 0, and each row is written after its epoch: 1 is added"
+    first, rises = evaluated[0], [b - a for a, b in pairwise(evaluated)]
+    every = mode([rise for rise in rises if rise > 0] or [1.0])
+    # Runs of one table begin anew, and the last evaluation of one may come early.
+    even = all(rise == every or not at for rise, at in zip(rises, evaluated[1:], strict=True))
+    even = even or (all(rise == every for rise in rises[:-1]) and 0 < rises[-1] < every)
+    done = _epochs_done(table, measured_at, str(keys.get("seconds", "")), every)
+    in_time = None if done is None else round(done)
+    if not even or (begin != 0 and not (begin == first == every - 1 > 0 and in_time != first)):
+        return "", []
+    others = (name for name in table.numeric if name not in metrics)
+    known = (name for name in others if higher_is_better(name) is not None)
+    by_loss = any(table.numeric[name].filter(measured_at).is_not_null().first() for name in known)
+    sure = trained or by_loss or (done is not None and _MOST_ALIKE * done > 1)
+    sure = sure and (not first or len(rises) > 0) if begin == 0 else in_time == first + 1
+    what = "starts at 0" if begin == 0 else f"is {first:g} at first, and rises by {every:g}"
+    text = f"{what}, and each row is written after its epoch: 1 is added"
     return " + 1", [Reason("epoch", text, sure)]
 
 
-def _was_trained(table: _Table, metrics: Collection[str], seconds: str) -> bool:
-    """Return whether the first evaluation tells of training before it: its time, or its loss."""
-    measured_at = table.numeric[next(iter(metrics)).strip('"')].is_not_null()
-    if seconds.startswith("sum "):
-        return True
-    clock = table.seconds.get(seconds.rpartition(" ")[0])
-    if clock is not None and seconds.rpartition(" ")[2] in names.SECONDS:
-        passed = clock.filter(measured_at).drop_nulls()
-        usual = passed.diff().median()
-        return isinstance(usual, float) and bool(_MOST_ALIKE * passed[0] > usual)
-    others = (name for name in table.numeric if name not in metrics)
-    known = (name for name in others if higher_is_better(name) is not None)
-    return any(table.numeric[name].filter(measured_at).is_not_null().first() for name in known)
+def _epochs_done(table: _Table, measured_at: pl.Series, seconds: str, every: float) -> float | None:
+    """Return how many epochs end before the first evaluation, by its time and that of the others.
+
+    `every` is the number of epochs between them. A sum of times of epochs begins with the first.
+    """
+    column, _, unit = seconds.rpartition(" ")
+    if column.startswith("sum "):
+        return 1.0
+    clock = table.seconds.get(column) if unit in names.SECONDS else None
+    if clock is None:
+        return None
+    passed = clock.filter(measured_at).drop_nulls()
+    usual = passed.diff().median()
+    return passed[0] * every / usual if isinstance(usual, float) and usual > 0 else None
 
 
 def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
@@ -176,11 +213,13 @@ def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
 
 
 def _drop_falling(table: _Table) -> None:
-    """Drop counts that go back twice in a row, as none does within a run."""
+    """Drop counts that often fall, as none does; one that begins anew at times is asked about."""
     for key, column in table.counts.items():
         if column is not None:
-            back = table.numeric[column].drop_nulls().diff() < 0
-            table.counts[key] = None if (back & back.shift(1)).any() else column
+            rises = table.numeric[column].drop_nulls().diff().drop_nulls()
+            back = rises < 0
+            is_none = (back & back.shift(1)).any() and 3 * back.sum() > len(rises)
+            table.counts[key] = None if is_none else column
 
 
 def _is_whole(values: pl.Series) -> bool:
@@ -364,15 +403,18 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
     every = clocks or [
         (name, form) for name, form in table.stamps if _runs_forward(table, name, runs)
     ]
-    if len(every) == 1:
+    alike = [(f"sum {name}", unit) for name, unit in clocks if _may_be_of_each(table, name)]
+    if len(every) == 1 and not alike:
         name, unit = every[0]
         what, sure = _meaning(table, name, unit)
         compared = [f"{stamp} {form}" for stamp, form in table.stamps[:1] if clocks]
         value = (f"{name} {unit}", *compared) if compared else f"{name} {unit}"
         return value, Reason("seconds", f"{name}: {what}", sure, minor=True)
     if every:
-        written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in every)
-        text = f"several columns may be the clock: {written}"
+        written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in [*every, *alike])
+        what = "several columns may be the clock"
+        what = "times so alike may be those of each row" if alike else what
+        text = f"{what}: {written}"
         return "", Reason("seconds", text, sure=False)
     of_parts = [] if runs else [*_times_of_parts(table)]
     if len(of_parts) == 1:
@@ -428,6 +470,20 @@ def _runs_forward(table: _Table, name: str, runs: Sequence[str]) -> bool:
         return False  # the times of epochs, which are much alike
     most = _MOST_BACK * steps.count()
     return bool((steps < 0).sum() <= most <= (steps > 0).sum())
+
+
+def _may_be_of_each(table: _Table, name: str) -> bool:
+    """Return whether times that rise may be those of epochs, by a bare name.
+
+    They are few and alike, or so alike that nearly all time had passed before the first.
+    """
+    times = table.seconds[name].drop_nulls() if name in table.seconds else pl.Series([])
+    count = _progress(table)
+    if len(times) < 2 or {*plain(name).split("_")} & _SINCE_START or count is None:
+        return False
+    done = table.numeric[count].drop_nulls()
+    most = _MOST_ALIKE if len(times) < _FEW else _START_UP
+    return bool(done[-1] >= 2 * done[0] and (most * times > times.max()).all())
 
 
 def _times_of_parts(table: _Table) -> Iterator[tuple[str, str, str]]:

@@ -40,6 +40,7 @@ from ttastats.base import metrics as names
 from ttastats.base.metrics import higher_is_better
 from ttastats.formats.block import Block, TimeColumn
 from ttastats.formats.dialect import log_from_bytes
+from ttastats.formats.setups import SEED
 from ttastats.ingestion.given import is_named
 from ttastats_parsers.own_cells import rows_of_lines
 from ttastats_parsers.own_choice import UnfitError, numbers, times
@@ -47,7 +48,7 @@ from ttastats_parsers.own_choice import UnfitError, numbers, times
 #: Colours and the rank in front, which are taken away before an expression is tried.
 _DRESS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|^\[(?:(?:default|rank)\d+|\d+,\d+)\](?:<std\w+>)?:\s?")
 #: A stamp stands at the start, behind the level of a logger at most.
-_STAMPED = re.compile(rf"^(?:\W*[A-Z]{{4,}}\W+|\W*){STAMP.pattern}")
+_STAMPED = re.compile(rf"^(?:\W*(?:[A-Z]{{4,}}|(?:\w+ )?[Tt]ime)\W+|\W*){STAMP.pattern}")
 _START = re.compile(
     r"\b(?:start|begin|launch)(?:n?ing|ed|s)?(?: [\w-]+)?? (?:training|run|trial|experiment|fold)\b"
     r"|\b(?:training|run|trial|experiment|fold)(?: [\w-]+)? (?:start(?:s|ed|ing)|begins|began)\b"
@@ -97,13 +98,46 @@ def proposal(text: str, path: str) -> Proposal:
     first = next((row.at for row in quantities if _is_evaluation(row.form, {*metrics})), 0)
     before = (item for row in quantities if row.at <= first for item in row.form)
     trained = any(item.group not in metrics and _is_quality(item) for item in before)
-    guess = columns.proposal(rows.frame, tags, trained=trained)
+    _expect_one_seed(lines, [row for row in quantities if _is_evaluation(row.form, {*metrics})])
+    told = (text for row in quantities for item, text in row.texts.items() if item.part == "epoch")
+    begin = numbers(pl.Series([next(told, None)], dtype=pl.String))[0]
+    guess = columns.proposal(rows.frame, tags, trained=trained, begin=begin)
     reasons = [
         Reason("line", f"guessed from {line.strip()[:160]!r}", False)
         for line in dict.fromkeys(expressions.values())
     ]
     reasons += [Reason(key, _WHY[key], sure=False) for key in more]
+    if not any(guess.keys.get(key) for key in (*COUNTS, "seconds")):
+        values = _values(quantities)
+        _expect_one_course({n: of for n, of in values.items() if higher_is_better(n) is None})
+        reasons.append(
+            Reason("step", "no step, epoch or time is told: counted by lines", sure=False)
+        )
     return Proposal({"line": patterns, **more, **guess.keys}, (*reasons, *guess.reasons))
+
+
+def _expect_one_seed(lines: Sequence[str], evaluated: Sequence[Line]) -> None:
+    """Raise an error if evaluations tell several seeds: a run has one."""
+    seeds: dict[str, int] = {}
+    for row in evaluated:
+        seeds |= {text: row.at for item, text in row.texts.items() if SEED.search(item.group)}
+    if len(seeds) > 1:
+        line = lines[next(iter(seeds.values()))].strip()[:80]
+        text = f"lines such as {line!r} tell {len(seeds)} seeds: are these several runs? Write line"
+        raise NoLogError(f"{text} = ... with a group for the seed, and run = ...")
+
+
+def _expect_one_course(values: Mapping[str, pl.Series]) -> None:
+    """Raise an error if what counts something, such as episodes, begins anew."""
+    for name, numbers_of in values.items():
+        counts = numbers_of.drop_nulls()
+        rises = counts.diff()[1:]
+        anew = counts[1:].filter(rises < 0)
+        if (rises == 0).any() or not 0 < 4 * len(anew) <= len(rises):
+            continue
+        if (counts == counts.round()).all() and (anew <= counts[1]).all():
+            text = f"{name} begins anew {len(anew)} times: are these several runs? Write new_run"
+            raise NoLogError(f"{text} = ... with a line that begins each, or give each a file")
 
 
 _WHY = {
@@ -190,6 +224,9 @@ def _expressions(
         before = _before(clocks, evaluated) or _before(bars, evaluated)
         expressions = {**{text: lines[at] for text, at in before.items()}, **expressions}
     stamps = {at: text for at, line in enumerate(lines) if (text := _stamp_expression(line))}
+    first = next(iter(stamps.values()), "")
+    if {*stamps.values()} == {first} and re.fullmatch("T*(?:VT)+", _order(stamps, evaluated)):
+        return {first: lines[next(iter(stamps))], **expressions}, {**more, "joined": True}
     before = _before(stamps, evaluated)
     return {**{text: lines[at] for text, at in before.items()}, **expressions}, more
 
@@ -326,13 +363,18 @@ def _time_behind(lines: Sequence[str], others: _Forms, forms: _Forms) -> dict[st
 
 def _stand_behind(times: Mapping[int, Line], evaluated: Mapping[int, Line], count: str) -> bool:
     """Return whether times follow evaluations: by a count on both lines, else by their order."""
-    order = sorted([*times, *evaluated])
     if count:
+        order = sorted([*times, *evaluated])
         pairs = [(v, t) for v, t in pairwise(order) if v in evaluated and t in times]
         equal = [evaluated[v].text_of(count) == times[t].text_of(count) for v, t in pairs]
         return bool(equal) and all(equal)
-    kinds = "".join("T" if at in times else "V" for at in order)
-    return re.fullmatch(r"(V+)T(?:\1T)*", kinds) is not None
+    return re.fullmatch(r"(V+)T(?:\1T)*", _order(times, evaluated)) is not None
+
+
+def _order(times: Collection[int], evaluated: Collection[int]) -> str:
+    """Return the order of times and evaluations as letters, none where a line tells both."""
+    order = sorted([*times, *evaluated])
+    return "".join("T" if at in times else "V" for at in order) * (len({*order}) == len(order))
 
 
 def _before(expressions: Mapping[int, str], evaluated: Collection[int]) -> dict[str, int]:
@@ -366,7 +408,9 @@ def _stamp_expression(line: str) -> str:
     """Return an expression for the time stamp that a line begins with, or an empty text."""
     if (stamp := _STAMPED.match(line)) is None or (whole := STAMP.search(stamp[0])) is None:
         return ""
-    return rf"^{re.escape(stamp[0][: whole.start()])}{expression_like(whole)}"
+    before = stamp[0][: whole.start()]
+    start = r"[Tt]ime\W+" if "time" in before.lower() else rf"^{re.escape(before)}"
+    return f"{start}{expression_like(whole)}"
 
 
 def _new_run(

@@ -40,9 +40,12 @@ _PAIR = re.compile(
     rf"(?<![\w/@.-])(?P<key>{_WORD}(?:\([A-Za-z]\))?(?: {_WORD}){{0,3}})"
     # Brackets behind a name say on what it was measured.
     r"(?P<mark>['\"]?(?:\s?\([^()]{1,40}\)(?=\s?[:=-]))?"
-    r"[ \t]{0,8}(?:(?:[:=]|[-=]>)[ \t]{0,8})?[\[(]?[ \t]{0,2})"
+    r"[ \t]{0,40}(?:(?:[:=]|[-=]>)[ \t]{0,8})?(?P<open>[\[(])?"
+    r"(?:(?:tensor|(?:np|numpy)\.\w+)\()?[ \t]{0,2})"
     r"(?:(?<=[\s:='\"\[(>])|(?<=[Ss]tep)|(?<=[Ee]poch))"
-    rf"(?P<number>(?P<unit>{_DURATION})|(?P<apart>{_APART})(?![\w%/.:,-])|{NUMBER})"
+    rf"(?>(?P<number>(?P<unit>{_DURATION})|(?P<apart>{_APART})(?![\w%/.:,-])|{NUMBER}))"
+    # One of a list, or of a change, is no measurement.
+    r"(?(open)(?!\)?,\s))(?!\s?(?:->|=>|→)\s?[-+\d.])"
     rf"(?=(?P<after>\s?%|\s?\(\s*[-+\d.e]+\)|(?P<noun>{_NOUN})|\s+[A-Za-z])?)"
 )
 #: Where a program writes a line.
@@ -239,6 +242,7 @@ def _pairs(line: str) -> Iterator[_Span]:
 _IN_PROSE = (
     ("elapsed", "", r"\s+elapsed\b"), ("elapsed", r"^\[\s*", r"\]"),
     ("time_total", "", r"\s+total\b"), ("epoch_time", r"[Ee]poch (?:took|done in)\s+", ""),
+    ("epoch_time", r"(?:^| - )", r"(?: [\d.]+\w+/\w+)? - "),
 )  # fmt: skip
 
 
@@ -278,7 +282,7 @@ def _quantity(key: str, mark: str, kind: str) -> Quantity | None:
 
 _IN_WORDS = re.compile(
     rf"(?<![\w.,/:-])(?:(?P<share>{NUMBER})(?=\s?%)"
-    rf"|(?:(?<=[:=>]\s)|(?<=\bis\s)|(?<=was\s))(?P<last>{NUMBER})(?=\W*$))"
+    rf"|(?<!\d [-=]> )(?:(?<=[:=>]\s)|(?<=\bis\s)|(?<=was\s))(?P<last>{NUMBER})(?=\W*$))"
 )
 
 
