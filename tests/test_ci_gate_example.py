@@ -14,7 +14,7 @@ import yaml
 
 import ttastats as tta
 from tests.conftest import ROOT
-from tests.hosted import Host, jobs
+from tests.hosted import Host, jobs, serve_commands
 
 GATE = ROOT / "examples" / "ci_gate" / "time-to-accuracy.yml"
 NIGHTLY = GATE.with_name("nightly.yml")
@@ -52,9 +52,15 @@ say("run_stop", kind="INTERVAL_END", status="success")
 """
 
 
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with serve_commands(tmp_path_factory.mktemp("server")) as socket:
+        yield socket
+
+
 @pytest.fixture
-def host(tmp_path: Path) -> Host:
-    return Host(tmp_path / "host")
+def host(tmp_path: Path, commands: Path) -> Host:
+    return Host(tmp_path / "host", commands)
 
 
 def workspace(host: Host) -> Path:
