@@ -63,7 +63,7 @@ _PARALLEL = ["-n", "auto", "--dist", "loadfile"]
 def test(arguments: list[str]) -> int:
     """Run the tests, on every core unless arguments say what to run."""
     if not arguments:
-        print("8 to 16 minutes on two cores; what is installed first takes 2.6 GB", file=sys.stderr)
+        print("6 to 12 minutes on two cores; what is installed first takes 2.6 GB", file=sys.stderr)
     python = _environment(".[dev,train]") / "python"
     return _run(python, "-m", "pytest", *(arguments or _PARALLEL))
 

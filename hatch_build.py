@@ -36,7 +36,7 @@ class CompileHook(BuildHookInterface):
     def clean(self, _versions: list[str]) -> None:
         """Remove what was compiled."""
         for built in _built(Path(self.root)):
-            built.unlink()
+            built.unlink(missing_ok=True)  # where another installs from this checkout
 
 
 def _compiled(root: Path) -> Path:

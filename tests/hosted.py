@@ -10,8 +10,10 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,8 +52,47 @@ if option("--jq"):
     jq = ["jq", "-r", option("--jq")]
     sys.exit(subprocess.run(jq, input=json.dumps(answer), text=True).returncode)
 """
+#: Starts each command as a fork of one process, which has imported what commands import: a process
+#: of its own takes seven tenths of a second for that. It ends when its standard input is closed.
+_SERVER = """
+import json, os, select, socket, sys
+import polars, rich.console, rich.text
+import ttastats.answers.compare, ttastats.answers.history, ttastats.report.as_markdown
+import ttastats.report.as_table, ttastats_parsers.mlperf_mllog
+from ttastats import __main__, api
+for name in ("compare", "filter", "history", "ingest"):
+    getattr(api, name)
+with socket.socket(socket.AF_UNIX) as server:
+    server.bind(sys.argv[1])
+    server.listen()
+    while sys.stdin not in select.select([server, sys.stdin], [], [])[0]:
+        client, _ = server.accept()
+        said, files, _, _ = socket.recv_fds(client, 1 << 20, 3)
+        child = os.fork()
+        if not child:
+            for number, file in enumerate(files):
+                os.dup2(file, number)
+            sys.stdin, sys.stdout, sys.stderr = (open(n, "rww"[n], closefd=False) for n in range(3))
+            folder, variables, sys.argv = json.loads(said)
+            os.chdir(folder)
+            os.environ.clear()
+            os.environ.update(variables)
+            __main__.main()
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        client.send(str(code).encode())
+        for file in (client.detach(), *files):
+            os.close(file)
+"""
+_CLIENT = """
+import json, os, socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.connect(os.environ["COMMANDS"])
+said = json.dumps([os.getcwd(), dict(os.environ), ["ttastats", *sys.argv[1:]]])
+socket.send_fds(server, [said.encode()], [0, 1, 2])
+sys.exit(int(server.recv(9) or b"1"))
+"""
 _PROGRAMS = {
-    "ttastats": f'exec "{sys.executable}" -m ttastats "$@"',
+    "ttastats": f'exec "{sys.executable}" -S "$HOST/ttastats.py" "$@"',
     "python": f'[ "$2" != pip ] || exit "${{PIP:-0}}"\nexec "{sys.executable}" "$@"',
     "python3": '[ "$2" = venv ]\nmkdir -p "$3"\nln -sfn "$HOST/bin" "$3/bin"',
     "gh": f'exec "{sys.executable}" "$HOST/gh.py" "$@"',
@@ -63,6 +104,8 @@ class Host:
     """A host with the artifacts, comments and variables of a repository."""
 
     folder: Path
+    #: The socket of the process that starts commands, as `serve_commands` gives it.
+    commands: Path
     run: int = 0
     environment: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
@@ -72,6 +115,7 @@ class Host:
     def __post_init__(self) -> None:
         (self.folder / "bin").mkdir(parents=True)
         (self.folder / "gh.py").write_text(_GH)
+        (self.folder / "ttastats.py").write_text(_CLIENT)
         self.write("comments", [])
         self.write("artifacts", [])
         for name, lines in _PROGRAMS.items():
@@ -136,6 +180,7 @@ class Host:
         standard = {
             "PATH": os.pathsep.join([str(self.folder / "bin"), os.environ["PATH"]]),
             "HOST": str(self.folder),
+            "COMMANDS": str(self.commands),
             "RUNNER_TEMP": str(self.folder / "temp"),
             "GITHUB_REPOSITORY": "owner/repository",
             "GITHUB_RUN_NUMBER": str(self.run),
@@ -176,6 +221,18 @@ class Host:
 
     def _download_artifact(self, given: Mapping[str, Any], workspace: Path) -> None:
         shutil.copytree(self.artifact(given["name"]), workspace, dirs_exist_ok=True)
+
+
+@contextmanager
+def serve_commands(folder: Path) -> Iterator[Path]:
+    """Let one process start all commands; give the socket at which it is asked."""
+    at = folder / "commands"
+    server = programs.start("-c", _SERVER, at, stdin=subprocess.PIPE, stderr=None)
+    try:
+        programs.wait_until(at.exists, within=server)
+        yield at
+    finally:
+        programs.finish(server)
 
 
 def jobs(workflow: Path) -> dict[str, Any]:

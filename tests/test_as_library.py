@@ -202,7 +202,7 @@ class TestForks:
         told = output_of(program, tables / "one_gpu.parquet", "", tmp_path / "out")
         assert told.splitlines() == [f"{name} answered" for name in names]
 
-    @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+    @pytest.mark.parametrize("method", ["fork", "spawn"])
     def test_a_pool_answers_or_says_which_start_method_does(
         self, method: str, tables: Path, tmp_path: Path
     ) -> None:

@@ -80,7 +80,6 @@ Make = Callable[[pl.DataFrame], pl.DataFrame]
 
 TABLES: dict[str, Make] = {
     "without rows": lambda whole: whole.clear(),
-    "of one run": lambda whole: whole.filter(source=whole["source"].max()),
     "of one run twice": lambda whole: whole,
     "without evaluations": lambda whole: whole.unique("source", maintain_order=True).with_columns(
         pl.lit(None, schema.POLARS[name]).alias(name) for name in schema.EVALUATION_NAMES

@@ -80,7 +80,7 @@ class TestRoundTrip:
         assert api.score(again).rows == api.score(first).rows
 
     @pytest.mark.real
-    @pytest.mark.parametrize("round_", ["v0.5", "v0.6", "v0.7", "dawnbench"])
+    @pytest.mark.parametrize("round_", ["v0.5", "v0.7", "dawnbench"])
     def test_a_public_round_comes_back_as_it_was(
         self, round_: str, ingested_round: Callable[[str], Account], tmp_path: Path
     ) -> None:

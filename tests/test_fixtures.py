@@ -43,7 +43,7 @@ WHOLE = {
 }  # fmt: skip
 #: How far apart a file is cut: at every place only where there is time, and nowhere at a multiple
 #: of the length of its lines.
-STEP, AT_THE_END = (1, 60) if os.environ.get("TTASTATS_LONG") else (127, 8)
+STEP, AT_THE_END = (1, 60) if os.environ.get("TTASTATS_LONG") else (251, 8)
 NOISE = b"epoch 3:  40%|####      | loss 1.25\r\xff\xfe not UTF-8\n"
 
 

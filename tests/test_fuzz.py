@@ -84,7 +84,7 @@ CONTENTS = {
 
 @pytest.mark.parametrize("contents", CONTENTS.values(), ids=CONTENTS)
 @settings(
-    max_examples=5_000 if os.environ.get("TTASTATS_LONG") else 40,
+    max_examples=5_000 if os.environ.get("TTASTATS_LONG") else 25,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
@@ -141,7 +141,7 @@ def test_every_command_is_asked() -> None:
 # ------------------------------------------------------------------------------- around logs
 
 #: Draws of each kind; `python benchmarks/fuzz --around` makes many.
-DRAWS = 100 if os.environ.get("TTASTATS_LONG") else 5
+DRAWS = 100 if os.environ.get("TTASTATS_LONG") else 3
 
 
 @pytest.mark.parametrize("kind", around.KINDS)

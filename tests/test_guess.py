@@ -663,7 +663,7 @@ def of_paths() -> Iterator[Any]:
     "guesses", folders=of_folders, tables=partial(of_texts, TABLES, "losses/a.log"), paths=of_paths,
     lines=partial(of_texts, LINES, "losses/a.log"),
     random_tables=lambda: of_texts(at_random(80, table=True), "x/a.csv"),
-    random_folders=lambda: at_random_of_folders(30),
+    random_folders=lambda: at_random_of_folders(12),
     random_lines=lambda: of_texts(at_random(80, table=False), "x/a.log"),
 )  # fmt: skip
 def test_proposals_are_as_accepted(case: Case) -> None:

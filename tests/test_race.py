@@ -100,7 +100,7 @@ def test_slots_do_every_run_once_and_a_block_stays_in_its_slot(number: int) -> N
 def test_the_verdict_is_that_of_compare_at_the_same_look(
     ratios: tuple[float, float], failing: float
 ) -> None:
-    for seed in range(3):
+    for seed in range(2):
         world = simulated.World(ratios, failing=failing)
         raced = simulated.Simulation(world, ["a", "b"], np.random.default_rng(seed))
         setups = (Setup("x", "a"), Setup("y", "b"))

@@ -322,12 +322,12 @@ def of_designs(seed: int) -> Iterator[str]:
 
 @cases(
     "claims",
-    **parts("records", of_records, 30, 6),
+    **parts("records", of_records, 18, 6),
     **parts("studies", of_studies, 12),
-    **parts("claims", of_claims, 24, 3),
-    **parts("qualities", of_qualities, 18, 6),
+    **parts("claims", of_claims, 15, 3),
+    **parts("qualities", of_qualities, 12, 6),
     **parts("entries", of_entries, 6, 6),
-    **parts("designs", of_designs, 32, 8),
+    **parts("designs", of_designs, 16, 8),
 )
 def test_random_claims_are_judged_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()

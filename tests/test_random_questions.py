@@ -138,6 +138,6 @@ def answer(seed: int) -> Iterator[str]:
     yield json.dumps([seed, name, shown, result])
 
 
-@cases("answers", **parts("questions", answer, 64, 4))
+@cases("answers", **parts("questions", answer, 40, 4))
 def test_random_questions_are_answered_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()

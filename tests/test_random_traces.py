@@ -334,7 +334,7 @@ def flops_and_bytes() -> Iterator[str]:
 
 @cases(
     "traces",
-    **parts("rows", of_rows, 24, 4),
+    **parts("rows", of_rows, 12, 4),
     **parts("answers", of_profiles, 8, 8),
     **parts("explained", explained, 6),
     flops=flops_and_bytes,

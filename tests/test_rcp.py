@@ -94,8 +94,11 @@ class TestAgainstTheOfficialChecker:
         assert theirs[1].startswith(ours.reason)
         assert ours.bypassed == theirs[1].endswith("rcp_bypass")
 
-    @pytest.mark.parametrize("ruleset", ["3.1.0", "4.0.0", "4.1.0", "5.0.0"])
-    @pytest.mark.parametrize("batch_size", [448, 700, 2048])
+    @pytest.mark.parametrize(
+        ("ruleset", "batch_size"),
+        [("3.1.0", 448), ("3.1.0", 700), ("4.0.0", 2048), ("4.1.0", 448), ("5.0.0", 700),
+         ("5.0.0", 2048)],
+    )  # fmt: skip
     def test_stable_diffusion_is_counted_as_in_its_round(
         self, official: Any, ruleset: str, batch_size: int, tmp_path: Path
     ) -> None:

@@ -39,10 +39,10 @@ class Round(NamedTuple):
 
 
 ROUNDS = {
-    "v0.5": Round(600, 8),
-    "v0.6": Round(425, 8, "0.6.0", 1.0, 50),
-    "v0.7": Round(940, 16, "0.7.0", 1e-3, 50),
-    "v5.0": Round(1717, 16, "5.0.0", 1e-3, 100),
+    "v0.5": Round(600, 16),
+    "v0.6": Round(425, 16, "0.6.0", 1.0, 25),
+    "v0.7": Round(940, 32, "0.7.0", 1e-3, 25),
+    "v5.0": Round(1717, 32, "5.0.0", 1e-3, 50),
 }
 #: Runs that only we read: by the official parser's account of why, by round and submitter.
 ONLY_OURS = {

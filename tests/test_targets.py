@@ -217,7 +217,7 @@ def test_a_table_of_runs_has_no_evaluations_to_ask(systems: Path) -> None:
         api.targets(api.run_table(systems))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_range_is_stable_where_the_verdict_is_no_claim(seed: int) -> None:
     draw = np.random.default_rng(seed)
     level, noise, crossing = float(draw.uniform(0.3, 0.8)), draw.uniform(0.3, 0.5), seed % 2 == 0

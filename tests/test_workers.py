@@ -149,7 +149,7 @@ class TestProcesses:
         assert many.runs == LOGS
         assert read(many.output).equals(read(alone.output))
 
-    @pytest.mark.parametrize("started", ["script.py", "-m script", "-c"])
+    @pytest.mark.parametrize("started", ["-m script", "-c"])
     def test_a_script_without_a_guard_is_run_once(
         self, started: str, two_systems: Path, tmp_path: Path
     ) -> None:

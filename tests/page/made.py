@@ -143,7 +143,7 @@ def draw_all(page: Page) -> None:
     )
     reached = "one => one.dataset.drawn || (one.scrollIntoView(), false)"
     for figure in page.locator("figure[data-plot]").all():
-        page.wait_for_function(reached, arg=figure.element_handle(), polling=100)
+        page.wait_for_function(reached, arg=figure.element_handle(), polling=30)
 
 
 def marks(figure: Any) -> int:

@@ -160,14 +160,16 @@ def test_filters_of_submitter_and_size_hide_rows_of_the_league(page: Page) -> No
     assert [name.split(" (")[0].lower() for name in names] == [
         "benchmarks", "accelerators", "submitter", "hardware", "systems", "entries",
     ]  # fmt: skip
-    page.locator("#filters label").filter(has_text=re.compile("^s2")).first.click()
+    page.locator("#filters label").filter(has_text=re.compile("^s2")).locator("input").first.press(
+        "Space"
+    )
     page.get_by_role("status").filter(has_text="Showing").wait_for()
     visible = page.locator(".league[open] tbody tr:visible .e b").all_text_contents()
     assert visible == ["s2/machine_2", "s2/machine_5"]
     assert "submitter=s2" in page.evaluate("location.hash")
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_filter_ranking_and_selects_agree_after_every_step(page: Page, seed: int) -> None:
     draw = random.Random(seed)
     ticks = page.locator("#filters input[type=checkbox]")
@@ -177,7 +179,7 @@ def test_filter_ranking_and_selects_agree_after_every_step(page: Page, seed: int
         if step == "tick":
             ticks.nth(draw.randrange(ticks.count())).click()
         elif step == "all":
-            page.get_by_role("button", name="Show all").click()
+            page.get_by_role("button", name="Show all").press("Enter")
         else:
             select = benchmark if step == "benchmark" else size
             names = select.locator("option").all_text_contents() if select.is_visible() else []
@@ -211,7 +213,7 @@ def test_a_league_is_there_at_every_width_without_a_program_too(
                 assert [line.replace("\n", " ") for line in closed] == [
                     "digits, 16 accelerators 2 entries", "letters, 8 accelerators 1 entry",
                 ]  # fmt: skip
-                page.locator(".league summary").last.click()
+                page.locator(".league summary").last.press("Enter")
                 assert "s0/machine_0 takes" in page.locator(".league .claim").last.inner_text()
 
 

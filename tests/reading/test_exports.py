@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.made_logs import write
+from tests.random_cases import SEEDS
 from tests.reading.asking import ask
 
 
@@ -64,7 +65,7 @@ OPTUNA = {"adam": ("COMPLETE", "FAIL", "COMPLETE"), "sgd": ("COMPLETE",) * 3}
 MLFLOW = {"adam": ("FINISHED", "FAILED", "FINISHED"), "sgd": ("FINISHED",) * 3}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("make", "states"), [(optuna, OPTUNA), (mlflow, MLFLOW)])
 @pytest.mark.parametrize("guess", [(), ("--guess",)])
 def test_a_row_is_a_run_with_its_settings_its_length_and_its_end(
@@ -83,7 +84,7 @@ def test_a_row_is_a_run_with_its_settings_its_length_and_its_end(
     assert lengths == {0: 80.0, 1: 81.0, 2: 82.0}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("make", "states"), [(optuna, OPTUNA), (mlflow, MLFLOW)])
 def test_a_failed_run_without_a_value_is_counted_as_failed(
     make: object, states: object, seed: int, tmp_path: Path
@@ -96,7 +97,7 @@ def test_a_failed_run_without_a_value_is_counted_as_failed(
     assert row["why"] != "ends differ"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_target_of_a_trial_says_which_way_is_better(seed: int, tmp_path: Path) -> None:
     write(tmp_path, {"trials.csv": optuna(random.Random(seed), OPTUNA)})
     rows = ask("summary", tmp_path, "--target", "value<=0.9005").rows

@@ -12,7 +12,7 @@ import pytest
 
 import ttastats as tta
 from tests.made_logs import write
-from tests.random_cases import Draw
+from tests.random_cases import SEEDS, Draw
 from tests.reading.asking import ask
 from tests.test_cli import run
 from tests.test_guess import random_files
@@ -35,7 +35,7 @@ def rows_as(form: str, names: list[str], rows: list[list[object]]) -> str:
     )
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_what_guess_shows_is_what_ingest_reads_and_its_commands_run(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,7 +79,7 @@ def folders_of_two_clocks(seed: int) -> Iterator[tuple[dict[str, str], str, str]
         yield files, second, other
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_an_option_replaces_that_part_of_every_guess(seed: int, tmp_path: Path) -> None:
     for place, (files, clock, metric) in enumerate(folders_of_two_clocks(seed)):
         logs = write(tmp_path / str(place) / "logs", files)

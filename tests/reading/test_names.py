@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.made_logs import write
+from tests.random_cases import SEEDS
 from tests.reading.asking import Answer, ask
 from ttastats.formats import patterns, setups
 
-GUISES = pytest.mark.parametrize("seed", range(3))
+GUISES = pytest.mark.parametrize("seed", SEEDS)
 #: Settings with values that vary, as programs and people write them into names.
 SETTINGS = (
     ("lr", ("0.1", "0.2", "0.3")), ("wd", ("1e-2", "1e-3", "1e-4")), ("bs", ("64", "128", "256")),
@@ -68,7 +69,7 @@ def test_a_setting_in_a_name_makes_an_entry_for_each_value(
     tmp_path: Path, name: str, values: tuple[str, ...], seed: int
 ) -> None:
     mark = "=" if values[0].startswith("-") else random.Random(seed).choice(["_", "=", "", "-"])
-    before = ("", "adam_", "run_")[seed]
+    before = ("", "adam_", "run_")[(seed + len(name)) % 3]
     assert ask_sizes(logs(tmp_path, seed, [f"{before}{name}{mark}{v}" for v in values])) == [1] * 3
 
 
@@ -85,7 +86,7 @@ def test_two_settings_in_a_name_make_an_entry_for_each_pair(tmp_path: Path, seed
 @GUISES
 @pytest.mark.parametrize("stamp", STAMPS)
 def test_dates_and_jobs_are_no_part_of_an_entry(tmp_path: Path, stamp: str, seed: int) -> None:
-    form = ("{0}_{1}", "{1}_{0}-lr0.1", "{0}/{1}")[seed]
+    form = ("{0}_{1}", "{1}_{0}-lr0.1", "{0}/{1}")[(seed + len(stamp)) % 3]
     names = [form.format(word, stamp.format(n)) for word in ("adam", "sgd") for n in range(1, 4)]
     answer = ask("summary", logs(tmp_path, seed, names), "--guess", "--target", "val_acc>=0.9")
     assert sizes(answer) == [3, 3]

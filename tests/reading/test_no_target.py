@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.made_logs import write
+from tests.random_cases import SEEDS
 from tests.reading.asking import ask
 from tests.test_cli import run
 
@@ -38,7 +39,7 @@ def logs(draw: random.Random, folder: Path) -> tuple[str, float, str]:
     return metric, best, sign
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("command", ["summary", "rank", "runs", "variance", "power", "compare"])
 def test_an_answer_says_what_there_is_and_how_a_target_is_set(
     command: str, seed: int, tmp_path: Path
@@ -82,7 +83,7 @@ def test_targets_of_the_only_metric_need_none(tmp_path: Path) -> None:
     assert {row["metric"] for row in ask("targets", tmp_path, "--guess").rows} == {metric}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_target_in_another_unit_is_said_to_be_left_out(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     metric, top = draw.choice(["val_acc", "test_f1", "eval_recall"]), draw.choice([80.0, 97.5])

@@ -10,13 +10,13 @@ import pytest
 
 import ttastats as tta
 from tests.made_logs import write
-from tests.random_cases import Draw
+from tests.random_cases import SEEDS, Draw
 from tests.reading.asking import ask
 from ttastats.formats.block import TimeColumn
 from ttastats_parsers.own_choice import numbers, times
 
 
-@pytest.fixture(params=range(3))
+@pytest.fixture(params=SEEDS)
 def draw(request: pytest.FixtureRequest) -> Draw:
     return Draw(f"numbers {request.param}")
 

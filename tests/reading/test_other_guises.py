@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.made_logs import write
-from tests.random_cases import Draw
+from tests.random_cases import SEEDS, Draw
 from tests.reading.asking import Answer, ask
 
 
-@pytest.fixture(params=range(3))
+@pytest.fixture(params=SEEDS)
 def draw(request: pytest.FixtureRequest) -> Draw:
     return Draw(f"guises {request.param}")
 

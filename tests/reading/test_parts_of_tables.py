@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.made_logs import write
+from tests.random_cases import SEEDS
 from tests.reading.asking import ask
 from tests.test_cli import run
 
 Row = tuple[object, ...]
-GUISES = pytest.mark.parametrize("seed", range(3))
+GUISES = pytest.mark.parametrize("seed", SEEDS)
 PARTS = (("train", "val"), ("Training", "Validation"), ("learn", "test"), ("train", "dev"))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import ttastats as tta
 from tests.made_logs import write
+from tests.random_cases import SEEDS
 from tests.reading.asking import ask
 
 TARGET = ["--guess", "--target", "val_acc>=0.9"]
@@ -45,7 +46,7 @@ def sides(draw: random.Random, folder: Path, where: str) -> float:
 
 
 @pytest.mark.parametrize("where", ["column", "setting", "pattern"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_price_of_a_run_is_read_wherever_it_is_recorded(
     where: str, seed: int, tmp_path: Path
 ) -> None:
@@ -57,7 +58,7 @@ def test_the_price_of_a_run_is_read_wherever_it_is_recorded(
     assert row["speedup"] == pytest.approx(ratio, rel=0.01)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_each_side_may_have_a_price_of_its_own(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     sides(draw, tmp_path, "nowhere")

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.made_logs import write
-from tests.random_cases import Draw
+from tests.random_cases import SEEDS, Draw
 from tests.reading.asking import Answer, ask
 
 
-@pytest.fixture(params=range(3))
+@pytest.fixture(params=SEEDS)
 def draw(request: pytest.FixtureRequest) -> Draw:
     return Draw(f"lines {request.param}")
 
@@ -221,8 +221,14 @@ SENTENCES: tuple[Callable[[int, int], str], ...] = (
 )
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        (setting, SENTENCES[(at + turn) % 6])
+        for at, setting in enumerate(SETTINGS)
+        for turn in (0, 2)
+    ],
+)
 def test_settings_are_no_metrics_and_sentences_are_read(
     setting: Callable[[int], str], sentence: Callable[[int, int], str], tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.made_logs import write
+from tests.random_cases import SEEDS
 from tests.reading.asking import ask
 from tests.test_cli import run
 
@@ -74,7 +75,7 @@ def pytest_benchmark(draw: random.Random) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("make", [table, hyperfine, pytest_benchmark])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("guess", [(), ("--guess",)])
 def test_times_alone_are_compared_and_the_answer_says_that_no_quality_was_looked_at(
     make: object, seed: int, guess: tuple[str, ...], tmp_path: Path
@@ -121,7 +122,7 @@ def test_a_gate_takes_times_alone(tmp_path: Path) -> None:
     assert run("compare", tmp_path, *faster, *gate).returncode == 0
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_command_that_fails_is_a_failed_run(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     codes = [0, draw.choice([1, 2, 137, None]), 0]

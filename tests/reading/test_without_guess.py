@@ -20,7 +20,7 @@ import ttastats as tta
 from tests import made_logs
 from tests.made_logs import write
 from tests.programs import PATIENCE, environment
-from tests.random_cases import Draw
+from tests.random_cases import SEEDS, Draw
 from tests.reading.asking import ask
 from tests.reading.test_guess_and_ingest import FORMS, rows_as
 from tests.test_cli import run
@@ -49,7 +49,7 @@ def logs_of(draw: Draw, form: str, names: Sequence[str], first: int = 1) -> dict
     }
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_clean_logs_are_read_and_one_line_says_how(seed: int, tmp_path: Path) -> None:
     draw = Draw(f"clean {seed}")
     for form in FORMS:
@@ -84,8 +84,10 @@ DOUBTS = (
 )
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(("names", "first", "key"), DOUBTS)
+@pytest.mark.parametrize(
+    ("names", "first", "key", "form"),
+    [(*doubt, FORMS[at % len(FORMS)]) for at, doubt in enumerate(DOUBTS)],
+)
 def test_a_doubt_is_refused_with_options_that_work(
     names: Sequence[str], first: int, key: str, form: str, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -68,7 +68,7 @@ def test_a_setup_that_fails_stops_no_other_and_is_not_begun_again(
 ) -> None:
     (tmp_path / "mine.py").write_text(BREAKING.format(first=first))
     words = (
-        f"sweep {tmp_path}/mine.py --width 8 --target 0.99 --epochs 6 --batch-size 64,512 --runs 2 "
+        f"sweep {tmp_path}/mine.py --width 8 --target 0.99 --epochs 4 --batch-size 64,512 --runs 2 "
         f"--device cpu --emit-log {tmp_path}/logs"
     ).split()
     for there, failures in ((0, 2), (4, 0)):
