@@ -77,20 +77,18 @@ def open_numbers(page: Page) -> None:
     page.evaluate("document.getElementById('numbers').open = true")
 
 
-def choose(page: Page, value: str, *, search: str = "") -> None:
-    """Tick a value in the filter, and wait until the page says what is left."""
-    if not page.locator("#filters[open]").count():
-        page.locator("#filters summary").press("Enter")
-    if search:
-        page.get_by_label("Search entries").fill(search)
-    of_value = page.locator("#filters label").filter(has_text=re.compile(f"^{re.escape(value)}"))
-    of_value.last.locator("input").press("Space")
+def choose(page: Page, value: str) -> None:
+    """Choose the value in the bar that so begins, and wait until the page says what is left."""
+    begins = re.compile(f"^{re.escape(value)}")
+    field = page.locator("#bar select").filter(has=page.locator("option", has_text=begins)).last
+    field.select_option(label=field.locator("option").filter(has_text=begins).first.text_content())
     page.get_by_role("status").filter(has_text="Showing").wait_for()
 
 
 def show_all(page: Page) -> None:
     """Clear every filter, and wait until the page no longer says what is left."""
-    page.get_by_role("button", name="Show all").press("Enter")
+    if page.get_by_role("button", name="Show all").is_visible():
+        page.get_by_role("button", name="Show all").press("Enter")
     page.get_by_role("status").filter(has_text="Showing").wait_for(state="detached")
 
 
@@ -234,6 +232,32 @@ def test_a_comparison_is_printed_on_one_page(browser: Browser, several: Path) ->
         assert pages_of(page.pdf(format="A4")) > 1
 
 
+#: Marks what holds text in sight, and gives of what was marked the text that is so no more.
+IN_SIGHT = """mark => [...document.querySelectorAll(mark ? '*' : '[data-seen]')].filter((one) => {
+    const text = [...one.childNodes].filter((node) => node.nodeType === 3 && node.data.trim());
+    const isSeen = text.length && one.checkVisibility() && one.getBoundingClientRect().width > 1;
+    if (mark && isSeen) one.dataset.seen = 1;
+    return !mark && !isSeen && !one.closest(
+        'aside, #bar, #scheme, .skip, .saves, .tools, footer, details:not([open]) > summary');
+}).map((one) => one.textContent)"""
+
+
+@pytest.mark.parametrize("name", ["several", "many"])
+def test_what_is_open_is_printed(
+    browser: Browser, name: str, request: pytest.FixtureRequest
+) -> None:
+    with opened(browser, request.getfixturevalue(name)) as page:
+        draw_all(page)
+        for league in page.locator(".league:visible:not([open]) summary").all():
+            league.click()
+        if page.get_by_label("Mark your own").is_visible():
+            page.get_by_label("Mark your own").fill("machine")
+            page.locator("#mine").filter(has_text="Ranks").wait_for()
+        page.evaluate(IN_SIGHT, True)
+        page.emulate_media(media="print")
+        assert page.evaluate(IN_SIGHT, False) == []
+
+
 def pages_of(pdf: bytes) -> int:
     return len(re.findall(rb"/Type /Page\b", pdf))
 
@@ -286,7 +310,7 @@ def test_a_choice_changes_plots_and_table(many_page: Page) -> None:
     draw_all(many_page)
     before = [marks(figure) for figure in figures(many_page)]
     assert shown_rows(many_page) == 60
-    choose(many_page, "org/machine_07", search="machine_07")
+    choose(many_page, "org/machine_07")
     status = many_page.get_by_role("status").inner_text()
     assert "1 of 30 entries" in status
     assert "6 of 180 runs" in status
@@ -316,7 +340,7 @@ def test_sections_of_other_benchmarks_are_hidden(many_page: Page) -> None:
 def test_what_a_plot_omits_cannot_be_chosen(browser: Browser, crowded: Path) -> None:
     with opened(browser, crowded) as page:
         draw_all(page)
-        choose(page, "org/machine_44", search="machine_44")
+        choose(page, "org/machine_44")
         draw_all(page)
         for kind in ("quality-time", "quality-epochs"):
             text = page.locator(f'figure[data-kind="{kind}"]').inner_text()
@@ -357,9 +381,8 @@ def test_a_record_over_time_shows_its_dates(browser: Browser, dated: Path) -> No
 
 def test_filters_and_sorting_work_by_keyboard(many_page: Page) -> None:
     open_numbers(many_page)
-    box = many_page.locator("#filters input[type=checkbox]").first
-    box.focus()
-    many_page.keyboard.press("Space")
+    many_page.locator("#bar select").first.focus()
+    many_page.keyboard.press("ArrowDown")
     many_page.get_by_role("status").filter(has_text="1 of 2").wait_for()
     assert shown_rows(many_page) == 30
     heading = many_page.locator("table.report thead button").filter(has_text="mean TTA")
@@ -501,7 +524,7 @@ def test_without_javascript_verdict_and_numbers_can_be_read(
         page.locator("#numbers > summary").press("Enter")
         assert page.locator("table.report").is_visible()
         page.get_by_text("need JavaScript").wait_for(state="visible")
-        assert not page.locator("#filters").is_visible()
+        assert not page.locator("#bar").is_visible()
         page.locator("details.section[data-benchmark] > summary").press("Enter")
         assert page.locator(".verdict").is_visible()
         assert not page.locator("figcaption:visible").count()  # of plots that are not drawn
@@ -531,9 +554,10 @@ def test_names_do_nothing_but_show(hostile_page: Page) -> None:
             box = mark.bounding_box()
             assert box is not None
             hostile_page.mouse.move(box["x"], box["y"])
-    for box in hostile_page.locator("#filters input[type=checkbox]").all():
-        box.check()
-    hostile_page.wait_for_timeout(150)
+    for name in hostile_page.locator("#bar option:enabled").all_text_contents():
+        if not name.startswith("all "):
+            choose(hostile_page, name)
+            hostile_page.get_by_role("button", name="Show all").press("Enter")
     assert hostile_page.locator("body script").count() == 4
     assert (
         hostile_page.locator("main img, main [onmouseover], main [onload], a[href^=java]").count()
@@ -605,7 +629,7 @@ def test_the_rows_behind_a_plot_can_be_read(many_page: Page) -> None:
     figure.scroll_into_view_if_needed()
     figure.locator(".tools summary").press("Enter")
     figure.locator(".rows caption").filter(has_text="90 rows").wait_for()
-    choose(many_page, "org/machine_07", search="machine_07")
+    choose(many_page, "org/machine_07")
     figure.locator(".rows caption").filter(has_text="3 rows").wait_for()
     titles = set(figure.locator(".rows th").all_inner_texts())
     assert "shown as" in titles

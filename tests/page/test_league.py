@@ -17,7 +17,7 @@ from ttastats import api
 from ttastats.base import units
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +30,7 @@ def table() -> pl.DataFrame:
     other = rows(["s0/machine_0"], runs=4, benchmarks=("letters",), seed=2)
     sizes = ((eight, 8), (sixteen, 16), (other, 8))
     result = pl.concat(
-        part.with_columns(accelerators=pl.lit(size, pl.Int64), hardware=pl.lit(f"GPU of {size}"))
+        part.with_columns(accelerators=pl.lit(size, pl.Int64), hardware=pl.lit(f"Of M{size} 80GB"))
         for part, size in sizes
     )
     return result.with_columns(submitter=pl.col("entry").str.split("/").list.first())
@@ -77,7 +77,7 @@ def test_the_largest_league_of_the_first_benchmark_is_shown_with_its_numbers(
         cells = line.locator("td, th").all_inner_texts()
         assert cells[0] == str(rank)
         assert cells[2].split("\n")[0].strip() == row["entry"]
-        assert "8× GPU of 8" in cells[2]
+        assert "8× M8" in cells[2]
         assert cells[4].startswith(units.seconds(row["ert_seconds"]))
         assert cells[4].endswith(f"{row['reached']}/{row['n']} reached")
         assert cells[5] == units.significant(8 * row["ert_seconds"] / 3600)
@@ -99,21 +99,66 @@ def test_brackets_stand_beside_the_ranks_that_the_words_name(page: Page) -> None
     assert ends == sorted({int(last) for _, last in spans})
 
 
-def test_benchmark_and_size_are_chosen_and_stand_in_the_address(
+def listed(page: Page) -> list[str]:
+    """Return the headings of the leagues in the list."""
+    return page.locator(".league:visible h2").all_inner_texts()
+
+
+def select(page: Page, name: str) -> Locator:
+    return page.get_by_label(name, exact=True)
+
+
+def test_the_bar_chooses_leagues_numbers_and_sections_and_stands_in_the_address(
     browser: Browser, ranked: Path, page: Page
 ) -> None:
-    page.get_by_label("Accelerators", exact=True).select_option("16")
-    assert shown(page) == ["digits, 16 accelerators"]
-    assert "size=16" in page.evaluate("location.hash")
-    page.get_by_label("Accelerators", exact=True).select_option("all sizes")
-    assert shown(page) == ["digits, 8 accelerators", "digits, 16 accelerators"]
-    page.get_by_label("Benchmark", exact=True).select_option("letters")
+    assert listed(page) == ["digits, 8 accelerators", "letters, 8 accelerators"]
+    select(page, "Benchmark").select_option("digits")
+    assert listed(page) == ["digits, 8 accelerators", "digits, 16 accelerators"]
+    select(page, "Accelerators").select_option("16")
+    assert shown(page) == listed(page) == ["digits, 16 accelerators"]
+    assert page.evaluate("location.hash") == "#benchmark=digits&accelerators=16"
+    closed = select(page, "Benchmark").locator("option:disabled").all_inner_texts()
+    assert closed == ["letters"]
+    page.get_by_role("button", name="Show all").press("Enter")
+    select(page, "Benchmark").select_option("letters")
     assert shown(page) == ["letters, 8 accelerators"]
-    assert page.get_by_label("Accelerators", exact=True).is_hidden()
+    assert page.locator("details.section:visible h2").all_inner_texts() == [
+        "letters",
+        "All numbers",
+    ]
     fragment = page.evaluate("location.hash")
     with opened(browser, ranked, fragment=fragment) as again:
         assert shown(again) == ["letters, 8 accelerators"]
-        assert again.get_by_label("Benchmark", exact=True).input_value() == "letters"
+        assert select(again, "Benchmark").locator("option:checked").inner_text() == "letters"
+
+
+def test_a_league_that_the_reader_opens_stays_open(page: Page) -> None:
+    page.locator(".league summary").last.press("Enter")
+    assert shown(page) == ["digits, 8 accelerators", "letters, 8 accelerators"]
+    page.get_by_label("Mark your own").fill("s1")
+    page.locator("#mine").filter(has_text="Ranks of the marked").wait_for()
+    assert shown(page) == ["digits, 8 accelerators", "letters, 8 accelerators"]
+
+
+def test_pointer_and_keyboard_tell_the_time_of_every_run(page: Page, table: pl.DataFrame) -> None:
+    runs = [row for row in api.runs(table).rows if row["benchmark"] == "digits"]
+    times: dict[str, list[str]] = {}
+    for row in runs:
+        time = units.seconds(row["tta_seconds"] if row["reached"] else row["run_seconds"])
+        text = time if row["reached"] else f"failed at {time}"
+        times.setdefault(row["entry"], []).append(text)
+    for line in page.locator(".league[open] tbody tr").all():
+        strip = line.locator(".strip[data-runs]")
+        strip.focus()
+        name, words = page.locator("#hover").inner_text().split("\t")
+        assert sorted(words.split(", ")) == sorted(times[name])
+        box = strip.bounding_box()
+        assert box is not None
+        told = (text.split(" ", 1) for text in strip.get_attribute("data-runs").split(";"))  # type: ignore[union-attr]
+        for share, time in [*told][:2]:
+            page.mouse.move(box["x"] + float(share) * box["width"], box["y"] + 11)
+            assert page.locator("#hover").inner_text().startswith(name)
+            assert time.split(" ")[-1] in page.locator("#hover").inner_text()
 
 
 def test_ones_own_has_one_colour_in_leagues_numbers_and_plots(
@@ -136,6 +181,7 @@ def test_ones_own_has_one_colour_in_leagues_numbers_and_plots(
     assert words == "What is marked is in colour, all others are grey."
     page.get_by_role("button", name="digits on 16").click()
     assert shown(page) == ["digits, 16 accelerators"]
+    assert select(page, "Accelerators").locator("option:checked").inner_text() == "16"
     fragment = page.evaluate("location.hash")
     assert "pin=s1" in fragment
     with opened(browser, ranked, fragment=fragment) as again:
@@ -155,47 +201,72 @@ def test_a_click_on_a_name_marks_it_and_another_lets_it_go(page: Page) -> None:
     assert page.evaluate("location.hash") in {"", "#"}
 
 
-def test_filters_of_submitter_and_size_hide_rows_of_the_league(page: Page) -> None:
-    names = page.locator("#filters legend").all_inner_texts()
-    assert [name.split(" (")[0].lower() for name in names] == [
-        "benchmarks", "accelerators", "submitter", "hardware", "systems", "entries",
+def test_a_submitter_leaves_its_rows_of_the_league(page: Page) -> None:
+    assert page.locator("#bar select").evaluate_all("all => all.map((one) => one.name)") == [
+        "benchmark", "accelerators", "submitter",
     ]  # fmt: skip
-    page.locator("#filters label").filter(has_text=re.compile("^s2")).locator("input").first.press(
-        "Space"
-    )
+    select(page, "Submitter").select_option("s2")
     page.get_by_role("status").filter(has_text="Showing").wait_for()
     visible = page.locator(".league[open] tbody tr:visible .e b").all_text_contents()
     assert visible == ["s2/machine_2", "s2/machine_5"]
-    assert "submitter=s2" in page.evaluate("location.hash")
+    assert page.evaluate("location.hash") == "#submitter=s2"
+
+
+def walk(page: Page, seed: int, steps: int) -> None:
+    """Take random steps in the bar; after each, ranking, numbers, sections and selects agree."""
+    draw = random.Random(seed)
+    selects = page.locator("#bar select").all()
+    for _ in range(steps):
+        if draw.random() < 0.2 and page.get_by_role("button", name="Show all").is_visible():
+            page.get_by_role("button", name="Show all").press("Enter")
+        elif draw.random() < 0.1:
+            page.get_by_label("Mark your own").fill(draw.choice(["s", "1", "no such", ""]))
+        else:
+            field = draw.choice(selects)
+            values = field.locator("option:enabled").evaluate_all("all => all.map((x) => x.index)")
+            field.select_option(index=draw.choice(values))
+        agree(page)
+
+
+def agree(page: Page) -> None:
+    """Expect that all parts of the page show what the selects say."""
+    state = page.evaluate("""() => {
+        const seen = (all) =>
+            [...document.querySelectorAll(all)].filter((x) => x.checkVisibility());
+        const isEmpty = (x) => !x.querySelector('tbody tr:not([hidden])');
+        const rows = [...document.querySelectorAll('#numbers tbody')].filter((x) => !x.hidden);
+        const chosen = [...document.querySelectorAll('#bar select')].filter((x) => x.value);
+        return {
+            chosen: Object.fromEntries(chosen.map((x) => [x.name, x.selectedOptions[0].label])),
+            leagues: seen('.league h2').map((x) => x.textContent),
+            open: seen('.league[open] h2').length,
+            empty: seen('.league[open]').filter(isEmpty).length,
+            rows: rows.map((x) => x.rows[0].textContent),
+            sections: seen('details.section[data-benchmark]').map((x) => x.dataset.benchmark),
+            status: document.getElementById('shown').textContent,
+        };
+    }""")
+    chosen = state["chosen"]
+    assert state["leagues"], "what can be chosen leaves entries"
+    assert state["open"] >= 1
+    assert state["empty"] == 0
+    assert state["rows"]
+    assert bool(chosen) == state["status"].startswith("Showing")
+    if benchmark := chosen.get("benchmark"):
+        assert all(benchmark in re.split("[ ,]", name) for name in state["leagues"])
+        assert state["sections"] == [benchmark]
+        assert all(benchmark in row for row in state["rows"])
+    if size := chosen.get("accelerators"):
+        sizes = [name.replace(",", "") for name in state["leagues"] if "accelerator" in name]
+        assert all(f" {size} accelerator" in name for name in sizes)  # others are mixed
+    if submitter := chosen.get("submitter"):
+        rows = [row for row in state["rows"] if "dawnbench" not in row]  # named by no submitter
+        assert all(submitter in row for row in rows)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_filter_ranking_and_selects_agree_after_every_step(page: Page, seed: int) -> None:
-    draw = random.Random(seed)
-    ticks = page.locator("#filters input[type=checkbox]")
-    benchmark, size = (page.get_by_label(x, exact=True) for x in ("Benchmark", "Accelerators"))
-    for _ in range(25):
-        step = draw.choice(["tick", "tick", "benchmark", "size", "all"])
-        if step == "tick":
-            ticks.nth(draw.randrange(ticks.count())).click()
-        elif step == "all":
-            page.get_by_role("button", name="Show all").press("Enter")
-        else:
-            select = benchmark if step == "benchmark" else size
-            names = select.locator("option").all_text_contents() if select.is_visible() else []
-            if names:
-                select.select_option(draw.choice(names))
-        page.wait_for_timeout(120)  # ticks in a row are one change
-        rows = page.locator(".league tbody tr:visible").count()
-        bodies = "[...document.querySelectorAll('table.report tbody')]"
-        left = page.evaluate(f"{bodies}.some((one) => !one.hidden)")
-        assert bool(rows) == left, "a filter that leaves entries leaves a ranking of them"
-        for heading in shown(page):
-            name, _, rest = heading.partition(", ")
-            assert benchmark.input_value() == name
-            assert size.input_value() in ("all", rest.split()[0])
-        for league in page.locator(".league:visible").all():
-            assert league.locator("tbody tr:visible").count()
+def test_ranking_numbers_and_selects_agree_after_every_step(page: Page, seed: int) -> None:
+    walk(page, seed, 40)
 
 
 @pytest.mark.parametrize("script_runs", [True, False])

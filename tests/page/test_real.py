@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.page.made import draw_all, marks, opened
+from tests.page.test_league import walk
 from ttastats import api
 from ttastats.ingestion.account import Account
 
@@ -47,9 +48,8 @@ def test_a_page_of_the_public_logs_is_whole_and_its_plots_are_drawn(
         assert page.locator("table.report tbody").count() == len(rows)
         headings = page.locator("details.section h2").all_inner_texts()
         assert {str(row["benchmark"]) for row in rows if row["reached"]} <= set(headings)
-        page.locator("#filters label").filter(has_text=benchmark).locator("input").first.press(
-            "Space"
-        )
+        page.get_by_label("Benchmark", exact=True).select_option(benchmark)
         page.get_by_role("status").filter(has_text="Showing").wait_for()
         shown = page.locator("table.report tbody:not([hidden])").count()
         assert shown == sum(row["benchmark"] == benchmark for row in rows)
+        walk(page, seed=1, steps=200)

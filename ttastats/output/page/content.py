@@ -32,8 +32,9 @@ from ttastats.report.cells import Conclusion, Lead
 from ttastats.sides.pairing import Side
 from ttastats.table import schema
 
-#: Columns by which the rows of leagues may be chosen.
-_LEAGUE_FILTERS = ("benchmark", "accelerators", "submitter", "hardware", "system", "entry")
+#: Columns by which a reader chooses rows of leagues, and those that name what is marked.
+_LEAGUE_CONTROLS = ("benchmark", "round", "division", "accelerators", "submitter")
+_LEAGUE_FILTERS = (*_LEAGUE_CONTROLS, "system", "entry")
 
 Sides = Sequence[tuple[str, pl.DataFrame]]
 
@@ -53,7 +54,8 @@ class Answer(Struct, frozen=True, eq=False):
 class Content(Struct, frozen=True, eq=False):
     """What a page shows, and of how much: `20 runs`.
 
-    `choices` are the values a reader may choose rows by, with their runs; `answer` is there if
+    `choices` are the values of runs, with their numbers, of which a reader may choose by the
+    columns `controls`; `answer` is there if
     times were compared, `leagues` if entries were summarised, with what these come to as
     `headline`; `command` is what made the page; `looks` say what to look at twice.
     """
@@ -65,6 +67,7 @@ class Content(Struct, frozen=True, eq=False):
     report: Report
     plots: tuple[Plot, ...]
     choices: pl.DataFrame
+    controls: tuple[str, ...]
     answer: Answer | None = None
     leagues: tuple[League, ...] = ()
     headline: str = ""
@@ -118,12 +121,19 @@ def page_content(
         report=limit_rows(report),
         plots=tuple(plots),
         choices=choices,
+        controls=_league_controls(choices) if ranked else FILTERS,
         answer=answer,
         leagues=ranked,
         headline=head,
         command=command,
         looks=tuple(looks),
     )
+
+
+def _league_controls(choices: pl.DataFrame) -> tuple[str, ...]:
+    """Return the columns by which a reader chooses; entries of one submitter one by one."""
+    is_of_one = choices["submitter"].n_unique() < 2
+    return (*_LEAGUE_CONTROLS[:-1], "entry") if is_of_one else _LEAGUE_CONTROLS
 
 
 def _page_title(labels: Sequence[str], axis: Axis, report: Report) -> str:
@@ -213,7 +223,7 @@ def available_choices(sides: Sides, by: Sequence[str] = FILTERS) -> pl.DataFrame
 def _all_runs(sides: Sides) -> pl.DataFrame:
     """Return the runs of all sides; a run that several of them hold counts once."""
     columns = [*schema.RUN, "content_digest", "reached", "suite", "round", *FILTERS]
-    columns += ["started_at", "problems", "submitter", "hardware", "accelerators"]
+    columns += ["started_at", "problems", "submitter", "division", "hardware", "accelerators"]
     columns += ["run_status", "target_value", "evaluations"]
     frames = [runs.select(columns) for _, runs in sides]
     return pl.concat(frames).unique(subset=schema.RUN, maintain_order=True)

@@ -102,7 +102,14 @@ def make_page(content: Content) -> Page:
             style=policy_digest(style),
         ),
         style=style,
-        data=script_json({"filters": shown.columns[:-1], "choices": choices, "themes": themes}),
+        data=script_json(
+            {
+                "filters": shown.columns[:-1],
+                "controls": content.controls,
+                "choices": choices,
+                "themes": themes,
+            }
+        ),
         plots=compress(plots_json(content.plots)),
         vega=compress(vega),
         script=program,

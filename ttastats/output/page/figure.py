@@ -303,7 +303,11 @@ class _Figure(Struct, frozen=True):
             at = dict.fromkeys(zip(places, lanes, strict=False))
             draw = "M{:.4g} {:g}h.01".format if look == kind else cross_path
             if at:
-                yield f'<path class="{look}" d="{"".join(starmap(draw, at))}"/>'
+                shares = (place / self.layout.width for place in places)
+                located = [*zip(shares, times, strict=True)]
+                on, off = (located, ()) if look == kind else ((), located)
+                words = runs_attribute(on, off, self.axis)
+                yield f'<path class="{look}"{words} d="{"".join(starmap(draw, at))}"/>'
             ends += places
         if ends and runs.mean is not None and not thin:
             text = units.amount(runs.mean, self.axis.unit)
@@ -369,6 +373,19 @@ def _short_names(rows: Sequence[FigureRow], layout: Layout) -> list[tuple[str, s
 
 #: Where runs of one place stand, below each other.
 LANES = (-4, 0, 4)
+
+
+#: Runs of one row that a pointer can tell apart.
+_MOST_TOLD = 200
+#: Runs in a drawing: the share of its width, and the time.
+Located = Sequence[tuple[float, float]]
+
+
+def runs_attribute(reached: Located, failed: Located, axis: Axis) -> str:
+    """Return the attribute by which the page tells of runs: shares of the width, and times."""
+    words = [f"{x:.3f} {units.amount(time, axis.unit)}" for x, time in reached]
+    words += [f"{x:.3f} failed at {units.amount(time, axis.unit)}" for x, time in failed]
+    return f' data-runs="{";".join(words)}"' if 0 < len(words) <= _MOST_TOLD else ""
 
 
 def cross_path(x: float, y: float) -> str:

@@ -61,10 +61,14 @@ class Row(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """One league: what it is called and comes to, its axis, its rows, and which are tied."""
+    """One league: what it is called and comes to, its axis, its rows, and which are tied.
+
+    A later round has a larger number in `round`.
+    """
 
     name: str
     size: str
+    round: int
     title: str
     entries: str
     claim: str
@@ -86,11 +90,18 @@ def league_tables(leagues: Sequence[League], choices: pl.DataFrame) -> list[Tabl
     if not leagues:
         return []
     places = {keys[:-1]: place for place, keys in enumerate(choices.iter_rows())}
-    newest = max(map(_round_numbers, leagues))
-    latest = [ranked for ranked in leagues if _round_numbers(ranked) == newest]
+    rounds = sorted(map(_round_numbers, leagues))
+    orders = [rounds.index(_round_numbers(ranked)) for ranked in leagues]
+    newest = rounds.index(rounds[-1])
+    latest = [ranked for ranked, order in zip(leagues, orders, strict=True) if order == newest]
     first = max((x for x in latest if x.name == latest[0].name), key=lambda x: len(x.entries))
     by = choices.columns[:-1]
-    return [_league_table(ranked, places, by, is_first=ranked is first) for ranked in leagues]
+    whole = {league.hardware(entry) for ranked in leagues for entry in ranked.entries}
+    models = fitting.hardware_models(name.rpartition("× ")[2] for name in sorted(whole))
+    return [
+        _league_table(ranked, places, by, models, order, ranked is first)
+        for ranked, order in zip(leagues, orders, strict=True)
+    ]
 
 
 def _round_numbers(ranked: League) -> list[int]:
@@ -99,8 +110,9 @@ def _round_numbers(ranked: League) -> list[int]:
 
 
 def _league_table(
-    ranked: League, places: Mapping[tuple[Any, ...], int], by: Sequence[str], *, is_first: bool
-) -> Table:
+    ranked: League, places: Mapping[tuple[Any, ...], int], by: Sequence[str],
+    models: Mapping[str, str], order: int, is_first: bool,
+) -> Table:  # fmt: skip
     axis = AXES[ranked.entries[0].row.axis]
     lanes = ranked.lanes(ranked.ties)
     if ranked.conditions():
@@ -125,6 +137,7 @@ def _league_table(
     for entry, rank, brackets, name in zip(ranked.entries, ranked.ranks, lanes, whole, strict=True):
         keys = set(zip(*(entry.runs[column].to_list() for column in by), strict=True))
         count, hours = _count_text(entry), entry.accelerator_seconds
+        number, times, hardware = league.hardware(entry).rpartition("× ")
         mean, ends = "–" if entry.mean is None else amount(entry.mean), None
         if entry.mean is not None and entry.low is not None and entry.high is not None:
             ends = [amount(end) for end in (entry.low, entry.high)]
@@ -134,7 +147,7 @@ def _league_table(
             brackets=brackets,
             name=short.get(name, name),
             whole=entry.label,
-            hardware=league.hardware(entry),
+            hardware=f"{number}{times}{models[hardware]}",
             count="" if count == usual else count,
             strip="" if entry.row.is_aimless else _strip_svg(entry, scale),
             mean=mean,
@@ -146,6 +159,7 @@ def _league_table(
     return Table(
         name=ranked.name,
         size=ranked.size or "",
+        round=order,
         title=ranked.title,
         entries=units.plural(len(ranked.entries) + ranked.left_out, "entry", "entries"),
         claim=" ".join(f"{text}." for text in (league.claim(ranked), runs) if text),
@@ -216,9 +230,11 @@ def _strip_svg(entry: Entry, scale: Scale) -> str:
     signs += [(1.0, _BEYOND) for time in (*reached, *failed) if time > scale.high]
     placed = dict.fromkeys((round(100 * share, 1), sign) for share, sign in signs)
     more = "".join(f'<svg x="{x:.1f}%">{sign}</svg>' for x, sign in placed)
+    on_axis, off = ([(scale.position(time), time) for time in times] for times in (reached, failed))
+    words = figure.runs_attribute(on_axis, off, AXES[entry.row.axis])
     if not more:
-        return f'<svg class="strip" {stretched}'
-    return f'<svg class="strip"><svg {stretched}{more}</svg>'
+        return f'<svg class="strip"{words} {stretched}'
+    return f'<svg class="strip"{words}><svg {stretched}{more}</svg>'
 
 
 def _axis_svg(scale: Scale) -> str:

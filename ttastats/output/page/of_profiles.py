@@ -86,6 +86,7 @@ def profiles_content(
         report=limit_rows(replace(joint, tables=tables, notes=tuple(every))),
         plots=kinds.all_plots_of_profiles(drawn),
         choices=pl.DataFrame(schema=dict.fromkeys(FILTERS, pl.String) | {"runs": pl.Int64}),
+        controls=FILTERS,
     )
 
 

@@ -1,6 +1,6 @@
 /* What of a view can be mailed? The choice and what is opened stand in the address, behind its #. */
 
-const OPEN = 'open'; // beside it stand the names of columns, each with the values that are chosen, and which league is asked for
+const OPEN = 'open'; // beside it stand the names of columns, each with the values that are chosen, and what is marked
 
 function isState(text) {
   return text.includes('=');

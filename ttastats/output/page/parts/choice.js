@@ -1,6 +1,7 @@
 /* Which rows has the reader chosen? Nothing chosen of a column means all of it. */
 
-const MOST_OPTIONS = 100; // more are found by searching
+const ALL = ''; // the value of an option of a select
+const FEWEST = 5; // combinations, below which all is seen at once
 const FORMS = {benchmark: 'benchmarks', system: 'systems', entry: 'entries'};
 
 const combinations = rowsOf(held.choices, () => true);
@@ -15,8 +16,10 @@ function optionsOf(name, rows) {
 
 const options = new Map(held.filters.map((name) => [name, optionsOf(name, combinations)]));
 
-function isChosen(row) {
-  return held.filters.every((name) => !chosen.get(name).size || chosen.get(name).has(label(row[name])));
+/** Is a combination chosen, by all columns or by all but one? */
+function isChosen(row, but = '') {
+  return held.filters.every((name) =>
+    name === but || !chosen.get(name).size || chosen.get(name).has(label(row[name])));
 }
 
 /** Give what the choice leaves: the combinations, and the values of each column. */
@@ -53,57 +56,45 @@ function account({rows, values}) {
     + 'verdicts, notes and captions describe all runs.';
 }
 
-/** Build the lists to choose from; `changed` is called after each choice, `fill` shows it. */
-function choicePanel(form, changed) {
-  const lists = held.filters.filter((name) => options.get(name).size > 1)
-    .map((name) => choiceList(name, changed));
+/** Build a select of the values of a column, of which others leave those that can be chosen. */
+function choiceSelect(name, changed) {
+  const title = name[0].toUpperCase() + name.slice(1);
+  const select = element('select', {name, ariaLabel: title});
+  const all = [...options.get(name).keys()].sort((one, other) => one.localeCompare(other, 'en', {numeric: true}));
+  const fill = () => {
+    const values = chosen.get(name);
+    const others = combinations.filter((row) => isChosen(row, name));
+    const possible = optionsOf(name, others);
+    select.replaceChildren(
+      element('option', {value: ALL, textContent: `all ${all.length.toLocaleString('en')}`}),
+      ...all.map((value, place) => element('option', {
+        value: place, textContent: value, disabled: !possible.has(value), selected: values.has(value),
+      })),
+    );
+  };
+  select.addEventListener('change', () => {
+    chosen.set(name, new Set(select.value === ALL ? [] : [all[select.value]]));
+    changed();
+  });
+  return {box: element('label', {}, title, select), fill};
+}
+
+/** Fill the bar above what is shown: what to choose, more fields, and a way back to all. */
+function choiceBar(fields, changed) {
+  const bar = document.getElementById('bar');
+  const several = held.controls.filter((name) => options.get(name).size > 1);
+  const parts = [...several.map((name) => choiceSelect(name, changed)), ...fields];
   const reset = element('button', {type: 'reset', textContent: 'Show all'});
-  const fill = () => { for (const list of lists) list.fill(''); };
-  form.append(...lists.map((list) => list.box), reset);
-  form.addEventListener('submit', (event) => event.preventDefault());
-  form.addEventListener('reset', () => {
+  bar.append(...parts.map(({box}) => box), reset);
+  bar.hidden = combinations.length < FEWEST;
+  bar.addEventListener('submit', (event) => event.preventDefault());
+  bar.addEventListener('reset', (event) => {
+    event.preventDefault(); // each field is filled by what is chosen
     for (const values of chosen.values()) values.clear();
-    fill();
     changed();
   });
-  return {useful: lists.length > 0, fill};
-}
-
-function choiceList(name, changed) {
-  const all = options.get(name);
-  const list = element('ul');
-  const search = element('input', {
-    type: 'search', placeholder: 'Search', hidden: all.size <= 8, ariaLabel: `Search ${FORMS[name] ?? name}`,
-  });
-  const fill = (text) => list.replaceChildren(...optionItems(name, text, changed));
-  search.addEventListener('input', () => fill(search.value));
-  fill('');
-  const legend = element('legend', {textContent: `${FORMS[name] ?? name} (${all.size.toLocaleString('en')})`});
-  return {box: element('fieldset', {}, legend, search, list), fill};
-}
-
-function optionItems(name, text, changed) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = [...options.get(name)].filter(([value]) =>
-    words.every((word) => value.toLowerCase().includes(word)));
-  const ticked = found.filter(([value]) => chosen.get(name).has(value));
-  const others = found.filter(([value]) => !chosen.get(name).has(value));
-  const shown = [...ticked, ...others.slice(0, MOST_OPTIONS)];
-  const items = shown.map(([value, runs]) => optionItem(name, value, runs, changed));
-  const hidden = found.length - shown.length;
-  if (hidden > 0) items.push(element('li', {textContent: `${hidden.toLocaleString('en')} more: search for them`}));
-  if (!found.length) items.push(element('li', {textContent: 'none found'}));
-  return items;
-}
-
-function optionItem(name, value, runs, changed) {
-  const box = element('input', {type: 'checkbox', checked: chosen.get(name).has(value)});
-  box.addEventListener('change', () => {
-    if (box.checked) chosen.get(name).add(value);
-    else chosen.get(name).delete(value);
-    changed();
-  });
-  const words = element('span', {textContent: value});
-  const count = element('small', {textContent: counted(runs, 'run', 'runs')});
-  return element('li', {}, element('label', {}, box, words, count));
+  return () => {
+    for (const {fill} of parts) fill();
+    reset.disabled = !isNarrowed();
+  };
 }

@@ -81,10 +81,47 @@ function originOf(view) {
   return [left + right, top + down];
 }
 
+/** Runs that the page itself draws: how far right each lies in its drawing, and its time in words. */
+const strips = [...document.querySelectorAll('[data-runs]')].map((mark) => {
+  const runs = mark.dataset.runs.split(';').map((text) => [parseFloat(text), text.slice(text.indexOf(' ') + 1)]);
+  const words = runs.map(([, time]) => time).join(', ');
+  Object.assign(mark, {role: 'img', ariaLabel: `${counted(runs.length, 'run', 'runs')}: ${words}`}).setAttribute('tabindex', 0);
+  mark.addEventListener('focus', () => {
+    const {left, bottom} = mark.getBoundingClientRect();
+    tell(null, {clientX: left, clientY: bottom}, mark, {[rowName(mark)]: words});
+  });
+  mark.addEventListener('blur', () => { hover.hidden = true; });
+  return {mark, drawing: mark.closest('.strip, .figure'), runs};
+});
+
+function rowName(mark) {
+  return (mark.closest('tr')?.querySelector('.e b') ?? mark.closest('g[transform]').querySelector('title')).textContent;
+}
+
+/** Tell of the run of a drawing that lies nearest to the pointer. */
+function tellRun(event, drawing, within) {
+  const {left, width} = drawing.getBoundingClientRect();
+  let best = {far: within};
+  for (const {mark, runs} of strips.filter((one) => one.drawing === drawing)) {
+    const {top, bottom} = mark.getBoundingClientRect();
+    if (event.clientY < top - within || event.clientY > bottom + within) continue;
+    for (const [share, time] of runs) {
+      const far = Math.abs(left + share * width - event.clientX);
+      if (far < best.far) best = {far, mark, time};
+    }
+  }
+  if (best.mark) tell(null, event, best.mark, {[rowName(best.mark)]: best.time});
+}
+
 /** Vega tells only of what lies right under the pointer, and of lines only at their points. */
 function askAround(event, within) {
   if (!event.isTrusted || answered) return;
   hover.hidden = true;
+  const strip = event.target.closest?.('.strip, .figure');
+  if (strip) {
+    tellRun(event, strip, within);
+    return;
+  }
   const figure = event.target.closest?.('.drawing')?.parentElement;
   const view = drawn.get(figure)?.view?.view;
   if (!view) return;

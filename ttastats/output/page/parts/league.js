@@ -1,29 +1,33 @@
-/* Which league is shown, and which of its entries is the reader's own? */
+/* Which leagues are shown, and which of their entries are the reader's own? */
 
 const leagues = [...document.querySelectorAll('.league')].map((box) => ({
-  box, name: box.dataset.league, size: box.dataset.size, isFirst: box.open,
+  box, name: box.dataset.league, size: box.dataset.size, round: Number(box.dataset.round), isFirst: box.open,
   rows: [...box.querySelectorAll('tbody tr')].map((row) => ({
     row,
     runs: row.dataset.of.split(' ').filter(Boolean).map((place) => combinations[place]),
     rank: row.cells[0].textContent,
   })),
 }));
-const ALL_SIZES = 'all';
 const firstLeague = leagues.find((one) => one.isFirst);
-const asked = {league: '', size: '', pin: ''}; // each empty where it is what a reader meets at first
+const asked = {pin: ''}; // what the reader marks; what is chosen stands in `chosen`
+let listed = ''; // the leagues in the list, by number
 
-/** Give the leagues of which the filter leaves an entry: no other can be asked for. */
-function openLeagues() {
-  return leagues.filter(({rows}) => rows.some(({runs}) => runs.some(isChosen)));
+/** Give the leagues of which the choice leaves an entry; of several benchmarks, one of each. */
+function leftLeagues() {
+  const left = leagues.filter(({rows}) => rows.some(({runs}) => runs.some(isChosen)));
+  const best = new Map();
+  for (const one of left) {
+    const {benchmark} = one.rows[0].runs[0] ?? {};
+    if (!best.has(benchmark) || better(one, best.get(benchmark))) best.set(benchmark, one);
+  }
+  return best.size > 1 ? [...best.values()] : left;
 }
 
-/** Give the league asked for, or the largest of the benchmark asked for, of those that are open. */
-function askedLeague(open) {
-  const named = (name) => open.filter((one) => one.name === name);
-  const mine = [asked.league, firstLeague.name, open[0]?.name].map(named).find((some) => some.length) ?? [];
-  const most = (one, other) => (other.rows.length > one.rows.length ? other : one);
-  const first = !asked.league && mine.includes(firstLeague) ? firstLeague : undefined;
-  return mine.find((one) => one.size === asked.size) ?? first ?? mine.reduce(most, mine[0]);
+/** Of two leagues, is this the one to read first: of a later round, or of more entries left? */
+function better(one, other) {
+  if (one === firstLeague || other === firstLeague) return one === firstLeague;
+  const entries = ({rows}) => rows.filter(({runs}) => runs.some(isChosen)).length;
+  return (one.round - other.round || entries(one) - entries(other)) > 0;
 }
 
 /** Give the test of a combination of names: they hold all words that are looked for, or are them. */
@@ -51,16 +55,17 @@ function isOwn(row) {
   return own.size > 0 && own.has(nameOf(row));
 }
 
-function showLeague() {
+/** Show the leagues that the choice leaves, the first of them open, and mark the reader's own. */
+function showLeagues() {
   if (!leagues.length) return;
   findOwn();
-  const open = openLeagues();
-  const now = askedLeague(open);
-  const every = asked.size === ALL_SIZES;
+  const left = leftLeagues();
+  const first = left.reduce((one, other) => (better(other, one) ? other : one), left[0]);
+  const before = listed;
+  listed = left.map((one) => leagues.indexOf(one)).join(' ');
   for (const one of leagues) {
-    const shown = open.includes(one) && (every ? one.name === now.name : one === now);
-    one.box.hidden = !shown;
-    one.box.open = shown;
+    one.box.hidden = !left.includes(one);
+    if (listed !== before) one.box.open = one === first;
     for (const {row, runs} of one.rows) {
       row.hidden = !runs.some(isChosen);
       row.classList.toggle('mine', runs.some(isOwn));
@@ -70,26 +75,7 @@ function showLeague() {
     const column = Math.max(titles.indexOf('entry'), titles.indexOf('system'));
     for (const body of bodies) body.classList.toggle('mine', own.has(body.rows[0].cells[column]?.textContent));
   }
-  fillForm(open, now, every);
   tellMine();
-}
-
-/** Offer what the filter leaves, and select what is shown. */
-function fillForm(open, now, every) {
-  const form = document.getElementById('ask');
-  const names = [...new Set(open.map((one) => one.name))];
-  form.elements.league.replaceChildren(...names.map((name) => element('option', {value: name, textContent: visible(name)})));
-  form.elements.league.parentElement.hidden = new Set(leagues.map((one) => one.name)).size < 2;
-  const sizes = open.filter((one) => one.name === now?.name);
-  const options = sizes.map((one) => element('option', {
-    value: one.size, textContent: `${one.size || 'unknown'} (${counted(one.rows.length, 'entry', 'entries')})`,
-  }));
-  if (sizes.length > 1) options.push(element('option', {value: ALL_SIZES, textContent: 'all sizes'}));
-  form.elements.size.replaceChildren(...options);
-  form.elements.size.parentElement.hidden = sizes.length < 2;
-  form.elements.size.value = every ? ALL_SIZES : now?.size ?? '';
-  form.elements.league.value = now?.name ?? '';
-  form.elements.pin.value = asked.pin;
 }
 
 /** Say which ranks the reader's own entries have, each league a way to it. */
@@ -100,42 +86,42 @@ function tellMine() {
   const links = found.flatMap(({one, ranks}, place) => {
     const words = `${visible(one.name)}${one.size ? ` on ${one.size}` : ''}: ${ranks.join(', ')} of ${one.rows.length}`;
     const button = element('button', {type: 'button', textContent: words});
-    button.addEventListener('click', () => ask({league: one.name, size: one.size}));
+    button.addEventListener('click', () => goTo(one));
     return place ? [' · ', button] : [button];
   });
   const said = asked.pin && (found.length ? 'Ranks of the marked: ' : `No entry of “${visible(asked.pin)}”.`);
   document.getElementById('mine').replaceChildren(said, ...links);
 }
 
-function ask(change) {
-  Object.assign(asked, change);
+/** Choose the benchmark and the size of a league, and open it. */
+function goTo(one) {
+  const row = one.rows[0].runs[0];
+  for (const [name, values] of chosen) {
+    values.clear();
+    if (['benchmark', 'accelerators'].includes(name)) values.add(label(row[name]));
+  }
+  show();
+  one.box.open = true;
+  one.box.scrollIntoView({block: 'nearest'});
+}
+
+function mark(text) {
+  asked.pin = text;
   show();
 }
 
-/** Build what asks for a league and for one's own system. */
-function leagueForm() {
-  const form = document.getElementById('ask');
-  if (!form) return;
-  const league = element('select', {name: 'league', ariaLabel: 'Benchmark'});
-  const size = element('select', {name: 'size', ariaLabel: 'Accelerators'});
+/** Build the field of one's own: what is typed, or the name that is clicked, is marked. */
+function ownField() {
   const pin = element('input', {type: 'search', name: 'pin', placeholder: 'Search submitter or system'});
-  form.append(
-    element('label', {}, 'Benchmark', league),
-    element('label', {}, 'Accelerators', size),
-    element('label', {}, 'Mark your own', pin),
-  );
-  league.addEventListener('change', () => ask({league: league.value, size: ''}));
-  size.addEventListener('change', () => ask({league: league.value, size: size.value}));
-  pin.addEventListener('input', soon(() => ask({pin: pin.value})));
-  form.addEventListener('submit', (event) => event.preventDefault());
-  for (const {rows} of leagues) {
-    for (const {row} of rows) {
-      row.querySelector('.e').addEventListener('click', () => {
-        const name = row.querySelector('.e').title || row.querySelector('b').textContent;
-        ask({pin: asked.pin === name ? '' : name});
-      });
-    }
+  pin.addEventListener('input', soon(() => mark(pin.value)));
+  for (const {row} of leagues.flatMap(({rows}) => rows)) {
+    const cell = row.querySelector('.e');
+    cell.addEventListener('click', () => {
+      const name = cell.title || cell.querySelector('b').textContent;
+      mark(asked.pin === name ? '' : name);
+    });
   }
+  return {box: element('label', {}, 'Mark your own', pin), fill: () => { if (document.activeElement !== pin) pin.value = asked.pin; }};
 }
 
 const OWN = 'marked';

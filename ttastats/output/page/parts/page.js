@@ -3,7 +3,8 @@
 function show() {
   keepAddress();
   const rest = left();
-  showLeague();
+  fillBar();
+  showLeagues();
   keeps = keeper(rest.values);
   narrowTables(keeps);
   for (const part of document.querySelectorAll('[data-benchmark]')) {
@@ -42,22 +43,10 @@ function schemeButton() {
   name();
 }
 
-const FEWEST = 5; // combinations, below which all is seen at once
-
-/** Beside the text the filters stand open; above it they would hide it. */
-function filterBox(useful) {
-  const box = document.getElementById('filters');
-  const wide = matchMedia('(min-width: 70rem)');
-  box.hidden = !useful;
-  box.open = wide.matches;
-  wide.addEventListener('change', () => { box.open = wide.matches; });
-}
-
 /** Follow the address, and let it follow what is opened. */
 function follow() {
   const read = () => {
     readAddress();
-    panel.fill();
     show();
   };
   read();
@@ -82,9 +71,7 @@ function follow() {
 
 for (const part of document.querySelectorAll('.scripted')) part.hidden = false;
 document.documentElement.classList.add('live');
-const panel = choicePanel(document.querySelector('#filters form'), soon(show));
-filterBox(panel.useful && combinations.length >= FEWEST);
-leagueForm();
+const fillBar = choiceBar(leagues.length ? [ownField()] : [], show);
 tables.forEach(sortable);
 figures.forEach(addTools);
 schemeButton();
