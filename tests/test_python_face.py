@@ -125,6 +125,8 @@ REFUSED: dict[str, str] = {
     "tta.summary(one, confidence=95)": "confidence=",
     "tta.summary(one, confidence='95')": "confidence=",
     "tta.summary(one, confidence=0.4)": "confidence=",
+    "tta.summary(one, confidence=1 - 1e-15)": "confidence=",
+    "tta.claim(one, seconds=80, level=5e-324)": "level=",
     "tta.summary(one, confidence=float('nan'))": "confidence=",
     "tta.compare(one, eight, confidence=[.9])": "confidence=",
     "tta.compare(one, eight, margin=-1)": "margin=",
