@@ -201,7 +201,8 @@ def a_long_header() -> bytes:
 TOO_LARGE: list[tuple[str, Callable[[], bytes], str]] = [
     ("trainer_state.json", lambda: b'{"log_history": [%s]}' % (b" " * (MB // 4)),
      "larger than 0.25 MB, the limit for a file of this kind that is read whole"),
-    ("run-a.wandb", lambda: b":W&B\xe1\xbe\x00" + bytes(MB), "(TTASTATS_LIMIT_MB=1 sets it)"),
+    ("run-a.wandb", lambda: b":W&B\xe1\xbe\x00" + bytes(MB),
+     "(stopped at 1 MB; TTASTATS_LIMIT_MB=1 sets it)"),
     ("mlflow.db", lambda: b"SQLite format 3\0latest_metrics" + bytes(MB), "larger than 1 MB"),
     ("0.monitor.csv", lambda: b'#{"t_start": 1.5}\nr,l,t\n' + b"1,1,1\n" * 200_000, "than 1 MB"),
     ("evaluations.npz", arrays, "its arrays are larger"),

@@ -502,7 +502,7 @@ def _match_lines(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
         return frame
     marks = lines.filter(pl.col("text").str.contains(block.skip_after))[_AT]
     repeated = frame[_AT].search_sorted(marks, side="right")
-    return frame.filter(~pl.int_range(pl.len()).is_in(repeated))
+    return frame.filter(~pl.int_range(pl.len()).is_in(repeated.implode()))
 
 
 def _with_pairs(named: pl.DataFrame, pattern: str) -> pl.DataFrame:
