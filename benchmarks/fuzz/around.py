@@ -17,7 +17,6 @@ import math
 import multiprocessing
 import random
 import re
-import resource
 import sqlite3
 import struct
 import sys
@@ -50,10 +49,6 @@ from ttastats_parsers.record_files import crc32c
 ROOT = Path(__file__).resolve().parents[2]
 #: Draws that a process makes before the next one takes over.
 BATCH = 250
-#: This process, and those that it started: plots are drawn in one.
-PROCESSES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-#: Megabytes that a draw may take.
-MOST = 1_000.0
 #: One plot in so many is drawn as SVG, the others are pages, which a browser would draw.
 DRAWN = 2
 Files = dict[str, bytes]
@@ -562,7 +557,6 @@ KINDS: dict[str, Callable[[random.Random, Path, Drawn], None]] = {
 def draw(kind: str, numbers: Sequence[int], seed: int) -> Drawn:
     """Make the draws of some numbers of a kind."""
     drawn, begun = Drawn(), time.process_time()
-    drawn.megabytes = peak()
     for number in numbers:
         # Each has a source of chance of its own, so that one can be made again alone.
         rng = random.Random(f"{kind}-{seed}-{number}")
@@ -574,18 +568,11 @@ def draw(kind: str, numbers: Sequence[int], seed: int) -> Drawn:
                 drawn.findings.append(f"making: {error}")
             except Exception as error:
                 drawn.findings.append(f"making: {answers.escaped(error)}")
-        if (now := peak()) > max(MOST, drawn.megabytes):
-            drawn.findings.append(f"{now:,.0f} MB")
-        drawn.megabytes = max(now, drawn.megabytes)
         drawn.findings[before:] = [f"{kind} {number}: {text}" for text in drawn.findings[before:]]
         drawn.count += 1
     drawn.seconds = time.process_time() - begun
+    drawn.megabytes = answers.peak()
     return drawn
-
-
-def peak() -> float:
-    """Return the most megabytes that a process has had."""
-    return max(resource.getrusage(who).ru_maxrss for who in PROCESSES) / 1024
 
 
 def draw_all(
