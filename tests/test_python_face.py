@@ -501,6 +501,8 @@ BELOW: dict[str, str] = {
     "tta.from_frame(rows, run='run', metric='acc', target='<=3', higher_is_better=True)": "target",
     "tta.from_frame(rows, run='run', metric='acc', higher_is_better=3)": "higher_is_better=",
     "tta.from_frame(rows, run=[], metric='acc')": "run=",
+    "tta.from_frame(rows, run='run', metric=[])": "metric=",
+    "tta.from_frame(rows, run='run', metric=iter(()))": "metric=",
     "tta.from_frame(rows, run=3, metric='acc')": "run=",
     "tta.from_frame(rows, run='run', metric='acc', seconds=[1])": "seconds=",
     "tta.from_frame(rows, run='run', metric='acc', nodes=object())": "nodes=",

@@ -285,7 +285,7 @@ def _columns(records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     for name, (key, cells) in zip(names, held.items(), strict=True):
         lacked = [None] if len(cells) < size else []
         alike.setdefault(tuple(places[key]), []).append(series(name, cells + lacked))
-    parts = []
+    parts = [pl.DataFrame()]
     for rows, columns in alike.items():
         part = pl.DataFrame(columns)
         if len(rows) < size:

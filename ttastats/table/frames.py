@@ -200,6 +200,7 @@ def _with_metrics(
             rows.select(_column_or_constant(rows, *column) for column in columns.items())
         )
     names = [metric] if isinstance(metric, str) else list(metric)
+    raise_if(not names, "no column holds a metric", "metric=", "Name one, such as 'accuracy'.")
     for name in names:
         _expect_known(name, rows.columns, f"metric={name!r}: no such column")
     return pl.concat(
