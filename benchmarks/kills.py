@@ -224,7 +224,11 @@ def races(place: Place, first: str, second: str, times: int, rng: random.Random)
 def bucket() -> Iterator[str]:
     """Yield the URL of an empty bucket of a server on the loopback address."""
     server = subprocess.Popen(
-        [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", SERVER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
     assert server.stdout is not None
     os.environ |= {
