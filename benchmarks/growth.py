@@ -92,7 +92,8 @@ CASES: dict[str, tuple[int, Callable[[Path, int], object]]] = {
             "a.log")
     ),
     "presets: history": (2_000, presets(lambda n: '{"_step": 1, "_runtime"' * n, "a.jsonl")),
-    "files: stars": (8, matched(lambda n: "*a" * n + "c?", lambda n: "a" * (8 * n) + "b")),
+    "files: stars": (40, matched(lambda n: "*a" * n + "c?", lambda _: "a" * 400 + "b")),
+    "files: path": (400, matched(lambda _: "*a" * 40 + "c?", lambda n: "a" * n + "b")),
     "files: names": (
         5, matched(lambda n: "".join(f"{{n{i}}}" for i in range(n)) + "c.csv",
         lambda n: "a" * (8 * n))

@@ -227,3 +227,48 @@ def test_a_writer_that_another_overtook_begins_anew(
     assert ingest([second], folder, append=True).written
     assert overtaken
     assert rows_of(folder).drop("duplicate_of").equals(rows_of(alone).drop("duplicate_of"))
+
+
+@pytest.mark.parametrize("name", ["runs.parquet", "runs/"])
+def test_a_table_that_is_replaced_while_it_is_read_is_read_anew(
+    name: str, two_systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader may open the old file and find the new one when it reads on."""
+    output, before = f"{tmp_path}/{name}", store.rows_of_sources
+    first, second = (two_systems / name for name in SYSTEMS)
+    ingest([first], output)
+    tries = []
+
+    def torn(*words: Any) -> pl.LazyFrame:
+        tries.append(len(tries))
+        if len(tries) == 1:
+            monkeypatch.setattr(store, "rows_of_sources", before)
+            ingest([second], output)
+            monkeypatch.setattr(store, "rows_of_sources", torn)
+            raise pl.exceptions.ComputeError("parquet: File out of specification")
+        return before(*words)
+
+    monkeypatch.setattr(store, "rows_of_sources", torn)
+    account = ingest([first, second], output)
+    assert (account.runs, account.tries, tries) == (20, 2, [0, 1])
+
+
+def test_what_a_killed_export_left_is_removed_by_the_next(alone: Path, tmp_path: Path) -> None:
+    (left := tmp_path / ".logs.0123abcd.tmp").mkdir()
+    (left / "a.txt").touch()
+    tta.export(alone, tmp_path / "logs")
+    assert not left.exists()
+
+
+def test_a_probe_may_be_taken_for_a_leftover(
+    two_systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touch = Path.touch
+
+    def taken(path: Path, *words: Any, **others: Any) -> None:
+        touch(path, *words, **others)
+        monkeypatch.undo()
+        path.unlink()
+
+    monkeypatch.setattr(Path, "touch", taken)
+    assert ingest([two_systems], tmp_path / "runs.parquet").runs == 20

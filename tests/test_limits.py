@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import json
 import lzma
+import re
 import sqlite3
 import sys
 import tarfile
 import tracemalloc
 import zipfile
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -33,6 +36,7 @@ from ttastats.ingestion.containers import opened
 from ttastats.ingestion.ingest import Account, ingest
 from ttastats.ingestion.registry import named
 from ttastats.table import schema, store
+from ttastats_parsers import mlflow_db, mlperf_layout
 
 MB = streams.MEGABYTE
 #: Runs a command line under a limit on its address space and prints its peak in MB at the end.
@@ -201,7 +205,8 @@ def a_long_header() -> bytes:
 TOO_LARGE: list[tuple[str, Callable[[], bytes], str]] = [
     ("trainer_state.json", lambda: b'{"log_history": [%s]}' % (b" " * (MB // 4)),
      "larger than 0.25 MB, the limit for a file of this kind that is read whole"),
-    ("run-a.wandb", lambda: b":W&B\xe1\xbe\x00" + bytes(MB), "(TTASTATS_LIMIT_MB=1 sets it)"),
+    ("run-a.wandb", lambda: b":W&B\xe1\xbe\x00" + bytes(MB),
+     "(stopped at 1 MB; TTASTATS_LIMIT_MB=1 sets it)"),
     ("mlflow.db", lambda: b"SQLite format 3\0latest_metrics" + bytes(MB), "larger than 1 MB"),
     ("0.monitor.csv", lambda: b'#{"t_start": 1.5}\nr,l,t\n' + b"1,1,1\n" * 200_000, "than 1 MB"),
     ("evaluations.npz", arrays, "its arrays are larger"),
@@ -246,24 +251,6 @@ def test_a_standard_input_that_is_too_large_or_closed_is_refused(
         ingest(["-"], tmp_path / "x.parquet")
 
 
-@pytest.mark.parametrize("name", ["a.csv", "0.monitor.csv"])
-def test_more_evaluations_than_the_limit_are_an_error(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(streams, "EVALUATIONS", 9)
-    head = '#{"t_start": 1.5}\nr,l,t\n' if "monitor" in name else "acc,step,x\n"
-    block = None if "monitor" in name else {"metric": "acc", "step": "step"}
-
-    def read(rows: int) -> Account:
-        text = head + "".join(f"0.{n},{n},{n}\n" for n in range(rows))
-        (tmp_path / name).write_text(text)
-        return ingest([tmp_path / name], tmp_path / "x.parquet", block=block, workers=1)
-
-    assert read(3).runs == 1
-    with pytest.raises(TtastatsError, match="are more than 9, the limit for a file"):
-        read(11)
-
-
 @pytest.mark.parametrize("setting", ["0", "-1", "1e3", "many"])
 def test_a_limit_that_is_no_number_is_an_error(
     setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -273,16 +260,143 @@ def test_a_limit_that_is_no_number_is_an_error(
         ingest([tmp_path], tmp_path / "x.parquet")
 
 
-def test_security_states_the_limits() -> None:
+def stated(what: str) -> list[float]:
+    """Return the numbers in the row of a limit in SECURITY.md, which begins with some words."""
     text = (Path(__file__).parents[1] / "SECURITY.md").read_text("utf-8")
-    sizes = (streams.whole_file_limit(), streams.document_limit(), streams.HARMLESS)
-    stated = [f"{size // MB:,} MB" for size in sizes]
-    stated += [f"{streams.MOST_GROWTH:,} times", f"{streams.EVALUATIONS:,} in a file"]
-    stated += [f"| {streams.document_limit() // 4 // MB} MB; {streams.document_limit() // MB} MB |"]
-    stated += [f"| {base_stores.PATIENCE:g} s |", f"{base_stores.PROGRESS // 1024} KB"]
-    stated += [f"| {tracking._PAGES:,} |"]
-    for words in (*stated, streams.VARIABLE):
-        assert words in text
+    (row,) = (line for line in text.splitlines() if line.startswith(f"| {what}"))
+    return [float(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", row.split("|")[2])]
+
+
+#: Rows of SECURITY.md, and the limits that the code has, in the units of the row.
+STATED: dict[str, Callable[[], list[float]]] = {
+    "a file that is read whole": lambda: [streams.whole_file_limit() / MB],
+    "a JSON, YAML or TOML document": lambda: [streams.document_limit() / MB],
+    "the values of a database": lambda: [streams.whole_file_limit() / MB],
+    "the evaluations of a table": lambda: [streams.EVALUATIONS],
+    "a value or a row of a database": lambda: [mlflow_db._LONGEST / MB],
+    "an answer of an MLflow server; a run": lambda: [
+        streams.document_limit() / 4 / MB, streams.document_limit() / MB
+    ],
+    "the pages of an answer": lambda: [tracking._PAGES],
+    "a page of a web server": lambda: [streams.whole_file_limit() / MB],
+    "time in which a server": lambda: [base_stores.PATIENCE],
+    "bytes that are decompressed": lambda: [streams.HARMLESS / MB, streams.MOST_GROWTH],
+}  # fmt: skip
+
+
+class TestStatedLimits:
+    """Each number of SECURITY.md is that of the code; what meets it is read, and no more."""
+
+    @pytest.mark.parametrize("what", STATED)
+    def test_are_those_of_the_code(self, what: str) -> None:
+        assert stated(what) == STATED[what]()
+        assert mlperf_layout._LARGEST == mlflow_db._LONGEST
+
+    def test_are_all_tested(self) -> None:
+        text = (Path(__file__).parents[1] / "SECURITY.md").read_text("utf-8")
+        rows = re.findall(r"^\| (?!what|---)(.*?) \|", text, re.MULTILINE)
+        assert len(rows) == len(STATED)
+        assert all(row.startswith(tuple(STATED)) for row in rows)
+        for words in (streams.VARIABLE, f"{base_stores.PROGRESS // 1024} KB",
+                      f"{streams.LONGEST_LINE // MB} MB of a line"):  # fmt: skip
+            assert words in text
+
+    @pytest.fixture(params=[0, 1], ids=["at the limit", "above it"])
+    def more(self, request: pytest.FixtureRequest) -> int:
+        """Return by how much a limit is exceeded."""
+        more: int = request.param
+        return more
+
+    def expect(self, more: int, act: Callable[[], object], what: str = "larger than") -> None:
+        """Expect an answer at the limit, and an error above it."""
+        if not more:
+            assert act()
+            return
+        with pytest.raises((TtastatsError, streams.TooLargeError), match=what):
+            act()
+
+    def ingested(self, path: Path, content: bytes, **words: Any) -> Account:
+        path.write_bytes(content)
+        return ingest([path], path.with_name("x.parquet"), workers=1, **words)
+
+    @pytest.mark.usefixtures("small")
+    def test_of_files(self, more: int, tmp_path: Path, log: bytes, monkeypatch: Any) -> None:
+        whole = log.ljust(MB + more, b"\n")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(whole)))
+        self.expect(more, lambda: ingest(["-"], tmp_path / "x.parquet").runs)
+        monitor = b'#{"t_start": 1.5}\nr,l,t\n1,1,1\n'.ljust(MB + more, b"\n")
+        self.expect(more, lambda: self.ingested(tmp_path / "0.monitor.csv", monitor).runs)
+
+    @pytest.mark.usefixtures("small")
+    def test_of_documents(self, more: int, tmp_path: Path) -> None:
+        steps = b'{"log_history": [{"step": 1, "eval_loss": 2.5}]}'.ljust(MB // 4 + more)
+        self.expect(more, lambda: self.ingested(tmp_path / "trainer_state.json", steps).runs)
+        toml = b'[[logs]]\nfiles = "*"\nmetric = "acc"\n#'.ljust(MB // 4 + more, b"#")
+        (tmp_path / "ttastats.toml").write_bytes(toml)
+        self.expect(more, lambda: self.ingested(tmp_path / "a.csv", b"step,acc\n1,2\n").runs)
+
+    @pytest.mark.usefixtures("small")
+    def test_of_cells(self, more: int, tmp_path: Path) -> None:
+        rows = MB // 8 // 4 + more
+        block = {"metric": "acc", "step": "s"}
+        lines = b"".join(b'{"s":%d,"acc":2,"a":3,"b":4}\n' % n for n in range(rows))
+        self.expect(more, lambda: self.ingested(tmp_path / "a.jsonl", lines, block=block).runs)
+        buffer = io.BytesIO()
+        numbers = pl.int_range(rows, eager=True)
+        columns = dict.fromkeys(("s", "acc", "a", "b"), numbers)
+        pl.DataFrame(columns).write_parquet(buffer)
+        parquet = buffer.getvalue()
+        self.expect(more, lambda: self.ingested(tmp_path / "a.parquet", parquet, block=block).runs)
+
+    @pytest.mark.usefixtures("small")
+    def test_of_arrays(self, more: int, tmp_path: Path) -> None:
+        size = MB // 4 // 8 + more
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, timesteps=np.arange(size), results=np.zeros((size, 1)))
+        arrays = buffer.getvalue()
+        self.expect(more, lambda: self.ingested(tmp_path / "evaluations.npz", arrays).runs)
+
+    @pytest.mark.parametrize("name", ["a.csv", "0.monitor.csv", "a.jsonl"])
+    def test_of_evaluations(
+        self, name: str, more: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(streams, "EVALUATIONS", 9)
+        head = '#{"t_start": 1.5}\nr,l,t\n' if "monitor" in name else "acc,step,x\n"
+        line = '{{"acc": 0.{0}, "step": {0}}}\n' if "jsonl" in name else "0.{0},{0},{0}\n"
+        rows = "".join(line.format(n) for n in range(9 + more))
+        block = None if "monitor" in name else {"metric": "acc", "step": "step"}
+        text = (rows if "jsonl" in name else head + rows).encode()
+        self.expect(more, lambda: self.ingested(tmp_path / name, text, block=block).runs,
+                    "are more than 9, the limit for a file")  # fmt: skip
+
+    def test_of_values(self, more: int, tmp_path: Path, log: bytes) -> None:
+        size = int(stated("a value or a row of a database")[0]) * MB + more
+        others = 0 if more else 64  # bytes of the other values of the row
+        value = mlflow(f"TEXT GENERATED ALWAYS AS (hex(zeroblob({(size - others) // 2})))")
+        self.expect(more, lambda: self.ingested(tmp_path / "mlflow.db", value).runs, "is longer")
+        place = tmp_path / "v5.0" / "Org"
+        for name, content in (
+            ("results/one/digits/result_0.txt", log),
+            ("systems/one.json", b'{"accelerator_model_name": "H9"}'.ljust(size)),
+        ):
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_bytes(content)
+        account = ingest([tmp_path / "v5.0"], tmp_path / "x.parquet", workers=1)
+        read = store.read_tables([account.output]).select("hardware").collect().item(0, 0)
+        assert (read is None) == bool(more)
+
+    @pytest.mark.parametrize("ending", [".gz", ".xz"])
+    def test_of_what_is_decompressed(
+        self, ending: str, more: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(streams, "HARMLESS", MB)
+        packed = {".gz": gzip.compress, ".xz": lzma.compress}[ending](bytes(4 * MB))
+        grown = max(MB, int(stated("bytes that are decompressed")[1]) * len(packed))
+        monkeypatch.setattr(streams, "HARMLESS", max(MB, grown))
+        packed = {".gz": gzip.compress, ".xz": lzma.compress}[ending](bytes(grown + more))
+        monkeypatch.setattr(streams, "MOST_GROWTH", 10)
+        read = streams.decompressed(io.BytesIO(packed), f"a{ending}", len(packed))
+        self.expect(more, lambda: deque(read, maxlen=1), "it expands to more than")
 
 
 # ---------------------------------------------------------------------------------- nothing is lost

@@ -27,7 +27,8 @@ CALLED_BY_OTHERS = [
     "pytest_*", "RECIPE", "format_field", "format_commands", "format_options", "readinto",
     "open_input_file", "requested_schema", "row_factory", "text_factory", "should_training_stop",
     "stop_training", "should_stop", "pl_module", "drop_tables", "flavor", "numMetrics", "metricId",
-    "sample1", "sample2", "forward",
+    "sample1", "sample2", "forward", "do_GET", "do_POST", "log_message", "protocol_version",
+    "close_connection", "daemon_threads", "block_on_close", "handle_error",
 ]  # fmt: skip
 
 #: Bases and names of classes of which all fields are read: as keys of answers, columns, options.

@@ -69,12 +69,13 @@ class Server:
                 for run in self.runs.values()
                 if run["info"]["experiment_id"] in asked["experiment_ids"]
             ]
-            return self._page("runs", chosen, asked)
+            told = [{"info": run["info"], "data": run["data"]} for run in chosen]
+            return self._page("runs", told, asked)
         if "run_id" not in asked:
             return {}
         run = self.runs[asked["run_id"]]
         if what == "runs/get":
-            return {"run": run}
+            return {"run": {"info": run["info"], "data": run["data"]}}
         return self._page("metrics", run["logged"], asked)
 
     def _page(self, name: str, of: list[Any], asked: dict[str, Any]) -> Any:
@@ -348,6 +349,64 @@ def test_what_a_server_does_is_bounded(
         with pytest.raises(TtastatsError, match=ends):
             ingest([mlflow.url], tmp_path / "x.parquet")
     assert "stolen" not in mlflow.requests
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["at the limit", "above it"])
+class TestLimits:
+    """What meets a limit of a server is read, and no more; `test_limits.py` has their numbers."""
+
+    def expect(self, more: int, what: str, mlflow: Server, path: Path) -> None:
+        if not more:
+            assert ingest([mlflow.url], path / "x.parquet").runs == 6
+            return
+        with pytest.raises(TtastatsError, match=what):
+            ingest([mlflow.url], path / "x.parquet")
+
+    def test_of_an_answer(
+        self, more: int, mlflow: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(streams, "document_limit", lambda: 2**18)
+        known = json.dumps(mlflow.answer("experiments/search", {"page_token": 2})).encode()
+        answer = known.ljust(2**16 + more)
+        mlflow.answers["experiments/search"] = lambda to: to.say(answer)
+        self.expect(more, "larger than 0.0625 MB", mlflow, tmp_path)
+
+    def test_of_pages(
+        self, more: int, mlflow: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(tracking, "_PAGES", 5)
+        mlflow.names = [*mlflow.names, *map(str, range(7 + more))]  # two on a page
+        self.expect(more, "pages of experiments/search do not end", mlflow, tmp_path)
+
+    def test_of_a_run(
+        self, more: int, mlflow: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        mlflow.put("6".zfill(32), "adam", 9, [0.5] * 600)
+        task = tracking._Task[None](lambda _: None)
+        _, *lines = tracking.content(task, mlflow.url, f"digits/{'6'.zfill(32)}").split(b"\n")
+        size = sum(map(len, lines))
+        monkeypatch.setattr(streams, "document_limit", lambda: size - more)
+        account = ingest([mlflow.url], tmp_path / "x.parquet")
+        assert (account.runs, len(account.rejected)) == (7 - more, more)
+
+    def test_of_time(
+        self, more: int, mlflow: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each piece comes in half of the time, the answer in more than it; or none comes."""
+        monkeypatch.setattr(stores, "PATIENCE", 0.5 if more else 6.0)
+        known = json.dumps(mlflow.answer("experiments/search", {"page_token": 2})).encode()
+
+        def slowly(to: Handler) -> None:
+            to.send_response(200)
+            to.end_headers()
+            with suppress(OSError):
+                for _ in range(3):
+                    to.of.ended.wait(60 if more else 2.5)
+                    to.wfile.write(b" " * stores.PROGRESS)
+                to.wfile.write(known)
+
+        mlflow.answers["experiments/search"] = slowly
+        self.expect(more, "no progress for 0.5 s", mlflow, tmp_path)
 
 
 def test_a_run_without_end_leaves_the_others(

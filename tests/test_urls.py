@@ -177,3 +177,22 @@ def test_what_a_web_server_does_is_bounded(
     monkeypatch.setattr(stores, "PATIENCE", 0.3)
     with pytest.raises(TtastatsError, match=ends):
         ingest([f"http://{web}/{name}"], tmp_path / "x.parquet", block=BLOCK)
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["at the limit", "above it"])
+def test_an_object_of_a_web_server_is_as_large_as_its_limit(
+    more: int, web: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = CSV.ljust(2**18 + more, b"\n")
+
+    def give(to: Handler) -> None:
+        to.begin()
+        to.wfile.write(content if to.command == "GET" else b"")
+
+    monkeypatch.setattr(Handler, "answer", give)
+    monkeypatch.setattr(streams, "whole_file_limit", lambda: 2**18)
+    if not more:
+        assert ingest([f"http://{web}/x.csv"], tmp_path / "x.parquet", block=BLOCK).runs == 1
+        return
+    with pytest.raises(TtastatsError, match=r"larger than 0\.25 MB"):
+        ingest([f"http://{web}/x.csv"], tmp_path / "x.parquet", block=BLOCK)

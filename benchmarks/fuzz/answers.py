@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+import resource
 import sys
 import time
 import traceback
@@ -38,7 +39,7 @@ class Answer:
 
 def answer(words: Sequence[str]) -> Answer:
     """Run a command line in this process and say what is wrong with its answer."""
-    begun = time.process_time()
+    begun, before = time.process_time(), peak()
     try:
         result = run(words)
     except Exception as error:
@@ -50,7 +51,24 @@ def answer(words: Sequence[str]) -> Answer:
     findings = list(wrong(words, result))
     if (took := time.process_time() - begun) > SECONDS:
         findings.append(f"took {took:.0f} s")
+    findings += large(before)
     return Answer(result.code, tuple(findings))
+
+
+#: This process, and those that it started: plots are drawn in one.
+PROCESSES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+#: Megabytes that a process may take.
+MOST = 1_000.0
+
+
+def peak() -> float:
+    """Return the most megabytes that this process or one of its own has had."""
+    return max(resource.getrusage(who).ru_maxrss for who in PROCESSES) / 1024
+
+
+def large(before: float) -> list[str]:
+    """Return a finding where the peak has risen above what a process may take."""
+    return [f"took {now:,.0f} MB"] if (now := peak()) > max(before, MOST) else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,19 @@ escapes, an end without a sentence, and a run that is gone without a word.
 from __future__ import annotations
 
 import base64
+import bz2
 import contextlib
+import gzip
 import io
 import json
+import lzma
 import math
 import multiprocessing
 import random
 import re
-import resource
 import sqlite3
 import struct
+import sys
 import tarfile
 import time
 import warnings
@@ -32,8 +35,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
+from backports import zstd
 
-from benchmarks.fuzz import answers, columns, doors, mutations, tables
+from benchmarks.fuzz import answers, columns, doors, mutations, servers, tables
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.ingestion import manifest
@@ -45,8 +49,6 @@ from ttastats_parsers.record_files import crc32c
 ROOT = Path(__file__).resolve().parents[2]
 #: Draws that a process makes before the next one takes over.
 BATCH = 250
-#: This process, and those that it started: plots are drawn in one.
-PROCESSES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 #: One plot in so many is drawn as SVG, the others are pages, which a browser would draw.
 DRAWN = 2
 Files = dict[str, bytes]
@@ -453,6 +455,44 @@ def tarred(members: Sequence[tuple[str, bytes]], way: str) -> bytes:
     return buffer.getvalue()
 
 
+def nested(rng: random.Random, folder: Path, drawn: Drawn) -> None:
+    """Ingest containers in containers: archives and compressed files in one another, some torn."""
+    files = [data for case in cases().values() for data in case.values()]
+    name, data = f"a/{rng.choice(LOGS)}", rng.choice([*files, b"\n" * 3_000_000, b"[" * 500_000])
+    for _ in range(rng.choice((1, 2, 2, 3, 5, 9))):
+        way = rng.choice((*PACKERS, "zip", "tar", "tar.gz"))
+        if way in PACKERS:
+            name, data = f"{name}.{way}", PACKERS[way](data)
+        else:
+            members = [(name, data), (rng.choice(("b.txt", name)), rng.choice(files))]
+            data = zipped(rng, members) if way == "zip" else tarred(members, way)
+            name = f"a.{rng.choice((way, way, way, 'zip', 'tar', 'csv'))}"
+        if rng.random() < 0.1:
+            data = mutations.mutilate(rng, [data])[1]
+    path = folder / name.rpartition("/")[2]
+    path.write_bytes(data)
+    for words in (
+        ["ingest", str(path), "-o", str(folder / "x.parquet")],
+        ["guess", str(path)],
+        ["summary", str(folder)],
+    ):
+        drawn.ask(words)
+
+
+LOGS = ("result_0.txt", "log.csv", "trainer_state.json", "run.jsonl", "mlflow.db", "a.parquet")
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd.compress,
+}  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------- servers
+
+
+def served(rng: random.Random, folder: Path, drawn: Drawn) -> None:
+    """Ingest runs of a server, some answers of which are changed."""
+    servers.served(rng, folder, drawn, changed)
+
+
 # ------------------------------------------------------------------------------------------- names
 
 #: What is markup, an escape or an end to a renderer of plots, beside what is to other outputs.
@@ -508,8 +548,10 @@ def undrawn(path: Path) -> Iterator[str]:
 
 KINDS: dict[str, Callable[[random.Random, Path, Drawn], None]] = {
     source.__name__: source
-    for source in (companions, stores, archives, names, footers, doors.arguments, doors.keys)
-}
+    for source in (
+        companions, stores, archives, nested, served, names, footers, doors.arguments, doors.keys
+    )
+}  # fmt: skip
 
 
 def draw(kind: str, numbers: Sequence[int], seed: int) -> Drawn:
@@ -529,25 +571,33 @@ def draw(kind: str, numbers: Sequence[int], seed: int) -> Drawn:
         drawn.findings[before:] = [f"{kind} {number}: {text}" for text in drawn.findings[before:]]
         drawn.count += 1
     drawn.seconds = time.process_time() - begun
-    peaks = (resource.getrusage(who).ru_maxrss for who in PROCESSES)
-    drawn.megabytes = max(peaks) / 1024
+    drawn.megabytes = answers.peak()
     return drawn
 
 
-def draw_all(count: int, seed: int) -> Iterator[tuple[str, Drawn]]:
-    """Make so many draws of each kind; return their results, with the peak of the processes."""
+def draw_all(
+    count: int, seed: int, kinds: Sequence[str], seconds: float = math.inf
+) -> Iterator[tuple[str, Drawn]]:
+    """Make so many draws of some kinds, or as many as the time allows; yield each kind's results.
+
+    A process makes a batch of one kind, then the next one of another kind.
+    """
     context = multiprocessing.get_context("spawn")
-    for kind in KINDS:
-        whole = Drawn()
-        of_kind = range(math.ceil(count / len(KINDS)))
-        for start in of_kind[::BATCH]:
-            numbers = of_kind[start : start + BATCH]
+    whole = {kind: Drawn() for kind in kinds}
+    of_kind, end = math.ceil(count / len(kinds)), time.monotonic() + seconds
+    for start in range(0, of_kind, BATCH):
+        for kind in kinds:
+            if time.monotonic() > end:
+                break
+            numbers = range(start, min(start + BATCH, of_kind))
             try:
                 with ProcessPoolExecutor(1, mp_context=context) as pool:
-                    whole.add(pool.submit(draw, kind, numbers, seed).result())
+                    whole[kind].add(pool.submit(draw, kind, numbers, seed).result())
             except BrokenProcessPool:
-                whole.findings.append(f"{kind} {numbers}: the process was aborted")
-        yield kind, whole
+                whole[kind].findings.append(f"{kind} {numbers}: the process was aborted")
+            sys.stderr.write(f"{kind}: {whole[kind].count:,} draws\n")
+            sys.stderr.writelines(f"{text}\n" for text in whole[kind].findings)
+    yield from whole.items()
 
 
 def text(draws: Mapping[str, Drawn], seed: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import platform
 import random
 import resource
@@ -48,14 +49,14 @@ def main(arguments: Sequence[str]) -> int:
 
 def draw_around(options: argparse.Namespace) -> int:
     """Draw what lies around logs and tables; return the exit code: 1 if there are findings."""
+    unknown = {*options.kinds} - {*around.KINDS}
+    if unknown:
+        sys.exit(f"no kinds: {', '.join(sorted(unknown))}; there are {', '.join(around.KINDS)}")
     if options.only is not None:
-        drawn = ((kind, around.draw(kind, [options.only], options.seed)) for kind in around.KINDS)
+        draws = {kind: around.draw(kind, [options.only], options.seed) for kind in options.kinds}
     else:
-        drawn = around.draw_all(options.around, options.seed)
-    draws = {}
-    for kind, result in drawn:
-        draws[kind] = result
-        sys.stderr.write(f"{kind}: {result.count:,} draws, {len(result.findings)} findings\n")
+        seconds = options.minutes * 60
+        draws = dict(around.draw_all(options.around, options.seed, options.kinds, seconds))
     print(around.text(draws, options.seed))
     return 1 if any(result.findings for result in draws.values()) else 0
 
@@ -92,8 +93,16 @@ def parser() -> argparse.ArgumentParser:
         "--around",
         type=int,
         default=0,
-        help="draw so many footers, files beside logs, stores, archives and names in plots instead",
+        help="draw so many footers, files beside logs, stores, archives, answers of servers, "
+        "arguments, blocks and names in plots instead",
     )
+    options.add_argument(
+        "--kinds",
+        nargs="*",
+        default=[*around.KINDS],
+        help=f"of these kinds: {', '.join(around.KINDS)}",
+    )
+    options.add_argument("--minutes", type=float, default=math.inf, help="end these draws then")
     options.add_argument(
         "--files",
         type=Path,

@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 import ttastats as tta
-from benchmarks.fuzz import columns
+from benchmarks.fuzz import answers, columns
 from ttastats.base import arguments as door
 from ttastats.formats.block import KEYS
 
@@ -181,7 +181,7 @@ def short(value: Any) -> str:
 
 def tried(drawn: Drawn, shown: str, act: Callable[[], Any]) -> None:
     """Do something, and note an end other than an answer or a TtastatsError, or a late one."""
-    begun = time.process_time()
+    begun, before = time.process_time(), answers.peak()
     drawn.commands += 1
     try:
         with warnings.catch_warnings():
@@ -208,6 +208,7 @@ def tried(drawn: Drawn, shown: str, act: Callable[[], Any]) -> None:
         drawn.codes[2] += 1
     if (took := time.process_time() - begun) > SECONDS:
         drawn.findings.append(f"{shown}\n  {took:.0f} s")
+    drawn.findings += [f"{shown}\n  {text}" for text in answers.large(before)]
 
 
 _WORDS = (

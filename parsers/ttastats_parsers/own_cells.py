@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, compress, count
 from typing import Any
 
+import numpy as np
 import polars as pl
 import polars.selectors as cs
 from msgspec.structs import replace
@@ -271,12 +272,37 @@ def _json(text: str) -> Rows:
         reason = "JSON without a table: no list of objects, no columns"
     if not records:
         raise UnfitError("no_table", reason)
-    flat = [flattened(record) for record in records]
-    names = dict.fromkeys(name for record in flat for name in record)
-    expect_cells(len(flat), len(names))
-    columns = [series(name, [record.get(name) for record in flat]) for name in names]
+    frame = _columns([flattened(record) for record in records])
     lines_of = pl.Series("line", numbers, pl.Int64())
-    return Rows(pl.DataFrame(columns), lines_of, problems=bad_lines(bad))
+    return Rows(frame, lines_of, problems=bad_lines(bad))
+
+
+def _columns(records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return records as columns, in time that their cells take, not those that they lack."""
+    places: dict[str, list[int]] = {}
+    held: dict[str, list[Any]] = {}
+    for at, record in enumerate(records):
+        for name, cell in record.items():
+            if name not in held:
+                places[name], held[name] = [], []
+            places[name].append(at)
+            held[name].append(cell)
+    size = len(records)
+    expect_cells(size, len(held))
+    names = unique([*held], [])  # one may be empty
+    alike: dict[tuple[int, ...], list[pl.Series]] = {}
+    for name, (key, cells) in zip(names, held.items(), strict=True):
+        lacked = [None] if len(cells) < size else []
+        alike.setdefault(tuple(places[key]), []).append(series(name, cells + lacked))
+    parts = [pl.DataFrame()]
+    for rows, columns in alike.items():
+        part = pl.DataFrame(columns)
+        if len(rows) < size:
+            row = np.full(size, len(rows), np.uint32)  # that of what is lacked
+            row[[*rows]] = np.arange(len(rows), dtype=np.uint32)
+            part = part.select(pl.all().gather(pl.Series(row)))
+        parts.append(part)
+    return pl.concat(parts, how="horizontal").select(names)
 
 
 def json_objects(text: str, before: int) -> tuple[list[dict[str, Any]], list[int], list[int]]:
@@ -485,7 +511,7 @@ def _match_lines(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
         return frame
     marks = lines.filter(pl.col("text").str.contains(block.skip_after))[_AT]
     repeated = frame[_AT].search_sorted(marks, side="right")
-    return frame.filter(~pl.int_range(pl.len()).is_in(repeated))
+    return frame.filter(~pl.int_range(pl.len()).is_in(repeated.implode()))
 
 
 def _with_pairs(named: pl.DataFrame, pattern: str) -> pl.DataFrame:

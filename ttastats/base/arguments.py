@@ -108,6 +108,15 @@ def text(example: str) -> Taken:
     return take
 
 
+#: Parameters that are a fraction, with the limits. A confidence of half or less would make an
+#: interval meaningless, and none so near 1 is left of it; a coefficient of variation may exceed
+#: 100 %, with a percent sign, but nobody plans for ten times the mean.
+FRACTIONS: dict[str, dict[str, float]] = {
+    "confidence": {"above": 0.5, "below": 1 - 1e-9}, "level": {"above": 1e-9, "below": 0.5},
+    "power": {}, "cv": {"below": 10.0},
+}  # fmt: skip
+
+
 def fraction(*, above: float = 0.0, below: float = 1.0) -> Taken:
     """Take a fraction between limits, or a percentage in a text."""
 
@@ -312,8 +321,8 @@ KINDS: dict[str, Taken] = {
     **dict.fromkeys(("dialect", "round", "ruleset", "rules", "kind", "order"), text("'date'")),
     "unit": text("'epochs'"), "clock": text("'training'"),
     "where": conditions, "target": targets, "at": budget, "price": prices,
-    "confidence": fraction(above=0.5), "level": fraction(below=0.5), "power": fraction(),
-    "cv": fraction(below=10.0), "effects": fractions, "margin": margin,
+    **{name: fraction(**limits) for name, limits in FRACTIONS.items()},
+    "effects": fractions, "margin": margin,
     "sigma": number, "against": number,
     "ddof": whole(0, 1), "seed": whole(0),
     **dict.fromkeys(("top",), whole(0)),

@@ -42,7 +42,7 @@ def expect_writable(path: Place) -> None:
     with write_errors_named(path):
         probe = _temporary_name(path.resolve())
         probe.touch(exist_ok=False)
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # another writer may have taken it for a leftover
 
 
 def expect_no_stream(path: Path) -> None:
@@ -97,7 +97,6 @@ def replacing(path: Place, expected: Sequence[str | None] = ()) -> Iterator[Path
 @contextmanager
 def _replacing_local(path: Path, expected: Sequence[str | None] = ()) -> Iterator[Path]:
     """Yield a temporary local file that replaces `path` if the block succeeds."""
-    remove_leftovers(path)
     with _temporary(path, lambda new: new.touch(exist_ok=False)) as temporary:  # as any new file
         yield temporary
         _sync(temporary)
@@ -107,6 +106,7 @@ def _replacing_local(path: Path, expected: Sequence[str | None] = ()) -> Iterato
 @contextmanager
 def _temporary(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """Yield a new file or folder beside a path, locked, so that nobody takes it for a leftover."""
+    remove_leftovers(path)
     while True:
         make(temporary := _temporary_name(path))
         with _file_lock(temporary, wait=True):

@@ -39,7 +39,8 @@ def parse_fraction(written: str, option: str, *, above: float = 0.0, below: floa
         remedy = f"Write {number:g}% or {number / 100:g}." if is_meant else _EXAMPLE
         raise TtastatsError(what, where=option, remedy=remedy)
     if not above < value < below:
-        what = f"{written!r} is not above {percent_text(above)} and below {percent_text(below)}"
+        low, high = (f"{100 * limit:.10g}%" for limit in (above, below))
+        what = f"{written!r} is not above {low} and below {high}"
         raise TtastatsError(what, where=option, remedy=_EXAMPLE if above == 0 else None)
     return value
 

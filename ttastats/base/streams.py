@@ -93,7 +93,8 @@ def expect_size(size: int, most: int, what: str = "") -> None:
     if size > most:
         raise TooLargeError(
             f"{what}larger than {most / MEGABYTE:,g} MB, the limit for a file of this kind that "
-            f"is read whole ({VARIABLE}={whole_file_limit() // MEGABYTE} sets it)"
+            f"is read whole (stopped at {size / MEGABYTE:,.4g} MB; "
+            f"{VARIABLE}={whole_file_limit() // MEGABYTE} sets it)"
         )
 
 
@@ -178,9 +179,10 @@ def decompressed(
         if is_packed:
             total += len(chunk)
             if total > HARMLESS and total > MOST_GROWTH * max(stored or size, 1):
+                at = f" (stopped at {raw.tell():,} of {size:,} bytes)" if not stored else ""
                 raise TooLargeError(
                     f"refused: it expands to more than {HARMLESS // MEGABYTE:,} MB and more than "
-                    f"{MOST_GROWTH:,} times when decompressed"
+                    f"{MOST_GROWTH:,} times when decompressed{at}; decompress it to read all of it"
                 )
         yield chunk
 

@@ -15,7 +15,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from ttastats.base import __version__, stores
+from ttastats.base import __version__, slow, stores
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import output
 from ttastats.cli.commands import Group
@@ -45,6 +45,7 @@ def _root_options(
 def main() -> NoReturn:
     """Run the command line; an error becomes one message and exit code 2."""
     output.accept_any_encoding()
+    slow.name_files(output.say)
     try:
         sys.argv[1:] = map(stores.without_secrets, sys.argv[1:])  # pages show the command
         try:

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin, get
 import typer
 
 from ttastats.base import percentages
+from ttastats.base.arguments import FRACTIONS
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.cli import complete
 from ttastats.sides import helping
@@ -91,13 +92,8 @@ _COMPLETED = {
 }  # fmt: skip
 #: Options whose text is several names.
 _LISTS = ("by", "also", "block", "sources", "on", "levels", "without")
-#: Options whose text is a fraction, with its limits: a confidence of half or less would make an
-#: interval meaningless; a coefficient of variation or a difference to detect may exceed 100 %, with
-#: a percent sign, but nobody plans for ten times the mean.
-_FRACTIONS: dict[str, dict[str, float]] = {
-    "confidence": {"above": 0.5}, "margin": {}, "level": {"below": 0.5}, "power": {},
-    "cv": {"below": 10.0}, "detect": {"below": 10.0},
-}  # fmt: skip
+#: Options whose text is a fraction, with its limits.
+_FRACTIONS = {**FRACTIONS, "margin": {}, "detect": FRACTIONS["cv"]}
 #: Defaults that the API has: shown here, and passed on by no command.
 _USUAL = {
     "confidence": percentages.percent_text(CONFIDENCE),

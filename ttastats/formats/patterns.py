@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.streams import COMPRESSED
@@ -108,7 +108,7 @@ def _match_pieces(pieces: Sequence[Piece], path: str) -> tuple[int, ...] | None:
     No piece is tried twice at one position: the time is at most the product of both lengths.
     """
     tried: set[tuple[int, int]] = set()
-    waiting: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, (0,))]
+    waiting: list[tuple[int, int, Any]] = [(0, 0, (0, None))]  # ends from the last on, linked
     while waiting:
         number, at, ends = waiting.pop()
         if (number, at) in tried:
@@ -116,17 +116,23 @@ def _match_pieces(pieces: Sequence[Piece], path: str) -> tuple[int, ...] | None:
         tried.add((number, at))
         if number == len(pieces):
             if at == len(path):
-                return ends
+                return tuple(_linked(ends))[::-1]
             continue
         piece = pieces[number]
         match = piece.one.match(path, at)
         if piece.many:
-            waiting.append((number + 1, at, (*ends, at)))
+            waiting.append((number + 1, at, (at, ends)))
         if match:
             end = match.end()
             again = (number, end, ends)
-            waiting.append(again if piece.many else (number + 1, end, (*ends, end)))
+            waiting.append(again if piece.many else (number + 1, end, (end, ends)))
     return None
+
+
+def _linked(link: Any) -> Iterator[int]:
+    while link is not None:
+        value, link = link
+        yield value
 
 
 def fill_names(texts: Mapping[str, str], known: Mapping[str, str | None]) -> dict[str, str]:

@@ -190,7 +190,11 @@ def _write_table(
 ) -> Account:
     """Read logs as they are described, and write their table."""
     # In this order: those who read have stopped when what they left behind is removed.
-    with atomic.temporary_folder(target) as folder, Workers(workers, executor) as readers:
+    with (
+        store.replacements_named(target),
+        atomic.temporary_folder(target) as folder,
+        Workers(workers, executor) as readers,
+    ):
         state = store.table_state(target)
         joins = target if append and state is not None else None
         (made := folder / "made").mkdir()

@@ -15,7 +15,7 @@ import polars as pl
 import xxhash
 from msgspec import Struct, structs
 
-from ttastats.base import atomic, streams
+from ttastats.base import atomic, slow, streams
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import (
     TIMES_ALONE,
@@ -116,6 +116,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
         for source in unit:
             if source.container not in readers:
                 readers[source.container] = _Reader(source.container, reading)
+            slow.begin(source.name)
             contents = readers[source.container].read(source)
             in_file, of_file = contents or ([], [])
             runs += in_file
@@ -126,6 +127,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
                 parts.append(source.name)
             elif all(problem.severity == "info" for problem in of_file):
                 others.append(source.name)
+        slow.begin("")
         for reader in readers.values():
             problems += reader.problems.values()
         try:

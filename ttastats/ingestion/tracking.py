@@ -328,7 +328,7 @@ def _pages(
         yield (page := _asked(task, url, what, {**asked, **token}, kind, in_url=in_url))
         if not page.next_page_token:
             return
-        if page.next_page_token in seen or len(seen) >= _PAGES:
+        if page.next_page_token in seen or len(seen) + 1 >= _PAGES:
             raise LostError(f"the pages of {what} do not end ({len(seen) + 1:,} read)")
         seen.add(page.next_page_token)
         token = {"page_token": page.next_page_token}

@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any
 
-from ttastats.base import __version__
+from ttastats.base import __version__, slow
 from ttastats.base.errors import TtastatsError, needs, raise_if
 from ttastats.ingestion.containers import File, Memory
 from ttastats.ingestion.reading import Reading, Result, Spool, read_unit
@@ -116,7 +116,7 @@ def processes(number: int) -> Iterator[Executor]:
             with _without_script():
                 return super().submit(*task, **keywords)
 
-    pool = Pool(number, mp_context=context, initializer=_exit_with_parent)
+    pool = Pool(number, context, initializer=_begin_worker, initargs=(slow.names_files(),))
     try:
         yield pool
     except BrokenProcessPool as error:
@@ -146,10 +146,12 @@ def _without_script() -> Iterator[None]:
         script.update(hidden)
 
 
-def _exit_with_parent() -> None:
+def _begin_worker(names_files: bool) -> None:
     """End this process when the one that started it ends, however that ends."""
     import multiprocessing
 
+    if names_files:
+        slow.name_on_stderr()
     parent = multiprocessing.parent_process()
     if parent is None:
         return

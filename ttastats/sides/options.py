@@ -6,7 +6,7 @@ Docstrings of keywords name the options of the command line, as `ttastats.cli.op
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import InitVar, dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from ttastats.base import arguments
@@ -171,9 +171,10 @@ class View:
     wide: bool = False
     strips: bool = False
     margin_claims: bool = False
+    named: InitVar[bool] = True  # sentences name the sides now: taken in 0.1 for what it was
     same: bool = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, named: bool) -> None:
         """Check each value."""
         _take_fields(self)
 

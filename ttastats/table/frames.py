@@ -150,6 +150,8 @@ def from_frame(
             if column[1] is not None
         ),
     )
+    if seconds is not None:
+        _expect_seconds(table["seconds"], f"seconds={seconds!r}")
     table = _with_metrics(table, rows, metric, value)
     stated = [None if is_column[name] else what for name, what in goals.items()]
     table = table.with_columns(*_goals(table["metric"], *stated))
@@ -172,6 +174,19 @@ def _column_or_constant(rows: pl.DataFrame, name: str, what: Any) -> pl.Expr:
     return pl.lit(what).alias(name)
 
 
+def _expect_seconds(times: pl.Series, where: str) -> None:
+    """Raise an error for times that are no seconds, such as stamps, and say how to give them."""
+    if times.dtype == pl.String:
+        read = times.str.strip_chars().replace("", None)
+        is_odd = bool((read.is_not_null() & read.cast(pl.Float64, strict=False).is_null()).any())
+    else:
+        is_odd = not (times.dtype.is_numeric() or isinstance(times.dtype, pl.Duration | pl.Null))
+    remedy = (
+        "Give seconds or durations since the start of the run, such as time - start as datetimes."
+    )
+    raise_if(is_odd, f"the column is {times.dtype}, not seconds", where, remedy)
+
+
 def _with_metrics(
     table: pl.DataFrame, rows: pl.DataFrame, metric: str | Sequence[str], value: str | None
 ) -> pl.DataFrame:
@@ -185,6 +200,7 @@ def _with_metrics(
             rows.select(_column_or_constant(rows, *column) for column in columns.items())
         )
     names = [metric] if isinstance(metric, str) else list(metric)
+    raise_if(not names, "no column holds a metric", "metric=", "Name one, such as 'accuracy'.")
     for name in names:
         _expect_known(name, rows.columns, f"metric={name!r}: no such column")
     return pl.concat(

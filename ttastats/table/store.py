@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import polars as pl
 
@@ -49,6 +50,21 @@ def expect_output(path: Place, *, in_parts: bool = False) -> None:
 def table_state(path: Place) -> str | None:
     """Return a text that changes when a table is replaced; None if there is none."""
     return stores.state_of(path / HEAD if path.is_dir() else path)
+
+
+@contextmanager
+def replacements_named(path: Place) -> Iterator[None]:
+    """Raise ReplacedError for an error that comes of a table replaced while it was read.
+
+    On a disk alone: a reader may have opened the old file and read on in the new one.
+    """
+    before = table_state(path) if isinstance(path, Path) else None
+    try:
+        yield
+    except (Exception, pl.exceptions.PanicException) as error:
+        if isinstance(path, Path) and before is not None and table_state(path) != before:
+            raise stores.ReplacedError(path) from error
+        raise
 
 
 def read_tables(paths: Sequence[Place]) -> pl.LazyFrame:

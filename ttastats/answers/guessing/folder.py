@@ -17,7 +17,7 @@ from ttastats.answers.guessing.answer import Guessed, NoLogError, Proposal, Reas
 from ttastats.answers.guessing.layout import FilePattern, layouts, literal
 from ttastats.answers.guessing.parts import runs_in_parts
 from ttastats.answers.guessing.trial import File, Found
-from ttastats.base import arguments, atomic, stores, units
+from ttastats.base import arguments, atomic, slow, stores, units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.forks import expect_threads
 from ttastats.formats import patterns
@@ -200,6 +200,7 @@ def _sort_files(
     classified, left = list[File](), defaultdict[str, list[str]](list)
     seen = kinds.Seen(list)
     for file in files:
+        slow.begin(file.source.name)
         try:
             classified.append(_classify(file, reading, seen, said))
         except TtastatsError as error:
@@ -208,6 +209,7 @@ def _sort_files(
             left[str(error)].append(file.below)
         except Exception as error:  # a file of somebody's may hold anything
             left[reason_of(error)].append(file.below)
+    slow.begin("")
     apart = runs_in_parts(_drop_twins(classified, left))
     return _group_by_kind(apart), {reason: names for reason, names in left.items() if names}
 
