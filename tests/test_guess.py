@@ -677,6 +677,7 @@ def test_a_text_with_a_backslash_stands_in_single_quotes_unless_it_ends_in_one()
         (r"'a\b", r"''''a\b'''"),
         (r"a\b'", r'''"a\\b'"'''),
         ("\x7f", r'"\u007f"'),
+        ("\U0001f600\u202e\U000e0001", '"\U0001f600\\u202e\\U000e0001"'),
     ):
         toml = proposal_toml(Proposal({"files": text}, ()))
         assert toml == f"[[logs]]\nfiles   = {written}\n"

@@ -281,6 +281,13 @@ def proposal_toml(proposal: Proposal) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _spelled(letter: str) -> str:
+    """Return a letter as TOML spells it: JSON knows no escape above U+FFFF but two halves."""
+    if letter.isprintable():
+        return letter
+    return f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}"
+
+
 def _toml_value(value: bool | str | tuple[str, ...]) -> str:
     """Return a truth, one text or several in TOML, those with a backslash in single quotes."""
     if isinstance(value, bool):
@@ -291,8 +298,7 @@ def _toml_value(value: bool | str | tuple[str, ...]) -> str:
             quote = "'''" if "'" in text else "'"
             texts.append(f"{quote}{text}{quote}")
         else:
-            plain = json.dumps(text, ensure_ascii=not text.isprintable())
-            texts.append(plain.replace("\x7f", "\\u007f"))
+            texts.append("".join(map(_spelled, json.dumps(text, ensure_ascii=False))))
     if len(texts) == 1:
         return texts[0]
     inside = ", ".join(texts)
