@@ -63,7 +63,8 @@ def ends(draw: Draw, level: Callable[[int, str], float], noise: float, **more: A
     """Return runs of 40 evaluations whose losses stay at a level, on five days of three."""
     rows = [
         {"run": f"{name}{day}{number}", "entry": name, "epoch": epoch, "seconds": 30.0 * epoch,
-         "when": BEGIN + timedelta(days=day, minutes=60 * number + 30 * (name == "b")),
+         "when": BEGIN + timedelta(days=day + (name == "b") * more.get("after", 0),
+                                   minutes=60 * number + 30 * (name == "b")),
          "loss": level(day, name) + draw.gauss(0, noise * (1 + (name == "b") * more.get("b", 0)))}
         for day in range(5) for number in range(3) for name in "ab" for epoch in range(1, 41)
     ]  # fmt: skip
@@ -78,6 +79,10 @@ def ends(draw: Draw, level: Callable[[int, str], float], noise: float, **more: A
 
 def on_days_at_the_end(draw: Draw) -> Sides:
     return ends(draw, lambda day, name: 3 - 0.01 * day - 0.0015 * (name == "b"), 0.0005)
+
+
+def one_after_the_other_at_the_end(draw: Draw) -> Sides:
+    return ends(draw, lambda _, name: 3 + 0.01 * (name == "b"), 0.002, after=5)
 
 
 def noisier(draw: Draw) -> Sides:
@@ -170,6 +175,10 @@ Asked = dict[str, Callable[..., Iterator[str]]]
 #: Tables of each kind, what is said of them, and by which commands.
 KINDS: dict[str, tuple[Callable[[Draw], Sides], str, Asked]] = {
     "order": (one_after_the_other, "in this order", TIMES),
+    "sessions of qualities": (one_after_the_other_at_the_end, "in these sessions", {
+        "compare": answer(api.compare, **END), "report": asked_of(page, **END),
+        "gate": asked_of(gate, **END, fail_on="worse:0.1", require="not-worse:0.1"),
+        "failed gate": asked_of(gate, **END, fail_on="worse:0.001")}),
     "drift": (drifting, "while time per epoch drifts", TIMES),
     "units": (in_unlike_units, "if both clocks count in one unit", {
         asked: say for asked, say in TIMES.items() if "gate" not in asked}),
@@ -194,6 +203,8 @@ KINDS: dict[str, tuple[Callable[[Draw], Sides], str, Asked]] = {
         "targets": answer(api.targets)}),
     "margin": (unequal, "with unequal numbers of runs", {
         "compare": answer(api.compare, options=Options(margin=0.6)), "report": page,
+        "undecided": answer(api.compare, options=Options(margin=0.2)),
+        "report of the undecided": asked_of(page, options=Options(margin=0.2)),
         "gate": asked_of(gate, require="not-slower:20%")}),
 }  # fmt: skip
 

@@ -118,8 +118,12 @@ def of_times(
     level = options.confidence
     listed = "listed with the table"
     targets = [asked(*each.runs, listed=listed) for each in sides]
-    leads = [headline.lead(each.against, [s.name for s in each.shown], target, level)
-             for each, target in zip(sides, targets, strict=True)]  # fmt: skip
+    claims = view.margin_claims or options.margin != Options().margin
+    leads = [
+        headline.lead(each.against, [s.name for s in each.shown], target, level,
+                      margin_claims=claims)
+        for each, target in zip(sides, targets, strict=True)
+    ]  # fmt: skip
     text = [sentences.also_text(shown)]
     if profiles:
         several = f"the profiles match {len(shown)} comparisons"

@@ -195,6 +195,11 @@ def _quality_findings(name: str, row: QualitiesRow, rule: Requirement) -> Iterat
         text = f"{row.b} may be worse by up to {high:.4g}; {allowed}{why}"
         outcome: Outcome = "failed" if rule.option == "--require" else "undecided"
         yield Finding(*about, outcome, "undecided", text)
+    elif rule.option == "--require":
+        codes = [code for code in (*row.conditions, *row.flags) if conditions_text([code])]
+        if codes:
+            text = f"{row.b} is not worse by more than {rule.limit_text}, {conditions_text(codes)}"
+            yield Finding(*about, "passed", codes[0], text)
 
 
 #: The runs of A and of B.

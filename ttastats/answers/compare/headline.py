@@ -31,10 +31,14 @@ Rows = Sequence[TimesRow]
 Named = Sequence[tuple[str, TimesRow]]
 
 
-def lead(against: Against, names: Sequence[str], target: str, confidence: float) -> Lead:
+def lead(
+    against: Against, names: Sequence[str], target: str, confidence: float,
+    *, margin_claims: bool = False,
+) -> Lead:  # fmt: skip
     """Return the headline of one table; rows with the same runs on both sides do not count.
 
-    `names` tell its rows from each other, and `target` is that of all in words.
+    `names` tell its rows from each other, and `target` is that of all in words. `margin_claims`:
+    one undecided row says of the margin what it shows.
     """
     rows = expect_kind(against.rows, TimesRow)
     models = fitting.hardware_models(str(row.get("hardware")) for row in rows)
@@ -43,7 +47,8 @@ def lead(against: Against, names: Sequence[str], target: str, confidence: float)
     every = list(zip(shorter, rows, strict=True))
     named = [(name, row) for name, row in every if row.claim != SAME_RUNS] or every
     if len(named) == 1:
-        made = sentences.finding(named[0][1], confidence, named[0][0])
+        (name, row) = named[0]
+        made = sentences.finding(row, confidence, name, margin_claims=margin_claims)
     else:
         made = _of_several(named, against, target, confidence)
     if same := len(every) - len(named):

@@ -64,10 +64,13 @@ def named_sides(row: TimesRow) -> tuple[str, str]:
     return a, b
 
 
-def finding(row: TimesRow, confidence: float, name: str = "") -> Lead:
+def finding(
+    row: TimesRow, confidence: float, name: str = "", *, margin_claims: bool = False
+) -> Lead:
     """Return what one comparison comes to: its claim with target and conditions, and the numbers.
 
-    `name` tells it from others of its table.
+    `name` tells it from others of its table. `margin_claims`: an undecided row says of the margin
+    what it shows.
     """
     word, axis, (a, b) = row.word, row.on, named_sides(row)
     verdict, tone = judgement([row])
@@ -93,6 +96,9 @@ def finding(row: TimesRow, confidence: float, name: str = "") -> Lead:
     else:
         ends = (row.deciding_low or low, row.deciding_high or high)
         text = f"{between(*ends, a, b, axis)}{about}{why}"
+        if margin_claims and row.claim.startswith("not "):
+            does = "it is " if axis.does == "is" else ""
+            text += f"; {does}{axis.claim(row.claim)}{f', {condition}' if condition else ''}"
     numbers += runs_text([row])
     return Lead(verdict, f"{text}.", f"{numbers[:1].upper()}{numbers[1:]}.", tone)
 
@@ -228,6 +234,8 @@ def of_qualities(row: QualitiesRow, contrast: QualityComparison, options: Option
     text = "no verdict" if row.word is Verdict.UNAVAILABLE else claim(row.word, a, b)
     if row.word is Verdict.SAME:
         text += f" within {options.margin:g}"
+    if row.word.decided and (condition := conditions_text(row.conditions)):
+        text += f", {condition}"
     if by_design:
         text = f"whether {b} differs from {a} is undecided"
     if row.why == "runs missing":
