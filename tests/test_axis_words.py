@@ -108,7 +108,8 @@ def test_the_first_word_is_that_of_the_axis(
 
 
 def test_what_is_not_time_is_saved_by_shares(tables: dict[str, str]) -> None:
-    text = run("compare", tables["A"], tables["B"], "--in", "energy", "--by", "benchmark").stdout
+    sides = tables["A"], tables["B"]
+    text = run("compare", *sides, "--in", "energy", "--by", "benchmark", "--pool").stdout
     assert re.search(r"needs \d\d\.\d% less energy", text), text
     assert "× less" not in text
 

@@ -89,7 +89,8 @@ HELD = (
 
 #: Columns that a comparison asks for, and of which the benchmark knows nothing.
 UNKNOWN = {
-    **dict.fromkeys(("suite", "round", "division", "submitter", "system", "hardware"), pl.String),
+    **dict.fromkeys(("suite", "round", "benchmark", "division"), pl.String),
+    **dict.fromkeys(("submitter", "system", "hardware"), pl.String),
     **dict.fromkeys(("clock_zero", "problems", "run_status"), pl.String),
     **dict.fromkeys(("accelerators", "nodes"), pl.Int64),
     "started_at": pl.Datetime("us", "UTC"),
