@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -23,20 +22,22 @@ class CompileHook(BuildHookInterface):
         """Compile; a wheel without the module is one for every platform."""
         if os.environ.get("TTASTATS_PURE"):
             return  # the wheel of a release for platforms that no compiled one fits
-        self.clean([])  # a module of an older source would be worse than none
         try:
             built = _compiled(Path(self.root))
         except Exception as error:  # each compiler has its own
+            self.clean([])  # a module of an older source would be worse than none
             self.app.display_warning(f"without compiled scanning, which is slower: {error}")
             return
+        self.clean([], but=built)
         build_data["pure_python"] = False
         build_data["tag"] = f"cp{OLDEST[0]}{OLDEST[1]}-abi3-{_platform()}"
         build_data["artifacts"].append(f"/{PACKAGE.as_posix()}/{built.name}")
 
-    def clean(self, _versions: list[str]) -> None:
-        """Remove what was compiled."""
+    def clean(self, _versions: list[str], but: Path | None = None) -> None:
+        """Remove what was compiled, but for one file."""
         for built in _built(Path(self.root)):
-            built.unlink(missing_ok=True)  # where another installs from this checkout
+            if built != but:
+                built.unlink(missing_ok=True)  # another may install from this checkout
 
 
 def _compiled(root: Path) -> Path:
@@ -59,7 +60,9 @@ def _compiled(root: Path) -> Path:
         command.run()
         (made,) = Path(folder, "ttastats_parsers").iterdir()
         target = root / PACKAGE / made.name
-        shutil.copy(made, target)
+        # At once: tests or another installation may be reading it from this checkout.
+        (beside := Path(f"{target}.{os.getpid()}")).write_bytes(made.read_bytes())
+        beside.replace(target)
     return target
 
 
