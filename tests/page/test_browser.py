@@ -188,7 +188,7 @@ def test_a_benchmark_shows_three_plots_and_the_others_on_demand(
         kinds = section.locator("figure:visible")
         kinds.nth(2).wait_for()
         assert [kind.get_attribute("data-kind") for kind in kinds.all()] == [
-            "tta", "quality-time", "targets",
+            "quality-time", "tta", "targets",
         ]  # fmt: skip
         section.locator(".more > summary").press("Enter")  # plots that appear move it
         section.locator('figure[data-kind="solved"]').wait_for(state="visible")
@@ -525,8 +525,7 @@ def test_without_javascript_verdict_and_numbers_can_be_read(
         assert page.locator("table.report").is_visible()
         page.get_by_text("need JavaScript").wait_for(state="visible")
         assert not page.locator("#bar").is_visible()
-        page.locator("details.section[data-benchmark] > summary").press("Enter")
-        assert page.locator(".verdict").is_visible()
+        assert page.locator(".verdict").is_visible()  # the one section stands open
         assert not page.locator("figcaption:visible").count()  # of plots that are not drawn
 
 

@@ -61,13 +61,14 @@ def _aimed(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
 _MOST_NAMED = 3
 
 
-def asked(*tables: pl.DataFrame, head: bool = False, listed: str = "`runs` has them") -> str:
+def asked(*tables: pl.DataFrame, head: bool = False, listed: str = "") -> str:
     """Return what the runs of a question had to reach, in words; empty where no target is known.
 
     That all meet it at the first of several evaluations is part of it: the target may be wrong. As
-    the `head` of a table it names the target of each benchmark; a sentence says where many are
-    `listed`.
+    the `head` of a table it names the target of each benchmark; a sentence may say where many
+    are `listed`.
     """
+    where = f" ({listed})" if listed else ""
     aimed = _aimed(tables)
     texts, benchmarks = aimed["target"].unique(), aimed["benchmark"].n_unique()
     each = aimed.select("benchmark", "target").unique().sort("benchmark", "target").rows()
@@ -79,9 +80,9 @@ def asked(*tables: pl.DataFrame, head: bool = False, listed: str = "`runs` has t
     elif len(each) == benchmarks <= _MOST_NAMED:
         text = units.join_names([f"{target} ({name or _NAMELESS})" for name, target in each])
     elif len(each) == benchmarks:
-        text = f"the target of each benchmark ({listed})"
+        text = f"the target of each benchmark{where}"
     else:
-        text = "target of each run" if head else f"the target of each run ({listed})"
+        text = "target of each run" if head else f"the target of each run{where}"
     once = met_at_once(aimed)
     of = "" if len(once) == benchmarks else f" of {units.join_names(once, 3)}"
     first = f" (every run{of} meets it at its first evaluation)" if once else ""

@@ -146,7 +146,9 @@ def _benchmark_sections(content: Content) -> list[Section]:
     for kind, name in sorted(groups, key=lambda x: (kinds.index(x[0]), x[1] is not None)):
         heading = _APART[kind] if kind else name or across
         conclusions = tuple(v for v in verdicts if not kind and v.benchmark == name)
-        plots = sorted(groups[kind, name], key=lambda item: _RANKS.get(item[1].kind, len(_RANKS)))
+        # The figure of an answer has the times of all runs: its curves come first.
+        ranks = _RANKS | {quality.TIME: -1} if content.answer else _RANKS
+        plots = sorted(groups[kind, name], key=lambda item: ranks.get(item[1].kind, len(ranks)))
         first, more = tuple(plots[:_FIRST]), tuple(plots[_FIRST:])
         place = f"section-{len(sections)}"
         sections.append(Section(place, heading, name, conclusions, first, more))

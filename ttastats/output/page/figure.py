@@ -125,7 +125,7 @@ def _figure_row(
         low=finite(row.speedup_low),
         high=finite(row.speedup_high),
         parts=parts,
-        verdict=row.on.claim(row.word.signed),
+        verdict=f"{row.on.claim(row.word.signed)} {row.marks}".rstrip(),
         tone=row.word.tone,
         p=p_text(row, "{}"),
         carried=", ".join(row.carried),
