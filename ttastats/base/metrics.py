@@ -209,8 +209,8 @@ def guess_clocks(columns: Iterable[str]) -> tuple[tuple[str, float], ...]:
 
 def first_known(known: Sequence[str], columns: Iterable[str]) -> str | None:
     """Return the first of some known names that is a column, or None."""
-    present = set(columns)
-    return next((name for name in known if name in present), None)
+    column_names = set(columns)
+    return next((name for name in known if name in column_names), None)
 
 
 def plain(name: str) -> str:
@@ -223,14 +223,14 @@ def unit_of(name: str) -> str | None:
     words = set(plain(name).split("_"))
     if not words & _TIME or words & _OF_A_PART:
         return None
-    return next((unit for unit, named in _NAMED_UNITS.items() if words & named), "s")
+    return next((unit for unit, unit_words in _NAMED_UNITS.items() if words & unit_words), "s")
 
 
 def unit_of_each(name: str, part: str = "epoch") -> str | None:
     """Return the unit of a column that tells the time of each epoch, or step, by its name."""
     words = "|".join(STEP_WORDS if part == "step" else EPOCH_WORDS)
-    rest = re.sub(f"(^|_)(per_|of_)?({words})(_|$)", "_", plain(name))
-    return unit_of(rest) if rest != plain(name) else None
+    remainder = re.sub(f"(^|_)(per_|of_)?({words})(_|$)", "_", plain(name))
+    return unit_of(remainder) if remainder != plain(name) else None
 
 
 #: Qualities that may be above 1 although other runs are below.
@@ -263,8 +263,9 @@ class Target:
         if self.value is None:
             return False
         slack = abs(self.value) * TOLERANCE
-        above, below = value >= self.value - slack, value <= self.value + slack
-        return math.isfinite(value) and (above if self.higher_is_better else below)
+        if self.higher_is_better:
+            return math.isfinite(value) and value >= self.value - slack
+        return math.isfinite(value) and value <= self.value + slack
 
 
 _GOAL = re.compile(r"\s*(>=|<=)?\s*(.*?)\s*", re.DOTALL)
