@@ -189,18 +189,18 @@ _SILENT = Block("")
 
 def merge_block(preset: Block, block: Block) -> Block:
     """Return the block of a preset with the user's settings for the file in their place."""
-    given = _given_keys(block, (*_ROWS, "clock"))
-    apart = APART if any(name in given for name in APART) else ()
-    settings = {name: getattr(block, name) for name in (*given, *apart)}
+    keys = _given_keys(block, (*_ROWS, "clock"))
+    row_keys = APART if any(name in keys for name in APART) else ()
+    settings = {name: getattr(block, name) for name in (*keys, *row_keys)}
     if block.metrics:
         names = ("metrics", "otherwise", "target_source")
         settings |= {name: getattr(block, name) for name in names}
     return msgspec.structs.replace(
         preset,
         **settings,
-        may_lack=tuple(key for key in preset.may_lack if key not in given) + block.may_lack,
+        may_lack=tuple(key for key in preset.may_lack if key not in keys) + block.may_lack,
         fields={**preset.fields, **block.fields},
-        refined_by=(*(["metric"] if block.metrics else []), *given, *block.fields),
+        refined_by=(*(["metric"] if block.metrics else []), *keys, *block.fields),
     )
 
 
@@ -222,8 +222,8 @@ def parse_block(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
             try:
                 settings[key] = parse(key, keys[key])
             except ValueError as error:
-                what, _, remedy = str(error).partition("\n")
-                raise TtastatsError(what, where=where(key), remedy=remedy) from error
+                message, _, remedy = str(error).partition("\n")
+                raise TtastatsError(message, where=where(key), remedy=remedy) from error
     return Block(
         where=where(""),
         metrics=settings.pop("metric", ()),
@@ -248,8 +248,8 @@ def _parse_texts(key: str, value: Any) -> tuple[str, ...]:
         return (value,)
     if isinstance(value, Sequence) and not isinstance(value, str) and all(map(is_text, value)):
         return tuple(value)
-    what = f"{key} is neither a string nor a list of strings: {value!r}"
-    raise ValueError(f'{what}\nWrite {key} = "...".')
+    message = f"{key} is neither a string nor a list of strings: {value!r}"
+    raise ValueError(f'{message}\nWrite {key} = "...".')
 
 
 def _parse_boolean(key: str, value: Any) -> bool:
@@ -275,12 +275,12 @@ def _parse_pairs(key: str, value: Any) -> str | None:
     raise ValueError(f"{key} has no groups `name` and `value`: {text!r}\n{remedy}")
 
 
-def _parse_choice(known: Sequence[str], key: str, value: Any) -> str | None:
+def _parse_choice(words: Sequence[str], key: str, value: Any) -> str | None:
     text = _parse_text(key, value)
-    if text is None or text in known:
+    if text is None or text in words:
         return text
-    named = " or ".join(f'"{word}"' for word in known)
-    raise ValueError(f"invalid value: {key} = {text!r}\nWrite {named}.")
+    choices = " or ".join(f'"{word}"' for word in words)
+    raise ValueError(f"invalid value: {key} = {text!r}\nWrite {choices}.")
 
 
 def _parse_list(parse: Callable[[str], Any], key: str, value: Any) -> tuple[Any, ...]:
@@ -334,10 +334,10 @@ def parse_metric(text: str) -> Metric:
         higher = match["meets"] == ">="
         if wrong := against_direction(name, higher):
             right = text.replace(match["meets"], "<=" if higher else ">=")
-            other = f"{name} {'higher' if higher else 'lower'}"
+            opposite = f"{name} {'higher' if higher else 'lower'}"
             raise ValueError(
-                f"metric {text!r}: {wrong}\nWrite {right!r}. Otherwise write {other!r}, and give "
-                "the target to the commands (--target)."
+                f"metric {text!r}: {wrong}\nWrite {right!r}. Otherwise write {opposite!r}, and "
+                "give the target to the commands (--target)."
             )
         return Metric(name, higher, target, bool(match["percent"]))
     if match["better"]:

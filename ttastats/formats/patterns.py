@@ -60,8 +60,8 @@ def compile_pattern(pattern: str) -> tuple[Piece, ...]:
                 "without a name.",
             )
         else:
-            one = _DIGIT if name in COUNTS else _CHARACTER
-            pieces += [Piece(one, name="" if name == "_" else name), Piece(one, many=True)]
+            chars = _DIGIT if name in COUNTS else _CHARACTER
+            pieces += [Piece(chars, name="" if name == "_" else name), Piece(chars, many=True)]
     return tuple(pieces)
 
 
@@ -75,11 +75,11 @@ def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
     Of several patterns with `|` between them the first that matches counts. The ending of a
     compressed file may be left out of a pattern.
     """
-    for one in pattern.split("|"):
-        pieces = compile_pattern(one)
+    for alternative in pattern.split("|"):
+        pieces = compile_pattern(alternative)
         for ending in ("", *COMPRESSED):
-            whole = path.removesuffix(ending) if path.endswith(ending) else None
-            if whole is not None and (names := _match_names(pieces, whole)) is not None:
+            stem = path.removesuffix(ending) if path.endswith(ending) else None
+            if stem is not None and (names := _match_names(pieces, stem)) is not None:
                 return names
     return None
 
@@ -90,15 +90,15 @@ def _match_names(pieces: Sequence[Piece], path: str) -> Mapping[str, str] | None
     ends = _match_pieces(pieces, path) if is_alike else None
     if ends is None:
         return None
-    named = [number for number, piece in enumerate(pieces) if piece.name]
+    numbers = [number for number, piece in enumerate(pieces) if piece.name]
     names: dict[str, str] = {}
-    for number in named:
+    for number in numbers:
         names.setdefault(pieces[number].name, path[ends[number] : ends[number + 2]])
-    if len(names) < len(named):
-        same = [*pieces]
-        for number in named:
-            same[number : number + 2] = _text(names[pieces[number].name]), _text("")
-        return None if _match_pieces(same, path) is None else names
+    if len(names) < len(numbers):
+        repeated = [*pieces]
+        for number in numbers:
+            repeated[number : number + 2] = _text(names[pieces[number].name]), _text("")
+        return None if _match_pieces(repeated, path) is None else names
     return names
 
 
@@ -107,13 +107,13 @@ def _match_pieces(pieces: Sequence[Piece], path: str) -> tuple[int, ...] | None:
 
     No piece is tried twice at one position: the time is at most the product of both lengths.
     """
-    tried: set[tuple[int, int]] = set()
+    visited: set[tuple[int, int]] = set()
     waiting: list[tuple[int, int, Any]] = [(0, 0, (0, None))]  # ends from the last on, linked
     while waiting:
         number, at, ends = waiting.pop()
-        if (number, at) in tried:
+        if (number, at) in visited:
             continue
-        tried.add((number, at))
+        visited.add((number, at))
         if number == len(pieces):
             if at == len(path):
                 return tuple(_linked(ends))[::-1]
