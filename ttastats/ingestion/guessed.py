@@ -66,14 +66,14 @@ def proposed_blocks(
     guesses = description.guess
     if not isinstance(guesses, tuple):
         guesses = tuple(_guess(description, path, blocks) for path in paths)
-    made: list[Block] = []
+    blocks_made: list[Block] = []
     problems: list[Problem] = []
     for guess in guesses:
-        where = "a block that `guess` proposes"
+        location = "a block that `guess` proposes"
         for proposed in guess.blocks:
-            block = complete_block(proposed.keys, where.format, guess.root)
+            block = complete_block(proposed.keys, location.format, guess.root)
             doubts = tuple(f"{doubt.key}: {doubt.text}" for doubt in proposed.doubts)
-            made.append(replace(block, doubts=doubts))
+            blocks_made.append(replace(block, doubts=doubts))
             problems.append(Problem(GUESSED, proposed.toml, "info", source=guess.path))
         problems += [
             Problem(
@@ -81,7 +81,7 @@ def proposed_blocks(
             )
             for reason, names in guess.left
         ]
-    return made, problems
+    return blocks_made, problems
 
 
 def _guess(
@@ -128,11 +128,11 @@ def _doubt_error(paths: Sequence[str], doubts: Mapping[str, Doubt]) -> TtastatsE
     choices = dict.fromkeys(
         choice for doubt in doubts.values() for choice in map(as_options, doubt.choices) if choice
     )
-    asked = [f"  ttastats ingest {shlex.join(paths)} {choice}" for choice in choices]
+    commands = [f"  ttastats ingest {shlex.join(paths)} {choice}" for choice in choices]
     accept = "Accept the guess with --guess"
-    lines = [*doubts, f"{accept}, or choose:" if asked else f"{accept}.", *asked]
-    what = f"read as guessed, it would be in doubt: {keys}"
-    return TtastatsError(what, where=", ".join(paths), remedy="\n  ".join(lines))
+    lines = [*doubts, f"{accept}, or choose:" if commands else f"{accept}.", *commands]
+    message = f"read as guessed, it would be in doubt: {keys}"
+    return TtastatsError(message, where=", ".join(paths), remedy="\n  ".join(lines))
 
 
 def as_options(keys: Keys) -> str:

@@ -47,8 +47,8 @@ def read(sources: Iterable[Source]) -> Traces:
             digest, trace = _read_trace(source)
         except NoTraceError:
             if source.named:
-                what = "not a profiler trace"
-                problems.append(Problem("unknown_format", what, "error", source=source.name))
+                message = "not a profiler trace"
+                problems.append(Problem("unknown_format", message, "error", source=source.name))
         except UnreadableError as error:
             problems.append(Problem("unreadable_file", str(error), "error", source=source.name))
         else:
@@ -61,7 +61,7 @@ def read(sources: Iterable[Source]) -> Traces:
     for (_, alike), group in groups.items():
         ranks = {trace.rank for _, _, trace in group}
         if len(group) > 1 and None not in ranks and len(ranks) == len(group):
-            group.sort(key=lambda read: read[2].rank or 0)
+            group.sort(key=lambda item: item[2].rank or 0)
             profiles += _profile_rows(_without_endings(alike) or group[0][0].entry, group)
             continue
         for read_one in group:
