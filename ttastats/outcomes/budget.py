@@ -62,8 +62,8 @@ class Budget(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return the place, and which value is taken there."""
-        which = ", best so far" if self.best else ", interpolated" if self.interpolate else ""
-        return f"{self.place}{which}"
+        rule = ", best so far" if self.best else ", interpolated" if self.interpolate else ""
+        return f"{self.place}{rule}"
 
 
 END = Budget()
@@ -78,20 +78,20 @@ def parse(
         raise_if(best or interpolate, "no budget given", option, _WRITE)
         return None
     raise_if(at and at_end, "two budgets given", f"{_OPTION} {at} --at-end", "Give one.")
-    for other, option, why in (
+    for conflict, option, why in (
         (best, "--best", "--best takes measured values"),
         (at_end, "--at-end", "there is no evaluation after the end"),
     ):
-        where, remedy = f"--interpolate {option}", "Remove one of the two."
-        raise_if(interpolate and other, f"cannot interpolate: {why}", where, remedy)
+        location, remedy = f"--interpolate {option}", "Remove one of the two."
+        raise_if(interpolate and conflict, f"cannot interpolate: {why}", location, remedy)
     if not at:
         return Budget(best=best)
     match = re.fullmatch(r"\s*(step|sample|epoch|second)s?\s*=\s*(\S+)\s*", at)
     amount = parse_number(match[2]) if match and "%" not in match[2] else None
     if match is None or amount is None or amount <= 0:
         raise TtastatsError(f"{at!r} is not a budget", where=_OPTION, remedy=_WRITE)
-    written: dict[str, Unit] = {unit.removesuffix("s"): unit for unit in AMOUNTS}
-    return Budget(written[match[1]], amount, best, interpolate)
+    units_by_name: dict[str, Unit] = {unit.removesuffix("s"): unit for unit in AMOUNTS}
+    return Budget(units_by_name[match[1]], amount, best, interpolate)
 
 
 class Lengths(Struct, frozen=True):
@@ -151,6 +151,6 @@ def lengths(at_end: pl.DataFrame) -> Lengths:
     common = []
     for unit, amount in amounts:
         values = amount.cast(pl.Float64).to_list() or [0.0]
-        most = max(values)
-        common.append(Lengths(unit, min(values), most, len(values), values.count(most)))
+        longest = max(values)
+        common.append(Lengths(unit, min(values), longest, len(values), values.count(longest)))
     return next((extent for extent in common if extent.equal), common[0])

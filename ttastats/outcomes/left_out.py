@@ -17,7 +17,7 @@ REASONS = ("stopped", "unreadable", "missing")
 #: What a run that was made again has in common with the one it replaces.
 _AGAIN = ("suite", "round", "benchmark", "entry", "seed")
 #: Runs that are missing and named; of more it says how many.
-_NAMED = 3
+_MOST_MESSAGES = 3
 
 
 class LeftOut(Struct, frozen=True):
@@ -44,9 +44,9 @@ class LeftOut(Struct, frozen=True):
         words = []
         if self.rejected_logs:
             words.append(f"{self.rejected_logs} of {plural(self.logs, 'log')} could not be read")
-        words += self.missing[:_NAMED]
-        if (rest := len(self.missing) - _NAMED) > 0:
-            words.append(f"{plural(rest, 'more run')} missing")
+        words += self.missing[:_MOST_MESSAGES]
+        if (n_left := len(self.missing) - _MOST_MESSAGES) > 0:
+            words.append(f"{plural(n_left, 'more run')} missing")
         if self.interrupted:
             words.append(f"{plural(self.interrupted, 'run')} interrupted by the user")
         return " · ".join(words)
@@ -73,11 +73,11 @@ def exceptions_of(a: pl.DataFrame, b: pl.DataFrame) -> dict[str, str | None]:
     """Return the exceptions that ended runs of both sides, each with its count."""
     texts: dict[str, str | None] = {}
     for side, runs in (("a", a), ("b", b)):
-        ended = runs.filter((pl.col("run_status") == "exception") & ~pl.col("reached"))
-        problems = tables.run_problems(ended.lazy())
+        crashed = runs.filter((pl.col("run_status") == "exception") & ~pl.col("reached"))
+        problems = tables.run_problems(crashed.lazy())
         counts = Counter(problem.message for problem in problems if problem.code == "exception")
-        listed = ", ".join(f"{number} {text}" for text, number in counts.most_common())
-        texts[f"exceptions_{side}"] = listed or None
+        exceptions = ", ".join(f"{number} {text}" for text, number in counts.most_common())
+        texts[f"exceptions_{side}"] = exceptions or None
     return texts
 
 
@@ -89,18 +89,20 @@ def rows(runs: pl.DataFrame) -> pl.DataFrame:
     set_aside = runs.filter(pl.col("set_aside").is_in(REASONS))
     if set_aside.is_empty():
         return set_aside
-    there = runs.filter(pl.col("set_aside").is_null())
-    seeded = there.filter(pl.col("seed").is_not_null())
+    standing_runs = runs.filter(pl.col("set_aside").is_null())
+    seeded = standing_runs.filter(pl.col("seed").is_not_null())
     set_aside = set_aside.join(seeded, on=_AGAIN, how="anti", nulls_equal=True)
-    return set_aside.join(there, on="source", how="anti")
+    return set_aside.join(standing_runs, on="source", how="anti")
 
 
 def of_pairs(
     a: pl.DataFrame, b: pl.DataFrame, keys: Sequence[Mapping[str, Any]]
 ) -> tuple[BothSides, ...]:
     """Return what is left out of each pair of groups with the same keys in two tables of runs."""
-    absent = rows(a), rows(b)
-    return tuple(BothSides(group(a, key, absent[0]), group(b, key, absent[1])) for key in keys)
+    omissions = rows(a), rows(b)
+    return tuple(
+        BothSides(group(a, key, omissions[0]), group(b, key, omissions[1])) for key in keys
+    )
 
 
 def group(
@@ -114,18 +116,18 @@ def group(
     absent = rows(runs) if absent is None else absent
     if absent.is_empty():
         return LeftOut()
-    known = {name: value for name, value in keys.items() if value is not None}
-    for name in known.keys() & set(absent.columns):
-        absent = absent.filter(pl.col(name).is_null() | (pl.col(name) == known[name]))
+    criteria = {name: value for name, value in keys.items() if value is not None}
+    for name in criteria.keys() & set(absent.columns):
+        absent = absent.filter(pl.col(name).is_null() | (pl.col(name) == criteria[name]))
     if absent.is_empty():
         return LeftOut()
     stopped, unreadable, missing = (absent.filter(set_aside=reason) for reason in REASONS)
-    shared = {name: value for name, value in known.items() if name in runs.columns}
-    there = runs.filter(pl.col("set_aside").is_null()).filter(**shared)
+    shared = {name: value for name, value in criteria.items() if name in runs.columns}
+    runs_of_group = runs.filter(pl.col("set_aside").is_null()).filter(**shared)
     return LeftOut(
         interrupted=stopped.height,
         rejected_logs=unreadable.height,
-        logs=pl.concat([unreadable["source"], there["source"]]).n_unique(),
+        logs=pl.concat([unreadable["source"], runs_of_group["source"]]).n_unique(),
         missing=tuple(problem.message for problem in tables.run_problems(missing.lazy())),
     )
 
@@ -148,9 +150,9 @@ def set_aside() -> pl.Expr:
     side_log = ~official & official.any().over(RESULT) & pl.col("entry").is_not_null()
     inference = (pl.col("suite") == "dawnbench") & pl.col("benchmark").str.ends_with("_inference")
     left_out = pl.col("run_status").is_in(["stopped", *schema.ABSENT]).fill_null(value=False)
-    missing = (pl.col("run_status") == "missing").fill_null(value=False)
+    is_missing = (pl.col("run_status") == "missing").fill_null(value=False)
     return (
-        pl.when(side_log & ~missing)
+        pl.when(side_log & ~is_missing)
         .then(pl.lit("side_log"))
         .when(inference)
         .then(pl.lit("inference"))
@@ -190,11 +192,13 @@ def counted(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     Without a digest of its content no run is a copy. A spread over copies would be wrong. Of a run
     that is told by two clocks, as a log and as a DAWNBench entry, the log counts.
     """
-    there, copy = standing(runs), ("content_digest", *by)
-    if not there["content_digest"].count():
-        return there
+    runs_standing, copy = standing(runs), ("content_digest", *by)
+    if not runs_standing["content_digest"].count():
+        return runs_standing
     of_training = pl.col("clock") == "train"
     told_whole = of_training & (~of_training).any().over(copy)
-    there = there.filter(pl.col("content_digest").is_null() | ~told_whole.fill_null(value=False))
-    first = pl.struct(copy).is_first_distinct()
-    return there.filter(pl.col("content_digest").is_null() | first)
+    runs_standing = runs_standing.filter(
+        pl.col("content_digest").is_null() | ~told_whole.fill_null(value=False)
+    )
+    is_first = pl.struct(copy).is_first_distinct()
+    return runs_standing.filter(pl.col("content_digest").is_null() | is_first)

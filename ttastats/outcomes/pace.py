@@ -45,8 +45,10 @@ def spans(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
         .sort("number", "eval_index")
     )
     rises = {name: (pl.col(name).diff() > 0).fill_null(value=True).all() for name in _TRAINED}
-    known = {name: pl.col(name).is_not_null().all() for name in _TRAINED}
-    best = (pl.when((rises[name] & known[name]).over("number")).then(name) for name in _TRAINED)
+    is_complete = {name: pl.col(name).is_not_null().all() for name in _TRAINED}
+    best = (
+        pl.when((rises[name] & is_complete[name]).over("number")).then(name) for name in _TRAINED
+    )
     return checkpoints.with_columns(trained=pl.coalesce(best)).with_columns(
         since=pl.col("at").shift().over("number"),
         seconds=pl.col("at").diff().over("number"),
@@ -78,10 +80,10 @@ def of_runs(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     )
     facts = paced.group_by("number").agg(**_STARTUP_FACTS, **_JUMP_FACTS)
     starts = ~pl.col("clock_zero").is_in([ESTIMATED_START, UNKNOWN_START]).fill_null(value=False)
-    own = starts & pl.col("suite").is_null()
+    needs_estimate = starts & pl.col("suite").is_null()
     paces = ends.join(facts.collect(), on="number", how="left").select(
         "number",
-        startup_seconds=pl.when(own).then(_startup()),
+        startup_seconds=pl.when(needs_estimate).then(_startup()),
         clock_jump_seconds=_clock_jump(),
     )
     return runs.join(paces, on="number", how="left", maintain_order="left").drop("number")
@@ -104,8 +106,8 @@ def _startup() -> pl.Expr:
     epochs = pl.col("usual") * pl.col("trained")
     startup, noise = pl.col("first") - epochs, _NOISE * pl.col("noise") * pl.col("trained")
     from_zero = (pl.col("untrained") / epochs).is_between(*_FROM_ZERO).fill_null(value=False)
-    known = (pl.col("paces") >= _PACED) & ~from_zero
-    return pl.when(known).then(pl.when(startup > noise).then(startup).otherwise(0.0))
+    is_measurable = (pl.col("paces") >= _PACED) & ~from_zero
+    return pl.when(is_measurable).then(pl.when(startup > noise).then(startup).otherwise(0.0))
 
 
 #: Which spans are an hour off, and how many are steady.
@@ -127,11 +129,11 @@ def _clock_jump() -> pl.Expr:
 
 def first_place(runs: pl.DataFrame, rows: pl.LazyFrame) -> str:
     """Return where the first evaluation of runs is: `epoch 9`; empty if no log tells."""
-    first = (
+    minima = (
         rows.join(runs.lazy().select(_RUN), on=_RUN, how="semi")
         .filter(schema.is_evaluation())
         .select(pl.col(*_TRAINED).min().cast(pl.Float64))
         .collect()
     )
-    places = ((unit, first[name][0]) for name, unit in _TRAINED.items())
-    return next((f"{unit} {units.count(at)}" for unit, at in places if at is not None), "")
+    positions = ((unit, minima[name][0]) for name, unit in _TRAINED.items())
+    return next((f"{unit} {units.count(at)}" for unit, at in positions if at is not None), "")

@@ -44,10 +44,12 @@ def expect_one(tables: Sequence[pl.DataFrame], option: str) -> None:
     """Raise an error if the qualities of runs at a budget, on all sides together, have two."""
     names = ("benchmark", "target_metric", "higher_is_better", "quality", "source")
     runs = pl.concat([runs.select(names) for runs in tables], how="vertical_relaxed")
-    known = runs.filter(pl.col("quality").is_not_null() & pl.col("target_metric").is_not_null())
-    for same in known.partition_by("benchmark", "target_metric"):
-        metric, higher = same["target_metric"][0], bool(same["higher_is_better"].all())
-        if text := mixture(metric, higher, same["quality"]):
+    with_quality = runs.filter(
+        pl.col("quality").is_not_null() & pl.col("target_metric").is_not_null()
+    )
+    for group in with_quality.partition_by("benchmark", "target_metric"):
+        metric, higher = group["target_metric"][0], bool(group["higher_is_better"].all())
+        if text := mixture(metric, higher, group["quality"]):
             raise TtastatsError(
                 text, where=option, remedy=wording("scale_mixed.remedy", metric=metric)
             )
@@ -71,9 +73,9 @@ def without_percent(
     )
     text = wording(OFF_SCALE, who="this run")
     problem = f'{{"code":"{OFF_SCALE}","severity":"error","message":"{text}"}}]'
-    before = pl.coalesce(pl.col("problems").str.strip_suffix("]") + ",", pl.lit("["))
+    prefix = pl.coalesce(pl.col("problems").str.strip_suffix("]") + ",", pl.lit("["))
     of_run = pl.col(number).is_in(judged.filter("off")[number].unique().implode())
     return (
-        runs.with_columns(problems=pl.when(of_run).then(before + problem).otherwise("problems")),
+        runs.with_columns(problems=pl.when(of_run).then(prefix + problem).otherwise("problems")),
         judged.with_columns(meets=pl.col("meets") & ~pl.col("off")),
     )
