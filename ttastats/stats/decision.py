@@ -149,12 +149,12 @@ def margin_bounds(
     allowed for; a claim that stragglers not seen would undo carries that condition where these
     runs give a reason to expect them. ``waiting`` counts those that share alpha at another look.
     """
-    known = [
+    estimable = [
         speedup for speedup in speedups if speedup is not None and speedup.ratio.low is not None
     ]
-    if not known:
+    if not estimable:
         return tuple(Bounds() for _ in speedups)
-    alpha = round(1 - known[0].ratio.confidence, 12)
+    alpha = round(1 - estimable[0].ratio.confidence, 12)
 
     def shown(direction: int, stragglers: bool) -> list[bool]:
         def within(speedup: Speedup | None, level: float) -> bool:
@@ -166,11 +166,11 @@ def margin_bounds(
                 return False
             return limits[0] > 1 / (1 + margin) if direction < 0 else limits[1] < 1 + margin
 
-        return step_down([*known, *[None] * waiting], within, alpha)
+        return step_down([*estimable, *[None] * waiting], within, alpha)
 
     def conditions(direction: int) -> Iterator[Conditions | None]:
         for speedup, holds, certain in zip(
-            known, shown(direction, False), shown(direction, True), strict=False
+            estimable, shown(direction, False), shown(direction, True), strict=False
         ):
             doubted = speedup.doubts and not certain
             yield ((_doubted(speedup),) if doubted else ()) if holds else None

@@ -153,10 +153,10 @@ def sum_factors(a: ArrayLike, b: ArrayLike, *, confidence: float) -> list[Ratio]
     2005, "The LMDI approach to decomposition analysis", Energy Policy 33). Intervals are Welch's,
     of the log, by the delta method; a side of one sample leaves none.
     """
-    first, second = (np.column_stack((x, x.sum(axis=1))) for x in map(np.asarray, (a, b)))
-    means = first.mean(axis=0), second.mean(axis=0)
+    terms_a, terms_b = (np.column_stack((x, x.sum(axis=1))) for x in map(np.asarray, (a, b)))
+    means = terms_a.mean(axis=0), terms_b.mean(axis=0)
     logs = ((means[0] - means[1]) * _inverse_log_mean(means[0][-1], means[1][-1])[0]).tolist()
-    slopes = [_influence(first, *means), -_influence(second, *means[::-1])]
+    slopes = [_influence(terms_a, *means), -_influence(terms_b, *means[::-1])]
     ratios = []
     for log, *sides in zip(logs, *(slope.T for slope in slopes), strict=True):
         terms = [

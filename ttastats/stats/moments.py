@@ -206,24 +206,24 @@ def speed_splits(times: NDArray[np.float64]) -> NDArray[np.intp]:
     faster = np.zeros(len(times), dtype=np.intp)
     if n < 2 * _LEAST_OF_A_SPEED:
         return faster
-    places = np.flatnonzero(np.all(np.isfinite(times) & (times > 0.0), axis=1))
-    logs = np.sort(np.log(times[places]), axis=1)
+    groups = np.flatnonzero(np.all(np.isfinite(times) & (times > 0.0), axis=1))
+    logs = np.sort(np.log(times[groups]), axis=1)
     splits = np.arange(_LEAST_OF_A_SPEED, n - _LEAST_OF_A_SPEED + 1)
     far = (logs[:, splits] - logs[:, splits - 1]).max(axis=1) >= np.log(_LEAST_GAP)
-    places, logs = places[far], logs[far]
+    groups, logs = groups[far], logs[far]
     gaps = logs[:, splits] - logs[:, splits - 1]
     away = logs - logs.mean(axis=1, keepdims=True)
     sums = np.cumsum(away, axis=1)[:, splits - 1]  # of the faster part: the slower's negative
-    between = sums**2 * (1 / splits + 1 / (n - splits))
+    ss_between = sums**2 * (1 / splits + 1 / (n - splits))
     squares = np.sum(away**2, axis=1, keepdims=True)
-    spread = np.sqrt(np.maximum(squares - between, 0.0) / (n - 2))
+    spread = np.sqrt(np.maximum(squares - ss_between, 0.0) / (n - 2))
     with np.errstate(divide="ignore", invalid="ignore"):  # of times that agree exactly
         ratios = np.where(gaps > 0.0, gaps / spread, 0.0)
     best, rows = np.argmax(ratios, axis=1), np.arange(len(logs))
     clear = (ratios[rows, best] > max(3.0, 32.0 / (n - 2))) & (
         gaps[rows, best] >= np.log(_LEAST_GAP)
     )
-    faster[places[clear]] = splits[best[clear]]
+    faster[groups[clear]] = splits[best[clear]]
     return faster
 
 
