@@ -53,7 +53,7 @@ def _number(file: str) -> int:
 
 
 def _run(log: Log, files: list[str]) -> Run:
-    """Return the run that the files of its epochs tell, in their order."""
+    """Return the run in the files of its epochs, in their order."""
     measured: list[Measured] = []
     problems: list[Problem] = []
     session_start = latest = 0.0
@@ -86,7 +86,7 @@ def _run(log: Log, files: list[str]) -> Run:
 
 
 def _seconds(epoch: Mapping[str, Any]) -> float | None:
-    """Return how long the training has taken."""
+    """Return the seconds of training so far."""
     match = _DURATION.fullmatch(str(epoch.get("training_duration")))
     if match is None:
         return None

@@ -114,7 +114,7 @@ def run_folder(log: Log) -> PurePosixPath:
 
 
 def _logged_values(history: list[dict[str, Any]]) -> list[Measured]:
-    """Return the logged values but those that summarise the whole training."""
+    """Return the logged values without the totals of the training."""
     measured = []
     for entry in history:
         if "train_runtime" in entry:

@@ -69,7 +69,7 @@ def recognises(head: bytes, path: str) -> bool:
 
 
 def run_folder(path: str) -> PurePosixPath | None:
-    """Return the folder of the run that a metric, a parameter or a tag belongs to."""
+    """Return the run's folder of a metric, a parameter or a tag."""
     match = _BELOW_RUN.search(path)
     return PurePosixPath(path[: match.start()]) if match else None
 
@@ -89,7 +89,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _stored_run(log: Log, description: dict[str, object]) -> StoredRun:
-    """Return what the files beside the description of a run hold."""
+    """Return the content of the files beside the description of a run."""
     logged: list[Logged] = []
     n_bad = 0
     for metric, content in _files(log, "metrics"):

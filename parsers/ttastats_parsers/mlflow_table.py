@@ -41,7 +41,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _stored_run(cells: Mapping[str, str], metrics: Set[str]) -> StoredRun:
-    """Return what a row tells of some metrics; its values are those of the end."""
+    """Return the run of a row with some metrics; its values are those of the end."""
     start, end = _milliseconds(cells.get("start_time")), _milliseconds(cells.get("end_time"))
     description = {**cells, "start_time": start, "end_time": end}
     logged = [

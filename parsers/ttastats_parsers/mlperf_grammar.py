@@ -211,7 +211,7 @@ def _start_and_end(
 
 
 def _logged_status(stop: Event, *, is_recorded: bool) -> RunStatus:
-    """Return how a run ended by its `run_stop`; a recorded one has a reason.
+    """Return the status of a run by its `run_stop`; a recorded one has a reason.
 
     A log without an end is that of a process that was killed, for example for want of memory: it
     stays truncated, and fails like any other.

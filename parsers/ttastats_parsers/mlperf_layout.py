@@ -69,7 +69,7 @@ class LogPlace(Struct, frozen=True):
 def place_of(
     folder: PurePosixPath, round_: str | None, user_round: str | None, companion: Companion
 ) -> LogPlace:
-    """Return what the path of the logs in a folder says: round, submitter, system and benchmark.
+    """Return the round, submitter, system and benchmark in the path of a folder of logs.
 
     Folders count as an official results tree only where something else agrees: a round among
     them, or a system description in its place. A person's own `results/` folder is not one.
@@ -159,7 +159,7 @@ def _read_system(
 
 @lru_cache(maxsize=1024)
 def _round_name(folder: str) -> str | None:
-    """Return the round that a folder is named after, or None."""
+    """Return the round in the name of a folder, or None."""
     match = _ROUND.search(folder)
     name = f"v{match.group(1)}" if match else None
     return name if name in benchmarks.rounds("mlperf") else None

@@ -108,7 +108,7 @@ def evaluations_of(
 def _shared_fields(
     metric: str, directions: Mapping[str, bool], target: Target | None, scale: float = 1.0
 ) -> dict[str, Any]:
-    """Return what evaluations of a metric share; `scale` turns logged values into base units."""
+    """Return the shared fields of evaluations of a metric; `scale` turns values into base units."""
     goal = target.value if target else None
     return {
         "metric": metric,

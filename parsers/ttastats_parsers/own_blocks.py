@@ -70,7 +70,7 @@ def rows_of(log: Log) -> Rows:
 
 
 def _chosen_columns(block: Block, names: Iterable[str]) -> ChosenColumns | None:
-    """Return the columns that a block means, None if it does not fit."""
+    """Return the columns of a block, None if it does not fit."""
     try:
         return choose(block, list(names))
     except UnfitError:
@@ -94,7 +94,7 @@ def _is_row_independent(block: Block, chosen: ChosenColumns, names: Sequence[str
 
 
 def _wanted_columns(block: Block, chosen: ChosenColumns, names: Iterable[str]) -> dict[str, bool]:
-    """Return the columns that a block means, and whether each must hold numbers."""
+    """Return the columns of a block, and whether each must hold numbers."""
     numeric = set(chosen.numbers.values())
     of_text = {*names_in(block, names), *filter(names_parts, names)}
     if (clock := chosen.clock) is not None:
@@ -110,7 +110,7 @@ class _RelevantRows:
         self.rows = self.size = 0
 
     def places(self, cells: pl.DataFrame, chosen: ChosenColumns) -> pl.Series:
-        """Return which rows of a block count."""
+        """Return the indices of the relevant rows of a block."""
         counts = pl.repeat(value=False, n=cells.height, eager=True)
         values_by_name = {LINE: pl.int_range(cells.height, dtype=pl.UInt32(), eager=True)}
         for name, column in chosen.numbers.items():

@@ -308,7 +308,7 @@ def _columns(records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def json_objects(text: str, before: int) -> tuple[list[dict[str, Any]], list[int], list[int]]:
-    """Return the objects of lines behind some others, the line of each, and lines that are none."""
+    """Parse JSON lines behind `before` others: objects, their lines, and the bad lines."""
     records, numbers, bad_numbers = list[dict[str, Any]](), list[int](), list[int]()
     for number, line in enumerate(text.split("\n"), start=before + 1):
         if isinstance(value := json_value(line), dict):
@@ -320,7 +320,7 @@ def json_objects(text: str, before: int) -> tuple[list[dict[str, Any]], list[int
 
 
 def bad_lines(bad: Sequence[int]) -> list[Problem]:
-    """Return the first lines that are no objects, and how many more there are."""
+    """Return the problems of bad lines: the first ones, and the number of the others."""
     text = "not a JSON object: ignored"
     problems = [Problem("bad_line", text, "error", line) for line in bad[:_MOST_NAMED]]
     if len(bad) > _MOST_NAMED:
@@ -386,7 +386,7 @@ def series(name: str, cells: Sequence[Any], as_text: bool = False) -> pl.Series:
 
 
 def runs_in_columns(names: Sequence[str], block: Block) -> list[str]:
-    """Return the columns that hold a metric of one run each, as panels of W&B do."""
+    """Return the columns with a metric of one run each, as in panels of W&B."""
     columns = set(names)
     if any(metric.name in columns for metric in block.metrics):
         return []

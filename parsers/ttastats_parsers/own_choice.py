@@ -46,7 +46,7 @@ class ChosenColumns(msgspec.Struct):
 
 
 def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
-    """Return which columns of a file a block refers to, guessing what it leaves open.
+    """Return the columns of a file for a block, guessing what it leaves open.
 
     A column that it names and the file lacks, or no metric at all, is an UnfitError.
     """
@@ -76,7 +76,7 @@ def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
 def _first_listed(
     choices: Sequence[_Column], columns: Sequence[str], key: str, block: Block
 ) -> _Column | None:
-    """Return the first listed column that the file has; an error if it must have one."""
+    """Return the first listed column of the file; an error if it must have one."""
     for choice in choices:
         if choice.column in columns:
             return choice
@@ -93,7 +93,7 @@ def _expect_column(column: str, columns: Sequence[str], key: str) -> None:
 
 
 def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> tuple[Metric, ...]:
-    """Return the metrics that the block names, else those that columns are named like."""
+    """Return the metrics of the block, else those guessed by the names of columns."""
     if block.metrics:
         metrics = tuple(metric for metric in block.metrics if metric.name in columns)
         reason = f"no column {block.metrics[0].name!r}."
@@ -131,7 +131,7 @@ def directions(metrics: Sequence[Metric]) -> list[Problem]:
 
 
 def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> TimeColumn | None:
-    """Return the column of the clock that the block names, else one that is named like it."""
+    """Return the clock of the block, else one guessed by the names of columns."""
     if block.seconds is not None:
         return _first_listed(block.seconds, columns, "seconds", block)
     clocks = names.guess_clocks(columns)
@@ -235,7 +235,7 @@ def all_finite(values: pl.Series) -> bool:
 
 
 def _thousands_mark(text: pl.Series, values: pl.Series) -> str | None:
-    """Return what parts thousands in a column, a comma or a point; None if that is not certain."""
+    """Return the mark of thousands in a column, a comma or a point; None if uncertain."""
     commas = text.filter(text.str.contains(",", literal=True))
     if commas.is_empty():
         return None
@@ -256,7 +256,7 @@ def whole(number: float | None) -> int | None:
 
 
 def not_numbers(cells: pl.Series, values: pl.Series, lines: pl.Series) -> list[Problem]:
-    """Return which cells of a column are texts where a number belongs, NaN or infinite."""
+    """Return the problems of cells that are texts in place of a number, NaN or infinite."""
     column = cells.name
     words = values if cells.dtype.is_numeric() else texts(cells)
     if all_finite(values) and _plain_numbers(words) is not None:

@@ -136,14 +136,14 @@ def names_parts(column: str) -> bool:
 
 
 def _part_in(column: str) -> str | None:
-    """Return the part of the data that a truth may tell of, as `is_train` and `val_set` do."""
+    """Return the part of the data in the name of a truth column: `is_train`, `val_set`."""
     words = {*plain(column).split("_")} - {"is", "set", "split", "mode", "phase", "flag"}
     parts = words & {*TRAINING, *EVALUATING}
     return next(iter(parts)) if len(words) == 1 and parts else None
 
 
 def _parts(cells: pl.Series) -> pl.Series | None:
-    """Return the part of the data that a column names in each row, if it does nothing else."""
+    """Return the part of the data in each row of a column, if it names nothing else."""
     truth = _part_in(cells.name)
     if cells.dtype.is_numeric() and truth is None:
         return None
@@ -165,7 +165,7 @@ def _parts(cells: pl.Series) -> pl.Series | None:
 
 
 def evaluated_rows(frame: pl.DataFrame, metrics: Sequence[str] = ()) -> pl.DataFrame:
-    """Return the rows that hold a value of any of some metrics, or of any at all."""
+    """Return the rows with a value of some metrics, or of any at all."""
     metrics = metrics or [name for name in frame.columns if _METRIC.fullmatch(name)]
     if not all(frame[name].has_nulls() for name in metrics):
         return frame
@@ -251,7 +251,7 @@ def _run_numbers(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.Series:
 
 
 def _restart_column(back: str, frame: pl.DataFrame) -> str:
-    """Return the column that shows restarts: time, or the first count of progress."""
+    """Return the column of restarts: time, or the first count of progress."""
     names = ("seconds",) if back == "time back" else COUNTS
     name = next((name for name in names if name in frame.columns), None)
     if name is None:
@@ -375,7 +375,7 @@ def _join_sessions(frame: pl.DataFrame, resume: str, problems: list[Problem]) ->
 
 
 def known_count(frame: pl.DataFrame) -> str | None:
-    """Return the first count of progress that some row has, or None."""
+    """Return the first known count of progress, or None."""
     return next((name for name in COUNTS if frame[name].null_count() < frame.height), None)
 
 
@@ -453,7 +453,7 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns, *, of_lines: boo
 
 
 def _went_back_error(what: str, column: str, line: int | None, number: int) -> UnfitError:
-    """Return the error that a step or time decreases, with what may be meant."""
+    """Return the error for a decreasing step or time, with its possible meanings."""
     frequency = f"{number:,} times, first here" if number > 1 else "here"
     of_an_epoch = {
         "step": 'a new epoch of one run: new_epoch = "step back" (--new-epoch "step back")',

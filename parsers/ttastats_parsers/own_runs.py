@@ -44,7 +44,7 @@ _GROUP = re.compile(r"\(\?P?<(\w+)>")
 
 
 def runs_of(rows_of: Callable[[Log], Rows], log: Log) -> Iterator[Run | Problem]:
-    """Yield the runs that rows of a log tell by its block, and what is wrong or was guessed."""
+    """Yield the runs in the rows of a log by its block, with problems and guesses."""
     try:
         rows = rows_of(log)
     except UnfitError as error:
@@ -152,7 +152,7 @@ def _run(
 
 
 def _progress_at_zero(part: pl.DataFrame) -> float | None:
-    """Return the training that was done at second 0 of a run, in the unit of its evaluations."""
+    """Return the progress at second 0 of a run, in the unit of its evaluations."""
     if (count := known_count(evaluated_rows(part))) is None:
         return None
     progress = part.filter(pl.col("seconds") == 0.0)[count].drop_nulls().first()
@@ -229,7 +229,7 @@ def _training_values(
 
 
 def names_in(block: Block, columns: Iterable[str]) -> list[str]:
-    """Return the columns that a run takes its name and fields from."""
+    """Return the columns of a run's name and fields."""
     columns = [*columns]
     block_names = {*block.run, *block.fields.values(), price_in(columns)}
     block_names.update(

@@ -47,7 +47,7 @@ def split_runs(files: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
 
 
 def _split_metric(path: str, columns: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the run and the part of a file that is called as its only metric."""
+    """Yield the run and the part of a file named like its only metric."""
     metrics = metric_columns(columns)
     if len(metrics) != 1 or len(columns) < 2:
         return
@@ -69,7 +69,7 @@ def _split_word(path: str, _columns: Sequence[str]) -> Iterator[tuple[str, str]]
 
 
 def word_of(part: str) -> str | None:
-    """Return the word of a part that says whether it trains or evaluates, or None."""
+    """Return the word of training or evaluating in a part, or None."""
     words = re.findall("[a-z]+", part.lower())
     return next((word for word in WORDS if word in words), None)
 

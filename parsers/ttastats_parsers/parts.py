@@ -175,7 +175,7 @@ def _name_metric(part: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _common_count(frames: Sequence[pl.DataFrame], block: Block) -> list[str] | None:
-    """Return the column of each frame that counts the same progress, in order, or None."""
+    """Return the column of each frame with the same count of progress, in order, or None."""
     for kind in LIKELY_COUNTS:
         columns = [
             next((name for name in frame.columns if is_count(name, kind, block)), "")

@@ -79,7 +79,7 @@ _LARGEST = 2**63
 
 
 def storable(value: Any) -> Any:
-    """Return a value that a table can keep as JSON: with texts for keys, or as a text itself."""
+    """Return a value as a table keeps it in JSON: with texts for keys, or as a text itself."""
     kind = type(value)
     if (
         kind in _SIMPLE_TYPES

@@ -42,7 +42,7 @@ class Records(NamedTuple):
 
 
 def problems_of(torn: int | None, damaged: Sequence[int]) -> Iterator[Problem]:
-    """Yield what is wrong with a file of records."""
+    """Yield the problems of a file of records."""
     if torn is not None:
         text = f"the last record is truncated at byte {torn:,}"
         yield Problem("torn_tail", f"{text}: copied while it was written?", "warning")
@@ -238,7 +238,7 @@ def varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 def signed(value: int | bytes) -> int:
-    """Return the signed number of 64 bits that a field means."""
+    """Return a field as a signed number of 64 bits."""
     if not isinstance(value, int):
         raise ValueError("no whole number")
     value &= 2**64 - 1

@@ -73,7 +73,7 @@ def of_file(name: str, content: bytes) -> dict[str, Any]:
 
 
 def of_head(head: bytes) -> dict[str, Any]:
-    """Return the settings that the first lines of a text log print."""
+    """Return the settings in the first lines of a text log."""
     if not re.search(rb"(?i)Namespace\(|\{|seed", head[:_HEAD]):
         return {}
     text = head[:_HEAD].decode("utf-8", "replace")
@@ -135,7 +135,7 @@ def of_mapping(fields: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def of_yaml(content: bytes) -> dict[str, Any]:
-    """Return the mapping that YAML holds, as far as it can be read; empty where it holds none."""
+    """Return the mapping in YAML, as far as it can be read; empty where it holds none."""
     reader = _Yaml(content.decode("utf-8-sig", "replace").encode())
     with suppress(UnreadError):
         reader.read()

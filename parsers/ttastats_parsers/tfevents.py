@@ -152,12 +152,12 @@ def _run_files(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
 def event_files(
     listing: Callable[[PurePosixPath], Sequence[str]], folder: PurePosixPath
 ) -> list[PurePosixPath]:
-    """Return the event files that lie directly in a folder."""
+    """Return the event files directly in a folder."""
     return [folder / word for word in listing(folder) if _NAME.search(word) and word[-1] != "/"]
 
 
 def read_file(path: PurePosixPath, blocks: Iterable[bytes]) -> EventFile:
-    """Return what a file tells, as far as it can be read."""
+    """Return the content of an event file, as far as it can be read."""
     scalars: dict[str, bytearray] = {}
     times: list[float] = []
     strange, holds_settings, settings = 0, False, dict[str, Any]()
@@ -205,7 +205,7 @@ class _Events:
         self.damaged: list[int] = []
 
     def others(self, blocks: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
-        """Yield the records that are not plain scalars, with their numbers."""
+        """Yield the records other than plain scalars, with their numbers."""
         if _compiled is None:
             records = tf_records(streams.join_blocks(blocks, streams.whole_file_limit()))
             self.torn, self.damaged = records.torn, records.damaged
@@ -415,7 +415,7 @@ def _run(
 
 
 def clock_of(files: Sequence[EventFile]) -> tuple[float | None, dict[str, Any]]:
-    """Return when the first event of a run was written, and the fields of its clock."""
+    """Return the time of the first event of a run, and the fields of its clock."""
     start = min((file.begun for file in files if file.begun is not None), default=None)
     end = max((file.ended for file in files if file.ended is not None), default=None)
     return start, {

@@ -112,7 +112,7 @@ def _header(head: bytes) -> list[str]:
 
 
 def _unit(column: str) -> float | None:
-    """Return the seconds of a unit in which a column holds the time of a run, or None."""
+    """Return the seconds in the unit of a column with the time of a run, or None."""
     words = plain(column).split("_")
     if _NO_TIME_OF_A_RUN.intersection(words):
         return None
@@ -188,7 +188,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _question(table: _Table, block: Block) -> str:
-    """Return what a person has to say first, or an empty text."""
+    """Return the question to the user, or an empty text."""
     if len(table.clocks) > 1:
         names = [clock.column for clock in table.clocks]
         choice = f"--seconds '{names[0]} {_unit_text(table.clocks[0])}'"
@@ -260,7 +260,7 @@ def _runs(table: _Table, stem: str) -> Iterator[Run]:
 
 
 def _naming_columns(table: _Table, columns: Mapping[str, Sequence[str | None]]) -> list[str]:
-    """Return the columns that name the setup: of several, those in which runs share a name."""
+    """Return the columns of the setup's name: of several, those with names shared by runs."""
     if len(table.setups) < 2:
         return [*table.setups]
     height = table.frame.height

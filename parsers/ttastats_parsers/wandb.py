@@ -316,7 +316,7 @@ def _read_config(log: Log, folder: PurePosixPath) -> Row:
 
 
 def _run(files: RunFiles, log: Log) -> Run:
-    """Return the run that its files describe."""
+    """Return the run of its files."""
     evaluations, remarks = evaluations_of(list(_measured(files)), log, files.logged)
     config = {key: value for key, value in files.config.items() if key != "_wandb"}
     start = as_float(files.about.get("started"))

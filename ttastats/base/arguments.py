@@ -49,7 +49,7 @@ def shown(value: object) -> str:
 
 
 def refusal(name: str, value: object, remedy: str) -> TtastatsError:
-    """Return the error for a value that a parameter does not take."""
+    """Return the error for an invalid value of a parameter."""
     return TtastatsError(f"{shown(value)} is not valid", where=f"{name}=", remedy=remedy)
 
 
@@ -74,7 +74,7 @@ def written(value: float) -> str:
 
 
 def listed(value: Any) -> tuple[Any, ...]:
-    """Return what there may be one of, or several: a text is one, never its letters."""
+    """Return one value or several as a tuple: a text is one, never its letters."""
     if value is None:
         return ()
     try:
@@ -414,7 +414,7 @@ _OPTION = re.compile(
 
 
 def in_python(text: str, known: Iterable[str] = ()) -> str:
-    """Return a text with the names of parameters in place of the options that they stand for."""
+    """Return a text with parameters in place of options."""
     names = {"profiles", *KINDS, *known}
 
     def argument(option: re.Match[str]) -> str:

@@ -99,7 +99,7 @@ def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def _similarity(name: str, candidate: str) -> float:
-    """Return how alike two names are, from 0 to 1."""
+    """Return the similarity of two names, from 0 to 1."""
     likeness = _match_ratio(name, candidate)
     shorter, longer = sorted((name, candidate), key=len)
     if len(shorter) > 2 and shorter in longer:  # two letters stand in too many names

@@ -131,7 +131,7 @@ _NAMED_UNITS = {
 
 
 def evaluation_metrics(names: Iterable[str]) -> frozenset[str]:
-    """Return which of these metric names are measured in evaluations, judged by their names.
+    """Return the metrics of evaluations, judged by their names.
 
     Those whose names say so (`val_loss`, `eval/accuracy`, `testAcc`); where none does, all that
     may be a quality: no clock, no count of steps, no learning rate.
@@ -192,7 +192,7 @@ def _split_words(name: str) -> set[str]:
 
 
 def guess_metrics(columns: Iterable[str]) -> tuple[str, ...]:
-    """Return which columns are quality metrics of evaluations, judged by their names."""
+    """Return the quality metrics of evaluations among columns, judged by their names."""
     names = tuple(columns)
     measured = evaluation_metrics(names)
     return tuple(
@@ -208,7 +208,7 @@ def guess_clocks(columns: Iterable[str]) -> tuple[tuple[str, float], ...]:
 
 
 def first_known(known: Sequence[str], columns: Iterable[str]) -> str | None:
-    """Return the first of some known names that is a column, or None."""
+    """Return the first known name among columns, or None."""
     column_names = set(columns)
     return next((name for name in known if name in column_names), None)
 
@@ -227,7 +227,7 @@ def unit_of(name: str) -> str | None:
 
 
 def unit_of_each(name: str, part: str = "epoch") -> str | None:
-    """Return the unit of a column that tells the time of each epoch, or step, by its name."""
+    """Return the unit of a column with the time of each epoch, or step, by its name."""
     words = "|".join(STEP_WORDS if part == "step" else EPOCH_WORDS)
     remainder = re.sub(f"(^|_)(per_|of_)?({words})(_|$)", "_", plain(name))
     return unit_of(remainder) if remainder != plain(name) else None

@@ -259,7 +259,7 @@ TRIES = 5
 
 
 def retried(act: Callable[[], _T]) -> tuple[_T, int]:
-    """Return what an act gives, and how often it began: anew where another writer was faster."""
+    """Return the result of an act, repeated after a faster writer, and its number of attempts."""
     for tries in range(1, TRIES):
         with suppress(ReplacedError):
             return act(), tries
@@ -267,14 +267,14 @@ def retried(act: Callable[[], _T]) -> tuple[_T, int]:
 
 
 def parse_place(text: str | Path | Url) -> Place:
-    """Return the path or URL that a text names."""
+    """Return the path or URL in a text."""
     if isinstance(text, str) and "://" in text:
         return Url(without_secrets(text))
     return Path(str(text))
 
 
 def state_of(place: Place) -> str | None:
-    """Return a text that changes when a file or object does; None if it does not exist."""
+    """Return the state of a file or object as a text; None if it does not exist."""
     if isinstance(place, Path):
         try:
             stat = place.stat()
@@ -331,7 +331,7 @@ def state_digest(entry: Mapping[str, Any]) -> int:
 
 
 def staging_path(place: Place) -> Path:
-    """Return the local path beside which temporary files for a path or URL are made."""
+    """Return the local path beside the temporary files of a path or URL."""
     if isinstance(place, Path):
         return place.resolve()
     name = f"ttastats-{xxhash.xxh3_64_hexdigest(place.text.rstrip('/').encode())}"
@@ -413,7 +413,7 @@ def user_of(url: str) -> str:
 
 
 def secrets_of(url: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what `with_secrets` knows of a URL, for `remember` in another process."""
+    """Return the users and queries of a URL, for `remember` in another process."""
     users = {address: user for address, user in _users.items() if address in url}
     return users, {address: query for address, query in _queries.items() if address in url}
 

@@ -64,7 +64,7 @@ _MOSTLY = 0.8
 
 
 def with_encoding(what: str) -> str:
-    """Return what is wrong with names of a file, with the reason where they are not in UTF-8."""
+    """Return a fault of names in a file, with the reason where they are not in UTF-8."""
     return f"{what.rstrip('.')}; it is not in UTF-8: convert it" if "\ufffd" in what else what
 
 
@@ -235,7 +235,7 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
 
 
 def _read_chunks(read_some: Callable[[int], bytes], size: int, block: int) -> Iterator[bytes]:
-    """Yield what a function reads in chunks; a small file of known size in one.
+    """Yield the bytes of a read function in chunks; a small file of known size in one.
 
     One byte more is asked for than there should be: where it does not come, that was the end.
     """

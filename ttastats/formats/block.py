@@ -125,7 +125,7 @@ class Block(msgspec.Struct, frozen=True):
 
     @property
     def dialect(self) -> str:
-        """Return the name of the dialect that reads such logs."""
+        """Return the name of the dialect of such logs."""
         return "lines" if self.line else "table"
 
 
@@ -209,7 +209,7 @@ Keys = Mapping[str, Any]
 
 
 def parse_block(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
-    """Return the block that a mapping describes; `where` returns the position of a key."""
+    """Return the block in a mapping; `where` returns the position of a key."""
     keys = {FORMER_NAMES.get(key, key): value for key, value in keys.items()}
     for key in keys:
         if key not in KEYS:

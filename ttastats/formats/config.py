@@ -218,7 +218,7 @@ def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def _match_signs(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
-    """Return what a path names if all signs hold, which are looked for the cheapest first."""
+    """Return the groups in a path if all signs hold; the cheapest are looked for first."""
     starts, holds = _texts_of(signs)
     if not all(head.startswith(text) for text in starts):
         return None

@@ -70,7 +70,7 @@ def _text(text: str) -> Piece:
 
 
 def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
-    """Return what a pattern's groups match in a relative path, or None if it does not match.
+    """Return the groups of a pattern in a relative path, or None if it does not match.
 
     Of several patterns with `|` between them the first that matches counts. The ending of a
     compressed file may be left out of a pattern.
@@ -85,7 +85,7 @@ def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
 
 
 def _match_names(pieces: Sequence[Piece], path: str) -> Mapping[str, str] | None:
-    """Return what the names stand for, the same text wherever a name is repeated."""
+    """Return the texts of the names, the same text wherever a name is repeated."""
     is_alike = path.endswith(tuple(piece.text for piece in pieces[-1:]))
     ends = _match_pieces(pieces, path) if is_alike else None
     if ends is None:
@@ -103,7 +103,7 @@ def _match_names(pieces: Sequence[Piece], path: str) -> Mapping[str, str] | None
 
 
 def _match_pieces(pieces: Sequence[Piece], path: str) -> tuple[int, ...] | None:
-    """Return 0 and where each piece ends in a path, or None.
+    """Return 0 and the end of each piece in a path, or None.
 
     No piece is tried twice at one position: the time is at most the product of both lengths.
     """

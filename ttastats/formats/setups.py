@@ -96,7 +96,7 @@ def recorded_settings(extra: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def setup_settings(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings that repeated runs share, as sorted texts: without seeds and paths."""
+    """Return the shared settings of repeated runs, as sorted texts: without seeds and paths."""
 
     def text(value: Any) -> str:
         if isinstance(value, str):  # without a run number such as in `adam-s0`
@@ -116,7 +116,7 @@ def setup_settings(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def varying_names(several: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the names of settings in which runs that record any differ."""
+    """Return the names of settings that differ between runs with settings."""
     runs = [run for run in several if run]
     names = dict.fromkeys(name for run in runs for name in run)
     return sorted(name for name in names if len({run.get(name) for run in runs}) > 1)
@@ -195,7 +195,7 @@ def _from_paths(runs: Sequence[Seen]) -> tuple[list[str], list[int | None]]:
 
 
 def _distinctive_parts(parts: Iterable[str]) -> list[str]:
-    """Return the parts of a path that do not only say what kind of files lie there."""
+    """Return the parts of a path without generic folder names."""
     nonempty = [part for part in parts if part]
     return [part for part in nonempty if part.lower() not in _GENERIC_FOLDERS] or nonempty[-1:]
 

@@ -74,7 +74,7 @@ def rows(
 def empty_logs(
     read: Iterable[str], others: Iterable[str], blank: Collection[str] = ()
 ) -> list[Problem]:
-    """Return a problem for each file that is no log although most of its numbered set are.
+    """Return a problem for each file without a log in a numbered set of mostly logs.
 
     A run that crashed before it logged anything leaves such a file. Beside a single other it is one
     if it is `blank`: without a byte.
@@ -93,7 +93,7 @@ def empty_logs(
 def _rejected_run(
     source: Source, problem: Problem, runs: pl.DataFrame, blocks: Sequence[Block]
 ) -> Run:
-    """Return a rejected log as a run of the entry that its path gives it.
+    """Return a rejected log as a run of the entry in its path.
 
     It is that of the runs in its folder or, where there are none, in the nearest folder above that
     has runs; if they are of several entries, it is what a log without a name belongs to.
@@ -118,7 +118,7 @@ def _rejected_run(
 
 
 def _shared_values(runs: pl.DataFrame) -> dict[str, Any]:
-    """Return the values that all of some runs share, without unknown ones."""
+    """Return the known values shared by runs."""
     shared = [column for column in runs.select(_SHARED) if column.n_unique() == 1]
     return {column.name: column[0] for column in shared if column[0] is not None}
 
@@ -126,7 +126,7 @@ def _shared_values(runs: pl.DataFrame) -> dict[str, Any]:
 def _missing_runs(
     runs: pl.DataFrame, names: set[str], rejected: Sequence[Source]
 ) -> Iterator[tuple[str, Run]]:
-    """Yield the missing runs with the name that their log would have.
+    """Yield the missing runs with the expected names of their logs.
 
     Where the numbers of files have no gap, or no numbers, the seeds of a set may have one; a
     rejected log may be the one that fills it.

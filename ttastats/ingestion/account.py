@@ -44,7 +44,7 @@ class Account(Struct, frozen=True, kw_only=True):
 
     @property
     def rejected(self) -> tuple[Problem, ...]:
-        """Return the problems because of which runs are missing."""
+        """Return the problems of missing runs."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
     def counts(self) -> str:

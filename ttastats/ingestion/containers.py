@@ -205,11 +205,11 @@ class Archive(Container):
         return opened(self.path).open(name)
 
     def folder(self, name: str) -> PurePosixPath:
-        """Return the folder that a member would be unpacked to beside the archive."""
+        """Return the folder of a member, as unpacked beside the archive."""
         return self.place(name).parent
 
     def place(self, name: str) -> PurePosixPath:
-        """Return the path that a member would be unpacked to; `..` is ignored."""
+        """Return the path of a member, as unpacked; `..` is ignored."""
         parts = [part for part in PurePosixPath(name).parts if part not in {"..", "/"}]
         return PurePosixPath(self.path.rsplit(".", 1)[0], *parts)
 
@@ -223,7 +223,7 @@ class Archive(Container):
             return None
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Return the names of members that would be unpacked directly to a folder."""
+        """Return the names of members directly in an unpacked folder."""
         try:
             return _visible(opened(self.path).folders.get(str(folder).rstrip("/"), ()))
         except UNUSABLE:

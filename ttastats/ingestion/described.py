@@ -77,7 +77,7 @@ def find_blocks(
 
 
 def roots_of(paths: Sequence[str]) -> list[str]:
-    """Return the folders that patterns start from: those of the paths given.
+    """Return the start folders of patterns: those of the paths given.
 
     Of `runs/*/log` they are the folders of what it means, and `runs`.
     """
@@ -94,7 +94,7 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 def _pattern_root(path: str) -> str:
-    """Return the folder that patterns start from for a path, that of an archive as if unpacked."""
+    """Return the start folder of patterns for a path, that of an archive as if unpacked."""
     folder = path if Path(path).is_dir() else str(Path(path).parent)
     if "://" in path:
         folder = "/"
@@ -158,7 +158,7 @@ def digest(blocks: Sequence[Block]) -> str:
 def block_for(
     place: str, blocks: Sequence[Block], *, with_pattern: bool = False
 ) -> tuple[Block, Mapping[str, str]] | None:
-    """Return the first block that applies to a file, and what its pattern matches in the path.
+    """Return the first block for a file, and the groups of its pattern in the path.
 
     Those with a pattern go first and hold for what it matches, whatever it looks like; those
     without for everything in their folder that nothing else recognises, unless `with_pattern`.
@@ -176,7 +176,7 @@ def block_for(
 
 
 def unused_blocks(blocks: Sequence[Block], sources: Sequence[Source]) -> list[Problem]:
-    """Return a problem for each pattern that matches none of the files."""
+    """Return a problem for each pattern without a file."""
     waiting = {block.where: block for block in blocks if block.files is not None}
     for source in sources:
         if not waiting:

@@ -56,7 +56,7 @@ class Read(Struct, frozen=True):
 
     @property
     def rejected(self) -> list[Problem]:
-        """Return the problems because of which runs are missing."""
+        """Return the problems of missing runs."""
         return [problem for problem in self.problems if problem.severity == "error"]
 
     @property
@@ -86,7 +86,7 @@ _CALLED_KEYS = {
 
 
 def guessed_lines(problems: Iterable[Problem]) -> Iterator[str]:
-    """Yield a line for each way in which logs were read that nobody had described."""
+    """Yield a line for each guessed way of reading logs."""
     paths: dict[str, dict[str, None]] = {}
     for problem in problems:
         if problem.code == GUESSED:
@@ -216,7 +216,7 @@ def _tables_and_logs(source: Source) -> tuple[list[Place], list[str]]:
 
 
 def given_runs(source: Source) -> pl.DataFrame | None:
-    """Return a table of runs that is given as such, or None for any other source.
+    """Return a source that is a table of runs, or None for any other.
 
     The rows of a report, which do not tell enough, are an error.
     """

@@ -87,7 +87,7 @@ def proposed_blocks(
 def _guess(
     description: Description, path: str, blocks: Sequence[Block], ask: Ask | None = None
 ) -> Guess:
-    """Return what is proposed for the logs at a path that no block but one of options describes."""
+    """Return a guess for the logs at a path described by options alone, or not at all."""
     options = description.options or {}
     guess: Guess = import_module(_PROPOSER).propose(path, () if options else blocks, options, ask)
     return guess
@@ -96,7 +96,7 @@ def _guess(
 def certain_guesses(
     description: Description, unread: NothingReadError, ask: Ask | None
 ) -> tuple[Guess, ...]:
-    """Return what is proposed for logs that nothing reads; doubts that stay open are an error.
+    """Return proposals for unread logs; open doubts are an error.
 
     Where nothing looks like a log, the error that nothing was read says why.
     """
@@ -123,7 +123,7 @@ def certain_guesses(
 
 
 def _doubt_error(paths: Sequence[str], doubts: Mapping[str, Doubt]) -> TtastatsError:
-    """Return the error that names doubts, and what to type for each choice."""
+    """Return the error for doubts, with a command for each choice."""
     keys = units.join_names([*dict.fromkeys(doubt.key for doubt in doubts.values())], 5)
     choices = dict.fromkeys(
         choice for doubt in doubts.values() for choice in map(as_options, doubt.choices) if choice

@@ -46,7 +46,7 @@ def settings_in(
     companion: Callable[[PurePosixPath], bytes | None],
     folder: PurePosixPath,
 ) -> FileSettings:
-    """Return the settings that the files of a folder record."""
+    """Return the settings in the files of a folder."""
     settings: dict[str, Any] = {}
     names: list[str] = []
     problems: list[Problem] = []
@@ -127,7 +127,7 @@ def with_settings(
 
 
 def with_price(run: Run) -> Run:
-    """Return a run with the price of an hour that its record tells, if it has none yet."""
+    """Return a run with the recorded price of an hour, if it has none yet."""
     if run.cost_per_hour is not None:
         return run
     fields = {**setups.recorded_settings(run.extra), **run.extra}
@@ -138,7 +138,7 @@ def with_price(run: Run) -> Run:
 def _mark_of(
     run: Run, log: Log, source: Source, dialect: Dialect, settings: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the facts that a run's entry will be inferred from, None if it has a name."""
+    """Return the facts for inferring a run's entry, None if it has a name."""
     is_recorded = dialect.name in _RECORDING and run.entry == setups.entry_name(settings)
     is_folder = dialect.name in _FOLDERS and "entry" not in log.named
     is_folder = is_folder and (log.block is None or "entry" not in log.block.fields)

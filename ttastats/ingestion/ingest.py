@@ -255,7 +255,7 @@ class _Plan(Struct, frozen=True):
         )
 
     def nothing_read(self, problems: Sequence[Problem]) -> NothingReadError:
-        """Return the error for files that gave neither a run nor a profile."""
+        """Return the error for files without a run or a profile."""
         parts = self.changes.files["parts"]
         return NothingReadError(self.paths, len(self.sources), parts, self.reading.blocks, problems)
 
@@ -268,7 +268,7 @@ def _plan(
     readers: Workers,
     joins: Place | None,
 ) -> _Plan | Account:
-    """Return what has to be read, or the account of what is there, where that is all."""
+    """Return the plan of reading, or the account of the table if nothing is new."""
     target = spool.output
     state = store.table_state(target)
     all_sources = find(paths)

@@ -76,7 +76,7 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 def compare(before: Manifest, sources: Sequence[Source], reader: Reader) -> Changes:
-    """Return what has changed in some sources since the ingest of a manifest."""
+    """Return the changes in sources since the ingest of a manifest."""
     unchanged = {
         source.name
         for source in sources
@@ -102,7 +102,7 @@ def compare(before: Manifest, sources: Sequence[Source], reader: Reader) -> Chan
 
 
 def new_sources(before: Manifest, sources: Sequence[Source], reader: Reader) -> list[Source]:
-    """Return the sources that are not in a manifest in their present state."""
+    """Return the sources missing from a manifest in their present state."""
     names = {source.name for source in sources}
     files = {name: state for name, state in before.files.items() if name in names}
     lists = ([name for name in getattr(before, kind) if name in names] for kind in KINDS)
@@ -110,7 +110,7 @@ def new_sources(before: Manifest, sources: Sequence[Source], reader: Reader) -> 
 
 
 def _reader_key(reader: Reader) -> list[Any]:
-    """Return what else decides the rows: version, schema and options."""
+    """Return the key of a reader: version, schema and options."""
     return [__version__, schema.RUNS.version, *reader]
 
 

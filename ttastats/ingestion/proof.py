@@ -137,7 +137,7 @@ class _Course(NamedTuple):
 
 
 def _course(run: Run) -> _Course | None:
-    """Return the course of a run by the first unit that all its timed evaluations tell.
+    """Return the course of a run by the first unit known for all timed evaluations.
 
     Without any, evaluations are counted: a log that writes no progress writes after some work.
     """
@@ -220,7 +220,7 @@ _SAME_RUN = ("benchmark", "entry", "seed")
 
 
 def continued_runs(runs: pl.DataFrame, rows: pl.LazyFrame) -> list[Problem]:
-    """Return a problem for each log that goes on where one of the same setup and seed ended.
+    """Return a problem for each log continuing one of the same setup and seed.
 
     A preempted run goes on so under a new id. `runs` are those of `rows` (`tables.run_heads`).
     """

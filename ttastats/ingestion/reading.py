@@ -201,7 +201,7 @@ class _Reader:
             return _rejected(source, "ambiguous_dialect", f"{error.what}. {error.remedy}")
 
     def _read_readable(self, source: Source, content: _Bytes) -> Contents | None:
-        """Return what `read` does of a file that can be read."""
+        """Return the result of `read` for a readable file."""
         reading, head = self._reading, content.head
         folder = source.container.folder(source.file.name)
         name = printable(posixpath.basename(source.file.name))
@@ -275,7 +275,7 @@ class _Reader:
         return [structs.replace(run, digest=digest) for run in runs], problems
 
     def _duplicate_of(self, dialect: Dialect, log: Log, source: Source) -> str:
-        """Return the file that holds the run of an event file too, or an empty text.
+        """Return another file with the run of an event file, or an empty text.
 
         It is a CSV file beside it with times of its own, or one with the same values. An event file
         that a block describes is read all the same.
@@ -307,7 +307,7 @@ class _Reader:
         return together.duplicate_file(log, source.depth(), runs_of)
 
     def _listing_for_log(self, folder: PurePosixPath) -> Sequence[str]:
-        """Return what lies in a folder around the log, and note that this was looked at."""
+        """Return the names in a folder around the log, and note that they were looked at."""
         self.listed_for[self._log] = None
         return self._listing(folder)
 
@@ -370,7 +370,7 @@ _Choice = tuple[Dialect | None, Block | None, Mapping[str, str]]
 def choose_dialect(
     head: bytes, folder: PurePosixPath, name: str, chosen: Dialect | None, reading: Reading
 ) -> _Choice:
-    """Return the dialect that reads a file, with its block.
+    """Return the dialect of a file, with its block.
 
     A block whose pattern matches, and that says where things stand, goes before all signs. Others
     refine what is recognised: which metric counts, what the runs are called.

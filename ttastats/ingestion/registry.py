@@ -77,7 +77,7 @@ def named(name: str) -> Dialect:
 
 
 def recognise(head: bytes, path: str = "/") -> Dialect | None:
-    """Return the one dialect that recognises the first block of a file; several are an error."""
+    """Return the one dialect recognising the first block of a file; several are an error."""
     by_head, by_path = _recognisers()
     claimants = [dialect for dialect, recognises in by_head if recognises(head)]
     claimants += [dialect for dialect, recognises in by_path if recognises(head, path)]
@@ -87,7 +87,7 @@ def recognise(head: bytes, path: str = "/") -> Dialect | None:
 
 
 def recognised_preset(head: bytes, path: str) -> tuple[Block, Mapping[str, str]] | None:
-    """Return the block of the one preset that matches a file, and the groups in its path."""
+    """Return the block of the one preset matching a file, and the groups in its path."""
     matches = config.matching_presets(head, path)
     message = f"matches several presets: {', '.join(matches)}"
     remedy = "Select one with --preset, or in ttastats.toml."

@@ -83,7 +83,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         return path == place or path.startswith(f"{place}/")
 
     def depth(self) -> int:
-        """Return how many folders lie between the given path and the file."""
+        """Return the number of folders between the given path and the file."""
         name = self.file.name
         if isinstance(self.container, Remote):
             name = name.lstrip("/").removeprefix(self.container.listed().root).lstrip("/")

@@ -33,7 +33,7 @@ _Key = tuple[str, int | None]
 
 
 def duplicate_file(log: Log, depth: int, runs_of: Callable[[PurePosixPath], Iterable[Run]]) -> str:
-    """Return the file that holds the run of an event file too, or an empty text.
+    """Return another file with the run of an event file, or an empty text.
 
     It lies beside it, or in one of as many folders above as were given.
     """
@@ -57,7 +57,7 @@ def duplicate_file(log: Log, depth: int, runs_of: Callable[[PurePosixPath], Iter
 def with_times(
     items: list[Run | Problem], log: Log, listing: Listing, event_files: EventFiles
 ) -> list[Run | Problem]:
-    """Return a run without times with those of the event files that hold the same values.
+    """Return a run without times with those of event files with the same values.
 
     Where no event files lie, `log.listing` is not asked: other files do not change the run.
     """

@@ -370,7 +370,7 @@ def _answer(
 
 @cache
 def _opener(certificates: str | None) -> OpenerDirector:
-    """Return what asks: no redirect is followed, to a server that nobody named."""
+    """Return the opener of requests: it follows no redirect to an unnamed server."""
     opener = OpenerDirector()
     secure = HTTPSHandler(context=ssl.create_default_context(cafile=certificates))
     errors = HTTPErrorProcessor(), HTTPDefaultErrorHandler()
@@ -426,7 +426,7 @@ def _expect_size(size: int, limit: int) -> None:
 
 
 def _authorization(url: str) -> dict[str, str]:
-    """Return the header that says who asks, by the URL or by the variables of MLflow."""
+    """Return the header of authorization, from the URL or the variables of MLflow."""
     name, password = (
         os.environ.get(f"MLFLOW_TRACKING_{of}", "") for of in ("USERNAME", "PASSWORD")
     )

@@ -69,7 +69,7 @@ def with_best(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
 
 
 def advice(*tables: pl.DataFrame) -> Note:
-    """Return a note that runs have no target, what their best is, and how one is set."""
+    """Return a note on runs without a target, with their best and the option to set one."""
     aimless = [runs.filter(is_aimless()) for runs in tables]
     if dropped := [text for runs in aimless for text in _dropped(runs)]:
         return note("no_target.dropped", why=dropped[0])

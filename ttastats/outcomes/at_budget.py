@@ -151,7 +151,7 @@ def _evaluations_of_metric(
 
 
 def _only_metrics(candidates: pl.DataFrame) -> pl.DataFrame:
-    """Return the metrics of entries that have one; raise an error where all have several."""
+    """Return the metrics of entries with one; raise an error where all have several."""
     only = pl.len().over(_ENTRY) == 1
     ambiguous = candidates.filter(~only)
     if ambiguous.is_empty() or candidates.filter(only).height:
@@ -202,7 +202,7 @@ def _quality_at_budget(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
 
 
 def _neighbours(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
-    """Return where the evaluations around a budget are, and how far values bend between them."""
+    """Return the positions of the evaluations around a budget, and the bend of values there."""
     if budget.amount is None:
         names = ("taken_at", "taken_interval", "quality_change", "bend_before", "bend_after")
         number = pl.lit(None, pl.Float64)
@@ -227,7 +227,7 @@ _NEAR = 4.0
 
 
 def _noise(values: pl.Expr, best: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
-    """Return the noise of one evaluation, and among how many the best was chosen by chance.
+    """Return the noise of one evaluation, and the number of evaluations near the best.
 
     Second differences of independent noise have six times its variance, and no trend.
     """

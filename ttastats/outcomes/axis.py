@@ -258,7 +258,7 @@ def converted(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
 
 
 def _position_at_end(axis: Axis) -> pl.Expr:
-    """Return where a run reached its target, or ended without; null if unknown."""
+    """Return the position of a run at its target, or at its end without; null if unknown."""
     if axis.progress is not None:
         return pl.col(axis.progress[0]).cast(pl.Float64)
     if axis.name == "cost":

@@ -61,7 +61,7 @@ class Budget(Struct, frozen=True):
         return f"after {units.amount(self.amount, AMOUNTS[self.unit])}"
 
     def __str__(self) -> str:
-        """Return the place, and which value is taken there."""
+        """Return the place, and the rule for the value there."""
         rule = ", best so far" if self.best else ", interpolated" if self.interpolate else ""
         return f"{self.place}{rule}"
 
@@ -72,7 +72,7 @@ END = Budget()
 def parse(
     at: str = "", *, at_end: bool = False, best: bool = False, interpolate: bool = False
 ) -> Budget | None:
-    """Return the budget that the options describe; None if there is none."""
+    """Return the budget in the options; None if there is none."""
     if not at and not at_end:
         option = "--best" if best else "--interpolate"
         raise_if(best or interpolate, "no budget given", option, _WRITE)
@@ -120,7 +120,7 @@ class Lengths(Struct, frozen=True):
 
     @property
     def budget(self) -> Budget | None:
-        """Return the largest budget that every run reached."""
+        """Return the largest budget reached by every run."""
         if self.unit is None or not self.least:
             return None
         fine = self.unit == "seconds"  # no clock is read to more than milliseconds
@@ -128,12 +128,12 @@ class Lengths(Struct, frozen=True):
 
     @property
     def all_reach(self) -> str:
-        """Return the largest budget that every run reached in words, or an empty text."""
+        """Return the largest budget reached by every run in words, or an empty text."""
         return f"{self.budget.option} is the largest budget that all reach" if self.budget else ""
 
 
 def lengths(at_end: pl.DataFrame) -> Lengths:
-    """Return how long runs are, from their table at the end.
+    """Return the lengths of runs, from their table at the end.
 
     The first of steps, samples and epochs that all tell counts, unless they differ in it and are
     as long in seconds: those were stopped by the clock. Without any of these, evaluations count, as

@@ -70,7 +70,7 @@ class BothSides(Struct, frozen=True):
 
 
 def exceptions_of(a: pl.DataFrame, b: pl.DataFrame) -> dict[str, str | None]:
-    """Return the exceptions that ended runs of both sides, each with its count."""
+    """Return the fatal exceptions of both sides, each with its count."""
     texts: dict[str, str | None] = {}
     for side, runs in (("a", a), ("b", b)):
         crashed = runs.filter((pl.col("run_status") == "exception") & ~pl.col("reached"))
@@ -82,7 +82,7 @@ def exceptions_of(a: pl.DataFrame, b: pl.DataFrame) -> dict[str, str | None]:
 
 
 def rows(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs of a table that are left out and were not made again.
+    """Return the runs of a table left out and not made again.
 
     They were if one of their log or seed is there, such as in another table of the same runs.
     """
@@ -98,7 +98,7 @@ def rows(runs: pl.DataFrame) -> pl.DataFrame:
 def of_pairs(
     a: pl.DataFrame, b: pl.DataFrame, keys: Sequence[Mapping[str, Any]]
 ) -> tuple[BothSides, ...]:
-    """Return what is left out of each pair of groups with the same keys in two tables of runs."""
+    """Return the runs left out of each pair of groups with the same keys in two tables of runs."""
     omissions = rows(a), rows(b)
     return tuple(
         BothSides(group(a, key, omissions[0]), group(b, key, omissions[1])) for key in keys
@@ -108,7 +108,7 @@ def of_pairs(
 def group(
     runs: pl.DataFrame, keys: Mapping[str, Any], absent: pl.DataFrame | None = None
 ) -> LeftOut:
-    """Return what is left out of the group of runs with these keys.
+    """Return the runs left out of the group with these keys.
 
     A key that a rejected log or a missing run does not know, or the group does not have, is no
     criterion: what may belong to the group is counted. `absent` are the `rows` of the runs.
@@ -169,7 +169,7 @@ def with_stopped(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def standing(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs that are not set aside."""
+    """Return the runs not set aside."""
     if "set_aside" not in runs.columns or not runs["set_aside"].count():
         return runs  # a copy of a million runs costs a second
     return runs.filter(pl.col("set_aside").is_null())
@@ -180,14 +180,14 @@ BEGINS_LATE = "begins_late"
 
 
 def late(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs that are set aside because they begin late."""
+    """Return the runs set aside for a late begin."""
     if "set_aside" not in runs.columns:
         return runs.clear()
     return runs.filter(set_aside=BEGINS_LATE)
 
 
 def counted(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Return the runs that count: none set aside, and only the first of copies in a group.
+    """Return the counted runs: none set aside, and only the first of copies in a group.
 
     Without a digest of its content no run is a copy. A spread over copies would be wrong. Of a run
     that is told by two clocks, as a log and as a DAWNBench entry, the log counts.

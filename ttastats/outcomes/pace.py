@@ -128,7 +128,7 @@ def _clock_jump() -> pl.Expr:
 
 
 def first_place(runs: pl.DataFrame, rows: pl.LazyFrame) -> str:
-    """Return where the first evaluation of runs is: `epoch 9`; empty if no log tells."""
+    """Return the position of the first evaluation of runs: `epoch 9`; empty if unknown."""
     minima = (
         rows.join(runs.lazy().select(_RUN), on=_RUN, how="semi")
         .filter(schema.is_evaluation())

@@ -37,7 +37,7 @@ _INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 
 
 def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.LazyFrame:
-    """Return the rows that meet every condition, such as `system=dgx2*` or `nodes>=8`.
+    """Return the rows meeting every condition, such as `system=dgx2*` or `nodes>=8`.
 
     Text is compared as a shell pattern, so `*` and `?` match anything; `*` alone is any known
     value. What is unknown meets no condition but `!=`.
@@ -125,7 +125,7 @@ def _time_span(condition: Condition, text: str) -> tuple[datetime, datetime]:
 
 
 def unmet(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> TtastatsError:
-    """Return the error for conditions that no row meets; `what` is a row, such as `run`."""
+    """Return the error for conditions without a row; `what` is a row, such as `run`."""
     rows = [where(frame.lazy(), [condition]).collect().height for condition in conditions]
     counts = list(zip(conditions, rows, strict=True))
     if empty := next((condition for condition, count in counts if not count), None):
@@ -155,7 +155,7 @@ def remarks(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> 
 
 
 def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:
-    """Return a sentence with the values of a column that are nearest to those of a condition."""
+    """Return a sentence with the values of a column nearest to those of a condition."""
     if isinstance(condition, Expression):
         return "Nothing in the table meets it."
     name = full_name(condition.column, frame.columns) or condition.column
@@ -175,7 +175,7 @@ def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:
 
 
 def _known_texts(values: Sequence[str], condition: Condition) -> str:
-    """Return which values a column has, or those like the one that it lacks."""
+    """Return the values of a column in words, or those nearest to a missing one."""
     if max(map(len, values)) > _LONG_TEXT:
         verb = "is" if len(values) == 1 else "are"
         return f"There {verb} {units.plural(len(values), 'other value')}."
@@ -319,13 +319,13 @@ _FRACTIONS = re.compile(
 
 @cache
 def results() -> tuple[str, ...]:
-    """Return the columns that a table of judged runs adds to the table of `ingest`."""
+    """Return the columns of judged runs beside those of the table of `ingest`."""
     runs = time_to_target.runs(pl.LazyFrame(schema=schema.POLARS))
     return tuple(name for name in runs.columns if name not in schema.RUN_NAMES)
 
 
 def of_runs() -> tuple[str, ...]:
-    """Return the columns by which runs can be selected."""
+    """Return the columns for selecting runs."""
     return (*schema.RUN_NAMES, *results())
 
 
@@ -344,7 +344,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def full_name(name: str, known: Sequence[str]) -> str | None:
-    """Return the column that a name means, None if there is none."""
+    """Return the column of a name, None if there is none."""
     if name in known:
         return name
     former = FORMER_NAMES.get(name, "")

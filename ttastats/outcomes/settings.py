@@ -31,7 +31,7 @@ def flat_settings(extra: str | None) -> dict[str, Any]:
 
 
 def varying(extras: Iterable[str | None]) -> list[str]:
-    """Return the names of the recorded settings in which runs differ."""
+    """Return the names of the recorded settings that differ between runs."""
     return setups.varying_names(map(_setup_settings, dict.fromkeys(extras)))
 
 
@@ -40,7 +40,7 @@ def _setup_settings(extra: str | None) -> dict[str, str]:
 
 
 def apart(extras: pl.Series) -> pl.Series:
-    """Return the settings in which runs differ, as text for each run; empty if it records none."""
+    """Return the settings that differ between runs, as text for each run; empty without any."""
     if not recorded_by(extras).any():
         return pl.Series([""] * extras.len(), dtype=pl.String())
     shares = {extra: _setup_settings(extra) for extra in extras.unique()}
@@ -83,12 +83,12 @@ def _by_group(
 
 
 def setting_names(extras: Iterable[str | None]) -> list[str]:
-    """Return the names of all settings that runs record."""
+    """Return the names of all recorded settings."""
     return sorted({name for extra in dict.fromkeys(extras) for name in flat_settings(extra)})
 
 
 def full_name(name: str, names: Sequence[str]) -> str | None:
-    """Return the recorded setting that a name means: itself, or the only one ending with it."""
+    """Return the recorded setting of a name: itself, or the only one ending with it."""
     if name in names:
         return name
     ending = [setting for setting in names if setting.endswith((f".{name}", f"/{name}"))]
@@ -116,7 +116,7 @@ def column(extras: pl.Series, name: str) -> pl.Series:
 
 
 def values(extras: pl.Series, name: str) -> pl.Series | None:
-    """Return the values of the setting that a name means, None where no run records it."""
+    """Return the values of the setting of a name, None where no run records it."""
     setting = full_name(name, setting_names(extras))
     return None if setting is None else column(extras, setting)
 

@@ -160,7 +160,7 @@ def _find_changes(
     level: float,
     confidence: float,
 ) -> list[Change]:
-    """Return the changes of a series that is tested after every night.
+    """Return the changes of a series tested after every night.
 
     `test` gives the p and the split of some nights. An alarm starts the series anew. Where the
     nights before the next alarm's split hold no change, its change is that of the alarm before,
@@ -197,7 +197,7 @@ def _find_changes(
 
 
 def locate_change(values: ArrayLike, confidence: float) -> Change:
-    """Return when the one change in a series happened and how large it is: a step or a drift."""
+    """Return the night and the size of the one change in a series: a step or a drift."""
     x = np.asarray(values, dtype=np.float64)
     reach, n = _reach(x), x.size
     y = _clipped(x, reach)

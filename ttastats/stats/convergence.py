@@ -142,7 +142,7 @@ def _reference_shift(reference: Reference) -> float:
 
 
 def stopped_early(values: Floats, reference: Reference) -> int:
-    """Return how many values lie at least one evaluation before the reference's median run."""
+    """Return the number of values at least one evaluation before the reference's median run."""
     pool, chances = reference.pool()
     order = np.argsort(pool, kind="stable")
     middle = np.searchsorted(np.cumsum(chances[order]), 0.5 - _ROUNDING_ERROR)

@@ -131,7 +131,7 @@ def _decide_direction(speedup: Speedup, margin: float, flags: tuple[Flag, ...]) 
 
 
 def _doubted(speedup: Speedup) -> Assumption | FlagCode:
-    """Return the condition of a claim that stragglers not seen would undo.
+    """Return the condition of a claim sensitive to unseen stragglers.
 
     Where nothing failed or straggled, it is that a side has many more runs than the other.
     """
@@ -142,7 +142,7 @@ def _doubted(speedup: Speedup) -> Assumption | FlagCode:
 def margin_bounds(
     speedups: Sequence[Speedup | None], margin: float, waiting: int = 0
 ) -> tuple[Bounds, ...]:
-    """Return which bounds on a margin are shown for each of several speedups, judged together.
+    """Return the bounds on a margin shown for each of several speedups, judged together.
 
     Two one-sided tests each (Schuirmann 1987), by the interval at ``1 - 2 alpha``; Holm's
     step-down keeps the chance of any false claim in a direction at alpha. Epochs not seen are

@@ -48,7 +48,7 @@ def common_trend(when: Floats, values: Floats, sides: Labels) -> Trend | None:
 
 
 def spread_of_blocks(values: Floats, sides: Labels, blocks: Labels) -> Spread | None:
-    """Return how blocks differ that the sides share, shape (n,) each; None of too few runs."""
+    """Return the spread of blocks shared by the sides, shape (n,) each; None of too few runs."""
     levels, labels = (np.equal.outer(x, np.unique(x)).astype(np.float64) for x in (sides, blocks))
     terms = np.column_stack([levels, labels])
     rank = int(np.linalg.matrix_rank(terms))

@@ -136,7 +136,7 @@ def full_rank(terms: Sequence[Floats]) -> bool:
 
 
 def aliased_settings(settings: Sequence[Setting]) -> tuple[int, ...]:
-    """Return the indices of the fewest settings that were always changed together, or none."""
+    """Return the indices of the fewest settings always changed together, or none."""
     columns = [setting.design_columns for setting in settings]
     for size in range(2, len(settings) + 1):
         for numbers in combinations(range(len(settings)), size):
@@ -237,7 +237,7 @@ def _hc3(
 def _level_variances(
     residuals: Floats, weights: Floats, one_minus_leverage: Floats, levels: Labels
 ) -> list[LogTerm]:
-    """Return the variance and df that each level's runs contribute to a contrast."""
+    """Return the variance and df of a contrast from each level's runs."""
     of_levels = (levels == level for level in np.unique(levels))
     sides = (
         BlockedSide(residuals[runs], weights[runs], one_minus_leverage[runs]) for runs in of_levels

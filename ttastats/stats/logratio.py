@@ -146,7 +146,7 @@ _EQUAL = 1e-6
 
 
 def sum_factors(a: ArrayLike, b: ArrayLike, *, confidence: float) -> list[Ratio]:
-    """Return by which factor each term changes a sum from A to B, and last that of the sum.
+    """Return the factor of each term in the change of a sum from A to B, and last that of the sum.
 
     `a` has shape (n_a, terms) and `b` (n_b, terms): samples of terms that are not below 0. The
     factors multiply to the ratio of the sums: the additive logarithmic mean Divisia index (Ang
@@ -168,7 +168,7 @@ def sum_factors(a: ArrayLike, b: ArrayLike, *, confidence: float) -> list[Ratio]
 
 
 def remaining_factor(whole: Ratio, part: Ratio) -> Ratio:
-    """Return the part of a ratio that another factor, measured separately, does not explain."""
+    """Return the part of a ratio not explained by another factor, measured separately."""
     if not whole.estimate or not part.estimate:
         return Ratio(None, None, None, whole.confidence, None, None, None, whole.n_a, whole.n_b)
     log, terms = math.log(whole.estimate / part.estimate), (term_of(whole), term_of(part))

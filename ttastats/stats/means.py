@@ -146,7 +146,7 @@ def mean_quality(values: ArrayLike, *, resolution: float = 0.0, confidence: floa
 
 
 def _interval(values: Floats, variance: float | None, df: float, confidence: float) -> Estimate:
-    """Return the mean of a sample with the interval that its variance and df give."""
+    """Return the mean of a sample with the interval from its variance and df."""
     centre = mean(values) if values.size else None
     if centre is None or variance is None:
         return Estimate(centre, None, None, confidence, values.size)
@@ -344,7 +344,7 @@ class Between(Struct, frozen=True):
 
 
 def variance_between_sets(sets: Sequence[Set], *, confidence: float) -> Between:
-    """Return how much the means of sets of runs of one setup vary beyond their own noise.
+    """Return the variance between sets of runs of one setup beyond their own noise.
 
     The bound is the largest variance at which means so close together still come in 5 of 100 cases
     (the Q profile: Viechtbauer 2007). The smallest claim rests on the spread of the means, with one

@@ -28,7 +28,7 @@ def as_sample(values: ArrayLike) -> Floats:
 
 
 def constant_groups(values: Floats) -> Bools:
-    """Return which groups of values, shape (..., n), are constant: no clock resolves less."""
+    """Return a mask of constant groups of values, shape (..., n): no clock resolves less."""
     if values.shape[-1] == 0:
         return np.zeros(values.shape[:-1], dtype=np.bool_)
     low, high = values.min(axis=-1), values.max(axis=-1)
@@ -89,7 +89,7 @@ def groups_by_size(sizes: NDArray[np.int64]) -> Iterator[tuple[Places, Places]]:
 
 
 def count_by_group(flags: NDArray[np.bool_], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many values of each group have their flag set."""
+    """Return the number of flagged values of each group."""
     numbers = np.repeat(np.arange(sizes.size), sizes)
     return np.bincount(numbers[flags], minlength=sizes.size).astype(np.int64)
 
@@ -132,7 +132,7 @@ def chi2_quantile(probability: float, df: float) -> float:
 
 
 def bisect_root(increasing: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function that increases crosses 0, an end if it does not in between."""
+    """Return the root of an increasing function, an end if it has none in between."""
     for _ in range(100):
         middle = (low + high) / 2
         if not low < middle < high:
@@ -181,7 +181,7 @@ def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def find_outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which positive values are outliers by all three limits above."""
+    """Return a mask of positive values that are outliers by all three limits above."""
     if values.shape[-1] < LEAST:
         return np.zeros(values.shape, dtype=bool)
     away = np.abs(values / np.median(values, axis=-1, keepdims=True) - 1.0)
@@ -189,12 +189,12 @@ def find_outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def count_faster(times: NDArray[np.float64]) -> int | None:
-    """Return how many times, shape (n,), belong to the faster of two speeds, None of one speed."""
+    """Return the number of times, shape (n,), at the faster of two speeds, None of one speed."""
     return int(speed_splits(times[None])[0]) or None
 
 
 def speed_splits(times: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return how many times of each group, (groups, n), belong to the faster of two speeds, or 0.
+    """Return the number of times of each group, (groups, n), at the faster of two speeds, or 0.
 
     The times are split where the gap between neighbouring logarithms is largest beside the pooled
     standard deviation of the logarithms of the two parts (denominator n - 2). They have two speeds

@@ -64,7 +64,7 @@ def adjust_p_values(p_values: PValues, *, fdr: bool = False) -> tuple[float | No
 def step_down(
     cases: Sequence[Case], shown: Callable[[Case, float], bool], alpha: float
 ) -> list[bool]:
-    """Return which claims hold together at ``alpha``, by Holm's step-down without p values.
+    """Return whether each claim holds at ``alpha``, by Holm's step-down without p values.
 
     ``shown(case, level)`` says whether a case's claim holds at a level; a claim that holds at
     one level holds at every larger one.

@@ -116,7 +116,7 @@ def permute_within_blocks(
 
 
 def number_of_splits_within(blocks: NDArray[np.intp], n_a: int) -> float:
-    """Return how many ways there are to split the runs of every block, at most 1e300."""
+    """Return the number of splits of the runs within every block, at most 1e300."""
     of_a, of_b = (np.bincount(part, minlength=blocks.max() + 1) for part in np.split(blocks, [n_a]))
     return min(1e300, math.prod(map(number_of_splits, of_a.tolist(), of_b.tolist())))
 
@@ -172,7 +172,7 @@ def _random_sums(
 
 
 def number_of_splits(n_a: int, n_b: int) -> float:
-    """Return how many ways there are to split the pooled runs, at most 1e300."""
+    """Return the number of splits of the pooled runs, at most 1e300."""
     if n_a + n_b <= 1000:
         return float(math.comb(n_a + n_b, n_a))
     log_number = math.lgamma(n_a + n_b + 1) - math.lgamma(n_a + 1) - math.lgamma(n_b + 1)

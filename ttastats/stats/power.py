@@ -130,7 +130,7 @@ class Failing(Struct, frozen=True):
 
 
 def failing_like(side: Outcomes) -> Failing | None:
-    """Return how runs end by those of a side; None if fewer than two reached the target."""
+    """Return the failure pattern of a side's runs; None if fewer than two reached the target."""
     if side.n_reached < 2:
         return None
     successes, failures = side.times[side.reached], side.times[~side.reached]
@@ -326,7 +326,7 @@ _POOLED_FROM = 30
 
 
 def _unseen_shift(epoch_shifts: Shifts, n: int, alpha: float) -> float:
-    """Return how far epochs not seen could move the log ratio against the claim."""
+    """Return the largest shift of the log ratio against the claim by unseen epochs."""
     share_below, share_above = (unseen_share(n, 1 - alpha) * shift for shift in epoch_shifts)
     if share_below >= 1 or math.isinf(share_above):
         return math.inf
@@ -340,7 +340,7 @@ def _lower_tail(t: float, df: float, shift: float) -> float:
 
 
 def _normal_shift(power: float, alpha: float) -> float:
-    """Return how many standard errors an effect of this power is in a two-sided normal test."""
+    """Return the effect of this power in standard errors of a two-sided normal test."""
     return float(special.ndtri(1 - alpha / 2)) + max(float(special.ndtri(power)), 0.0)
 
 

@@ -40,7 +40,7 @@ class Part(NamedTuple):
 
 
 def separable(sources: Sequence[Labels], fixed: Floats) -> list[bool]:
-    """Return which sources have a variance that others before them do not explain."""
+    """Return for each source whether its variance is separable from those before it."""
     n = len(fixed)
     residual_maker = np.eye(n) - fixed @ np.linalg.pinv(fixed)
     bases, answers = [(residual_maker @ residual_maker).ravel()], []

@@ -101,7 +101,7 @@ class Speedup(Struct, frozen=True):
         return low * (1 - self.a.late), high / (1 - self.b.late) if self.b.late < 1 else math.inf
 
     def turning(self, *, epochs: bool) -> Turning | None:
-        """Return how often the faster side may fail before the interval of `limits` includes 1.
+        """Return the failures of the faster side at which the interval of `limits` includes 1.
 
         The inverse of what `limits` adds for stragglers; None where it includes 1 as it is.
         """

@@ -56,7 +56,7 @@ class Bounded(Struct, frozen=True):
     def half_widths(
         self, confidence: float, *, epochs: bool, stragglers: bool
     ) -> tuple[float, float]:
-        """Return how far the log of the mean time may lie below and above the observed one."""
+        """Return the half widths of the log of the mean time, below and above the observed one."""
         if self.term.variance is None:
             raise ValueError("2 runs needed per side for an interval")
         half = two_sided_t(self.term.df, confidence) * math.sqrt(self.term.variance)
@@ -131,7 +131,7 @@ def unseen_epochs(side: Outcomes, level: float) -> float:
 
 
 def share_of_successes(side: Outcomes) -> float:
-    """Return the share of the time of all runs that successful runs took."""
+    """Return the share of successful runs in the time of all runs."""
     successes = side.times[side.reached]
     return mean(successes) * successes.size / float(side.times.sum())
 
@@ -178,7 +178,7 @@ def stable_range(words: Mapping[float, str], target: float) -> TargetRange:
 def hardest_common_target(
     curves: Sequence[Floats], *, higher_is_better: bool = True
 ) -> float | None:
-    """Return the best value that every run reached, None if unknown.
+    """Return the best value reached by every run, None if unknown.
 
     ``curves``: the values of each run in the order of its evaluations, NaN where not a number.
     """

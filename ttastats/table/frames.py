@@ -212,7 +212,7 @@ def _with_metrics(
 
 
 def _by_metric(metrics: Sequence[str], value: Any) -> Mapping[str, Any]:
-    """Return what is stated of each metric, in a mapping or as one value for all."""
+    """Return the value of each metric, from a mapping or one value for all."""
     if isinstance(value, Mapping):
         return value
     return {} if value is None else dict.fromkeys(metrics, value)

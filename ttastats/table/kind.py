@@ -381,7 +381,7 @@ def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType
 
 
 def _listed_names(metadata: Mapping[str, str], key: str, path: Place) -> list[str]:
-    """Return the file names that a folder's head file lists; none may leave the folder."""
+    """Return the file names in a folder's head file; none may leave the folder."""
     remedy = "Do not use this table, or ingest its logs again into another folder."
     try:
         names = json.loads(metadata.get(key, "[]"))
@@ -426,7 +426,7 @@ def ttastats_fields(metadata: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _table_name(metadata: Mapping[str, str]) -> str | None:
-    """Return which kind of table a file holds, or None if another program wrote it.
+    """Return the kind of table in a file, or None if another program wrote it.
 
     The first tables did not say that they hold runs.
     """

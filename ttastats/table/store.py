@@ -48,7 +48,7 @@ def expect_output(path: Place, *, in_parts: bool = False) -> None:
 
 
 def table_state(path: Place) -> str | None:
-    """Return a text that changes when a table is replaced; None if there is none."""
+    """Return the state of a table as a text; None if there is none."""
     return stores.state_of(path / HEAD if path.is_dir() else path)
 
 
@@ -93,7 +93,7 @@ def _read_one(path: Place) -> pl.LazyFrame:
 
 
 def read_manifest(path: Place) -> str:
-    """Return the manifest that an ingest stored in a table, or an empty text."""
+    """Return the manifest of a table, or an empty text."""
     return _metadata(path).get(kind.MANIFEST_KEY, "")
 
 
