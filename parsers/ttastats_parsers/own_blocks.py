@@ -109,7 +109,7 @@ class _RelevantRows:
         self.block = block
         self.rows = self.size = 0
 
-    def places(self, cells: pl.DataFrame, chosen: ChosenColumns) -> pl.Series:
+    def indices(self, cells: pl.DataFrame, chosen: ChosenColumns) -> pl.Series:
         """Return the indices of the relevant rows of a block."""
         counts = pl.repeat(value=False, n=cells.height, eager=True)
         values_by_name = {LINE: pl.int_range(cells.height, dtype=pl.UInt32(), eager=True)}
@@ -168,7 +168,7 @@ def _read_cells(blocks: Iterator[bytes], block: Block) -> Rows | None:
         if rows is None:
             return None
         line += data.count(b"\n")
-        parts.append(rows[relevant.places(rows, chosen)])
+        parts.append(rows[relevant.indices(rows, chosen)])
     end_line = line if data.endswith(b"\n") else line + 1
     problems += own_cells.row_problems(pl.concat(cells.unfit), len(names), end_line, cells.again)
     # A column with text in any part is one of text in all.
@@ -345,7 +345,7 @@ class _Objects:
         if self._chosen is None:
             return
         self._texts.update(name for name, kind in cells.schema.items() if kind == pl.String())
-        positions = self._relevant.places(cells, self._chosen).to_list()
+        positions = self._relevant.indices(cells, self._chosen).to_list()
         self._lines += [lines[position] for position in positions]
         self._cells += (
             [{name: objects[at].get(name) for name in cells.columns} for at in positions]

@@ -452,7 +452,7 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns, *, of_lines: boo
             raise UnfitError("repeated_steps", text, repeats["line"][0])
 
 
-def _went_back_error(what: str, column: str, line: int | None, number: int) -> UnfitError:
+def _went_back_error(axis: str, column: str, line: int | None, number: int) -> UnfitError:
     """Return the error for a decreasing step or time, with its possible meanings."""
     frequency = f"{number:,} times, first here" if number > 1 else "here"
     of_an_epoch = {
@@ -461,8 +461,8 @@ def _went_back_error(what: str, column: str, line: int | None, number: int) -> U
         "column (--seconds), or seconds = '' for none",
     }
     text = (
-        f'{column} decreases ({frequency}). It may be a new run: new_run = "{what} back" '
-        f'(--new-run "{what} back"), or run = "COLUMN" if a column identifies runs; '
-        f'{of_an_epoch[what]}; a resumed run: resume = "{what} back" (--resume "{what} back")'
+        f'{column} decreases ({frequency}). It may be a new run: new_run = "{axis} back" '
+        f'(--new-run "{axis} back"), or run = "COLUMN" if a column identifies runs; '
+        f'{of_an_epoch[axis]}; a resumed run: resume = "{axis} back" (--resume "{axis} back")'
     )
-    return UnfitError(f"{what}_back", text, line)
+    return UnfitError(f"{axis}_back", text, line)

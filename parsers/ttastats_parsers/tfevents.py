@@ -142,11 +142,11 @@ def _run_files(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
         top, folders = log.folder, [log.folder]
     files = [path for folder in folders for path in event_files(log.listing, folder)]
 
-    def begun(path: PurePosixPath) -> tuple[int, str]:
+    def start_of(path: PurePosixPath) -> tuple[int, str]:
         match = _NAME.search(path.name)
         return int(match[1]) if match and match[1] else 0, str(path)
 
-    return top, sorted({log.path, *files}, key=begun)
+    return top, sorted({log.path, *files}, key=start_of)
 
 
 def event_files(
@@ -162,7 +162,7 @@ def read_file(path: PurePosixPath, blocks: Iterable[bytes]) -> EventFile:
     times: list[float] = []
     strange, holds_settings, settings = 0, False, dict[str, Any]()
     events = _Events()
-    for records in events.others(blocks):
+    for records in events.other_records(blocks):
         for number, record in records:
             try:
                 time, values = _event(record)
@@ -204,7 +204,7 @@ class _Events:
         self.torn: int | None = None
         self.damaged: list[int] = []
 
-    def others(self, blocks: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
+    def other_records(self, blocks: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
         """Yield the records other than plain scalars, with their numbers."""
         if _compiled is None:
             records = tf_records(streams.join_blocks(blocks, streams.whole_file_limit()))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 _LONGEST = 255
 #: Words that count repetitions. The number behind one counts runs wherever it stands in a name.
 WORDS = "seed|replicate|repeat|rep|run|trial|try|study|fold|version|jobid|job|slurm"
-_COUNTED = re.compile(
+_RUN_COUNT = re.compile(
     rf"(?i)(?:^|(?<=[-_. =,+]))(?:random[-_]?)?(?P<word>{WORDS})"
     r"[-_=. ]?(?P<number>\d{1,10})(?=$|[-_ =,+]|\.(?!\d))"
 )
@@ -71,9 +71,9 @@ def split_run_number(name: str) -> tuple[str, int | None]:
     if _MADE_UP.fullmatch(name):
         return "", None
     stem = _JOB.sub(_without_job, _STAMP.sub("", name))
-    words = [(match["word"].lower(), int(match["number"])) for match in _COUNTED.finditer(stem)]
+    words = [(match["word"].lower(), int(match["number"])) for match in _RUN_COUNT.finditer(stem)]
     seeds = [number for word, number in words if word == "seed"]
-    stem = _COUNTED.sub("", stem)
+    stem = _RUN_COUNT.sub("", stem)
     if stem != name:
         stem = re.sub(r"([-_. =,+])[-_. =,+]+", r"\1", stem).strip("-_. =,+")
     return stem, seeds[0] if seeds else None

@@ -85,7 +85,7 @@ def complete_block(keys: Keys, where: Callable[[str], str], root: str, **more: A
         {**base, **keys}, where, root=root, preset=name, target_source=source, **more
     )
     for pattern in block.line:
-        _expect_expression(pattern, where("line"), named=True)
+        _expect_expression(pattern, where("line"), needs_groups=True)
     for key in ("pairs", "skip_after"):
         if (pattern := getattr(block, key)) is not None:
             _expect_expression(pattern, where(key))
@@ -101,7 +101,7 @@ def complete_block(keys: Keys, where: Callable[[str], str], root: str, **more: A
     return block
 
 
-def _expect_expression(pattern: str, where: str, *, named: bool = False) -> None:
+def _expect_expression(pattern: str, where: str, *, needs_groups: bool = False) -> None:
     """Raise an error for an invalid regular expression, or one without its named groups.
 
     Logs are matched by the engine of Rust, by way of polars: it takes time in proportion to a
@@ -121,7 +121,7 @@ def _expect_expression(pattern: str, where: str, *, named: bool = False) -> None
             remedy="Expressions run in linear time, so (?=...), (?!...), (?<=...) and \\1 are "
             "not supported; see docs.rs/regex.",
         ) from error
-    if named and not _NAMED_GROUP.search(pattern):
+    if needs_groups and not _NAMED_GROUP.search(pattern):
         raise TtastatsError(
             f"the regular expression {pattern!r} has no named group",
             where=where,

@@ -427,9 +427,9 @@ class Remote(Fetched):
                 return _visible(f"{n}/" if kind == "directory" else n for n, kind in entries if n)
         return ()
 
-    def listed(self) -> Listed:
+    def listed(self) -> FolderListing:
         """Return the objects below the place, in the order of their names."""
-        return _listed(self.url, self.listed_at)
+        return _folder_listing(self.url, self.listed_at)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process makes it: without what waits here to be read."""
@@ -475,7 +475,7 @@ class _Object(io.RawIOBase):
 _FETCHED = 5 * 1024 * 1024
 
 
-class Listed:
+class FolderListing:
     """What lies in a folder of an object store, by names without a slash at the beginning."""
 
     def __init__(self, url: str) -> None:
@@ -503,4 +503,4 @@ class Listed:
         return not self.root or path.startswith(f"{self.root}/")
 
 
-_listed = lru_cache(maxsize=8)(lambda url, _at: Listed(url))
+_folder_listing = lru_cache(maxsize=8)(lambda url, _at: FolderListing(url))

@@ -64,7 +64,7 @@ def prove(run: Run) -> Run:
     return run
 
 
-def _marked(run: Run, code: str, text: str, line: int | None = None) -> Run:
+def _with_problem(run: Run, code: str, text: str, line: int | None = None) -> Run:
     problem = Problem(code, text, "warning", line)
     return structs.replace(run, problems=(*run.problems, problem))
 
@@ -83,7 +83,7 @@ def _values(run: Run) -> Run:
     if len(impossible) > 1:
         text += f", with {units.plural(len(impossible) - 1, 'more value')}"
     run = structs.replace(run, evaluations=tuple(evaluations))
-    return _marked(run, "impossible_value", text, example.line)
+    return _with_problem(run, "impossible_value", text, example.line)
 
 
 def _is_no_share(evaluation: Evaluation) -> bool:
@@ -112,7 +112,7 @@ def _times(run: Run) -> Run:
         f"{units.plural(len(impossible), 'evaluation')} without a time. Name the clock and its "
         "unit, such as seconds = 'COLUMN ms' or 'COLUMN unix' (--seconds)"
     )
-    return _marked(run, "unusable_time", text, example.line)
+    return _with_problem(run, "unusable_time", text, example.line)
 
 
 def _is_no_time(seconds: float | None) -> bool:
@@ -180,7 +180,7 @@ def _start(run: Run) -> Run:
             f"the log begins at {at}, {units.seconds(seconds)} after its start: a resumed run or a "
             "warm start. Its clock tells a pace, but no time since the start of the training"
         )
-        return _marked(structs.replace(run, clock_zero=UNKNOWN_START), "begins_late", text)
+        return _with_problem(structs.replace(run, clock_zero=UNKNOWN_START), "begins_late", text)
     if amount_before <= _NEGLIGIBLE * course.interval:
         return run
     seconds_before = amount_before * pace
@@ -189,7 +189,7 @@ def _start(run: Run) -> Run:
         f"the clock starts at {position}, after the first work: its start is estimated by the "
         f"pace, {units.seconds(seconds_before)} earlier"
     )
-    return _marked(_begun_earlier(run, seconds_before), "clock_start_estimated", text)
+    return _with_problem(_begun_earlier(run, seconds_before), "clock_start_estimated", text)
 
 
 def _begun_earlier(run: Run, lead: float) -> Run:

@@ -261,12 +261,12 @@ def _resolution() -> pl.Expr:
     sizes = values.unique().sort()
     changes = sizes.diff().filter(sizes.diff() > sizes.abs() * 1e-12)
 
-    def written(decimals: int) -> pl.Expr:
+    def unit_at(decimals: int) -> pl.Expr:
         scaled = values * 10.0**decimals
         is_integer = ((scaled - scaled.round()).abs() < 1e-6).all() & values.count().gt(0)
         return pl.when(is_integer).then(pl.lit(10.0**-decimals))
 
-    return pl.coalesce(*map(written, range(_MOST_DECIMALS)), changes.min())
+    return pl.coalesce(*map(unit_at, range(_MOST_DECIMALS)), changes.min())
 
 
 def _missing_reason(budget: Budget) -> pl.Expr:

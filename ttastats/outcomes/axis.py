@@ -220,7 +220,9 @@ def on_common_axis(
     # Of the wall clock it is enough that some run that reached tells it.
     if not all(_is_known(runs, SECONDS) for runs in tables):
         axes = (AXES[name] for name in _PROGRESS)
-        shared_axes = (a for a in axes if all(_is_known(runs, a, every=True) for runs in tables))
+        shared_axes = (
+            a for a in axes if all(_is_known(runs, a, in_all_runs=True) for runs in tables)
+        )
         axis = next(shared_axes, SECONDS)
     placed = [converted(runs, axis) for runs in tables]
     if axis.is_time:
@@ -229,12 +231,12 @@ def on_common_axis(
     return placed, wording(f"axis.{extent}", to_target=axis.to_target, name=axis.name)
 
 
-def _is_known(runs: pl.DataFrame, axis: Axis, *, every: bool = False) -> bool:
+def _is_known(runs: pl.DataFrame, axis: Axis, *, in_all_runs: bool = False) -> bool:
     """Return whether some run that reached, or every one, has a place; if none reached, of all."""
     standing = left_out.standing(runs)
     reached = standing.filter("reached")
     ends = (standing if reached.is_empty() else reached).select(at=_position_at_end(axis))["at"]
-    if every and not reached.is_empty():
+    if in_all_runs and not reached.is_empty():
         return not ends.null_count()
     return ends.count() > 0 or (axis.is_time and reached.select(begins_late().any()).item())
 

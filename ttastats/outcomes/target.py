@@ -219,7 +219,7 @@ def rows_with_targets(
         return rows, ()
     suites = rows.select("suite").unique().collect()["suite"].to_list()
     if TIMES_ALONE in suites:
-        return _evaluated_rows(rows, targets, alone=len(suites) == 1)
+        return _evaluated_rows(rows, targets, times_alone=len(suites) == 1)
     logged = _logged_metrics(rows)
     by_benchmark = [[*metrics] for _, metrics in groupby(logged, key=lambda metric: metric.key)]
     for target, metric in product(targets, logged):
@@ -252,12 +252,12 @@ def _expect_direction(target: UserTarget, metric: _Metric) -> None:
 
 
 def _evaluated_rows(
-    rows: pl.LazyFrame, targets: Sequence[UserTarget], *, alone: bool
+    rows: pl.LazyFrame, targets: Sequence[UserTarget], *, times_alone: bool
 ) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     """Return what `rows_with_targets` does without times alone, which no target can judge."""
     option = " ".join(f"--target {target}" for target in targets)
     message = "these runs are times alone, of which no quality is known"
-    raise_if(alone, message, option, "Remove --target.")
+    raise_if(times_alone, message, option, "Remove --target.")
     is_evaluated = pl.col("suite").ne_missing(pl.lit(TIMES_ALONE))
     suitable, left_out = rows_with_targets(rows.filter(is_evaluated), targets)
     text = wording("not_asked", option=option, benchmarks=f"{TIMES_ALONE} (no quality)")

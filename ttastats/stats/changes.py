@@ -175,10 +175,10 @@ def _find_changes(
     for end in range(WAIT, len(series[0]) + 1):
         if end - splits[-1] < WAIT:
             continue
-        p_value = test(*(now := nights(splits[-1], end)))[0]
+        p_value = test(*(data := nights(splits[-1], end)))[0]
         if p_value >= level:
             continue
-        split = splits[-1] + locate(*now, confidence).split
+        split = splits[-1] + locate(*data, confidence).split
         if alarms and test(*nights(splits[-2], split))[0] > _NO_CHANGE:
             splits[-1] = split
             continue

@@ -156,7 +156,7 @@ def margin_bounds(
         return tuple(Bounds() for _ in speedups)
     alpha = round(1 - estimable[0].ratio.confidence, 12)
 
-    def shown(direction: int, stragglers: bool) -> list[bool]:
+    def holding(direction: int, stragglers: bool) -> list[bool]:
         def within(speedup: Speedup | None, level: float) -> bool:
             if speedup is None:
                 return False
@@ -170,7 +170,7 @@ def margin_bounds(
 
     def conditions(direction: int) -> Iterator[Conditions | None]:
         for speedup, holds, certain in zip(
-            estimable, shown(direction, False), shown(direction, True), strict=False
+            estimable, holding(direction, False), holding(direction, True), strict=False
         ):
             doubted = speedup.doubts and not certain
             yield ((_doubted(speedup),) if doubted else ()) if holds else None
@@ -188,10 +188,10 @@ def _decide_equivalence(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) 
     if not_slower is not None and not_faster is not None:
         conditions = tuple(dict.fromkeys((*not_slower, *not_faster)))
         return Decision(Verdict.SAME, f"same within {d}", margin, conditions, flags)
-    shown = not_faster if not_slower is None else not_slower
+    claim_conditions = not_faster if not_slower is None else not_slower
     word = "faster" if not_slower is None else "slower"
-    claim = "undecided" if shown is None else f"not {word} by more than {d}"
-    return Decision(Verdict.UNDECIDED, claim, margin, shown or (), flags)
+    claim = "undecided" if claim_conditions is None else f"not {word} by more than {d}"
+    return Decision(Verdict.UNDECIDED, claim, margin, claim_conditions or (), flags)
 
 
 def _borderline_flags(ratio: Ratio, p_permutation: float | None, alpha: float) -> tuple[Flag, ...]:

@@ -32,8 +32,8 @@ def constant_groups(values: Floats) -> Bools:
     if values.shape[-1] == 0:
         return np.zeros(values.shape[:-1], dtype=np.bool_)
     low, high = values.min(axis=-1), values.max(axis=-1)
-    same: Bools = high - low <= 1e-14 * np.maximum(np.abs(low), np.abs(high))
-    return same
+    mask: Bools = high - low <= 1e-14 * np.maximum(np.abs(low), np.abs(high))
+    return mask
 
 
 def means(values: Floats) -> Floats:

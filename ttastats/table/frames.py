@@ -59,12 +59,12 @@ def _column(name: str, value: Any) -> Any:
 def _for_each(take: arguments.Taken) -> arguments.Taken:
     """Take a column or one value for all rows, or a mapping of metrics to values."""
 
-    def taken(name: str, value: Any) -> Any:
+    def take_each(name: str, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value if isinstance(value, str) else take(name, value)
         return {metric: take(name, item) for metric, item in value.items()}
 
-    return taken
+    return take_each
 
 
 _COLUMNS = ("seconds", "epoch", "step", "samples", "benchmark", "entry")

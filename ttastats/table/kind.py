@@ -176,8 +176,8 @@ class Kind(Struct, frozen=True):
                 rows = footer.get("problems") if isinstance(footer, dict) else None
             packed = msgspec.convert(rows, list[_PackedProblem] | None)
         except (streams.TooLargeError, msgspec.ValidationError) as error:
-            what = f"the problems in its footer cannot be read: {error}"
-            raise TtastatsError(what, where=str(path), remedy="Ingest the logs again.") from error
+            text = f"the problems in its footer cannot be read: {error}"
+            raise TtastatsError(text, where=str(path), remedy="Ingest the logs again.") from error
         if packed is None:
             return None
         return [
@@ -353,9 +353,9 @@ def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType
         """Reads what is asked for and no more: most stores would fetch megabytes ahead."""
 
         def open_input_file(self, path: str) -> Any:
-            return PythonFile(Named(self.fs.open(path, mode="rb", cache_type="none")), mode="r")
+            return PythonFile(NamedFile(self.fs.open(path, mode="rb", cache_type="none")), mode="r")
 
-    class Named:
+    class NamedFile:
         """An object whose errors name the table: it is read long after it was opened."""
 
         def __init__(self, file: Any) -> None:
