@@ -68,11 +68,11 @@ def evaluations_of(
         name = next(iter(metrics_by_name))
         nearest = suggestion(name, sorted(logged), "Metrics", most=12)
         problems.append(Problem("no_metric", f"unknown metric {name!r}. {nearest}", "warning"))
-    lost = [item for item in qualities if item.value is None]
-    if lost:
-        text = f"{len(lost):,} value(s) are not finite numbers, first {lost[0].metric}"
-        text += "" if lost[0].step is None else f" at step {lost[0].step:,}"
-        problems.append(Problem("not_a_number", text, "warning", lost[0].line))
+    unread = [item for item in qualities if item.value is None]
+    if unread:
+        text = f"{len(unread):,} value(s) are not finite numbers, first {unread[0].metric}"
+        text += "" if unread[0].step is None else f" at step {unread[0].step:,}"
+        problems.append(Problem("not_a_number", text, "warning", unread[0].line))
     return tuple(rows), tuple(problems)
 
 
@@ -118,8 +118,8 @@ def _evaluation_rows(
 
     def begins(key: tuple[int | None, int]) -> tuple[float, int, int]:
         seconds = (item.seconds for item in checkpoints[key] if item.seconds is not None)
-        step, again = key
-        return min(seconds, default=0.0), -1 if step is None else step, again
+        step, repeat = key
+        return min(seconds, default=0.0), -1 if step is None else step, repeat
 
     ordered = sorted(checkpoints, key=begins)
     for number, key in enumerate(ordered, start=-len(ordered) if start is None else start):

@@ -138,14 +138,14 @@ def _served_run(log: Log) -> Iterator[Run | Problem]:
 
 def _files(log: Log, kind: str) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of all files of a kind; folders are parts of names."""
-    waiting = [(log.folder / kind, "", 0)]
-    while waiting:
-        folder, prefix, depth = waiting.pop()
+    stack = [(log.folder / kind, "", 0)]
+    while stack:
+        folder, prefix, depth = stack.pop()
         for word in log.listing(folder):
             if not word.endswith("/"):
                 yield prefix + word, log.companion(folder / word) or b""
             elif depth < _DEEPEST:
-                waiting.append((folder / word[:-1], prefix + word, depth + 1))
+                stack.append((folder / word[:-1], prefix + word, depth + 1))
 
 
 def run_of(stored: StoredRun, log: Log) -> Iterator[Run | Problem]:

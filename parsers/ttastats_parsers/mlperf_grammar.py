@@ -236,8 +236,8 @@ def _scale_problems(evaluations: Sequence[Evaluation]) -> Iterator[Problem]:
     """Yield a problem if values far above 1 are logged for a target below 1, as percent are."""
     for evaluation in evaluations:
         value, target = evaluation.value or 0.0, evaluation.target_value or 0.0
-        far = value > metrics.LARGEST_FRACTION and 0.0 < target < 1.0
-        if far and evaluation.higher_is_better and metrics.may_be_share(evaluation.metric):
+        is_percent = value > metrics.LARGEST_FRACTION and 0.0 < target < 1.0
+        if is_percent and evaluation.higher_is_better and metrics.may_be_share(evaluation.metric):
             text = f"{evaluation.metric} is {value:g} and its target {target:g}: are these "
             text += "percentages? None of its values meets the target"
             yield Problem("percent_or_fraction", text, "error", evaluation.line)

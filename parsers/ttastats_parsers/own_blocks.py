@@ -208,9 +208,9 @@ class _Cells:
         lines = unquoted.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
         cells = own_cells.plain(lines, 0, self.delimiter)
         cells = cells.with_columns(pl.col("line").cast(pl.Int64()) + n_before)
-        rows, unfit, again = own_cells.in_columns(self.header, list(self.kinds), cells)
+        rows, unfit, repeated_headers = own_cells.in_columns(self.header, list(self.kinds), cells)
         self.unfit.append(unfit)
-        self.again += again
+        self.again += repeated_headers
         return rows.select(LINE, *self.wanted)
 
     def _uniform_rows(self, data: bytes, n_before: int) -> pl.DataFrame | None:

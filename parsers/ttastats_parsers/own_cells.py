@@ -66,8 +66,8 @@ def rows_of(data: bytes) -> Rows:
     columns = unique(names, problems)
     if '"' not in text and (rows := _few_rows(lines, at + 1, delimiter, names, columns)):
         return replace(rows, problems=problems)
-    frame, unfit, again = in_columns(names, columns, cells_of(lines, at + 1, delimiter))
-    problems += row_problems(unfit, len(names), len(lines), again)
+    frame, unfit, repeated_headers = in_columns(names, columns, cells_of(lines, at + 1, delimiter))
+    problems += row_problems(unfit, len(names), len(lines), repeated_headers)
     return Rows(frame.drop(LINE), frame[LINE], problems=problems)
 
 
@@ -200,10 +200,10 @@ def in_columns(
         for number, name in enumerate(names)
     }
     frame = pl.DataFrame({LINE: fitting["line"], **columns})
-    alike = frame.filter(pl.col(names[0]) == header[0]).iter_rows()
-    again = [line for line, *row in alike if row == list(header)]
+    header_rows = frame.filter(pl.col(names[0]) == header[0]).iter_rows()
+    repeated_headers = [line for line, *row in header_rows if row == list(header)]
     unfit = rows.filter(~fits).select(NONE_UNFIT.columns)
-    return frame.filter(~pl.col(LINE).is_in(again)), unfit, again
+    return frame.filter(~pl.col(LINE).is_in(repeated_headers)), unfit, repeated_headers
 
 
 def unique(header: Sequence[str], problems: list[Problem]) -> list[str]:
@@ -292,12 +292,12 @@ def _columns(records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     size = len(records)
     expect_cells(size, len(cells_by_name))
     names = unique([*cells_by_name], [])  # one may be empty
-    alike: dict[tuple[int, ...], list[pl.Series]] = {}
+    series_by_rows: dict[tuple[int, ...], list[pl.Series]] = {}
     for name, (key, cells) in zip(names, cells_by_name.items(), strict=True):
-        lacked = [None] if len(cells) < size else []
-        alike.setdefault(tuple(positions[key]), []).append(series(name, cells + lacked))
+        padding = [None] if len(cells) < size else []
+        series_by_rows.setdefault(tuple(positions[key]), []).append(series(name, cells + padding))
     parts = [pl.DataFrame()]
-    for rows, columns in alike.items():
+    for rows, columns in series_by_rows.items():
         part = pl.DataFrame(columns)
         if len(rows) < size:
             row = np.full(size, len(rows), np.uint32)  # that of what is lacked
@@ -493,12 +493,12 @@ def _match_lines(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
     """Return a row for each line that an expression matches, or that begins a run."""
     parts = []
     for pattern in block.line:
-        hits = lines.filter(pl.col("text").str.contains(pattern))
-        groups = hits["text"].str.extract_groups(pattern).struct.unnest()
+        matches = lines.filter(pl.col("text").str.contains(pattern))
+        groups = matches["text"].str.extract_groups(pattern).struct.unnest()
         captures = groups.select(name for name in groups.columns if not name.isdigit())
         captures = _with_pairs(captures, block.pairs) if block.pairs else captures
         parts.append(
-            captures.with_columns(hits[_AT], hits[LINE], pl.lit(value=False).alias(_BEGINS))
+            captures.with_columns(matches[_AT], matches[LINE], pl.lit(value=False).alias(_BEGINS))
         )
     if block.new_run not in {None, "row", *BACK}:
         begins = lines.filter(pl.col("text").str.contains(str(block.new_run)))

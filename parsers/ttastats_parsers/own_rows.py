@@ -303,8 +303,8 @@ def _summed_seconds(clock: TimeColumn, *, carried: bool) -> pl.Expr:
         iterations_done = number + seconds.is_not_null()
         done_before = iterations_done.shift(1).fill_null(number)
         n_between = (iterations_done - done_before - seconds.is_not_null()).clip(lower_bound=0)
-        usual = seconds.quantile(0.5, "lower")
-        return (seconds.fill_null(0.0) + n_between.fill_null(0) * usual).cum_sum().over("run")
+        median = seconds.quantile(0.5, "lower")
+        return (seconds.fill_null(0.0) + n_between.fill_null(0) * median).cum_sum().over("run")
     if clock.per is not None:
         # The time of one iteration times how many there were since the row before.
         has_both = seconds.is_not_null() & number.is_not_null()
@@ -317,8 +317,8 @@ def _summed_seconds(clock: TimeColumn, *, carried: bool) -> pl.Expr:
     is_copy = pl.all_horizontal(
         pl.exclude("row", "line").eq_missing(pl.exclude("row", "line").shift(1))
     )
-    again = is_copy & (line - line.shift(1) <= 1) if carried else pl.lit(value=False)
-    return pl.when(~again.fill_null(value=False)).then(seconds).cum_sum().over("run")
+    is_redraw = is_copy & (line - line.shift(1) <= 1) if carried else pl.lit(value=False)
+    return pl.when(~is_redraw.fill_null(value=False)).then(seconds).cum_sum().over("run")
 
 
 def _check_clocks(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
@@ -346,13 +346,13 @@ def _join_sessions(frame: pl.DataFrame, resume: str, problems: list[Problem]) ->
     unknown = [name for name in ("seconds", *COUNTS) if frame[name].is_null().all()]
     if resume == "time back" and "seconds" in unknown:  # a preset for logs with and without a time
         return frame
-    back = _restart_column(resume, frame.drop(unknown))
-    sessions = frame.with_columns(resumes=_goes_back(back), time_back=_goes_back("seconds"))
+    column = _restart_column(resume, frame.drop(unknown))
+    sessions = frame.with_columns(resumes=_goes_back(column), time_back=_goes_back("seconds"))
     previous = pl.col("seconds").forward_fill().shift(1).over("run")
-    lost = pl.when(pl.col("resumes") & pl.col("time_back")).then(previous).otherwise(0.0)
+    lost_seconds = pl.when(pl.col("resumes") & pl.col("time_back")).then(previous).otherwise(0.0)
     sessions = sessions.with_columns(
         session=pl.col("resumes").cast(pl.Int64()).cum_sum().over("run"),
-        seconds=pl.col("seconds") + lost.cum_sum().over("run"),
+        seconds=pl.col("seconds") + lost_seconds.cum_sum().over("run"),
     )
     number = int(sessions["resumes"].sum())
     if not number:
@@ -367,9 +367,9 @@ def _join_sessions(frame: pl.DataFrame, resume: str, problems: list[Problem]) ->
         )
         kept_rows = sessions.join(starts, on=["run", "session"], how="left", maintain_order="left")
         kept_rows = kept_rows.filter((pl.col(name) < pl.col("next_start")).fill_null(value=True))
-    left_out = sessions.height - kept_rows.height
+    n_dropped = sessions.height - kept_rows.height
     text = f"resumed {number} time{'s' * (number > 1)}: the seconds are added up"
-    text += f"; {left_out:,} repeated rows are ignored" if left_out else ""
+    text += f"; {n_dropped:,} repeated rows are ignored" if n_dropped else ""
     problems.append(Problem("resumed", text, "info"))
     return kept_rows.select(frame.columns)
 
@@ -398,27 +398,27 @@ def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) ->
     evaluated = evaluated_rows(frame)
     name = known_count(evaluated)
     if name is not None:
-        back = evaluated.select("line", name, back=_goes_back(name), run="run").filter("back")
-        if back.is_empty() and [*chosen.counts] == [name]:
-            back = _restarts(frame, name)
-        if back.height and block.new_epoch:
-            text = f"{name} restarts {back.height} times in a run: it is counted per epoch"
+        steps_back = evaluated.select("line", name, back=_goes_back(name), run="run").filter("back")
+        if steps_back.is_empty() and [*chosen.counts] == [name]:
+            steps_back = _restarts(frame, name)
+        if steps_back.height and block.new_epoch:
+            text = f"{name} restarts {steps_back.height} times in a run: it is counted per epoch"
             chosen.problems.append(Problem("new_epoch", text, "info"))
-        elif back.height:
+        elif steps_back.height:
             column = chosen.counts[name].column
-            raise _went_back_error("step", column, back.row(0)[0], back.height)
+            raise _went_back_error("step", column, steps_back.row(0)[0], steps_back.height)
     slack = _STAMPS_APART if chosen.clock and chosen.clock.format else 0.0
     previous = pl.col("seconds").forward_fill().shift(1).over("run")
-    late = evaluated.filter(pl.col("seconds") < previous - slack)
-    if late.height and chosen.clock:
-        raise _went_back_error("time", chosen.clock.column, late["line"][0], late.height)
+    late_rows = evaluated.filter(pl.col("seconds") < previous - slack)
+    if late_rows.height and chosen.clock:
+        raise _went_back_error("time", chosen.clock.column, late_rows["line"][0], late_rows.height)
 
 
 def _restarts(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     """Return the evaluations at the progress of the one before, from which it had begun anew."""
     sections = frame.with_columns(begun=_goes_back(name).cum_sum().over("run"))
-    again = (pl.col(name).diff() == 0) & (pl.col("begun").diff() > 0)
-    return evaluated_rows(sections).filter(again.over("run")).select("line", name)
+    is_restart = (pl.col(name).diff() == 0) & (pl.col("begun").diff() > 0)
+    return evaluated_rows(sections).filter(is_restart.over("run")).select("line", name)
 
 
 def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns, *, of_lines: bool) -> None:
@@ -432,11 +432,11 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns, *, of_lines: boo
     for number, metric in enumerate(chosen.metrics):
         evaluated = evaluated_rows(frame, [f"m{number}"])
         rise = pl.col("seconds").diff().over("run")
-        again = (pl.col(name).diff().over("run") == 0) & (rise.is_null() | (rise <= 0))
+        is_repeat = (pl.col(name).diff().over("run") == 0) & (rise.is_null() | (rise <= 0))
         if of_lines:
-            copies = again & (pl.col(f"m{number}").diff().over("run") == 0)
+            copies = is_repeat & (pl.col(f"m{number}").diff().over("run") == 0)
             evaluated = evaluated.filter(~copies.fill_null(False))
-        repeats = evaluated.filter(again)
+        repeats = evaluated.filter(is_repeat)
         if repeats.height > 1 and 2 * repeats.height >= evaluated.height:
             column = chosen.counts[name].column
             text = (

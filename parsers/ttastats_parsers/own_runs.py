@@ -76,8 +76,8 @@ def runs_of(rows_of: Callable[[Log], Rows], log: Log) -> Iterator[Run | Problem]
     for part in frame.partition_by("run", maintain_order=True):
         if not _is_preamble(part, rows, block):
             yield from _run(part, rows, text_of, log, block, chosen)
-        elif left_out := evaluated_rows(part).height:
-            text = f"{left_out:,} evaluations before the first run: ignored"
+        elif n_ignored := evaluated_rows(part).height:
+            text = f"{n_ignored:,} evaluations before the first run: ignored"
             yield Problem("before_the_runs", text, "info", part["line"][0])
 
 

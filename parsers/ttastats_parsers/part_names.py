@@ -51,13 +51,13 @@ def _split_metric(path: str, columns: Sequence[str]) -> Iterator[tuple[str, str]
     metrics = metric_columns(columns)
     if len(metrics) != 1 or len(columns) < 2:
         return
-    called = re.sub(r"[^A-Za-z0-9]+", "[-_./ ]?", metrics[0].rpartition("/")[2])
+    metric_pattern = re.sub(r"[^A-Za-z0-9]+", "[-_./ ]?", metrics[0].rpartition("/")[2])
     if is_value(metrics[0]):
         stem = path.rpartition("/")[2].partition(".")[0]
         if higher_is_better(stem) is None or not evaluation_metrics([stem]):
             return
-        called = re.escape(stem)
-    name = rf"(?i)(?<![a-z0-9])(?:(?:{_ANY_WORD})[-_./])?{called}(?![a-z0-9])"
+        metric_pattern = re.escape(stem)
+    name = rf"(?i)(?<![a-z0-9])(?:(?:{_ANY_WORD})[-_./])?{metric_pattern}(?![a-z0-9])"
     for match in [*re.finditer(name, path)][-1:]:
         yield f"{path[: match.start()]}{PART}{path[match.end() :]}", match[0]
 

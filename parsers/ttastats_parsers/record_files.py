@@ -70,13 +70,13 @@ def tf_records(content: bytes) -> Records:
         parts.append((position, content[position + 12 : position + 12 + size], checksum))
         position += 16 + size
     faults = _bad_parts(parts)
-    lost = min((number for number in faults if number % 2 == 0), default=None)
-    torn = position if position < end and lost is None else None
+    stop = min((number for number in faults if number % 2 == 0), default=None)
+    torn = position if position < end and stop is None else None
     # A wrong length is not to be trusted: what was cut behind it is not, either.
     records = [
-        part[1] for number, part in enumerate(parts[:lost]) if number % 2 and number not in faults
+        part[1] for number, part in enumerate(parts[:stop]) if number % 2 and number not in faults
     ]
-    damaged = [parts[number][0] for number in sorted(faults) if lost is None or number <= lost]
+    damaged = [parts[number][0] for number in sorted(faults) if stop is None or number <= stop]
     return Records(records, torn, damaged)
 
 

@@ -82,9 +82,9 @@ def of_head(head: bytes) -> dict[str, Any]:
         return settings
     objects = list(filter(None, map(_json_line, lines[:200])))
     # What comes again is what the log tells, no setting.
-    alike = [settings for settings in objects if settings.keys() == objects[0].keys()]
+    same_keys = [settings for settings in objects if settings.keys() == objects[0].keys()]
     seeds = {int(seed) for seed in _SEED.findall(text)}
-    return alike[0] if len(alike) == 1 else {"seed": seeds.pop()} if len(seeds) == 1 else {}
+    return same_keys[0] if len(same_keys) == 1 else {"seed": seeds.pop()} if len(seeds) == 1 else {}
 
 
 def of_text(text: str) -> dict[str, Any]:

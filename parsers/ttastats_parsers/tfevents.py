@@ -216,11 +216,11 @@ class _Events:
             data = unfinished + block if unfinished else block
             streams.expect_size(len(data), streams.whole_file_limit() + len(block), "a record is ")
             records_of: list[tuple[int, bytes]] = []
-            wrong: list[int] = []
+            bad_positions: list[int] = []
             end, record, first_time, last_time, is_lost = _compiled(
-                data, record, self.rows, records_of, wrong
+                data, record, self.rows, records_of, bad_positions
             )
-            self.damaged += [offset + position for position in wrong]
+            self.damaged += [offset + position for position in bad_positions]
             self.times += [first_time, last_time]
             yield records_of
             unfinished, offset = data[end:], offset + end
@@ -328,8 +328,8 @@ def _split_trainings(files: Sequence[EventFile], top: PurePosixPath) -> list[lis
         steps = {
             tag: min(row[0] for row in _ROW.iter_unpack(rows)) for tag, rows in _tagged(file, top)
         }
-        again = [step <= firsts[tag] for tag, step in steps.items() if tag in firsts]
-        if not trainings or (again and all(again) and (file.begun or 0.0) >= end):
+        is_repeated = [step <= firsts[tag] for tag, step in steps.items() if tag in firsts]
+        if not trainings or (is_repeated and all(is_repeated) and (file.begun or 0.0) >= end):
             trainings.append([])
             firsts, end = {}, -inf
         trainings[-1].append(file)
@@ -355,9 +355,9 @@ def _merge_files(files: Sequence[EventFile], top: PurePosixPath) -> tuple[Rows, 
                 kept_rows = bytearray().join(
                     _ROW.pack(*row) for row in _ROW.iter_unpack(rows_before) if row[0] < first_step
                 )
-                lost = (len(rows_before) - len(kept_rows)) // _ROW.size
-                first_hidden = first_step if lost and not hidden else first_hidden
-                hidden += lost
+                n_lost = (len(rows_before) - len(kept_rows)) // _ROW.size
+                first_hidden = first_step if n_lost and not hidden else first_hidden
+                hidden += n_lost
                 rows = kept_rows + rows
             by_tag[tag] = rows
     problems = []

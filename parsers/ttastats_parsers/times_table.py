@@ -202,8 +202,8 @@ def _question(table: _Table, block: Block) -> str:
             "the column"
         )
     clock = next(iter(table.clocks))
-    if odd := _odd_cells(table, clock):
-        return f"{clock.column}: {join_names(odd, 3)} is no time. Write numbers, or nothing"
+    if example := _odd_cells(table, clock):
+        return f"{clock.column}: {join_names(example, 3)} is no time. Write numbers, or nothing"
     if block.seconds is None and _rises(table):
         return (
             f"{clock.column} rises in each setup: the time of each run, or a clock? If it is the "

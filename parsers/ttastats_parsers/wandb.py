@@ -137,19 +137,19 @@ def _add_session(files: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
     earlier_rows = [row for row in files.history if (as_int(row.get("_step")) or 0) < first_step]
     end = max((as_float(row.get("_runtime")) or 0.0 for row in earlier_rows), default=0.0)
     begins = min((as_float(row.get("_runtime")) or 0.0 for row in session.history), default=end)
-    lost = end if begins < end else 0.0
-    rows = [_shift_row(row, lost) for row in session.history]
+    lost_seconds = end if begins < end else 0.0
+    rows = [_shift_row(row, lost_seconds) for row in session.history]
     text = f"resumed in {folder.name}, which logged {len(rows):,} more rows"
-    again = len(files.history) - len(earlier_rows)
-    text += f"; {again:,} earlier rows are logged again" if again else ""
-    text += "; the seconds are added up" if lost else ""
+    n_repeated = len(files.history) - len(earlier_rows)
+    text += f"; {n_repeated:,} earlier rows are logged again" if n_repeated else ""
+    text += "; the seconds are added up" if lost_seconds else ""
     problems = [problem for problem in files.problems if problem.code != "no_exit_record"]
     facts = files.about | session.about
     facts |= {"started": files.about.get("started"), "exit_code": session.about.get("exit_code")}
-    facts["runtime"] = (as_float(session.about.get("runtime")) or 0.0) + lost
+    facts["runtime"] = (as_float(session.about.get("runtime")) or 0.0) + lost_seconds
     return RunFiles(
         earlier_rows + rows,
-        files.summary | _shift_row(session.summary, lost),
+        files.summary | _shift_row(session.summary, lost_seconds),
         files.config | session.config,
         facts,
         [*problems, *session.problems, Problem("resumed", text, "info")],
@@ -364,13 +364,13 @@ def _measured(files: RunFiles) -> Iterator[Measured]:
 
 def _numbers(row: Mapping[str, Any]) -> Iterable[tuple[str, float | None]]:
     """Yield the numbers of a row by name, those of nested ones joined by points."""
-    waiting: list[tuple[str, Any, int]] = [(key, row[key], 0) for key in row]
-    for count, (key, value, depth) in enumerate(waiting):
+    queue: list[tuple[str, Any, int]] = [(key, row[key], 0) for key in row]
+    for count, (key, value, depth) in enumerate(queue):
         if key in _PROGRESS or key == "_line" or count > _MOST_LINES:
             continue
         if isinstance(value, dict):
             if "_type" not in value and depth < _DEEPEST:  # else an image, a table, a histogram
-                waiting += [(f"{key}.{inner}", value[inner], depth + 1) for inner in value]
+                queue += [(f"{key}.{inner}", value[inner], depth + 1) for inner in value]
         elif value is None or (isinstance(value, str) and value in _NO_NUMBERS):
             yield key, None
         elif isinstance(value, int | float) and not isinstance(value, bool):

@@ -371,7 +371,7 @@ def checked(
         parameters = signature(function)
         variadic = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
         keywords = {name: p for name, p in parameters.parameters.items() if p.kind not in variadic}
-        usual = {
+        defaults = {
             name: p.default for name, p in keywords.items() if p.default is not Parameter.empty
         }
 
@@ -381,13 +381,13 @@ def checked(
                 bound = parameters.bind(*args, **kwargs)
             except TypeError as error:
                 unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-                near = f". {suggestion(unknown[1], keywords, 'Keywords')}" if unknown else ""
-                raise TypeError(f"{function.__name__}() {error}{near}") from None
+                hint = f". {suggestion(unknown[1], keywords, 'Keywords')}" if unknown else ""
+                raise TypeError(f"{function.__name__}() {error}{hint}") from None
             with named_in_python(own or ()):
                 arguments = {
                     name: value for name, value in bound.arguments.items() if name in keywords
                 }
-                bound.arguments |= taken(arguments, own, usual)
+                bound.arguments |= taken(arguments, own, defaults)
                 lacks_sources = "sources" in parameters.parameters and not bound.args
                 raise_if(lacks_sources, "no file given", "sources=", _A_PATH)
                 return function(*bound.args, **bound.kwargs)

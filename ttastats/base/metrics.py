@@ -288,6 +288,6 @@ def parse_goal(
     contradicts = f"{target!r} contradicts higher_is_better={higher_is_better}"
     is_other = sign and higher_is_better not in {None, direction}
     raise_if(is_other, contradicts, "target=", "Remove one of them.")
-    wrong = sign and higher_is_better is None and against_direction(metric, sign == ">=")
-    raise_if(wrong, str(wrong), "target=", "If it is not, add higher_is_better.")
+    contradiction = sign and higher_is_better is None and against_direction(metric, sign == ">=")
+    raise_if(contradiction, str(contradiction), "target=", "If it is not, add higher_is_better.")
     return value, direction

@@ -136,11 +136,15 @@ def strip_counts(names: Sequence[Name]) -> list[tuple[str, int | None]]:
 
     def is_count(ending: Numbered) -> bool:
         group, is_recorded = numbers[ending[:2]], recorded[ending[:2]]
-        alike = sets[ending.mark]
+        group_counts = sets[ending.mark]
         # Words that differ before equal numbers name setups: `adam1`, `sgd1`.
-        is_apart = ending.mark or not ending.before or is_recorded or alike[frozenset(group)] > 1
+        is_apart = (
+            ending.mark or not ending.before or is_recorded or group_counts[frozenset(group)] > 1
+        )
         is_lone = max(group) <= 1 and (is_recorded or ending.letter == "s")
-        return bool(is_apart) and (is_lone or any(group <= run_numbers for run_numbers in alike))
+        return bool(is_apart) and (
+            is_lone or any(group <= run_numbers for run_numbers in group_counts)
+        )
 
     stripped: list[tuple[str, int | None]] = []
     for name, ending in zip(names, endings, strict=True):

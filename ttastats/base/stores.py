@@ -294,13 +294,13 @@ def _state_in(entry: Mapping[str, Any]) -> str:
 #: replaced, and begins anew.
 _ANSWERS: dict[str, tuple[float, Any]] = {}
 #: Seconds for which one command takes what it has seen for unchanged.
-_FRESH = 10.0
+_CACHE_SECONDS = 10.0
 
 
 def _cached(url: str) -> tuple[float, Any] | None:
     """Return the time and the answer of a recent request to a URL, or None."""
     answer = _ANSWERS.get(url)
-    return answer if answer and time.monotonic() < answer[0] + _FRESH else None
+    return answer if answer and time.monotonic() < answer[0] + _CACHE_SECONDS else None
 
 
 @lru_cache(maxsize=4)

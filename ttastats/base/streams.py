@@ -71,9 +71,12 @@ def with_encoding(what: str) -> str:
 def whole_file_limit() -> int:
     """Return the largest size in bytes of a file read whole, from the variable or the default."""
     text = os.environ.get(VARIABLE) or str(_DEFAULT_LIMIT)
-    wrong = not text.isdecimal() or not int(text[:9])
+    is_invalid = not text.isdecimal() or not int(text[:9])
     raise_if(
-        wrong, f"{text!r} is not a positive whole number", VARIABLE, f"Set it to {_DEFAULT_LIMIT}"
+        is_invalid,
+        f"{text!r} is not a positive whole number",
+        VARIABLE,
+        f"Set it to {_DEFAULT_LIMIT}",
     )
     return int(text[:9]) * MEGABYTE
 

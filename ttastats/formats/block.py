@@ -149,10 +149,10 @@ _HOUR = {"hour", "hr", "h", "hourly"}
 
 def price_in(names: Iterable[str]) -> str | None:
     """Return the first name of a price of an hour, as `usd_per_hour`; its own goes before all."""
-    called = [*names]
-    if PRICE in called:
+    labels = [*names]
+    if PRICE in labels:
         return PRICE
-    return next(filter(_is_price, called), None)
+    return next(filter(_is_price, labels), None)
 
 
 @lru_cache(maxsize=10_000)
@@ -332,12 +332,12 @@ def parse_metric(text: str) -> Metric:
         if target is None:
             raise ValueError(f"{match['value']!r} is no number\n{remedy}")
         higher = match["meets"] == ">="
-        if wrong := against_direction(name, higher):
-            right = text.replace(match["meets"], "<=" if higher else ">=")
+        if contradiction := against_direction(name, higher):
+            correction = text.replace(match["meets"], "<=" if higher else ">=")
             opposite = f"{name} {'higher' if higher else 'lower'}"
             raise ValueError(
-                f"metric {text!r}: {wrong}\nWrite {right!r}. Otherwise write {opposite!r}, and "
-                "give the target to the commands (--target)."
+                f"metric {text!r}: {contradiction}\nWrite {correction!r}. Otherwise write "
+                f"{opposite!r}, and give the target to the commands (--target)."
             )
         return Metric(name, higher, target, bool(match["percent"]))
     if match["better"]:

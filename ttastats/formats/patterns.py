@@ -35,7 +35,12 @@ class Piece(NamedTuple):
 
 
 _CHARACTER, _DIGIT = re.compile("[^/]"), re.compile(r"\d")
-_WILD = {"**/": re.compile("[^/]+/"), "**": re.compile("(?s:.)"), "*": _CHARACTER, "?": _CHARACTER}
+_WILDCARDS = {
+    "**/": re.compile("[^/]+/"),
+    "**": re.compile("(?s:.)"),
+    "*": _CHARACTER,
+    "?": _CHARACTER,
+}
 
 
 @lru_cache(maxsize=256)
@@ -50,8 +55,8 @@ def compile_pattern(pattern: str) -> tuple[Piece, ...]:
     for match in _PIECE.finditer(pattern.removeprefix("./")):
         piece, name = match.group(), match.group(1)
         if name is None and piece not in "{}":
-            wild = _WILD.get(piece)
-            pieces.append(Piece(wild, "*" in piece) if wild else _text(piece))
+            wildcard = _WILDCARDS.get(piece)
+            pieces.append(Piece(wildcard, "*" in piece) if wildcard else _text(piece))
         elif name is None or not _NAME.fullmatch(name):
             raise TtastatsError(
                 "braces without a name" if name is not None else "unbalanced braces",
@@ -108,9 +113,9 @@ def _match_pieces(pieces: Sequence[Piece], path: str) -> tuple[int, ...] | None:
     No piece is tried twice at one position: the time is at most the product of both lengths.
     """
     visited: set[tuple[int, int]] = set()
-    waiting: list[tuple[int, int, Any]] = [(0, 0, (0, None))]  # ends from the last on, linked
-    while waiting:
-        number, at, ends = waiting.pop()
+    stack: list[tuple[int, int, Any]] = [(0, 0, (0, None))]  # ends from the last on, linked
+    while stack:
+        number, at, ends = stack.pop()
         if (number, at) in visited:
             continue
         visited.add((number, at))
@@ -121,11 +126,11 @@ def _match_pieces(pieces: Sequence[Piece], path: str) -> tuple[int, ...] | None:
         piece = pieces[number]
         match = piece.one.match(path, at)
         if piece.many:
-            waiting.append((number + 1, at, (at, ends)))
+            stack.append((number + 1, at, (at, ends)))
         if match:
             end = match.end()
-            again = (number, end, ends)
-            waiting.append(again if piece.many else (number + 1, end, (end, ends)))
+            state = (number, end, ends)
+            stack.append(state if piece.many else (number + 1, end, (end, ends)))
     return None
 
 

@@ -77,13 +77,13 @@ class Setup(NamedTuple):
 
 def flatten(settings: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
     """Return nested settings as one mapping with keys joined by dots."""
-    joined: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in settings.items():
         if isinstance(value, dict) and depth < 8:
-            joined |= flatten(value, f"{prefix}{key}.", depth + 1)
+            flat |= flatten(value, f"{prefix}{key}.", depth + 1)
         else:
-            joined[f"{prefix}{key}"] = value
-    return joined
+            flat[f"{prefix}{key}"] = value
+    return flat
 
 
 def recorded_settings(extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -54,8 +54,8 @@ def rows(
     """
     names = runs.get_column("source").to_list()
     reasons = {problem.source: problem for problem in problems if problem.severity == "error"}
-    lost = reasons.keys() - set(names)
-    rejected = [source for source in sources if source.name in lost]
+    missing = reasons.keys() - set(names)
+    rejected = [source for source in sources if source.name in missing]
     runs = runs.with_columns(pl.Series("folder", map(posixpath.dirname, names), pl.String))
     absent = [
         (source.name, _rejected_run(source, reasons[source.name], runs, blocks))
@@ -100,8 +100,8 @@ def _rejected_run(
     """
     base = posixpath.basename(source.file.name)
     path = f"{source.container.folder(source.file.name)}/{base}"
-    hit = block_for(path, blocks, with_pattern=True)
-    fields = {key: value for key, value in run_fields(hit[1] if hit else {}).items() if value}
+    match = block_for(path, blocks, with_pattern=True)
+    fields = {key: value for key, value in run_fields(match[1] if match else {}).items() if value}
     folder = posixpath.dirname(source.name)
     neighbours = runs.filter(pl.col("folder") == folder)
     while neighbours.is_empty() and (parent := posixpath.dirname(folder)) != folder:

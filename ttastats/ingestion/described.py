@@ -177,16 +177,16 @@ def block_for(
 
 def unused_blocks(blocks: Sequence[Block], sources: Sequence[Source]) -> list[Problem]:
     """Return a problem for each pattern without a file."""
-    waiting = {block.where: block for block in blocks if block.files is not None}
+    unmatched = {block.where: block for block in blocks if block.files is not None}
     for source in sources:
-        if not waiting:
+        if not unmatched:
             break
         name = posixpath.basename(source.file.name)
         path = f"{source.container.folder(source.file.name)}/{printable(name)}"
-        hit = block_for(path, blocks, with_pattern=True)
-        if hit is not None:
-            waiting.pop(hit[0].where, None)
+        match = block_for(path, blocks, with_pattern=True)
+        if match is not None:
+            unmatched.pop(match[0].where, None)
     return [
         Problem("unused_block", f"no file matches files = {block.files!r}", "info", None, root)
-        for root, block in waiting.items()
+        for root, block in unmatched.items()
     ]

@@ -40,7 +40,7 @@ Source = str | Place | Sequence[str | Place] | pl.DataFrame | pl.LazyFrame | Fra
 
 
 #: What problems are called by their severity, the gravest first.
-_CALLED: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
+_SEVERITY_NAMES: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 #: Logs, and rejected ones, that are named one by one before the rest is only counted.
 _NAMES = 5
 #: Ways in which logs were read that are told before the rest is only counted.
@@ -67,7 +67,9 @@ class Read(Struct, frozen=True):
         parts = [] if self.account is None else [self.account.counts()]
         if number := Counter(problem.severity for problem in self.problems):
             counts = ", ".join(
-                plural(number[level], _CALLED[level]) for level in _CALLED if number[level]
+                plural(number[level], _SEVERITY_NAMES[level])
+                for level in _SEVERITY_NAMES
+                if number[level]
             )
             parts.append(f"{counts} ({listing})")
         lines = [f"{join_names(self.logs, _NAMES)}: {'; '.join(parts)}"]
@@ -92,8 +94,8 @@ def guessed_lines(problems: Iterable[Problem]) -> Iterator[str]:
         if problem.code == GUESSED:
             (keys,) = tomllib.loads(problem.message)["logs"]
             parts = [
-                f"{called} {keys[key] if isinstance(keys[key], str) else join_names(keys[key], 3)}"
-                for key, called in _CALLED_KEYS.items()
+                f"{label} {keys[key] if isinstance(keys[key], str) else join_names(keys[key], 3)}"
+                for key, label in _CALLED_KEYS.items()
                 if keys.get(key)
             ]
             paths.setdefault(", ".join(parts), {})[problem.source or ""] = None
@@ -121,9 +123,9 @@ class Reading(Struct, frozen=True):
     ask: Ask | None = None
 
 
-_USUAL = Reading()
+_DEFAULT_READING = Reading()
 #: How logs are read for the question at hand; the command line sets it.
-READING: ContextVar[Reading] = ContextVar("READING", default=_USUAL)
+READING: ContextVar[Reading] = ContextVar("READING", default=_DEFAULT_READING)
 
 
 #: The metrics that the question at hand names: no log leaves open whether these are meant.
@@ -150,11 +152,11 @@ def as_named(rows: pl.LazyFrame) -> pl.LazyFrame:
     if not NAMED.get():
         return rows
     logged = rows.select(pl.col("metric").unique()).collect()["metric"].drop_nulls().to_list()
-    alike = {
+    names_by_metric = {
         name: [metric for metric in logged if plain(metric) == plain(name)]
         for name in NAMED.get() - {*logged}
     }
-    new_names = {metrics[0]: name for name, metrics in alike.items() if len(metrics) == 1}
+    new_names = {metrics[0]: name for name, metrics in names_by_metric.items() if len(metrics) == 1}
     return rows.with_columns(pl.col("metric").replace(new_names)) if new_names else rows
 
 
@@ -248,8 +250,8 @@ def _expanded_names(source: Source) -> list[str]:
     paths_ = [source] if isinstance(source, Place) else arguments.listed(source)
     message = f"neither files nor a table: {type(source).__name__}"
     remedy = "Give names of Parquet files, or a frame made by `from_frame`."
-    odd = len(paths_) == 1 and not isinstance(paths_[0], str | bytes | os.PathLike | Url)
-    raise_if(odd, message, None, remedy)
+    is_invalid = len(paths_) == 1 and not isinstance(paths_[0], str | bytes | os.PathLike | Url)
+    raise_if(is_invalid, message, None, remedy)
     raise_if(not paths_, "no file given", None, remedy)
     texts = [path if isinstance(path, Url) else str(path) for path in paths_ if _is_path(path)]
     return [text.text if isinstance(text, Url) else stores.without_secrets(text) for text in texts]

@@ -338,12 +338,12 @@ def _ingest_logs(
         raise plan.nothing_read(problems)
     if not partition and in_parts and plan.state is not None:
         partition = RUNS.partition_columns(target) or ()
-    lost = {problem.source for problem in problems if problem.code == "unreadable_file"}
+    unreadable = {problem.source for problem in problems if problem.code == "unreadable_file"}
     # What a store or a server did not give is asked for again.
     readable = [
         source
         for source in plan.sources
-        if source.name not in lost or not isinstance(source.container, Fetched)
+        if source.name not in unreadable or not isinstance(source.container, Fetched)
     ]
     blank = [source.name for source in plan.sources if not source.file.size]
     problems += absent.empty_logs(runs.get_column("source"), files["others"], blank)
@@ -373,7 +373,7 @@ def _read_all(
     """
     fresh = list(_expect_sources(plan.changes.fresh, readers))
     bytes_read, total = 0, sum(source.file.size for source in fresh)
-    waiting, files = [pl.DataFrame(schema=schema.POLARS)], list[Path]()
+    frames, files = [pl.DataFrame(schema=schema.POLARS)], list[Path]()
     size = 0.0
     unnamed: list[pl.DataFrame] = []
     for unit, result in readers.read(list(units(fresh)), plan.reading, spool):
@@ -386,12 +386,12 @@ def _read_all(
         elif files or (size := size + run_rows.estimated_size()) > _HELD_BYTES:
             files.append(spool.write(run_rows))
         else:
-            waiting.append(run_rows)
+            frames.append(run_rows)
         plan.problems.extend(result.problems)
         for kind, names in plan.changes.files.items():
             names += getattr(result, kind)
         unnamed += result.marked
-    rows = pl.concat(waiting).lazy()
+    rows = pl.concat(frames).lazy()
     if files:
         rows = pl.concat([rows, pl.scan_ipc(files)])
     if plan.changes.unchanged:

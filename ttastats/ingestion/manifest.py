@@ -123,11 +123,11 @@ def append(
     # Columns that cut the folder come last as a part is read.
     parts = {name: RUNS.scan(path, name).select(schema.NAMES) for name in RUNS.part_names(path)}
     is_read = pl.col("source").is_in([*fresh])
-    near = pl.col("source").is_between(pl.lit(min(fresh)), pl.lit(max(fresh)))
-    again = [
+    in_range = pl.col("source").is_between(pl.lit(min(fresh)), pl.lit(max(fresh)))
+    read_again = [
         name
         for name, rows in parts.items()
-        if rows.filter(near).filter(is_read).select("source").head(1).collect().height
+        if rows.filter(in_range).filter(is_read).select("source").head(1).collect().height
     ]
     candidates = pl.concat(parts.values()).filter(pl.col("content_digest").is_not_null(), ~is_read)
     rows = store.read_tables([new])
@@ -142,8 +142,8 @@ def append(
         .with_columns(duplicate_of=pl.coalesce("original", "duplicate_of"))
         .select(schema.NAMES)
     )
-    stay = [parts[name].filter(~is_read) for name in again]
-    joined_rows = pl.concat([*stay, with_marks]).sort(schema.ORDER, maintain_order=True)
+    kept = [parts[name].filter(~is_read) for name in read_again]
+    joined_rows = pl.concat([*kept, with_marks]).sort(schema.ORDER, maintain_order=True)
     # What was read by another version or with other options is read again where it is given again.
     is_same_reader = old_manifest.reader == new_manifest.reader
     files = {
@@ -163,5 +163,5 @@ def append(
         in_parts=True,
         expected=[state],
         partition=partition or RUNS.partition_columns(path) or (),
-        unchanged=[name for name in parts if name not in again],
+        unchanged=[name for name in parts if name not in read_again],
     )

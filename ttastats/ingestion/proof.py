@@ -39,11 +39,11 @@ from ttastats.table import schema
 #: A shorter start, in evaluation intervals, is not worth a mark.
 _NEGLIGIBLE = 0.05
 #: A log that begins later, in evaluation intervals, is a part of a run.
-_LATE = 1.5
+_LATE_INTERVALS = 1.5
 #: A first evaluation that took less than this share of the time of its progress came too early.
 _EARLY = 0.5
 #: One that took less than this share of it began just before the evaluation.
-_SOON = 0.2
+_SOON_SHARE = 0.2
 #: Metrics that are shares of a whole, none of which is larger, in percent, than this.
 _SHARE = re.compile(r"(?i)acc(?:uracy)?(?![a-z])|top[-_ ]?\d|precision|recall|f1|auc|iou|dice")
 _LARGEST_SHARE = 101.0
@@ -171,10 +171,10 @@ def _start(run: Run) -> Run:
         return run
     amount, seconds = course.points[0]
     # First epochs may be faster than others, as those of small pictures are.
-    is_soon = seconds == 0.0 or seconds < _SOON * amount * course.paces[0]
+    is_soon = seconds == 0.0 or seconds < _SOON_SHARE * amount * course.paces[0]
     amount_before = run.zero_progress or (amount - seconds / pace if is_soon else 0.0)
-    is_late = amount > _LATE * course.interval and seconds < _EARLY * amount * pace
-    if is_late or amount_before > _LATE * course.interval:
+    is_late = amount > _LATE_INTERVALS * course.interval and seconds < _EARLY * amount * pace
+    if is_late or amount_before > _LATE_INTERVALS * course.interval:
         at = f"{course.unit} {units.count(run.zero_progress or amount)}"
         text = (
             f"the log begins at {at}, {units.seconds(seconds)} after its start: a resumed run or a "
@@ -242,7 +242,11 @@ def continued_runs(runs: pl.DataFrame, rows: pl.LazyFrame) -> list[Problem]:
     pairs = (
         courses.filter(is_late)
         .join(courses, on=_SAME_RUN, how="inner", nulls_equal=True, suffix=" before")
-        .filter((pl.col("begin") - pl.col("end before")).is_between(0, _LATE * pl.col("interval")))
+        .filter(
+            (pl.col("begin") - pl.col("end before")).is_between(
+                0, _LATE_INTERVALS * pl.col("interval")
+            )
+        )
         .sort("source", "end before")
         .unique("source", keep="last", maintain_order=True)
     )
@@ -291,11 +295,11 @@ def with_twins(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
         (pl.col("timed of") & ~pl.col("timed"))
         | ((pl.col("timed of") == pl.col("timed")) & (pl.col("source of") < pl.col("source"))),
     )
-    alike = [
+    matches = [
         all(map(partial(isclose, rel_tol=_ROUNDED), *two_curves))
         for two_curves in pairs.select("curve", "curve of").iter_rows()
     ]
-    twins = pairs.filter(pl.Series(alike, dtype=pl.Boolean)).unique(schema.RUN, keep="first")
+    twins = pairs.filter(pl.Series(matches, dtype=pl.Boolean)).unique(schema.RUN, keep="first")
     twins_by_run = twins.select(*schema.RUN, twin="source of")
     return (
         runs.join(twins_by_run, on=schema.RUN, how="left", maintain_order="left")

@@ -376,21 +376,21 @@ def choose_dialect(
     refine what is recognised: which metric counts, what the runs are called.
     """
     path = f"{folder}/{name}"
-    hit = block_for(path, reading.blocks) if reading.blocks else None
-    refines = hit is not None and hit[0].refining
-    if hit is None or hit[0].files is None or refines or not has_layout(hit[0]):
-        if chosen is None and hit is None and kineto.recognises(head):
+    match = block_for(path, reading.blocks) if reading.blocks else None
+    refines = match is not None and match[0].refining
+    if match is None or match[0].files is None or refines or not has_layout(match[0]):
+        if chosen is None and match is None and kineto.recognises(head):
             return None, None, {}
         dialect = chosen or registry.recognise(head, path)
         if dialect is not None:
-            block, groups = hit or (None, {})
+            block, groups = match or (None, {})
             return dialect, block, groups
-        if hit is None or refines or not (hit[0].line or hit[0].preset):
+        if match is None or refines or not (match[0].line or match[0].preset):
             preset = registry.recognised_preset(head, path)
-            if hit is not None and preset is not None:
-                preset = merge_block(preset[0], hit[0]), {**preset[1], **hit[1]}
-            hit = preset or (None if refines else hit)
-    return (registry.named(hit[0].dialect), hit[0], hit[1]) if hit else (None, None, {})
+            if match is not None and preset is not None:
+                preset = merge_block(preset[0], match[0]), {**preset[1], **match[1]}
+            match = preset or (None if refines else match)
+    return (registry.named(match[0].dialect), match[0], match[1]) if match else (None, None, {})
 
 
 def _without_runs(source: Source, problems: Sequence[Problem]) -> Contents | None:

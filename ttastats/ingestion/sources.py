@@ -151,9 +151,9 @@ def walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
 
     What cannot be listed or looked at is given with the error, which is reported.
     """
-    waiting: list[tuple[str, str | os.DirEntry[str]]] = [("", top)]
-    while waiting:
-        relative, folder = waiting.pop()
+    stack: list[tuple[str, str | os.DirEntry[str]]] = [("", top)]
+    while stack:
+        relative, folder = stack.pop()
         if isinstance(folder, os.DirEntry) and not folder.is_dir(follow_symlinks=False):
             broken = folder.is_symlink() and not os.path.exists(folder.path)
             yield relative, OSError("broken link") if broken else folder
@@ -165,7 +165,7 @@ def walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
             yield relative or ".", error
             continue
         prefix = f"{relative}/" if relative else ""
-        waiting += [
+        stack += [
             (f"{prefix}{entry.name}", entry)
             for entry in entries
             if entry.name[0] != "."

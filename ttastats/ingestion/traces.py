@@ -54,15 +54,15 @@ def read(sources: Iterable[Source]) -> Traces:
         else:
             folder = str(source.container.folder(source.file.name))
             name = posixpath.basename(source.file.name)
-            alike = _RANK.sub(r"\1\2*", name) if _RANK.search(name) else ""
-            groups.setdefault((folder, alike), []).append((source, digest, trace))
+            rank_pattern = _RANK.sub(r"\1\2*", name) if _RANK.search(name) else ""
+            groups.setdefault((folder, rank_pattern), []).append((source, digest, trace))
             problems += [replace(problem, source=source.name) for problem in trace.problems]
     profiles: list[pl.DataFrame] = []
-    for (_, alike), group in groups.items():
+    for (_, rank_pattern), group in groups.items():
         ranks = {trace.rank for _, _, trace in group}
         if len(group) > 1 and None not in ranks and len(ranks) == len(group):
             group.sort(key=lambda item: item[2].rank or 0)
-            profiles += _profile_rows(_without_endings(alike) or group[0][0].entry, group)
+            profiles += _profile_rows(_without_endings(rank_pattern) or group[0][0].entry, group)
             continue
         for read_one in group:
             name = _without_endings(posixpath.basename(read_one[0].file.name))

@@ -382,14 +382,14 @@ def _opener(certificates: str | None) -> OpenerDirector:
 def _body(task: _Task[Any], request: Request) -> bytes:
     """Return the body of an answer; nothing of it is in an error."""
     opener = _opener(os.environ.get("MLFLOW_TRACKING_SERVER_CERT_PATH"))
-    blocks, size, noted = [], 0, 0
+    blocks, size, reported = [], 0, 0
     try:
         with opener.open(request, timeout=stores.PATIENCE) as answer:
             while task.is_wanted and (block := answer.read1(stores.PROGRESS)):
                 blocks.append(block)
                 _expect_size(size := size + len(block), streams.document_limit() // 4)
-                if size >= noted + stores.PROGRESS:
-                    noted = size
+                if size >= reported + stores.PROGRESS:
+                    reported = size
                     task.advance()
     except RefusedError:
         raise

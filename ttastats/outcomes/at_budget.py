@@ -273,10 +273,10 @@ def _missing_reason(budget: Budget) -> pl.Expr:
     """Return why a run has no value at a budget, as a key of `SHORT`; null if it has one."""
     reasons = [(pl.col("evaluations").is_null(), "never_evaluated")]
     if budget.amount is not None:
-        far = pl.col("furthest")
+        furthest = pl.col("furthest")
         reasons += [
-            (far.is_null(), "no_place"),
-            (far < budget.amount * (1 - TOLERANCE), "ended_before"),
+            (furthest.is_null(), "no_place"),
+            (furthest < budget.amount * (1 - TOLERANCE), "ended_before"),
             (pl.col("quality_seen") == 0, "evaluated_later"),
         ]
     if budget.interpolate:
@@ -304,10 +304,10 @@ def at_stop(rows: pl.LazyFrame, runs: pl.DataFrame, metric: str) -> pl.DataFrame
     )
     stop = pl.col("number") == pl.col("evaluations_to_target")
     trained = {f"{name}_then": pl.col(name).filter(stop).max() for name in SPENT}
-    stopped = evaluations.group_by(schema.RUN).agg(**trained)
+    ends = evaluations.group_by(schema.RUN).agg(**trained)
     goes_on = pl.any_horizontal(pl.col(name) > pl.col(f"{name}_then") for name in SPENT)
     return (
-        evaluations.join(stopped, on=schema.RUN, how="left")
+        evaluations.join(ends, on=schema.RUN, how="left")
         .filter(
             pl.col("metric") == metric,
             pl.col("value").is_finite(),

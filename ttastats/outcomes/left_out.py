@@ -149,23 +149,23 @@ def set_aside() -> pl.Expr:
     official = pl.col("source").str.contains(_RESULT_FILE).fill_null(value=False)
     side_log = ~official & official.any().over(RESULT) & pl.col("entry").is_not_null()
     inference = (pl.col("suite") == "dawnbench") & pl.col("benchmark").str.ends_with("_inference")
-    left_out = pl.col("run_status").is_in(["stopped", *schema.ABSENT]).fill_null(value=False)
+    is_left_out = pl.col("run_status").is_in(["stopped", *schema.ABSENT]).fill_null(value=False)
     is_missing = (pl.col("run_status") == "missing").fill_null(value=False)
     return (
         pl.when(side_log & ~is_missing)
         .then(pl.lit("side_log"))
         .when(inference)
         .then(pl.lit("inference"))
-        .when(left_out)
+        .when(is_left_out)
         .then("run_status")
     )
 
 
 def with_stopped(runs: pl.DataFrame) -> pl.DataFrame:
     """Return the runs with stopped ones as censored, unless one of their entry and seed counts."""
-    again = pl.col("set_aside").is_null().any().over("entry", "benchmark", "seed")
-    stopped = (pl.col("set_aside") == "stopped") & (pl.col("seed").is_null() | ~again)
-    return runs.with_columns(set_aside=pl.when(~stopped).then("set_aside"))
+    has_rerun = pl.col("set_aside").is_null().any().over("entry", "benchmark", "seed")
+    is_stopped = (pl.col("set_aside") == "stopped") & (pl.col("seed").is_null() | ~has_rerun)
+    return runs.with_columns(set_aside=pl.when(~is_stopped).then("set_aside"))
 
 
 def standing(runs: pl.DataFrame) -> pl.DataFrame:
@@ -196,9 +196,9 @@ def counted(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     if not runs_standing["content_digest"].count():
         return runs_standing
     of_training = pl.col("clock") == "train"
-    told_whole = of_training & (~of_training).any().over(copy)
+    has_whole_log = of_training & (~of_training).any().over(copy)
     runs_standing = runs_standing.filter(
-        pl.col("content_digest").is_null() | ~told_whole.fill_null(value=False)
+        pl.col("content_digest").is_null() | ~has_whole_log.fill_null(value=False)
     )
     is_first = pl.struct(copy).is_first_distinct()
     return runs_standing.filter(pl.col("content_digest").is_null() | is_first)

@@ -67,12 +67,12 @@ def of_runs(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     runs = runs.unique(_RUN, keep="first", maintain_order=True).with_row_index("number")
     ends = runs.select("number", "suite", "clock_zero", "observed_seconds")
     pace = pl.col("seconds") / pl.col("meanwhile")
-    usual, span = pl.col("pace").median().over("number"), pl.median("seconds").over("number")
+    median_pace, span = pl.col("pace").median().over("number"), pl.median("seconds").over("number")
     paced = (
         spans(runs, rows)
         .join(ends.lazy(), on="number", how="left")
         .with_columns(pace=pl.when(pace > 0).then(pace))
-        .with_columns(usual=usual, span=span)
+        .with_columns(usual=median_pace, span=span)
         .with_columns(
             noise=(pl.col("pace") - pl.col("usual")).abs(),
             off=pl.col("seconds") - pl.coalesce(pl.col("usual") * pl.col("meanwhile"), "span"),
@@ -123,8 +123,8 @@ _JUMP_FACTS = {
 def _clock_jump() -> pl.Expr:
     """Return by how much the clock of a run changed in one span before its time ended, or 0."""
     others_are_steady = pl.col("steady") == pl.col("spans") - 1
-    once = (pl.col("hours") == 1) & others_are_steady & (pl.col("spans") >= _SPANS)
-    return pl.when(once.fill_null(value=False)).then("jump").otherwise(0.0)
+    is_single_jump = (pl.col("hours") == 1) & others_are_steady & (pl.col("spans") >= _SPANS)
+    return pl.when(is_single_jump.fill_null(value=False)).then("jump").otherwise(0.0)
 
 
 def first_place(runs: pl.DataFrame, rows: pl.LazyFrame) -> str:

@@ -64,12 +64,14 @@ def without_percent(
     percent; then none of the metric meets the target, and the run has the problem `OFF_SCALE`.
     """
     share = pl.col("target_value").is_between(0.0, 1.0, closed="none")
-    far = (pl.col("meets") & share & (pl.col("value") > LARGEST_FRACTION)).fill_null(value=False)
-    if not judged.select(far.any()).item():
+    is_percent = (pl.col("meets") & share & (pl.col("value") > LARGEST_FRACTION)).fill_null(
+        value=False
+    )
+    if not judged.select(is_percent.any()).item():
         return runs, judged
     bounded = [*filter(may_be_share, judged["metric"].unique().drop_nulls())]
     judged = judged.with_columns(
-        off=far.any().over(number, "metric") & pl.col("metric").is_in(bounded)
+        off=is_percent.any().over(number, "metric") & pl.col("metric").is_in(bounded)
     )
     text = wording(OFF_SCALE, who="this run")
     problem = f'{{"code":"{OFF_SCALE}","severity":"error","message":"{text}"}}]'

@@ -32,7 +32,7 @@ _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 _SHORT_LIST = 8
 #: A value that is longer, such as JSON, tells nobody anything.
 _LONG_TEXT = 100
-_WILD = re.compile(r"[*?]")
+_WILDCARD = re.compile(r"[*?]")
 _INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 
 
@@ -54,8 +54,8 @@ def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.Lazy
             raise unknown(condition.column, dtypes.names(), condition.place)
         # Joined by `|`, and no null filled where it changes nothing: polars skips row groups then.
         compared = [_comparison(condition, name, dtypes[name], value) for value in condition.values]
-        holds = reduce(operator.or_, compared)
-        expressions.append(~holds.fill_null(value=False) if condition.operator == "!=" else holds)
+        met = reduce(operator.or_, compared)
+        expressions.append(~met.fill_null(value=False) if condition.operator == "!=" else met)
     return frame.filter(*expressions)
 
 
@@ -67,7 +67,7 @@ def _comparison(condition: Condition, name: str, dtype: pl.DataType, text: str) 
     if dtype == pl.Null:
         return pl.lit(None, pl.Boolean)
     if dtype == pl.String:
-        if sign == "=" and _WILD.search(text):
+        if sign == "=" and _WILDCARD.search(text):
             return column.str.contains(_wildcard_regex(text))
         return _COMPARISONS[sign](column, pl.lit(text))
     if dtype == pl.List(pl.String) and sign == "=":
@@ -90,8 +90,8 @@ def _comparison(condition: Condition, name: str, dtype: pl.DataType, text: str) 
 
 
 def _wildcard_regex(text: str) -> str:
-    wild = {"*": ".*", "?": "."}
-    return "(?s)^" + "".join(wild.get(letter) or re.escape(letter) for letter in text) + "$"
+    wildcards = {"*": ".*", "?": "."}
+    return "(?s)^" + "".join(wildcards.get(letter) or re.escape(letter) for letter in text) + "$"
 
 
 def _parse_number(condition: Condition, name: str, dtype: pl.DataType, text: str) -> float | int:
@@ -146,11 +146,11 @@ def remarks(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> 
         if condition.operator != "!=" and len(condition.values) == 1:
             continue
         for value in condition.values:
-            single = Condition(condition.column, "=", (value,), condition.option)
-            if value != KNOWN and where(frame.lazy(), [single]).collect().is_empty():
-                sentence = there_are(frame, single, what)
-                fields = {"column": single.column, "value": value, "there_are": sentence}
-                notes.append(note("no_such_value", option=single.option, what=what, **fields))
+            alternative = Condition(condition.column, "=", (value,), condition.option)
+            if value != KNOWN and where(frame.lazy(), [alternative]).collect().is_empty():
+                sentence = there_are(frame, alternative, what)
+                fields = {"column": alternative.column, "value": value, "there_are": sentence}
+                notes.append(note("no_such_value", option=alternative.option, what=what, **fields))
     return notes
 
 
@@ -242,9 +242,9 @@ class Expression(Condition, frozen=True, eq=False):
         for name in self.expression.meta.root_names():
             if name not in types:
                 raise unknown(name, types.names(), self.option)
-        holds = pl.LazyFrame(schema=types).select(holds=self.expression)
+        truth = pl.LazyFrame(schema=types).select(holds=self.expression)
         try:
-            is_truth = holds.collect_schema()["holds"] == pl.Boolean
+            is_truth = truth.collect_schema()["holds"] == pl.Boolean
         except pl.exceptions.PolarsError as error:
             message = f"{self}: {error}".partition("\n")[0]
             raise TtastatsError(message, where=self.option, remedy=_COMPARE) from None
@@ -272,16 +272,16 @@ def parse(text: str, option: str = "--where") -> Condition:
             where=option,
             remedy="Use column=value, such as benchmark=resnet or nodes>=8.",
         )
-    column, sign, right = match.groups()
+    column, sign, value_list = match.groups()
     values, start, end = [], 0, ","
-    while end and (value := _VALUE.match(right, start)):
+    while end and (value := _VALUE.match(value_list, start)):
         quoted, bare = value["quoted"], value["plain"]
         values.append(
             bare.replace("\\,", ",") if quoted is None else re.sub(r'\\(["\\])', r"\1", quoted)
         )
         start, end = value.end(), value["end"]
-    if sign == "=" and right[:1] in {"<", ">"}:
-        remedy = f"Write {column}{right[0]}={right[1:]}."
+    if sign == "=" and value_list[:1] in {"<", ">"}:
+        remedy = f"Write {column}{value_list[0]}={value_list[1:]}."
         raise TtastatsError(f"{text!r} is not a condition", where=option, remedy=remedy)
     remedy = f"Use {column}={KNOWN} for known values, {column}!={KNOWN} for unknown ones."
     raise_if("" in values, f"{text!r} lacks a value", option, remedy)

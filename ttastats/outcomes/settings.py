@@ -23,10 +23,10 @@ _MOST_NAMES = 12
 def flat_settings(extra: str | None) -> dict[str, Any]:
     """Return the recorded settings of a run by name, flat; an empty text records none."""
     fields = parse_extra(extra)
-    single = {
+    scalars = {
         name: value for name, value in fields.items() if not isinstance(value, dict | list | None)
     }
-    settings = single | setups.recorded_settings(fields)
+    settings = scalars | setups.recorded_settings(fields)
     return {name: value for name, value in settings.items() if value != ""}
 
 

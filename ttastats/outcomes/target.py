@@ -28,7 +28,7 @@ _TARGET = re.compile(
     re.VERBOSE,
 )
 #: A target further than this from all that was logged is a slip of the unit.
-_FAR = 10.0
+_RANGE_FACTOR = 10.0
 
 
 class UserTarget(Struct, frozen=True):
@@ -82,9 +82,9 @@ def asked(*tables: pl.DataFrame, head: bool = False, listed: str = "`runs` has t
         text = f"the target of each benchmark ({listed})"
     else:
         text = "target of each run" if head else f"the target of each run ({listed})"
-    once = met_at_once(aimed)
-    of = "" if len(once) == benchmarks else f" of {units.join_names(once, 3)}"
-    remark = f" (every run{of} meets it at its first evaluation)" if once else ""
+    at_once = met_at_once(aimed)
+    of = "" if len(at_once) == benchmarks else f" of {units.join_names(at_once, 3)}"
+    remark = f" (every run{of} meets it at its first evaluation)" if at_once else ""
     return f"{text}{remark}" if len(texts) else ""
 
 
@@ -189,8 +189,8 @@ class _Metric(Struct, frozen=True):
         if percent and 0.0 < value < 1.0 and may_be_share(self.name):
             return False
         if self.low > 0.0:
-            return self.low / _FAR <= value <= self.high * _FAR
-        return abs(value) <= _FAR * max(abs(self.low), abs(self.high), 1.0)
+            return self.low / _RANGE_FACTOR <= value <= self.high * _RANGE_FACTOR
+        return abs(value) <= _RANGE_FACTOR * max(abs(self.low), abs(self.high), 1.0)
 
     def limits(self, name: str) -> str:
         """Return the limits of the metric, by a name, in words."""
@@ -246,9 +246,14 @@ def _expect_direction(target: UserTarget, metric: _Metric) -> None:
     is_target = metric.has_target if target.metric is None else metric.name == target.metric
     if not is_target or target.higher_is_better is None:
         return
-    wrong = against_direction(metric.name, target.higher_is_better, metric.higher_is_better)
-    right = replace(target, higher_is_better=not target.higher_is_better)
-    raise_if(bool(wrong), wrong, f"--target {target}", f"Write --target {quote(str(right))}.")
+    contradiction = against_direction(metric.name, target.higher_is_better, metric.higher_is_better)
+    correction = replace(target, higher_is_better=not target.higher_is_better)
+    raise_if(
+        bool(contradiction),
+        contradiction,
+        f"--target {target}",
+        f"Write --target {quote(str(correction))}.",
+    )
 
 
 def _evaluated_rows(
@@ -283,10 +288,10 @@ def _logged_metrics(rows: pl.LazyFrame, rows_filter: pl.Expr | None = None) -> l
         .sort(*schema.BENCHMARK, "metric", nulls_last=True)
         .collect()
     )
-    once = Counter(key[-1] for key in table.select(schema.BENCHMARK).unique().iter_rows())
+    counts = Counter(key[-1] for key in table.select(schema.BENCHMARK).unique().iter_rows())
     metrics = []
     for *key, name, higher, low, high, has_target in table.iter_rows():
-        title = key[-1] if key[-1] and once[key[-1]] == 1 else " ".join(filter(None, key))
+        title = key[-1] if key[-1] and counts[key[-1]] == 1 else " ".join(filter(None, key))
         title = title or _NAMELESS
         metrics.append(_Metric(tuple(key), title, name, higher, low, high, has_target))
     return metrics

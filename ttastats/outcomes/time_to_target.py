@@ -262,13 +262,13 @@ def _with_judgement(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     evaluations = evaluations.with_columns(target_value=finite_target)
     value, target = pl.col("value"), pl.col("target_value")
     slack = target.abs() * TOLERANCE
-    near = (
+    is_close = (
         pl.when(pl.col("higher_is_better").fill_null(value=True))
         .then(value >= target - slack)
         .otherwise(value <= target + slack)
     )
     # To polars NaN is above all numbers.
-    return evaluations.with_columns(meets=near & value.is_finite(), at=evaluated_at())
+    return evaluations.with_columns(meets=is_close & value.is_finite(), at=evaluated_at())
 
 
 def evaluated_at() -> pl.Expr:
@@ -334,7 +334,7 @@ _OF_A_CHECKPOINT = (
 def _checkpoint_rows(judgements: pl.DataFrame) -> pl.DataFrame:
     """Return one row per evaluated checkpoint; it is met if all its metrics are."""
     targeted = pl.col("target_value").is_not_null()
-    if _is_in_order(judgements, _NUMBER, "eval_index", once=True):  # the same of a single metric
+    if _is_in_order(judgements, _NUMBER, "eval_index", unique=True):  # the same of a single metric
         return judgements.select(
             _NUMBER, "eval_index", "at", "step", "value", "target_value",
             run_seconds=run_length(),
@@ -372,9 +372,9 @@ def _target_texts(judgements: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _is_in_order(rows: pl.DataFrame, *names: str, once: bool = False) -> bool:
-    """Return whether rows are sorted by some columns, all known, and each key `once`."""
-    is_later = pl.lit(not once)
+def _is_in_order(rows: pl.DataFrame, *names: str, unique: bool = False) -> bool:
+    """Return whether rows are sorted by some columns, all known, and keys `unique` if asked."""
+    is_later = pl.lit(not unique)
     for name in reversed(names):
         current, previous = pl.col(name), pl.col(name).shift(1)
         is_later = (current > previous) | ((current == previous) & is_later)

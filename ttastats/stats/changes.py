@@ -203,8 +203,8 @@ def locate_change(values: ArrayLike, confidence: float) -> Change:
     y = _clipped(x, reach)
     splits, flat, t = split_statistics(y)
     # Round the median of all nights, the few after a large step would be clipped to a small one.
-    far = _FAR * reach
-    around = [[_centred(_clipped(side, far)) for side in np.split(x, [at])] for at in splits]
+    farthest = _FAR * reach
+    around = [[_centred(_clipped(side, farthest)) for side in np.split(x, [at])] for at in splits]
     ss_within = np.array([sum(float(side @ side) for side in sides) for sides in around])
     ss_within = np.maximum(ss_within, 1e-9 * float(np.sum(_centred(x) ** 2)) + 1e-300)
     best = int(ss_within.argmin())

@@ -95,8 +95,8 @@ def interpolation_errors(sizes: Sequence[float], means: Sequence[float]) -> Floa
 def smallest_step(values: Floats) -> float | None:
     """Return the smallest difference between two values: the evaluation interval, if known."""
     steps = np.diff(np.sort(values))
-    real = steps[steps > _ROUNDING_ERROR * float(np.max(values, initial=0.0))]
-    return float(real.min()) if real.size else None
+    real_steps = steps[steps > _ROUNDING_ERROR * float(np.max(values, initial=0.0))]
+    return float(real_steps.min()) if real_steps.size else None
 
 
 def convergence_ratio(entry: Outcomes, reference: Reference, *, confidence: float) -> Speedup:
@@ -146,9 +146,9 @@ def stopped_early(values: Floats, reference: Reference) -> int:
     pool, chances = reference.pool()
     order = np.argsort(pool, kind="stable")
     middle = np.searchsorted(np.cumsum(chances[order]), 0.5 - _ROUNDING_ERROR)
-    usual = float(pool[order][middle])
+    median = float(pool[order][middle])
     half = (reference.interval or 0.0) / 2
-    return int(np.count_nonzero(values < usual - max(half, _ROUNDING_ERROR * usual)))
+    return int(np.count_nonzero(values < median - max(half, _ROUNDING_ERROR * median)))
 
 
 def pass_rate(

@@ -291,8 +291,8 @@ def _may_be_skewed(sample: Floats, share_of_level: float, *, higher_is_better: b
     """Return whether a tail on the worse side, of which few runs show little, may undo a claim."""
     gaps = sample - sample.mean()
     skewness = float((gaps**3).mean() / (gaps**2).mean() ** 1.5) * (-1 if higher_is_better else 1)
-    usual = min(_OF_MANY, max(_OF_FEW, _EACH_RUN * sample.size))
-    return share_of_level >= (_OF_SKEWED if skewness > _SKEWED else usual)
+    safe_share = min(_OF_MANY, max(_OF_FEW, _EACH_RUN * sample.size))
+    return share_of_level >= (_OF_SKEWED if skewness > _SKEWED else safe_share)
 
 
 def compare_exact(n: int, value: float, threshold: float, level: float) -> AgainstNumber:

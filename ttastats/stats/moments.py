@@ -110,9 +110,9 @@ def positive_limits(centre: Floats, half_width: Floats) -> tuple[Floats, Floats]
     method, which cover no less.
     """
     factors = np.exp(np.minimum(half_width / centre, _LARGEST_LOG))
-    usual = half_width < centre
-    low = np.where(usual, centre - half_width, centre / factors)
-    return low, np.where(usual, centre + half_width, centre * factors)
+    is_positive = half_width < centre
+    low = np.where(is_positive, centre - half_width, centre / factors)
+    return low, np.where(is_positive, centre + half_width, centre * factors)
 
 
 #: exp of more overflows.
@@ -184,8 +184,8 @@ def find_outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return a mask of positive values that are outliers by all three limits above."""
     if values.shape[-1] < LEAST:
         return np.zeros(values.shape, dtype=bool)
-    away = np.abs(values / np.median(values, axis=-1, keepdims=True) - 1.0)
-    return (np.abs(modified_z(values)) > LIMIT) & (away > LEAST_AWAY)
+    relative_deviations = np.abs(values / np.median(values, axis=-1, keepdims=True) - 1.0)
+    return (np.abs(modified_z(values)) > LIMIT) & (relative_deviations > LEAST_AWAY)
 
 
 def count_faster(times: NDArray[np.float64]) -> int | None:
@@ -209,21 +209,21 @@ def speed_splits(times: NDArray[np.float64]) -> NDArray[np.intp]:
     groups = np.flatnonzero(np.all(np.isfinite(times) & (times > 0.0), axis=1))
     logs = np.sort(np.log(times[groups]), axis=1)
     splits = np.arange(_LEAST_OF_A_SPEED, n - _LEAST_OF_A_SPEED + 1)
-    far = (logs[:, splits] - logs[:, splits - 1]).max(axis=1) >= np.log(_LEAST_GAP)
-    groups, logs = groups[far], logs[far]
+    has_gap = (logs[:, splits] - logs[:, splits - 1]).max(axis=1) >= np.log(_LEAST_GAP)
+    groups, logs = groups[has_gap], logs[has_gap]
     gaps = logs[:, splits] - logs[:, splits - 1]
-    away = logs - logs.mean(axis=1, keepdims=True)
-    sums = np.cumsum(away, axis=1)[:, splits - 1]  # of the faster part: the slower's negative
+    residuals = logs - logs.mean(axis=1, keepdims=True)
+    sums = np.cumsum(residuals, axis=1)[:, splits - 1]  # of the faster part: the slower's negative
     ss_between = sums**2 * (1 / splits + 1 / (n - splits))
-    squares = np.sum(away**2, axis=1, keepdims=True)
+    squares = np.sum(residuals**2, axis=1, keepdims=True)
     spread = np.sqrt(np.maximum(squares - ss_between, 0.0) / (n - 2))
     with np.errstate(divide="ignore", invalid="ignore"):  # of times that agree exactly
         ratios = np.where(gaps > 0.0, gaps / spread, 0.0)
     best, rows = np.argmax(ratios, axis=1), np.arange(len(logs))
-    clear = (ratios[rows, best] > max(3.0, 32.0 / (n - 2))) & (
+    is_clear = (ratios[rows, best] > max(3.0, 32.0 / (n - 2))) & (
         gaps[rows, best] >= np.log(_LEAST_GAP)
     )
-    faster[groups[clear]] = splits[best[clear]]
+    faster[groups[is_clear]] = splits[best[is_clear]]
     return faster
 
 

@@ -55,9 +55,9 @@ def adjust_p_values(p_values: PValues, *, fdr: bool = False) -> tuple[float | No
         steps = np.minimum.accumulate((ascending * m / np.arange(1, m + 1))[::-1])[::-1]
     else:
         steps = np.maximum.accumulate(ascending * (m - np.arange(m)))
-    in_order = np.empty(m)
-    in_order[order] = steps
-    values = iter(np.minimum(in_order, 1.0).tolist())
+    adjusted = np.empty(m)
+    adjusted[order] = steps
+    values = iter(np.minimum(adjusted, 1.0).tolist())
     return tuple(None if p is None else next(values) for p in p_values)
 
 

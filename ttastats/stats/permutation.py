@@ -164,9 +164,9 @@ def _random_sums(
         surpluses = np.count_nonzero(in_sample, axis=1) - n
         for k in np.flatnonzero(surpluses):
             surplus = int(surpluses[k])
-            changed = np.flatnonzero(in_sample[k] == (surplus > 0))
-            changed = rng.choice(changed, abs(surplus), replace=False, shuffle=False)
-            in_sample[k, changed] = surplus < 0
+            switched = np.flatnonzero(in_sample[k] == (surplus > 0))
+            switched = rng.choice(switched, abs(surplus), replace=False, shuffle=False)
+            in_sample[k, switched] = surplus < 0
         # Not `@`: on a busy machine the threads of BLAS wait for each other, ten times over.
         yield np.einsum("fr,cr->fc", features, in_sample.astype(np.float64))
 

@@ -57,11 +57,11 @@ def runs_needed(
     def enough(n: int) -> bool:
         return _least_effect(n, cv, power, alpha, epoch_shifts) < effect
 
-    near = MOST_RUNS
+    start = MOST_RUNS
     if effect:
         runs = 2 * math.log1p(cv**2) * (_normal_shift(power, alpha) / effect) ** 2
-        near = math.ceil(min(runs + 1, MOST_RUNS))  # the t test needs about one more
-    return _first_enough(enough, LEAST_RUNS, MOST_RUNS, near)
+        start = math.ceil(min(runs + 1, MOST_RUNS))  # the t test needs about one more
+    return _first_enough(enough, LEAST_RUNS, MOST_RUNS, start)
 
 
 def detectable_ratio(
@@ -100,8 +100,8 @@ def standard_error(n: int, cv: float) -> float:
 @lru_cache(maxsize=2**16)  # the same for every spread
 def _least_shift(n: int, power: float, alpha: float) -> float:
     """Return the smallest effect, in standard errors, that has this power."""
-    near = _normal_shift(power, alpha)
-    return _smallest_effect(lambda shift: power_of_shift(shift, n, alpha), power, near)
+    start = _normal_shift(power, alpha)
+    return _smallest_effect(lambda shift: power_of_shift(shift, n, alpha), power, start)
 
 
 #: Simulated samples of both sides: a power is known to about a hundredth.
@@ -163,14 +163,14 @@ def runs_with_failures(
 
     if not effect:
         return None
-    near = _ANCHOR  # what is detected falls with the root of the runs
+    start = _ANCHOR  # what is detected falls with the root of the runs
     for _ in range(20):
-        at = detectable(near)
-        near = 2 * near if math.isinf(at) else math.ceil(1.02 * near * (at / effect) ** 2)
-        near = min(max(near, LEAST_RUNS), MOST_RUNS)
-        if detectable(near) <= effect or near == MOST_RUNS:
+        at = detectable(start)
+        start = 2 * start if math.isinf(at) else math.ceil(1.02 * start * (at / effect) ** 2)
+        start = min(max(start, LEAST_RUNS), MOST_RUNS)
+        if detectable(start) <= effect or start == MOST_RUNS:
             break
-    return _first_enough(lambda n: detectable(n) <= effect, LEAST_RUNS, MOST_RUNS, near, 1 / 32)
+    return _first_enough(lambda n: detectable(n) <= effect, LEAST_RUNS, MOST_RUNS, start, 1 / 32)
 
 
 def detectable_with_failures(
@@ -345,14 +345,14 @@ def _normal_shift(power: float, alpha: float) -> float:
 
 
 def _first_enough(
-    enough: Callable[[int], bool], low: int, highest: int, near: int = 0, stride: float = 0.0
+    enough: Callable[[int], bool], low: int, highest: int, start: int = 0, stride: float = 0.0
 ) -> int | None:
-    """Return the smallest n from `low` to `most` for which a monotone condition holds.
+    """Return the smallest n from `low` to `highest` for which a monotone condition holds.
 
-    The search goes from `near`, up or down, in growing steps, the first a `stride` of it. With a
+    The search goes from `start`, up or down, in growing steps, the first a `stride` of it. With a
     stride the number is one of every few: an eighth of the stride, far less than samples tell.
     """
-    high = min(max(near, low), highest)
+    high = min(max(start, low), highest)
     step = max(int(stride * high), 1)
     stride_ = max(step // 8, 1)
     while not enough(high):
@@ -366,13 +366,13 @@ def _first_enough(
     return candidates[index] if index < len(candidates) else high
 
 
-def _smallest_effect(power_at: Callable[[float], float], power: float, near: float) -> float:
-    """Return the smallest effect with the given power; the search begins around `near`.
+def _smallest_effect(power_at: Callable[[float], float], power: float, start: float) -> float:
+    """Return the smallest effect with the given power; the search begins around `start`.
 
     It goes by regula falsi, in which an end that stays twice counts half (Illinois: Dowell and
     Jarratt 1971, BIT 11, 168-174).
     """
-    low, high = 0.9 * near, 1.1 * near or 1e-3
+    low, high = 0.9 * start, 1.1 * start or 1e-3
     at_low, at_high = power_at(low) - power, power_at(high) - power
     if at_low > 0:
         high, at_high, low, at_low = low, at_low, 0.0, power_at(0.0) - power

@@ -93,8 +93,8 @@ def cv_intervals(
     unusual = np.zeros(len(times), dtype=np.bool_)
     if RUNS_FOR_REPEATS <= n < RUNS_FOR_MOMENTS:
         # One evaluation interval is the least by which epochs differ.
-        near = np.ptp(progress, axis=1) <= np.nan_to_num(evaluation_interval) * (1 + 1e-9)
-        unusual = has_outlier(np.where(near[:, None], times / progress, times))
+        same_length = np.ptp(progress, axis=1) <= np.nan_to_num(evaluation_interval) * (1 + 1e-9)
+        unusual = has_outlier(np.where(same_length[:, None], times / progress, times))
     low, vangel_high = vangel_limits(deviations(times) / means(times), n, confidence)
     unseen = cv_epochs_high(progress[:, 0], n, evaluation_interval, confidence)
     # Time is epochs times time per epoch, independent: 1 + CV^2 multiplies (Goodman 1960).
@@ -117,8 +117,8 @@ def has_outlier(values: Floats) -> Bools:
     """Return whether each group, shape (..., n), has an outlier by Grubbs' test of the logs."""
     logs, n = np.log(values), values.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):  # of equal values
-        away = np.abs(logs - logs.mean(axis=-1, keepdims=True)).max(axis=-1)
-        furthest = away / logs.std(axis=-1, ddof=1)
+        largest_deviation = np.abs(logs - logs.mean(axis=-1, keepdims=True)).max(axis=-1)
+        furthest = largest_deviation / logs.std(axis=-1, ddof=1)
     return np.asarray(~constant_groups(values) & (furthest > grubbs_limit(n, _UNUSUAL)))
 
 
@@ -156,8 +156,8 @@ def bonett_limits(times: Floats, confidence: float) -> tuple[Floats, Floats]:
     """
     n, cv = times.shape[-1], deviations(times) / means(times)
     # About a trimmed mean the kurtosis of skewed times is less underestimated.
-    cut = int(n / (2 * math.sqrt(n - 4)))
-    centre = np.sort(times, axis=-1)[..., cut : n - cut].mean(axis=-1, keepdims=True)
+    trimmed = int(n / (2 * math.sqrt(n - 4)))
+    centre = np.sort(times, axis=-1)[..., trimmed : n - trimmed].mean(axis=-1, keepdims=True)
     second = np.sum((times - times.mean(axis=-1, keepdims=True)) ** 2, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):  # of equal times
         kurtosis = n * np.sum((times - centre) ** 4, axis=-1) / second**2
@@ -218,18 +218,18 @@ def variance_shares(times: Floats, epochs: Floats, confidence: float) -> Varianc
         return VarianceShares(shares, low, high, _cv_ratios(epochs, epoch_time), tuple(codes))
     logs = np.log(np.stack([epochs, epoch_time]))
     shares = np.where(varies, covariance_shares(logs), np.nan)
-    far = (shares[0] < 1 - FARTHEST_SHARE) | (shares[0] > FARTHEST_SHARE)
-    codes[far] = "parts_cancel"
-    shares[:, far] = np.nan
+    is_extreme = (shares[0] < 1 - FARTHEST_SHARE) | (shares[0] > FARTHEST_SHARE)
+    codes[is_extreme] = "parts_cancel"
+    shares[:, is_extreme] = np.nan
     limited = ~np.isnan(shares[0])
     if n < RUNS_FOR_JACKKNIFE:
         codes[limited] = "few_runs"
     else:
         low, high = jackknife_limits(logs, confidence)
-        odd = limited & (has_outlier(epoch_time) | np.isnan(low[0]))
-        empty = limited & ~odd & (low[0] <= _NEARLY_NONE) & (high[0] >= 1 - _NEARLY_NONE)
-        codes[odd], codes[empty] = "unusual_run", "no_information"
-        low, high = (np.where(limited & ~odd & ~empty, ends, np.nan) for ends in (low, high))
+        doubtful = limited & (has_outlier(epoch_time) | np.isnan(low[0]))
+        empty = limited & ~doubtful & (low[0] <= _NEARLY_NONE) & (high[0] >= 1 - _NEARLY_NONE)
+        codes[doubtful], codes[empty] = "unusual_run", "no_information"
+        low, high = (np.where(limited & ~doubtful & ~empty, ends, np.nan) for ends in (low, high))
     return VarianceShares(shares, low, high, _cv_ratios(epochs, epoch_time), tuple(codes))
 
 
@@ -250,8 +250,8 @@ def covariance_shares(logs: Floats) -> Floats:
     products, squares = _centred_products(logs)
     total = squares.sum(axis=-1)
     # Below this, what is left of the variance is rounding.
-    real = total > 1e-24 * logs.shape[-1]
-    shares: Floats = products.sum(axis=-1) / np.where(real, total, np.nan)
+    varies = total > 1e-24 * logs.shape[-1]
+    shares: Floats = products.sum(axis=-1) / np.where(varies, total, np.nan)
     return shares
 
 

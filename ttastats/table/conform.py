@@ -42,9 +42,9 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
         _expect_names(frame.lazy().select(schema.RUN), where)
         # Python knows no other years.
         is_odd = ~pl.col("started_at").dt.year().is_between(1, 9999)
-        odd = frame.lazy().select("started_at").filter(is_odd).head(1).collect()
-        if not odd.is_empty():
-            message = f"column started_at contains {odd.to_series().cast(pl.String)[0]}"
+        bad_values = frame.lazy().select("started_at").filter(is_odd).head(1).collect()
+        if not bad_values.is_empty():
+            message = f"column started_at contains {bad_values.to_series().cast(pl.String)[0]}"
             remedy = "Correct or remove the value."
             raise TtastatsError(f"{message}, which is not a date", where=where, remedy=remedy)
         return frame.lazy().select(schema.NAMES)
@@ -52,12 +52,12 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
     columns = [name for name in schema.NAMES if name in types]
     # What others made is small beside what `ingest` writes, and is looked at as a whole.
     rows = _typed_blanks(frame.lazy().select(columns).unique(maintain_order=True).collect())
-    wrong = [
+    faults = [
         f"column {name} is {types[name]}, {schema.POLARS[name]} is needed"
         for name in columns
         if not _is_castable(rows.schema[name], schema.POLARS[name])
     ]
-    raise_if(wrong, "; ".join(wrong), where, "Cast it first.")
+    raise_if(faults, "; ".join(faults), where, "Cast it first.")
     rows = _cast_columns(rows, where)
     names = [name for name in schema.RUN if name in rows.columns]
     _expect_names(rows.lazy().select(names), where)
@@ -77,9 +77,11 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
 
 def _typed_blanks(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a table whose columns without a value have their types: others cannot tell them."""
-    unlike = [name for name in frame.columns if frame.schema[name] != schema.POLARS[name]]
-    without_nan = frame.select(unlike).with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None))
-    blank = [name for name in unlike if not without_nan[name].count()]
+    other_types = [name for name in frame.columns if frame.schema[name] != schema.POLARS[name]]
+    without_nan = frame.select(other_types).with_columns(
+        pl.col(pl.Float32, pl.Float64).fill_nan(None)
+    )
+    blank = [name for name in other_types if not without_nan[name].count()]
     return frame.with_columns(pl.lit(None, schema.POLARS[name]).alias(name) for name in blank)
 
 
@@ -92,10 +94,10 @@ def _expect_columns(types: pl.Schema, where: str) -> None:
         missing.append("seconds")  # a time under another name is no table without a time
     if missing:
         close = errors.nearest_names(missing[-1], types)
-        alike = f" Is {missing[-1]} its {close[0]}?" if close else ""
+        hint = f" Is {missing[-1]} its {close[0]}?" if close else ""
         has = units.join_names(list(types), 12) or "none"
         message = f"lacks columns: {', '.join(missing)}; its columns are: {has}"
-        remedy = f"{_REMEDY}{alike}"
+        remedy = f"{_REMEDY}{hint}"
         raise TtastatsError(f"not written by ttastats and {message}", where=where, remedy=remedy)
 
 
@@ -141,10 +143,10 @@ def _cast_columns(frame: pl.DataFrame, where: str) -> pl.DataFrame:
         if source.dtype.is_numeric() and result.dtype != pl.String:
             loss |= (result.cast(source.dtype, strict=False) != source).fill_null(value=False)
         if loss.any():
-            lost = source.filter(loss).cast(pl.String)[0]
+            example = source.filter(loss).cast(pl.String)[0]
             types = f"column {source.name} is {frame.schema[source.name]}, {result.dtype} is needed"
             remedy = "Correct the value, or cast the column before."
-            message = f"{types}, and {lost} cannot be converted"
+            message = f"{types}, and {example} cannot be converted"
             raise TtastatsError(message, where=where, remedy=remedy)
     return cast
 
@@ -202,12 +204,12 @@ def _expect_unique_values(frame: pl.DataFrame, where: str) -> None:
     Most often one name stands for several runs, such as a seed for a run of each system.
     """
     remedy = "Give every run a unique run_id, such as system and seed."
-    again = pl.all_horizontal(
+    is_repeated = pl.all_horizontal(
         pl.col(name).eq_missing(pl.col(name).shift(-1)) for name in schema.ROW
     )
-    double = frame.filter(pl.col("metric").is_not_null() & again)
-    if not double.is_empty():
-        row = double.row(0, named=True)
+    duplicates = frame.filter(pl.col("metric").is_not_null() & is_repeated)
+    if not duplicates.is_empty():
+        row = duplicates.row(0, named=True)
         progress = ("step", "samples", "epoch")
         positions = [f"{name} {row[name]}" for name in progress if row.get(name) is not None]
         position = next(iter(positions), f"evaluation {row['eval_index']}")

@@ -101,8 +101,9 @@ class Kind(Struct, frozen=True):
     def read_metadata(self, path: Place) -> dict[str, str]:
         """Return the Parquet metadata of a file, or of a folder's head file."""
         file = path / HEAD if path.is_dir() else path
-        odd, remedy = not arguments.is_text(str(file)), "Rename it: polars reads no such path."
-        raise_if(odd, "the name of a table is no UTF-8", str(file), remedy)
+        is_invalid = not arguments.is_text(str(file))
+        remedy = "Rename it: polars reads no such path."
+        raise_if(is_invalid, "the name of a table is no UTF-8", str(file), remedy)
         waits = isinstance(file, Path) and file.exists() and not file.is_file()
         raise_if(waits, "neither a file nor a folder", str(file), self.remedy)
         try:
@@ -125,16 +126,20 @@ class Kind(Struct, frozen=True):
         parts: list[str] = []
         if path.is_dir():
             parts = _listed_names(metadata, _PARTS_KEY, path)
-            lost = sorted({*parts} - {*parquet_files(path)}) if isinstance(path, Path) else []
-            message = f"part files are missing: {', '.join(lost) or 'all'}"
-            raise_if(lost or not parts, message, str(path), "Ingest the logs again.")
-        cut = {name: self.schema()[name] for name in self.parse_partition(metadata) or ()}
+            missing = sorted({*parts} - {*parquet_files(path)}) if isinstance(path, Path) else []
+            message = f"part files are missing: {', '.join(missing) or 'all'}"
+            raise_if(missing or not parts, message, str(path), "Ingest the logs again.")
+        dtypes = {name: self.schema()[name] for name in self.parse_partition(metadata) or ()}
         if isinstance(path, Url):
-            frame = _scan_remote(path, parts, only, cut)
+            frame = _scan_remote(path, parts, only, dtypes)
         else:
             files = [path / name for name in ([only] if only else parts)]
-            hive: dict[str, Any] = {"glob": False, "hive_partitioning": True, "hive_schema": cut}
-            frame = pl.scan_parquet(files or path, **(hive if cut else {}))
+            hive: dict[str, Any] = {
+                "glob": False,
+                "hive_partitioning": True,
+                "hive_schema": dtypes,
+            }
+            frame = pl.scan_parquet(files or path, **(hive if dtypes else {}))
         for step in range(version, self.version):
             frame = self.upgrades[step](frame)
         return frame
@@ -270,10 +275,10 @@ class Kind(Struct, frozen=True):
         number = max((int(match[1], 16) + 1 for match in own_files), default=0)
 
         def part_name(part: FileProviderArgs) -> str:
-            cut = part.partition_keys.row(0, named=True) if partition else {}
+            keys = part.partition_keys.row(0, named=True) if partition else {}
             folder_of_part = "".join(
                 f"{column}={_NULL if value in {None, ''} else quote(str(value), safe=' ')}/"
-                for column, value in cut.items()
+                for column, value in keys.items()
             )
             return f"{folder_of_part}{number + part.index_in_partition:08x}-{writer}.parquet"
 
@@ -322,30 +327,33 @@ def parquet_files(path: Place) -> list[str]:
 
 
 def _scan_remote(
-    url: Url, parts: Sequence[str], only: str, cut: Mapping[str, pl.DataType]
+    url: Url, parts: Sequence[str], only: str, dtypes: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
     """Return the rows of a table in a store; a small one is fetched whole."""
     contents = url.read_small(parts)
     if contents is None:
         urls = [url / name for name in ([only] if only else parts)]
-        return _scan_ranges(url, urls or [url], cut)
+        return _scan_ranges(url, urls or [url], dtypes)
     frames = []
     for name, content in zip(parts or [""], contents, strict=True):
         in_name = dict(folder.split("=", 1) for folder in name.split("/")[:-1])
         values = {
-            column: None if in_name[column] == _NULL else unquote(in_name[column]) for column in cut
+            column: None if in_name[column] == _NULL else unquote(in_name[column])
+            for column in dtypes
         }
         if only in {"", name}:
             frames.append(
                 pl.scan_parquet(content).with_columns(
-                    pl.lit(value).cast(cut[column]).alias(column)
+                    pl.lit(value).cast(dtypes[column]).alias(column)
                     for column, value in values.items()
                 )
             )
     return pl.concat(frames)
 
 
-def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+def _scan_ranges(
+    url: Url, objects: Sequence[Url], dtypes: Mapping[str, pl.DataType]
+) -> pl.LazyFrame:
     """Return the rows of objects, of which pyarrow fetches only the ranges it needs."""
     from pyarrow import PythonFile, dataset, fs, schema  # only URLs need it
 
@@ -373,7 +381,9 @@ def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType
         of_all = _object_footer(head, stores.state_of(head)).schema.to_arrow_schema()
         store = fs.PyFileSystem(Ranges(url.store_and_path()[0]))
         names = [part.store_and_path()[1] for part in objects]
-        hive = dataset.partitioning(schema([of_all.field(column) for column in cut]), flavor="hive")
+        hive = dataset.partitioning(
+            schema([of_all.field(column) for column in dtypes]), flavor="hive"
+        )
         rows = dataset.dataset(
             names, schema=of_all, filesystem=store, format="parquet", partitioning=hive
         )
@@ -395,8 +405,8 @@ def _listed_names(metadata: Mapping[str, str], key: str, path: Place) -> list[st
         if not is_inside or file in {"", ".", ".."} or set(name) & set("\\:\0") or name == HEAD:
             message = f"{HEAD} lists a part that is no file of the folder: {name!r}"
             raise TtastatsError(message, where=str(path), remedy=remedy)
-    twice = len({*names}) < len(names)
-    raise_if(twice, f"{HEAD} lists a part more than once", str(path), remedy)
+    has_duplicates = len({*names}) < len(names)
+    raise_if(has_duplicates, f"{HEAD} lists a part more than once", str(path), remedy)
     return names
 
 
