@@ -149,10 +149,10 @@ def test_a_condition_on_such_a_column_opens_its_parts_only(
 ) -> None:
     folder = parse_place(f"{root or f'{tmp_path}/'}runs/")
     entry = rows_of(alone)["entry"].min()
-    monkeypatch.setattr(stores, "_WHOLE", 0)
+    monkeypatch.setattr(stores, "_SMALL_OBJECTS", 0)
     store.write(tta.read(alone), folder, in_parts=True, partition=["entry"])
     assert store.read_tables([folder]).collect().height == rows_of(alone).height
-    stores._SEEN.clear()
+    stores._ANSWERS.clear()
     (lost,) = [part for part in schema.RUNS.part_names(folder) if "one" in part]
     if isinstance(folder, Path):
         (folder / lost).write_bytes(b"PAR1 and no more")

@@ -32,7 +32,7 @@ def memory() -> Iterator[Any]:
     yield bucket
     bucket.store.clear()
     bucket.pseudo_dirs[:] = [""]
-    stores._SEEN.clear()
+    stores._ANSWERS.clear()
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_filter_reads_and_writes_tables_in_a_store(name: str, local: Path, memor
 def test_a_store_that_fails_while_it_is_read_is_no_fault_of_ours(
     local: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stores, "_WHOLE", 0)
+    monkeypatch.setattr(stores, "_SMALL_OBJECTS", 0)
     tta.filter(local, output="memory://bucket/runs.parquet")
     rows = tta.read("memory://bucket/runs.parquet")
 
@@ -71,7 +71,7 @@ def test_only_the_columns_and_row_groups_in_question_are_read(
     local: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kind, "_GROUP_ROWS", 2_000)
-    monkeypatch.setattr(stores, "_WHOLE", 0)
+    monkeypatch.setattr(stores, "_SMALL_OBJECTS", 0)
     every = pl.concat([tta.read(local).collect()] * 40)
     long = [xxhash.xxh3_128_hexdigest(b"%d" % number) * 2 for number in range(every.height)]
     rows = every.with_columns(extra=pl.Series(long)).sort(schema.ORDER).lazy()
@@ -140,7 +140,7 @@ def test_a_table_that_is_being_replaced_is_not_taken_for_a_foreign_one(
     name: str, two_systems: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was listed is gone when it is fetched, once; a store that is gone is named."""
-    table, fetch, lost = f"memory://bucket/{name}", stores._fetch_known, [1]
+    table, fetch, lost = f"memory://bucket/{name}", stores._fetch_sized, [1]
     ingest([two_systems], table)
 
     def replaced(url: stores.Url, *words: Any) -> Any:
@@ -149,7 +149,7 @@ def test_a_table_that_is_being_replaced_is_not_taken_for_a_foreign_one(
             raise ReplacedError(url)
         return fetch(url, *words)
 
-    monkeypatch.setattr(stores, "_fetch_known", replaced)
+    monkeypatch.setattr(stores, "_fetch_sized", replaced)
     assert not ingest([two_systems], table).written
     assert not lost
     lost[:] = [1]
@@ -161,7 +161,7 @@ def test_a_table_that_is_being_replaced_is_not_taken_for_a_foreign_one(
     def gone(*_: Any) -> Any:
         raise OSError("Connection reset by peer")
 
-    monkeypatch.setattr(stores, "_fetch_known", gone)
+    monkeypatch.setattr(stores, "_fetch_sized", gone)
     with pytest.raises(TtastatsError, match="cannot be reached: Connection reset"):
         ingest([two_systems], table)
 

@@ -198,8 +198,8 @@ def test_an_s3_server_is_asked_a_few_times_for_logs_that_were_read(
 
     def forget() -> None:
         requests.clear()
-        stores._SEEN.clear()
-        stores._fetch_known.cache_clear()
+        stores._ANSWERS.clear()
+        stores._fetch_sized.cache_clear()
 
     async def counted(store: Any, method: str, *args: Any, **options: Any) -> Any:
         requests.append(method.partition("_")[0])

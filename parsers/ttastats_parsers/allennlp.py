@@ -22,7 +22,7 @@ name = "allennlp"
 
 FIRST = "metrics_epoch_0.json"
 _EPOCH = re.compile(r"metrics_epoch_(\d{1,9})\.json")
-_WHOLE = "metrics.json"
+_OVERALL = "metrics.json"
 _KEYS = (b'"training_duration"', b'"best_epoch"', b'"epoch"')
 _DURATION = re.compile(r"(?:(\d+) days?, )?(\d+):(\d\d):(\d\d(?:\.\d+)?)")
 _MEASURED = ("validation_", "training_")
@@ -33,7 +33,7 @@ def recognises(head: bytes, path: str) -> bool:
     file = path.rpartition("/")[2]
     if not head:
         return _EPOCH.fullmatch(file) is not None
-    is_named = file == _WHOLE or _EPOCH.fullmatch(file) is not None
+    is_named = file == _OVERALL or _EPOCH.fullmatch(file) is not None
     return is_named and all(key in head for key in _KEYS)
 
 
@@ -41,10 +41,10 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the run from the file of its first epoch; the others are parts of it."""
     files = {log.name, *filter(_EPOCH.fullmatch, log.listing(log.folder))}
     of_epochs = sorted(filter(_EPOCH.fullmatch, files), key=_number)
-    if of_epochs and log.name == _WHOLE:
+    if of_epochs and log.name == _OVERALL:
         yield Problem(PART_OF_A_RUN, f"its last epoch is that of {of_epochs[-1]}", "info")
-    elif log.name == (of_epochs or [_WHOLE])[0]:
-        yield _run(log, of_epochs or [_WHOLE])
+    elif log.name == (of_epochs or [_OVERALL])[0]:
+        yield _run(log, of_epochs or [_OVERALL])
 
 
 def _number(file: str) -> int:
@@ -53,10 +53,10 @@ def _number(file: str) -> int:
 
 
 def _run(log: Log, files: list[str]) -> Run:
-    """Return the run that the files of its epochs tell, in their order."""
+    """Return the run in the files of its epochs, in their order."""
     measured: list[Measured] = []
     problems: list[Problem] = []
-    before = last = 0.0
+    session_start = latest = 0.0
     for file in files:
         content = log.read() if file == log.name else log.companion(log.folder / file)
         epoch = as_mapping(json_value(content or b""))
@@ -64,29 +64,29 @@ def _run(log: Log, files: list[str]) -> Run:
             problems.append(Problem("unreadable_file", f"{file}: not an object of JSON", "error"))
             continue
         seconds = _seconds(epoch)
-        if seconds is not None and seconds < last - before:
+        if seconds is not None and seconds < latest - session_start:
             problems.append(
                 Problem("resumed", f"resumed at {file}: the seconds are added up", "info")
             )
-            before = last
-        last = last if seconds is None else before + seconds
+            session_start = latest
+        latest = latest if seconds is None else session_start + seconds
         number = as_float(epoch.get("epoch"))
-        done = (_number(file) if number is None else number) + 1
-        measured += _values(epoch, done, None if seconds is None else last)
+        epochs = (_number(file) if number is None else number) + 1
+        measured += _values(epoch, epochs, None if seconds is None else latest)
     is_evaluated = any(item.metric.startswith(_MEASURED[0]) for item in measured)
     evaluations, remarks = evaluations_of(measured if is_evaluated else (), log)
     return Run(
         framework="allennlp",
         clock="wall",
         clock_zero="start of training",
-        run_seconds=last or None,
+        run_seconds=latest or None,
         evaluations=tuple(structs.replace(evaluation, step=None) for evaluation in evaluations),
         problems=(*problems, *remarks, *([] if evaluations else [NO_EVALUATION])),
     )
 
 
 def _seconds(epoch: Mapping[str, Any]) -> float | None:
-    """Return how long the training has taken."""
+    """Return the seconds of training so far."""
     match = _DURATION.fullmatch(str(epoch.get("training_duration")))
     if match is None:
         return None

@@ -34,8 +34,11 @@ def _evaluation_metrics(logged: Set[str], log: Log) -> tuple[dict[str, Metric], 
     """Return the metrics of the log's block, and those measured in evaluations."""
     benchmark = log.named.get("benchmark")
     metrics = log.block.metrics if log.block else ()
-    named = {metric.name: metric for metric in metrics if metric.benchmark in {None, benchmark}}
-    return named, logged & named.keys() if named else evaluation_metrics(logged)
+    by_name = {metric.name: metric for metric in metrics if metric.benchmark in {None, benchmark}}
+    return (
+        by_name,
+        logged & by_name.keys() if by_name else evaluation_metrics(logged),
+    )
 
 
 def evaluations_of(
@@ -49,27 +52,27 @@ def evaluations_of(
     training metrics, if wanted, below 0.
     """
     logged = {item.metric for item in measured} | others
-    wanted, names = _evaluation_metrics(logged, log)
+    metrics_by_name, names = _evaluation_metrics(logged, log)
     qualities = [item for item in measured if item.metric in names]
     streams.expect_evaluations(len(measured if log.metrics == "all" else qualities))
     problems: list[Problem] = []
-    for name, metric in wanted.items():
+    for name, metric in metrics_by_name.items():
         values = [item.value for item in qualities if item.metric == name if item.value is not None]
-        wanted[name], problem = in_one_unit(metric, values)
+        metrics_by_name[name], problem = in_one_unit(metric, values)
         problems += [] if problem is None else [problem]
-    rows = list(_evaluation_rows(qualities, 0, wanted))
+    rows = list(_evaluation_rows(qualities, 0, metrics_by_name))
     if log.metrics == "all":
         training = [item for item in measured if item.metric not in names]
         rows = [*_evaluation_rows(training, None, {}), *rows]
-    if wanted and not names:
-        name = next(iter(wanted))
-        known = suggestion(name, sorted(logged), "Metrics", most=12)
-        problems.append(Problem("no_metric", f"unknown metric {name!r}. {known}", "warning"))
-    lost = [item for item in qualities if item.value is None]
-    if lost:
-        text = f"{len(lost):,} value(s) are not finite numbers, first {lost[0].metric}"
-        text += "" if lost[0].step is None else f" at step {lost[0].step:,}"
-        problems.append(Problem("not_a_number", text, "warning", lost[0].line))
+    if metrics_by_name and not names:
+        name = next(iter(metrics_by_name))
+        nearest = suggestion(name, sorted(logged), "Metrics", most=12)
+        problems.append(Problem("no_metric", f"unknown metric {name!r}. {nearest}", "warning"))
+    unread = [item for item in qualities if item.value is None]
+    if unread:
+        text = f"{len(unread):,} value(s) are not finite numbers, first {unread[0].metric}"
+        text += "" if unread[0].step is None else f" at step {unread[0].step:,}"
+        problems.append(Problem("not_a_number", text, "warning", unread[0].line))
     return tuple(rows), tuple(problems)
 
 
@@ -100,11 +103,11 @@ def in_one_unit(metric: Metric, values: Sequence[float]) -> tuple[Metric, Proble
 
 
 def _evaluation_rows(
-    measured: Sequence[Measured], start: int | None, wanted: Mapping[str, Metric]
+    measured: Sequence[Measured], start: int | None, metrics_by_name: Mapping[str, Metric]
 ) -> Iterable[Evaluation]:
     """Yield evaluations numbered upwards from `start`, or so that the last one is -1."""
     metrics = {
-        name: wanted.get(name) or Metric(name, higher_is_better(name))
+        name: metrics_by_name.get(name) or Metric(name, higher_is_better(name))
         for name in {item.metric for item in measured}
     }
     checkpoints: dict[tuple[int | None, int], list[Measured]] = {}
@@ -115,8 +118,8 @@ def _evaluation_rows(
 
     def begins(key: tuple[int | None, int]) -> tuple[float, int, int]:
         seconds = (item.seconds for item in checkpoints[key] if item.seconds is not None)
-        step, again = key
-        return min(seconds, default=0.0), -1 if step is None else step, again
+        step, repeat = key
+        return min(seconds, default=0.0), -1 if step is None else step, repeat
 
     ordered = sorted(checkpoints, key=begins)
     for number, key in enumerate(ordered, start=-len(ordered) if start is None else start):

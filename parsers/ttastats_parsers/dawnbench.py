@@ -149,12 +149,14 @@ def _parse_row(line: str, columns: dict[str, int]) -> dict[str, float] | None:
     if len(line) > _LONGEST_ROW:
         return None
     cells = [as_float(cell) for cell in line.strip("\r").split("\t")]
-    wanted = {word: columns[word] for word in ("epoch", "hours", *_METRICS) if word in columns}
-    if max(wanted.values()) >= len(cells):
+    positions = {word: columns[word] for word in ("epoch", "hours", *_METRICS) if word in columns}
+    if max(positions.values()) >= len(cells):
         return None
-    row = {word: cells[place] for word, place in wanted.items()}
-    known = {word: cell for word, cell in row.items() if cell is not None and abs(cell) <= _LARGEST}
-    return known if len(known) == len(row) else None
+    row = {word: cells[position] for word, position in positions.items()}
+    numbers = {
+        word: cell for word, cell in row.items() if cell is not None and abs(cell) <= _LARGEST
+    }
+    return numbers if len(numbers) == len(row) else None
 
 
 def _task_of(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[Problem]]:
@@ -162,8 +164,8 @@ def _task_of(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[P
     for folder in reversed(path.parts):
         if folder.lower() in _TASKS:
             return folder.lower(), []
-    known = {"f1score": "squad", "top5accuracy": "imagenet"}
-    task = next((known[word] for word in known if word in columns), "cifar10")
+    tasks = {"f1score": "squad", "top5accuracy": "imagenet"}
+    task = next((tasks[word] for word in tasks if word in columns), "cifar10")
     text = f"no folder names the task; inferred from the metric: {task}"
     return task, [Problem("task_guessed", text)]
 
@@ -181,8 +183,8 @@ def _parse_description(content: bytes | None) -> tuple[dict[str, Any], list[Prob
 
 def _with_description(fields: dict[str, Any], log: Log) -> Run:
     """Return a run without evaluations, with what its JSON says."""
-    known = {"author", "hardware", "framework", "costPerHour"}
-    others = {_clean_text(word) or "": fields[word] for word in fields if word not in known}
+    columns = {"author", "hardware", "framework", "costPerHour"}
+    extra = {_clean_text(word) or "": fields[word] for word in fields if word not in columns}
     return Run(
         suite=_SUITE,
         round=log.round,
@@ -195,7 +197,7 @@ def _with_description(fields: dict[str, Any], log: Log) -> Run:
         started_at=_parse_date(fields.get("timestamp")),
         clock="wall",
         clock_zero="start of training",
-        extra={word: storable(value) for word, value in others.items()},
+        extra={word: storable(value) for word, value in extra.items()},
     )
 
 

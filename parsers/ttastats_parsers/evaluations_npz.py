@@ -105,8 +105,8 @@ def _from_monitors(log: Log) -> tuple[str | None, dict[str, Any]]:
     monitors = [sb3_monitor.read(log.companion(log.folder / file) or b"") for file in names]
     if not monitors:
         return None, {}
-    begun = min(monitor.begun for monitor in monitors)
-    ends = [episode.ended - begun for monitor in monitors for episode in monitor.episodes]
+    start = min(monitor.begun for monitor in monitors)
+    ends = [episode.ended - start for monitor in monitors for episode in monitor.episodes]
     environment = next((monitor.environment for monitor in monitors if monitor.environment), None)
     return environment, {
         "environments": len(monitors),

@@ -36,10 +36,10 @@ def recognises(head: bytes) -> bool:
         if not all(f'"{column}"'.encode() in line for column in _COLUMNS):
             return False
         try:
-            first = json.loads(line)
+            record = json.loads(line)
         except ValueError:
             return False
-        return isinstance(first, dict) and first.keys() >= _COLUMNS
+        return isinstance(record, dict) and record.keys() >= _COLUMNS
     return header_of(head) >= _COLUMNS
 
 
@@ -65,15 +65,15 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 def _run(rows: list[dict[str, Any]]) -> Run:
     """Return the run of some rows."""
-    first = rows[0]
+    head = rows[0]
     evaluations = tuple(
         Evaluation(row["eval_index"], **{key: row[key] for key in _OF_EVALUATION})
         for row in rows
         if row["metric"] is not None
     )
     return Run(
-        **{key: first[key] for key in _OF_RUN},
-        extra=schema.parse_extra(first["extra"]),
+        **{key: head[key] for key in _OF_RUN},
+        extra=schema.parse_extra(head["extra"]),
         evaluations=evaluations,
         problems=() if evaluations else (NO_EVALUATION,),
     )

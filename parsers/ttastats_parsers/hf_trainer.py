@@ -25,11 +25,11 @@ STATE = "trainer_state.json"
 _KEYS = (b'"log_history"', b'"global_step"')
 CHECKPOINT = re.compile(r"(?:checkpoint-(\d+)|last-checkpoint)")
 #: Keys of an entry that say where it stands; of the last one, what the whole training took.
-_PLACE = frozenset({"step", "epoch"})
+_PROGRESS = frozenset({"step", "epoch"})
 #: What a state knows of the arguments of its run.
 _ARGUMENTS = ("max_steps", "num_train_epochs", "train_batch_size", "trial_params")
-_WHOLE = ("train_runtime", "train_loss", "total_flos")
-_ABOUT = (
+_TOTALS = ("train_runtime", "train_loss", "total_flos")
+_FACTS = (
     "best_metric", "best_global_step", "best_model_checkpoint", "global_step", "max_steps",
     "num_train_epochs", "num_input_tokens_seen", "train_batch_size", "trial_name",
 )  # fmt: skip
@@ -53,16 +53,16 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     history = state["log_history"]
     longer = _longer_history(log, history)
     if longer is not None:
-        shown = longer.relative_to(run_folder(log).parent)
-        yield Problem(PART_OF_A_RUN, f"its history is the start of that in {shown}", "info")
+        other_file = longer.relative_to(run_folder(log).parent)
+        yield Problem(PART_OF_A_RUN, f"its history is the start of that in {other_file}", "info")
         return
     evaluations, problems = evaluations_of(_logged_values(history), log)
-    whole: Mapping[str, Any] = next((e for e in reversed(history) if "train_runtime" in e), {})
-    done, planned = as_int(state.get("global_step")), as_int(state.get("max_steps"))
+    totals: Mapping[str, Any] = next((e for e in reversed(history) if "train_runtime" in e), {})
+    steps, planned = as_int(state.get("global_step")), as_int(state.get("max_steps"))
     status: RunStatus = "unknown"
-    if whole or (done is not None and planned is not None and 0 < planned <= done):
+    if totals or (steps is not None and planned is not None and 0 < planned <= steps):
         status = "success"
-    elif done is not None and planned is not None:
+    elif steps is not None and planned is not None:
         status = "truncated"
     yield Run(
         entry=None if (top := run_folder(log)) == log.folder else top.name,
@@ -70,7 +70,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         run_status=status,
         evaluations=evaluations,
         problems=problems if evaluations else (*problems, NO_EVALUATION),
-        extra=_extra_fields(state, history, whole),
+        extra=_extra_fields(state, history, totals),
     )
 
 
@@ -98,12 +98,12 @@ def _longer_history(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | 
             continue
         content = log.companion(path)
         state, _ = _parse_state(content) if content is not None else (None, "")
-        other = state["log_history"] if state else []
-        if other[: len(history)] != history or not history:
+        longer = state["log_history"] if state else []
+        if longer[: len(history)] != history or not history:
             continue
         # Of equal ones the file that stands first tells the run.
-        first = min(path, log.path, key=lambda place: (len(place.parts), str(place)))
-        if len(other) > len(history) or first == path:
+        earliest = min(path, log.path, key=lambda file: (len(file.parts), str(file)))
+        if len(longer) > len(history) or earliest == path:
             return path
     return None
 
@@ -114,14 +114,14 @@ def run_folder(log: Log) -> PurePosixPath:
 
 
 def _logged_values(history: list[dict[str, Any]]) -> list[Measured]:
-    """Return the logged values but those that summarise the whole training."""
+    """Return the logged values without the totals of the training."""
     measured = []
     for entry in history:
         if "train_runtime" in entry:
             continue
         step, epoch = as_int(entry.get("step")), as_float(entry.get("epoch"))
         for key, value in entry.items():
-            if key not in _PLACE and (value is None or isinstance(value, int | float)):
+            if key not in _PROGRESS and (value is None or isinstance(value, int | float)):
                 # What is not of an evaluation was logged in training: `loss` is the loss there.
                 metric = key if key.startswith(("eval_", "test_", "train_")) else f"train_{key}"
                 measured.append(Measured(metric, as_float(value), step, None, epoch))
@@ -129,11 +129,11 @@ def _logged_values(history: list[dict[str, Any]]) -> list[Measured]:
 
 
 def _extra_fields(
-    state: Mapping[str, Any], history: list[dict[str, Any]], whole: Mapping[str, Any]
+    state: Mapping[str, Any], history: list[dict[str, Any]], totals: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the fields without a column; `eval_runtime` is the sum over all evaluations."""
-    extra = {key: storable(state[key]) for key in _ABOUT if state.get(key) is not None}
-    extra |= {key: storable(whole[key]) for key in _WHOLE if key in whole}
+    extra = {key: storable(state[key]) for key in _FACTS if state.get(key) is not None}
+    extra |= {key: storable(totals[key]) for key in _TOTALS if key in totals}
     arguments = {key: state[key] for key in _ARGUMENTS if state.get(key) is not None}
     extra |= {"settings": settings} if (settings := settings_files.of_mapping(arguments)) else {}
     spent = [

@@ -36,10 +36,10 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if not isinstance(results, list):
         yield Problem("unreadable_file", "the JSON of hyperfine is torn", "error")
         return
-    known = [result for result in map(as_mapping, results) if "command" in result]
-    parameters = [as_mapping(result.get("parameters")) for result in known]
-    names = distinct_names([str(result["command"]) for result in known], parameters)
-    for entry, result, settings in zip(names, known, parameters, strict=True):
+    commands = [result for result in map(as_mapping, results) if "command" in result]
+    parameters = [as_mapping(result.get("parameters")) for result in commands]
+    names = distinct_names([str(result["command"]) for result in commands], parameters)
+    for entry, result, settings in zip(names, commands, parameters, strict=True):
         times, codes = (result.get(key) for key in ("times", "exit_codes"))
         if not isinstance(times, list) or not times:
             yield _NO_RUNS

@@ -69,7 +69,7 @@ def recognises(head: bytes, path: str) -> bool:
 
 
 def run_folder(path: str) -> PurePosixPath | None:
-    """Return the folder of the run that a metric, a parameter or a tag belongs to."""
+    """Return the run's folder of a metric, a parameter or a tag."""
     match = _BELOW_RUN.search(path)
     return PurePosixPath(path[: match.start()]) if match else None
 
@@ -77,9 +77,9 @@ def run_folder(path: str) -> PurePosixPath | None:
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the run from its description; all other files are parts of it."""
     if log.name == _META:
-        about = settings_files.of_yaml(log.read())
-        if "run_id" in about or "run_uuid" in about:
-            yield from run_of(_stored_run(log, about), log)
+        description = settings_files.of_yaml(log.read())
+        if "run_id" in description or "run_uuid" in description:
+            yield from run_of(_stored_run(log, description), log)
         return
     folder = run_folder(str(log.path))
     if folder is None:
@@ -88,10 +88,10 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         yield Problem("no_description", f"no {_META} in {folder.name}: not a run", "warning")
 
 
-def _stored_run(log: Log, about: dict[str, object]) -> StoredRun:
-    """Return what the files beside the description of a run hold."""
+def _stored_run(log: Log, description: dict[str, object]) -> StoredRun:
+    """Return the content of the files beside the description of a run."""
     logged: list[Logged] = []
-    bad = 0
+    n_bad = 0
     for metric, content in _files(log, "metrics"):
         for line in content.decode("utf-8", "replace").split("\n"):
             # A time and a value; then the step, and the name and digest of a data set.
@@ -102,32 +102,32 @@ def _stored_run(log: Log, about: dict[str, object]) -> StoredRun:
                 step = as_int(words[2]) if len(words) > 2 else 0
                 logged.append(Logged(metric, time, value, step))
             else:
-                bad += bool(words)
-    text = f"{bad:,} line(s) of its metrics are not `time value step`"
-    problems = [Problem("unreadable_line", text, "warning")] if bad else []
+                n_bad += bool(words)
+    text = f"{n_bad:,} line(s) of its metrics are not `time value step`"
+    problems = [Problem("unreadable_line", text, "warning")] if n_bad else []
     experiment = settings_files.of_yaml(log.companion(log.folder.parent / _META) or b"").get("name")
     params, tags = (
         {key: data.decode("utf-8", "replace").strip() for key, data in _files(log, kind)}
         for kind in ("params", "tags")
     )
-    named = experiment if isinstance(experiment, str) else None
-    return StoredRun(about, named, params, tags, logged, problems)
+    experiment_name = experiment if isinstance(experiment, str) else None
+    return StoredRun(description, experiment_name, params, tags, logged, problems)
 
 
 def _served_run(log: Log) -> Iterator[Run | Problem]:
     """Yield the run that a server described, or the problem that the file is none."""
     try:
-        about, *metrics = msgspec.json.Decoder(dict[str, Any]).decode_lines(log.read())
+        description, *metrics = msgspec.json.Decoder(dict[str, Any]).decode_lines(log.read())
         logged = [
             Logged(str(line["metric"]), as_float(time), as_float(value), as_int(step))
             for line in metrics
             for time, value, step in line["logged"]
         ]
         stored = StoredRun(
-            as_mapping(about[SERVED]),
-            about.get("experiment"),
-            as_mapping(about.get("params")),
-            as_mapping(about.get("tags")),
+            as_mapping(description[SERVED]),
+            description.get("experiment"),
+            as_mapping(description.get("params")),
+            as_mapping(description.get("tags")),
             logged,
         )
     except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
@@ -138,34 +138,34 @@ def _served_run(log: Log) -> Iterator[Run | Problem]:
 
 def _files(log: Log, kind: str) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of all files of a kind; folders are parts of names."""
-    waiting = [(log.folder / kind, "", 0)]
-    while waiting:
-        folder, prefix, depth = waiting.pop()
+    stack = [(log.folder / kind, "", 0)]
+    while stack:
+        folder, prefix, depth = stack.pop()
         for word in log.listing(folder):
             if not word.endswith("/"):
                 yield prefix + word, log.companion(folder / word) or b""
             elif depth < _DEEPEST:
-                waiting.append((folder / word[:-1], prefix + word, depth + 1))
+                stack.append((folder / word[:-1], prefix + word, depth + 1))
 
 
 def run_of(stored: StoredRun, log: Log) -> Iterator[Run | Problem]:
     """Yield the run, or the problem that it was deleted in MLflow."""
-    about, tags = stored.about, stored.tags
-    run_name = tags.get("mlflow.runName") or about.get("run_name") or about.get("name")
-    if about.get("lifecycle_stage") == "deleted":
+    description, tags = stored.about, stored.tags
+    run_name = tags.get("mlflow.runName") or description.get("run_name") or description.get("name")
+    if description.get("lifecycle_stage") == "deleted":
         yield Problem("deleted_run", f"the run {shown(run_name)} was deleted in MLflow: excluded")
         return
-    begun, ended = as_float(about.get("start_time")), as_float(about.get("end_time"))
+    start, end = as_float(description.get("start_time")), as_float(description.get("end_time"))
     stamps = [item.time_ms for item in stored.logged if item.time_ms is not None]
-    last = ended or max(stamps, default=None)
+    latest = end or max(stamps, default=None)
     measured = [
-        Measured(item.metric, item.value, item.step, _seconds_since(begun, item.time_ms))
+        Measured(item.metric, item.value, item.step, _seconds_since(start, item.time_ms))
         for item in stored.logged
     ]
     evaluations, remarks = evaluations_of(measured, log)
-    early = [_BEFORE_START] if begun is not None and min([last or begun, *stamps]) < begun else []
+    early = [_BEFORE_START] if start is not None and min([latest or start, *stamps]) < start else []
     extra = {
-        "run_id": about.get("run_id") or about.get("run_uuid"),
+        "run_id": description.get("run_id") or description.get("run_uuid"),
         "run_name": run_name,
         "parent_run_id": tags.get("mlflow.parentRunId"),
         "params": {key: storable(value) for key, value in stored.params.items()},
@@ -174,19 +174,19 @@ def run_of(stored: StoredRun, log: Log) -> Iterator[Run | Problem]:
         benchmark=stored.experiment if stored.experiment != "Default" else None,
         entry=entry_name(stored.params),
         seed=recorded_seed(stored.params),
-        started_at=date_of(None if begun is None else begun / 1e3),
+        started_at=date_of(None if start is None else start / 1e3),
         clock="wall",
         clock_zero="start of the MLflow run",
-        run_status=_STATUS.get(shown(about.get("status")).lower(), "unknown"),
-        run_seconds=_seconds_since(begun, last),
+        run_status=_STATUS.get(shown(description.get("status")).lower(), "unknown"),
+        run_seconds=_seconds_since(start, latest),
         evaluations=evaluations,
         problems=(*stored.problems, *remarks, *early, *([] if evaluations else [NO_EVALUATION])),
         extra={key: storable(value) for key, value in extra.items() if value},
     )
 
 
-def _seconds_since(begun: float | None, time_ms: float | None) -> float | None:
+def _seconds_since(start: float | None, time_ms: float | None) -> float | None:
     """Return the time since the start; None if unknown or before the start."""
-    if begun is None or time_ms is None or time_ms < begun:
+    if start is None or time_ms is None or time_ms < start:
         return None
-    return round((time_ms - begun) / 1e3, 6)
+    return round((time_ms - start) / 1e3, 6)

@@ -65,10 +65,10 @@ def _stored_runs(connection: sqlite3.Connection) -> Iterator[StoredRun]:
     connection.text_factory = lambda content: content.decode("utf-8", "replace")
     # A virtual table, which computes its rows, has no page.
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
-    present = {row["name"] for row in connection.execute(query)}
-    missing = [table for table in _TABLES if table not in present]
-    if missing:
-        raise ValueError(f"no table {missing[0]}")
+    tables = {row["name"] for row in connection.execute(query)}
+    absent = [table for table in _TABLES if table not in tables]
+    if absent:
+        raise ValueError(f"no table {absent[0]}")
     size = sum(_table_size(connection, table) for table in _TABLES)
     streams.expect_size(size, streams.whole_file_limit(), "the values in its tables are ")
     names = {

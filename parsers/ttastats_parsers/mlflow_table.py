@@ -34,24 +34,26 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     """
     items = [*rows_of(log)]
     rows = [item[1] for item in items if not isinstance(item, Problem) and "run_id" in item[1]]
-    wanted = wanted_of({metric for cells in rows for metric in below(cells, _METRIC)}, log)
+    metrics = wanted_of({metric for cells in rows for metric in below(cells, _METRIC)}, log)
     yield from (item for item in items if isinstance(item, Problem))
     for cells in rows:
-        yield from run_of(_stored_run(cells, wanted), log)
+        yield from run_of(_stored_run(cells, metrics), log)
 
 
-def _stored_run(cells: Mapping[str, str], wanted: Set[str]) -> StoredRun:
-    """Return what a row tells of some metrics; its values are those of the end."""
-    begun, ended = _milliseconds(cells.get("start_time")), _milliseconds(cells.get("end_time"))
-    about = {**cells, "start_time": begun, "end_time": ended}
+def _stored_run(cells: Mapping[str, str], metrics: Set[str]) -> StoredRun:
+    """Return the run of a row with some metrics; its values are those of the end."""
+    start, end = _milliseconds(cells.get("start_time")), _milliseconds(cells.get("end_time"))
+    description = {**cells, "start_time": start, "end_time": end}
     logged = [
-        Logged(metric, ended, as_float(text), None)
+        Logged(metric, end, as_float(text), None)
         for metric, text in below(cells, _METRIC).items()
-        if metric in wanted
+        if metric in metrics
     ]
     experiment = cells.get("experiment_id", "0")
-    named = None if experiment == "0" else experiment
-    return StoredRun(about, named, below(cells, "params."), below(cells, "tags."), logged)
+    experiment_name = None if experiment == "0" else experiment
+    return StoredRun(
+        description, experiment_name, below(cells, "params."), below(cells, "tags."), logged
+    )
 
 
 def _milliseconds(text: str | None) -> float | None:

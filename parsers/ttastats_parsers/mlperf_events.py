@@ -35,8 +35,8 @@ class Metadata(msgspec.Struct, gc=False, frozen=True):
     @classmethod
     def from_value(cls, value: Any) -> Metadata:
         """Return metadata a mapping holds; it is sometimes an empty string, which holds none."""
-        known = as_mapping(value)
-        return cls(**{word: known.get(word) for word in cls.__struct_fields__})
+        mapping = as_mapping(value)
+        return cls(**{word: mapping.get(word) for word in cls.__struct_fields__})
 
 
 #: The values of metadata that may tell how far training was, the most exact first.
@@ -72,8 +72,8 @@ class Style(Struct, frozen=True):
 
 
 #: Bytes of an unreadable line that are kept to show it; a line may have any length.
-_SHOWN = 200
-_KEPT = 100
+_EXCERPT = 200
+_MOST_KEPT = 100
 #: The end of the year 9999, in seconds: later stamps, and those before zero, are no times.
 _NO_DATE = 253_402_000_000.0
 _TOKEN_START = b":::ML"
@@ -88,10 +88,10 @@ def first_token(head: bytes) -> bytes:
     global _last_token
     block, answer = _last_token
     if head is not block:
-        match, place = None, -1
+        match, position = None, -1
         # `find` is faster than the search of a pattern, and much lies before the first token.
-        while match is None and (place := head.find(_TOKEN_START, place + 1)) >= 0:
-            match = _COMPLETE_TOKEN.match(head, place)
+        while match is None and (position := head.find(_TOKEN_START, position + 1)) >= 0:
+            match = _COMPLETE_TOKEN.match(head, position)
         answer = match.group() if match else b""
         _last_token = head, answer
     return answer
@@ -141,7 +141,7 @@ class Trace:
     def add(self, events: Sequence[Event], lines: Sequence[int]) -> None:
         """Append the next events of the file, which are in these lines."""
         by_key, last_time = self.events, self.last_time
-        listed, training = self._listed, self._training
+        keys, training = self._listed, self._training
         for event, line in zip(events, lines, strict=True):
             key, time, event.line = event.key, event.time, line
             if event.time_ms is not None:
@@ -155,7 +155,7 @@ class Trace:
                     self._note_ready(event.metadata, (_READY[key], time))
             elif key not in by_key:
                 by_key[key] = [event]
-            elif key in listed:
+            elif key in keys:
                 by_key[key].append(event)
             elif by_key[key][0].value is None and event.value is not None:
                 by_key[key] = [event]
@@ -172,9 +172,9 @@ class Trace:
     def skip(self, line: int, content: bytes) -> None:
         """Record a line that cannot be parsed; of very many only the first."""
         self.unreadable_count += 1
-        self.torn_start = self.torn_start or b"run_start" in content[:_SHOWN]
-        if len(self.unreadable) < _KEPT:
-            self.unreadable.append((line, content[:_SHOWN].decode("utf-8", "replace")))
+        self.torn_start = self.torn_start or b"run_start" in content[:_EXCERPT]
+        if len(self.unreadable) < _MOST_KEPT:
+            self.unreadable.append((line, content[:_EXCERPT].decode("utf-8", "replace")))
 
 
 def read_lines(
@@ -186,13 +186,13 @@ def read_lines(
     """
     trace, line = Trace(log.metrics), 1
     for block in log.blocks():
-        place = 0
+        position = 0
         for match in pattern.finditer(block):
-            line += block.count(b"\n", place, match.start())
-            place = match.start()
+            line += block.count(b"\n", position, match.start())
+            position = match.start()
             try:
                 trace.add([event_of(match)], [line])
             except ValueError:
                 trace.skip(line, match.group())
-        line += block.count(b"\n", place)
+        line += block.count(b"\n", position)
     return trace

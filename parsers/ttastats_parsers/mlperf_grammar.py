@@ -84,12 +84,12 @@ def _deduplicated(events: list[Event]) -> list[Event]:
     except TypeError:  # a value that is a mapping
         all_differ = False
     if not all_differ:
-        seen: dict[tuple[Any, ...], Event] = {}
+        unique: dict[tuple[Any, ...], Event] = {}
         for event in events:
             labels, metric = labels_of(event.metadata), event.metadata.metric
             identity = (event.time, shown(event.value), shown(labels), shown(metric))
-            seen.setdefault(identity, event)
-        events = list(seen.values())
+            unique.setdefault(identity, event)
+        events = list(unique.values())
     return sorted(events, key=lambda event: event.time or 0.0)
 
 
@@ -100,16 +100,16 @@ def _run(by_key: _ByKey, trace: Trace, log: Log, style: Style, token_benchmark: 
         line, content = min(trace.unreadable)
         text = f"{trace.unreadable_count} unreadable line(s), first: {content.strip()[:100]!r}"
         problems.append(Problem("unreadable_line", text, "warning", line))
-    place = mlperf_layout.place_of(log.folder, style.round, log.round, log.companion)
+    layout = mlperf_layout.place_of(log.folder, style.round, log.round, log.companion)
     is_recorded = RECORDER in by_key
     if is_recorded:
-        place = structs.replace(place, suite="", round=None)
-    named = token_benchmark or _first_text(by_key, "submission_benchmark")
-    benchmark, mismatch = mlperf_layout.benchmark_name(named, place)
-    problems += [*mismatch, *place.problems]
-    is_minigo = benchmark == "minigo" and place.round == "v0.6"
-    start, ended, status, seconds = _start_and_end(by_key, trace, problems, is_minigo=is_minigo)
-    targets = _targets_by_metric(by_key, place.suite, benchmark or "", place.round, problems)
+        layout = structs.replace(layout, suite="", round=None)
+    logged_name = token_benchmark or _first_text(by_key, "submission_benchmark")
+    benchmark, mismatch = mlperf_layout.benchmark_name(logged_name, layout)
+    problems += [*mismatch, *layout.problems]
+    is_minigo = benchmark == "minigo" and layout.round == "v0.6"
+    start, end, status, seconds = _start_and_end(by_key, trace, problems, is_minigo=is_minigo)
+    targets = _targets_by_metric(by_key, layout.suite, benchmark or "", layout.round, problems)
     batch_size = as_int(_first_value(by_key, "global_batch_size"))
     extra = _extra_fields(by_key)
     scored = _evaluation_events(by_key)
@@ -117,15 +117,15 @@ def _run(by_key: _ByKey, trace: Trace, log: Log, style: Style, token_benchmark: 
         evaluations, clocks, score_problems = recorded_evaluations(scored, start, targets)
         extra |= {"clocks": clocks} if clocks else {}
     else:
-        known = benchmarks.benchmarks_by_name(place.suite).get(benchmark or "")
+        rules = benchmarks.benchmarks_by_name(layout.suite).get(benchmark or "")
         samples = _trained_samples(by_key)
         evaluations, score_problems = evaluations_of(
-            scored, trace.ready, start, known, targets, style, batch_size, samples
+            scored, trace.ready, start, rules, targets, style, batch_size, samples
         )
     problems += score_problems
     problems += _scale_problems(evaluations)
-    if place.metered and start.time is not None and ended is not None:
-        joules, power_problems = mlperf_layout.energy(log, start.time, ended)
+    if layout.metered and start.time is not None and end is not None:
+        joules, power_problems = mlperf_layout.energy(log, start.time, end)
         extra |= {} if joules is None else {"energy_joules": joules}
         problems += power_problems
     resumed = as_float(_first_value(by_key, RESUMED)) if is_recorded else None
@@ -136,7 +136,7 @@ def _run(by_key: _ByKey, trace: Trace, log: Log, style: Style, token_benchmark: 
     problems += [] if evaluations else [NO_EVALUATION]
     return Run(
         benchmark=benchmark,
-        **_place_fields(by_key, place, style),
+        **_place_fields(by_key, layout, style),
         seed=as_int(_first_value(by_key, "seed")),
         global_batch_size=batch_size,
         train_samples=as_int(_first_value(by_key, "train_samples")),
@@ -151,9 +151,9 @@ def _run(by_key: _ByKey, trace: Trace, log: Log, style: Style, token_benchmark: 
     )
 
 
-def _place_fields(by_key: _ByKey, place: mlperf_layout.LogPlace, style: Style) -> dict[str, Any]:
+def _place_fields(by_key: _ByKey, layout: mlperf_layout.LogPlace, style: Style) -> dict[str, Any]:
     """Return the suite, the submitter and the system of a run, as fields of it."""
-    described = place.described
+    described = layout.described
     if style.counts_cache_clears:
         # v0.5 describes the whole cluster; the nodes that took part cleared their caches. A machine
         # may do so more than once, so the count only lowers the described number.
@@ -164,13 +164,13 @@ def _place_fields(by_key: _ByKey, place: mlperf_layout.LogPlace, style: Style) -
             total = as_int(total // (described.nodes or 1) * nodes) if nodes is not None else None
         described = structs.replace(described, nodes=nodes, accelerators=total)
     return structs.asdict(described) | {
-        "suite": place.suite or None,
-        "round": place.round,
-        "submitter": place.submitter or _first_text(by_key, "submission_org"),
-        "system": place.system or _first_text(by_key, "submission_platform"),
-        "entry": place.entry,
+        "suite": layout.suite or None,
+        "round": layout.round,
+        "submitter": layout.submitter or _first_text(by_key, "submission_org"),
+        "system": layout.system or _first_text(by_key, "submission_platform"),
+        "entry": layout.entry,
         "division": described.division or _first_text(by_key, "submission_division"),
-        "scaling_factor": place.scaling_factor,
+        "scaling_factor": layout.scaling_factor,
     }
 
 
@@ -180,9 +180,9 @@ def _start_and_end(
     """Return the start of a run, the time of its end, its status and its length in seconds."""
     starts, stops = by_key["run_start"], by_key.get("run_stop", ())
     start = next((event for event in starts if event.time is not None), starts[0])
-    later = [event for event in stops if (event.time or 0.0) >= (start.time or 0.0)]
-    stop = min(later, key=_line, default=None)  # the first of the file
-    ended = None if stop is None else stop.time
+    later_stops = [event for event in stops if (event.time or 0.0) >= (start.time or 0.0)]
+    stop = min(later_stops, key=_line, default=None)  # the first of the file
+    end = None if stop is None else stop.time
     status: RunStatus = "unknown"
     seconds = None
     if is_minigo and "eval_result" in by_key:
@@ -190,16 +190,16 @@ def _start_and_end(
         seconds = as_float(by_key["eval_result"][0].metadata.timestamp)
     if seconds is not None:
         status = "success"
-    elif start.time is not None and (stop is None or ended is None):
+    elif start.time is not None and (stop is None or end is None):
         status, seconds = "truncated", round(max(trace.last_time - start.time, 0.0), 6)
         text, line = "the log ends before run_stop: truncated", None
         if stops:
             text = "run_stop has no time, or a time before run_start: the run counts as truncated"
             line = stops[0].line
         problems.append(Problem("no_run_stop", text, "warning", line))
-    elif start.time is not None and stop is not None and ended is not None:
+    elif start.time is not None and stop is not None and end is not None:
         status = _logged_status(stop, is_recorded=RECORDER in by_key)
-        seconds = round(ended - start.time, 6)
+        seconds = round(end - start.time, 6)
     if len({event.time for event in starts}) > 1:
         text = "several run_start lines: the earliest counts"
         problems.append(Problem("several_run_starts", text))
@@ -207,11 +207,11 @@ def _start_and_end(
         problems.append(Problem("no_status", "run_stop has no status", "info", stop.line))
     if stop is not None and status == "exception":
         problems.append(Problem("exception", shown(stop.metadata.reason), "warning", stop.line))
-    return start, ended, status, seconds
+    return start, end, status, seconds
 
 
 def _logged_status(stop: Event, *, is_recorded: bool) -> RunStatus:
-    """Return how a run ended by its `run_stop`; a recorded one has a reason.
+    """Return the status of a run by its `run_stop`; a recorded one has a reason.
 
     A log without an end is that of a process that was killed, for example for want of memory: it
     stays truncated, and fails like any other.
@@ -234,22 +234,22 @@ def _evaluation_events(by_key: _ByKey) -> Sequence[Event]:
 
 def _scale_problems(evaluations: Sequence[Evaluation]) -> Iterator[Problem]:
     """Yield a problem if values far above 1 are logged for a target below 1, as percent are."""
-    for each in evaluations:
-        value, target = each.value or 0.0, each.target_value or 0.0
-        far = value > metrics.LARGEST_FRACTION and 0.0 < target < 1.0
-        if far and each.higher_is_better and metrics.may_be_share(each.metric):
-            text = f"{each.metric} is {value:g} and its target {target:g}: are these percentages? "
-            text += "None of its values meets the target"
-            yield Problem("percent_or_fraction", text, "error", each.line)
+    for evaluation in evaluations:
+        value, target = evaluation.value or 0.0, evaluation.target_value or 0.0
+        is_percent = value > metrics.LARGEST_FRACTION and 0.0 < target < 1.0
+        if is_percent and evaluation.higher_is_better and metrics.may_be_share(evaluation.metric):
+            text = f"{evaluation.metric} is {value:g} and its target {target:g}: are these "
+            text += "percentages? None of its values meets the target"
+            yield Problem("percent_or_fraction", text, "error", evaluation.line)
             return
 
 
 def _trained_samples(by_key: _ByKey) -> int | None:
     """Return `train_samples` if it was logged at the end; at the start it is only a plan."""
     scores = _evaluation_events(by_key)
-    last = (scores[-1].time or 0.0) if scores else 0.0
+    end = (scores[-1].time or 0.0) if scores else 0.0
     for event in by_key.get("train_samples", ()):
-        if scores and event.time is not None and event.time >= last:
+        if scores and event.time is not None and event.time >= end:
             return as_int(event.value)
     return None
 
@@ -258,10 +258,10 @@ def _targets_by_metric(
     by_key: _ByKey, suite: str, benchmark: str, round_: str | None, problems: list[Problem]
 ) -> dict[str, metrics.Target]:
     """Return the targets by metric, the rules' or the log's own; a problem if there is none."""
-    known = benchmarks.targets(suite, benchmark, round_)
+    official = benchmarks.targets(suite, benchmark, round_)
     logged = [e for e in by_key.get("eval_target", ()) if as_float(e.value) is not None]
-    if len(known) > 1 or not logged:
-        rules = (replace(target, source="rules") for target in known if target.value is not None)
+    if len(official) > 1 or not logged:
+        rules = (replace(target, source="rules") for target in official if target.value is not None)
         targets = {target.metric: target for target in rules}
         if not targets:
             text = f"no quality target is known for {benchmark or None}: the status decides"
@@ -272,9 +272,9 @@ def _targets_by_metric(
         return targets
     metric, higher = logged[0].metadata.metric, logged[0].metadata.higher_is_better
     if metric is None:
-        metric = known[0].metric if known else "eval_accuracy"
+        metric = official[0].metric if official else "eval_accuracy"
     if higher is None:
-        higher = known[0].higher_is_better if known else True
+        higher = official[0].higher_is_better if official else True
     value = as_float(logged[0].value)
     return {shown(metric): metrics.Target(shown(metric), bool(higher), value, 1, "log")}
 
@@ -286,9 +286,9 @@ def _extra_fields(by_key: _ByKey) -> dict[str, Any]:
     seeds = {as_int(event.value) for event in by_key.get("seed", ())} - {None}
     if len(seeds) > 1:
         extra["seeds"] = len(seeds)
-    begun, ready = by_key.get("init_start"), by_key.get("init_stop")
-    if begun and ready and begun[0].time is not None and ready[-1].time is not None:
-        extra["init_seconds"] = round(ready[-1].time - begun[0].time, 6)
+    init_start, ready = by_key.get("init_start"), by_key.get("init_stop")
+    if init_start and ready and init_start[0].time is not None and ready[-1].time is not None:
+        extra["init_seconds"] = round(ready[-1].time - init_start[0].time, 6)
     return extra
 
 

@@ -69,19 +69,19 @@ class LogPlace(Struct, frozen=True):
 def place_of(
     folder: PurePosixPath, round_: str | None, user_round: str | None, companion: Companion
 ) -> LogPlace:
-    """Return what the path of the logs in a folder says: round, submitter, system and benchmark.
+    """Return the round, submitter, system and benchmark in the path of a folder of logs.
 
     Folders count as an official results tree only where something else agrees: a round among
     them, or a system description in its place. A person's own `results/` folder is not one.
     """
     folders = folder.parts
     results = max((i for i, name in enumerate(folders) if name == "results"), default=None)
-    above = enumerate(folders[:results])
-    round_at = max((i for i, name in above if _round_name(name)), default=None)
-    named = _round_name(folders[round_at]) if round_at is not None else None
+    parents = enumerate(folders[:results])
+    round_at = max((i for i, name in parents if _round_name(name)), default=None)
+    path_round = _round_name(folders[round_at]) if round_at is not None else None
     problems: tuple[Problem, ...] = ()
-    if named and round_ and named != round_:
-        text = f"the lines are those of {round_}, the folders say {named}: the lines are used"
+    if path_round and round_ and path_round != round_:
+        text = f"the lines are those of {round_}, the folders say {path_round}: the lines are used"
         problems = (Problem("round_mismatch", text),)
     is_hpc = round_at is not None and folders[round_at].startswith("hpc_results")
     suite = "mlperf_hpc" if is_hpc else "mlperf"
@@ -89,15 +89,15 @@ def place_of(
     factors = _mapping_of(scaling) if scaling and len(scaling) <= _LARGEST else None
     # One look at a folder that has no power logs.
     power = ("power/result_0/node_0.txt", "power/result_1/node_0.txt")
-    place = LogPlace(
+    layout = LogPlace(
         suite,
-        user_round or round_ or named,
+        user_round or round_ or path_round,
         scaling_factor=as_float((factors or {}).get("scaling_factor")),
         metered=any(companion(folder / path) is not None for path in power),
         problems=problems,
     )
     if results is None or results + 1 >= len(folders):
-        return place
+        return layout
     system = folders[results + 1]
     # The file that describes the system, in the place of either layout.
     candidates = (
@@ -106,12 +106,12 @@ def place_of(
     )
     description = next((path for path in candidates if companion(path) is not None), None)
     if round_at is None and description is None:
-        return place
-    first = results - 1 if round_at is None else round_at + 1
-    owner = folders[min(first, results - 1) : results]
+        return layout
+    owner_at = results - 1 if round_at is None else round_at + 1
+    owner = folders[min(owner_at, results - 1) : results]
     described, system_problems = _read_system(system, description, companion)
     return replace(
-        place,
+        layout,
         submitter=owner[0] if owner else None,
         system=system,
         benchmark=folders[results + 2] if results + 2 < len(folders) else None,
@@ -128,8 +128,8 @@ def benchmark_name(logged: str | None, place: LogPlace) -> tuple[str | None, lis
         return benchmarks.canonical_name(place.suite, name, place.round) if name else None
 
     from_log, from_folder = canonical(logged), canonical(place.benchmark)
-    known = benchmarks.benchmarks_by_name(place.suite)
-    from_folder = from_folder if from_folder in known else None
+    names = benchmarks.benchmarks_by_name(place.suite)
+    from_folder = from_folder if from_folder in names else None
     problems = []
     if from_log and from_folder and from_folder != from_log:
         text = f"the log says {logged}, its folder {place.benchmark}: the log is used"
@@ -159,7 +159,7 @@ def _read_system(
 
 @lru_cache(maxsize=1024)
 def _round_name(folder: str) -> str | None:
-    """Return the round that a folder is named after, or None."""
+    """Return the round in the name of a folder, or None."""
     match = _ROUND.search(folder)
     name = f"v{match.group(1)}" if match else None
     return name if name in benchmarks.rounds("mlperf") else None
@@ -198,8 +198,8 @@ def _logged_mapping_of(content: bytes) -> dict[str, Any] | None:
 def _system(fields: dict[str, Any]) -> System:
     """Return the system of a description, in the form of v0.5 if it has `nodes`."""
     if "nodes" in fields:
-        listed = fields["nodes"] if isinstance(fields["nodes"], list) else []
-        node = as_mapping(listed[0]) if listed else {}
+        descriptions = fields["nodes"] if isinstance(fields["nodes"], list) else []
+        node = as_mapping(descriptions[0]) if descriptions else {}
         hardware = (fields.get("hardware"), node.get("accelerator"))
         nodes, per_node = node.get("num_nodes"), node.get("num_accelerators")
         division = fields.get("division")
@@ -207,8 +207,8 @@ def _system(fields: dict[str, Any]) -> System:
         hardware = (fields.get("accelerator_model_name"), fields.get("system_name"))
         nodes, per_node = fields.get("number_of_nodes"), fields.get("accelerators_per_node")
         division = fields.get("division", fields.get("divison"))  # the slip of a whole round
-    count, each = as_int(nodes), as_int(per_node)
-    accelerators = as_int(count * each) if count and each else None
+    count, per_node_count = as_int(nodes), as_int(per_node)
+    accelerators = as_int(count * per_node_count) if count and per_node_count else None
     name = _text(hardware[0]) or _text(hardware[1])
     return System(name, accelerators, count, _text(fields.get("framework")), _text(division))
 
@@ -275,8 +275,8 @@ def _part_energy(content: bytes, start: float, stop: float) -> float | None:
         events = []
         for payload in payloads.split(b"\n"):
             with suppress(*NO_JSON):
-                any_ = _decode(payload)
-                events.append(_Event(any_.key, as_float(any_.time_ms), as_float(any_.value)))
+                row = _decode(payload)
+                events.append(_Event(row.key, as_float(row.time_ms), as_float(row.value)))
     for event in events:
         if event.value is None:
             continue
@@ -310,12 +310,12 @@ def integral(
         return None
 
     def power_at(moment: float) -> float:
-        after = bisect_left(times, moment)
-        if after in {0, len(times)}:
-            return readings[max(0, after - 1)][1]
-        (earlier, before), (later, then) = readings[after - 1 : after + 1]
-        return before + (then - before) * (moment - earlier) / (later - earlier)
+        right = bisect_left(times, moment)
+        if right in {0, len(times)}:
+            return readings[max(0, right - 1)][1]
+        (t_left, p_left), (t_right, p_right) = readings[right - 1 : right + 1]
+        return p_left + (p_right - p_left) * (moment - t_left) / (t_right - t_left)
 
-    inside = readings[bisect_right(times, start) : bisect_left(times, stop)]
-    points = [(start, power_at(start)), *inside, (stop, power_at(stop))]
-    return sum((then - now) * (a + b) for (now, a), (then, b) in pairwise(points)) / 2
+    readings_between = readings[bisect_right(times, start) : bisect_left(times, stop)]
+    points = [(start, power_at(start)), *readings_between, (stop, power_at(stop))]
+    return sum((b_time - a_time) * (a + b) for (a_time, a), (b_time, b) in pairwise(points)) / 2

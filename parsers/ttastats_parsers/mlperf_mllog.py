@@ -40,16 +40,18 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     line = 1
     for block in log.blocks():
         with_init = "init_start" not in trace.events
-        payloads, lines, following = payloads_in(
+        payloads, lines, next_line = payloads_in(
             block, line, with_init=with_init, left_out=left_out
         )
         events = decoded_at_once(_decode_lines, payloads, len(lines))
         if events is not None:
             trace.add(events, lines)
         else:
-            whole = payloads_in(block, line, with_init=with_init, left_out=left_out, is_whole=True)
-            _add_one_by_one(trace, whole[0], lines)
-        line = following
+            with_metadata = payloads_in(
+                block, line, with_init=with_init, left_out=left_out, is_whole=True
+            )
+            _add_one_by_one(trace, with_metadata[0], lines)
+        line = next_line
     yield from runs_of(trace, log, _STYLE)
 
 

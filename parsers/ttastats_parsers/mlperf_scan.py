@@ -46,7 +46,7 @@ LEFT_OUT = (
 #: The same where training metrics are wanted.
 WITHOUT_TRAINING = tuple(key for key in LEFT_OUT if key not in {b"tracked_stats", b"train_loss"})
 _BEFORE_KEY = rb'\{"namespace": "[^"\n]*+", "time_ms": [^,\n]*+, "event_type": "[^"\n]*+", "key": "'
-_PLACE = re.compile(
+_POSITION = re.compile(
     rb'\{"namespace": "", ("time_ms": \d++, )'
     rb'"event_type": "(?:POINT_IN_TIME|INTERVAL_(?:START|END))", '
     rb'("key": "[^"\n]*+", "value": (?:"[^"\n]*+"|(?!["{\[])[^,\n]*+))(, "metadata": \{)'
@@ -78,32 +78,37 @@ def payloads_in(
         return _compiled(block, line, TOKEN, LONGEST, left_out, init, is_whole)
     payloads: list[bytes] = []
     lines: list[int] = []
-    place = 0
+    position = 0
     for match in _matches(block, left_out, with_init=with_init):
-        line += block.count(b"\n", place, match.start())
-        place = match.start()
+        line += block.count(b"\n", position, match.start())
+        position = match.start()
         payload = (match[match.lastindex] if match.lastindex else TOKEN)[:LONGEST]
-        if not is_whole and (plain := _PLACE.match(payload)) is not None:
-            before = b"" if plain[4] else plain[3]  # where nothing is left of the metadata
-            payload = b"{%b%b%b%b" % (plain[1], plain[2], before, payload[plain.end() :])
+        if not is_whole and (metadata := _POSITION.match(payload)) is not None:
+            separator = b"" if metadata[4] else metadata[3]  # where nothing is left of the metadata
+            payload = b"{%b%b%b%b" % (
+                metadata[1],
+                metadata[2],
+                separator,
+                payload[metadata.end() :],
+            )
         payloads.append(payload)
         lines.append(line)
-    return b"\n".join(payloads), lines, line + block.count(b"\n", place)
+    return b"\n".join(payloads), lines, line + block.count(b"\n", position)
 
 
 def _matches(
     block: bytes, left_out: tuple[bytes, ...], *, with_init: bool
 ) -> Iterator[re.Match[bytes]]:
     """Yield the relevant tokens of a block, each with its payload."""
-    place = 0
+    position = 0
     if with_init:
         init = TOKEN + rb"[ \t]*+(?P<init>" + _BEFORE_KEY + _INIT + rb'"[^\n]*+)|'
         for match in re.finditer(init + _line(left_out).pattern, block):
             yield match
-            place = match.end()
+            position = match.end()
             if match["init"] is not None:
                 break
-    yield from _line(left_out).finditer(block, place)
+    yield from _line(left_out).finditer(block, position)
 
 
 #: What the decoder raises for payloads that are not JSON.

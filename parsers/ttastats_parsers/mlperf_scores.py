@@ -53,13 +53,13 @@ def evaluations_of(
     The events are in the order of time. `ready` tells when the weights of a progress label were
     ready, on the log's clock; `trained` are the samples of the whole run where the log says so.
     """
-    known = metrics(benchmark.suite, benchmark.name) if benchmark else {}
-    all_scores = [score for event in events for score in _scores(event, known, targets)]
+    rules = metrics(benchmark.suite, benchmark.name) if benchmark else {}
+    all_scores = [score for event in events for score in _scores(event, rules, targets)]
     scores, problems = _distinct_scores(all_scores)
     is_fraction = style.fractional_bleu and all((score.number or 0.0) <= 1.0 for score in scores)
     scales = {"bleu": 100.0 if is_fraction else 1.0}
     shared = {
-        metric: _shared_fields(metric, known, targets.get(metric), scales.get(metric, 1.0))
+        metric: _shared_fields(metric, rules, targets.get(metric), scales.get(metric, 1.0))
         for metric in {score.metric for score in scores}
     }
     labels = [score.label for score in scores if score.label is not None]
@@ -78,8 +78,10 @@ def evaluations_of(
         time, ready_time = score.event.time, None
         if score.label is not None and time is not None:
             # The best evidence before the evaluation, and of equal ones the latest.
-            earlier = [evidence for evidence in ready.get(score.label, ()) if evidence[1] <= time]
-            ready_time = max(earlier)[1] if earlier else None
+            evidence_before = [
+                evidence for evidence in ready.get(score.label, ()) if evidence[1] <= time
+            ]
+            ready_time = max(evidence_before)[1] if evidence_before else None
         epoch, step, samples = _progress(
             score, benchmark, shift, labels_are_steps, global_batch_size
         )
@@ -106,7 +108,7 @@ def evaluations_of(
 def _shared_fields(
     metric: str, directions: Mapping[str, bool], target: Target | None, scale: float = 1.0
 ) -> dict[str, Any]:
-    """Return what evaluations of a metric share; `scale` turns logged values into base units."""
+    """Return the shared fields of evaluations of a metric; `scale` turns values into base units."""
     goal = target.value if target else None
     return {
         "metric": metric,
@@ -118,9 +120,9 @@ def _shared_fields(
     }
 
 
-def _scores(event: Event, known: Collection[str], targets: Collection[str]) -> list[_Score]:
+def _scores(event: Event, names: Collection[str], targets: Collection[str]) -> list[_Score]:
     """Return the scores of one event: a number, text, a pair, or a mapping of names to numbers."""
-    value, named, is_pair = event.value, event.metadata.metric, False
+    value, metric, is_pair = event.value, event.metadata.metric, False
     numbers: Mapping[Any, Any]
     if isinstance(value, dict):
         inner = value.get("accuracy", value)
@@ -129,40 +131,40 @@ def _scores(event: Event, known: Collection[str], targets: Collection[str]) -> l
         numbers, is_pair = {"BBOX": value[0], "SEGM": value[1]}, True
     else:
         number = value[0] if isinstance(value, list) and value else value
-        numbers = {named if isinstance(named, str) else None: number}
+        numbers = {metric if isinstance(metric, str) else None: number}
     labels = map(as_float, labels_of(event.metadata))
     label = next((label for label in labels if label is not None), None)
     return [
-        _Score(event, _metric_name(name, known, targets), as_float(number), label, is_pair)
+        _Score(event, _metric_name(name, names, targets), as_float(number), label, is_pair)
         for name, number in numbers.items()
     ]
 
 
-def _metric_name(label: Any, known: Collection[str], targets: Collection[str]) -> str:
+def _metric_name(label: Any, names: Collection[str], targets: Collection[str]) -> str:
     """Return the metric of a label; without one, the only metric of the targets or benchmark."""
     if label is None and len(targets) == 1:
         return next(iter(targets))
     text = _DEFAULT_METRIC if label is None else str(label)
     name = _METRIC_NAMES.get(text.upper(), text.lower())
-    return next(iter(known)) if name == _DEFAULT_METRIC and len(known) == 1 else name
+    return next(iter(names)) if name == _DEFAULT_METRIC and len(names) == 1 else name
 
 
 def _distinct_scores(scores: Sequence[_Score]) -> tuple[list[_Score], list[Problem]]:
     """Return the scores without copies that other ranks logged in the same moment, and problems."""
-    last: dict[tuple[str, float | None, float | None], float] = {}
+    last_times: dict[tuple[str, float | None, float | None], float] = {}
     distinct, problems = list[_Score](), list[Problem]()
     for score in scores:
         identity = (score.metric, score.number, score.label)
         time = score.event.time or 0.0
-        if identity not in last or time - last[identity] > _SAME_MOMENT:
+        if identity not in last_times or time - last_times[identity] > _SAME_MOMENT:
             distinct.append(score)
-        last[identity] = time
+        last_times[identity] = time
     if len(distinct) < len(scores):
         text = f"{len(scores) - len(distinct)} evaluation(s) repeated by other ranks: one kept"
         problems.append(Problem("rank_copies", text, "info"))
     if unread := [score.event for score in distinct if score.number is None]:
-        first = shown(unread[0].value)[:60]
-        text = f"{len(unread)} score(s) are not finite numbers, first: {first}"
+        example = shown(unread[0].value)[:60]
+        text = f"{len(unread)} score(s) are not finite numbers, first: {example}"
         problems.append(Problem("unreadable_score", text, "warning", unread[0].line))
     return distinct, problems
 
@@ -172,13 +174,13 @@ def _checkpoint_numbers(scores: Sequence[_Score], labels: Sequence[float]) -> It
     if len(set(labels)) == len(labels):  # one metric, as in most logs
         return range(len(scores))
     numbers: dict[tuple[float, int | None], int] = {}
-    seen: dict[tuple[str, float], int] = {}
+    counts: dict[tuple[str, float], int] = {}
     indices = []
     for position, score in enumerate(scores):
         key: tuple[float, int | None] = position, None
         if (label := score.label) is not None:
-            key = label, seen.get((score.metric, label), 0)
-            seen[score.metric, label] = key[1] + 1
+            key = label, counts.get((score.metric, label), 0)
+            counts[score.metric, label] = key[1] + 1
         indices.append(numbers.setdefault(key, len(numbers)))
     return indices
 
@@ -244,9 +246,9 @@ def recorded_evaluations(
     checkpoints = list[Event]()
     moment, logged = None, set[str]()
     for event in events:
-        place, metric = (event.time, labels_of(event.metadata)), shown(event.metadata.metric)
-        if place != moment or metric in logged:
-            moment, logged = place, set()
+        checkpoint, metric = (event.time, labels_of(event.metadata)), shown(event.metadata.metric)
+        if checkpoint != moment or metric in logged:
+            moment, logged = checkpoint, set()
             checkpoints.append(event)
         logged.add(metric)
         shared = _shared_fields(metric, {}, targets.get(metric))

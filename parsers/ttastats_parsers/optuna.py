@@ -49,7 +49,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 def _trial(line: int | None, cells: Mapping[str, str], log: Log) -> Run:
     """Return the run of a trial, whose values are those of its end."""
-    begun, seconds = date_in(cells.get("datetime_start")), _seconds(cells)
+    start, seconds = date_in(cells.get("datetime_start")), _seconds(cells)
     measured = [
         Measured(column, as_float(text), None, seconds, None, line)
         for column, text in cells.items()
@@ -57,8 +57,8 @@ def _trial(line: int | None, cells: Mapping[str, str], log: Log) -> Run:
     ]
     evaluations, remarks = evaluations_of(measured, log)
     params, state = below(cells, "params_"), cells.get("state", "").rpartition(".")[2]
-    unknown = any(each.higher_is_better is None for each in evaluations)
-    found = [
+    unknown = any(evaluation.higher_is_better is None for evaluation in evaluations)
+    problems = [
         *remarks,
         *([_PRUNED] if state == "PRUNED" else []),
         *([_DIRECTION] if unknown else []),
@@ -67,22 +67,22 @@ def _trial(line: int | None, cells: Mapping[str, str], log: Log) -> Run:
     return Run(
         entry=entry_name(params),
         seed=recorded_seed(params),
-        started_at=begun,
+        started_at=start,
         clock="wall",
         clock_zero="start of the trial",
         run_status=_STATUS.get(state, "unknown"),
         run_seconds=seconds,
         evaluations=evaluations,
-        problems=tuple(found),
+        problems=tuple(problems),
         extra={"number": cells["number"], **({"params": params} if params else {})},
     )
 
 
 def _seconds(cells: Mapping[str, str]) -> float | None:
     """Return the length of a trial: between its dates, else as its duration says."""
-    begun, ended = (date_in(cells.get(f"datetime_{end}")) for end in ("start", "complete"))
-    if begun and ended and ended >= begun:
-        return (ended - begun).total_seconds()
-    written = re.sub(r"^(\d+ days?) ", r"\1, ", cells.get("duration", ""))  # as Python has it
-    seconds = times(pl.Series([written]), TimeColumn("duration"))[0]
+    start, completed = (date_in(cells.get(f"datetime_{end}")) for end in ("start", "complete"))
+    if start and completed and completed >= start:
+        return (completed - start).total_seconds()
+    duration = re.sub(r"^(\d+ days?) ", r"\1, ", cells.get("duration", ""))  # as Python has it
+    seconds = times(pl.Series([duration]), TimeColumn("duration"))[0]
     return None if seconds is None else float(seconds)

@@ -51,16 +51,16 @@ _NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 def rows_of(log: Log) -> Rows:
     """Return the relevant rows of a long table, or raise an UnfitError."""
     blocks = log.blocks()
-    first, second = next(blocks, b""), next(blocks, None)
+    first_block, second_block = next(blocks, b""), next(blocks, None)
     block = log.block or Block("")
     rows, is_lone = None, False
-    if second is not None and log.metrics != "all":
-        rest = chain([first, second], blocks)
-        head = first.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if second_block is not None and log.metrics != "all":
+        all_blocks = chain([first_block, second_block], blocks)
+        head = first_block.removeprefix(b"\xef\xbb\xbf").lstrip()
         if head.startswith(b"{"):
-            rows = _read_json_lines(rest, log, head, block)
+            rows = _read_json_lines(all_blocks, log, head, block)
         elif not head.startswith((b"PAR1", b"[")):
-            rows = _read_cells(rest, block)
+            rows = _read_cells(all_blocks, block)
     if rows is not None:  # if each run is a single row, all of its cells are wanted
         keys = rows.frame.select(texts(rows.frame[name]).alias(name) for name in block.run)
         is_lone = not keys.is_duplicated().all() if keys.width else rows.frame.height < 2
@@ -70,7 +70,7 @@ def rows_of(log: Log) -> Rows:
 
 
 def _chosen_columns(block: Block, names: Iterable[str]) -> ChosenColumns | None:
-    """Return the columns that a block means, None if it does not fit."""
+    """Return the columns of a block, None if it does not fit."""
     try:
         return choose(block, list(names))
     except UnfitError:
@@ -86,7 +86,7 @@ def _is_row_independent(block: Block, chosen: ChosenColumns, names: Sequence[str
         or block.carry
         or block.failed
         or any(count.summed for count in chosen.counts.values())
-        or any(other.format is not None for other in chosen.other_clocks)
+        or any(clock_.format is not None for clock_ in chosen.other_clocks)
         or (clock and (clock.alone or clock.per or clock.summed or not tells_day(clock.format)))
         or own_cells.runs_in_columns(names, block)
         or value_columns(names, block)
@@ -94,12 +94,12 @@ def _is_row_independent(block: Block, chosen: ChosenColumns, names: Sequence[str
 
 
 def _wanted_columns(block: Block, chosen: ChosenColumns, names: Iterable[str]) -> dict[str, bool]:
-    """Return the columns that a block means, and whether each must hold numbers."""
+    """Return the columns of a block, and whether each must hold numbers."""
     numeric = set(chosen.numbers.values())
-    written = {*names_in(block, names), *filter(names_parts, names)}
+    of_text = {*names_in(block, names), *filter(names_parts, names)}
     if (clock := chosen.clock) is not None:
-        (numeric if clock.format is None else written).add(clock.column)
-    return {name: name not in written for name in names if name in numeric | written}
+        (numeric if clock.format is None else of_text).add(clock.column)
+    return {name: name not in of_text for name in names if name in numeric | of_text}
 
 
 class _RelevantRows:
@@ -109,38 +109,38 @@ class _RelevantRows:
         self.block = block
         self.rows = self.size = 0
 
-    def places(self, cells: pl.DataFrame, chosen: ChosenColumns) -> pl.Series:
-        """Return which rows of a block count."""
+    def indices(self, cells: pl.DataFrame, chosen: ChosenColumns) -> pl.Series:
+        """Return the indices of the relevant rows of a block."""
         counts = pl.repeat(value=False, n=cells.height, eager=True)
-        known = {LINE: pl.int_range(cells.height, dtype=pl.UInt32(), eager=True)}
+        values_by_name = {LINE: pl.int_range(cells.height, dtype=pl.UInt32(), eager=True)}
         for name, column in chosen.numbers.items():
             values = numbers(cells[column])
             if name in COUNTS:
-                known[name] = values
-                written = texts(cells[column]) if cells[column].dtype == pl.String else values
-                counts |= written.is_not_null() & ~values.is_finite().fill_null(value=False)
+                values_by_name[name] = values
+                text_or_value = texts(cells[column]) if cells[column].dtype == pl.String else values
+                counts |= text_or_value.is_not_null() & ~values.is_finite().fill_null(value=False)
             else:
                 counts |= (texts(cells[column]) if values.has_nulls() else values).is_not_null()
-        named = names_in(self.block, cells.columns)
-        known |= {f"name {name}": texts(cells[name]) for name in named}
+        names = names_in(self.block, cells.columns)
+        values_by_name |= {f"name {name}": texts(cells[name]) for name in names}
         row = pl.col(LINE)
         latest = []
         if chosen.clock is not None:
-            known["seconds"] = times(cells[chosen.clock.column], chosen.clock)
+            values_by_name["seconds"] = times(cells[chosen.clock.column], chosen.clock)
             latest = [row.get(pl.col("seconds").arg_max(), null_on_oob=True)]
-        of_known = [row.filter(pl.col(name).is_not_null()) for name in known]
+        of_known = [row.filter(pl.col(name).is_not_null()) for name in values_by_name]
         edges = [edge for rows in of_known for edge in (rows.first(), rows.last())]
         at_edges = pl.concat_list([*edges, *latest]).alias(LINE)
         runs = [f"name {name}" for name in self.block.run]
-        frame = pl.DataFrame(known)
+        frame = pl.DataFrame(values_by_name)
         frame = frame.group_by(runs).agg(at_edges) if runs else frame.select(at_edges)
         at_edge = frame.select(pl.col(LINE).explode().drop_nulls())[LINE]
-        places = pl.concat([counts.arg_true(), at_edge]).unique().sort()
-        self.rows += len(places)
-        self.size += int(cells[places].estimated_size())
+        positions = pl.concat([counts.arg_true(), at_edge]).unique().sort()
+        self.rows += len(positions)
+        self.size += int(cells[positions].estimated_size())
         streams.expect_evaluations(self.rows * max(1, len(chosen.metrics)))
         streams.expect_size(self.size, streams.whole_file_limit(), "the rows that count are ")
-        return places
+        return positions
 
 
 # ------------------------------------------------------------------------------------ cells
@@ -148,12 +148,12 @@ class _RelevantRows:
 
 def _read_cells(blocks: Iterator[bytes], block: Block) -> Rows | None:
     """Return the relevant rows of a table with a header; None if it must be read whole."""
-    first = next(blocks)
-    lines = first.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
+    first_block = next(blocks)
+    lines = first_block.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
     at, header, delimiter = own_cells.header(lines)
     start = 0
     for _ in range(at + 1):
-        start = first.find(b"\n", start) + 1
+        start = first_block.find(b"\n", start) + 1
     problems: list[Problem] = []
     names = own_cells.unique(header, problems)
     chosen = _chosen_columns(block, names)
@@ -163,17 +163,19 @@ def _read_cells(blocks: Iterator[bytes], block: Block) -> Rows | None:
     relevant = _RelevantRows(block)
     parts: list[pl.DataFrame] = []
     line, data = at + 1, b""
-    for data in chain([first[start:]], blocks):
+    for data in chain([first_block[start:]], blocks):
         rows = cells.rows_in(data, line)
         if rows is None:
             return None
         line += data.count(b"\n")
-        parts.append(rows[relevant.places(rows, chosen)])
-    last = line if data.endswith(b"\n") else line + 1
-    problems += own_cells.row_problems(pl.concat(cells.unfit), len(names), last, cells.again)
+        parts.append(rows[relevant.indices(rows, chosen)])
+    end_line = line if data.endswith(b"\n") else line + 1
+    problems += own_cells.row_problems(pl.concat(cells.unfit), len(names), end_line, cells.again)
     # A column with text in any part is one of text in all.
-    written = {name for part in parts for name, kind in part.schema.items() if kind == pl.String()}
-    frame = pl.concat(part.cast(dict.fromkeys(written, pl.String())) for part in parts)
+    text_columns = {
+        name for part in parts for name, kind in part.schema.items() if kind == pl.String()
+    }
+    frame = pl.concat(part.cast(dict.fromkeys(text_columns, pl.String())) for part in parts)
     return Rows(frame.drop(LINE), frame[LINE], problems=problems, columns=tuple(names))
 
 
@@ -194,32 +196,32 @@ class _Cells:
         self._shape = comma * (len(names) - 1) + b"\n"
         self._again = comma.join(name.encode() for name in header)
 
-    def rows_in(self, data: bytes, before: int) -> pl.DataFrame | None:
+    def rows_in(self, data: bytes, n_before: int) -> pl.DataFrame | None:
         """Return the rows of a block; None if quotes contain separators."""
-        bare = own_cells.without_quotes(data, self.delimiter) if b'"' in data else data
-        if bare is None:
+        unquoted = own_cells.without_quotes(data, self.delimiter) if b'"' in data else data
+        if unquoted is None:
             return None
-        rows = self._uniform_rows(bare, before)
+        rows = self._uniform_rows(unquoted, n_before)
         if rows is not None:
             return rows
         # Some have another width, or text for numbers.
-        lines = bare.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
+        lines = unquoted.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
         cells = own_cells.plain(lines, 0, self.delimiter)
-        cells = cells.with_columns(pl.col("line").cast(pl.Int64()) + before)
-        rows, unfit, again = own_cells.in_columns(self.header, list(self.kinds), cells)
+        cells = cells.with_columns(pl.col("line").cast(pl.Int64()) + n_before)
+        rows, unfit, repeated_headers = own_cells.in_columns(self.header, list(self.kinds), cells)
         self.unfit.append(unfit)
-        self.again += again
+        self.again += repeated_headers
         return rows.select(LINE, *self.wanted)
 
-    def _uniform_rows(self, data: bytes, before: int) -> pl.DataFrame | None:
+    def _uniform_rows(self, data: bytes, n_before: int) -> pl.DataFrame | None:
         """Return the rows where all have the width of the header, and numbers are only numbers."""
-        whole = data if data.endswith(b"\n") else data + b"\n"
-        shape = whole.translate(None, self._others)
+        lines = data if data.endswith(b"\n") else data + b"\n"
+        shape = lines.translate(None, self._others)
         count = len(shape) // len(self._shape)
         if shape != self._shape * count or self._again in data:
             return None
         scan = pl.scan_csv(
-            whole,
+            lines,
             has_header=False,
             separator=self.delimiter,
             quote_char=None,
@@ -232,7 +234,7 @@ class _Cells:
             return None
         if rows.height != count:
             return None
-        return rows.select(pl.int_range(before + 1, before + count + 1).alias(LINE), pl.all())
+        return rows.select(pl.int_range(n_before + 1, n_before + count + 1).alias(LINE), pl.all())
 
 
 # ------------------------------------------------------------------------------------ JSON lines
@@ -244,8 +246,8 @@ def _read_json_lines(blocks: Iterator[bytes], log: Log, head: bytes, block: Bloc
     Which columns are meant is known when all lines were seen: where a later one brings another, all
     are read again.
     """
-    first = head.partition(b"\n")[0].decode("utf-8", "replace")
-    if not isinstance(json_value(first), dict):
+    first_line = head.partition(b"\n")[0].decode("utf-8", "replace")
+    if not isinstance(json_value(first_line), dict):
         return None
     names: dict[str, None] = {}
     for again in (False, True):
@@ -296,22 +298,22 @@ class _Objects:
 
     def read(self, data: bytes) -> None:
         """Take the next lines."""
-        before = self._line
+        n_before = self._line
         self._line += data.count(b"\n")
         count = data.count(b"\n") + (not data.endswith(b"\n"))
-        numbers = range(before + 1, before + count + 1)
+        numbers = range(n_before + 1, n_before + count + 1)
         if (cells := self._uniform_cells(data, count)) is not None:
             self._hold(cells, numbers)
             return
-        objects, lines, bad = _parse_objects(data, numbers)
-        self._bad += bad
+        objects, lines, bad_lines = _parse_objects(data, numbers)
+        self._bad += bad_lines
         shapes = dict.fromkeys(map(tuple, objects))
         names = dict.fromkeys(name for shape in shapes for name in shape)
         if names.keys() - self._names.keys() or self._chosen is None:
             self._names.update(names)
             chosen = self._chosen
             self._choose()
-            self.is_stale |= before > 0 and chosen != self._chosen
+            self.is_stale |= n_before > 0 and chosen != self._chosen
         if self._chosen is not None and not self.is_stale and objects:
             cells = pl.DataFrame(
                 own_cells.series(name, [row.get(name) for row in objects]) for name in self._wanted
@@ -343,12 +345,12 @@ class _Objects:
         if self._chosen is None:
             return
         self._texts.update(name for name, kind in cells.schema.items() if kind == pl.String())
-        places = self._relevant.places(cells, self._chosen).to_list()
-        self._lines += [lines[place] for place in places]
+        positions = self._relevant.indices(cells, self._chosen).to_list()
+        self._lines += [lines[position] for position in positions]
         self._cells += (
-            [{name: objects[at].get(name) for name in cells.columns} for at in places]
+            [{name: objects[at].get(name) for name in cells.columns} for at in positions]
             if objects
-            else cells[places].to_dicts()
+            else cells[positions].to_dicts()
         )
 
     def rows(self) -> Rows | None:
@@ -374,10 +376,10 @@ def _parse_objects(
         objects = _decode_lines(data)
     except _NOT_JSON:
         objects = []
-    bad = list[int]()
+    bad_lines = list[int]()
     if len(objects) != len(lines) or {*map(type, objects)} != {dict}:
         text = data.decode("utf-8", "replace")
-        objects, lines, bad = own_cells.json_objects(text, lines[0] - 1)
+        objects, lines, bad_lines = own_cells.json_objects(text, lines[0] - 1)
     if b"[" in data or data.count(b"{") != len(objects):
         objects = [own_cells.flattened(row) for row in objects]
-    return objects, lines, bad
+    return objects, lines, bad_lines

@@ -25,13 +25,13 @@ from ttastats_parsers.payloads import json_value
 
 _DELIMITERS = ",\t;|"
 #: Problems of one kind that are named one by one before the rest is only counted.
-_NAMED = 5
+_MOST_NAMED = 5
 #: No field has more characters; where a quote is never closed, the rest would be one.
 _LONGEST_FIELD = 1 << 20
 #: A row in quotes may hold line ends, but not so many.
 _MOST_LINES = 100
 #: How W&B calls the columns of a panel: `run - metric`, and with the limits of what it averaged.
-_BETWEEN = " - "
+_SEPARATOR = " - "
 _LOW, _HIGH = "__MIN", "__MAX"
 #: And the columns of a panel that is grouped: `optimizer: adam - metric`.
 _GROUP = re.compile(r"[\w./ -]+: \S")
@@ -46,7 +46,7 @@ _COMMANDS = r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07"
 _RANK = r"^\[(?:(?:default|rank)\d+|\d+,\d+)\](?:<std\w+>)?:\s?"
 #: Columns beside those of the groups: a line may hold several that `\r` parts.
 _AT, _BEGINS = "\0at", "\0begins"
-_PLACE = (_AT, LINE, _BEGINS)
+_POSITION = (_AT, LINE, _BEGINS)
 
 
 def rows_of(data: bytes) -> Rows:
@@ -66,18 +66,18 @@ def rows_of(data: bytes) -> Rows:
     columns = unique(names, problems)
     if '"' not in text and (rows := _few_rows(lines, at + 1, delimiter, names, columns)):
         return replace(rows, problems=problems)
-    frame, unfit, again = in_columns(names, columns, cells_of(lines, at + 1, delimiter))
-    problems += row_problems(unfit, len(names), len(lines), again)
+    frame, unfit, repeated_headers = in_columns(names, columns, cells_of(lines, at + 1, delimiter))
+    problems += row_problems(unfit, len(names), len(lines), repeated_headers)
     return Rows(frame.drop(LINE), frame[LINE], problems=problems)
 
 
 def _few_rows(
-    lines: Sequence[str], first: int, delimiter: str, header: list[str], names: Sequence[str]
+    lines: Sequence[str], start: int, delimiter: str, header: list[str], names: Sequence[str]
 ) -> Rows | None:
     """Return the rows of a few lines without queries; None if any is not as wide as the header."""
     if len(lines) > FEW:
         return None
-    numbers = [at for at in range(first, len(lines)) if lines[at].strip(BLANKS)]
+    numbers = [at for at in range(start, len(lines)) if lines[at].strip(BLANKS)]
     rows = [[cell.strip(BLANKS) for cell in lines[at].split(delimiter)] for at in numbers]
     if not rows or header in rows or {*map(len, rows)} != {len(names)}:
         return None
@@ -89,13 +89,13 @@ def _few_rows(
 def _parquet(data: bytes) -> Rows:
     """Return the rows of a Parquet file."""
     try:
-        held = pl.scan_parquet(io.BytesIO(data))
-        rows = held.select(pl.len()).collect().item()
-        expect_cells(rows, len(held.collect_schema()))
+        scan = pl.scan_parquet(io.BytesIO(data))
+        rows = scan.select(pl.len()).collect().item()
+        expect_cells(rows, len(scan.collect_schema()))
         # What no text is made of.
         decoded = cs.binary().map_elements(_decoded, return_dtype=pl.String())
         seconds = cs.duration().dt.total_microseconds() / 1e6
-        frame = held.with_columns(seconds, decoded).collect()
+        frame = scan.with_columns(seconds, decoded).collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = f"not a Parquet file: {error}".partition("\n")[0]
         raise UnfitError("unreadable_file", reason) from error
@@ -118,8 +118,8 @@ def expect_cells(rows: int, columns: int) -> None:
 
 def header(lines: Sequence[str]) -> tuple[int, list[str], str]:
     """Return the line of the header, its names and the delimiter; comments are skipped."""
-    written = compress(count(), lines)  # of a million empty lines, none is looked at
-    at = next((at for at in written if lines[at].strip() and not lines[at].startswith("#")), None)
+    nonempty = compress(count(), lines)  # of a million empty lines, none is looked at
+    at = next((at for at in nonempty if lines[at].strip() and not lines[at].startswith("#")), None)
     if at is None:
         raise UnfitError("no_header", "no line of text: not a table")
     line = lines[at]
@@ -138,8 +138,8 @@ def header(lines: Sequence[str]) -> tuple[int, list[str], str]:
 def _groups(cells: Sequence[str], delimiter: str) -> list[str]:
     """Return a group for each cell of a row, the first ones with names that are often right."""
     likely = ("step", "seconds", "val_loss")[: len(cells)]
-    named = [*likely, *(f"column{n}" for n in range(len(likely) + 1, len(cells) + 1))]
-    return [f"(?P<{name}>[^{delimiter}]+)" for name in named]
+    names = [*likely, *(f"column{n}" for n in range(len(likely) + 1, len(cells) + 1))]
+    return [f"(?P<{name}>[^{delimiter}]+)" for name in names]
 
 
 def _is_number(text: str) -> bool:
@@ -154,23 +154,23 @@ def plain(lines: Sequence[str], first: int, delimiter: str) -> pl.DataFrame:
     """Return the cells of lines without quotes, a list for each line, with the line's number."""
     texts = pl.Series("text", lines[first:], pl.String())
     frame = pl.DataFrame({"text": texts}).with_row_index("line", offset=first + 1)
-    written = frame.filter(pl.col("text").str.strip_chars() != "")
-    return written.select("line", cells=pl.col("text").str.split(delimiter))
+    nonblank = frame.filter(pl.col("text").str.strip_chars() != "")
+    return nonblank.select("line", cells=pl.col("text").str.split(delimiter))
 
 
-def _quoted(lines: Sequence[str], first: int, delimiter: str) -> pl.DataFrame:
+def _quoted(lines: Sequence[str], start: int, delimiter: str) -> pl.DataFrame:
     """Return the cells of lines with quotes; one that is torn takes no others with it."""
     numbers, cells = [], []
-    at = first
+    at = start
     while at < len(lines):
         quotes = accumulate(line.count('"') for line in lines[at : at + _MOST_LINES])
         # An unclosed quote takes only its own line.
-        taken = next((taken for taken, count in enumerate(quotes, start=1) if count % 2 == 0), 1)
-        row = _cells("\n".join(lines[at : at + taken]), delimiter)
+        span = next((span for span, count in enumerate(quotes, start=1) if count % 2 == 0), 1)
+        row = _cells("\n".join(lines[at : at + span]), delimiter)
         if any(cell.strip() for cell in row):
             numbers.append(at + 1)
             cells.append(row)
-        at += taken
+        at += span
     schema = {"line": pl.Int64(), "cells": pl.List(pl.String())}
     return pl.DataFrame({"line": numbers, "cells": cells}, schema)
 
@@ -194,24 +194,24 @@ def in_columns(
     fits = (pl.col("width") == width) | trailing
     fitting = rows.filter(fits)
     # No expression for each column: where no row fits a header of thousands, that took seconds.
-    every = fitting["cells"].list.head(width).explode().str.strip_chars()
+    all_cells = fitting["cells"].list.head(width).explode().str.strip_chars()
     columns = {
-        name: every.gather_every(width, number) if fitting.height else every
+        name: all_cells.gather_every(width, number) if fitting.height else all_cells
         for number, name in enumerate(names)
     }
     frame = pl.DataFrame({LINE: fitting["line"], **columns})
-    alike = frame.filter(pl.col(names[0]) == header[0]).iter_rows()
-    again = [line for line, *row in alike if row == list(header)]
+    header_rows = frame.filter(pl.col(names[0]) == header[0]).iter_rows()
+    repeated_headers = [line for line, *row in header_rows if row == list(header)]
     unfit = rows.filter(~fits).select(NONE_UNFIT.columns)
-    return frame.filter(~pl.col(LINE).is_in(again)), unfit, again
+    return frame.filter(~pl.col(LINE).is_in(repeated_headers)), unfit, repeated_headers
 
 
 def unique(header: Sequence[str], problems: list[Problem]) -> list[str]:
     """Return distinct names: a second column of a name is called `name (2)`."""
     names: dict[str, None] = {}
     numbers: dict[str, int] = {}  # the last of each name, so that no header costs its square
-    for number, given in enumerate(header, start=1):
-        name = base = given or f"column {number}"
+    for number, title in enumerate(header, start=1):
+        name = base = title or f"column {number}"
         count = numbers.get(base, 1)
         while name in names:
             count += 1
@@ -229,21 +229,23 @@ def row_problems(
 ) -> list[Problem]:
     """Return the first rows of another width than the header, and lines that repeat it."""
     problems = []
-    for line, number in unfit.head(_NAMED).iter_rows():
-        where = ", the file ends here" if line == lines else ""
-        text = f"a row of {number} cells, but the header has {width}{where}: ignored"
+    for line, number in unfit.head(_MOST_NAMED).iter_rows():
+        remark = ", the file ends here" if line == lines else ""
+        text = f"a row of {number} cells, but the header has {width}{remark}: ignored"
         problems.append(Problem("row_width", text, "error", line))
-    if unfit.height > _NAMED:
-        text = f"{unfit.height - _NAMED:,} more rows of another width: ignored"
+    if unfit.height > _MOST_NAMED:
+        text = f"{unfit.height - _MOST_NAMED:,} more rows of another width: ignored"
         problems.append(Problem("row_width", text, "error"))
-    repeated = (Problem("repeated_header", "repeated header", "info", at) for at in again[:_NAMED])
+    repeated = (
+        Problem("repeated_header", "repeated header", "info", at) for at in again[:_MOST_NAMED]
+    )
     return [*problems, *repeated]
 
 
 def without_quotes(data: bytes, delimiter: str) -> bytes | None:
     """Return lines without the quotes around cells; None if quotes contain separators."""
-    apart = re.escape(delimiter.encode())
-    quoted = rb'(?<![^\n%s])"[^"\r\n%s]*+"(?![^\r\n%s])' % (apart, apart, apart)
+    separator = re.escape(delimiter.encode())
+    quoted = rb'(?<![^\n%s])"[^"\r\n%s]*+"(?![^\r\n%s])' % (separator, separator, separator)
     if 2 * len(re.findall(quoted, data)) != data.count(b'"'):
         return None
     return data.replace(b'"', b"")
@@ -262,9 +264,9 @@ def _json(text: str) -> Rows:
             raise UnfitError("unreadable_file", reason)
     records: Sequence[Mapping[str, Any]]
     numbers: Sequence[int | None]
-    bad: list[int] = []
+    bad_numbers: list[int] = []
     if value is None:
-        records, numbers, bad = json_objects(text, 0)
+        records, numbers, bad_numbers = json_objects(text, 0)
         reason = "no line is a JSON object"
     else:
         records = _rows_in_value(value)
@@ -274,28 +276,28 @@ def _json(text: str) -> Rows:
         raise UnfitError("no_table", reason)
     frame = _columns([flattened(record) for record in records])
     lines_of = pl.Series("line", numbers, pl.Int64())
-    return Rows(frame, lines_of, problems=bad_lines(bad))
+    return Rows(frame, lines_of, problems=bad_lines(bad_numbers))
 
 
 def _columns(records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Return records as columns, in time that their cells take, not those that they lack."""
-    places: dict[str, list[int]] = {}
-    held: dict[str, list[Any]] = {}
+    positions: dict[str, list[int]] = {}
+    cells_by_name: dict[str, list[Any]] = {}
     for at, record in enumerate(records):
         for name, cell in record.items():
-            if name not in held:
-                places[name], held[name] = [], []
-            places[name].append(at)
-            held[name].append(cell)
+            if name not in cells_by_name:
+                positions[name], cells_by_name[name] = [], []
+            positions[name].append(at)
+            cells_by_name[name].append(cell)
     size = len(records)
-    expect_cells(size, len(held))
-    names = unique([*held], [])  # one may be empty
-    alike: dict[tuple[int, ...], list[pl.Series]] = {}
-    for name, (key, cells) in zip(names, held.items(), strict=True):
-        lacked = [None] if len(cells) < size else []
-        alike.setdefault(tuple(places[key]), []).append(series(name, cells + lacked))
+    expect_cells(size, len(cells_by_name))
+    names = unique([*cells_by_name], [])  # one may be empty
+    series_by_rows: dict[tuple[int, ...], list[pl.Series]] = {}
+    for name, (key, cells) in zip(names, cells_by_name.items(), strict=True):
+        padding = [None] if len(cells) < size else []
+        series_by_rows.setdefault(tuple(positions[key]), []).append(series(name, cells + padding))
     parts = [pl.DataFrame()]
-    for rows, columns in alike.items():
+    for rows, columns in series_by_rows.items():
         part = pl.DataFrame(columns)
         if len(rows) < size:
             row = np.full(size, len(rows), np.uint32)  # that of what is lacked
@@ -306,23 +308,23 @@ def _columns(records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def json_objects(text: str, before: int) -> tuple[list[dict[str, Any]], list[int], list[int]]:
-    """Return the objects of lines behind some others, the line of each, and lines that are none."""
-    records, numbers, bad = list[dict[str, Any]](), list[int](), list[int]()
+    """Parse JSON lines behind `before` others: objects, their lines, and the bad lines."""
+    records, numbers, bad_numbers = list[dict[str, Any]](), list[int](), list[int]()
     for number, line in enumerate(text.split("\n"), start=before + 1):
         if isinstance(value := json_value(line), dict):
             records.append(value)
             numbers.append(number)
         elif line.strip():
-            bad.append(number)
-    return records, numbers, bad
+            bad_numbers.append(number)
+    return records, numbers, bad_numbers
 
 
 def bad_lines(bad: Sequence[int]) -> list[Problem]:
-    """Return the first lines that are no objects, and how many more there are."""
+    """Return the problems of bad lines: the first ones, and the number of the others."""
     text = "not a JSON object: ignored"
-    problems = [Problem("bad_line", text, "error", line) for line in bad[:_NAMED]]
-    if len(bad) > _NAMED:
-        text = f"{len(bad) - _NAMED:,} more lines are not JSON objects: ignored"
+    problems = [Problem("bad_line", text, "error", line) for line in bad[:_MOST_NAMED]]
+    if len(bad) > _MOST_NAMED:
+        text = f"{len(bad) - _MOST_NAMED:,} more lines are not JSON objects: ignored"
         problems.append(Problem("bad_line", text, "error"))
     return problems
 
@@ -384,13 +386,13 @@ def series(name: str, cells: Sequence[Any], as_text: bool = False) -> pl.Series:
 
 
 def runs_in_columns(names: Sequence[str], block: Block) -> list[str]:
-    """Return the columns that hold a metric of one run each, as panels of W&B do."""
-    present = set(names)
-    if any(metric.name in present for metric in block.metrics):
+    """Return the columns with a metric of one run each, as in panels of W&B."""
+    columns = set(names)
+    if any(metric.name in columns for metric in block.metrics):
         return []
-    is_panel = len(names) > 2 and all(_BETWEEN in name for name in names[1:])
-    averaged = (n for n in names if is_panel or {f"{n}{_LOW}", f"{n}{_HIGH}"} <= present)
-    return [name for name in averaged if _BETWEEN in name and not name.endswith((_LOW, _HIGH))]
+    is_panel = len(names) > 2 and all(_SEPARATOR in name for name in names[1:])
+    averaged = (n for n in names if is_panel or {f"{n}{_LOW}", f"{n}{_HIGH}"} <= columns)
+    return [name for name in averaged if _SEPARATOR in name and not name.endswith((_LOW, _HIGH))]
 
 
 def unpivoted(rows: Rows, block: Block) -> Rows:
@@ -404,10 +406,10 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
         return rows
     by_run: dict[str, dict[str, pl.Expr]] = {}
     for column in columns:
-        run, _, metric = column.rpartition(_BETWEEN)
+        run, _, metric = column.rpartition(_SEPARATOR)
         by_run.setdefault(run, {})[metric] = pl.col(column).alias(metric)
-    made = {"run", *(metric for metrics in by_run.values() for metric in metrics)}
-    shared = [name for name in names if _BETWEEN not in name and name not in made]
+    new_columns = {"run", *(metric for metrics in by_run.values() for metric in metrics)}
+    shared = [name for name in names if _SEPARATOR not in name and name not in new_columns]
     frame = rows.frame.with_columns(rows.lines.alias(LINE))
     words = set(re.findall("[a-z]+", shared[0].lower())) if shared else set()
     axis = "epoch" if words & EPOCH_WORDS else "Step" if words & STEP_WORDS else None
@@ -418,7 +420,7 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
         frame.select(LINE, *shared, pl.lit(run).alias("run"), *metrics.values())
         for run, metrics in by_run.items()
     ]
-    whole = pl.concat(parts, how="diagonal_relaxed")
+    table = pl.concat(parts, how="diagonal_relaxed")
     # Means of points close together, or of the runs of a group.
     cells = rows.frame
     limits = [name for name in columns if {f"{name}{_LOW}", f"{name}{_HIGH}"} <= {*cells.columns}]
@@ -435,7 +437,7 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
             "(`wandb.Api().run(PATH).scan_history()`)"
         )
         problems.append(Problem("averaged", text, "warning"))
-    return Rows(whole.drop(LINE), whole[LINE], problems=problems)
+    return Rows(table.drop(LINE), table[LINE], problems=problems)
 
 
 def rows_of_lines(log: Log) -> Rows:
@@ -453,9 +455,9 @@ def rows_of_lines(log: Log) -> Rows:
     if frame.is_empty():
         patterns = " or ".join(repr(pattern) for pattern in block.line)
         raise UnfitError("no_line", f"no line matches {patterns}")
-    cells = frame.drop(*_PLACE)
-    known = [name for name in cells.columns if not cells[name].is_null().all()]
-    return Rows(cells.select(known), frame[LINE], frame[_BEGINS], carried=True)
+    cells = frame.drop(*_POSITION)
+    nonempty = [name for name in cells.columns if not cells[name].is_null().all()]
+    return Rows(cells.select(nonempty), frame[LINE], frame[_BEGINS], carried=True)
 
 
 def _join_lines(frame: pl.DataFrame) -> pl.DataFrame:
@@ -463,7 +465,7 @@ def _join_lines(frame: pl.DataFrame) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for row in frame.iter_rows(named=True):
         cells = {
-            name: cell for name, cell in row.items() if name not in _PLACE and cell is not None
+            name: cell for name, cell in row.items() if name not in _POSITION and cell is not None
         }
         is_new = not rows or row[_BEGINS]
         if is_new or any(rows[-1][name] not in {None, cell} for name, cell in cells.items()):
@@ -473,11 +475,11 @@ def _join_lines(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=frame.schema)
 
 
-def _split_lines(data: bytes, first: int) -> pl.DataFrame:
+def _split_lines(data: bytes, number: int) -> pl.DataFrame:
     r"""Return the lines of some bytes with numbers; parts between lone `\r` are separate."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
     lines = pl.DataFrame({"text": text.split("\n")}, {"text": pl.String()})
-    lines = lines.with_columns(pl.int_range(first, pl.len() + first).alias(LINE))
+    lines = lines.with_columns(pl.int_range(number, pl.len() + number).alias(LINE))
     if "\r" in text:
         lines = lines.with_columns(pl.col("text").str.split("\r")).explode("text")
     lines = lines.with_row_index(_AT)
@@ -491,11 +493,13 @@ def _match_lines(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
     """Return a row for each line that an expression matches, or that begins a run."""
     parts = []
     for pattern in block.line:
-        hits = lines.filter(pl.col("text").str.contains(pattern))
-        groups = hits["text"].str.extract_groups(pattern).struct.unnest()
-        named = groups.select(name for name in groups.columns if not name.isdigit())
-        named = _with_pairs(named, block.pairs) if block.pairs else named
-        parts.append(named.with_columns(hits[_AT], hits[LINE], pl.lit(value=False).alias(_BEGINS)))
+        matches = lines.filter(pl.col("text").str.contains(pattern))
+        groups = matches["text"].str.extract_groups(pattern).struct.unnest()
+        captures = groups.select(name for name in groups.columns if not name.isdigit())
+        captures = _with_pairs(captures, block.pairs) if block.pairs else captures
+        parts.append(
+            captures.with_columns(matches[_AT], matches[LINE], pl.lit(value=False).alias(_BEGINS))
+        )
     if block.new_run not in {None, "row", *BACK}:
         begins = lines.filter(pl.col("text").str.contains(str(block.new_run)))
         parts.append(begins.select(_AT, LINE, pl.lit(value=True).alias(_BEGINS)))
@@ -503,9 +507,9 @@ def _match_lines(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
     frame = pl.concat([parts[-1], *parts[:-1]], how="diagonal").sort(_AT, maintain_order=True)
     if not frame[_AT].is_unique().all():
         # What several expressions match in a line stands together.
-        others = [name for name in frame.columns if name not in _PLACE]
+        columns = [name for name in frame.columns if name not in _POSITION]
         frame = frame.group_by(_AT, LINE, maintain_order=True).agg(
-            pl.col(_BEGINS).any(), *(pl.col(name).drop_nulls().last() for name in others)
+            pl.col(_BEGINS).any(), *(pl.col(name).drop_nulls().last() for name in columns)
         )
     if block.skip_after is None:
         return frame
@@ -514,24 +518,24 @@ def _match_lines(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
     return frame.filter(~pl.int_range(pl.len()).is_in(repeated.implode()))
 
 
-def _with_pairs(named: pl.DataFrame, pattern: str) -> pl.DataFrame:
+def _with_pairs(captures: pl.DataFrame, pattern: str) -> pl.DataFrame:
     """Return groups of lines, with a column for each name in the group `pairs`.
 
     The name is that of the group `set`, if the line has one, and all groups but `value` of a pair.
     """
-    if "pairs" not in named.columns:
-        return named
-    row, sets = pl.int_range(pl.len()).alias(LINE), named.columns.count("set") * ["set"]
-    pairs = named.select(row, *sets, pl.col("pairs").str.extract_all(pattern)).explode("pairs")
+    if "pairs" not in captures.columns:
+        return captures
+    row, sets = pl.int_range(pl.len()).alias(LINE), captures.columns.count("set") * ["set"]
+    pairs = captures.select(row, *sets, pl.col("pairs").str.extract_all(pattern)).explode("pairs")
     groups = pairs["pairs"].str.extract_groups(pattern).struct.unnest()
     parts = [name for name in groups.columns if name != "value" and not name.isdigit()]
-    whole = [*pairs.select(sets), *groups.select(parts)]
-    name = pl.concat_str(whole, separator="_", ignore_nulls=True).alias("name")
-    rest = named.drop("pairs", *sets)
+    name_parts = [*pairs.select(sets), *groups.select(parts)]
+    name = pl.concat_str(name_parts, separator="_", ignore_nulls=True).alias("name")
+    without_pairs = captures.drop("pairs", *sets)
     cells = groups.select(pairs[LINE], name, "value").drop_nulls("value")
-    cells = cells.filter(~pl.col("name").is_in(rest.columns))
-    size = 8 * cells["name"].n_unique() * rest.height
+    cells = cells.filter(~pl.col("name").is_in(without_pairs.columns))
+    size = 8 * cells["name"].n_unique() * without_pairs.height
     streams.expect_size(size, streams.whole_file_limit(), "its cells are ")
     wide = cells.pivot("name", index=LINE, values="value", aggregate_function="last")
-    rows = rest.with_columns(row).join(wide, on=LINE, how="left", maintain_order="left")
+    rows = without_pairs.with_columns(row).join(wide, on=LINE, how="left", maintain_order="left")
     return rows.drop(LINE)

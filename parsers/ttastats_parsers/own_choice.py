@@ -41,12 +41,12 @@ class ChosenColumns(msgspec.Struct):
     @property
     def numbers(self) -> dict[str, str]:
         """Return the columns that must be numbers: counts by name, and metrics as `m0`, `m1` ..."""
-        named = {name: count.column for name, count in self.counts.items()}
-        return named | {f"m{number}": metric.name for number, metric in enumerate(self.metrics)}
+        columns = {name: count.column for name, count in self.counts.items()}
+        return columns | {f"m{number}": metric.name for number, metric in enumerate(self.metrics)}
 
 
 def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
-    """Return which columns of a file a block refers to, guessing what it leaves open.
+    """Return the columns of a file for a block, guessing what it leaves open.
 
     A column that it names and the file lacks, or no metric at all, is an UnfitError.
     """
@@ -55,31 +55,33 @@ def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
     clock = _clock(block, columns, problems)
     guessed: list[str] = []
     counts: dict[str, CountColumn] = {}
-    for key, known in names.COUNTS.items():
-        listed: Sequence[CountColumn] | None = getattr(block, key)
-        if listed is not None:
-            if (count := _first_listed(listed, columns, key, block)) is not None:
+    for key, names_of_count in names.COUNTS.items():
+        counts_of_block: Sequence[CountColumn] | None = getattr(block, key)
+        if counts_of_block is not None:
+            if (count := _first_listed(counts_of_block, columns, key, block)) is not None:
                 counts[key] = count
-        elif (column := names.first_known(known, columns)) is not None:
+        elif (column := names.first_known(names_of_count, columns)) is not None:
             counts[key] = CountColumn(column)
             guessed += [f"{key}: {column}"] if column != key else []
     if guessed:
         problems.append(Problem("guessed_column", f"read as {'; '.join(guessed)}", "info"))
     for column in block.run:
         _expect_column(column, columns, "run")
-    others = (time for time in block.seconds or () if time.column in columns and time != clock)
-    return ChosenColumns(metrics, clock, tuple(others), counts, problems)
+    other_clocks = (
+        time for time in block.seconds or () if time.column in columns and time != clock
+    )
+    return ChosenColumns(metrics, clock, tuple(other_clocks), counts, problems)
 
 
 def _first_listed(
-    listed: Sequence[_Column], columns: Sequence[str], key: str, block: Block
+    choices: Sequence[_Column], columns: Sequence[str], key: str, block: Block
 ) -> _Column | None:
-    """Return the first listed column that the file has; an error if it must have one."""
-    for choice in listed:
+    """Return the first listed column of the file; an error if it must have one."""
+    for choice in choices:
         if choice.column in columns:
             return choice
-    if listed and key not in block.may_lack:
-        _expect_column(listed[0].column, columns, key)
+    if choices and key not in block.may_lack:
+        _expect_column(choices[0].column, columns, key)
     return None
 
 
@@ -91,10 +93,10 @@ def _expect_column(column: str, columns: Sequence[str], key: str) -> None:
 
 
 def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> tuple[Metric, ...]:
-    """Return the metrics that the block names, else those that columns are named like."""
+    """Return the metrics of the block, else those guessed by the names of columns."""
     if block.metrics:
         metrics = tuple(metric for metric in block.metrics if metric.name in columns)
-        missing = f"no column {block.metrics[0].name!r}."
+        reason = f"no column {block.metrics[0].name!r}."
         if not metrics and (
             metrics := tuple(metric for metric in block.otherwise if metric.name in columns)
         ):
@@ -103,12 +105,12 @@ def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> t
     else:
         guessed = names.guess_metrics(columns)
         metrics = tuple(Metric(name, higher_is_better(name), guessed=True) for name in guessed)
-        missing = "no column looks like a metric; set one."
+        reason = "no column looks like a metric; set one."
         problems.append(Problem("guessed_metric", f"read as metrics: {', '.join(guessed)}", "info"))
     if not metrics:
         name = block.metrics[0].name if block.metrics else ""
         nearest = suggestion(name, columns, "Columns", most=12)
-        raise UnfitError("no_metric", f"{missing} {nearest}")
+        raise UnfitError("no_metric", f"{reason} {nearest}")
     problems += directions(metrics)
     return metrics
 
@@ -129,13 +131,15 @@ def directions(metrics: Sequence[Metric]) -> list[Problem]:
 
 
 def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> TimeColumn | None:
-    """Return the column of the clock that the block names, else one that is named like it."""
+    """Return the clock of the block, else one guessed by the names of columns."""
     if block.seconds is not None:
         return _first_listed(block.seconds, columns, "seconds", block)
     clocks = names.guess_clocks(columns)
     if len(clocks) > 1:
-        listed = " and ".join(name for name, _ in clocks)
-        text = f"{listed} may each be the clock: select one, such as seconds = '{clocks[0][0]} s'"
+        clock_names = " and ".join(name for name, _ in clocks)
+        text = (
+            f"{clock_names} may each be the clock: select one, such as seconds = '{clocks[0][0]} s'"
+        )
         problems.append(Problem("two_clocks", text, "warning"))
     if len(clocks) != 1:
         return None
@@ -148,7 +152,7 @@ def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> Tim
 #: Cells that say: nothing here.
 EMPTY = ("", "-", "--", "None", "none", "null", "NULL", "N/A", "n/a", "NA", "<NA>")
 #: Cells of one kind that are named before the rest is only counted.
-_NAMED = 3
+_MOST_NAMES = 3
 #: A column of a table holds no larger whole number.
 _LARGEST = 2.0**62
 #: Of so few cells, a query takes longer than what it does.
@@ -168,9 +172,9 @@ def texts(cells: pl.Series) -> pl.Series:
     if len(cells) > FEW:
         return cells.to_frame().select(_TEXTS).to_series()
     cells = cells.cast(pl.String(), strict=False)
-    written = cells.to_list()
-    bare = [text if text is None else _bare_text(text) for text in written]
-    return cells if bare == written else pl.Series(cells.name, bare, pl.String())
+    originals = cells.to_list()
+    stripped = [text if text is None else _bare_text(text) for text in originals]
+    return cells if stripped == originals else pl.Series(cells.name, stripped, pl.String())
 
 
 def _bare_text(cell: str) -> str | None:
@@ -181,7 +185,7 @@ def _bare_text(cell: str) -> str | None:
 
 _GROUPED = r"^[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?$"
 #: Blanks, thin ones too, that part thousands.
-_APART = r"^[-+]?[1-9]\d{0,2}(?:\s\d{3})+(?:[.,]\d*)?$"
+_SPACED = r"^[-+]?[1-9]\d{0,2}(?:\s\d{3})+(?:[.,]\d*)?$"
 _DECIMAL = r"^[-+]?(?:\d+|(?:\d{1,3}(?:\.\d{3})+|\d*),\d+)(?:[eE][-+]?\d+)?$"
 _ENDINGS = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "st": 1, "nd": 1, "rd": 1, "th": 1}
 
@@ -195,34 +199,34 @@ def numbers(cells: pl.Series) -> pl.Series:
     """
     if cells.dtype.is_numeric():
         return cells.cast(pl.Float64())
-    written = texts(cells)
-    if (values := _plain_numbers(written)) is not None:
+    text = texts(cells)
+    if (values := _plain_numbers(text)) is not None:
         return values
-    written = written.to_frame().select(_WITHOUT_PERCENT).to_series()
-    if (values := _plain_numbers(written)) is not None:
+    text = text.to_frame().select(_WITHOUT_PERCENT).to_series()
+    if (values := _plain_numbers(text)) is not None:
         return values
-    values = written.cast(pl.Float64(), strict=False)
-    apart = written.str.contains(_APART).fill_null(value=False)
-    written = written.set(apart, None).fill_null(written.str.replace_all(r"\s", ""))
-    grouped = written.str.contains(r"^[-+]?\d{1,3}(?:_\d{3})+(?:\.\d*)?$").fill_null(value=False)
-    written = written.str.replace_all("_", "", literal=True).zip_with(grouped, written)
-    values = values.fill_null(written.cast(pl.Float64(), strict=False))
-    if mark := _thousands_mark(written, values):
-        written = written.str.replace_all(mark, "", literal=True).str.replace(",", ".")
-        values = values.fill_null(written.cast(pl.Float64(), strict=False))
-    parts = written.str.extract_groups(r"^([-+]?\d*\.?\d+)\s?(?:([kKMBG]|st|nd|rd|th)|/\s?(\d+))$")
-    number, ending, whole = parts.struct.unnest()
+    values = text.cast(pl.Float64(), strict=False)
+    spaced = text.str.contains(_SPACED).fill_null(value=False)
+    text = text.set(spaced, None).fill_null(text.str.replace_all(r"\s", ""))
+    grouped = text.str.contains(r"^[-+]?\d{1,3}(?:_\d{3})+(?:\.\d*)?$").fill_null(value=False)
+    text = text.str.replace_all("_", "", literal=True).zip_with(grouped, text)
+    values = values.fill_null(text.cast(pl.Float64(), strict=False))
+    if mark := _thousands_mark(text, values):
+        text = text.str.replace_all(mark, "", literal=True).str.replace(",", ".")
+        values = values.fill_null(text.cast(pl.Float64(), strict=False))
+    parts = text.str.extract_groups(r"^([-+]?\d*\.?\d+)\s?(?:([kKMBG]|st|nd|rd|th)|/\s?(\d+))$")
+    number, ending, divisor = parts.struct.unnest()
     scale = ending.replace_strict(_ENDINGS, default=None, return_dtype=pl.Float64())
     values = values.fill_null(number.cast(pl.Float64()) * scale)
     if higher_is_better(cells.name):
-        values = values.fill_null(number.cast(pl.Float64()) / whole.cast(pl.Float64()))
+        values = values.fill_null(number.cast(pl.Float64()) / divisor.cast(pl.Float64()))
     return values
 
 
-def _plain_numbers(written: pl.Series) -> pl.Series | None:
+def _plain_numbers(text: pl.Series) -> pl.Series | None:
     """Return texts as floats if each is written as one, else None."""
-    values = written.cast(pl.Float64(), strict=False)
-    return values if values.null_count() == written.null_count() else None
+    values = text.cast(pl.Float64(), strict=False)
+    return values if values.null_count() == text.null_count() else None
 
 
 def all_finite(values: pl.Series) -> bool:
@@ -230,15 +234,15 @@ def all_finite(values: pl.Series) -> bool:
     return math.isfinite(values.sum())
 
 
-def _thousands_mark(written: pl.Series, values: pl.Series) -> str | None:
-    """Return what parts thousands in a column, a comma or a point; None if that is not certain."""
-    commas = written.filter(written.str.contains(",", literal=True))
+def _thousands_mark(text: pl.Series, values: pl.Series) -> str | None:
+    """Return the mark of thousands in a column, a comma or a point; None if uncertain."""
+    commas = text.filter(text.str.contains(",", literal=True))
     if commas.is_empty():
         return None
     if not commas.str.contains(_GROUPED).all():
-        return "." if written.drop_nulls().str.contains(_DECIMAL).all() else None
+        return "." if text.drop_nulls().str.contains(_DECIMAL).all() else None
     # Counts are whole, and who parts thousands does so in each number.
-    is_count = any(names.plain(written.name) in likely for likely in names.LIKELY_COUNTS.values())
+    is_count = any(names.plain(text.name) in likely for likely in names.LIKELY_COUNTS.values())
     small = values.drop_nulls().abs() < 1000
     certain = (
         is_count or commas.str.contains(".", literal=True).any() or (len(small) and small.all())
@@ -252,7 +256,7 @@ def whole(number: float | None) -> int | None:
 
 
 def not_numbers(cells: pl.Series, values: pl.Series, lines: pl.Series) -> list[Problem]:
-    """Return which cells of a column are texts where a number belongs, NaN or infinite."""
+    """Return the problems of cells that are texts in place of a number, NaN or infinite."""
     column = cells.name
     words = values if cells.dtype.is_numeric() else texts(cells)
     if all_finite(values) and _plain_numbers(words) is not None:
@@ -264,16 +268,16 @@ def not_numbers(cells: pl.Series, values: pl.Series, lines: pl.Series) -> list[P
     problems = []
     if not cells.dtype.is_numeric() and _thousands_mark(words, values) == ".":
         problems.append(Problem("decimal_comma", f"{column}: read with decimal commas", "info"))
-    for code, severity, shown, is_odd in kinds:
-        where = is_odd.arg_true().to_list()
-        for at in where[:_NAMED]:
-            cell = str(shown.slice(at, 1).cast(pl.String()).item())
+    for code, severity, originals, is_odd in kinds:
+        rows = is_odd.arg_true().to_list()
+        for at in rows[:_MOST_NAMES]:
+            cell = str(originals.slice(at, 1).cast(pl.String()).item())
             text = f"{column}: {cell[:80]!r} is not a number"
             if re.match(_GROUPED, cell):
                 text += " for certain: does its comma part thousands, or decimals?"
             problems.append(Problem(code, text, severity, lines[at]))
-        if len(where) > _NAMED:
-            text = f"{column}: {len(where) - _NAMED:,} more cells are not numbers"
+        if len(rows) > _MOST_NAMES:
+            text = f"{column}: {len(rows) - _MOST_NAMES:,} more cells are not numbers"
             problems.append(Problem(code, text, severity))
     return problems
 
@@ -304,9 +308,9 @@ def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
         for form in (_CLOCK, f"(?i)^P?T?{_WITH_UNITS}$"):
             parts = texts(cells).str.extract_groups(form).struct.unnest()
             passed = [_amounts(part) * names.SECONDS[part.name] for part in parts]
-            known = pl.any_horizontal(part.is_not_null() for part in passed)
-            written = pl.select(pl.when(known).then(pl.sum_horizontal(passed))).to_series()
-            seconds = seconds.fill_null(written)
+            has_part = pl.any_horizontal(part.is_not_null() for part in passed)
+            sums = pl.select(pl.when(has_part).then(pl.sum_horizontal(passed))).to_series()
+            seconds = seconds.fill_null(sums)
     return seconds
 
 
@@ -332,13 +336,13 @@ def _seconds_since_1970(stamps: pl.Series, form: str) -> pl.Series:
     """Read stamps of a form as Python writes it; `%f` are the digits behind the seconds."""
     fraction = pl.Series("fraction", [0.0] * len(stamps))
     if "%f" in form:
-        before, _, after = form.partition("%f")
-        mark = before[-1:] if before[-1:] in ".,:" else ""
+        prefix, _, suffix = form.partition("%f")
+        mark = prefix[-1:] if prefix[-1:] in ".,:" else ""
         start = f"[{mark}]" if mark else ""
-        digits = rf"{start}(\d+)(.*)$" if after else rf"{start}(\d+)()$"
+        digits = rf"{start}(\d+)(.*)$" if suffix else rf"{start}(\d+)()$"
         fraction = ("0." + stamps.str.extract(digits)).cast(pl.Float64(), strict=False)
         stamps = stamps.str.replace(digits, "$2")
-        form = before.removesuffix(mark) + after
+        form = prefix.removesuffix(mark) + suffix
     if not any(part in form for part in ("%Y", "%y", "%F", "%s", "%c")):
         stamps, form = "2000 " + stamps, f"%Y {form}"
     if not tells_day(form):
@@ -346,7 +350,7 @@ def _seconds_since_1970(stamps: pl.Series, form: str) -> pl.Series:
     zoned = "%z" in form or "%Z" in form
     kind = pl.Datetime("us", "UTC") if zoned else pl.Datetime("us")
     try:
-        read = stamps.str.strptime(kind, form, strict=False)
+        moments = stamps.str.strptime(kind, form, strict=False)
     except pl.exceptions.PolarsError:
         return pl.Series(stamps.name, [None] * len(stamps), pl.Float64())
-    return read.cast(pl.Int64()) / 1e6 + fraction.fill_null(0.0)
+    return moments.cast(pl.Int64()) / 1e6 + fraction.fill_null(0.0)

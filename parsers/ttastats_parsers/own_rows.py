@@ -29,7 +29,7 @@ from ttastats_parsers.own_choice import (
 )
 
 #: A clock and time stamps that differ by more than this share, and a second, tell other times.
-_APART = 0.05
+_TOLERANCE = 0.05
 #: Stamps of several processes may be written a little out of order.
 _STAMPS_APART = 1.0
 COUNTS = ("step", "epoch", "samples")
@@ -59,7 +59,7 @@ _PART_COLUMNS = {
     "split", "phase", "mode", "set", "subset", "stage", "part", "partition", "dataset", "data",
 }  # fmt: skip
 #: Short words for parts of the data, and what says of one whether a row is of it.
-_SHORT = {"tr": "train", "te": "test", "tst": "test", "va": "val", "ev": "eval"}
+_ABBREVIATIONS = {"tr": "train", "te": "test", "tst": "test", "va": "val", "ev": "eval"}
 _YES, _NO = ("true", "yes", "t", "y", "1", "1.0"), ("false", "no", "f", "n", "0", "0.0")
 
 
@@ -75,23 +75,23 @@ def value_columns(names: Iterable[str], block: Block) -> tuple[str, str] | None:
     by_name = {name.lower(): name for name in reversed([*names])}
     of_names = [by_name[word] for word in _OF_NAMES if word in by_name]
     of_values = [by_name[word] for word in _OF_VALUES if word in by_name]
-    meant = {*block.run, *(metric.name for metric in block.metrics)}
-    if not of_names or not of_values or meant & {of_names[0], of_values[0]}:
+    block_columns = {*block.run, *(metric.name for metric in block.metrics)}
+    if not of_names or not of_values or block_columns & {of_names[0], of_values[0]}:
         return None
     return of_names[0], of_values[0]
 
 
 def with_metrics_apart(rows: Rows, block: Block) -> Rows:
     """Return rows with a column for each metric where a table names them in a column of its own."""
-    found = value_columns(rows.frame.columns, block)
-    if found is None or not numbers(rows.frame[found[1]]).is_finite().any():
+    pair = value_columns(rows.frame.columns, block)
+    if pair is None or not numbers(rows.frame[pair[1]]).is_finite().any():
         return rows
-    of_names, values = texts(rows.frame[found[0]]), rows.frame[found[1]]
+    of_names, values = texts(rows.frame[pair[0]]), rows.frame[pair[1]]
     metrics = of_names.drop_nulls().unique(maintain_order=True).to_list()
     if len(metrics) > _MOST_NAMES:
         return rows
-    apart = {name: values.set(of_names.ne_missing(name), None) for name in metrics}
-    return replace(rows, frame=rows.frame.drop(found).with_columns(**apart))
+    columns = {name: values.set(of_names.ne_missing(name), None) for name in metrics}
+    return replace(rows, frame=rows.frame.drop(pair).with_columns(**columns))
 
 
 def with_parts(rows: Rows, block: Block, chosen: ChosenColumns) -> Rows:
@@ -101,31 +101,31 @@ def with_parts(rows: Rows, block: Block, chosen: ChosenColumns) -> Rows:
     several test nets, of which none is the one that is meant.
     """
     columns = (name for name in rows.frame.columns if name not in block.run)
-    known = ((name, part) for name in columns if (part := _parts(rows.frame[name])) is not None)
-    column, part = next(known, ("", None))
+    pairs = ((name, part) for name in columns if (part := _parts(rows.frame[name])) is not None)
+    column, part = next(pairs, ("", None))
     if part is None:
         return rows
     order = [*TRAINING, *reversed(EVALUATING)]
     words = part.drop_nulls().unique(maintain_order=True).to_list()
     words = sorted(words, key=order.index) if {*words} <= {*order} else [*words, ""]
-    *others, evaluating = words
+    *training, evaluating = words
     part = part.forward_fill() if rows.carried else part
     of_part: dict[str, pl.Series] = {}
     for metric in chosen.metrics:
         cells = rows.frame[metric.name]
         of_part[metric.name] = cells.set(part.ne_missing(evaluating), None)
-        for other in others:
-            of_part[f"{other}_{metric.name}"] = cells.set(part.ne_missing(other), None)
-    named = tuple(
+        for part_word in training:
+            of_part[f"{part_word}_{metric.name}"] = cells.set(part.ne_missing(part_word), None)
+    metrics = tuple(
         replace(metric, name=f"{word}_{metric.name}", target=None)
         for metric in chosen.metrics
-        for word in others
+        for word in training
         if word not in TRAINING
     )
-    chosen.metrics = (*chosen.metrics, *named) if evaluating else named
+    chosen.metrics = (*chosen.metrics, *metrics) if evaluating else metrics
     text = f"{column} says which data a row was measured on: "
     text += f"rows of {evaluating!r} evaluate, " if evaluating else ""
-    text += f"those of {join_names(list(map(repr, others)))} are metrics of their own names"
+    text += f"those of {join_names(list(map(repr, training)))} are metrics of their own names"
     chosen.problems.append(Problem("part_column", text, "info"))
     return replace(rows, frame=rows.frame.with_columns(**of_part))
 
@@ -136,36 +136,36 @@ def names_parts(column: str) -> bool:
 
 
 def _part_in(column: str) -> str | None:
-    """Return the part of the data that a truth may tell of, as `is_train` and `val_set` do."""
+    """Return the part of the data in the name of a truth column: `is_train`, `val_set`."""
     words = {*plain(column).split("_")} - {"is", "set", "split", "mode", "phase", "flag"}
-    named = words & {*TRAINING, *EVALUATING}
-    return next(iter(named)) if len(words) == 1 and named else None
+    parts = words & {*TRAINING, *EVALUATING}
+    return next(iter(parts)) if len(words) == 1 and parts else None
 
 
 def _parts(cells: pl.Series) -> pl.Series | None:
-    """Return the part of the data that a column names in each row, if it does nothing else."""
+    """Return the part of the data in each row of a column, if it names nothing else."""
     truth = _part_in(cells.name)
     if cells.dtype.is_numeric() and truth is None:
         return None
-    meant = {word: word for word in (*TRAINING, *EVALUATING)} | _SHORT
-    first = {text.lower() for text in texts(cells.head(FEW)).to_list() if text is not None}
-    if truth is None and cells.name != "test_net" and not first <= meant.keys():
+    part_of_word = {word: word for word in (*TRAINING, *EVALUATING)} | _ABBREVIATIONS
+    first_words = {text.lower() for text in texts(cells.head(FEW)).to_list() if text is not None}
+    if truth is None and cells.name != "test_net" and not first_words <= part_of_word.keys():
         return None  # of most columns, without a query
     words = texts(cells).str.to_lowercase()
     distinct = words.drop_nulls().unique().head(8).to_list()
-    if truth is not None and not {*distinct} <= meant.keys():
-        other = EVALUATING[0] if truth in TRAINING else TRAINING[0]
-        bare = 4 if plain(cells.name) == truth else None  # 0 and 1 may be values of `val`
-        meant = dict.fromkeys(_YES[:bare], truth) | dict.fromkeys(_NO[:bare], other)
+    if truth is not None and not {*distinct} <= part_of_word.keys():
+        opposite = EVALUATING[0] if truth in TRAINING else TRAINING[0]
+        n_words = 4 if plain(cells.name) == truth else None  # 0 and 1 may be values of `val`
+        part_of_word = dict.fromkeys(_YES[:n_words], truth) | dict.fromkeys(_NO[:n_words], opposite)
     elif cells.name == "test_net":
-        meant = {word: f"net{word}" for word in distinct if word.isdecimal()}
-    if len(distinct) < 2 or not {*distinct} <= meant.keys():
+        part_of_word = {word: f"net{word}" for word in distinct if word.isdecimal()}
+    if len(distinct) < 2 or not {*distinct} <= part_of_word.keys():
         return None
-    return words.replace_strict(meant, default=None, return_dtype=pl.String)
+    return words.replace_strict(part_of_word, default=None, return_dtype=pl.String)
 
 
 def evaluated_rows(frame: pl.DataFrame, metrics: Sequence[str] = ()) -> pl.DataFrame:
-    """Return the rows that hold a value of any of some metrics, or of any at all."""
+    """Return the rows with a value of some metrics, or of any at all."""
     metrics = metrics or [name for name in frame.columns if _METRIC.fullmatch(name)]
     if not all(frame[name].has_nulls() for name in metrics):
         return frame
@@ -181,9 +181,9 @@ def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
         column = pl.col(name).cum_sum().over("run") if count.summed else pl.col(name)
         column = column.forward_fill().over("run") if rows.carried else column
         counts[name] = column + count.plus
-    seconds, first = _seconds_of_run(chosen.clock, carried=rows.carried)
+    seconds, first_stamp = _seconds_of_run(chosen.clock, carried=rows.carried)
     frame = frame.with_columns(
-        seconds=seconds, first_stamp=first, **counts, failed=pl.lit(value=False)
+        seconds=seconds, first_stamp=first_stamp, **counts, failed=pl.lit(value=False)
     )
     if (condition := block.failed) is not None and condition.column in rows.frame.columns:
         has_failed = texts(rows.frame[condition.column]).is_in(condition.values)
@@ -208,16 +208,16 @@ def _numeric_columns(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
         chosen.problems += not_numbers(cells[column], columns[name], rows.lines)
     if (clock := chosen.clock) is not None:
         columns["seconds"] = times(cells[clock.column], clock)
-        for other in chosen.other_clocks if _is_plain(clock) else ():
-            seconds = times(cells[other.column], other)
-            if other.format is not None:
+        for clock_ in chosen.other_clocks if _is_plain(clock) else ():
+            seconds = times(cells[clock_.column], clock_)
+            if clock_.format is not None:
                 columns["stamped"] = seconds
-            elif rows.carried and _is_plain(other):  # in ms here, and in minutes there
+            elif rows.carried and _is_plain(clock_):  # in ms here, and in minutes there
                 columns["seconds"] = columns["seconds"].fill_null(seconds)
         unread = columns["seconds"].null_count() == cells.height
         if unread and len(stamps := texts(cells[clock.column]).drop_nulls()):
-            what = f"time stamps with the format {clock.format!r}" if clock.format else "numbers"
-            text = f"{clock.column} contains no {what}, but {stamps[0]!r}: seconds are unknown"
+            kind = f"time stamps with the format {clock.format!r}" if clock.format else "numbers"
+            text = f"{clock.column} contains no {kind}, but {stamps[0]!r}: seconds are unknown"
             chosen.problems.append(Problem("no_clock", text, "error"))
         if clock.per is not None:
             if clock.per not in cells.columns:
@@ -234,62 +234,62 @@ def _run_numbers(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.Series:
     """Return the run number of each row, from 0 in the order in which runs begin."""
     if block.new_run == "row":
         return frame["row"].cast(pl.Int64())
-    named = pl.Series([0], dtype=pl.Int64()).new_from_index(0, frame.height)
+    run_numbers = pl.Series([0], dtype=pl.Int64()).new_from_index(0, frame.height)
     if block.run:
         keys = rows.frame.select(texts(rows.frame[name]).alias(name) for name in block.run)
-        named = _number_keys(keys.select(pl.all().forward_fill()) if rows.carried else keys)
+        run_numbers = _number_keys(keys.select(pl.all().forward_fill()) if rows.carried else keys)
     if block.new_run is None:
-        return named
+        return run_numbers
     begins: pl.Expr | pl.Series = pl.lit(False)
     if block.new_run in BACK:
         begins = _goes_back(_restart_column(block.new_run, frame))
     elif rows.begins is not None:
         begins = rows.begins
-    begun = pl.col("begins").cast(pl.Int64()).cum_sum().over("run")
-    both = frame.with_columns(run=named).with_columns(begins=begins)
-    return _number_keys(both.select("run", begun=begun))
+    n_restarts = pl.col("begins").cast(pl.Int64()).cum_sum().over("run")
+    table = frame.with_columns(run=run_numbers).with_columns(begins=begins)
+    return _number_keys(table.select("run", begun=n_restarts))
 
 
 def _restart_column(back: str, frame: pl.DataFrame) -> str:
-    """Return the column that shows restarts: time, or the first count of progress."""
+    """Return the column of restarts: time, or the first count of progress."""
     names = ("seconds",) if back == "time back" else COUNTS
     name = next((name for name in names if name in frame.columns), None)
     if name is None:
-        wanted = "seconds" if back == "time back" else "step, epoch or samples"
-        raise UnfitError("no_column", f"{back!r}: no column of {wanted} is known")
+        kind = "seconds" if back == "time back" else "step, epoch or samples"
+        raise UnfitError("no_column", f"{back!r}: no column of {kind} is known")
     return name
 
 
 def _goes_back(name: str) -> pl.Expr:
     """Return whether a number is less than the last before, for each row of a run."""
-    before = pl.col(name).forward_fill().shift(1).over("run")
-    return (pl.col(name) < before).fill_null(value=False)
+    previous = pl.col(name).forward_fill().shift(1).over("run")
+    return (pl.col(name) < previous).fill_null(value=False)
 
 
 def _number_keys(keys: pl.DataFrame) -> pl.Series:
     """Return numbers for the distinct rows of some keys, in order of appearance."""
-    known = keys.unique(maintain_order=True).with_row_index("number")
-    joined = keys.join(known, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")
+    index = keys.unique(maintain_order=True).with_row_index("number")
+    joined = keys.join(index, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")
     return joined["number"].cast(pl.Int64())
 
 
 def _seconds_of_run(clock: TimeColumn | None, *, carried: bool) -> tuple[pl.Expr, pl.Expr]:
     """Return the seconds since the start of each run, and its date if known."""
-    none = pl.lit(None, pl.Float64())
+    null = pl.lit(None, pl.Float64())
     if clock is None:
-        return none, none
-    seconds, first = pl.col("seconds"), none
+        return null, null
+    seconds, first_stamp = pl.col("seconds"), null
     if clock.per is not None or clock.summed:
         seconds = _summed_seconds(clock, carried=carried)
     elif clock.format is not None:
-        first = seconds.drop_nulls().first().over("run")
+        first_stamp = seconds.drop_nulls().first().over("run")
         if not tells_day(clock.format):
             midnights = _goes_back("seconds").cast(pl.Int64()).cum_sum().over("run")
             seconds = seconds + midnights * 86_400.0
-        seconds = seconds - first
+        seconds = seconds - first_stamp
     if carried or clock.per is not None:
         seconds = seconds.forward_fill().over("run")
-    return seconds, first
+    return seconds, first_stamp
 
 
 def _summed_seconds(clock: TimeColumn, *, carried: bool) -> pl.Expr:
@@ -300,39 +300,39 @@ def _summed_seconds(clock: TimeColumn, *, carried: bool) -> pl.Expr:
         # tells the time of iteration n is written after it, one without a time before it. Usual is
         # the median, which neither compilation nor an evaluation in a few of them moves.
         number = number.forward_fill()
-        done = number + seconds.is_not_null()
-        before = done.shift(1).fill_null(number)
-        between = (done - before - seconds.is_not_null()).clip(lower_bound=0)
-        usual = seconds.quantile(0.5, "lower")
-        return (seconds.fill_null(0.0) + between.fill_null(0) * usual).cum_sum().over("run")
+        iterations_done = number + seconds.is_not_null()
+        done_before = iterations_done.shift(1).fill_null(number)
+        n_between = (iterations_done - done_before - seconds.is_not_null()).clip(lower_bound=0)
+        median = seconds.quantile(0.5, "lower")
+        return (seconds.fill_null(0.0) + n_between.fill_null(0) * median).cum_sum().over("run")
     if clock.per is not None:
         # The time of one iteration times how many there were since the row before.
-        both = seconds.is_not_null() & number.is_not_null()
-        count = pl.when(both).then(number)
-        before = count.forward_fill().shift(1).over("run").fill_null(0.0)
-        passed = pl.when(count > before).then(count - before).otherwise(count)
-        return pl.when(both).then((seconds * passed).cum_sum().over("run"))
+        has_both = seconds.is_not_null() & number.is_not_null()
+        count = pl.when(has_both).then(number)
+        count_before = count.forward_fill().shift(1).over("run").fill_null(0.0)
+        passed = pl.when(count > count_before).then(count - count_before).otherwise(count)
+        return pl.when(has_both).then((seconds * passed).cum_sum().over("run"))
     # A bar that is drawn again as it ends tells all of the same; parts of a run may be as long.
     line = pl.col("line")
-    same = pl.all_horizontal(
+    is_copy = pl.all_horizontal(
         pl.exclude("row", "line").eq_missing(pl.exclude("row", "line").shift(1))
     )
-    again = same & (line - line.shift(1) <= 1) if carried else pl.lit(value=False)
-    return pl.when(~again.fill_null(value=False)).then(seconds).cum_sum().over("run")
+    is_redraw = is_copy & (line - line.shift(1) <= 1) if carried else pl.lit(value=False)
+    return pl.when(~is_redraw.fill_null(value=False)).then(seconds).cum_sum().over("run")
 
 
 def _check_clocks(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
     """Name time stamps by which a run lasts longer or shorter than by the clock of its log."""
     if "stamped" not in frame.columns or chosen.clock is None:
         return
-    both = frame.filter(pl.col("stamped").is_not_null() & pl.col("seconds").is_not_null())
-    spans = both.group_by("run", maintain_order=True).agg(
+    with_both = frame.filter(pl.col("stamped").is_not_null() & pl.col("seconds").is_not_null())
+    spans = with_both.group_by("run", maintain_order=True).agg(
         (pl.col(name).max() - pl.col(name).min()).alias(name) for name in ("seconds", "stamped")
     )
-    apart = (pl.col("seconds") - pl.col("stamped")).abs()
+    difference = (pl.col("seconds") - pl.col("stamped")).abs()
     longer = pl.max_horizontal("seconds", "stamped")
     name = chosen.clock.column
-    for _, seconds, stamped in spans.filter(apart > _APART * longer + 1.0).iter_rows():
+    for _, seconds, stamped in spans.filter(difference > _TOLERANCE * longer + 1.0).iter_rows():
         text = f"{seconds:,.6g} s by {name}, {stamped:,.6g} s by the time stamps: {name} is used"
         chosen.problems.append(Problem("clocks_differ", text, "warning"))
 
@@ -346,36 +346,36 @@ def _join_sessions(frame: pl.DataFrame, resume: str, problems: list[Problem]) ->
     unknown = [name for name in ("seconds", *COUNTS) if frame[name].is_null().all()]
     if resume == "time back" and "seconds" in unknown:  # a preset for logs with and without a time
         return frame
-    back = _restart_column(resume, frame.drop(unknown))
-    marked = frame.with_columns(resumes=_goes_back(back), time_back=_goes_back("seconds"))
-    before = pl.col("seconds").forward_fill().shift(1).over("run")
-    lost = pl.when(pl.col("resumes") & pl.col("time_back")).then(before).otherwise(0.0)
-    marked = marked.with_columns(
+    column = _restart_column(resume, frame.drop(unknown))
+    sessions = frame.with_columns(resumes=_goes_back(column), time_back=_goes_back("seconds"))
+    previous = pl.col("seconds").forward_fill().shift(1).over("run")
+    lost_seconds = pl.when(pl.col("resumes") & pl.col("time_back")).then(previous).otherwise(0.0)
+    sessions = sessions.with_columns(
         session=pl.col("resumes").cast(pl.Int64()).cum_sum().over("run"),
-        seconds=pl.col("seconds") + lost.cum_sum().over("run"),
+        seconds=pl.col("seconds") + lost_seconds.cum_sum().over("run"),
     )
-    number = int(marked["resumes"].sum())
+    number = int(sessions["resumes"].sum())
     if not number:
         return frame
-    last = marked
+    kept_rows = sessions
     if (name := known_count(frame)) is not None:  # what a later session trained again goes
         starts = (
-            marked.group_by("run", "session")
+            sessions.group_by("run", "session")
             .agg(start=pl.col(name).min())
             .sort("run", "session", descending=[False, True])
             .with_columns(next_start=pl.col("start").cum_min().shift(1).over("run"))
         )
-        last = marked.join(starts, on=["run", "session"], how="left", maintain_order="left")
-        last = last.filter((pl.col(name) < pl.col("next_start")).fill_null(value=True))
-    left_out = marked.height - last.height
+        kept_rows = sessions.join(starts, on=["run", "session"], how="left", maintain_order="left")
+        kept_rows = kept_rows.filter((pl.col(name) < pl.col("next_start")).fill_null(value=True))
+    n_dropped = sessions.height - kept_rows.height
     text = f"resumed {number} time{'s' * (number > 1)}: the seconds are added up"
-    text += f"; {left_out:,} repeated rows are ignored" if left_out else ""
+    text += f"; {n_dropped:,} repeated rows are ignored" if n_dropped else ""
     problems.append(Problem("resumed", text, "info"))
-    return last.select(frame.columns)
+    return kept_rows.select(frame.columns)
 
 
 def known_count(frame: pl.DataFrame) -> str | None:
-    """Return the first count of progress that some row has, or None."""
+    """Return the first known count of progress, or None."""
     return next((name for name in COUNTS if frame[name].null_count() < frame.height), None)
 
 
@@ -385,12 +385,12 @@ def _rises(frame: pl.DataFrame) -> bool:
     progress, seconds, run = evaluated[name or "step"], evaluated["seconds"], evaluated["run"]
     if not run.is_sorted() or (name and progress.has_nulls()):
         return False
-    others = run[1:] != run[:-1]
-    rises = name is None or (others | (progress[1:] > progress[:-1])).all()
+    is_new_run = run[1:] != run[:-1]
+    rises = name is None or (is_new_run | (progress[1:] > progress[:-1])).all()
     if seconds.null_count() == len(seconds):
         return rises
-    later = others | (seconds[1:] >= seconds[:-1])
-    return rises and not seconds.has_nulls() and later.all()
+    is_ordered = is_new_run | (seconds[1:] >= seconds[:-1])
+    return rises and not seconds.has_nulls() and is_ordered.all()
 
 
 def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) -> None:
@@ -398,27 +398,27 @@ def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) ->
     evaluated = evaluated_rows(frame)
     name = known_count(evaluated)
     if name is not None:
-        back = evaluated.select("line", name, back=_goes_back(name), run="run").filter("back")
-        if back.is_empty() and [*chosen.counts] == [name]:
-            back = _restarts(frame, name)
-        if back.height and block.new_epoch:
-            text = f"{name} restarts {back.height} times in a run: it is counted per epoch"
+        steps_back = evaluated.select("line", name, back=_goes_back(name), run="run").filter("back")
+        if steps_back.is_empty() and [*chosen.counts] == [name]:
+            steps_back = _restarts(frame, name)
+        if steps_back.height and block.new_epoch:
+            text = f"{name} restarts {steps_back.height} times in a run: it is counted per epoch"
             chosen.problems.append(Problem("new_epoch", text, "info"))
-        elif back.height:
+        elif steps_back.height:
             column = chosen.counts[name].column
-            raise _went_back_error("step", column, back.row(0)[0], back.height)
+            raise _went_back_error("step", column, steps_back.row(0)[0], steps_back.height)
     slack = _STAMPS_APART if chosen.clock and chosen.clock.format else 0.0
-    before = pl.col("seconds").forward_fill().shift(1).over("run")
-    late = evaluated.filter(pl.col("seconds") < before - slack)
-    if late.height and chosen.clock:
-        raise _went_back_error("time", chosen.clock.column, late["line"][0], late.height)
+    previous = pl.col("seconds").forward_fill().shift(1).over("run")
+    late_rows = evaluated.filter(pl.col("seconds") < previous - slack)
+    if late_rows.height and chosen.clock:
+        raise _went_back_error("time", chosen.clock.column, late_rows["line"][0], late_rows.height)
 
 
 def _restarts(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     """Return the evaluations at the progress of the one before, from which it had begun anew."""
-    begun = frame.with_columns(begun=_goes_back(name).cum_sum().over("run"))
-    again = (pl.col(name).diff() == 0) & (pl.col("begun").diff() > 0)
-    return evaluated_rows(begun).filter(again.over("run")).select("line", name)
+    sections = frame.with_columns(begun=_goes_back(name).cum_sum().over("run"))
+    is_restart = (pl.col(name).diff() == 0) & (pl.col("begun").diff() > 0)
+    return evaluated_rows(sections).filter(is_restart.over("run")).select("line", name)
 
 
 def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns, *, of_lines: bool) -> None:
@@ -432,11 +432,11 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns, *, of_lines: boo
     for number, metric in enumerate(chosen.metrics):
         evaluated = evaluated_rows(frame, [f"m{number}"])
         rise = pl.col("seconds").diff().over("run")
-        again = (pl.col(name).diff().over("run") == 0) & (rise.is_null() | (rise <= 0))
+        is_repeat = (pl.col(name).diff().over("run") == 0) & (rise.is_null() | (rise <= 0))
         if of_lines:
-            copies = again & (pl.col(f"m{number}").diff().over("run") == 0)
+            copies = is_repeat & (pl.col(f"m{number}").diff().over("run") == 0)
             evaluated = evaluated.filter(~copies.fill_null(False))
-        repeats = evaluated.filter(again)
+        repeats = evaluated.filter(is_repeat)
         if repeats.height > 1 and 2 * repeats.height >= evaluated.height:
             column = chosen.counts[name].column
             text = (
@@ -452,17 +452,17 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns, *, of_lines: boo
             raise UnfitError("repeated_steps", text, repeats["line"][0])
 
 
-def _went_back_error(what: str, column: str, line: int | None, number: int) -> UnfitError:
-    """Return the error that a step or time decreases, with what may be meant."""
-    where = f"{number:,} times, first here" if number > 1 else "here"
+def _went_back_error(axis: str, column: str, line: int | None, number: int) -> UnfitError:
+    """Return the error for a decreasing step or time, with its possible meanings."""
+    frequency = f"{number:,} times, first here" if number > 1 else "here"
     of_an_epoch = {
         "step": 'a new epoch of one run: new_epoch = "step back" (--new-epoch "step back")',
         "time": "a clock that restarts in each epoch: seconds = 'COLUMN UNIT' with another "
         "column (--seconds), or seconds = '' for none",
     }
     text = (
-        f'{column} decreases ({where}). It may be a new run: new_run = "{what} back" '
-        f'(--new-run "{what} back"), or run = "COLUMN" if a column identifies runs; '
-        f'{of_an_epoch[what]}; a resumed run: resume = "{what} back" (--resume "{what} back")'
+        f'{column} decreases ({frequency}). It may be a new run: new_run = "{axis} back" '
+        f'(--new-run "{axis} back"), or run = "COLUMN" if a column identifies runs; '
+        f'{of_an_epoch[axis]}; a resumed run: resume = "{axis} back" (--resume "{axis} back")'
     )
-    return UnfitError(f"{what}_back", text, line)
+    return UnfitError(f"{axis}_back", text, line)

@@ -44,7 +44,7 @@ _GROUP = re.compile(r"\(\?P?<(\w+)>")
 
 
 def runs_of(rows_of: Callable[[Log], Rows], log: Log) -> Iterator[Run | Problem]:
-    """Yield the runs that rows of a log tell by its block, and what is wrong or was guessed."""
+    """Yield the runs in the rows of a log by its block, with problems and guesses."""
     try:
         rows = rows_of(log)
     except UnfitError as error:
@@ -76,8 +76,8 @@ def runs_of(rows_of: Callable[[Log], Rows], log: Log) -> Iterator[Run | Problem]
     for part in frame.partition_by("run", maintain_order=True):
         if not _is_preamble(part, rows, block):
             yield from _run(part, rows, text_of, log, block, chosen)
-        elif left_out := evaluated_rows(part).height:
-            text = f"{left_out:,} evaluations before the first run: ignored"
+        elif n_ignored := evaluated_rows(part).height:
+            text = f"{n_ignored:,} evaluations before the first run: ignored"
             yield Problem("before_the_runs", text, "info", part["line"][0])
 
 
@@ -101,17 +101,17 @@ def _run(
     """Yield the run of a part of the frame; `text_of` returns the texts of a column."""
     columns = rows.frame.columns
     # From its path, its identifying columns, or its block.
-    known = _last_texts(part, text_of, names_in(block, columns))
-    named = {**log.named, **{name: known[name] for name in block.run if name in known}}
+    last_texts = _last_texts(part, text_of, names_in(block, columns))
+    names = {**log.named, **{name: last_texts[name] for name in block.run if name in last_texts}}
     # A column without a value is unknown, and not a constant that is called as it is.
     unknown = dict.fromkeys((*columns, *rows.columns, *_GROUP.findall(" ".join(block.line))))
-    named |= patterns.fill_names(block.fields, {**unknown, **named, **known})
-    benchmark = named.get("benchmark")
+    names |= patterns.fill_names(block.fields, {**unknown, **names, **last_texts})
+    benchmark = names.get("benchmark")
     metrics, problems = dict[str, Metric](), list[Problem]()
-    if (price := price_in(columns)) and PRICE not in named:
+    if (price := price_in(columns)) and PRICE not in names:
         prices = [text for row in part["row"] if (text := text_of(price)[row])]
         if len({*map(price_of, prices)}) == 1:
-            named[PRICE] = prices[0]
+            names[PRICE] = prices[0]
         elif prices:
             text = f"{price} is {prices[0]} and later {prices[-1]}: the run has no single price"
             problems.append(Problem("price_changes", text, "warning", part["line"][0]))
@@ -123,28 +123,28 @@ def _run(
             metrics[name], problem = in_one_unit(metric, values.to_list())
             problems += [problem] if problem is not None else []
     if not metrics:
-        others = ", ".join(str(metric.benchmark) for metric in chosen.metrics)
-        text = f"no metric is set for benchmark {benchmark!r} ({others})"
+        names_of_benchmarks = ", ".join(str(metric.benchmark) for metric in chosen.metrics)
+        text = f"no metric is set for benchmark {benchmark!r} ({names_of_benchmarks})"
         yield Problem("no_metric", text, "error")
         return
-    extra: dict[str, Any] = {name: value for name, value in named.items() if name not in FIELDS}
+    extra: dict[str, Any] = {name: value for name, value in names.items() if name not in FIELDS}
     if part.height == 1 and not rows.carried:
         logged = {metric.name for metric in chosen.metrics}
-        unnamed = (name for name in columns if name not in logged and name not in named)
+        unnamed = (name for name in columns if name not in logged and name not in names)
         extra |= _last_texts(part, text_of, unnamed)
     stamped = chosen.clock is not None and chosen.clock.format is not None
     seconds = part["seconds"].max()
-    first = part["first_stamp"][0] if is_dated(chosen.clock) else None
+    start = part["first_stamp"][0] if is_dated(chosen.clock) else None
     training = _training_values(part, rows, chosen, block) if log.metrics == "all" else ()
     yield Run(
-        **run_fields(named),
+        **run_fields(names),
         clock=block.clock or ("wall" if stamped else None),
         clock_zero="first stamp" if stamped else None,
         run_status="aborted" if bool(part["failed"].any()) else "unknown",
         run_seconds=seconds if isinstance(seconds, float) else None,
         zero_progress=_progress_at_zero(part) if stamped else None,
         # Stamps without a zone are taken for UTC.
-        started_at=date_of(first) if first is not None and 0 < first < 4e9 else None,
+        started_at=date_of(start) if start is not None and 0 < start < 4e9 else None,
         evaluations=(*training, *_evaluations(part, metrics, block)),
         problems=tuple(problems),
         extra=extra | ({"preset": block.preset} if block.preset else {}),
@@ -152,11 +152,11 @@ def _run(
 
 
 def _progress_at_zero(part: pl.DataFrame) -> float | None:
-    """Return the training that was done at second 0 of a run, in the unit of its evaluations."""
+    """Return the progress at second 0 of a run, in the unit of its evaluations."""
     if (count := known_count(evaluated_rows(part))) is None:
         return None
-    done = part.filter(pl.col("seconds") == 0.0)[count].drop_nulls().first()
-    return done if isinstance(done, float) else None
+    progress = part.filter(pl.col("seconds") == 0.0)[count].drop_nulls().first()
+    return progress if isinstance(progress, float) else None
 
 
 def _last_texts(
@@ -165,18 +165,18 @@ def _last_texts(
     """Return the last text of each column in the rows of a run, of those that have any."""
     rows = part["row"].to_list()[::-1]
     cells = {name: text_of(name) for name in columns}
-    last = {
+    last_values = {
         name: next((texts[row] for row in rows if texts[row]), None)
         for name, texts in cells.items()
     }
-    return {name: text for name, text in last.items() if text is not None}
+    return {name: text for name, text in last_values.items() if text is not None}
 
 
-_PLACE = ("line", "seconds", "epoch", "step", "samples")
+_POSITION = ("line", "seconds", "epoch", "step", "samples")
 
 
-def _evaluation(index: int, place: Sequence[Any], score: Mapping[str, Any]) -> Evaluation:
-    line, seconds, epoch, step, samples = place
+def _evaluation(index: int, position: Sequence[Any], score: Mapping[str, Any]) -> Evaluation:
+    line, seconds, epoch, step, samples = position
     return Evaluation(
         index=index,
         seconds=seconds,
@@ -192,45 +192,47 @@ def _evaluations(
     part: pl.DataFrame, metrics: Mapping[str, Metric], block: Block
 ) -> Iterator[Evaluation]:
     """Yield the evaluations of a run; rows of equal progress share their checkpoint."""
-    index, before, seen = -1, None, set[str]()
-    for row in evaluated_rows(part, list(metrics))[[*_PLACE, *metrics]].iter_rows():
-        place, values = row[: len(_PLACE)], row[len(_PLACE) :]
+    index, previous, logged = -1, None, set[str]()
+    for row in evaluated_rows(part, list(metrics))[[*_POSITION, *metrics]].iter_rows():
+        position, values = row[: len(_POSITION)], row[len(_POSITION) :]
         scores = {name: v for name, v in zip(metrics, values, strict=True) if v is not None}
-        progress = place[2:]
-        if progress != before or set(progress) == {None} or seen & scores.keys():
-            index, before, seen = index + 1, progress, set()
-        seen |= scores.keys()
+        progress = position[2:]
+        if progress != previous or set(progress) == {None} or logged & scores.keys():
+            index, previous, logged = index + 1, progress, set()
+        logged |= scores.keys()
         for name, score in scores.items():
             value = score if abs(score) < float("inf") else None  # NaN is not
-            yield _evaluation(index, place, score_of(metrics[name], value, block.target_source))
+            yield _evaluation(index, position, score_of(metrics[name], value, block.target_source))
 
 
 def _training_values(
     part: pl.DataFrame, rows: Rows, chosen: ChosenColumns, block: Block
 ) -> Iterator[Evaluation]:
     """Yield the other numbers of a run's rows as training metrics, numbered up to -1."""
-    taken = {*chosen.numbers.values(), *block.run, *block.fields.values()}
+    other_columns = {*chosen.numbers.values(), *block.run, *block.fields.values()}
     if chosen.clock is not None:
-        taken |= {chosen.clock.column, chosen.clock.per or chosen.clock.column}
+        other_columns |= {chosen.clock.column, chosen.clock.per or chosen.clock.column}
     names = [
         name
         for name in rows.frame.columns
-        if name not in taken and numbers(rows.frame[name]).is_finite().any()
+        if name not in other_columns and numbers(rows.frame[name]).is_finite().any()
     ]
     metrics = [Metric(name, higher_is_better(name)) for name in names]
     cells = rows.frame[part["row"]]
     logged = part.select(
-        *_PLACE, *(numbers(cells[name]).alias(f"logged {name}") for name in names)
+        *_POSITION, *(numbers(cells[name]).alias(f"logged {name}") for name in names)
     ).filter(pl.any_horizontal(pl.col("^logged .*$").is_finite()))
     for index, row in enumerate(logged.iter_rows(), start=-logged.height):
-        for metric, value in zip(metrics, row[len(_PLACE) :], strict=True):
+        for metric, value in zip(metrics, row[len(_POSITION) :], strict=True):
             if value is not None and abs(value) < float("inf"):
-                yield _evaluation(index, row[: len(_PLACE)], score_of(metric, value, ""))
+                yield _evaluation(index, row[: len(_POSITION)], score_of(metric, value, ""))
 
 
 def names_in(block: Block, columns: Iterable[str]) -> list[str]:
-    """Return the columns that a run takes its name and fields from."""
+    """Return the columns of a run's name and fields."""
     columns = [*columns]
-    meant = {*block.run, *block.fields.values(), price_in(columns)}
-    meant.update(name for text in block.fields.values() for name in patterns.PLACE.findall(text))
-    return [name for name in columns if name in meant]
+    block_names = {*block.run, *block.fields.values(), price_in(columns)}
+    block_names.update(
+        name for text in block.fields.values() for name in patterns.PLACE.findall(text)
+    )
+    return [name for name in columns if name in block_names]

@@ -21,9 +21,9 @@ from ttastats.formats.block import Block
 from ttastats.formats.patterns import PART
 
 WORDS = (*EVALUATING, *TRAINING)
-_NONE = Block("")
-_ANY = "|".join(WORDS)
-_WORD = re.compile(rf"(?i)(?<![a-z])(?:{_ANY})(?![a-z])")
+_EMPTY_BLOCK = Block("")
+_ANY_WORD = "|".join(WORDS)
+_WORD = re.compile(rf"(?i)(?<![a-z])(?:{_ANY_WORD})(?![a-z])")
 
 
 def split_runs(files: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
@@ -34,12 +34,12 @@ def split_runs(files: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
     """
     runs: dict[str, dict[str, str]] = {}
     for split in (_split_metric, _split_word):
-        taken = {path for parts in runs.values() for path in parts.values()}
-        found = defaultdict[str, dict[str, str]](dict)
+        paths = {path for parts in runs.values() for path in parts.values()}
+        parts_by_run = defaultdict[str, dict[str, str]](dict)
         for path, columns in files.items():
-            for run, part in split(path, columns) if path not in taken else ():
-                found[run].setdefault(part, path)
-        for run, parts in found.items():
+            for run, part in split(path, columns) if path not in paths else ():
+                parts_by_run[run].setdefault(part, path)
+        for run, parts in parts_by_run.items():
             words = {word_of(part) for part in parts}
             if len(parts) > 1 and words & {*EVALUATING, None}:
                 runs[run] = parts
@@ -47,17 +47,17 @@ def split_runs(files: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
 
 
 def _split_metric(path: str, columns: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the run and the part of a file that is called as its only metric."""
+    """Yield the run and the part of a file named like its only metric."""
     metrics = metric_columns(columns)
     if len(metrics) != 1 or len(columns) < 2:
         return
-    called = re.sub(r"[^A-Za-z0-9]+", "[-_./ ]?", metrics[0].rpartition("/")[2])
+    metric_pattern = re.sub(r"[^A-Za-z0-9]+", "[-_./ ]?", metrics[0].rpartition("/")[2])
     if is_value(metrics[0]):
         stem = path.rpartition("/")[2].partition(".")[0]
         if higher_is_better(stem) is None or not evaluation_metrics([stem]):
             return
-        called = re.escape(stem)
-    name = rf"(?i)(?<![a-z0-9])(?:(?:{_ANY})[-_./])?{called}(?![a-z0-9])"
+        metric_pattern = re.escape(stem)
+    name = rf"(?i)(?<![a-z0-9])(?:(?:{_ANY_WORD})[-_./])?{metric_pattern}(?![a-z0-9])"
     for match in [*re.finditer(name, path)][-1:]:
         yield f"{path[: match.start()]}{PART}{path[match.end() :]}", match[0]
 
@@ -69,7 +69,7 @@ def _split_word(path: str, _columns: Sequence[str]) -> Iterator[tuple[str, str]]
 
 
 def word_of(part: str) -> str | None:
-    """Return the word of a part that says whether it trains or evaluates, or None."""
+    """Return the word of training or evaluating in a part, or None."""
     words = re.findall("[a-z]+", part.lower())
     return next((word for word in WORDS if word in words), None)
 
@@ -84,7 +84,7 @@ def is_value(column: str) -> bool:
     return plain(column) in {"value", "values", "metric_value"}
 
 
-def metric_columns(columns: Sequence[str], block: Block = _NONE) -> list[str]:
+def metric_columns(columns: Sequence[str], block: Block = _EMPTY_BLOCK) -> list[str]:
     """Return the columns that are neither a count nor a clock."""
     return [
         name
@@ -96,11 +96,11 @@ def metric_columns(columns: Sequence[str], block: Block = _NONE) -> list[str]:
 
 def is_count(name: str, kind: str, block: Block) -> bool:
     """Return whether a column counts steps, epochs or samples, by name or by its block."""
-    given = {count.column for count in getattr(block, kind) or ()}
-    return name in given or plain(name) in LIKELY_COUNTS[kind]
+    count_columns = {count.column for count in getattr(block, kind) or ()}
+    return name in count_columns or plain(name) in LIKELY_COUNTS[kind]
 
 
 def is_clock(name: str, block: Block) -> bool:
     """Return whether a column is a clock or holds time stamps, by name or by its block."""
-    known = {clock.column for clock in block.seconds or ()}
-    return name in known or plain(name) in {*PLAIN_CLOCKS, *STAMPS} or unit_of(name) is not None
+    clocks = {clock.column for clock in block.seconds or ()}
+    return name in clocks or plain(name) in {*PLAIN_CLOCKS, *STAMPS} or unit_of(name) is not None

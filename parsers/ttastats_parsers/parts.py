@@ -36,7 +36,7 @@ from ttastats_parsers.part_names import (
     word_of,
 )
 
-_NONE = Block("")
+_EMPTY_BLOCK = Block("")
 #: The column that tells the rows of training from those of evaluation.
 COLUMN = "part"
 _KEY = "\0key"
@@ -45,12 +45,12 @@ _KEY = "\0key"
 def runs_of(log: Log) -> Iterator[Run | Problem]:
     """Yield the run of a file and of the parts beside it, or which of these tells it."""
     paths = _paths_of_parts(log)
-    first = min(paths, key=rank)
-    if paths[first] != log.path:
-        yield Problem(PART_OF_A_RUN, f"its run is read with {paths[first].name}", "info")
+    main = min(paths, key=rank)
+    if paths[main] != log.path:
+        yield Problem(PART_OF_A_RUN, f"its run is read with {paths[main].name}", "info")
         return
-    named = {name: text for name, text in log.named.items() if name not in PARTS}
-    yield from own_runs.runs_of(partial(_read_parts, paths), structs.replace(log, named=named))
+    names = {name: text for name, text in log.named.items() if name not in PARTS}
+    yield from own_runs.runs_of(partial(_read_parts, paths), structs.replace(log, named=names))
 
 
 def _paths_of_parts(log: Log) -> dict[str, PurePosixPath]:
@@ -58,30 +58,31 @@ def _paths_of_parts(log: Log) -> dict[str, PurePosixPath]:
 
     Words such as `train` go together, and so do other names.
     """
-    path, own = str(log.path), log.named["part"]
-    own = next((both for both in [f"{own}/{log.named.get('metric')}"] if both in path), own)
-    at = path.rfind(own, 0, len(path) - len(log.path.suffix))
-    before, after = path[:at], path[at + len(own) :]
-    paths = {own: log.path}
-    for place in _places_beside(log, PurePosixPath(f"{before}x").parent, after):
-        part = place[len(before) : len(place) - len(after)]
-        is_beside = place.startswith(before) and place.endswith(after) and bool(part)
-        if is_beside and (part.lower() in WORDS) == (own.lower() in WORDS):
-            paths[part] = PurePosixPath(place)
+    path, own_part = str(log.path), log.named["part"]
+    with_metric = f"{own_part}/{log.named.get('metric')}"
+    own_part = with_metric if with_metric in path else own_part
+    at = path.rfind(own_part, 0, len(path) - len(log.path.suffix))
+    prefix, suffix = path[:at], path[at + len(own_part) :]
+    paths = {own_part: log.path}
+    for sibling in _sibling_paths(log, PurePosixPath(f"{prefix}x").parent, suffix):
+        part = sibling[len(prefix) : len(sibling) - len(suffix)]
+        is_beside = sibling.startswith(prefix) and sibling.endswith(suffix) and bool(part)
+        if is_beside and (part.lower() in WORDS) == (own_part.lower() in WORDS):
+            paths[part] = PurePosixPath(sibling)
     return paths
 
 
-def _places_beside(log: Log, folder: PurePosixPath, after: str) -> Iterator[str]:
+def _sibling_paths(log: Log, folder: PurePosixPath, suffix: str) -> Iterator[str]:
     """Yield the paths of files in a folder, and in its folders that may hold parts."""
     for name in log.listing(folder):
         if not name.endswith("/"):
             yield str(folder / name)
-        elif "/" in after:
-            place = folder / f"{name[:-1]}{after[after.index('/') :]}"
-            yield from [str(place)] if place.name in log.listing(place.parent) else []
+        elif "/" in suffix:
+            path = folder / f"{name[:-1]}{suffix[suffix.index('/') :]}"
+            yield from [str(path)] if path.name in log.listing(path.parent) else []
         elif name[:-1].lower() in WORDS:
-            inside = log.listing(folder / name)
-            yield from (str(folder / name / inner) for inner in inside if inner[-1] != "/")
+            names = log.listing(folder / name)
+            yield from (str(folder / name / inner) for inner in names if inner[-1] != "/")
 
 
 def _read_parts(paths: Mapping[str, PurePosixPath], log: Log) -> Rows:
@@ -98,11 +99,11 @@ def _read_parts(paths: Mapping[str, PurePosixPath], log: Log) -> Rows:
         except (UnfitError, streams.TooLargeError, *streams.DAMAGED) as error:
             text = f"read without {path.name}: {error}"
             problems.append(Problem("unreadable_part", text, "warning"))
-    own, *others = parts.values()
-    problems = [*own.problems, *problems]
-    if not others:
-        return structs.replace(own, problems=problems)
-    block = log.block or _NONE
+    main, *companions = parts.values()
+    problems = [*main.problems, *problems]
+    if not companions:
+        return structs.replace(main, problems=problems)
+    block = log.block or _EMPTY_BLOCK
     frames = {part: _filled(rows, block) for part, rows in parts.items()}
     frame = join(frames, block).with_columns(pl.col(LINE).cast(pl.Int64()))
     names = join_names([paths[part].name for part in parts], 5)
@@ -132,33 +133,37 @@ def _read_rows(log: Log) -> Rows:
     return own_cells.rows_of(log.read())
 
 
-def join(frames: Mapping[str, pl.DataFrame], block: Block = _NONE) -> pl.DataFrame:
+def join(frames: Mapping[str, pl.DataFrame], block: Block = _EMPTY_BLOCK) -> pl.DataFrame:
     """Return the rows of parts in the order of progress, with the time of others at the same.
 
     The column of a file with one metric is called as the file is.
     """
-    named = {part: _name_metric(part, frame) for part, frame in frames.items()}
-    words = {part: word_of(part) for part in named if named[part].columns == frames[part].columns}
-    known = {*filter(None, words.values())}
-    if len(known) > 1 and known & {*EVALUATING}:
+    by_part = {part: _name_metric(part, frame) for part, frame in frames.items()}
+    words = {
+        part: word_of(part) for part in by_part if by_part[part].columns == frames[part].columns
+    }
+    parts = {*filter(None, words.values())}
+    if len(parts) > 1 and parts & {*EVALUATING}:
         for part, word in words.items():
-            named[part] = named[part].with_columns(pl.lit(word, pl.String()).alias(COLUMN))
-    key = _common_count(list(named.values()), block)
+            by_part[part] = by_part[part].with_columns(pl.lit(word, pl.String()).alias(COLUMN))
+    key = _common_count(list(by_part.values()), block)
     if key is None:
-        return pl.concat(named.values(), how="diagonal_relaxed")
-    first = next(iter(key))
-    renamed = [frame.rename({name: first}) for frame, name in zip(named.values(), key, strict=True)]
-    whole = pl.concat(renamed, how="diagonal_relaxed")
-    whole = whole.with_columns(numbers(whole[first]).alias(_KEY))
-    if all(numbers(frame[first]).is_unique().all() for frame in renamed):
-        by = [name for name in (_KEY, COLUMN) if name in whole.columns]
-        others = pl.all().exclude(by).drop_nulls().first()
-        whole = whole.group_by(by, maintain_order=True).agg(others)
-    clocks = [name for name in whole.columns if is_clock(name, block)]
+        return pl.concat(by_part.values(), how="diagonal_relaxed")
+    count_name = next(iter(key))
+    renamed = [
+        frame.rename({name: count_name}) for frame, name in zip(by_part.values(), key, strict=True)
+    ]
+    rows = pl.concat(renamed, how="diagonal_relaxed")
+    rows = rows.with_columns(numbers(rows[count_name]).alias(_KEY))
+    if all(numbers(frame[count_name]).is_unique().all() for frame in renamed):
+        by = [name for name in (_KEY, COLUMN) if name in rows.columns]
+        values = pl.all().exclude(by).drop_nulls().first()
+        rows = rows.group_by(by, maintain_order=True).agg(values)
+    clocks = [name for name in rows.columns if is_clock(name, block)]
     if clocks:
-        told = pl.col(clocks).drop_nulls().first().over(_KEY)
-        whole = whole.with_columns(pl.col(clocks).fill_null(told))
-    return whole.sort(_KEY, maintain_order=True).drop(_KEY)
+        times = pl.col(clocks).drop_nulls().first().over(_KEY)
+        rows = rows.with_columns(pl.col(clocks).fill_null(times))
+    return rows.sort(_KEY, maintain_order=True).drop(_KEY)
 
 
 def _name_metric(part: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -170,7 +175,7 @@ def _name_metric(part: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _common_count(frames: Sequence[pl.DataFrame], block: Block) -> list[str] | None:
-    """Return the column of each frame that counts the same progress, in order, or None."""
+    """Return the column of each frame with the same count of progress, in order, or None."""
     for kind in LIKELY_COUNTS:
         columns = [
             next((name for name in frame.columns if is_count(name, kind, block)), "")

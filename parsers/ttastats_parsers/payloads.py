@@ -73,18 +73,18 @@ def shown(value: Any) -> str:
         return f"{type(value).__name__} {id(value)}"
 
 
-_PLAIN = {float, bool, type(None)}
+_SIMPLE_TYPES = {float, bool, type(None)}
 #: The first whole number that no column holds.
-_MOST = 2**63
+_LARGEST = 2**63
 
 
 def storable(value: Any) -> Any:
-    """Return a value that a table can keep as JSON: with texts for keys, or as a text itself."""
+    """Return a value as a table keeps it in JSON: with texts for keys, or as a text itself."""
     kind = type(value)
     if (
-        kind in _PLAIN
+        kind in _SIMPLE_TYPES
         or (kind is str and value.isascii())
-        or (kind is int and -_MOST <= value < _MOST)
+        or (kind is int and -_LARGEST <= value < _LARGEST)
     ):
         return value
     try:
@@ -183,7 +183,7 @@ def as_int(value: Any) -> int | None:
 
     One beyond 64 bits is None too, as no column holds it; the digits of a long one are all kept.
     """
-    if value is None or (type(value) is int and -_MOST <= value < _MOST):
+    if value is None or (type(value) is int and -_LARGEST <= value < _LARGEST):
         return value
     number: float | None
     if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
@@ -191,6 +191,6 @@ def as_int(value: Any) -> int | None:
         number = int(value)
     else:
         number = value if type(value) is int else as_float(value)
-    if number is None or not -_MOST <= number < _MOST or number != int(number):
+    if number is None or not -_LARGEST <= number < _LARGEST or number != int(number):
         return None
     return int(number)

@@ -30,9 +30,9 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if not isinstance(tests, list):
         yield Problem("unreadable_file", "the JSON of pytest-benchmark is torn", "error")
         return
-    known = [test for test in map(as_mapping, tests) if "name" in test]
-    count = Counter(str(test["name"]) for test in known)
-    for test in known:
+    named_tests = [test for test in map(as_mapping, tests) if "name" in test]
+    count = Counter(str(test["name"]) for test in named_tests)
+    for test in named_tests:
         entry = str(test["name"])
         entry = str(test.get("fullname", entry)) if count[entry] > 1 else entry
         rounds = as_mapping(test.get("stats")).get("data")

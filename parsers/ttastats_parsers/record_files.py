@@ -25,7 +25,7 @@ _FOOTER = struct.Struct("<I")
 LARGEST_CHECKED = 64 * 1024
 _BLOCK = 32 * 1024
 _PIECE_HEADER = struct.Struct("<IHB")
-_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_FULL_PIECE, _FIRST_PIECE, _MIDDLE_PIECE, _LAST_PIECE = 1, 2, 3, 4
 _TORN, _DAMAGED = -1, -2
 
 
@@ -42,7 +42,7 @@ class Records(NamedTuple):
 
 
 def problems_of(torn: int | None, damaged: Sequence[int]) -> Iterator[Problem]:
-    """Yield what is wrong with a file of records."""
+    """Yield the problems of a file of records."""
     if torn is not None:
         text = f"the last record is truncated at byte {torn:,}"
         yield Problem("torn_tail", f"{text}: copied while it was written?", "warning")
@@ -60,24 +60,24 @@ def tf_records(content: bytes) -> Records:
     """
     # Place, bytes and checksum of the length and of the data of each record in turn.
     parts: list[tuple[int, bytes, int]] = []
-    place, end = 0, len(content)
-    while place + 12 <= end:
-        size, checksum = _HEADER.unpack_from(content, place)
-        parts.append((place, content[place : place + 8], checksum))
-        if place + 16 + size > end:
+    position, end = 0, len(content)
+    while position + 12 <= end:
+        size, checksum = _HEADER.unpack_from(content, position)
+        parts.append((position, content[position : position + 8], checksum))
+        if position + 16 + size > end:
             break
-        (checksum,) = _FOOTER.unpack_from(content, place + 12 + size)
-        parts.append((place, content[place + 12 : place + 12 + size], checksum))
-        place += 16 + size
-    bad = _bad_parts(parts)
-    lost = min((number for number in bad if number % 2 == 0), default=None)
-    torn = place if place < end and lost is None else None
+        (checksum,) = _FOOTER.unpack_from(content, position + 12 + size)
+        parts.append((position, content[position + 12 : position + 12 + size], checksum))
+        position += 16 + size
+    faults = _bad_parts(parts)
+    stop = min((number for number in faults if number % 2 == 0), default=None)
+    torn = position if position < end and stop is None else None
     # A wrong length is not to be trusted: what was cut behind it is not, either.
-    whole = [
-        part[1] for number, part in enumerate(parts[:lost]) if number % 2 and number not in bad
+    records = [
+        part[1] for number, part in enumerate(parts[:stop]) if number % 2 and number not in faults
     ]
-    damaged = [parts[number][0] for number in sorted(bad) if lost is None or number <= lost]
-    return Records(whole, torn, damaged)
+    damaged = [parts[number][0] for number in sorted(faults) if stop is None or number <= stop]
+    return Records(records, torn, damaged)
 
 
 def _bad_parts(parts: Sequence[tuple[int, bytes, int]]) -> set[int]:
@@ -87,8 +87,8 @@ def _bad_parts(parts: Sequence[tuple[int, bytes, int]]) -> set[int]:
         return set()
     import numpy as np  # only these files need it
 
-    plain = crc32c([parts[number][1] for number in small])
-    masked = ((plain >> np.uint32(15)) | (plain << np.uint32(17))) + np.uint32(0xA282EAD8)
+    checksums = crc32c([parts[number][1] for number in small])
+    masked = ((checksums >> np.uint32(15)) | (checksums << np.uint32(17))) + np.uint32(0xA282EAD8)
     is_bad = masked != np.array([parts[number][2] for number in small], np.uint32)
     return {small[at] for at in np.flatnonzero(is_bad)}
 
@@ -107,8 +107,8 @@ def crc32c(texts: Sequence[bytes]) -> NDArray[np.uint32]:
     for position in range(int(lengths.max())):
         going = len(texts) - int(np.searchsorted(ascending, position, side="right"))
         byte = flat[starts[:going] + position]
-        now = state[:going]
-        state[:going] = table[(now ^ byte) & np.uint32(0xFF)] ^ (now >> np.uint32(8))
+        active = state[:going]
+        state[:going] = table[(active ^ byte) & np.uint32(0xFF)] ^ (active >> np.uint32(8))
     result = np.empty_like(state)
     result[order] = state ^ np.uint32(0xFFFFFFFF)
     return result
@@ -142,47 +142,47 @@ class LevelDBRecords:
         """Yield the data of each; `torn` and `damaged` are known at the end."""
         self.damaged, self.torn = [], None
         parts: list[bytes] | None = None
-        for place, kind, data in _read_pieces(self._content, self._start):
+        for position, kind, data in _read_pieces(self._content, self._start):
             if kind == _DAMAGED:
-                self.damaged.append(place)
+                self.damaged.append(position)
                 parts = None
             elif kind == _TORN:
-                self.torn = place
-            elif kind in {_FULL, _FIRST}:
+                self.torn = position
+            elif kind in {_FULL_PIECE, _FIRST_PIECE}:
                 parts = [data]
-            elif parts is not None and kind in {_MIDDLE, _LAST}:
+            elif parts is not None and kind in {_MIDDLE_PIECE, _LAST_PIECE}:
                 parts.append(data)
-            if parts is not None and kind in {_FULL, _LAST}:
+            if parts is not None and kind in {_FULL_PIECE, _LAST_PIECE}:
                 yield b"".join(parts)
                 parts = None
         if parts is not None and self.torn is None:
             self.torn = len(self._content)
 
 
-def _read_pieces(content: bytes, place: int) -> Iterator[tuple[int, int, bytes]]:
+def _read_pieces(content: bytes, position: int) -> Iterator[tuple[int, int, bytes]]:
     """Yield place, kind and data of the pieces; after a damaged one, from the next block on."""
     header = _PIECE_HEADER.size
-    while place < len(content):
-        left = _BLOCK - place % _BLOCK
-        if left < header:  # too little for a header: zeros
-            place += left
+    while position < len(content):
+        n_left = _BLOCK - position % _BLOCK
+        if n_left < header:  # too little for a header: zeros
+            position += n_left
             continue
-        if place + header > len(content):
-            yield place, _TORN, b""
+        if position + header > len(content):
+            yield position, _TORN, b""
             return
-        checksum, size, kind = _PIECE_HEADER.unpack_from(content, place)
-        data = content[place + header : place + header + size]
+        checksum, size, kind = _PIECE_HEADER.unpack_from(content, position)
+        data = content[position + header : position + header + size]
         if not checksum and not size and not kind:  # the rest of a block laid out in advance
-            place += left
+            position += n_left
         elif len(data) < size:
-            yield place, _TORN, b""
+            yield position, _TORN, b""
             return
         elif zlib.crc32(data, zlib.crc32(bytes([kind]))) != checksum:
-            yield place, _DAMAGED, b""
-            place += left
+            yield position, _DAMAGED, b""
+            position += n_left
         else:
-            yield place, kind, data
-            place += header + size
+            yield position, kind, data
+            position += header + size
 
 
 _compiled: Callable[[bytes], list[tuple[int, int | bytes]] | None] | None
@@ -197,30 +197,30 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 def fields(message: bytes) -> Iterable[tuple[int, int | bytes]]:
     """Return number and value of each field of a message: an integer or bytes."""
-    plain = None if _compiled is None else _compiled(message)
-    return fields_in_python(message) if plain is None else plain
+    fields_ = None if _compiled is None else _compiled(message)
+    return fields_in_python(message) if fields_ is None else fields_
 
 
 def fields_in_python(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield what `fields` gives, without a compiler's help, up to where a message is damaged."""
-    place, end = 0, len(message)
-    while place < end:
-        key, place = varint(message, place)
+    position, end = 0, len(message)
+    while position < end:
+        key, position = varint(message, position)
         number, kind = key >> 3, key & 7
         if kind == VARINT:
-            value, place = varint(message, place)
+            value, position = varint(message, position)
             yield number, value
             continue
         if kind == BYTES:
-            size, place = varint(message, place)
+            size, position = varint(message, position)
         elif kind in {FIXED64, FIXED32}:
             size = 8 if kind == FIXED64 else 4
         else:
             raise ValueError(f"no wire type: {kind}")
-        if place + size > end:
+        if position + size > end:
             raise ValueError("the message is cut")
-        yield number, message[place : place + size]
-        place += size
+        yield number, message[position : position + size]
+        position += size
 
 
 def varint(message: bytes, place: int) -> tuple[int, int]:
@@ -238,7 +238,7 @@ def varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 def signed(value: int | bytes) -> int:
-    """Return the signed number of 64 bits that a field means."""
+    """Return a field as a signed number of 64 bits."""
     if not isinstance(value, int):
         raise ValueError("no whole number")
     value &= 2**64 - 1

@@ -62,13 +62,13 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     names = {log.name}
     if _OF_ONE_RUN.fullmatch(log.name):
         names.update(filter(_OF_ONE_RUN.fullmatch, log.listing(log.folder)))
-    first, *others = sorted(names, key=lambda file: (len(file), file))  # low numbers first
+    main, *members = sorted(names, key=lambda file: (len(file), file))  # low numbers first
     listing = log.listing(log.folder)
-    if first != log.name or EVALUATIONS in listing or progress_tells(b"total_timesteps", log):
+    if main != log.name or EVALUATIONS in listing or progress_tells(b"total_timesteps", log):
         return
-    contents = (log.companion(log.folder / other) or b"" for other in others)
-    beside = (read(content, has_lines=False) for content in contents)
-    yield _run([read(log.read()), *beside], log)
+    contents = (log.companion(log.folder / file_name) or b"" for file_name in members)
+    siblings = (read(content, has_lines=False) for content in contents)
+    yield _run([read(log.read()), *siblings], log)
 
 
 def progress_tells(column: bytes, log: Log) -> bool:
@@ -80,52 +80,52 @@ def progress_tells(column: bytes, log: Log) -> bool:
 
 def read(content: bytes, *, has_lines: bool = True) -> Monitor:
     """Read a monitor, of which a session may be appended; without lines if not those of a log."""
-    first = begun = 0.0
+    first_start = start = 0.0
     environment = None
     episodes: list[Episode] = []
-    bad: list[int | None] = []
+    bad_lines: list[int | None] = []
     columns: tuple[str, ...] = _COLUMNS
     for number, line in enumerate(content.decode("utf-8-sig", "replace").split("\n"), start=1):
         text, at = line.strip(), number if has_lines else None
         if text.startswith("#"):
             header = as_mapping(json_value(text[1:]))
-            begun = as_float(header.get("t_start")) or 0.0
-            first = first or begun
+            start = as_float(header.get("t_start")) or 0.0
+            first_start = first_start or start
             environment = environment or header.get("env_id")
         elif text.startswith("r,"):
             columns = tuple(text.split(","))
         elif text:
             cells = dict(zip(columns, text.split(","), strict=False))
-            length, ended = as_float(cells.get("l")), as_float(cells.get("t"))
-            if text.count(",") + 1 != len(columns) or length is None or ended is None:
-                bad.append(at)
+            length, end = as_float(cells.get("l")), as_float(cells.get("t"))
+            if text.count(",") + 1 != len(columns) or length is None or end is None:
+                bad_lines.append(at)
                 continue
-            episodes.append(Episode(begun + ended, as_float(cells.get("r")), int(length), at))
+            episodes.append(Episode(start + end, as_float(cells.get("r")), int(length), at))
     problems = []
-    if bad:
-        text = f"{len(bad):,} line(s) are not episodes: ignored"
-        problems.append(Problem("bad_line", text, "error", bad[0]))
-    named = environment if isinstance(environment, str) and environment != "None" else None
-    return Monitor(first, named, episodes, problems)
+    if bad_lines:
+        text = f"{len(bad_lines):,} line(s) are not episodes: ignored"
+        problems.append(Problem("bad_line", text, "error", bad_lines[0]))
+    benchmark = environment if isinstance(environment, str) and environment != "None" else None
+    return Monitor(first_start, benchmark, episodes, problems)
 
 
 def _run(monitors: list[Monitor], log: Log) -> Run:
     """Return the run of the monitors of its environments."""
-    begun = min((monitor.begun for monitor in monitors if monitor.begun), default=0.0)
+    start = min((monitor.begun for monitor in monitors if monitor.begun), default=0.0)
     episodes = [episode for monitor in monitors for episode in monitor.episodes]
     episodes.sort(key=lambda episode: episode.ended)
     measured, steps = [], 0
     for episode in episodes:
         steps += episode.length
-        seconds = round(episode.ended - begun, 6)
+        seconds = round(episode.ended - start, 6)
         measured.append(Measured("r", episode.reward, steps, seconds, None, episode.line))
     evaluations, remarks = evaluations_of(measured, log)
-    known = {monitor.environment for monitor in monitors} - {None}
+    environments = {monitor.environment for monitor in monitors} - {None}
     problems = (*(problem for monitor in monitors for problem in monitor.problems), *remarks)
     return Run(
-        benchmark=known.pop() if len(known) == 1 else None,
+        benchmark=environments.pop() if len(environments) == 1 else None,
         framework="stable-baselines3",
-        started_at=datetime.fromtimestamp(begun, UTC) if 0 < begun < 4e9 else None,
+        started_at=datetime.fromtimestamp(start, UTC) if 0 < start < 4e9 else None,
         clock="wall",
         clock_zero="start of the first environment",
         run_seconds=measured[-1].seconds if measured else None,

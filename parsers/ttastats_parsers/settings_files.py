@@ -28,7 +28,7 @@ NAMES = tuple(
 HYDRA = (".hydra/config.yaml", ".hydra/overrides.yaml")
 #: Larger files hold data.
 LARGEST = 1024 * 1024
-_MOST, _DEEPEST, _NODES = 1_000, 40, 20_000
+_MOST_SETTINGS, _DEEPEST, _NODES = 1_000, 40, 20_000
 _HEAD = 64 * 1024
 _NAMESPACE = re.compile(r"\bNamespace\((.*)\)", re.DOTALL)
 _ARGUMENT = re.compile(
@@ -73,7 +73,7 @@ def of_file(name: str, content: bytes) -> dict[str, Any]:
 
 
 def of_head(head: bytes) -> dict[str, Any]:
-    """Return the settings that the first lines of a text log print."""
+    """Return the settings in the first lines of a text log."""
     if not re.search(rb"(?i)Namespace\(|\{|seed", head[:_HEAD]):
         return {}
     text = head[:_HEAD].decode("utf-8", "replace")
@@ -82,9 +82,9 @@ def of_head(head: bytes) -> dict[str, Any]:
         return settings
     objects = list(filter(None, map(_json_line, lines[:200])))
     # What comes again is what the log tells, no setting.
-    alike = [settings for settings in objects if settings.keys() == objects[0].keys()]
+    same_keys = [settings for settings in objects if settings.keys() == objects[0].keys()]
     seeds = {int(seed) for seed in _SEED.findall(text)}
-    return alike[0] if len(alike) == 1 else {"seed": seeds.pop()} if len(seeds) == 1 else {}
+    return same_keys[0] if len(same_keys) == 1 else {"seed": seeds.pop()} if len(seeds) == 1 else {}
 
 
 def of_text(text: str) -> dict[str, Any]:
@@ -92,15 +92,15 @@ def of_text(text: str) -> dict[str, Any]:
     text = text[:LARGEST].strip()
     if settings := _namespace(text):
         return settings
-    plain = re.sub(r"^```\w*|```$", "", text).strip()
-    fields = json_value(re.sub(r"^(?: {4}|\t)", "", plain, flags=re.MULTILINE))
+    unfenced = re.sub(r"^```\w*|```$", "", text).strip()
+    fields = json_value(re.sub(r"^(?: {4}|\t)", "", unfenced, flags=re.MULTILINE))
     if isinstance(fields, dict):
         return of_mapping(fields)
     rows = {key: _plain_scalar(value) for key, value in _ROW.findall(text) if value.strip("-: |")}
     if rows:
         return of_mapping({key: rows[key] for key in list(rows)[1:]} if len(rows) > 1 else rows)
     try:
-        return of_file("text.yaml", plain.encode())
+        return of_file("text.yaml", unfenced.encode())
     except UnreadError:
         return {}
 
@@ -130,12 +130,12 @@ def _json_line(line: str) -> dict[str, Any]:
 
 def of_mapping(fields: Mapping[Any, Any]) -> dict[str, Any]:
     """Return settings flat, as a table can keep them."""
-    named = flatten({str(key): value for key, value in fields.items()})
-    return {key: storable(named[key]) for key in list(named)[:_MOST]}
+    settings = flatten({str(key): value for key, value in fields.items()})
+    return {key: storable(settings[key]) for key in list(settings)[:_MOST_SETTINGS]}
 
 
 def of_yaml(content: bytes) -> dict[str, Any]:
-    """Return the mapping that YAML holds, as far as it can be read; empty where it holds none."""
+    """Return the mapping in YAML, as far as it can be read; empty where it holds none."""
     reader = _Yaml(content.decode("utf-8-sig", "replace").encode())
     with suppress(UnreadError):
         reader.read()
@@ -155,8 +155,8 @@ def _read_yaml(content: bytes) -> dict[str, Any]:
         }
     settings = of_mapping(value) if isinstance(value, dict) else {}
     if reader.refused:
-        named = [f"{key or 'the file'} ({tag})" for key, tag in reader.refused.items()]
-        raise UnreadError(f"YAML tags are refused: {'; '.join(named[:5])}", settings)
+        refusals = [f"{key or 'the file'} ({tag})" for key, tag in reader.refused.items()]
+        raise UnreadError(f"YAML tags are refused: {'; '.join(refusals[:5])}", settings)
     if value is not None and not isinstance(value, dict):
         raise UnreadError("not a mapping of settings")
     return settings
@@ -182,11 +182,11 @@ class _Yaml:
         loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
         self._events = yaml.parse(self._content, Loader=loader)
         try:
-            first = next((event for event in self._events if hasattr(event, "anchor")), None)
-            self.root = None if first is None else self._value(first, "", 0)
+            root_event = next((event for event in self._events if hasattr(event, "anchor")), None)
+            self.root = None if root_event is None else self._value(root_event, "", 0)
         except (yaml.YAMLError, ValueError) as error:
-            where = getattr(error, "problem", None) or error
-            raise UnreadError(f"invalid YAML: {where}".partition("\n")[0]) from error
+            reason = getattr(error, "problem", None) or error
+            raise UnreadError(f"invalid YAML: {reason}".partition("\n")[0]) from error
 
     def _value(self, event: Any, key: str, depth: int) -> Any:
         """Return the value that an event begins; one with a tag is refused, and named."""
@@ -195,7 +195,7 @@ class _Yaml:
             value, size = self._anchors.get(event.anchor, (None, 1))
             self._use(size, depth)
             return value
-        before = self._room
+        room_before = self._room
         self._use(1, depth)
         if kind == "ScalarEvent":
             is_text = event.style in {"'", '"', "|", ">"}
@@ -218,7 +218,7 @@ class _Yaml:
             self.refused[key] = event.tag.replace("tag:yaml.org,2002:", "!!")
             value = None
         if event.anchor is not None:
-            self._anchors[event.anchor] = (value, before - self._room)
+            self._anchors[event.anchor] = (value, room_before - self._room)
         return value
 
     def _until(self, end: str) -> Iterator[Any]:

@@ -47,9 +47,9 @@ _TEXTS = re.compile(
 _HPARAMS_FOLDER = re.compile(r"\d{9,10}\.\d+/")
 #: Folders that hold the halves of one run beside each other.
 _HALVES = frozenset({"train", "training", "validation", "val", "valid", "eval", "test"})
-_FLOAT, _DOUBLE, _INT, _LONG = 1, 2, 3, 9
+_FLOAT, _DOUBLE, _INT, _INT64 = 1, 2, 3, 9
 #: Where a tensor keeps its one number, by its type, if not as plain bytes.
-_FIELDS = {_FLOAT: 5, _DOUBLE: 6, _INT: 7, _LONG: 10}
+_FIELDS = {_FLOAT: 5, _DOUBLE: 6, _INT: 7, _INT64: 10}
 _NOT_A_RUN = Problem("not_a_run", "contains settings, texts or graphs but no scalars", "info")
 
 
@@ -101,9 +101,9 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     ]
     problems = []
     for file in files:
-        where = "" if file.path == log.path else f"{file.path.relative_to(top)}: "
+        prefix = "" if file.path == log.path else f"{file.path.relative_to(top)}: "
         problems += [
-            Problem(problem.code, f"{where}{problem.message}", problem.severity)
+            Problem(problem.code, f"{prefix}{problem.message}", problem.severity)
             for problem in file.problems
         ]
     # `add_hparams` makes a folder of its own, which repeats a run's last values.
@@ -142,27 +142,27 @@ def _run_files(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
         top, folders = log.folder, [log.folder]
     files = [path for folder in folders for path in event_files(log.listing, folder)]
 
-    def begun(path: PurePosixPath) -> tuple[int, str]:
+    def start_of(path: PurePosixPath) -> tuple[int, str]:
         match = _NAME.search(path.name)
         return int(match[1]) if match and match[1] else 0, str(path)
 
-    return top, sorted({log.path, *files}, key=begun)
+    return top, sorted({log.path, *files}, key=start_of)
 
 
 def event_files(
     listing: Callable[[PurePosixPath], Sequence[str]], folder: PurePosixPath
 ) -> list[PurePosixPath]:
-    """Return the event files that lie directly in a folder."""
+    """Return the event files directly in a folder."""
     return [folder / word for word in listing(folder) if _NAME.search(word) and word[-1] != "/"]
 
 
 def read_file(path: PurePosixPath, blocks: Iterable[bytes]) -> EventFile:
-    """Return what a file tells, as far as it can be read."""
+    """Return the content of an event file, as far as it can be read."""
     scalars: dict[str, bytearray] = {}
     times: list[float] = []
     strange, holds_settings, settings = 0, False, dict[str, Any]()
     events = _Events()
-    for records in events.others(blocks):
+    for records in events.other_records(blocks):
         for number, record in records:
             try:
                 time, values = _event(record)
@@ -172,8 +172,8 @@ def read_file(path: PurePosixPath, blocks: Iterable[bytes]) -> EventFile:
             if time is not None and time > 0:
                 times.append(time)
             for tag, step, value in values:
-                known = (nan if number is None else number for number in (time, value))
-                row = _ROW.pack(step, *known, number)
+                floats = (nan if number is None else number for number in (time, value))
+                row = _ROW.pack(step, *floats, number)
                 scalars.setdefault(tag, bytearray()).extend(row)
         data = [record for _, record in records]
         holds_settings = holds_settings or any(_SETTINGS in record for record in data)
@@ -191,8 +191,8 @@ def read_file(path: PurePosixPath, blocks: Iterable[bytes]) -> EventFile:
     if strange:
         text = f"{strange:,} record(s) are not events"
         problems.append(Problem("unreadable_record", text, "warning"))
-    begun, ended = min(times, default=None), max(times, default=None)
-    return EventFile(path, dict(in_order), begun, ended, problems, holds_settings, settings)
+    start, end = min(times, default=None), max(times, default=None)
+    return EventFile(path, dict(in_order), start, end, problems, holds_settings, settings)
 
 
 class _Events:
@@ -204,30 +204,30 @@ class _Events:
         self.torn: int | None = None
         self.damaged: list[int] = []
 
-    def others(self, blocks: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
-        """Yield the records that are not plain scalars, with their numbers."""
+    def other_records(self, blocks: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
+        """Yield the records other than plain scalars, with their numbers."""
         if _compiled is None:
             records = tf_records(streams.join_blocks(blocks, streams.whole_file_limit()))
             self.torn, self.damaged = records.torn, records.damaged
             yield list(enumerate(records.data))
             return
-        rest, before, record = b"", 0, 0
+        unfinished, offset, record = b"", 0, 0
         for block in blocks:
-            data = rest + block if rest else block
+            data = unfinished + block if unfinished else block
             streams.expect_size(len(data), streams.whole_file_limit() + len(block), "a record is ")
             records_of: list[tuple[int, bytes]] = []
-            wrong: list[int] = []
-            end, record, first, last, is_lost = _compiled(
-                data, record, self.rows, records_of, wrong
+            bad_positions: list[int] = []
+            end, record, first_time, last_time, is_lost = _compiled(
+                data, record, self.rows, records_of, bad_positions
             )
-            self.damaged += [before + place for place in wrong]
-            self.times += [first, last]
+            self.damaged += [offset + position for position in bad_positions]
+            self.times += [first_time, last_time]
             yield records_of
-            rest, before = data[end:], before + end
+            unfinished, offset = data[end:], offset + end
             if is_lost:
                 return
-        if rest:
-            self.torn = before
+        if unfinished:
+            self.torn = offset
 
 
 def _settings_of(records: Sequence[bytes]) -> dict[str, Any]:
@@ -305,14 +305,14 @@ def _tensor_number(content: bytes) -> list[float]:
             fields[number] = value
     if dimensions or kind not in _FIELDS:
         return []
-    plain, value = fields.get(4), fields.get(_FIELDS[kind], 0)  # zero is not written at all
-    if kind in {_INT, _LONG}:
-        if plain:
-            return [float(int.from_bytes(record_files.block(plain), "little", signed=True))]
+    packed, value = fields.get(4), fields.get(_FIELDS[kind], 0)  # zero is not written at all
+    if kind in {_INT, _INT64}:
+        if packed:
+            return [float(int.from_bytes(record_files.block(packed), "little", signed=True))]
         # A field alone, or in a row of one.
-        whole = record_files.varint(value, 0)[0] if isinstance(value, bytes) else value
-        return [float(record_files.signed(whole))]
-    data = plain or value or bytes(4 if kind == _FLOAT else 8)
+        integer = record_files.varint(value, 0)[0] if isinstance(value, bytes) else value
+        return [float(record_files.signed(integer))]
+    data = packed or value or bytes(4 if kind == _FLOAT else 8)
     return [record_files.single(data) if kind == _FLOAT else record_files.double(data)]
 
 
@@ -323,18 +323,18 @@ def _split_trainings(files: Sequence[EventFile], top: PurePosixPath) -> list[lis
     """
     trainings: list[list[EventFile]] = []
     firsts: dict[str, int] = {}
-    ended = inf
+    end = inf
     for file in files:
         steps = {
             tag: min(row[0] for row in _ROW.iter_unpack(rows)) for tag, rows in _tagged(file, top)
         }
-        again = [step <= firsts[tag] for tag, step in steps.items() if tag in firsts]
-        if not trainings or (again and all(again) and (file.begun or 0.0) >= ended):
+        is_repeated = [step <= firsts[tag] for tag, step in steps.items() if tag in firsts]
+        if not trainings or (is_repeated and all(is_repeated) and (file.begun or 0.0) >= end):
             trainings.append([])
-            firsts, ended = {}, -inf
+            firsts, end = {}, -inf
         trainings[-1].append(file)
         firsts = steps | firsts
-        ended = max(ended, file.ended or -inf)
+        end = max(end, file.ended or -inf)
     return trainings
 
 
@@ -350,15 +350,15 @@ def _merge_files(files: Sequence[EventFile], top: PurePosixPath) -> tuple[Rows, 
     hidden, first_hidden = 0, 0
     for file in files:
         for tag, rows in _tagged(file, top):
-            if before := by_tag.get(tag):
-                first = min(row[0] for row in _ROW.iter_unpack(rows))
-                earlier = bytearray().join(
-                    _ROW.pack(*row) for row in _ROW.iter_unpack(before) if row[0] < first
+            if rows_before := by_tag.get(tag):
+                first_step = min(row[0] for row in _ROW.iter_unpack(rows))
+                kept_rows = bytearray().join(
+                    _ROW.pack(*row) for row in _ROW.iter_unpack(rows_before) if row[0] < first_step
                 )
-                lost = (len(before) - len(earlier)) // _ROW.size
-                first_hidden = first if lost and not hidden else first_hidden
-                hidden += lost
-                rows = earlier + rows
+                n_lost = (len(rows_before) - len(kept_rows)) // _ROW.size
+                first_hidden = first_step if n_lost and not hidden else first_hidden
+                hidden += n_lost
+                rows = kept_rows + rows
             by_tag[tag] = rows
     problems = []
     if hidden:
@@ -375,25 +375,25 @@ def _run(
     problems: Sequence[Problem],
 ) -> Run:
     """Return the run of the scalars of its files."""
-    begun, clock = clock_of(files)
+    start, clock = clock_of(files)
     epochs = {
         step: value
         for tag, rows in scalars.items()
         if tag.rpartition("/")[2] == "epoch"
         for step, _, value in _known_rows(rows)
     }
-    wanted = wanted_of(scalars.keys(), log)
+    tags = wanted_of(scalars.keys(), log)
     measured = [
         Measured(
             tag,
             value,
             step,
-            since(time, begun),
+            since(time, start),
             # Keras counts the steps of `epoch_` as epochs from 0.
             float(step + 1) if tag.rpartition("/")[2].startswith("epoch_") else epochs.get(step),
         )
         for tag, rows in scalars.items()
-        if tag in wanted
+        if tag in tags
         for step, time, value in _known_rows(rows)
     ]
     evaluations, remarks = evaluations_of(measured, log, scalars.keys())
@@ -415,14 +415,14 @@ def _run(
 
 
 def clock_of(files: Sequence[EventFile]) -> tuple[float | None, dict[str, Any]]:
-    """Return when the first event of a run was written, and the fields of its clock."""
-    begun = min((file.begun for file in files if file.begun is not None), default=None)
-    ended = max((file.ended for file in files if file.ended is not None), default=None)
-    return begun, {
-        "started_at": date_of(begun),
+    """Return the time of the first event of a run, and the fields of its clock."""
+    start = min((file.begun for file in files if file.begun is not None), default=None)
+    end = max((file.ended for file in files if file.ended is not None), default=None)
+    return start, {
+        "started_at": date_of(start),
         "clock": "wall",
         "clock_zero": "first event",
-        "run_seconds": since(ended, begun),
+        "run_seconds": since(end, start),
     }
 
 

@@ -30,7 +30,7 @@ from ttastats_parsers.timings import timed_run
 name = "times-table"
 
 #: No table of times has a longer header, or more columns; its first rows tell what it is.
-_LONGEST, _MOST, _LOOKED_AT = 1000, 16, 1 << 13
+_LONGEST, _MOST_COLUMNS, _LOOKED_AT = 1000, 16, 1 << 13
 _NAME = re.compile(r"[\w ()\[\]./#-]{0,40}")
 _UNITS = {
     **dict.fromkeys(("ns", "nanoseconds"), 1e-9),
@@ -57,7 +57,7 @@ _FAILED = {"failed", "fail", "error", "crash", "crashed", "killed", "timeout", "
 #: Columns that name a setup even where the names are numbers.
 _SETUPS = {"setup", "variant", "config", "entry", "system", "version", "command", "label", "name"}
 #: Times that rise in all setups, up to this multiple of the first, may be stamps of a clock.
-_RISE, _LEAST = 2.0, 3
+_RISE, _FEWEST_ROWS = 2.0, 3
 
 
 class _Table(Struct, frozen=True, eq=False):
@@ -107,12 +107,12 @@ def _header(head: bytes) -> list[str]:
             _, columns, _ = own_cells.header([line])
         except UnfitError:
             return []
-    named = all(map(_NAME.fullmatch, columns))  # a line of a log is no header
-    return columns if named and 1 < len(columns) <= _MOST else []
+    are_names = all(map(_NAME.fullmatch, columns))  # a line of a log is no header
+    return columns if are_names and 1 < len(columns) <= _MOST_COLUMNS else []
 
 
 def _unit(column: str) -> float | None:
-    """Return the seconds of a unit in which a column holds the time of a run, or None."""
+    """Return the seconds in the unit of a column with the time of a run, or None."""
     words = plain(column).split("_")
     if _NO_TIME_OF_A_RUN.intersection(words):
         return None
@@ -124,37 +124,39 @@ def _unit(column: str) -> float | None:
 def _counts_training(column: str) -> bool:
     """Return whether a column counts epochs, steps or samples, and not runs."""
     word = plain(column)
-    counted = any(word in likely for likely in metrics.LIKELY_COUNTS.values())
-    return counted and word not in _NUMBERING
+    is_count = any(word in likely for likely in metrics.LIKELY_COUNTS.values())
+    return is_count and word not in _NUMBERING
 
 
 def _table(rows: Rows, block: Block) -> _Table:
     """Return a table with its columns sorted by what they hold, as their names and a block say."""
-    frame, wanted = rows.frame, block.seconds or ()
-    chosen = [clock for clock in wanted if clock.column in frame.columns]
+    frame, clocks_of_block = rows.frame, block.seconds or ()
+    clocks_in_table = [clock for clock in clocks_of_block if clock.column in frame.columns]
     guessed = (TimeColumn(column, unit) for column in frame.columns if (unit := _unit(column)))
-    clocks = tuple(chosen[:1] or guessed)
-    rest = [column for column in frame.columns if not _unit(column)]
-    rest = [column for column in rest if column not in {clock.column for clock in clocks}]
-    meant = " ".join(block.fields.values())
+    clocks = tuple(clocks_in_table[:1] or guessed)
+    columns = [column for column in frame.columns if not _unit(column)]
+    columns = [column for column in columns if column not in {clock.column for clock in clocks}]
+    texts_of_fields = " ".join(block.fields.values())
 
-    def taken(names: set[str]) -> tuple[str, ...]:
-        return tuple(column for column in rest if plain(column) in names)
+    def matching(names: set[str]) -> tuple[str, ...]:
+        return tuple(column for column in columns if plain(column) in names)
 
-    numbering, exits = taken(_NUMBERING), taken(_EXITS)
-    named = {*FIELDS, price_in(rest)} - {"entry"}
-    fields = tuple(column for column in rest if column in named)
-    others = [column for column in rest if column not in {*numbering, *exits, *fields}]
+    numbering, exits = matching(_NUMBERING), matching(_EXITS)
+    names_of_fields = {*FIELDS, price_in(columns)} - {"entry"}
+    fields = tuple(column for column in columns if column in names_of_fields)
+    other_columns = [column for column in columns if column not in {*numbering, *exits, *fields}]
     setups = tuple(
-        column for column in others if plain(column) in _SETUPS or _is_text(frame[column])
+        column for column in other_columns if plain(column) in _SETUPS or _is_text(frame[column])
     )
-    open_ = tuple(column for column in others if column not in setups and column not in meant)
+    open_ = tuple(
+        column for column in other_columns if column not in setups and column not in texts_of_fields
+    )
     return _Table(frame, rows.lines, clocks, numbering, exits, fields, setups, open_)
 
 
 def _is_text(cells: pl.Series) -> bool:
-    known = texts(cells)
-    return bool((known.is_not_null() & numbers(cells).is_null()).any())
+    cell_texts = texts(cells)
+    return bool((cell_texts.is_not_null() & numbers(cells).is_null()).any())
 
 
 def _seconds(table: _Table, clock: TimeColumn) -> pl.Series:
@@ -186,22 +188,22 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _question(table: _Table, block: Block) -> str:
-    """Return what a person has to say first, or an empty text."""
+    """Return the question to the user, or an empty text."""
     if len(table.clocks) > 1:
         names = [clock.column for clock in table.clocks]
         choice = f"--seconds '{names[0]} {_unit_text(table.clocks[0])}'"
         return f"several columns of times: {join_names(names)}. Select one, such as {choice}"
     if table.open:
-        first, columns = next(iter(table.open)), join_names(table.open)
-        setting = "".join(f"{{{column}}} " for column in (*table.setups, first)).strip()
+        candidate, columns = next(iter(table.open)), join_names(table.open)
+        setting = "".join(f"{{{column}}} " for column in (*table.setups, candidate)).strip()
         return (
-            f"{columns}: a quality, or a setting? For a quality give --metric '{first} higher' "
+            f"{columns}: a quality, or a setting? For a quality give --metric '{candidate} higher' "
             f'(or lower); for a setting write entry = "{setting}" in ttastats.toml; else remove '
             "the column"
         )
     clock = next(iter(table.clocks))
-    if odd := _odd_cells(table, clock):
-        return f"{clock.column}: {join_names(odd, 3)} is no time. Write numbers, or nothing"
+    if example := _odd_cells(table, clock):
+        return f"{clock.column}: {join_names(example, 3)} is no time. Write numbers, or nothing"
     if block.seconds is None and _rises(table):
         return (
             f"{clock.column} rises in each setup: the time of each run, or a clock? If it is the "
@@ -226,11 +228,11 @@ def _rises(table: _Table) -> bool:
     """Return whether the times of all setups rise from row to row, far up."""
     names = [texts(table.frame[column]).fill_null("").alias(column) for column in table.setups]
     seconds = _seconds(table, table.clocks[0]).alias("at")
-    every = pl.DataFrame([seconds, *names]).filter(pl.col("at").is_not_null())
-    parts = every.partition_by(table.setups) if table.setups else [every]
-    long = [part["at"] for part in parts if part.height >= _LEAST]
-    return bool(long) and all(
-        (at.diff().drop_nulls() > 0).all() and at[-1] >= _RISE * at[0] for at in long
+    rows = pl.DataFrame([seconds, *names]).filter(pl.col("at").is_not_null())
+    parts = rows.partition_by(table.setups) if table.setups else [rows]
+    long_series = [part["at"] for part in parts if part.height >= _FEWEST_ROWS]
+    return bool(long_series) and all(
+        (at.diff().drop_nulls() > 0).all() and at[-1] >= _RISE * at[0] for at in long_series
     )
 
 
@@ -243,22 +245,24 @@ def _runs(table: _Table, stem: str) -> Iterator[Run]:
         cells = {column: cells[row] for column, cells in columns.items() if cells[row] is not None}
         entry = " ".join(cells[column] for column in names if column in cells) or stem
         failed = any(cells.get(column, "0") not in {"0", "0.0"} for column in table.exits)
-        known = {plain(column): text for column, text in cells.items()}
-        fields = {key: known[key] for key in (*table.fields, "seed") if key in known}
+        texts_by_name = {plain(column): text for column, text in cells.items()}
+        fields = {
+            key: texts_by_name[key] for key in (*table.fields, "seed") if key in texts_by_name
+        }
         if price := price_in(cells):
             fields[PRICE] = cells[price]
-        named = run_fields(fields)
+        run_columns = run_fields(fields)
         settings = {column: cells[column] for column in table.setups if column in cells}
         numbering = {column: cells[column] for column in table.numbering if column in cells}
         recorded = {"settings": settings} if settings else {}
-        more: dict[str, Any] = {"extra": {**numbering, **recorded}, **named}
-        yield timed_run(time, entry, failed=failed, line=line, **more)
+        details: dict[str, Any] = {"extra": {**numbering, **recorded}, **run_columns}
+        yield timed_run(time, entry, failed=failed, line=line, **details)
 
 
 def _naming_columns(table: _Table, columns: Mapping[str, Sequence[str | None]]) -> list[str]:
-    """Return the columns that name the setup: of several, those in which runs share a name."""
+    """Return the columns of the setup's name: of several, those with names shared by runs."""
     if len(table.setups) < 2:
         return [*table.setups]
     height = table.frame.height
-    known = [name for name in table.setups if 1 < len({*columns[name]}) < height]
-    return known or [*table.setups[:1]]
+    varying = [name for name in table.setups if 1 < len({*columns[name]}) < height]
+    return varying or [*table.setups[:1]]

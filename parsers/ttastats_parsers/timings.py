@@ -19,15 +19,15 @@ def timed_run(
     seconds: float | None, entry: str, *, failed: bool = False, line: int | None = None, **more: Any
 ) -> Run:
     """Return the run of one measured time; one without a time above zero has failed."""
-    known = seconds if seconds is not None and seconds > 0 else None
-    is_unknown = known is None and not failed
+    duration = seconds if seconds is not None and seconds > 0 else None
+    is_unknown = duration is None and not failed
     return Run(
         suite=TIMES_ALONE,
         entry=entry,
         clock="wall",
         clock_zero="start of the measurement",
         run_status="aborted" if failed or is_unknown else "success",
-        run_seconds=known,
+        run_seconds=duration,
         problems=(Problem("no_time", _NO_TIME, "warning", line),) if is_unknown else (),
         **more,
     )
@@ -44,6 +44,6 @@ def timed_runs(
 def distinct_names(names: Sequence[str], parameters: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the names of entries, those that come again with their parameters behind them."""
     count = Counter(names)
-    for name, known in zip(names, parameters, strict=True):
-        more = (f"{key}={value}" for key, value in known.items()) if count[name] > 1 else ()
-        yield " ".join((name, *more))
+    for name, settings in zip(names, parameters, strict=True):
+        remarks = (f"{key}={value}" for key, value in settings.items()) if count[name] > 1 else ()
+        yield " ".join((name, *remarks))

@@ -44,14 +44,14 @@ _HISTORY, _SUMMARY, _RUN, _EXIT = 2, 3, 17, 18
 _STEPS = ("trainer/global_step", "train/global_step", "global_step", "_step")
 _EPOCHS = ("epoch", "train/epoch")
 #: Keys of a row that say where it stands, not what was measured.
-_PLACE = frozenset({*_STEPS, *_EPOCHS, "_runtime", "_timestamp", "_wandb"})
+_PROGRESS = frozenset({*_STEPS, *_EPOCHS, "_runtime", "_timestamp", "_wandb"})
 #: Rows are nested no deeper, and hold no more numbers.
-_DEEPEST, _MOST = 8, 10_000
+_DEEPEST, _MOST_LINES = 8, 10_000
 
 _NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
 
 #: How JSON of no object begins, mostly.
-_PLAIN = frozenset(bytes([byte]) for byte in b'-0123456789"n')
+_NUMBER_STARTS = frozenset(bytes([byte]) for byte in b'-0123456789"n')
 #: Reads NaN and Infinity, too.
 _parse_json = partial(json_value, other=json.JSONDecoder(parse_constant=lambda _: None))
 
@@ -117,11 +117,11 @@ def _session_folders(log: Log) -> list[PurePosixPath]:
         return []
     folders = {}
     for word in log.listing(log.folder.parent):
-        other = _SESSION.fullmatch(word.removesuffix("/"))
-        if other is not None and other["run"] == match["run"]:
-            folder = log.folder.parent / other[0]
+        sibling = _SESSION.fullmatch(word.removesuffix("/"))
+        if sibling is not None and sibling["run"] == match["run"]:
+            folder = log.folder.parent / sibling[0]
             if folder == log.folder or log.name in log.listing(folder):
-                folders[other["begun"]] = folder
+                folders[sibling["begun"]] = folder
     return [folder for _, folder in sorted(folders.items())]
 
 
@@ -131,29 +131,29 @@ def _add_session(files: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
     W&B goes on with the time of the session before, except where that never reached its server.
     """
     blocks = partial(iter, (log.companion(folder / log.name) or b"",))
-    later = _read_store(msgspec.structs.replace(log, folder=folder, blocks=blocks))
-    steps = [as_int(row.get("_step")) for row in later.history]
-    first = min((step for step in steps if step is not None), default=math.inf)
-    earlier = [row for row in files.history if (as_int(row.get("_step")) or 0) < first]
-    ended = max((as_float(row.get("_runtime")) or 0.0 for row in earlier), default=0.0)
-    begins = min((as_float(row.get("_runtime")) or 0.0 for row in later.history), default=ended)
-    lost = ended if begins < ended else 0.0
-    rows = [_shift_row(row, lost) for row in later.history]
+    session = _read_store(msgspec.structs.replace(log, folder=folder, blocks=blocks))
+    steps = [as_int(row.get("_step")) for row in session.history]
+    first_step = min((step for step in steps if step is not None), default=math.inf)
+    earlier_rows = [row for row in files.history if (as_int(row.get("_step")) or 0) < first_step]
+    end = max((as_float(row.get("_runtime")) or 0.0 for row in earlier_rows), default=0.0)
+    begins = min((as_float(row.get("_runtime")) or 0.0 for row in session.history), default=end)
+    lost_seconds = end if begins < end else 0.0
+    rows = [_shift_row(row, lost_seconds) for row in session.history]
     text = f"resumed in {folder.name}, which logged {len(rows):,} more rows"
-    again = len(files.history) - len(earlier)
-    text += f"; {again:,} earlier rows are logged again" if again else ""
-    text += "; the seconds are added up" if lost else ""
+    n_repeated = len(files.history) - len(earlier_rows)
+    text += f"; {n_repeated:,} earlier rows are logged again" if n_repeated else ""
+    text += "; the seconds are added up" if lost_seconds else ""
     problems = [problem for problem in files.problems if problem.code != "no_exit_record"]
-    about = files.about | later.about
-    about |= {"started": files.about.get("started"), "exit_code": later.about.get("exit_code")}
-    about["runtime"] = (as_float(later.about.get("runtime")) or 0.0) + lost
+    facts = files.about | session.about
+    facts |= {"started": files.about.get("started"), "exit_code": session.about.get("exit_code")}
+    facts["runtime"] = (as_float(session.about.get("runtime")) or 0.0) + lost_seconds
     return RunFiles(
-        earlier + rows,
-        files.summary | _shift_row(later.summary, lost),
-        files.config | later.config,
-        about,
-        [*problems, *later.problems, Problem("resumed", text, "info")],
-        files.logged | later.logged,
+        earlier_rows + rows,
+        files.summary | _shift_row(session.summary, lost_seconds),
+        files.config | session.config,
+        facts,
+        [*problems, *session.problems, Problem("resumed", text, "info")],
+        files.logged | session.logged,
     )
 
 
@@ -167,13 +167,13 @@ def _read_store(log: Log) -> RunFiles:
     """Return a store's content, with what is missing at its end from the summary."""
     content = log.read()
     logged = _logged_names(content)
-    wanted = wanted_of(logged, log) | _PLACE
+    names = wanted_of(logged, log) | _PROGRESS
     records = LevelDBRecords(content, _HEADER)
     run = RunFiles(logged=logged)
     strange = 0
     for record in records.data():
         try:
-            _add_record(run, record, wanted)
+            _add_record(run, record, names)
         except ValueError:
             strange += 1
     run.problems.extend(problems_of(records.torn, records.damaged))
@@ -190,29 +190,29 @@ def _read_store(log: Log) -> RunFiles:
 def _logged_names(content: bytes) -> frozenset[str]:
     """Return the names of all numbers in the history of a store."""
     names: set[str] = set()
-    plain: set[str] = set()
+    number_names: set[str] = set()
     for record in LevelDBRecords(content, _HEADER).data():
         with suppress(ValueError):
             for row in record_files.messages(record, _HISTORY):
                 for key, part in _raw_items(row).items():
-                    if key not in plain or _is_object(part):
-                        named = {name for name, _ in _numbers({key: _parse_json(part)})}
-                        names |= named
-                        plain |= named & {key}
+                    if key not in number_names or _is_object(part):
+                        names_in_part = {name for name, _ in _numbers({key: _parse_json(part)})}
+                        names |= names_in_part
+                        number_names |= names_in_part & {key}
     return frozenset(names)
 
 
-def _add_record(run: RunFiles, record: bytes, wanted: Set[str]) -> None:
+def _add_record(run: RunFiles, record: bytes, names: Set[str]) -> None:
     """Add what one record tells, of its numbers those that are wanted; ValueError if unreadable."""
     for number, value in record_files.fields(record):
         if number == _HISTORY:
             items = _raw_items(record_files.block(value)).items()
-            row = {k: _parse_json(part) for k, part in items if k in wanted or _is_object(part)}
+            row = {k: _parse_json(part) for k, part in items if k in names or _is_object(part)}
             run.history.append(row)
         elif number == _SUMMARY:
             run.summary.update(_decode_items(record_files.block(value)))
         elif number == _RUN:
-            run.about.update(_about(record_files.block(value)))
+            run.about.update(_identity(record_files.block(value)))
             for config in record_files.messages(record_files.block(value), 4):
                 run.config.update(_decode_items(config))
         elif number == _EXIT:
@@ -249,22 +249,22 @@ def _raw_items(message: bytes) -> Mapping[str, bytes]:
 
 
 def _is_object(content: bytes) -> bool:
-    return content[:1] not in _PLAIN and content.lstrip()[:1] == b"{"
+    return content[:1] not in _NUMBER_STARTS and content.lstrip()[:1] == b"{"
 
 
-def _about(message: bytes) -> Row:
+def _identity(message: bytes) -> Row:
     """Return identity and start of a run from its record."""
     words = {1: "run_id", 3: "project", 6: "group", 8: "run_name"}
-    about: Row = {}
+    facts: Row = {}
     for number, value in record_files.fields(message):
         if number in words:
-            about[words[number]] = record_files.text(value)
+            facts[words[number]] = record_files.text(value)
         elif number == 17:
             time = dict(record_files.fields(record_files.block(value)))
             seconds, nanos = time.get(1, 0), time.get(2, 0)
             if isinstance(seconds, int) and isinstance(nanos, int):
-                about["started"] = seconds + nanos / 1e9
-    return about
+                facts["started"] = seconds + nanos / 1e9
+    return facts
 
 
 def _add_summary(run: RunFiles, log: Log, folder: PurePosixPath) -> None:
@@ -273,34 +273,34 @@ def _add_summary(run: RunFiles, log: Log, folder: PurePosixPath) -> None:
     text = f"no exit record after {rows:,} rows: killed, or copied during the run"
     run.problems.append(Problem("no_exit_record", text, "warning"))
     summary = as_mapping(_parse_json(log.companion(folder / _SUMMARY_FILE) or b""))
-    last = max((_step(row) or 0 for row in run.history), default=-1)
+    last_step = max((_step(row) or 0 for row in run.history), default=-1)
     step = _step(summary)
-    if (step or 0) <= last or not summary:
+    if (step or 0) <= last_step or not summary:
         return
     if step is None and not any(True for _ in _numbers(summary)):  # it tells the time alone
         run.summary |= summary
         return
-    where = "" if step is None else f", of step {step:,},"
-    text = f"its last values{where} come from {_SUMMARY_FILE}"
+    remark = "" if step is None else f", of step {step:,},"
+    text = f"its last values{remark} come from {_SUMMARY_FILE}"
     run.problems.append(Problem("summary_is_later", text, "warning"))
-    run.about |= {"history_rows": rows, "last_history_step": last}
+    run.about |= {"history_rows": rows, "last_history_step": last_step}
     run.summary = summary
     run.history.append(summary)
 
 
 def _read_history(log: Log) -> RunFiles:
     """Return the rows of a history as versions before 0.10 write it."""
-    history, bad = [], []
+    history, bad_numbers = [], []
     for number, line in enumerate(log.read().removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
         row = _parse_json(line) if line.strip() else {}
         if isinstance(row, dict):
             history += [row | {"_line": number}] if row else []
         else:
-            bad.append(number)
+            bad_numbers.append(number)
     problems = []
-    if bad:
-        text = f"{len(bad):,} line(s) are not JSON objects"
-        problems.append(Problem("unreadable_line", text, "warning", bad[0]))
+    if bad_numbers:
+        text = f"{len(bad_numbers):,} line(s) are not JSON objects"
+        problems.append(Problem("unreadable_line", text, "warning", bad_numbers[0]))
     summary = as_mapping(_parse_json(log.companion(log.folder / _SUMMARY_FILE) or b""))
     return RunFiles(history, summary, _read_config(log, log.folder), problems=problems)
 
@@ -316,12 +316,12 @@ def _read_config(log: Log, folder: PurePosixPath) -> Row:
 
 
 def _run(files: RunFiles, log: Log) -> Run:
-    """Return the run that its files describe."""
+    """Return the run of its files."""
     evaluations, remarks = evaluations_of(list(_measured(files)), log, files.logged)
     config = {key: value for key, value in files.config.items() if key != "_wandb"}
-    begun = as_float(files.about.get("started"))
-    if begun is None:
-        begun = as_float(as_mapping(files.config.get("_wandb")).get("start_time"))
+    start = as_float(files.about.get("started"))
+    if start is None:
+        start = as_float(as_mapping(files.config.get("_wandb")).get("start_time"))
     status: RunStatus = "truncated" if log.name.endswith(".wandb") else "unknown"
     if (code := files.about.get("exit_code")) is not None:
         status = "aborted" if code else "success"
@@ -336,7 +336,7 @@ def _run(files: RunFiles, log: Log) -> Run:
         benchmark=files.about.get("project") or None,
         entry=files.about.get("group") or entry_name(config),
         seed=recorded_seed(flatten(config)),
-        started_at=date_of(begun),
+        started_at=date_of(start),
         clock="wall",
         clock_zero="start of the W&B run",
         run_status=status,
@@ -350,8 +350,8 @@ def _run(files: RunFiles, log: Log) -> Run:
 def _measured(files: RunFiles) -> Iterator[Measured]:
     """Yield the numbers of the history, with step, time and epoch."""
     stamps = (as_float(row.get("_timestamp")) for row in files.history)
-    begun = as_float(files.about.get("started"))
-    zero = begun or next((stamp for stamp in stamps if stamp is not None), None)
+    start = as_float(files.about.get("started"))
+    zero = start or next((stamp for stamp in stamps if stamp is not None), None)
     for row in files.history:
         seconds = as_float(row.get("_runtime"))
         stamp = as_float(row.get("_timestamp"))
@@ -364,13 +364,13 @@ def _measured(files: RunFiles) -> Iterator[Measured]:
 
 def _numbers(row: Mapping[str, Any]) -> Iterable[tuple[str, float | None]]:
     """Yield the numbers of a row by name, those of nested ones joined by points."""
-    waiting: list[tuple[str, Any, int]] = [(key, row[key], 0) for key in row]
-    for count, (key, value, depth) in enumerate(waiting):
-        if key in _PLACE or key == "_line" or count > _MOST:
+    queue: list[tuple[str, Any, int]] = [(key, row[key], 0) for key in row]
+    for count, (key, value, depth) in enumerate(queue):
+        if key in _PROGRESS or key == "_line" or count > _MOST_LINES:
             continue
         if isinstance(value, dict):
             if "_type" not in value and depth < _DEEPEST:  # else an image, a table, a histogram
-                waiting += [(f"{key}.{inner}", value[inner], depth + 1) for inner in value]
+                queue += [(f"{key}.{inner}", value[inner], depth + 1) for inner in value]
         elif value is None or (isinstance(value, str) and value in _NO_NUMBERS):
             yield key, None
         elif isinstance(value, int | float) and not isinstance(value, bool):

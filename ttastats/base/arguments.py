@@ -49,7 +49,7 @@ def shown(value: object) -> str:
 
 
 def refusal(name: str, value: object, remedy: str) -> TtastatsError:
-    """Return the error for a value that a parameter does not take."""
+    """Return the error for an invalid value of a parameter."""
     return TtastatsError(f"{shown(value)} is not valid", where=f"{name}=", remedy=remedy)
 
 
@@ -74,7 +74,7 @@ def written(value: float) -> str:
 
 
 def listed(value: Any) -> tuple[Any, ...]:
-    """Return what there may be one of, or several: a text is one, never its letters."""
+    """Return one value or several as a tuple: a text is one, never its letters."""
     if value is None:
         return ()
     try:
@@ -89,10 +89,10 @@ def texts(example: str, *, comma: bool = False) -> Taken:
     def take(name: str, value: Any) -> tuple[str, ...]:
         if comma and isinstance(value, str):
             value = [part.strip() for part in value.split(",") if part.strip()]
-        for each in (several := listed(value)):
-            if not is_text(each):
-                raise refusal(name, each, f"Give a text or a list of texts, such as {example}.")
-        return several
+        for item in (items := listed(value)):
+            if not is_text(item):
+                raise refusal(name, item, f"Give a text or a list of texts, such as {example}.")
+        return items
 
     return take
 
@@ -125,8 +125,8 @@ def fraction(*, above: float = 0.0, below: float = 1.0) -> Taken:
             raise refusal(name, value, "Give a fraction, such as 0.05.")
         if not isinstance(value, str) and value < 1 and not above < value < below:
             raise refusal(name, value, f"Give a fraction above {above:g} and below {below:g}.")
-        shown = value if isinstance(value, str) else written(value)
-        return percentages.parse_fraction(shown, f"{name}=", above=above, below=below)
+        fraction_text = value if isinstance(value, str) else written(value)
+        return percentages.parse_fraction(fraction_text, f"{name}=", above=above, below=below)
 
     return take
 
@@ -175,52 +175,53 @@ def choice(*known: str) -> Taken:
     def take(name: str, value: Any) -> str:
         if isinstance(value, str) and value in known:
             return value
-        what = f"{shown(value)} is not one of {', '.join(known)}"
+        message = f"{shown(value)} is not one of {', '.join(known)}"
         remedy = suggestion(shown(value), known, "Values")
-        raise TtastatsError(what, where=f"{name}=", remedy=remedy)
+        raise TtastatsError(message, where=f"{name}=", remedy=remedy)
 
     return take
 
 
 def conditions(name: str, value: Any) -> tuple[Any, ...]:
     """Take conditions: texts, expressions of polars, or a mapping of columns to values."""
-    taken: list[Any] = []
-    for each in listed(value):
-        if isinstance(each, Mapping):
-            taken += [
-                f"{column}={_condition_values(name, wanted)}" for column, wanted in each.items()
+    conditions_: list[Any] = []
+    for condition in listed(value):
+        if isinstance(condition, Mapping):
+            conditions_ += [
+                f"{column}={_condition_values(name, values)}"
+                for column, values in condition.items()
             ]
-        elif is_text(each) or hasattr(each, "meta") or hasattr(each, "operator"):
-            taken.append(each)
+        elif is_text(condition) or hasattr(condition, "meta") or hasattr(condition, "operator"):
+            conditions_.append(condition)
         else:
             remedy = "Give a text such as 'nodes>=8', or an expression: pl.col('nodes') >= 8."
-            raise refusal(name, each, remedy)
-    return tuple(taken)
+            raise refusal(name, condition, remedy)
+    return tuple(conditions_)
 
 
 def _condition_values(name: str, value: Any) -> str:
     """Return values as a condition has them, each as it is."""
     values = listed(value)
-    for each in values:
-        if not is_text(each) and not isinstance(each, numbers.Number | bool | date):
-            raise refusal(name, each, "Give a value of a column, or several.")
-    escaped = (re.sub(r'(["\\])', r"\\\1", str(each)) for each in values)
-    return ",".join(f'"{each}"' for each in escaped)
+    for item in values:
+        if not is_text(item) and not isinstance(item, numbers.Number | bool | date):
+            raise refusal(name, item, "Give a value of a column, or several.")
+    escaped = (re.sub(r'(["\\])', r"\\\1", str(item)) for item in values)
+    return ",".join(f'"{item}"' for item in escaped)
 
 
 def targets(name: str, value: Any) -> tuple[str, ...]:
     """Take targets: texts, numbers, or a mapping of metrics to either."""
-    taken: list[str] = []
-    for each in listed(value):
-        for metric, goal in each.items() if isinstance(each, Mapping) else [("", each)]:
+    goals: list[str] = []
+    for item in listed(value):
+        for metric, goal in item.items() if isinstance(item, Mapping) else [("", item)]:
             if not (is_text(goal) or is_number(goal)) or not is_text(metric):
                 remedy = "Give a number, a text such as 'accuracy>=0.9', or {'accuracy': 0.9}."
                 raise refusal(name, goal, remedy)
             goal = goal if isinstance(goal, str) else written(goal)
-            plain = metric and not re.match(r"\s*[<>=]", goal)
+            is_equality = metric and not re.match(r"\s*[<>=]", goal)
             quoted = f'"{metric}"' if re.search(r"[\s=<>]", metric) else metric
-            taken.append(f"{quoted}{'=' if plain else ''}{goal}")
-    return tuple(taken)
+            goals.append(f"{quoted}{'=' if is_equality else ''}{goal}")
+    return tuple(goals)
 
 
 def budget(name: str, value: Any) -> str:
@@ -246,9 +247,9 @@ def limit(name: str, value: Any) -> str:
 
 def prices(name: str, value: Any) -> Any:
     """Take one price or several, each a number or a column."""
-    for each in listed(value):
-        if not isinstance(each, str) and not (is_number(each) and each >= 0):
-            raise refusal(name, each, "Give dollars per hour, or a column with them.")
+    for price in listed(value):
+        if not isinstance(price, str) and not (is_number(price) and price >= 0):
+            raise refusal(name, price, "Give dollars per hour, or a column with them.")
     return value if isinstance(value, str) else listed(value)
 
 
@@ -282,12 +283,12 @@ def path(name: str, value: Any) -> Any:
 
 def paths(name: str, value: Any) -> tuple[Any, ...]:
     """Take one path or URL, or several."""
-    taken = listed(value)
-    for each in taken:
-        expect_path(each, f"{name}=")
-    if not taken:
+    paths_ = listed(value)
+    for item in paths_:
+        expect_path(item, f"{name}=")
+    if not paths_:
         raise TtastatsError("no path given", where=f"{name}=", remedy="Give a path or several.")
-    return taken
+    return paths_
 
 
 def function(name: str, value: Any) -> Any:
@@ -307,7 +308,7 @@ def a_goal(name: str, value: Any) -> Any:
 
 def fractions(name: str, value: Any) -> tuple[float, ...]:
     """Take one difference or several, of less than ten times the mean."""
-    return tuple(fraction(below=10.0)(name, each) for each in listed(value))
+    return tuple(fraction(below=10.0)(name, difference) for difference in listed(value))
 
 
 _COLUMNS = texts("'benchmark' or ['benchmark', 'entry']", comma=True)
@@ -369,8 +370,10 @@ def checked(
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         parameters = signature(function)
         variadic = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
-        plain = {name: p for name, p in parameters.parameters.items() if p.kind not in variadic}
-        usual = {name: p.default for name, p in plain.items() if p.default is not Parameter.empty}
+        keywords = {name: p for name, p in parameters.parameters.items() if p.kind not in variadic}
+        defaults = {
+            name: p.default for name, p in keywords.items() if p.default is not Parameter.empty
+        }
 
         @wraps(function)
         def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -378,13 +381,15 @@ def checked(
                 bound = parameters.bind(*args, **kwargs)
             except TypeError as error:
                 unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-                near = f". {suggestion(unknown[1], plain, 'Keywords')}" if unknown else ""
-                raise TypeError(f"{function.__name__}() {error}{near}") from None
+                hint = f". {suggestion(unknown[1], keywords, 'Keywords')}" if unknown else ""
+                raise TypeError(f"{function.__name__}() {error}{hint}") from None
             with named_in_python(own or ()):
-                given = {name: value for name, value in bound.arguments.items() if name in plain}
-                bound.arguments |= taken(given, own, usual)
-                none = "sources" in parameters.parameters and not bound.args
-                raise_if(none, "no file given", "sources=", _A_PATH)
+                arguments = {
+                    name: value for name, value in bound.arguments.items() if name in keywords
+                }
+                bound.arguments |= taken(arguments, own, defaults)
+                lacks_sources = "sources" in parameters.parameters and not bound.args
+                raise_if(lacks_sources, "no file given", "sources=", _A_PATH)
                 return function(*bound.args, **bound.kwargs)
 
         wrapper.__signature__ = parameters  # type: ignore[attr-defined]
@@ -409,10 +414,10 @@ _OPTION = re.compile(
 
 
 def in_python(text: str, known: Iterable[str] = ()) -> str:
-    """Return a text with the names of parameters in place of the options that they stand for."""
+    """Return a text with parameters in place of options."""
     names = {"profiles", *KINDS, *known}
 
-    def named(option: re.Match[str]) -> str:
+    def argument(option: re.Match[str]) -> str:
         name = OPTIONS.get(option["name"], option["name"].replace("-", "_"))
         if name not in names:
             return option[0]
@@ -420,10 +425,10 @@ def in_python(text: str, known: Iterable[str] = ()) -> str:
         end = re.search(r"[.:)]*$", value)
         tail = end[0] if end else ""
         value = value.removesuffix(tail).strip("'")
-        shown = repr(value) if value else "True" if KINDS.get(name) is truth else ""
-        return f"{name}={shown}{tail}"
+        value_text = repr(value) if value else "True" if KINDS.get(name) is truth else ""
+        return f"{name}={value_text}{tail}"
 
-    return _OPTION.sub(named, text)
+    return _OPTION.sub(argument, text)
 
 
 @contextmanager

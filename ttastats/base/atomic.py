@@ -22,16 +22,16 @@ REMEDY = "Choose another path with -o."
 
 def expect_no_input(path: Place, inputs: Iterable[Place]) -> None:
     """Raise an error if the output path is also an input."""
-    place = path.resolve()
-    what = "is an input; the output would overwrite it"
-    raise_if(any(place == source.resolve() for source in inputs), what, str(path), REMEDY)
+    target = path.resolve()
+    message = "is an input; the output would overwrite it"
+    raise_if(any(target == source.resolve() for source in inputs), message, str(path), REMEDY)
 
 
 def expect_file_place(path: Path, *, remedy: str = REMEDY) -> None:
     """Raise an error if no file can be written at a path: a folder, or no parent folder."""
     raise_if(path.is_dir(), "is a folder", str(path), remedy)
-    missing = not path.resolve().parent.is_dir()
-    raise_if(missing, f"folder does not exist: {path.parent}", str(path), REMEDY)
+    lacks_folder = not path.resolve().parent.is_dir()
+    raise_if(lacks_folder, f"folder does not exist: {path.parent}", str(path), REMEDY)
 
 
 def expect_writable(path: Place) -> None:
@@ -69,8 +69,8 @@ def write_errors_named(path: Place) -> Iterator[None]:
         raise
     except Exception as error:
         polars = sys.modules.get("polars")  # which is not imported for this
-        known = (OSError, polars.exceptions.PolarsError) if polars else OSError
-        if isinstance(path, Path) and not isinstance(error, known):
+        expected = (OSError, polars.exceptions.PolarsError) if polars else OSError
+        if isinstance(path, Path) and not isinstance(error, expected):
             raise  # the package for a store may raise anything
         reason = getattr(error, "strerror", None) or str(error)
         remedy = "Nothing was changed. Choose a writable path with -o."
@@ -89,15 +89,15 @@ def replacing(path: Place, expected: Sequence[str | None] = ()) -> Iterator[Path
                 yield temporary
             return
         with temporary_folder(path) as folder:
-            yield (new := folder / path.name)
-            with path.aborting_old_uploads(new.stat().st_size):
-                _put(new, path, expected)
+            yield (copy := folder / path.name)
+            with path.aborting_old_uploads(copy.stat().st_size):
+                _put(copy, path, expected)
 
 
 @contextmanager
 def _replacing_local(path: Path, expected: Sequence[str | None] = ()) -> Iterator[Path]:
     """Yield a temporary local file that replaces `path` if the block succeeds."""
-    with _temporary(path, lambda new: new.touch(exist_ok=False)) as temporary:  # as any new file
+    with _temporary(path, lambda file: file.touch(exist_ok=False)) as temporary:  # as any new file
         yield temporary
         _sync(temporary)
         _put(temporary, path, expected)
@@ -119,15 +119,15 @@ def _temporary(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
             return
 
 
-def _put(new: Path, place: Place, expected: Sequence[str | None]) -> None:
+def _put(temporary: Path, target: Place, expected: Sequence[str | None]) -> None:
     """Upload or move a file to a place, if what is there is still in the expected state."""
-    if isinstance(place, Url):
-        place.upload(new, *expected)
+    if isinstance(target, Url):
+        target.upload(temporary, *expected)
         return
-    with _file_lock(place.resolve().parent, wait=True):
-        if expected and stores.state_of(place) != expected[0]:
-            raise stores.ReplacedError(place)
-        new.replace(place)
+    with _file_lock(target.resolve().parent, wait=True):
+        if expected and stores.state_of(target) != expected[0]:
+            raise stores.ReplacedError(target)
+        temporary.replace(target)
 
 
 @contextmanager
@@ -155,12 +155,12 @@ def _file_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
 
 def remove_leftovers(path: Place) -> None:
     """Remove temporary files and folders that killed writers of a path left behind."""
-    place = stores.staging_path(path)
+    staging = stores.staging_path(path)
     with suppress(OSError):
-        for left in place.parent.glob(f".{glob.escape(place.name)}.????????.tmp"):
-            with _file_lock(left) as is_left:
+        for leftover in staging.parent.glob(f".{glob.escape(staging.name)}.????????.tmp"):
+            with _file_lock(leftover) as is_left:
                 if is_left:
-                    _remove(left)
+                    _remove(leftover)
 
 
 def _remove(path: Path) -> None:
@@ -243,10 +243,12 @@ def new_folder(path: Path) -> Iterator[Path]:
 @contextmanager
 def temporary_folder(path: Place, mode: int = 0o777) -> Iterator[Path]:
     """Yield a temporary folder beside `path`, or on the local disk, removed afterwards."""
-    beside = stores.staging_path(path)
-    with ExitStack() as made:
+    staging = stores.staging_path(path)
+    with ExitStack() as cleanup:
         with write_errors_named(path):
-            folder = made.enter_context(_temporary(beside, lambda new: new.mkdir(mode)))
+            folder = cleanup.enter_context(
+                _temporary(staging, lambda folder_path: folder_path.mkdir(mode))
+            )
         yield folder
 
 
@@ -257,15 +259,15 @@ def _temporary_name(path: Path) -> Path:
 
 def _sync(path: Path) -> None:
     """Flush a file to the disk."""
-    with path.open("rb") as written:
-        os.fsync(written.fileno())
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
 #: Folders that mean something in the layout of results, and names that Windows keeps for itself.
-_TAKEN = re.compile(r"(results|systems|con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-_KEPT = 60
+_RESERVED = re.compile(r"(results|systems|con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_NAME_LENGTH = 60
 
 
 def safe_file_name(text: str | None) -> str:
@@ -277,19 +279,21 @@ def safe_file_name(text: str | None) -> str:
     if _is_safe(text):
         return text
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    readable = _UNSAFE.sub("_", text)[:_KEPT].strip("._+-")
+    readable = _UNSAFE.sub("_", text)[:_NAME_LENGTH].strip("._+-")
     return f"{readable or 'name'}-{digest}"
 
 
 def checked_folder_name(text: str, where: str) -> str:
     """Return a name unchanged if it is a valid folder name; otherwise raise an error."""
-    what = f"{text!r} cannot be the name of a folder of results"
-    raise_if(not _is_safe(text), what, where, "Use letters, digits, dots, dashes and underscores.")
+    message = f"{text!r} cannot be the name of a folder of results"
+    raise_if(
+        not _is_safe(text), message, where, "Use letters, digits, dots, dashes and underscores."
+    )
     return text
 
 
 def _is_safe(text: str) -> bool:
-    return bool(_SAFE.fullmatch(text)) and not _TAKEN.fullmatch(text) and not text.endswith(".")
+    return bool(_SAFE.fullmatch(text)) and not _RESERVED.fullmatch(text) and not text.endswith(".")
 
 
 def user_folder() -> Path:

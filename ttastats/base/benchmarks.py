@@ -26,9 +26,9 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         """Return whether the row holds for a round; if the round is unknown, for all rounds."""
         if self.first is None or self.last is None:
             return True
-        known = rounds(self.suite)
-        first, last = known.index(self.first), known.index(self.last)
-        return round_ in known[first : last + 1]
+        rounds_ = rounds(self.suite)
+        first, last = rounds_.index(self.first), rounds_.index(self.last)
+        return round_ in rounds_[first : last + 1]
 
 
 class Benchmark(_Row, frozen=True, kw_only=True):
@@ -121,8 +121,8 @@ def canonical_name(suite: str, name: str, round_: str | None) -> str:
     for row in _load().renamed:
         if (row.suite, row.name) == (suite, name) and row.covers(round_):
             return row.benchmark
-    known = (row.name for row in benchmarks_by_name(suite).values() if name in row.aliases)
-    return next(known, name)
+    names = (row.name for row in benchmarks_by_name(suite).values() if name in row.aliases)
+    return next(names, name)
 
 
 @cache
@@ -158,9 +158,9 @@ def scoring(
     There are none outside MLPerf Training, in a round unknown, and for a benchmark that is not
     part of its round. A division unknown is taken for the closed one.
     """
-    known = targets(suite, benchmark, round_)
+    goals = targets(suite, benchmark, round_)
     rows = {row.benchmark: row for row in _load().score if row.suite == suite}
-    if round_ is None or not known or not rows:
+    if round_ is None or not goals or not rows:
         return None
     row = rows.get(benchmark) or rows[None]
     limits = (
@@ -168,7 +168,7 @@ def scoring(
         for limit in _load().initialisation
         if limit.suite == suite and limit.covers(round_)
     )
-    return Scoring(known[0].runs, row.dropped, row.converging, next(limits, None))
+    return Scoring(goals[0].runs, row.dropped, row.converging, next(limits, None))
 
 
 def scored_suites() -> tuple[str, ...]:

@@ -50,15 +50,15 @@ _FILE = msgspec.json.decode(Path(__file__).with_name("codes.json").read_bytes(),
 PHRASES = _FILE.phrases
 #: The rows by the heading of their table in the documentation.
 ROWS = _FILE.tables
-_ALL = tuple(row for rows in ROWS.values() for row in rows)
+_ROWS = tuple(row for rows in ROWS.values() for row in rows)
 
 #: The texts by their keys.
-TEXTS = {key: text for row in _ALL for key, text in row.texts.items()} | PHRASES
+TEXTS = {key: text for row in _ROWS for key, text in row.texts.items()} | PHRASES
 
 #: The few words for a code on a page, and those behind a verdict.
-SHORT = {code: row.short for row in _ALL if row.short for code in row.codes.split()}
-CONDITIONS = {code: row.condition for row in _ALL if row.condition for code in row.codes.split()}
-ADVICE = {code: row.advice for row in _ALL if row.advice for code in row.codes.split()}
+SHORT = {code: row.short for row in _ROWS if row.short for code in row.codes.split()}
+CONDITIONS = {code: row.condition for row in _ROWS if row.condition for code in row.codes.split()}
+ADVICE = {code: row.advice for row in _ROWS if row.advice for code in row.codes.split()}
 
 #: Notes that say what to distrust in a comparison, worst first; a `bad` one may turn its answer.
 DOUBTS: dict[str, Literal["bad", "plain"]] = {

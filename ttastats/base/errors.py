@@ -62,59 +62,65 @@ def raise_if(holds: object, what: str, where: str | None = None, remedy: str | N
 
 
 #: Frames that call for a user: those of the package, and of `with` between them.
-_BETWEEN = (f"{Path(__file__).parents[1]}{os.sep}", contextlib.__file__)
+_WRAPPERS = (f"{Path(__file__).parents[1]}{os.sep}", contextlib.__file__)
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn of something at the line outside the package that led to it."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_BETWEEN):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_WRAPPERS):
         frame = frame.f_back
-    names, place = frame.f_globals, (frame.f_code.co_filename, frame.f_lineno)
+    names, position = frame.f_globals, (frame.f_code.co_filename, frame.f_lineno)
     registry = names.setdefault("__warningregistry__", {})
-    warnings.warn_explicit(text, category, *place, names.get("__name__"), registry)
+    warnings.warn_explicit(text, category, *position, names.get("__name__"), registry)
 
 
 #: Names less alike than this are another matter, not a slip.
 _ALIKE = 0.65
 #: Names that one error lists: a table may have thousands of columns.
-_LISTED = 100
+_MOST_NAMES = 100
 #: More names than this are not all compared letter by letter.
-_MANY = 1_000
+_MOST_COMPARED = 1_000
 
 
 def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return up to three known names most similar to a name, best first."""
-    others, pairs = {*known}, {name[at : at + 2].casefold() for at in range(len(name) - 1)}
-    if len(others) > _MANY:  # of these, only what shares two letters in succession
-        others = {other for other in others if any(pair in other.casefold() for pair in pairs)}
-    ranked = sorted((-_similarity(name.casefold(), other.casefold()), other) for other in others)
-    return tuple(other for likeness, other in ranked[:3] if -likeness >= _ALIKE)
+    candidates, pairs = {*known}, {name[at : at + 2].casefold() for at in range(len(name) - 1)}
+    if len(candidates) > _MOST_COMPARED:  # of these, only what shares two letters in succession
+        candidates = {
+            candidate
+            for candidate in candidates
+            if any(pair in candidate.casefold() for pair in pairs)
+        }
+    ranked = sorted(
+        (-_similarity(name.casefold(), candidate.casefold()), candidate) for candidate in candidates
+    )
+    return tuple(candidate for likeness, candidate in ranked[:3] if -likeness >= _ALIKE)
 
 
-def _similarity(name: str, other: str) -> float:
-    """Return how alike two names are, from 0 to 1."""
-    likeness = _match_ratio(name, other)
-    short, long = sorted((name, other), key=len)
-    if len(short) > 2 and short in long:  # two letters stand in too many names
+def _similarity(name: str, candidate: str) -> float:
+    """Return the similarity of two names, from 0 to 1."""
+    likeness = _match_ratio(name, candidate)
+    shorter, longer = sorted((name, candidate), key=len)
+    if len(shorter) > 2 and shorter in longer:  # two letters stand in too many names
         return 0.8 + 0.2 * likeness
     if len(name) > 4:  # the start of a long name, with a slip in it: `dgx3h` for `dgx2h_ngc18.11`
-        return max(likeness, 0.9 * _match_ratio(name, other[: len(name)]))
+        return max(likeness, 0.9 * _match_ratio(name, candidate[: len(name)]))
     return likeness
 
 
-def _match_ratio(name: str, other: str) -> float:
-    return SequenceMatcher(None, name, other, autojunk=False).ratio()
+def _match_ratio(name: str, candidate: str) -> float:
+    return SequenceMatcher(None, name, candidate, autojunk=False).ratio()
 
 
 def suggestion(
-    name: str, known: Iterable[str], what: str, most: int = 8, listed: int = _LISTED
+    name: str, known: Iterable[str], what: str, most: int = 8, listed: int = _MOST_NAMES
 ) -> str:
     """Return a sentence with the nearest names, and all names if they are few or none is near."""
     names = list(dict.fromkeys(known))
     close = nearest_names(name, names)
     parts = [f"Nearest: {', '.join(close)}."] if close else []
     if len(names) <= most or not close:
-        more = f" and {len(names) - listed:,} more" if len(names) > listed else ""
-        parts.append(f"{what}: {', '.join(names[:listed])}{more}.")
+        remainder = f" and {len(names) - listed:,} more" if len(names) > listed else ""
+        parts.append(f"{what}: {', '.join(names[:listed])}{remainder}.")
     return " ".join(parts)

@@ -29,8 +29,8 @@ def expect_threads() -> None:
     """Raise an error in a process that was forked after an answer, or another use of polars."""
     from ttastats.base.errors import raise_if
 
-    own = [os.getpid()]
-    _POOL_OF[:] = _POOL_OF or own
-    what = "this process was forked after polars had been used, which would wait for ever here"
+    this_process = [os.getpid()]
+    _POOL_OF[:] = _POOL_OF or this_process
+    message = "this process was forked after polars had been used, which would wait for ever here"
     remedy = 'Use the start method spawn or forkserver: multiprocessing.get_context("spawn").'
-    raise_if(own != _POOL_OF, what, "fork", remedy)
+    raise_if(this_process != _POOL_OF, message, "fork", remedy)

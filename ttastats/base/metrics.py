@@ -131,7 +131,7 @@ _NAMED_UNITS = {
 
 
 def evaluation_metrics(names: Iterable[str]) -> frozenset[str]:
-    """Return which of these metric names are measured in evaluations, judged by their names.
+    """Return the metrics of evaluations, judged by their names.
 
     Those whose names say so (`val_loss`, `eval/accuracy`, `testAcc`); where none does, all that
     may be a quality: no clock, no count of steps, no learning rate.
@@ -192,7 +192,7 @@ def _split_words(name: str) -> set[str]:
 
 
 def guess_metrics(columns: Iterable[str]) -> tuple[str, ...]:
-    """Return which columns are quality metrics of evaluations, judged by their names."""
+    """Return the quality metrics of evaluations among columns, judged by their names."""
     names = tuple(columns)
     measured = evaluation_metrics(names)
     return tuple(
@@ -208,9 +208,9 @@ def guess_clocks(columns: Iterable[str]) -> tuple[tuple[str, float], ...]:
 
 
 def first_known(known: Sequence[str], columns: Iterable[str]) -> str | None:
-    """Return the first of some known names that is a column, or None."""
-    present = set(columns)
-    return next((name for name in known if name in present), None)
+    """Return the first known name among columns, or None."""
+    column_names = set(columns)
+    return next((name for name in known if name in column_names), None)
 
 
 def plain(name: str) -> str:
@@ -223,14 +223,14 @@ def unit_of(name: str) -> str | None:
     words = set(plain(name).split("_"))
     if not words & _TIME or words & _OF_A_PART:
         return None
-    return next((unit for unit, named in _NAMED_UNITS.items() if words & named), "s")
+    return next((unit for unit, unit_words in _NAMED_UNITS.items() if words & unit_words), "s")
 
 
 def unit_of_each(name: str, part: str = "epoch") -> str | None:
-    """Return the unit of a column that tells the time of each epoch, or step, by its name."""
+    """Return the unit of a column with the time of each epoch, or step, by its name."""
     words = "|".join(STEP_WORDS if part == "step" else EPOCH_WORDS)
-    rest = re.sub(f"(^|_)(per_|of_)?({words})(_|$)", "_", plain(name))
-    return unit_of(rest) if rest != plain(name) else None
+    remainder = re.sub(f"(^|_)(per_|of_)?({words})(_|$)", "_", plain(name))
+    return unit_of(remainder) if remainder != plain(name) else None
 
 
 #: Qualities that may be above 1 although other runs are below.
@@ -263,8 +263,9 @@ class Target:
         if self.value is None:
             return False
         slack = abs(self.value) * TOLERANCE
-        above, below = value >= self.value - slack, value <= self.value + slack
-        return math.isfinite(value) and (above if self.higher_is_better else below)
+        if self.higher_is_better:
+            return math.isfinite(value) and value >= self.value - slack
+        return math.isfinite(value) and value <= self.value + slack
 
 
 _GOAL = re.compile(r"\s*(>=|<=)?\s*(.*?)\s*", re.DOTALL)
@@ -287,6 +288,6 @@ def parse_goal(
     contradicts = f"{target!r} contradicts higher_is_better={higher_is_better}"
     is_other = sign and higher_is_better not in {None, direction}
     raise_if(is_other, contradicts, "target=", "Remove one of them.")
-    wrong = sign and higher_is_better is None and against_direction(metric, sign == ">=")
-    raise_if(wrong, str(wrong), "target=", "If it is not, add higher_is_better.")
+    contradiction = sign and higher_is_better is None and against_direction(metric, sign == ">=")
+    raise_if(contradiction, str(contradiction), "target=", "If it is not, add higher_is_better.")
     return value, direction

@@ -35,13 +35,13 @@ def parse_fraction(written: str, option: str, *, above: float = 0.0, below: floa
     value = number / 100 if sign else number
     if value >= 1 and not sign:  # it can hardly be a fraction: say what was probably meant
         is_meant = above < number / 100 < min(below, 1)
-        what = f"{written!r} is neither a fraction nor a percentage"
+        message = f"{written!r} is neither a fraction nor a percentage"
         remedy = f"Write {number:g}% or {number / 100:g}." if is_meant else _EXAMPLE
-        raise TtastatsError(what, where=option, remedy=remedy)
+        raise TtastatsError(message, where=option, remedy=remedy)
     if not above < value < below:
         low, high = (f"{100 * limit:.10g}%" for limit in (above, below))
-        what = f"{written!r} is not above {low} and below {high}"
-        raise TtastatsError(what, where=option, remedy=_EXAMPLE if above == 0 else None)
+        message = f"{written!r} is not above {low} and below {high}"
+        raise TtastatsError(message, where=option, remedy=_EXAMPLE if above == 0 else None)
     return value
 
 
@@ -49,8 +49,8 @@ def expect_number(written: str, option: str) -> float:
     """Return the number in an option's text, `97%` as 0.97, or raise an error."""
     value = parse_number(written)
     if value is None:
-        what = f"{written!r} is not a number"
-        raise TtastatsError(what, where=option, remedy="Write 0.97 or 97%.")
+        message = f"{written!r} is not a number"
+        raise TtastatsError(message, where=option, remedy="Write 0.97 or 97%.")
     return value
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 _LONGEST = 255
 #: Words that count repetitions. The number behind one counts runs wherever it stands in a name.
 WORDS = "seed|replicate|repeat|rep|run|trial|try|study|fold|version|jobid|job|slurm"
-_COUNTED = re.compile(
+_RUN_COUNT = re.compile(
     rf"(?i)(?:^|(?<=[-_. =,+]))(?:random[-_]?)?(?P<word>{WORDS})"
     r"[-_=. ]?(?P<number>\d{1,10})(?=$|[-_ =,+]|\.(?!\d))"
 )
@@ -70,13 +70,13 @@ def split_run_number(name: str) -> tuple[str, int | None]:
         return name, None
     if _MADE_UP.fullmatch(name):
         return "", None
-    rest = _JOB.sub(_without_job, _STAMP.sub("", name))
-    words = [(match["word"].lower(), int(match["number"])) for match in _COUNTED.finditer(rest)]
+    stem = _JOB.sub(_without_job, _STAMP.sub("", name))
+    words = [(match["word"].lower(), int(match["number"])) for match in _RUN_COUNT.finditer(stem)]
     seeds = [number for word, number in words if word == "seed"]
-    rest = _COUNTED.sub("", rest)
-    if rest != name:
-        rest = re.sub(r"([-_. =,+])[-_. =,+]+", r"\1", rest).strip("-_. =,+")
-    return rest, seeds[0] if seeds else None
+    stem = _RUN_COUNT.sub("", stem)
+    if stem != name:
+        stem = re.sub(r"([-_. =,+])[-_. =,+]+", r"\1", stem).strip("-_. =,+")
+    return stem, seeds[0] if seeds else None
 
 
 def _without_job(match: re.Match[str]) -> str:
@@ -107,10 +107,10 @@ def numbered(text: str) -> Numbered | None:
     match = _AT_END.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
         return None
-    before, mark, letter, number = match["before"], match["mark"], match["letter"], match["number"]
-    if letter is None and _QUANTITY.fullmatch(before + mark):
+    stem, mark, letter, number = match["before"], match["mark"], match["letter"], match["number"]
+    if letter is None and _QUANTITY.fullmatch(stem + mark):
         return None
-    return Numbered(mark, before, (letter or "").lower(), int(number))
+    return Numbered(mark, stem, (letter or "").lower(), int(number))
 
 
 def strip_counts(names: Sequence[Name]) -> list[tuple[str, int | None]]:
@@ -119,33 +119,37 @@ def strip_counts(names: Sequence[Name]) -> list[tuple[str, int | None]]:
     `exp1` and `exp2` may be two setups: what tells is that others have the same numbers, or that
     the settings of all are known. A number that is the recorded seed of each run is no setup.
     """
-    found = [numbered(name.text) for name in names]
+    endings = [numbered(name.text) for name in names]
     recorded: dict[tuple[str, str], bool] = {}
     are_seeds: dict[tuple[str, str], bool] = {}
     numbers: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
-    for name, at_end in zip(names, found, strict=True):
-        if at_end:
-            key = at_end.mark, at_end.before
+    for name, ending in zip(names, endings, strict=True):
+        if ending:
+            key = ending.mark, ending.before
             recorded[key] = recorded.get(key, True) and name.recorded
-            are_seeds[key] = are_seeds.get(key, True) and name.seed == at_end.number
-            numbers[key].add(at_end.number)
+            are_seeds[key] = are_seeds.get(key, True) and name.seed == ending.number
+            numbers[key].add(ending.number)
     sets: defaultdict[str, Counter[frozenset[int]]] = defaultdict(Counter)
-    for (mark, _), some in numbers.items():
-        if len(some) > 1 and count_runs(some):
-            sets[mark][frozenset(some)] += 1
+    for (mark, _), run_numbers in numbers.items():
+        if len(run_numbers) > 1 and count_runs(run_numbers):
+            sets[mark][frozenset(run_numbers)] += 1
 
-    def is_count(at_end: Numbered) -> bool:
-        own, known = numbers[at_end[:2]], recorded[at_end[:2]]
-        alike = sets[at_end.mark]
+    def is_count(ending: Numbered) -> bool:
+        group, is_recorded = numbers[ending[:2]], recorded[ending[:2]]
+        group_counts = sets[ending.mark]
         # Words that differ before equal numbers name setups: `adam1`, `sgd1`.
-        is_apart = at_end.mark or not at_end.before or known or alike[frozenset(own)] > 1
-        alone = max(own) <= 1 and (known or at_end.letter == "s")
-        return bool(is_apart) and (alone or any(own <= some for some in alike))
+        is_apart = (
+            ending.mark or not ending.before or is_recorded or group_counts[frozenset(group)] > 1
+        )
+        is_lone = max(group) <= 1 and (is_recorded or ending.letter == "s")
+        return bool(is_apart) and (
+            is_lone or any(group <= run_numbers for run_numbers in group_counts)
+        )
 
     stripped: list[tuple[str, int | None]] = []
-    for name, at_end in zip(names, found, strict=True):
-        if at_end and (are_seeds[at_end[:2]] or is_count(at_end)):
-            stripped.append((at_end.before, at_end.number if at_end.letter == "s" else None))
+    for name, ending in zip(names, endings, strict=True):
+        if ending and (are_seeds[ending[:2]] or is_count(ending)):
+            stripped.append((ending.before, ending.number if ending.letter == "s" else None))
         else:
             stripped.append((name.text, None))
     return stripped
@@ -153,6 +157,6 @@ def strip_counts(names: Sequence[Name]) -> list[tuple[str, int | None]]:
 
 def count_runs(numbers: Collection[int]) -> bool:
     """Return whether numbers count from 0 or 1 with few gaps, and do not double: 1, 2, 4."""
-    first, last = min(numbers), max(numbers)
-    doubling = last > 2 and all(number and number & (number - 1) == 0 for number in numbers)
-    return first <= 1 and len(numbers) >= 2 / 3 * (last - first + 1) and not doubling
+    lowest, highest = min(numbers), max(numbers)
+    doubling = highest > 2 and all(number and number & (number - 1) == 0 for number in numbers)
+    return lowest <= 1 and len(numbers) >= 2 / 3 * (highest - lowest + 1) and not doubling

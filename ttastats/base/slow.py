@@ -20,15 +20,15 @@ class _Watch:
 
     def look(self) -> None:
         """Name what takes long, for ever."""
-        last, wanted = self.since, SECONDS
+        start, limit = self.since, SECONDS
         while True:
             time.sleep(SECONDS / 5)
             file, since = self.file, self.since
-            if since != last:
-                last, wanted = since, SECONDS
+            if since != start:
+                start, limit = since, SECONDS
             took = time.monotonic() - since
-            if file and self.tell is not None and took >= wanted:
-                wanted *= 2
+            if file and self.tell is not None and took >= limit:
+                limit *= 2
                 self.tell(f"still reading {file} ({took:.0f} s)")
 
 

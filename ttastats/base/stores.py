@@ -31,7 +31,7 @@ _STATES = (
 #: Up to this size s3fs puts an object in one request, which may carry a condition.
 _AT_ONCE = 100_000_000
 #: A table of up to this size is fetched whole: to ask for its ranges would take longer.
-_WHOLE = 16 * 1024 * 1024
+_SMALL_OBJECTS = 16 * 1024 * 1024
 #: Objects that are fetched at the same time.
 SIDE_BY_SIDE = 16
 #: Seconds that a server may let pass without progress.
@@ -43,10 +43,10 @@ PROGRESS = 64 * 1024
 class ReplacedError(TtastatsError):
     """Somebody else has replaced what was about to be replaced."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, path: Place) -> None:
         super().__init__(
             "was replaced by another writer meanwhile; nothing was written",
-            where=str(place),
+            where=str(path),
             remedy="Run the command again: it begins with the table of the other writer.",
         )
 
@@ -101,14 +101,14 @@ class Url:
     def metadata(self) -> Mapping[str, Any] | None:
         """Return the store's metadata of the object, or None if it does not exist."""
         folder, _, name = self.text.rpartition("/")
-        if beside := _cached(folder):
-            listed: Mapping[str, Any] | None = beside[1].get(name)
-            if listed is None or {"ETag", "etag"} & listed.keys():  # a time may be told otherwise
-                return listed
+        if folder_listing := _cached(folder):
+            entry: Mapping[str, Any] | None = folder_listing[1].get(name)
+            if entry is None or {"ETag", "etag"} & entry.keys():  # a time may be told otherwise
+                return entry
 
-        def look(store: Any, place: str) -> Any:
+        def look(store: Any, path: str) -> Any:
             with suppress(FileNotFoundError):
-                return store.info(place)
+                return store.info(path)
 
         metadata: Mapping[str, Any] | None = self._cached_request(look)
         return metadata
@@ -116,29 +116,29 @@ class Url:
     def list_folder(self) -> dict[str, Mapping[str, Any]]:
         """Return the store's metadata of all objects in a folder, by their relative names."""
 
-        def look(store: Any, place: str) -> dict[str, Mapping[str, Any]]:
-            start = f"{place.strip('/')}/"
+        def look(store: Any, prefix: str) -> dict[str, Mapping[str, Any]]:
+            start = f"{prefix.strip('/')}/"
             try:
-                every = store.find(place, detail=True)
+                entries = store.find(prefix, detail=True)
             except FileNotFoundError:
                 return {}
-            names = {name.lstrip("/"): entry for name, entry in every.items()}
-            below = {name.removeprefix(start): names[name] for name in names if start in name}
-            return {name: entry for name, entry in below.items() if name}
+            names = {name.lstrip("/"): entry for name, entry in entries.items()}
+            relative = {name.removeprefix(start): names[name] for name in names if start in name}
+            return {name: entry for name, entry in relative.items() if name}
 
-        listed: dict[str, Mapping[str, Any]] = self._cached_request(look)
-        return listed
+        entries_by_name: dict[str, Mapping[str, Any]] = self._cached_request(look)
+        return entries_by_name
 
     def _cached_request(self, look: Callable[[Any, str], Any]) -> Any:
         """Return the answer to a request to the store, from the cache for a few seconds."""
-        seen = _cached(key := self.text.rstrip("/"))
-        if seen is None:
-            now = time.monotonic()
+        answer = _cached(key := self.text.rstrip("/"))
+        if answer is None:
+            asked_at = time.monotonic()
             with store_errors_named(self):
                 store, name = self.store_and_path()
                 store.invalidate_cache()
-                seen = _SEEN[key] = now, look(store, name)
-        return seen[1]
+                answer = _ANSWERS[key] = asked_at, look(store, name)
+        return answer[1]
 
     def read_small(self, names: Sequence[str] = ()) -> list[bytes] | None:
         """Return the content of the object or of objects in the folder; None if too large.
@@ -147,11 +147,11 @@ class Url:
         """
         entries = [self.list_folder().get(name) for name in names] if names else [self.metadata()]
         sized = [entry for entry in entries if entry and entry.get("size")]
-        known = [(entry["size"], _state_in(entry)) for entry in sized]
-        if len(known) < len(entries) or sum(size for size, _ in known) > _WHOLE:
+        sizes = [(entry["size"], _state_in(entry)) for entry in sized]
+        if len(sizes) < len(entries) or sum(size for size, _ in sizes) > _SMALL_OBJECTS:
             return None
         with store_errors_named(self):
-            return _fetch_known(self, tuple(names), tuple(known))
+            return _fetch_sized(self, tuple(names), tuple(sizes))
 
     def open(self, _mode: str = "rb") -> IO[bytes]:
         """Open the object for reading ranges of it."""
@@ -174,27 +174,27 @@ class Url:
         try:
             store.put_file(str(local), name, **condition)
         except Exception:
-            _SEEN.clear()
+            _ANSWERS.clear()
             if not expected:
                 raise
             if self.read_small() != [local.read_bytes()]:  # else only the answer was lost
                 self._expect_state(expected[0])
                 raise
         finally:
-            _SEEN.clear()
+            _ANSWERS.clear()
 
     def _expect_state(self, state: str | None) -> None:
         """Raise ReplacedError if the object is no longer in a state."""
-        _SEEN.clear()
-        now = state_of(self)
-        if (now and now.strip('"')) != (state and state.strip('"')):  # Azure lists them without
+        _ANSWERS.clear()
+        actual = state_of(self)
+        if (actual and actual.strip('"')) != (state and state.strip('"')):  # Azure lists no quotes
             raise ReplacedError(self)
 
     def remove(self, names: Sequence[str]) -> None:
         """Delete objects of this folder."""
         if names:
             self.store_and_path()[0].rm([(self / name).store_and_path()[1] for name in names])
-            _SEEN.clear()
+            _ANSWERS.clear()
 
     @contextmanager
     def aborting_old_uploads(self, largest: int) -> Iterator[None]:
@@ -203,17 +203,17 @@ class Url:
         Only whoever uploads in pieces, as they did, looks for them.
         """
         store, name = self.store_and_path()
-        left: list[dict[str, Any]] = []
+        uploads: list[dict[str, Any]] = []
         if "s3" in store.protocol and largest >= _AT_ONCE:
             bucket, key, _ = store.split_path(name)
-            listed = store.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=key)
-            left = [
+            answer = store.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=key)
+            uploads = [
                 {"Bucket": bucket, "Key": upload["Key"], "UploadId": upload["UploadId"]}
-                for upload in listed.get("Uploads", ())
+                for upload in answer.get("Uploads", ())
             ]
         yield
         with suppress(Exception):  # what was to be put is there
-            for upload in left:
+            for upload in uploads:
                 store.call_s3("abort_multipart_upload", **upload)
 
     def store_and_path(self) -> tuple[Any, str]:
@@ -259,7 +259,7 @@ TRIES = 5
 
 
 def retried(act: Callable[[], _T]) -> tuple[_T, int]:
-    """Return what an act gives, and how often it began: anew where another writer was faster."""
+    """Return the result of an act, repeated after a faster writer, and its number of attempts."""
     for tries in range(1, TRIES):
         with suppress(ReplacedError):
             return act(), tries
@@ -267,14 +267,14 @@ def retried(act: Callable[[], _T]) -> tuple[_T, int]:
 
 
 def parse_place(text: str | Path | Url) -> Place:
-    """Return the path or URL that a text names."""
+    """Return the path or URL in a text."""
     if isinstance(text, str) and "://" in text:
         return Url(without_secrets(text))
     return Path(str(text))
 
 
 def state_of(place: Place) -> str | None:
-    """Return a text that changes when a file or object does; None if it does not exist."""
+    """Return the state of a file or object as a text; None if it does not exist."""
     if isinstance(place, Path):
         try:
             stat = place.stat()
@@ -292,26 +292,26 @@ def _state_in(entry: Mapping[str, Any]) -> str:
 
 #: What was seen at a URL, and when. A writer who goes by an older state finds that it was
 #: replaced, and begins anew.
-_SEEN: dict[str, tuple[float, Any]] = {}
+_ANSWERS: dict[str, tuple[float, Any]] = {}
 #: Seconds for which one command takes what it has seen for unchanged.
-_FRESH = 10.0
+_CACHE_SECONDS = 10.0
 
 
 def _cached(url: str) -> tuple[float, Any] | None:
     """Return the time and the answer of a recent request to a URL, or None."""
-    seen = _SEEN.get(url)
-    return seen if seen and time.monotonic() < seen[0] + _FRESH else None
+    answer = _ANSWERS.get(url)
+    return answer if answer and time.monotonic() < answer[0] + _CACHE_SECONDS else None
 
 
 @lru_cache(maxsize=4)
-def _fetch_known(url: Url, names: Sequence[str], known: Sequence[tuple[int, str]]) -> list[bytes]:
+def _fetch_sized(url: Url, names: Sequence[str], sizes: Sequence[tuple[int, str]]) -> list[bytes]:
     """Return the content of objects of known sizes; ReplacedError if a size has changed."""
     store = url.store_and_path()[0]
-    places = [place.store_and_path()[1] for place in ([url / name for name in names] or [url])]
-    contents = fetch_parallel(store, places, [size + 1 for size, _ in known])
-    for content, (size, _) in zip(contents, known, strict=True):
+    paths = [part.store_and_path()[1] for part in ([url / name for name in names] or [url])]
+    contents = fetch_parallel(store, paths, [size + 1 for size, _ in sizes])
+    for content, (size, _) in zip(contents, sizes, strict=True):
         if isinstance(content, FileNotFoundError) or len(content) != size:
-            _SEEN.clear()
+            _ANSWERS.clear()
             raise ReplacedError(url)
     return contents
 
@@ -331,7 +331,7 @@ def state_digest(entry: Mapping[str, Any]) -> int:
 
 
 def staging_path(place: Place) -> Path:
-    """Return the local path beside which temporary files for a path or URL are made."""
+    """Return the local path beside the temporary files of a path or URL."""
     if isinstance(place, Path):
         return place.resolve()
     name = f"ttastats-{xxhash.xxh3_64_hexdigest(place.text.rstrip('/').encode())}"
@@ -384,11 +384,11 @@ def _without_secrets(url: str) -> str:
         _users[f"{scheme}://{host}"] = user
     public = f"{scheme}://{host}{path}"
     if query and not query.startswith(f"?{_HIDDEN}"):
-        before = [name for name in _queries if name.startswith(f"{public}?{_HIDDEN}")]
-        known = next((name for name in before if _queries[name] == query), None)
-        place = known or f"{public}?{_HIDDEN}{len(before) + 1 if before else ''}"
-        _queries[place] = query
-        return place + fragment
+        aliases = [name for name in _queries if name.startswith(f"{public}?{_HIDDEN}")]
+        alias = next((name for name in aliases if _queries[name] == query), None)
+        public_name = alias or f"{public}?{_HIDDEN}{len(aliases) + 1 if aliases else ''}"
+        _queries[public_name] = query
+        return public_name + fragment
     return public + query + fragment
 
 
@@ -413,9 +413,9 @@ def user_of(url: str) -> str:
 
 
 def secrets_of(url: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what `with_secrets` knows of a URL, for `remember` in another process."""
-    users = {place: user for place, user in _users.items() if place in url}
-    return users, {place: query for place, query in _queries.items() if place in url}
+    """Return the users and queries of a URL, for `remember` in another process."""
+    users = {address: user for address, user in _users.items() if address in url}
+    return users, {address: query for address, query in _queries.items() if address in url}
 
 
 def remember(users: Mapping[str, str], queries: Mapping[str, str]) -> None:
@@ -457,6 +457,6 @@ def store_errors_named(url: Url) -> Iterator[None]:
             remedy = "Install the fsspec package for this kind of URL, such as s3fs."
         elif isinstance(error, FileNotFoundError | ValueError):
             remedy = "Check the URL."
-        what = f"cannot be reached: {error_reason(error, url.text)}"
+        message = f"cannot be reached: {error_reason(error, url.text)}"
         cause = error if with_secrets(url.text) == url.text else None
-        raise UnreachableError(what, where=str(url), remedy=remedy) from cause
+        raise UnreachableError(message, where=str(url), remedy=remedy) from cause

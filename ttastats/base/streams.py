@@ -22,7 +22,7 @@ from ttastats.base.errors import raise_if
 #: Sets the limit of a file that is read whole, in units of 2**20 bytes.
 VARIABLE = "TTASTATS_LIMIT_MB"
 MEGABYTE = 1024 * 1024
-_WHOLE = 256
+_DEFAULT_LIMIT = 256
 #: A document becomes objects of Python, which take up to twenty times its bytes.
 _DOCUMENT_SHARE = 4
 _DOCUMENTS = (".json", ".yaml", ".yml", ".toml")
@@ -52,8 +52,8 @@ def wide_text(head: bytes) -> str:
         name = "16"  # as Windows shells write
     else:
         halves = sample[::2], sample[1::2]
-        few, many = sorted(half.count(0) / max(len(half), 1) for half in halves)
-        if few > 0 or many < _MOSTLY:
+        fewest_zeros, most_zeros = sorted(half.count(0) / max(len(half), 1) for half in halves)
+        if fewest_zeros > 0 or most_zeros < _MOSTLY:
             return ""
         name = "16"
     return f"a log in UTF-{name}; convert it to UTF-8"
@@ -64,15 +64,20 @@ _MOSTLY = 0.8
 
 
 def with_encoding(what: str) -> str:
-    """Return what is wrong with names of a file, with the reason where they are not in UTF-8."""
+    """Return a fault of names in a file, with the reason where they are not in UTF-8."""
     return f"{what.rstrip('.')}; it is not in UTF-8: convert it" if "\ufffd" in what else what
 
 
 def whole_file_limit() -> int:
     """Return the largest size in bytes of a file read whole, from the variable or the default."""
-    text = os.environ.get(VARIABLE) or str(_WHOLE)
-    wrong = not text.isdecimal() or not int(text[:9])
-    raise_if(wrong, f"{text!r} is not a positive whole number", VARIABLE, f"Set it to {_WHOLE}")
+    text = os.environ.get(VARIABLE) or str(_DEFAULT_LIMIT)
+    is_invalid = not text.isdecimal() or not int(text[:9])
+    raise_if(
+        is_invalid,
+        f"{text!r} is not a positive whole number",
+        VARIABLE,
+        f"Set it to {_DEFAULT_LIMIT}",
+    )
     return int(text[:9]) * MEGABYTE
 
 
@@ -143,22 +148,22 @@ def line_blocks(raw: IO[bytes], name: str, size: int, stored: int = 0) -> Iterat
 
     The last one ends where the file does. TooLargeError if it grows beyond all measure.
     """
-    rest = b""
+    unfinished = b""
     chunks = decompressed(raw, name, size, stored)
     chunk = next(chunks, b"")
-    for following in chunks:
+    for next_chunk in chunks:
         cut = chunk.rfind(b"\n") + 1
         if cut:
-            yield rest + chunk[:cut] if rest else chunk[:cut]
-            rest = chunk[cut:]
+            yield unfinished + chunk[:cut] if unfinished else chunk[:cut]
+            unfinished = chunk[cut:]
         else:
-            rest += chunk
-            if len(rest) > LONGEST_LINE:
-                yield rest
-                rest = b""
-        chunk = following
-    if rest or chunk:
-        yield rest + chunk if rest else chunk
+            unfinished += chunk
+            if len(unfinished) > LONGEST_LINE:
+                yield unfinished
+                unfinished = b""
+        chunk = next_chunk
+    if unfinished or chunk:
+        yield unfinished + chunk if unfinished else chunk
 
 
 def decompressed(
@@ -171,11 +176,11 @@ def decompressed(
     """
     opener = next((_OPENERS[end] for end in COMPRESSED if name.endswith(end)), None)
     stream = raw if opener is None else opener(raw)
-    read, block = stream.read, _SMALL_BLOCK if at_once and opener is None else BLOCK
+    read_some, block = stream.read, _SMALL_BLOCK if at_once and opener is None else BLOCK
     if at_once and opener is not None:  # what has been decompressed is given before it reads on
-        read = getattr(stream, "read1", read)
+        read_some = getattr(stream, "read1", read_some)
     is_packed, total = opener is not None or stored > 0, 0
-    for chunk in _read_chunks(read, 0 if opener is not None else size, block):
+    for chunk in _read_chunks(read_some, 0 if opener is not None else size, block):
         if is_packed:
             total += len(chunk)
             if total > HARMLESS and total > MOST_GROWTH * max(stored or size, 1):
@@ -232,13 +237,13 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
 }
 
 
-def _read_chunks(read: Callable[[int], bytes], size: int, block: int) -> Iterator[bytes]:
-    """Yield what a function reads in chunks; a small file of known size in one.
+def _read_chunks(read_some: Callable[[int], bytes], size: int, block: int) -> Iterator[bytes]:
+    """Yield the bytes of a read function in chunks; a small file of known size in one.
 
     One byte more is asked for than there should be: where it does not come, that was the end.
     """
     at_once = min(block, size + 1) if size else block
-    while chunk := read(at_once):
+    while chunk := read_some(at_once):
         yield chunk
         if len(chunk) == size < at_once:
             return

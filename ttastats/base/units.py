@@ -41,7 +41,7 @@ def seconds(value: float, digits: int = 3, unit: str = "") -> str:
 def time_unit(durations: Sequence[float]) -> str:
     """Return the best unit for the middle one of some durations, in seconds."""
     middle = statistics.median_low(map(abs, durations))
-    return "ms" if 0 < middle < 1 else next(unit for most, unit in _TIME_UNITS if middle < most)
+    return "ms" if 0 < middle < 1 else next(unit for limit, unit in _TIME_UNITS if middle < limit)
 
 
 def with_prefix(number: float, unit: str, digits: int = 3) -> str:
@@ -74,9 +74,9 @@ def amount(number: float, unit: Amount, digits: int = 3, of_time: str = "") -> s
 
 def amounts(numbers: Iterable[float], unit: Amount) -> list[str]:
     """Return amounts that a sentence compares, times in one unit: `2.02 min`, `1.16 min`."""
-    every = list(numbers)
-    of_time = time_unit(every) if unit == "seconds" and every else ""
-    return [amount(number, unit, of_time=of_time) for number in every]
+    values = list(numbers)
+    of_time = time_unit(values) if unit == "seconds" and values else ""
+    return [amount(number, unit, of_time=of_time) for number in values]
 
 
 def dollars(number: float) -> str:
@@ -168,15 +168,15 @@ def without_unit(ends: Sequence[str], value: str) -> Sequence[str]:
 
 def ordinal(number: int) -> str:
     """Return `1st`, `2nd`, `3rd`, `11th`."""
-    last = 0 if number % 100 in {11, 12, 13} else number % 10
-    return f"{number:,}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
+    digit = 0 if number % 100 in {11, 12, 13} else number % 10
+    return f"{number:,}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(digit, 'th') }"
 
 
 def join_names(names: Sequence[str], most: int = 6, between: str = ", ") -> str:
     """Return `a, b and 3 more`, or with semicolons between `a, 1; b, 2; and 3 more`."""
-    rest = len(names) - most
-    more = f"{between.rstrip(', ')} and {rest} more" if rest > 0 else ""
-    return between.join(names[:most]) + more
+    n_left = len(names) - most
+    remainder = f"{between.rstrip(', ')} and {n_left} more" if n_left > 0 else ""
+    return between.join(names[:most]) + remainder
 
 
 #: Digits of a quality whose spread is not known.
@@ -219,8 +219,8 @@ class Digits(Struct, frozen=True):
             return "–"
         if low is None or high is None:
             return self.signed(estimate)
-        bare = (f"{value:+z.{self.decimals}f}" for value in (estimate, low, high))
-        return "{} [{}, {}]".format(*bare) + self.unit
+        numbers = (f"{value:+z.{self.decimals}f}" for value in (estimate, low, high))
+        return "{} [{}, {}]".format(*numbers) + self.unit
 
 
 def digits_for(
@@ -231,5 +231,5 @@ def digits_for(
     decimals = _USUAL - 1 - (math.floor(math.log10(size)) if 0 < size < math.inf else 0)
     if spread is not None and 0 < spread < math.inf:
         decimals = 1 - math.floor(math.log10(spread))
-    shown = [len(f"{value:.9f}".rstrip("0").partition(".")[2]) for value in exact]
-    return Digits(min(max(0, decimals, *shown), 12), unit)
+    decimals_of_exact = [len(f"{value:.9f}".rstrip("0").partition(".")[2]) for value in exact]
+    return Digits(min(max(0, decimals, *decimals_of_exact), 12), unit)

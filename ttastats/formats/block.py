@@ -125,7 +125,7 @@ class Block(msgspec.Struct, frozen=True):
 
     @property
     def dialect(self) -> str:
-        """Return the name of the dialect that reads such logs."""
+        """Return the name of the dialect of such logs."""
         return "lines" if self.line else "table"
 
 
@@ -149,10 +149,10 @@ _HOUR = {"hour", "hr", "h", "hourly"}
 
 def price_in(names: Iterable[str]) -> str | None:
     """Return the first name of a price of an hour, as `usd_per_hour`; its own goes before all."""
-    called = [*names]
-    if PRICE in called:
+    labels = [*names]
+    if PRICE in labels:
         return PRICE
-    return next(filter(_is_price, called), None)
+    return next(filter(_is_price, labels), None)
 
 
 @lru_cache(maxsize=10_000)
@@ -189,18 +189,18 @@ _SILENT = Block("")
 
 def merge_block(preset: Block, block: Block) -> Block:
     """Return the block of a preset with the user's settings for the file in their place."""
-    given = _given_keys(block, (*_ROWS, "clock"))
-    apart = APART if any(name in given for name in APART) else ()
-    settings = {name: getattr(block, name) for name in (*given, *apart)}
+    keys = _given_keys(block, (*_ROWS, "clock"))
+    row_keys = APART if any(name in keys for name in APART) else ()
+    settings = {name: getattr(block, name) for name in (*keys, *row_keys)}
     if block.metrics:
         names = ("metrics", "otherwise", "target_source")
         settings |= {name: getattr(block, name) for name in names}
     return msgspec.structs.replace(
         preset,
         **settings,
-        may_lack=tuple(key for key in preset.may_lack if key not in given) + block.may_lack,
+        may_lack=tuple(key for key in preset.may_lack if key not in keys) + block.may_lack,
         fields={**preset.fields, **block.fields},
-        refined_by=(*(["metric"] if block.metrics else []), *given, *block.fields),
+        refined_by=(*(["metric"] if block.metrics else []), *keys, *block.fields),
     )
 
 
@@ -209,7 +209,7 @@ Keys = Mapping[str, Any]
 
 
 def parse_block(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
-    """Return the block that a mapping describes; `where` returns the position of a key."""
+    """Return the block in a mapping; `where` returns the position of a key."""
     keys = {FORMER_NAMES.get(key, key): value for key, value in keys.items()}
     for key in keys:
         if key not in KEYS:
@@ -222,8 +222,8 @@ def parse_block(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
             try:
                 settings[key] = parse(key, keys[key])
             except ValueError as error:
-                what, _, remedy = str(error).partition("\n")
-                raise TtastatsError(what, where=where(key), remedy=remedy) from error
+                message, _, remedy = str(error).partition("\n")
+                raise TtastatsError(message, where=where(key), remedy=remedy) from error
     return Block(
         where=where(""),
         metrics=settings.pop("metric", ()),
@@ -248,8 +248,8 @@ def _parse_texts(key: str, value: Any) -> tuple[str, ...]:
         return (value,)
     if isinstance(value, Sequence) and not isinstance(value, str) and all(map(is_text, value)):
         return tuple(value)
-    what = f"{key} is neither a string nor a list of strings: {value!r}"
-    raise ValueError(f'{what}\nWrite {key} = "...".')
+    message = f"{key} is neither a string nor a list of strings: {value!r}"
+    raise ValueError(f'{message}\nWrite {key} = "...".')
 
 
 def _parse_boolean(key: str, value: Any) -> bool:
@@ -275,12 +275,12 @@ def _parse_pairs(key: str, value: Any) -> str | None:
     raise ValueError(f"{key} has no groups `name` and `value`: {text!r}\n{remedy}")
 
 
-def _parse_choice(known: Sequence[str], key: str, value: Any) -> str | None:
+def _parse_choice(words: Sequence[str], key: str, value: Any) -> str | None:
     text = _parse_text(key, value)
-    if text is None or text in known:
+    if text is None or text in words:
         return text
-    named = " or ".join(f'"{word}"' for word in known)
-    raise ValueError(f"invalid value: {key} = {text!r}\nWrite {named}.")
+    choices = " or ".join(f'"{word}"' for word in words)
+    raise ValueError(f"invalid value: {key} = {text!r}\nWrite {choices}.")
 
 
 def _parse_list(parse: Callable[[str], Any], key: str, value: Any) -> tuple[Any, ...]:
@@ -332,12 +332,12 @@ def parse_metric(text: str) -> Metric:
         if target is None:
             raise ValueError(f"{match['value']!r} is no number\n{remedy}")
         higher = match["meets"] == ">="
-        if wrong := against_direction(name, higher):
-            right = text.replace(match["meets"], "<=" if higher else ">=")
-            other = f"{name} {'higher' if higher else 'lower'}"
+        if contradiction := against_direction(name, higher):
+            correction = text.replace(match["meets"], "<=" if higher else ">=")
+            opposite = f"{name} {'higher' if higher else 'lower'}"
             raise ValueError(
-                f"metric {text!r}: {wrong}\nWrite {right!r}. Otherwise write {other!r}, and give "
-                "the target to the commands (--target)."
+                f"metric {text!r}: {contradiction}\nWrite {correction!r}. Otherwise write "
+                f"{opposite!r}, and give the target to the commands (--target)."
             )
         return Metric(name, higher, target, bool(match["percent"]))
     if match["better"]:

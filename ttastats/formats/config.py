@@ -29,7 +29,7 @@ NOT_GUESSED = "not_guessed"
 
 _HEADER = re.compile(r"^[ \t]*\[\[\s*logs\s*\]\]", re.MULTILINE)
 #: A group with a name.
-_NAMED = re.compile(r"\(\?P?<[A-Za-z_]")
+_NAMED_GROUP = re.compile(r"\(\?P?<[A-Za-z_]")
 
 
 def blocks(text: str, shown: str, root: str) -> tuple[Block, ...]:
@@ -69,15 +69,15 @@ _QUOTES = (
 def complete_block(keys: Keys, where: Callable[[str], str], root: str, **more: Any) -> Block:
     """Return one block, completed by its preset, whose settings it overrides."""
     name = keys.get("preset")
-    known = {} if name is None else load_presets()
-    if not isinstance(name, str | None) or (name is not None and name not in known):
+    presets = {} if name is None else load_presets()
+    if not isinstance(name, str | None) or (name is not None and name not in presets):
         raise TtastatsError(
             f"unknown preset {name!r}",
             where=where("preset"),
-            remedy=suggestion(str(name), known, "Presets", most=60),
+            remedy=suggestion(str(name), presets, "Presets", most=60),
         )
-    base: Mapping[str, Any] = {} if name is None else known[name].keys
-    source = "user" if name is None else known[name].target_source
+    base: Mapping[str, Any] = {} if name is None else presets[name].keys
+    source = "user" if name is None else presets[name].target_source
     if "metric" in keys:  # which is to be there
         base = {key: value for key, value in base.items() if key != "otherwise"}
         source = "user"
@@ -85,7 +85,7 @@ def complete_block(keys: Keys, where: Callable[[str], str], root: str, **more: A
         {**base, **keys}, where, root=root, preset=name, target_source=source, **more
     )
     for pattern in block.line:
-        _expect_expression(pattern, where("line"), named=True)
+        _expect_expression(pattern, where("line"), needs_groups=True)
     for key in ("pairs", "skip_after"):
         if (pattern := getattr(block, key)) is not None:
             _expect_expression(pattern, where(key))
@@ -101,7 +101,7 @@ def complete_block(keys: Keys, where: Callable[[str], str], root: str, **more: A
     return block
 
 
-def _expect_expression(pattern: str, where: str, *, named: bool = False) -> None:
+def _expect_expression(pattern: str, where: str, *, needs_groups: bool = False) -> None:
     """Raise an error for an invalid regular expression, or one without its named groups.
 
     Logs are matched by the engine of Rust, by way of polars: it takes time in proportion to a
@@ -121,7 +121,7 @@ def _expect_expression(pattern: str, where: str, *, named: bool = False) -> None
             remedy="Expressions run in linear time, so (?=...), (?!...), (?<=...) and \\1 are "
             "not supported; see docs.rs/regex.",
         ) from error
-    if named and not _NAMED.search(pattern):
+    if needs_groups and not _NAMED_GROUP.search(pattern):
         raise TtastatsError(
             f"the regular expression {pattern!r} has no named group",
             where=where,
@@ -129,14 +129,14 @@ def _expect_expression(pattern: str, where: str, *, named: bool = False) -> None
         )
 
 
-def _key_position(shown: str, text: str, start: int, key: str) -> str:
+def _key_position(file: str, text: str, start: int, key: str) -> str:
     """Return the file and line of a key of the table that begins at `start`."""
     end = next((match.start() for match in _HEADER.finditer(text, start + 1)), len(text))
     end = end if end > start else len(text)
-    written = re.compile(rf"""^\s*["']?{re.escape(key)}["']?\s*[=\]]""", re.MULTILINE)
-    match = written.search(text, start, end) if key else None
+    key_pattern = re.compile(rf"""^\s*["']?{re.escape(key)}["']?\s*[=\]]""", re.MULTILINE)
+    match = key_pattern.search(text, start, end) if key else None
     position = match.end() if match else min(start + 1, len(text))
-    return f"{shown}:{text.count(chr(10), 0, position) + 1}"
+    return f"{file}:{text.count(chr(10), 0, position) + 1}"
 
 
 #: The package that holds them, named as text: it stands above this module.
@@ -148,7 +148,7 @@ PROSE = (".md", ".markdown", ".rst", ".tex", ".html", ".ipynb")
 NO_PROSE = "a document: runs are not read from prose or its tables; give the logs it is about"
 #: What distinguishes a log stands behind a copy of the program at most, and what an expression
 #: finds from the start on (`\A`) in the first lines.
-_LOOKED_AT, _FIRST = 1 << 20, 1 << 16
+_LOOKED_AT, _FIRST_HEAD = 1 << 20, 1 << 16
 #: The text that an expression begins with which is anchored to the start.
 _START = re.compile(r"\\A((?:\\\{|[\w,])*)")
 
@@ -180,15 +180,15 @@ class Preset(msgspec.Struct, frozen=True):
 def load_presets() -> Mapping[str, Preset]:
     """Return the presets by name."""
     folder = resources.files(_PACKAGE).joinpath("presets")
-    known = {}
+    presets = {}
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if file.name.endswith(".toml"):
             name = file.name.removesuffix(".toml")
             keys = tomllib.loads(file.read_text("utf-8"))
             title, signs = keys.pop("title"), keys.pop("recognised_by", None)
             source = keys.pop("target_source", "user")
-            known[name] = Preset(name, title, keys, msgspec.convert(signs, Signs | None), source)
-    return known
+            presets[name] = Preset(name, title, keys, msgspec.convert(signs, Signs | None), source)
+    return presets
 
 
 @lru_cache(maxsize=256)
@@ -211,27 +211,27 @@ def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
     start = head.removeprefix(b"\xef\xbb\xbf")[:_LOOKED_AT]
     _text.cache_clear()
     return {
-        preset.name: named
+        preset.name: groups
         for preset in load_presets().values()
-        if preset.signs and (named := _match_signs(preset.signs, start, path)) is not None
+        if preset.signs and (groups := _match_signs(preset.signs, start, path)) is not None
     }
 
 
 def _match_signs(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
-    """Return what a path names if all signs hold, which are looked for the cheapest first."""
+    """Return the groups in a path if all signs hold; the cheapest are looked for first."""
     starts, holds = _texts_of(signs)
     if not all(head.startswith(text) for text in starts):
         return None
-    head = head[:_FIRST] if starts else head
+    head = head[:_FIRST_HEAD] if starts else head
     if not all(text in head for text in holds):
         return None
     fitting = (patterns.match_path(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
-    named = next((names for names in fitting if names is not None), None if signs.path else {})
-    if named is None:
+    groups = next((names for names in fitting if names is not None), None if signs.path else {})
+    if groups is None:
         return None
     # In linear time, as the expressions of users.
-    found = (_text(head).str.contains(f"(?m){pattern}")[0] for pattern in signs.head)
-    return named if all(found) else None
+    matches = (_text(head).str.contains(f"(?m){pattern}")[0] for pattern in signs.head)
+    return groups if all(matches) else None
 
 
 @lru_cache(maxsize=2)

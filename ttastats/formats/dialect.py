@@ -95,15 +95,15 @@ def log_from_bytes(
 ) -> Log:
     """Return a log in memory; `companions` maps absolute paths to the bytes of other files."""
     files = {PurePosixPath(name): content for name, content in (companions or {}).items()}
-    place = PurePosixPath(path)
+    posix = PurePosixPath(path)
 
     def listing(folder: PurePosixPath) -> tuple[str, ...]:
         depth = len(folder.parts)
-        below = (file.parts for file in files if file.parts[:depth] == folder.parts)
-        names = {f"{parts[depth]}/" if len(parts) > depth + 1 else parts[depth] for parts in below}
+        paths = (file.parts for file in files if file.parts[:depth] == folder.parts)
+        names = {f"{parts[depth]}/" if len(parts) > depth + 1 else parts[depth] for parts in paths}
         return tuple(sorted(name for name in names if name[0] != "."))
 
     blocks = partial(iter, (data,))
     return Log(
-        place.parent, place.name, blocks, files.get, round, listing, metrics, block, named or {}
+        posix.parent, posix.name, blocks, files.get, round, listing, metrics, block, named or {}
     )

@@ -35,7 +35,12 @@ class Piece(NamedTuple):
 
 
 _CHARACTER, _DIGIT = re.compile("[^/]"), re.compile(r"\d")
-_WILD = {"**/": re.compile("[^/]+/"), "**": re.compile("(?s:.)"), "*": _CHARACTER, "?": _CHARACTER}
+_WILDCARDS = {
+    "**/": re.compile("[^/]+/"),
+    "**": re.compile("(?s:.)"),
+    "*": _CHARACTER,
+    "?": _CHARACTER,
+}
 
 
 @lru_cache(maxsize=256)
@@ -50,8 +55,8 @@ def compile_pattern(pattern: str) -> tuple[Piece, ...]:
     for match in _PIECE.finditer(pattern.removeprefix("./")):
         piece, name = match.group(), match.group(1)
         if name is None and piece not in "{}":
-            wild = _WILD.get(piece)
-            pieces.append(Piece(wild, "*" in piece) if wild else _text(piece))
+            wildcard = _WILDCARDS.get(piece)
+            pieces.append(Piece(wildcard, "*" in piece) if wildcard else _text(piece))
         elif name is None or not _NAME.fullmatch(name):
             raise TtastatsError(
                 "braces without a name" if name is not None else "unbalanced braces",
@@ -60,8 +65,8 @@ def compile_pattern(pattern: str) -> tuple[Piece, ...]:
                 "without a name.",
             )
         else:
-            one = _DIGIT if name in COUNTS else _CHARACTER
-            pieces += [Piece(one, name="" if name == "_" else name), Piece(one, many=True)]
+            chars = _DIGIT if name in COUNTS else _CHARACTER
+            pieces += [Piece(chars, name="" if name == "_" else name), Piece(chars, many=True)]
     return tuple(pieces)
 
 
@@ -70,50 +75,50 @@ def _text(text: str) -> Piece:
 
 
 def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
-    """Return what a pattern's groups match in a relative path, or None if it does not match.
+    """Return the groups of a pattern in a relative path, or None if it does not match.
 
     Of several patterns with `|` between them the first that matches counts. The ending of a
     compressed file may be left out of a pattern.
     """
-    for one in pattern.split("|"):
-        pieces = compile_pattern(one)
+    for alternative in pattern.split("|"):
+        pieces = compile_pattern(alternative)
         for ending in ("", *COMPRESSED):
-            whole = path.removesuffix(ending) if path.endswith(ending) else None
-            if whole is not None and (names := _match_names(pieces, whole)) is not None:
+            stem = path.removesuffix(ending) if path.endswith(ending) else None
+            if stem is not None and (names := _match_names(pieces, stem)) is not None:
                 return names
     return None
 
 
 def _match_names(pieces: Sequence[Piece], path: str) -> Mapping[str, str] | None:
-    """Return what the names stand for, the same text wherever a name is repeated."""
+    """Return the texts of the names, the same text wherever a name is repeated."""
     is_alike = path.endswith(tuple(piece.text for piece in pieces[-1:]))
     ends = _match_pieces(pieces, path) if is_alike else None
     if ends is None:
         return None
-    named = [number for number, piece in enumerate(pieces) if piece.name]
+    numbers = [number for number, piece in enumerate(pieces) if piece.name]
     names: dict[str, str] = {}
-    for number in named:
+    for number in numbers:
         names.setdefault(pieces[number].name, path[ends[number] : ends[number + 2]])
-    if len(names) < len(named):
-        same = [*pieces]
-        for number in named:
-            same[number : number + 2] = _text(names[pieces[number].name]), _text("")
-        return None if _match_pieces(same, path) is None else names
+    if len(names) < len(numbers):
+        repeated = [*pieces]
+        for number in numbers:
+            repeated[number : number + 2] = _text(names[pieces[number].name]), _text("")
+        return None if _match_pieces(repeated, path) is None else names
     return names
 
 
 def _match_pieces(pieces: Sequence[Piece], path: str) -> tuple[int, ...] | None:
-    """Return 0 and where each piece ends in a path, or None.
+    """Return 0 and the end of each piece in a path, or None.
 
     No piece is tried twice at one position: the time is at most the product of both lengths.
     """
-    tried: set[tuple[int, int]] = set()
-    waiting: list[tuple[int, int, Any]] = [(0, 0, (0, None))]  # ends from the last on, linked
-    while waiting:
-        number, at, ends = waiting.pop()
-        if (number, at) in tried:
+    visited: set[tuple[int, int]] = set()
+    stack: list[tuple[int, int, Any]] = [(0, 0, (0, None))]  # ends from the last on, linked
+    while stack:
+        number, at, ends = stack.pop()
+        if (number, at) in visited:
             continue
-        tried.add((number, at))
+        visited.add((number, at))
         if number == len(pieces):
             if at == len(path):
                 return tuple(_linked(ends))[::-1]
@@ -121,11 +126,11 @@ def _match_pieces(pieces: Sequence[Piece], path: str) -> tuple[int, ...] | None:
         piece = pieces[number]
         match = piece.one.match(path, at)
         if piece.many:
-            waiting.append((number + 1, at, (at, ends)))
+            stack.append((number + 1, at, (at, ends)))
         if match:
             end = match.end()
-            again = (number, end, ends)
-            waiting.append(again if piece.many else (number + 1, end, (end, ends)))
+            state = (number, end, ends)
+            stack.append(state if piece.many else (number + 1, end, (end, ends)))
     return None
 
 

@@ -40,7 +40,7 @@ _SEEDS = ("seed", "random_seed", "SEED", "train.seed")
 #: The names of settings and columns that are the seed of a run.
 SEED = re.compile(r"(?:^|[._/-])(?:random_|global_|manual_|rng_)?seed$", re.IGNORECASE)
 
-_PLACES = frozenset(
+_GENERIC_FOLDERS = frozenset(
     {
         "log", "logs", "run", "runs", "lightning_logs", "csv_logs", "csv", "tb", "tb_logs",
         "tensorboard", "output", "outputs", "multirun", "result", "results", "files", "wandb",
@@ -77,26 +77,26 @@ class Setup(NamedTuple):
 
 def flatten(settings: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
     """Return nested settings as one mapping with keys joined by dots."""
-    joined: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in settings.items():
         if isinstance(value, dict) and depth < 8:
-            joined |= flatten(value, f"{prefix}{key}.", depth + 1)
+            flat |= flatten(value, f"{prefix}{key}.", depth + 1)
         else:
-            joined[f"{prefix}{key}"] = value
-    return joined
+            flat[f"{prefix}{key}"] = value
+    return flat
 
 
 def recorded_settings(extra: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings in a run's `extra` by their names."""
     settings: dict[str, Any] = {}
     for key in reversed(RECORDED):
-        if isinstance(more := extra.get(key), Mapping):
-            settings |= flatten(more)
+        if isinstance(group := extra.get(key), Mapping):
+            settings |= flatten(group)
     return settings
 
 
 def setup_settings(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings that repeated runs share, as sorted texts: without seeds and paths."""
+    """Return the shared settings of repeated runs, as sorted texts: without seeds and paths."""
 
     def text(value: Any) -> str:
         if isinstance(value, str):  # without a run number such as in `adam-s0`
@@ -116,10 +116,10 @@ def setup_settings(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def varying_names(several: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the names of settings in which runs that record any differ."""
-    known = [run for run in several if run]
-    names = dict.fromkeys(name for run in known for name in run)
-    return sorted(name for name in names if len({run.get(name) for run in known}) > 1)
+    """Return the names of settings that differ between runs with settings."""
+    runs = [run for run in several if run]
+    names = dict.fromkeys(name for run in runs for name in run)
+    return sorted(name for name in names if len({run.get(name) for run in runs}) > 1)
 
 
 def entry_name(settings: Mapping[str, Any]) -> str | None:
@@ -164,8 +164,8 @@ def infer_setups(runs: Sequence[Seen]) -> list[Setup]:
         for number in numbers:
             share = shares[number]
             varying = _name_setting({name: share[name] for name in names if name in share})
-            named = path if path and (not varying or len(stems[scope]) > 1) else ""
-            entry = " ".join(filter(None, (named, varying)))
+            path_part = path if path and (not varying or len(stems[scope]) > 1) else ""
+            entry = " ".join(filter(None, (path_part, varying)))
             entries[number] = entry or _name_setting(share) or runs[number].fallback
     return [Setup(entry, seed) for entry, seed in zip(entries, seeds, strict=True)]
 
@@ -175,37 +175,41 @@ def _from_paths(runs: Sequence[Seen]) -> tuple[list[str], list[int | None]]:
     files: defaultdict[tuple[Any, ...], set[str]] = defaultdict(set)
     for run in runs:
         files[run.scope, run.place].add(split_run_number(run.file)[0])
-    every: list[list[str]] = []
+    run_parts: list[list[str]] = []
     seeds: list[int | None] = []
     for run in runs:
         # The name of a file tells runs apart only where others lie beside it.
         of_file = len(files[run.scope, run.place]) > 1
         halves = [split_run_number(part) for part in (*run.place, run.file)]
-        every.append(_distinctive_parts(stem for stem, _ in (halves if of_file else halves[:-1])))
-        named = [seed for _, seed in halves if seed is not None]
-        seeds.append(run.seed if run.seed is not None or not named else named[-1])
-    _strip_counts(runs, every, seeds)
-    if len(above := {run.place[: run.above] for run in runs}) == 1:
-        shared = [split_run_number(part)[0].lower() for part in above.pop()]
-        known = sum(part not in {"", *_PLACES} for part in shared)
-        every = [parts[known:] or parts[-1:] for parts in every]
-    return ["/".join(_distinctive_parts(parts)) for parts in every], seeds
+        run_parts.append(
+            _distinctive_parts(stem for stem, _ in (halves if of_file else halves[:-1]))
+        )
+        seeds_in_path = [seed for _, seed in halves if seed is not None]
+        seeds.append(run.seed if run.seed is not None or not seeds_in_path else seeds_in_path[-1])
+    _strip_counts(runs, run_parts, seeds)
+    if len(parents := {run.place[: run.above] for run in runs}) == 1:
+        shared = [split_run_number(part)[0].lower() for part in parents.pop()]
+        n_shared = sum(part not in {"", *_GENERIC_FOLDERS} for part in shared)
+        run_parts = [parts[n_shared:] or parts[-1:] for parts in run_parts]
+    return ["/".join(_distinctive_parts(parts)) for parts in run_parts], seeds
 
 
 def _distinctive_parts(parts: Iterable[str]) -> list[str]:
-    """Return the parts of a path that do not only say what kind of files lie there."""
-    known = [part for part in parts if part]
-    return [part for part in known if part.lower() not in _PLACES] or known[-1:]
+    """Return the parts of a path without generic folder names."""
+    nonempty = [part for part in parts if part]
+    return [part for part in nonempty if part.lower() not in _GENERIC_FOLDERS] or nonempty[-1:]
 
 
-def _strip_counts(runs: Sequence[Seen], every: list[list[str]], seeds: list[int | None]) -> None:
+def _strip_counts(
+    runs: Sequence[Seen], run_parts: list[list[str]], seeds: list[int | None]
+) -> None:
     """Strip numbers at the end of names that count runs; those that are seeds become seeds."""
-    beside: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for place, (run, parts) in enumerate(zip(runs, every, strict=True)):
+    siblings: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for number, (run, parts) in enumerate(zip(runs, run_parts, strict=True)):
         if parts:
-            beside[(run.scope, *parts[:-1])].append(place)
-    for places in beside.values():
-        names = [Name(every[at][-1], bool(runs[at].settings), runs[at].seed) for at in places]
-        for at, (text, seed) in zip(places, strip_counts(names), strict=True):
-            every[at][-1:] = [text] if text else []
+            siblings[(run.scope, *parts[:-1])].append(number)
+    for numbers in siblings.values():
+        names = [Name(run_parts[at][-1], bool(runs[at].settings), runs[at].seed) for at in numbers]
+        for at, (text, seed) in zip(numbers, strip_counts(names), strict=True):
+            run_parts[at][-1:] = [text] if text else []
             seeds[at] = seed if seeds[at] is None else seeds[at]

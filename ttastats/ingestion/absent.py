@@ -26,18 +26,18 @@ _SHARED = (
     "accelerators", "nodes", "framework", "global_batch_size",
 )  # fmt: skip
 #: What runs of one set share; their seeds count it.
-_SET = ("suite", "round", "benchmark", "division", "submitter", "system", "entry")
+_SET_KEYS = ("suite", "round", "benchmark", "division", "submitter", "system", "entry")
 #: The columns of `tables.run_heads` that are looked at here.
 COLUMNS = (*_SHARED, "seed")
 #: The code of a file that is no log although its name is one of a numbered set of logs.
 _UNLIKE = "not_like_its_set"
-_MISSING = "missing_run"
+_MISSING_RUN = "missing_run"
 #: Problems that depend on which files lie beside.
-CODES = (_UNLIKE, _MISSING)
+CODES = (_UNLIKE, _MISSING_RUN)
 #: A name with a number at its end, before the extension.
 _NUMBERED = re.compile(r"(.*?)(\d{1,6})((?:\.[^/]*)?)")
 #: Fewer numbers count nothing.
-_LEAST = 3
+_FEWEST_RUNS = 3
 
 
 def rows(
@@ -54,8 +54,8 @@ def rows(
     """
     names = runs.get_column("source").to_list()
     reasons = {problem.source: problem for problem in problems if problem.severity == "error"}
-    lost = reasons.keys() - set(names)
-    rejected = [source for source in sources if source.name in lost]
+    missing = reasons.keys() - set(names)
+    rejected = [source for source in sources if source.name in missing]
     runs = runs.with_columns(pl.Series("folder", map(posixpath.dirname, names), pl.String))
     absent = [
         (source.name, _rejected_run(source, reasons[source.name], runs, blocks))
@@ -74,16 +74,16 @@ def rows(
 def empty_logs(
     read: Iterable[str], others: Iterable[str], blank: Collection[str] = ()
 ) -> list[Problem]:
-    """Return a problem for each file that is no log although most of its numbered set are.
+    """Return a problem for each file without a log in a numbered set of mostly logs.
 
     A run that crashed before it logged anything leaves such a file. Beside a single other it is one
     if it is `blank`: without a byte.
     """
-    runs, rest, empty = map(_numbers_by_set, (read, others, blank))
+    runs, other_files, empty = map(_numbers_by_set, (read, others, blank))
     text = "not a log, unlike the other files of its numbered set: empty or damaged"
     return [
         Problem(_UNLIKE, text, "error", source=posixpath.join(folder, f"{prefix}{number}{suffix}"))
-        for (folder, prefix, suffix), numbers in rest.items()
+        for (folder, prefix, suffix), numbers in other_files.items()
         if len(runs.get((folder, prefix, suffix), ()))
         >= max(1 if numbers == empty.get((folder, prefix, suffix)) else 2, len(numbers))
         for number in sorted(numbers)
@@ -93,32 +93,32 @@ def empty_logs(
 def _rejected_run(
     source: Source, problem: Problem, runs: pl.DataFrame, blocks: Sequence[Block]
 ) -> Run:
-    """Return a rejected log as a run of the entry that its path gives it.
+    """Return a rejected log as a run of the entry in its path.
 
     It is that of the runs in its folder or, where there are none, in the nearest folder above that
     has runs; if they are of several entries, it is what a log without a name belongs to.
     """
     base = posixpath.basename(source.file.name)
-    place = f"{source.container.folder(source.file.name)}/{base}"
-    hit = block_for(place, blocks, with_pattern=True)
-    named = {key: value for key, value in run_fields(hit[1] if hit else {}).items() if value}
+    path = f"{source.container.folder(source.file.name)}/{base}"
+    match = block_for(path, blocks, with_pattern=True)
+    fields = {key: value for key, value in run_fields(match[1] if match else {}).items() if value}
     folder = posixpath.dirname(source.name)
-    beside = runs.filter(pl.col("folder") == folder)
-    while beside.is_empty() and (above := posixpath.dirname(folder)) != folder:
-        folder = above
-        beside = runs.filter(pl.col("folder") == folder)
-    if "entry" in named:
-        beside = beside.filter(pl.col("entry") == named["entry"])
-    known = {**_shared_values(beside), **named}
+    neighbours = runs.filter(pl.col("folder") == folder)
+    while neighbours.is_empty() and (parent := posixpath.dirname(folder)) != folder:
+        folder = parent
+        neighbours = runs.filter(pl.col("folder") == folder)
+    if "entry" in fields:
+        neighbours = neighbours.filter(pl.col("entry") == fields["entry"])
+    fields_of_run = {**_shared_values(neighbours), **fields}
     return Run(
-        **{**known, "entry": known.get("entry") or source.entry},
+        **{**fields_of_run, "entry": fields_of_run.get("entry") or source.entry},
         run_status="unreadable",
         problems=(Problem(problem.code, problem.message, "error", problem.line),),
     )
 
 
 def _shared_values(runs: pl.DataFrame) -> dict[str, Any]:
-    """Return the values that all of some runs share, without unknown ones."""
+    """Return the known values shared by runs."""
     shared = [column for column in runs.select(_SHARED) if column.n_unique() == 1]
     return {column.name: column[0] for column in shared if column[0] is not None}
 
@@ -126,7 +126,7 @@ def _shared_values(runs: pl.DataFrame) -> dict[str, Any]:
 def _missing_runs(
     runs: pl.DataFrame, names: set[str], rejected: Sequence[Source]
 ) -> Iterator[tuple[str, Run]]:
-    """Yield the missing runs with the name that their log would have.
+    """Yield the missing runs with the expected names of their logs.
 
     Where the numbers of files have no gap, or no numbers, the seeds of a set may have one; a
     rejected log may be the one that fills it.
@@ -140,16 +140,17 @@ def _missing_runs(
             name = posixpath.join(folder, f"{prefix}{number}{suffix}")
             if name in names:
                 continue
-            beside = runs.filter(pl.col("folder") == folder)
-            of_files.update(beside.get_column("entry"))
-            yield name, _missing_run(_shared_values(beside), f"run {number} of {span} is missing")
+            neighbours = runs.filter(pl.col("folder") == folder)
+            of_files.update(neighbours.get_column("entry"))
+            text = f"run {number} of {span} is missing"
+            yield name, _missing_run(_shared_values(neighbours), text)
     seeded = runs.filter(pl.col("seed").is_between(0, 10**6))
-    sets = seeded.group_by(_SET, maintain_order=True).agg("seed")
+    sets = seeded.group_by(_SET_KEYS, maintain_order=True).agg("seed")
     for values in sets.iter_rows():
         gaps, span = _gaps(set(values[-1]))
-        if not gaps or values[_SET.index("entry")] in of_files:
+        if not gaps or values[_SET_KEYS.index("entry")] in of_files:
             continue
-        shared = zip(_SET, values, strict=False)
+        shared = zip(_SET_KEYS, values, strict=False)
         group = seeded.filter(pl.col(name).eq_missing(value) for name, value in shared)
         if folders & set(group.get_column("folder")):
             continue
@@ -173,12 +174,12 @@ def _numbers_by_set(names: Iterable[str]) -> Mapping[tuple[str, str, str], set[i
 
 def _gaps(numbers: set[int]) -> tuple[list[int], str]:
     """Return the missing numbers and their range; none of numbers that look random."""
-    first, last = min(numbers, default=0), max(numbers, default=0)
-    if len(numbers) < _LEAST or not count_runs(numbers):
+    lowest, highest = min(numbers, default=0), max(numbers, default=0)
+    if len(numbers) < _FEWEST_RUNS or not count_runs(numbers):
         return [], ""
-    return sorted(set(range(first, last)) - numbers), f"{first} to {last}"
+    return sorted(set(range(lowest, highest)) - numbers), f"{lowest} to {highest}"
 
 
-def _missing_run(known: Mapping[str, Any], text: str, seed: int | None = None) -> Run:
-    problem = Problem(_MISSING, text, "warning")
-    return Run(**known, seed=seed, run_status="missing", problems=(problem,))
+def _missing_run(fields: Mapping[str, Any], text: str, seed: int | None = None) -> Run:
+    problem = Problem(_MISSING_RUN, text, "warning")
+    return Run(**fields, seed=seed, run_status="missing", problems=(problem,))

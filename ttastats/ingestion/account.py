@@ -44,20 +44,20 @@ class Account(Struct, frozen=True, kw_only=True):
 
     @property
     def rejected(self) -> tuple[Problem, ...]:
-        """Return the problems because of which runs are missing."""
+        """Return the problems of missing runs."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
     def counts(self) -> str:
         """Return the numbers of files, runs and evaluations, or profiles, in words."""
-        others = f", {self.parts:,} more with parts of their runs" if self.parts else ""
-        others += f", {self.other_files:,} other files" if self.other_files else ""
+        remarks = f", {self.parts:,} more with parts of their runs" if self.parts else ""
+        remarks += f", {self.other_files:,} other files" if self.other_files else ""
         if self.unchanged:
-            others += f", {self.unchanged:,} unchanged since the last ingest"
-        files, made = plural(self.traces, "trace"), plural(self.profiles, "profile")
+            remarks += f", {self.unchanged:,} unchanged since the last ingest"
+        files, results = plural(self.traces, "trace"), plural(self.profiles, "profile")
         if not self.traces:
             files = plural(self.files - self.other_files - self.parts, "log")
-            made = f"{plural(self.runs, 'run')}, {plural(self.evaluations, 'evaluation')}"
-        return f"{files} read{others}: {made}"
+            results = f"{plural(self.runs, 'run')}, {plural(self.evaluations, 'evaluation')}"
+        return f"{files} read{remarks}: {results}"
 
     def problem_counts(self) -> dict[str, int]:
         """Return the number of problems by code, most frequent first."""
@@ -77,19 +77,19 @@ class NothingReadError(TtastatsError):
     ) -> None:
         self.paths, self.files, self.blocks, self.problems = paths, files, blocks, problems
         guess = f"`ttastats guess {shlex.quote(paths[0])}` says what other files are taken for."
-        known = [problem for problem in problems if problem.code not in {GUESSED, NOT_GUESSED}]
-        if known:
-            worst = min(known, key=lambda problem: problem.severity != "error")
+        faults = [problem for problem in problems if problem.code not in {GUESSED, NOT_GUESSED}]
+        if faults:
+            worst = min(faults, key=lambda problem: problem.severity != "error")
             remedy = guess if worst.code in ("unknown_format", *NO_LOG) else None
-            what, where = f"no run could be read: {worst.message}", worst.source
+            message, location = f"no run could be read: {worst.message}", worst.source
         elif parts:
-            what, where = (
+            message, location = (
                 "no run could be read: the file is part of a run in another file",
                 parts[0],
             )
             remedy = "Give the folder of the run."
         else:
-            seen = f"none of {files} file(s) is a log" if files else "the folder is empty"
-            what, where = f"no logs found: {seen}", ", ".join(paths)
+            reason = f"none of {files} file(s) is a log" if files else "the folder is empty"
+            message, location = f"no logs found: {reason}", ", ".join(paths)
             remedy = f"Known formats: {', '.join(sorted(registry.dialects()))}.\n  {guess}"
-        super().__init__(what, where=where, remedy=remedy)
+        super().__init__(message, where=location, remedy=remedy)

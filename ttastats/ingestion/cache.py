@@ -61,23 +61,23 @@ def table(
     does not tell what it should, of which `tells` is asked, is made anew.
     """
     key = _paths_digest(paths, guessed=bool(guess))
-    read = partial(_ingest_to_cache, paths, watched=watched, guess=guess, ask=ask)
+    ingest_to = partial(_ingest_to_cache, paths, watched=watched, guess=guess, ask=ask)
     state, is_known = _state(paths)
-    places = [folder / key for folder in _cache_folders(keep=keep and is_known)]
-    for place in places:
-        if (path := _find_cached(place, state, tells)) is not None:
+    caches = [folder / key for folder in _cache_folders(keep=keep and is_known)]
+    for cache_folder in caches:
+        if (path := _find_cached(cache_folder, state, tells)) is not None:
             return path, None
-    *lasting, temporary = places
-    for place in lasting:
+    *lasting, temporary = caches
+    for cache_folder in lasting:
         try:
-            return read(place, state)
+            return ingest_to(cache_folder, state)
         except OSError:
             pass  # it is read-only, or full
         except TtastatsError as error:
             if error.__cause__ is None:
                 raise
     with atomic.write_errors_named(temporary.parent):
-        return read(temporary, state)
+        return ingest_to(temporary, state)
 
 
 def is_cached(path: str) -> bool:
@@ -99,17 +99,17 @@ def _cache_folders(*, keep: bool) -> Iterator[Path]:
 @cache
 def _process_folder() -> Path:
     """Return a temporary folder that is removed when this process ends."""
-    beside = Path(tempfile.gettempdir(), "ttastats")
-    atomic.remove_leftovers(beside)
-    made = ExitStack()
-    atexit.register(made.close)
-    return made.enter_context(atomic.temporary_folder(beside, 0o700))
+    path = Path(tempfile.gettempdir(), "ttastats")
+    atomic.remove_leftovers(path)
+    cleanup = ExitStack()
+    atexit.register(cleanup.close)
+    return cleanup.enter_context(atomic.temporary_folder(path, 0o700))
 
 
 def _paths_digest(paths: Sequence[str], *, guessed: bool = False) -> str:
     """Return the name of the cache folder of some paths, as given in the working folder."""
-    named = [str(Path.cwd()), *paths, *(["--guess"] if guessed else [])]
-    versioned = json.dumps([__version__, schema.RUNS.version, named])
+    words = [str(Path.cwd()), *paths, *(["--guess"] if guessed else [])]
+    versioned = json.dumps([__version__, schema.RUNS.version, words])
     return xxhash.xxh3_128_hexdigest(versioned.encode())
 
 
@@ -123,19 +123,19 @@ def _state(paths: Sequence[str]) -> tuple[str, bool]:
     is_known = True
     for path in paths:
         if "://" in path:
-            listed = [
+            states_of_files = [
                 (source.name, source.file.size, source.file.changed)
                 for source in sources.find([path])
             ]
-            is_known &= all(changed for _, _, changed in listed)
-            states += listed
+            is_known &= all(changed for _, _, changed in states_of_files)
+            states += states_of_files
             continue
         for match in map(Path, sources.matches(path)):
             files: list[tuple[Path, Path | os.DirEntry[str] | OSError]] = []
             if match.is_dir():
-                files += ((match / below, entry) for below, entry in sources.walk(str(match)))
-            place = match.resolve()
-            configs = (folder / FILE for folder in (place, *place.parents))
+                files += ((match / part, entry) for part, entry in sources.walk(str(match)))
+            start = match.resolve()
+            configs = (folder / FILE for folder in (start, *start.parents))
             files += ((file, file) for file in (match, *configs) if file.is_file())
             for file, entry in files:
                 size, changed = -1, 0
@@ -154,10 +154,10 @@ def _content_digest(path: Path) -> str:
 
 
 def _find_cached(
-    place: Path, state: str, tells: Callable[[Path], bool] = lambda _table: True
+    folder: Path, state: str, tells: Callable[[Path], bool] = lambda _table: True
 ) -> Path | None:
     """Return the complete cached table of a state, or None, and update its time of use."""
-    complete = filter(_is_complete, sorted(place.glob(f"{state}.*.parquet")))
+    complete = filter(_is_complete, sorted(folder.glob(f"{state}.*.parquet")))
     path = next(filter(tells, complete), None)
     with suppress(OSError):
         if path is not None:
@@ -174,7 +174,7 @@ def _is_complete(path: Path) -> bool:
 
 def _ingest_to_cache(
     paths: Sequence[str],
-    place: Path,
+    folder: Path,
     state: str,
     *,
     watched: Watched,
@@ -184,33 +184,33 @@ def _ingest_to_cache(
     """Read logs into a new cached table; unchanged logs are taken from the last one."""
     from ttastats.ingestion.ingest import ingest  # the table is mostly there
 
-    new = place / f".{os.urandom(8).hex()}.parquet"
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = folder / f".{os.urandom(8).hex()}.parquet"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        earlier = sorted(place.glob("[!.]*.parquet"), key=lambda path: path.stat().st_mtime)
-        if last := next(filter(_is_complete, reversed(earlier)), None):
-            shutil.copyfile(last, new)
+        tables = sorted(folder.glob("[!.]*.parquet"), key=lambda path: path.stat().st_mtime)
+        if latest := next(filter(_is_complete, reversed(tables)), None):
+            shutil.copyfile(latest, fresh)
         with watched() as on_progress:
-            account = ingest(paths, new, guess=guess, ask=ask, on_progress=on_progress)
-        where, what = ", ".join(paths), "contains traces of a profiler, not logs of runs"
-        raise_if(account.traces, what, where, f"Use `ttastats profile {where}`.")
-        made = place / f"{state}.{_content_digest(new)}.parquet"
-        new.replace(made)
+            account = ingest(paths, fresh, guess=guess, ask=ask, on_progress=on_progress)
+        location, message = ", ".join(paths), "contains traces of a profiler, not logs of runs"
+        raise_if(account.traces, message, location, f"Use `ttastats profile {location}`.")
+        table_path = folder / f"{state}.{_content_digest(fresh)}.parquet"
+        fresh.replace(table_path)
     finally:
-        new.unlink(missing_ok=True)
+        fresh.unlink(missing_ok=True)
         with suppress(OSError):  # refused where there is a table
-            place.rmdir()
-    _remove_unused(made)
-    return made, account
+            folder.rmdir()
+    _remove_unused(table_path)
+    return table_path, account
 
 
-def _remove_unused(made: Path) -> None:
+def _remove_unused(table_path: Path) -> None:
     """Remove tables not used for a month, and older tables of the same logs."""
     now = time.time()
-    for path in made.parent.parent.glob("*/*"):
-        is_before = path.parent == made.parent and not path.name.startswith(".")
+    for path in table_path.parent.parent.glob("*/*"):
+        is_before = path.parent == table_path.parent and not path.name.startswith(".")
         longest = _OUTDATED if is_before else _UNUSED
         with suppress(OSError):
-            if path != made and now - path.stat().st_mtime > longest:
+            if path != table_path and now - path.stat().st_mtime > longest:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
                 path.parent.rmdir()  # refused while there are others

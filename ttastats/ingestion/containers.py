@@ -161,8 +161,8 @@ class Disk(Container):
 
 
 @lru_cache(maxsize=1024)
-def _folder(root: str, below: str) -> PurePosixPath:
-    return PurePosixPath(printable(os.path.join(root, below)))
+def _folder(root: str, name: str) -> PurePosixPath:
+    return PurePosixPath(printable(os.path.join(root, name)))
 
 
 def printable(name: str) -> str:
@@ -205,11 +205,11 @@ class Archive(Container):
         return opened(self.path).open(name)
 
     def folder(self, name: str) -> PurePosixPath:
-        """Return the folder that a member would be unpacked to beside the archive."""
+        """Return the folder of a member, as unpacked beside the archive."""
         return self.place(name).parent
 
     def place(self, name: str) -> PurePosixPath:
-        """Return the path that a member would be unpacked to; `..` is ignored."""
+        """Return the path of a member, as unpacked; `..` is ignored."""
         parts = [part for part in PurePosixPath(name).parts if part not in {"..", "/"}]
         return PurePosixPath(self.path.rsplit(".", 1)[0], *parts)
 
@@ -223,7 +223,7 @@ class Archive(Container):
             return None
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Return the names of members that would be unpacked directly to a folder."""
+        """Return the names of members directly in an unpacked folder."""
         try:
             return _visible(opened(self.path).folders.get(str(folder).rstrip("/"), ()))
         except UNUSABLE:
@@ -251,21 +251,21 @@ class _Opened:
                         stored = max(info.compress_size, 1)
                         self._add(File(info.filename, info.file_size, stored=stored), info)
             else:
-                plain: IO[bytes] = handles.enter_context(open(path, "rb"))
+                archive_file: IO[bytes] = handles.enter_context(open(path, "rb"))
                 ending = next((end for name, end in _WRAPPED.items() if path.endswith(name)), None)
                 if ending is not None:
                     # To go back in a compressed stream is to decompress it anew for every member.
-                    packed = plain
-                    plain = handles.enter_context(tempfile.TemporaryFile(prefix="ttastats-"))
+                    packed = archive_file
+                    archive_file = handles.enter_context(tempfile.TemporaryFile(prefix="ttastats-"))
                     try:
                         for chunk in decompressed(packed, ending, os.path.getsize(path)):
-                            plain.write(chunk)
+                            archive_file.write(chunk)
                     except DAMAGED as error:
                         self.damage = str(error)
-                    plain.seek(0)
-                headers: Any = _Headers(plain)
+                    archive_file.seek(0)
+                headers: Any = _Headers(archive_file)
                 self._archive = handles.enter_context(tarfile.open(fileobj=headers, mode="r:"))
-                self._list(plain)
+                self._list(archive_file)
             self._handles = handles.pop_all()
         self.files = [self._members[name][0] for name in sorted(self._members)]
 
@@ -278,7 +278,7 @@ class _Opened:
             self.twice.add(file.name)
         self._members[file.name] = file, member
 
-    def _list(self, plain: IO[bytes]) -> None:
+    def _list(self, archive_file: IO[bytes]) -> None:
         """List the members of a tar file, up to where it is damaged.
 
         Its reader takes a header that is none for the end; an archive ends with zeros.
@@ -287,8 +287,8 @@ class _Opened:
             for member in self._archive:
                 if member.isfile():
                     self._add(File(member.name, member.size), member)
-            plain.seek(self._archive.offset)
-            if plain.read(tarfile.BLOCKSIZE).strip(b"\0"):
+            archive_file.seek(self._archive.offset)
+            if archive_file.read(tarfile.BLOCKSIZE).strip(b"\0"):
                 self.damage = self.damage or "a header is corrupt"
         except UNUSABLE as error:
             self.damage = self.damage or str(error)
@@ -306,14 +306,14 @@ class _Opened:
             return content
         return io.BufferedReader(_BoundedReader(content), 256 * 1024)
 
-    def read(self, place: PurePosixPath) -> bytes | None:
-        file = self._by_place.get(place)
+    def read(self, path: PurePosixPath) -> bytes | None:
+        file = self._by_place.get(path)
         if file is None:
             return None
-        most = streams.limit_for(file.name)
-        streams.expect_size(file.size, most)
+        limit = streams.limit_for(file.name)
+        streams.expect_size(file.size, limit)
         with self.open(file.name) as member:
-            return streams.read_bounded(member, most)
+            return streams.read_bounded(member, limit)
 
     @cached_property
     def _by_place(self) -> dict[PurePosixPath, File]:
@@ -345,8 +345,8 @@ class _BoundedReader(io.RawIOBase):
 class _Headers:
     """A tar file of which no header is read whole that is larger than the limit."""
 
-    def __init__(self, plain: IO[bytes]) -> None:
-        self._plain, self.seek, self.tell = plain, plain.seek, plain.tell
+    def __init__(self, archive_file: IO[bytes]) -> None:
+        self._plain, self.seek, self.tell = archive_file, archive_file.seek, archive_file.tell
 
     def read(self, size: int = -1) -> bytes:
         streams.expect_size(size, streams.whole_file_limit() + 1)
@@ -398,26 +398,26 @@ class Remote(Fetched):
 
     def companion(self, place: PurePosixPath) -> bytes | None:
         """Return the bytes of another object."""
-        listed, path = self.listed(), str(place).lstrip("/")
+        listing_, path = self.listed(), str(place).lstrip("/")
         names = [str(place), path]
-        if listed.covers(path):
-            names = [listed.files[path].name] if path in listed.files else []
+        if listing_.covers(path):
+            names = [listing_.files[path].name] if path in listing_.files else []
         for name in names:
-            most = streams.limit_for(name)
+            limit = streams.limit_for(name)
             content: bytes | None = self.contents.get(name)
             with suppress(OSError, ValueError):
                 if content is None:
-                    content = self._store().cat_file(listed.stored.get(name, name), end=most + 1)
+                    content = self._store().cat_file(listing_.stored.get(name, name), end=limit + 1)
             if content is not None:
-                streams.expect_size(len(content), most)
+                streams.expect_size(len(content), limit)
                 return content
         return None
 
     def listing(self, folder: PurePosixPath) -> Names:
         """Return the names of the objects directly in a folder."""
-        listed, path = self.listed(), str(folder).lstrip("/")
-        if listed.covers(f"{path}/"):
-            return _visible(listed.folders.get(path, ()))
+        listing_, path = self.listed(), str(folder).lstrip("/")
+        if listing_.covers(f"{path}/"):
+            return _visible(listing_.folders.get(path, ()))
         for name in (str(folder), path):
             with suppress(OSError, ValueError):
                 entries = [
@@ -427,9 +427,9 @@ class Remote(Fetched):
                 return _visible(f"{n}/" if kind == "directory" else n for n, kind in entries if n)
         return ()
 
-    def listed(self) -> Listed:
+    def listed(self) -> FolderListing:
         """Return the objects below the place, in the order of their names."""
-        return _listed(self.url, self.listed_at)
+        return _folder_listing(self.url, self.listed_at)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process makes it: without what waits here to be read."""
@@ -475,7 +475,7 @@ class _Object(io.RawIOBase):
 _FETCHED = 5 * 1024 * 1024
 
 
-class Listed:
+class FolderListing:
     """What lies in a folder of an object store, by names without a slash at the beginning."""
 
     def __init__(self, url: str) -> None:
@@ -503,4 +503,4 @@ class Listed:
         return not self.root or path.startswith(f"{self.root}/")
 
 
-_listed = lru_cache(maxsize=8)(lambda url, _at: Listed(url))
+_folder_listing = lru_cache(maxsize=8)(lambda url, _at: FolderListing(url))

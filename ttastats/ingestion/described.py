@@ -48,8 +48,8 @@ def find_blocks(
     for source in sources:
         is_config = source.file.name.endswith(FILE) and posixpath.basename(source.file.name) == FILE
         (configs if is_config else logs).append(source)
-    above = [] if description.options or description.config else _configs_above(logs)
-    if not (description.options or description.config or configs or above):
+    parent_configs = [] if description.options or description.config else _configs_above(logs)
+    if not (description.options or description.config or configs or parent_configs):
         return (), logs
     from ttastats.formats import config  # those who describe nothing need none of it
 
@@ -70,22 +70,22 @@ def find_blocks(
         roots = dict.fromkeys([str(path.resolve().parent), *roots_of(paths)])
         blocks = [block for root in roots for block in config.blocks(text, str(path), root)]
     else:
-        texts = [*_configs_in_sources(configs), *above]
+        texts = [*_configs_in_sources(configs), *parent_configs]
         blocks = [block for text in texts for block in config.blocks(*text)]
     blocks.sort(key=lambda block: -len(block.root))
     return tuple(blocks), logs
 
 
 def roots_of(paths: Sequence[str]) -> list[str]:
-    """Return the folders that patterns start from: those of the paths given.
+    """Return the start folders of patterns: those of the paths given.
 
     Of `runs/*/log` they are the folders of what it means, and `runs`.
     """
     roots: dict[str, None] = {}
     for path in paths:
-        meant = [path] if "://" in path else matches(path)
-        roots.update(dict.fromkeys(map(_pattern_root, meant)))
-        if meant != [path]:
+        matches_ = [path] if "://" in path else matches(path)
+        roots.update(dict.fromkeys(map(_pattern_root, matches_)))
+        if matches_ != [path]:
             roots[_pattern_root(f"{_WILDCARD.split(path)[0]}*")] = None
     return list(roots)
 
@@ -94,7 +94,7 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 def _pattern_root(path: str) -> str:
-    """Return the folder that patterns start from for a path, that of an archive as if unpacked."""
+    """Return the start folder of patterns for a path, that of an archive as if unpacked."""
     folder = path if Path(path).is_dir() else str(Path(path).parent)
     if "://" in path:
         folder = "/"
@@ -134,11 +134,11 @@ def _configs_above(sources: Iterable[Source]) -> list[_Text]:
     """Return the config files in the folders above the sources, and beside those given by name."""
     starts: dict[str, bool] = {}
     for source in sources:
-        place = source.container
-        if isinstance(place, Disk):
-            starts[place.root] = source.named or starts.get(place.root, False)
-        elif isinstance(place, Archive):
-            starts.setdefault(place.path, False)
+        container = source.container
+        if isinstance(container, Disk):
+            starts[container.root] = source.named or starts.get(container.root, False)
+        elif isinstance(container, Archive):
+            starts.setdefault(container.path, False)
     folders: dict[Path, None] = {}
     for start, is_named in sorted(starts.items()):
         folders.update(dict.fromkeys([Path(start)] if is_named else []))
@@ -158,35 +158,35 @@ def digest(blocks: Sequence[Block]) -> str:
 def block_for(
     place: str, blocks: Sequence[Block], *, with_pattern: bool = False
 ) -> tuple[Block, Mapping[str, str]] | None:
-    """Return the first block that applies to a file, and what its pattern matches in the path.
+    """Return the first block for a file, and the groups of its pattern in the path.
 
     Those with a pattern go first and hold for what it matches, whatever it looks like; those
     without for everything in their folder that nothing else recognises, unless `with_pattern`.
     """
     for block in sorted(blocks, key=lambda block: block.files is None):
-        below = place.removeprefix(f"{block.root.rstrip('/')}/")
-        if below == place:
+        relative = place.removeprefix(f"{block.root.rstrip('/')}/")
+        if relative == place:
             continue
         if block.files is None:
             return None if with_pattern else (block, {})
-        named = patterns.match_path(block.files, below)
-        if named is not None:
-            return block, named
+        groups = patterns.match_path(block.files, relative)
+        if groups is not None:
+            return block, groups
     return None
 
 
 def unused_blocks(blocks: Sequence[Block], sources: Sequence[Source]) -> list[Problem]:
-    """Return a problem for each pattern that matches none of the files."""
-    waiting = {block.where: block for block in blocks if block.files is not None}
+    """Return a problem for each pattern without a file."""
+    unmatched = {block.where: block for block in blocks if block.files is not None}
     for source in sources:
-        if not waiting:
+        if not unmatched:
             break
         name = posixpath.basename(source.file.name)
-        place = f"{source.container.folder(source.file.name)}/{printable(name)}"
-        hit = block_for(place, blocks, with_pattern=True)
-        if hit is not None:
-            waiting.pop(hit[0].where, None)
+        path = f"{source.container.folder(source.file.name)}/{printable(name)}"
+        match = block_for(path, blocks, with_pattern=True)
+        if match is not None:
+            unmatched.pop(match[0].where, None)
     return [
-        Problem("unused_block", f"no file matches files = {block.files!r}", "info", None, where)
-        for where, block in waiting.items()
+        Problem("unused_block", f"no file matches files = {block.files!r}", "info", None, root)
+        for root, block in unmatched.items()
     ]

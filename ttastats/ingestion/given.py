@@ -40,9 +40,9 @@ Source = str | Place | Sequence[str | Place] | pl.DataFrame | pl.LazyFrame | Fra
 
 
 #: What problems are called by their severity, the gravest first.
-_CALLED: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
+_SEVERITY_NAMES: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 #: Logs, and rejected ones, that are named one by one before the rest is only counted.
-_NAMED = 5
+_NAMES = 5
 #: Ways in which logs were read that are told before the rest is only counted.
 _KINDS = 3
 
@@ -56,24 +56,26 @@ class Read(Struct, frozen=True):
 
     @property
     def rejected(self) -> list[Problem]:
-        """Return the problems because of which runs are missing."""
+        """Return the problems of missing runs."""
         return [problem for problem in self.problems if problem.severity == "error"]
 
     @property
     def lines(self) -> list[str]:
         """Return a line on what was read and the number of problems, and the rejected logs."""
-        few = len(self.logs) <= _NAMED
-        listing = f"ttastats problems {shlex.join(self.logs) if few else 'FILE...'}"
+        is_short = len(self.logs) <= _NAMES
+        listing = f"ttastats problems {shlex.join(self.logs) if is_short else 'FILE...'}"
         parts = [] if self.account is None else [self.account.counts()]
         if number := Counter(problem.severity for problem in self.problems):
             counts = ", ".join(
-                plural(number[level], _CALLED[level]) for level in _CALLED if number[level]
+                plural(number[level], _SEVERITY_NAMES[level])
+                for level in _SEVERITY_NAMES
+                if number[level]
             )
             parts.append(f"{counts} ({listing})")
-        lines = [f"{join_names(self.logs, _NAMED)}: {'; '.join(parts)}"]
-        lines += [f"  {problem.place}: {problem.message}" for problem in self.rejected[:_NAMED]]
-        if (rest := len(self.rejected) - _NAMED) > 0:
-            lines.append(f"  and {rest:,} more: {listing}")
+        lines = [f"{join_names(self.logs, _NAMES)}: {'; '.join(parts)}"]
+        lines += [f"  {problem.place}: {problem.message}" for problem in self.rejected[:_NAMES]]
+        if (n_left := len(self.rejected) - _NAMES) > 0:
+            lines.append(f"  and {n_left:,} more: {listing}")
         doubts = {problem.message: None for problem in self.problems if problem.code == DOUBT}
         return [*lines, *guessed_lines(self.problems), *(f"  ? {text}" for text in doubts)]
 
@@ -86,29 +88,29 @@ _CALLED_KEYS = {
 
 
 def guessed_lines(problems: Iterable[Problem]) -> Iterator[str]:
-    """Yield a line for each way in which logs were read that nobody had described."""
+    """Yield a line for each guessed way of reading logs."""
     paths: dict[str, dict[str, None]] = {}
     for problem in problems:
         if problem.code == GUESSED:
             (keys,) = tomllib.loads(problem.message)["logs"]
             parts = [
-                f"{called} {keys[key] if isinstance(keys[key], str) else join_names(keys[key], 3)}"
-                for key, called in _CALLED_KEYS.items()
+                f"{label} {keys[key] if isinstance(keys[key], str) else join_names(keys[key], 3)}"
+                for key, label in _CALLED_KEYS.items()
                 if keys.get(key)
             ]
             paths.setdefault(", ".join(parts), {})[problem.source or ""] = None
     if not paths:
         return
-    *others, last = [*paths][:_KINDS]
-    yield from (f"  read as: {text}" for text in others)
-    more = f", and in {len(paths) - _KINDS} other ways" if len(paths) > _KINDS else ""
-    path = shlex.quote(next(iter(paths[last])))
-    yield f"  read as: {last}{more}; `ttastats guess {path}` shows all"
+    *earlier, latest = [*paths][:_KINDS]
+    yield from (f"  read as: {text}" for text in earlier)
+    remainder = f", and in {len(paths) - _KINDS} other ways" if len(paths) > _KINDS else ""
+    path = shlex.quote(next(iter(paths[latest])))
+    yield f"  read as: {latest}{remainder}; `ttastats guess {path}` shows all"
 
 
-def _warn_of_rejected(read: Read) -> None:
-    if read.rejected:
-        warn("\n".join(read.lines))
+def _warn_of_rejected(reading: Read) -> None:
+    if reading.rejected:
+        warn("\n".join(reading.lines))
 
 
 class Reading(Struct, frozen=True):
@@ -121,9 +123,9 @@ class Reading(Struct, frozen=True):
     ask: Ask | None = None
 
 
-_USUAL = Reading()
+_DEFAULT_READING = Reading()
 #: How logs are read for the question at hand; the command line sets it.
-READING: ContextVar[Reading] = ContextVar("READING", default=_USUAL)
+READING: ContextVar[Reading] = ContextVar("READING", default=_DEFAULT_READING)
 
 
 #: The metrics that the question at hand names: no log leaves open whether these are meant.
@@ -150,12 +152,12 @@ def as_named(rows: pl.LazyFrame) -> pl.LazyFrame:
     if not NAMED.get():
         return rows
     logged = rows.select(pl.col("metric").unique()).collect()["metric"].drop_nulls().to_list()
-    alike = {
+    names_by_metric = {
         name: [metric for metric in logged if plain(metric) == plain(name)]
         for name in NAMED.get() - {*logged}
     }
-    other = {metrics[0]: name for name, metrics in alike.items() if len(metrics) == 1}
-    return rows.with_columns(pl.col("metric").replace(other)) if other else rows
+    new_names = {metrics[0]: name for name, metrics in names_by_metric.items() if len(metrics) == 1}
+    return rows.with_columns(pl.col("metric").replace(new_names)) if new_names else rows
 
 
 def tidy(source: Source) -> pl.LazyFrame:
@@ -216,7 +218,7 @@ def _tables_and_logs(source: Source) -> tuple[list[Place], list[str]]:
 
 
 def given_runs(source: Source) -> pl.DataFrame | None:
-    """Return a table of runs that is given as such, or None for any other source.
+    """Return a source that is a table of runs, or None for any other.
 
     The rows of a report, which do not tell enough, are an error.
     """
@@ -228,8 +230,10 @@ def given_runs(source: Source) -> pl.DataFrame | None:
     from ttastats.outcomes import select  # which logs do not need
 
     missing = [name for name in select.of_runs() if name not in source.columns]
-    what = f"the rows of a report are not a table of runs: missing columns {join_names(missing, 5)}"
-    raise_if(missing, what, remedy="Give the file or the frame from which the report was made.")
+    message = (
+        f"the rows of a report are not a table of runs: missing columns {join_names(missing, 5)}"
+    )
+    raise_if(missing, message, remedy="Give the file or the frame from which the report was made.")
     return source
 
 
@@ -243,13 +247,13 @@ def _expanded_names(source: Source) -> list[str]:
     expect_threads()
     if is_frame(source):
         return []
-    places = [source] if isinstance(source, Place) else arguments.listed(source)
-    what = f"neither files nor a table: {type(source).__name__}"
+    paths_ = [source] if isinstance(source, Place) else arguments.listed(source)
+    message = f"neither files nor a table: {type(source).__name__}"
     remedy = "Give names of Parquet files, or a frame made by `from_frame`."
-    odd = len(places) == 1 and not isinstance(places[0], str | bytes | os.PathLike | Url)
-    raise_if(odd, what, None, remedy)
-    raise_if(not places, "no file given", None, remedy)
-    texts = [path if isinstance(path, Url) else str(path) for path in places if _is_path(path)]
+    is_invalid = len(paths_) == 1 and not isinstance(paths_[0], str | bytes | os.PathLike | Url)
+    raise_if(is_invalid, message, None, remedy)
+    raise_if(not paths_, "no file given", None, remedy)
+    texts = [path if isinstance(path, Url) else str(path) for path in paths_ if _is_path(path)]
     return [text.text if isinstance(text, Url) else stores.without_secrets(text) for text in texts]
 
 
@@ -270,7 +274,7 @@ def profile_rows(paths: Sequence[Place]) -> traces.Traces:
     from ttastats.traces import table
 
     profiles: list[Place] = []
-    read: list[traces.Traces] = []
+    traces_read: list[traces.Traces] = []
     for path in dict.fromkeys(paths):
         stored_here: list[Place] = [path] if _is_parquet(path) else []
         if isinstance(path, Path) and path.is_dir():
@@ -278,19 +282,19 @@ def profile_rows(paths: Sequence[Place]) -> traces.Traces:
         profiles += stored_here
         if stored_here:
             continue
-        made = traces.read(find([str(path)]))
-        if made.rows.is_empty():
+        result = traces.read(find([str(path)]))
+        if result.rows.is_empty():
             reason = next(
-                (problem.message for problem in made.problems), "contains no profiler trace"
+                (problem.message for problem in result.problems), "contains no profiler trace"
             )
             remedy = "Give a profile (Parquet), or traces that torch.profiler exported as JSON."
             raise TtastatsError(reason, where=str(path), remedy=remedy)
-        read.append(made)
+        traces_read.append(result)
     stored = table.read_profiles(profiles) if profiles or not paths else table.concatenated([])
     problems = [problem for path in profiles for problem in table.profile_problems(path)]
-    problems += (problem for made in read for problem in made.problems)
+    problems += (problem for result in traces_read for problem in result.problems)
     return traces.Traces(
-        table.concatenated([stored, *(made.rows for made in read)]), tuple(problems)
+        table.concatenated([stored, *(result.rows for result in traces_read)]), tuple(problems)
     )
 
 

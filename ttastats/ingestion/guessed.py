@@ -66,14 +66,14 @@ def proposed_blocks(
     guesses = description.guess
     if not isinstance(guesses, tuple):
         guesses = tuple(_guess(description, path, blocks) for path in paths)
-    made: list[Block] = []
+    blocks_made: list[Block] = []
     problems: list[Problem] = []
     for guess in guesses:
-        where = "a block that `guess` proposes"
+        location = "a block that `guess` proposes"
         for proposed in guess.blocks:
-            block = complete_block(proposed.keys, where.format, guess.root)
+            block = complete_block(proposed.keys, location.format, guess.root)
             doubts = tuple(f"{doubt.key}: {doubt.text}" for doubt in proposed.doubts)
-            made.append(replace(block, doubts=doubts))
+            blocks_made.append(replace(block, doubts=doubts))
             problems.append(Problem(GUESSED, proposed.toml, "info", source=guess.path))
         problems += [
             Problem(
@@ -81,13 +81,13 @@ def proposed_blocks(
             )
             for reason, names in guess.left
         ]
-    return made, problems
+    return blocks_made, problems
 
 
 def _guess(
     description: Description, path: str, blocks: Sequence[Block], ask: Ask | None = None
 ) -> Guess:
-    """Return what is proposed for the logs at a path that no block but one of options describes."""
+    """Return a guess for the logs at a path described by options alone, or not at all."""
     options = description.options or {}
     guess: Guess = import_module(_PROPOSER).propose(path, () if options else blocks, options, ask)
     return guess
@@ -96,7 +96,7 @@ def _guess(
 def certain_guesses(
     description: Description, unread: NothingReadError, ask: Ask | None
 ) -> tuple[Guess, ...]:
-    """Return what is proposed for logs that nothing reads; doubts that stay open are an error.
+    """Return proposals for unread logs; open doubts are an error.
 
     Where nothing looks like a log, the error that nothing was read says why.
     """
@@ -123,16 +123,16 @@ def certain_guesses(
 
 
 def _doubt_error(paths: Sequence[str], doubts: Mapping[str, Doubt]) -> TtastatsError:
-    """Return the error that names doubts, and what to type for each choice."""
+    """Return the error for doubts, with a command for each choice."""
     keys = units.join_names([*dict.fromkeys(doubt.key for doubt in doubts.values())], 5)
     choices = dict.fromkeys(
         choice for doubt in doubts.values() for choice in map(as_options, doubt.choices) if choice
     )
-    asked = [f"  ttastats ingest {shlex.join(paths)} {choice}" for choice in choices]
+    commands = [f"  ttastats ingest {shlex.join(paths)} {choice}" for choice in choices]
     accept = "Accept the guess with --guess"
-    lines = [*doubts, f"{accept}, or choose:" if asked else f"{accept}.", *asked]
-    what = f"read as guessed, it would be in doubt: {keys}"
-    return TtastatsError(what, where=", ".join(paths), remedy="\n  ".join(lines))
+    lines = [*doubts, f"{accept}, or choose:" if commands else f"{accept}.", *commands]
+    message = f"read as guessed, it would be in doubt: {keys}"
+    return TtastatsError(message, where=", ".join(paths), remedy="\n  ".join(lines))
 
 
 def as_options(keys: Keys) -> str:

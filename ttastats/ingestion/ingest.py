@@ -62,7 +62,7 @@ def _block(name: str, value: Any) -> Any:
 
 def _guess(name: str, value: Any) -> Any:
     """Take whether to guess, the function that does, or what it proposed."""
-    if isinstance(value, tuple) and all(isinstance(each, guessed.Guess) for each in value):
+    if isinstance(value, tuple) and all(isinstance(item, guessed.Guess) for item in value):
         return value
     return value if callable(value) else arguments.truth(name, value)
 
@@ -197,9 +197,9 @@ def _write_table(
     ):
         state = store.table_state(target)
         joins = target if append and state is not None else None
-        (made := folder / "made").mkdir()
-        new = made / "new.parquet"
-        spool = Spool(folder, new if joins else target)
+        (output := folder / "made").mkdir()
+        fresh_table = output / "new.parquet"
+        spool = Spool(folder, fresh_table if joins else target)
         plan = _plan(paths, reading, description, spool, readers, joins)
         if isinstance(plan, Account):
             account = plan
@@ -210,7 +210,7 @@ def _write_table(
                 plan, spool, readers, on_progress, in_parts=in_parts, partition=partition
             )
         if joins and account.written:
-            manifest.append(new, target, state, partition)
+            manifest.append(fresh_table, target, state, partition)
         return replace(account, output=target)
 
 
@@ -255,7 +255,7 @@ class _Plan(Struct, frozen=True):
         )
 
     def nothing_read(self, problems: Sequence[Problem]) -> NothingReadError:
-        """Return the error for files that gave neither a run nor a profile."""
+        """Return the error for files without a run or a profile."""
         parts = self.changes.files["parts"]
         return NothingReadError(self.paths, len(self.sources), parts, self.reading.blocks, problems)
 
@@ -268,38 +268,40 @@ def _plan(
     readers: Workers,
     joins: Place | None,
 ) -> _Plan | Account:
-    """Return what has to be read, or the account of what is there, where that is all."""
+    """Return the plan of reading, or the account of the table if nothing is new."""
     target = spool.output
     state = store.table_state(target)
-    listed = find(paths)
+    all_sources = find(paths)
     if state is None:  # all of them will be read
-        listed = _expect_sources(listed, readers)
+        all_sources = _expect_sources(all_sources, readers)
     # Once each, in the order of the rows: a pattern and a folder may mean the same file. The output
     # is no source, wherever it lies.
     output = str((joins or target).resolve())
-    by_name = {source.name: source for source in listed if not source.is_at(output)}
+    by_name = {source.name: source for source in all_sources if not source.is_at(output)}
     blocks, sources = described.find_blocks(
         description, paths, [by_name[name] for name in sorted(by_name)]
     )
-    more, problems = guessed.proposed_blocks(description, paths, blocks)
-    reading = replace(reading, blocks=(*more, *blocks) if description.options else (*blocks, *more))
+    proposals, problems = guessed.proposed_blocks(description, paths, blocks)
+    reading = replace(
+        reading, blocks=(*proposals, *blocks) if description.options else (*blocks, *proposals)
+    )
     options = (reading.dialect, reading.round, reading.metrics, described.digest(reading.blocks))
     if joins and sources:
         number = len(sources)
         sources = manifest.new_sources(manifest.read(joins), sources, options)
         if not sources:
             return Account(files=number, output=target, unchanged=number, written=False)
-    before = manifest.read(target)
+    old_manifest = manifest.read(target)
     if profile_store.is_profile(target):
-        changes = manifest.compare(before, sources, (*options, "profile"))
+        changes = manifest.compare(old_manifest, sources, (*options, "profile"))
         if changes.is_none:
-            rows, known = (
+            rows, profile_problems = (
                 profile_store.read_profiles([target]),
                 profile_store.profile_problems(target),
             )
-            return _profile_account(target, sources, changes, rows, known, written=False)
-        before = manifest.Manifest()
-    changes = manifest.compare(before, sources, options)
+            return _profile_account(target, sources, changes, rows, profile_problems, written=False)
+        old_manifest = manifest.Manifest()
+    changes = manifest.compare(old_manifest, sources, options)
     problems[:0] = [
         problem
         for problem in (store.read_problems(target) if changes.unchanged else ())
@@ -324,8 +326,8 @@ def _ingest_logs(
 ) -> Account:
     """Read logs and write their table, or a profile where they are all traces."""
     target, problems, files = plan.target, plan.problems, plan.changes.files
-    rows, marked = _read_all(plan, spool, readers, on_progress)
-    renamed, taken_for = inferred.infer_entries(marked)
+    rows, unnamed = _read_all(plan, spool, readers, on_progress)
+    renamed, taken_for = inferred.infer_entries(unnamed)
     rows = inferred.with_entries(rows, renamed)
     runs = tables.run_heads(rows, (*absent.COLUMNS, *proof.COLUMNS))
     problems += [*taken_for, *proof.continued_runs(runs, rows)]
@@ -336,12 +338,12 @@ def _ingest_logs(
         raise plan.nothing_read(problems)
     if not partition and in_parts and plan.state is not None:
         partition = RUNS.partition_columns(target) or ()
-    lost = {problem.source for problem in problems if problem.code == "unreadable_file"}
+    unreadable = {problem.source for problem in problems if problem.code == "unreadable_file"}
     # What a store or a server did not give is asked for again.
     readable = [
         source
         for source in plan.sources
-        if source.name not in lost or not isinstance(source.container, Fetched)
+        if source.name not in unreadable or not isinstance(source.container, Fetched)
     ]
     blank = [source.name for source in plan.sources if not source.file.size]
     problems += absent.empty_logs(runs.get_column("source"), files["others"], blank)
@@ -370,26 +372,26 @@ def _read_all(
     its name, which is known from the runs behind it.
     """
     fresh = list(_expect_sources(plan.changes.fresh, readers))
-    done, total = 0, sum(source.file.size for source in fresh)
-    waiting, files = [pl.DataFrame(schema=schema.POLARS)], list[Path]()
+    bytes_read, total = 0, sum(source.file.size for source in fresh)
+    frames, files = [pl.DataFrame(schema=schema.POLARS)], list[Path]()
     size = 0.0
-    marked: list[pl.DataFrame] = []
+    unnamed: list[pl.DataFrame] = []
     for unit, result in readers.read(list(units(fresh)), plan.reading, spool):
-        done += sum(source.file.size for source in unit)
+        bytes_read += sum(source.file.size for source in unit)
         if on_progress:
-            on_progress(done, total)
-        left = result.rows
-        if isinstance(left, Path):  # by another process of this machine
-            files.append(left)
-        elif files or (size := size + left.estimated_size()) > _HELD_BYTES:
-            files.append(spool.write(left))
+            on_progress(bytes_read, total)
+        run_rows = result.rows
+        if isinstance(run_rows, Path):  # by another process of this machine
+            files.append(run_rows)
+        elif files or (size := size + run_rows.estimated_size()) > _HELD_BYTES:
+            files.append(spool.write(run_rows))
         else:
-            waiting.append(left)
+            frames.append(run_rows)
         plan.problems.extend(result.problems)
         for kind, names in plan.changes.files.items():
             names += getattr(result, kind)
-        marked += result.marked
-    rows = pl.concat(waiting).lazy()
+        unnamed += result.marked
+    rows = pl.concat(frames).lazy()
     if files:
         rows = pl.concat([rows, pl.scan_ipc(files)])
     if plan.changes.unchanged:
@@ -397,23 +399,23 @@ def _read_all(
             schema.is_run()
         )
         heads = unchanged.select(inferred.COLUMNS).unique(schema.RUN).collect()
-        marked.append(inferred.marked_runs(heads))
+        unnamed.append(inferred.marked_runs(heads))
         rows = rows.merge_sorted(unchanged, key="source", maintain_order=True)
-    return rows, marked
+    return rows, unnamed
 
 
 def _ingest_traces(plan: _Plan) -> Account:
     """Read traces that come without any log, and write a profile."""
     target, sources = plan.target, plan.sources
-    read = {problem.source for problem in plan.problems if problem.code == traces.CODE}
-    profiles = traces.read([source for source in sources if source.name in read])
+    trace_names = {problem.source for problem in plan.problems if problem.code == traces.CODE}
+    profiles = traces.read([source for source in sources if source.name in trace_names])
     problems = [problem for problem in plan.problems if problem.code != traces.CODE]
     problems += profiles.problems
     if profiles.rows.is_empty():
         raise plan.nothing_read(problems)
-    others = plan.changes.files["others"]
-    others[:] = [name for name in others if name not in read]
-    record = manifest.encode(sources, {"others": others}, (*plan.options, "profile"))
+    other_files = plan.changes.files["others"]
+    other_files[:] = [name for name in other_files if name not in trace_names]
+    record = manifest.encode(sources, {"others": other_files}, (*plan.options, "profile"))
     profile_store.write_profile(
         profiles.rows, target, manifest=record, problems=problems, expected=[plan.state]
     )
@@ -430,13 +432,13 @@ def _profile_account(
     written: bool = True,
 ) -> Account:
     """Return the account of a profile with some rows."""
-    others = len(changes.files["others"])
+    n_other = len(changes.files["others"])
     return Account(
         files=len(sources),
-        other_files=others,
+        other_files=n_other,
         problems=tuple(problems),
         output=target,
-        unchanged=0 if written else len(changes.unchanged) - others,
+        unchanged=0 if written else len(changes.unchanged) - n_other,
         written=written,
         traces=rows["source"].n_unique(),
         profiles=rows["profile_id"].n_unique(),

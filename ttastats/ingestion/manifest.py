@@ -76,29 +76,33 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 def compare(before: Manifest, sources: Sequence[Source], reader: Reader) -> Changes:
-    """Return what has changed in some sources since the ingest of a manifest."""
-    same = {
+    """Return the changes in sources since the ingest of a manifest."""
+    unchanged = {
         source.name
         for source in sources
         if source.file.changed
         and before.files.get(source.name) == (source.file.size, source.file.changed)
     }
     # A new file that is no log cannot be told from a new log before it is read; it may be one.
-    descriptions = any(s.name.endswith(".json") and s.name not in same for s in sources)
-    if before.reader != _reader_key(reader) or descriptions or not same.issuperset(before.others):
-        same = set()
-    if not len(same) == len(sources) == len(before.files):
-        same -= {*before.together}
-    fresh = [source for source in sources if source.name not in same]
+    descriptions = any(s.name.endswith(".json") and s.name not in unchanged for s in sources)
+    if (
+        before.reader != _reader_key(reader)
+        or descriptions
+        or not unchanged.issuperset(before.others)
+    ):
+        unchanged = set()
+    if not len(unchanged) == len(sources) == len(before.files):
+        unchanged -= {*before.together}
+    fresh = [source for source in sources if source.name not in unchanged]
     files: dict[Kind, list[str]] = {
-        kind: [name for name in getattr(before, kind) if name in same] for kind in KINDS
+        kind: [name for name in getattr(before, kind) if name in unchanged] for kind in KINDS
     }
-    is_none = bool(same) and not fresh and len(same) == len(before.files)
-    return Changes(fresh, frozenset(same), files, is_none)
+    is_none = bool(unchanged) and not fresh and len(unchanged) == len(before.files)
+    return Changes(fresh, frozenset(unchanged), files, is_none)
 
 
 def new_sources(before: Manifest, sources: Sequence[Source], reader: Reader) -> list[Source]:
-    """Return the sources that are not in a manifest in their present state."""
+    """Return the sources missing from a manifest in their present state."""
     names = {source.name for source in sources}
     files = {name: state for name, state in before.files.items() if name in names}
     lists = ([name for name in getattr(before, kind) if name in names] for kind in KINDS)
@@ -106,7 +110,7 @@ def new_sources(before: Manifest, sources: Sequence[Source], reader: Reader) -> 
 
 
 def _reader_key(reader: Reader) -> list[Any]:
-    """Return what else decides the rows: version, schema and options."""
+    """Return the key of a reader: version, schema and options."""
     return [__version__, schema.RUNS.version, *reader]
 
 
@@ -114,45 +118,50 @@ def append(
     new: Path, path: Place, state: str | None, partition: Sequence[str] | None = None
 ) -> None:
     """Append a new table to a folder of parts that must still be in a known state."""
-    before, more = read(path), read(new)
-    fresh = more.files.keys()
+    old_manifest, new_manifest = read(path), read(new)
+    fresh = new_manifest.files.keys()
     # Columns that cut the folder come last as a part is read.
-    old = {name: RUNS.scan(path, name).select(schema.NAMES) for name in RUNS.part_names(path)}
+    parts = {name: RUNS.scan(path, name).select(schema.NAMES) for name in RUNS.part_names(path)}
     is_read = pl.col("source").is_in([*fresh])
-    near = pl.col("source").is_between(pl.lit(min(fresh)), pl.lit(max(fresh)))
-    again = [
+    in_range = pl.col("source").is_between(pl.lit(min(fresh)), pl.lit(max(fresh)))
+    read_again = [
         name
-        for name, rows in old.items()
-        if rows.filter(near).filter(is_read).select("source").head(1).collect().height
+        for name, rows in parts.items()
+        if rows.filter(in_range).filter(is_read).select("source").head(1).collect().height
     ]
-    known = pl.concat(old.values()).filter(pl.col("content_digest").is_not_null(), ~is_read)
+    candidates = pl.concat(parts.values()).filter(pl.col("content_digest").is_not_null(), ~is_read)
     rows = store.read_tables([new])
-    first = (
-        known.join(rows, on="content_digest", how="semi")
+    originals = (
+        candidates.join(rows, on="content_digest", how="semi")
         .group_by("content_digest")
         .agg(original=pl.col("source").min())
         .collect()
     )
-    marked = (
-        rows.join(first.lazy(), on="content_digest", how="left", maintain_order="left")
+    with_marks = (
+        rows.join(originals.lazy(), on="content_digest", how="left", maintain_order="left")
         .with_columns(duplicate_of=pl.coalesce("original", "duplicate_of"))
         .select(schema.NAMES)
     )
-    stay = [old[name].filter(~is_read) for name in again]
-    every = pl.concat([*stay, marked]).sort(schema.ORDER, maintain_order=True)
+    kept = [parts[name].filter(~is_read) for name in read_again]
+    joined_rows = pl.concat([*kept, with_marks]).sort(schema.ORDER, maintain_order=True)
     # What was read by another version or with other options is read again where it is given again.
-    same = before.reader == more.reader
-    files = {name: (size, changed if same else 0) for name, (size, changed) in before.files.items()}
-    lists = ([*{*getattr(before, kind)} - fresh, *getattr(more, kind)] for kind in KINDS)
-    joined = Manifest(more.reader, files | more.files, *lists)
+    is_same_reader = old_manifest.reader == new_manifest.reader
+    files = {
+        name: (size, changed if is_same_reader else 0)
+        for name, (size, changed) in old_manifest.files.items()
+    }
+    lists = (
+        [*{*getattr(old_manifest, kind)} - fresh, *getattr(new_manifest, kind)] for kind in KINDS
+    )
+    joined = Manifest(new_manifest.reader, files | new_manifest.files, *lists)
     problems = [problem for problem in store.read_problems(path) if problem.source not in fresh]
     store.write(
-        every,
+        joined_rows,
         path,
         manifest=pack_json(msgspec.to_builtins(joined)),
         problems=[*problems, *store.read_problems(new)],
         in_parts=True,
         expected=[state],
         partition=partition or RUNS.partition_columns(path) or (),
-        unchanged=[name for name in old if name not in again],
+        unchanged=[name for name in parts if name not in read_again],
     )

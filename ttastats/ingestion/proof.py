@@ -39,11 +39,11 @@ from ttastats.table import schema
 #: A shorter start, in evaluation intervals, is not worth a mark.
 _NEGLIGIBLE = 0.05
 #: A log that begins later, in evaluation intervals, is a part of a run.
-_LATE = 1.5
+_LATE_INTERVALS = 1.5
 #: A first evaluation that took less than this share of the time of its progress came too early.
 _EARLY = 0.5
 #: One that took less than this share of it began just before the evaluation.
-_SOON = 0.2
+_SOON_SHARE = 0.2
 #: Metrics that are shares of a whole, none of which is larger, in percent, than this.
 _SHARE = re.compile(r"(?i)acc(?:uracy)?(?![a-z])|top[-_ ]?\d|precision|recall|f1|auc|iou|dice")
 _LARGEST_SHARE = 101.0
@@ -64,26 +64,26 @@ def prove(run: Run) -> Run:
     return run
 
 
-def _marked(run: Run, code: str, text: str, line: int | None = None) -> Run:
+def _with_problem(run: Run, code: str, text: str, line: int | None = None) -> Run:
     problem = Problem(code, text, "warning", line)
     return structs.replace(run, problems=(*run.problems, problem))
 
 
 def _values(run: Run) -> Run:
     """Drop values that no share can have: accuracies of 1e308."""
-    wrong = [each for each in run.evaluations if _is_no_share(each)]
-    if not wrong:
+    impossible = [evaluation for evaluation in run.evaluations if _is_no_share(evaluation)]
+    if not impossible:
         return run
     evaluations = (
-        structs.replace(each, value=None) if _is_no_share(each) else each
-        for each in run.evaluations
+        structs.replace(evaluation, value=None) if _is_no_share(evaluation) else evaluation
+        for evaluation in run.evaluations
     )
-    first = wrong[0]
-    text = f"{first.metric} is {first.value:g}, which no share of a whole can be: ignored"
-    if len(wrong) > 1:
-        text += f", with {units.plural(len(wrong) - 1, 'more value')}"
+    example = impossible[0]
+    text = f"{example.metric} is {example.value:g}, which no share of a whole can be: ignored"
+    if len(impossible) > 1:
+        text += f", with {units.plural(len(impossible) - 1, 'more value')}"
     run = structs.replace(run, evaluations=tuple(evaluations))
-    return _marked(run, "impossible_value", text, first.line)
+    return _with_problem(run, "impossible_value", text, example.line)
 
 
 def _is_no_share(evaluation: Evaluation) -> bool:
@@ -94,25 +94,25 @@ def _is_no_share(evaluation: Evaluation) -> bool:
 
 def _times(run: Run) -> Run:
     """Drop times that no clock of a run can show; the evaluations stay, with their progress."""
-    wrong = [each for each in run.evaluations if _is_no_time(each.seconds)]
-    if not wrong and not _is_no_time(run.run_seconds):
+    impossible = [evaluation for evaluation in run.evaluations if _is_no_time(evaluation.seconds)]
+    if not impossible and not _is_no_time(run.run_seconds):
         return run
     evaluations = tuple(
-        structs.replace(each, seconds=None) if _is_no_time(each.seconds) else each
-        for each in run.evaluations
+        structs.replace(evaluation, seconds=None) if _is_no_time(evaluation.seconds) else evaluation
+        for evaluation in run.evaluations
     )
-    times = [each.seconds for each in evaluations if each.seconds is not None]
+    times = [evaluation.seconds for evaluation in evaluations if evaluation.seconds is not None]
     run = structs.replace(run, evaluations=evaluations, run_seconds=max(times, default=None))
-    if not wrong:
+    if not impossible:
         return run
-    first = wrong[0]
-    reason = "negative" if (first.seconds or 0.0) < 0 else "longer than 30 years"
+    example = impossible[0]
+    reason = "negative" if (example.seconds or 0.0) < 0 else "longer than 30 years"
     text = (
-        f"{first.seconds:g} s is no time since the start, as it is {reason}: "
-        f"{units.plural(len(wrong), 'evaluation')} without a time. Name the clock and its unit, "
-        "such as seconds = 'COLUMN ms' or 'COLUMN unix' (--seconds)"
+        f"{example.seconds:g} s is no time since the start, as it is {reason}: "
+        f"{units.plural(len(impossible), 'evaluation')} without a time. Name the clock and its "
+        "unit, such as seconds = 'COLUMN ms' or 'COLUMN unix' (--seconds)"
     )
-    return _marked(run, "unusable_time", text, first.line)
+    return _with_problem(run, "unusable_time", text, example.line)
 
 
 def _is_no_time(seconds: float | None) -> bool:
@@ -128,7 +128,7 @@ class _Course(NamedTuple):
     @property
     def interval(self) -> float:
         """Return the median progress between neighbours."""
-        return median(after - before for (before, _), (after, _) in pairwise(self.points))
+        return median(end - start for (start, _), (end, _) in pairwise(self.points))
 
     @property
     def paces(self) -> list[float]:
@@ -137,21 +137,26 @@ class _Course(NamedTuple):
 
 
 def _course(run: Run) -> _Course | None:
-    """Return the course of a run by the first unit that all its timed evaluations tell.
+    """Return the course of a run by the first unit known for all timed evaluations.
 
     Without any, evaluations are counted: a log that writes no progress writes after some work.
     """
-    timed = [each for each in run.evaluations if each.seconds is not None and each.index >= 0]
+    timed = [
+        evaluation
+        for evaluation in run.evaluations
+        if evaluation.seconds is not None and evaluation.index >= 0
+    ]
     for unit in _UNITS:
-        amounts = [getattr(each, unit) for each in timed]
+        amounts = [getattr(evaluation, unit) for evaluation in timed]
         if timed and None not in amounts:
             break
     else:
         unit = "evaluation"
-        amounts = [float(each.index + 1) for each in timed]
+        amounts = [float(evaluation.index + 1) for evaluation in timed]
     points: list[tuple[float, float]] = []
     pairs = (
-        (float(amount), each.seconds or 0.0) for amount, each in zip(amounts, timed, strict=True)
+        (float(amount), evaluation.seconds or 0.0)
+        for amount, evaluation in zip(amounts, timed, strict=True)
     )
     for amount, seconds in sorted(pairs):
         if not points or (amount > points[-1][0] and seconds >= points[-1][1]):
@@ -166,40 +171,42 @@ def _start(run: Run) -> Run:
         return run
     amount, seconds = course.points[0]
     # First epochs may be faster than others, as those of small pictures are.
-    is_soon = seconds == 0.0 or seconds < _SOON * amount * course.paces[0]
-    missing = run.zero_progress or (amount - seconds / pace if is_soon else 0.0)
-    is_late = amount > _LATE * course.interval and seconds < _EARLY * amount * pace
-    if is_late or missing > _LATE * course.interval:
+    is_soon = seconds == 0.0 or seconds < _SOON_SHARE * amount * course.paces[0]
+    amount_before = run.zero_progress or (amount - seconds / pace if is_soon else 0.0)
+    is_late = amount > _LATE_INTERVALS * course.interval and seconds < _EARLY * amount * pace
+    if is_late or amount_before > _LATE_INTERVALS * course.interval:
         at = f"{course.unit} {units.count(run.zero_progress or amount)}"
         text = (
             f"the log begins at {at}, {units.seconds(seconds)} after its start: a resumed run or a "
             "warm start. Its clock tells a pace, but no time since the start of the training"
         )
-        return _marked(structs.replace(run, clock_zero=UNKNOWN_START), "begins_late", text)
-    if missing <= _NEGLIGIBLE * course.interval:
+        return _with_problem(structs.replace(run, clock_zero=UNKNOWN_START), "begins_late", text)
+    if amount_before <= _NEGLIGIBLE * course.interval:
         return run
-    before = missing * pace
-    where = f"{course.unit} {units.count(missing)}"
+    seconds_before = amount_before * pace
+    position = f"{course.unit} {units.count(amount_before)}"
     text = (
-        f"the clock starts at {where}, after the first work: its start is estimated by the pace, "
-        f"{units.seconds(before)} earlier"
+        f"the clock starts at {position}, after the first work: its start is estimated by the "
+        f"pace, {units.seconds(seconds_before)} earlier"
     )
-    return _marked(_begun_earlier(run, before), "clock_start_estimated", text)
+    return _with_problem(_begun_earlier(run, seconds_before), "clock_start_estimated", text)
 
 
-def _begun_earlier(run: Run, before: float) -> Run:
+def _begun_earlier(run: Run, lead: float) -> Run:
     """Return a run whose seconds count from an earlier start."""
     evaluations = tuple(
-        each if each.seconds is None else structs.replace(each, seconds=each.seconds + before)
-        for each in run.evaluations
+        evaluation
+        if evaluation.seconds is None
+        else structs.replace(evaluation, seconds=evaluation.seconds + lead)
+        for evaluation in run.evaluations
     )
-    begun = run.started_at and run.started_at - timedelta(seconds=before)
-    length = None if run.run_seconds is None else run.run_seconds + before
+    started_at = run.started_at and run.started_at - timedelta(seconds=lead)
+    length = None if run.run_seconds is None else run.run_seconds + lead
     return structs.replace(
         run,
         evaluations=evaluations,
         run_seconds=length,
-        started_at=begun,
+        started_at=started_at,
         clock_zero=ESTIMATED_START,
     )
 
@@ -213,7 +220,7 @@ _SAME_RUN = ("benchmark", "entry", "seed")
 
 
 def continued_runs(runs: pl.DataFrame, rows: pl.LazyFrame) -> list[Problem]:
-    """Return a problem for each log that goes on where one of the same setup and seed ended.
+    """Return a problem for each log continuing one of the same setup and seed.
 
     A preempted run goes on so under a new id. `runs` are those of `rows` (`tables.run_heads`).
     """
@@ -235,7 +242,11 @@ def continued_runs(runs: pl.DataFrame, rows: pl.LazyFrame) -> list[Problem]:
     pairs = (
         courses.filter(is_late)
         .join(courses, on=_SAME_RUN, how="inner", nulls_equal=True, suffix=" before")
-        .filter((pl.col("begin") - pl.col("end before")).is_between(0, _LATE * pl.col("interval")))
+        .filter(
+            (pl.col("begin") - pl.col("end before")).is_between(
+                0, _LATE_INTERVALS * pl.col("interval")
+            )
+        )
         .sort("source", "end before")
         .unique("source", keep="last", maintain_order=True)
     )
@@ -244,8 +255,10 @@ def continued_runs(runs: pl.DataFrame, rows: pl.LazyFrame) -> list[Problem]:
         "under its id, or join the logs and read them with --resume 'time back'"
     )
     return [
-        Problem(CONTINUED, text.format(units.count(begin), before), "warning", source=source)
-        for source, begin, before in pairs.select("source", "begin", "source before").iter_rows()
+        Problem(CONTINUED, text.format(units.count(begin), predecessor), "warning", source=source)
+        for source, begin, predecessor in pairs.select(
+            "source", "begin", "source before"
+        ).iter_rows()
     ]
 
 
@@ -282,14 +295,14 @@ def with_twins(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
         (pl.col("timed of") & ~pl.col("timed"))
         | ((pl.col("timed of") == pl.col("timed")) & (pl.col("source of") < pl.col("source"))),
     )
-    alike = [
-        all(map(partial(isclose, rel_tol=_ROUNDED), *both))
-        for both in pairs.select("curve", "curve of").iter_rows()
+    matches = [
+        all(map(partial(isclose, rel_tol=_ROUNDED), *two_curves))
+        for two_curves in pairs.select("curve", "curve of").iter_rows()
     ]
-    twins = pairs.filter(pl.Series(alike, dtype=pl.Boolean)).unique(schema.RUN, keep="first")
-    named = twins.select(*schema.RUN, twin="source of")
+    twins = pairs.filter(pl.Series(matches, dtype=pl.Boolean)).unique(schema.RUN, keep="first")
+    twins_by_run = twins.select(*schema.RUN, twin="source of")
     return (
-        runs.join(named, on=schema.RUN, how="left", maintain_order="left")
+        runs.join(twins_by_run, on=schema.RUN, how="left", maintain_order="left")
         .with_columns(duplicate_of=pl.coalesce("duplicate_of", "twin"))
         .drop("twin")
     )

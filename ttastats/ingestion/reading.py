@@ -45,7 +45,7 @@ _PIECE_ROWS = 4_000
 #: Larger companions are not kept: a thousand of them would fill the memory.
 _SMALL, _MOST_KEPT = 1024 * 1024, 1024
 #: Bytes of the end of a file that are looked at again.
-_LAST = 100
+_TAIL = 100
 #: How a pointer begins that git-lfs leaves where a file should be.
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 #: Dialects that read what a block describes; others know their logs, and a block refines them.
@@ -109,7 +109,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
     """Read the files of a unit, and write their rows into `spool` if there is one."""
     runs: list[tables.SourcedRun] = []
     problems: list[Problem] = []
-    others: list[str] = []
+    other_files: list[str] = []
     parts: list[str] = []
     readers: dict[Container, _Reader] = {}
     with without_garbage_collection(), prefetch(unit):
@@ -126,7 +126,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
             if contents and all(problem.code == PART_OF_A_RUN for problem in of_file):
                 parts.append(source.name)
             elif all(problem.severity == "info" for problem in of_file):
-                others.append(source.name)
+                other_files.append(source.name)
         slow.begin("")
         for reader in readers.values():
             problems += reader.problems.values()
@@ -139,7 +139,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
     return Result(
         rows if spool is None else spool.write(rows),
         tuple(problems),
-        tuple(others),
+        tuple(other_files),
         tuple(parts),
         tuple(name for reader in readers.values() for name in reader.listed_for),
         (inferred.marked_runs(rows),) if is_marked else (),
@@ -157,8 +157,10 @@ def _misfit(sourced: tables.SourcedRun) -> Problem | None:
 
 def _dialect_failure(dialect: str, error: Exception, source: str) -> Problem:
     """Return the problem of a file whose dialect raised an error."""
-    what = f"{type(error).__name__}: {error}".partition("\n")[0]
-    return Problem("dialect_failed", f"the dialect {dialect} failed: {what}", "error", None, source)
+    message = f"{type(error).__name__}: {error}".partition("\n")[0]
+    return Problem(
+        "dialect_failed", f"the dialect {dialect} failed: {message}", "error", None, source
+    )
 
 
 def _rejected(source: Source, code: str, message: str, severity: Severity = "error") -> Contents:
@@ -199,17 +201,17 @@ class _Reader:
             return _rejected(source, "ambiguous_dialect", f"{error.what}. {error.remedy}")
 
     def _read_readable(self, source: Source, content: _Bytes) -> Contents | None:
-        """Return what `read` does of a file that can be read."""
+        """Return the result of `read` for a readable file."""
         reading, head = self._reading, content.head
         folder = source.container.folder(source.file.name)
         name = printable(posixpath.basename(source.file.name))
         if head.startswith(LFS_POINTER):
-            place = f"{folder}/{name}"
-            is_meant = block_for(place, reading.blocks, with_pattern=True) is not None
-            is_log = source.named or is_meant or registry.recognise(b"", place) is not None
+            path = f"{folder}/{name}"
+            is_meant = block_for(path, reading.blocks, with_pattern=True) is not None
+            is_log = source.named or is_meant or registry.recognise(b"", path) is not None
             text = "a Git LFS pointer, not the file itself: run `git lfs pull` in its repository"
             return _rejected(source, "lfs_pointer", text, "error" if is_log else "info")
-        dialect, block, named = choose_dialect(head, folder, name, self._chosen, reading)
+        dialect, block, groups = choose_dialect(head, folder, name, self._chosen, reading)
         if dialect is None:
             return _unrecognised(source, head)
         if block is not None and dialect.name in _DRIVEN and (wide := streams.wide_text(head)):
@@ -223,7 +225,7 @@ class _Reader:
             self._listing_for_log,
             reading.metrics,
             block,
-            named,
+            groups,
         )
         return self._read_log(log, dialect, source, content)
 
@@ -273,7 +275,7 @@ class _Reader:
         return [structs.replace(run, digest=digest) for run in runs], problems
 
     def _duplicate_of(self, dialect: Dialect, log: Log, source: Source) -> str:
-        """Return the file that holds the run of an event file too, or an empty text.
+        """Return another file with the run of an event file, or an empty text.
 
         It is a CSV file beside it with times of its own, or one with the same values. An event file
         that a block describes is read all the same.
@@ -291,51 +293,55 @@ class _Reader:
 
         def runs_of(path: PurePosixPath) -> list[Run]:
             content = log.companion(path) or b""
-            dialect, block, named = choose(content, path.parent, path.name)
+            dialect, block, groups = choose(content, path.parent, path.name)
             if dialect is None or dialect.name not in together.DUPLICATING:
                 return []
-            place = {"folder": path.parent, "name": path.name, "blocks": lambda: iter((content,))}
-            other = structs.replace(log, block=block, named=named, **place)
-            return [item for item in dialect.parse(other) if isinstance(item, Run)]
+            own_file = {
+                "folder": path.parent,
+                "name": path.name,
+                "blocks": lambda: iter((content,)),
+            }
+            companion = structs.replace(log, block=block, named=groups, **own_file)
+            return [item for item in dialect.parse(companion) if isinstance(item, Run)]
 
         return together.duplicate_file(log, source.depth(), runs_of)
 
     def _listing_for_log(self, folder: PurePosixPath) -> Sequence[str]:
-        """Return what lies in a folder around the log, and note that this was looked at."""
+        """Return the names in a folder around the log, and note that they were looked at."""
         self.listed_for[self._log] = None
         return self._listing(folder)
 
-    def _companion(self, place: PurePosixPath) -> bytes | None:
+    def _companion(self, path: PurePosixPath) -> bytes | None:
         """Return the bytes of a file beside the log, of which small ones are kept.
 
         One that is too large counts as none, with a problem of the log that asks for it.
         """
-        content = self._contents.get(place)
-        if content is None and place not in self._contents:
+        content = self._contents.get(path)
+        if content is None and path not in self._contents:
             try:
-                content = self._container.companion(place)
+                content = self._container.companion(path)
             except streams.TooLargeError as error:
-                self._too_large[place] = f"read without {place}: {error}"
+                self._too_large[path] = f"read without {path}: {error}"
             if len(self._contents) < _MOST_KEPT and len(content or b"") <= _SMALL:
-                self._contents[place] = content
-        if content is None and (text := self._too_large.get(place)):
+                self._contents[path] = content
+        if content is None and (text := self._too_large.get(path)):
             problem = Problem("unreadable_file", text, "error", source=self._log)
-            self.problems[self._log, place] = problem
+            self.problems[self._log, path] = problem
         return content
 
 
 def _with_names(run: Run, log: Log) -> Run:
     """Return a run with the names from its block and path, unless a suite's rules name it."""
-    block, named = log.block, log.named
+    block, names_ = log.block, log.named
     if block is None or run.suite not in {None, TIMES_ALONE}:
         return run
     settings = [value for value in run.extra.values() if isinstance(value, Mapping)]
     logged = {key: value for fields in (*settings, run.extra) for key, value in fields.items()}
-    known = {key: None if value is None else str(value) for key, value in logged.items()}
-    named = {**named, **patterns.fill_names(block.fields, {**known, **named})}
-    others = {name: value for name, value in named.items() if name not in FIELDS}
+    logged_texts = {key: None if value is None else str(value) for key, value in logged.items()}
+    names_ = {**names_, **patterns.fill_names(block.fields, {**logged_texts, **names_})}
+    extra = {name: value for name, value in names_.items() if name not in FIELDS}
     return structs.replace(
-        run, **run_fields(named), clock=block.clock or run.clock, extra={**run.extra, **others}
+        run, **run_fields(names_), clock=block.clock or run.clock, extra={**run.extra, **extra}
     )
 
 
@@ -344,11 +350,11 @@ def _flag_open_end(run: Run, tail: bytes) -> Run:
     match = _OPEN_END.search(tail)
     if match is None or not run.evaluations:
         return run
-    last = max(run.evaluations, key=lambda evaluation: (evaluation.line or 0, evaluation.index))
-    if last.logged_value is None or as_float(match[0].decode()) != last.logged_value:
+    latest = max(run.evaluations, key=lambda evaluation: (evaluation.line or 0, evaluation.index))
+    if latest.logged_value is None or as_float(match[0].decode()) != latest.logged_value:
         return run
-    text = f"the last line has no end: {last.metric} {match[0].decode()} may lack digits"
-    problem = Problem("open_end", text, "info", last.line)
+    text = f"the last line has no end: {latest.metric} {match[0].decode()} may lack digits"
+    problem = Problem("open_end", text, "info", latest.line)
     return structs.replace(run, problems=(*run.problems, problem))
 
 
@@ -364,38 +370,38 @@ _Choice = tuple[Dialect | None, Block | None, Mapping[str, str]]
 def choose_dialect(
     head: bytes, folder: PurePosixPath, name: str, chosen: Dialect | None, reading: Reading
 ) -> _Choice:
-    """Return the dialect that reads a file, with its block.
+    """Return the dialect of a file, with its block.
 
     A block whose pattern matches, and that says where things stand, goes before all signs. Others
     refine what is recognised: which metric counts, what the runs are called.
     """
-    place = f"{folder}/{name}"
-    hit = block_for(place, reading.blocks) if reading.blocks else None
-    refines = hit is not None and hit[0].refining
-    if hit is None or hit[0].files is None or refines or not has_layout(hit[0]):
-        if chosen is None and hit is None and kineto.recognises(head):
+    path = f"{folder}/{name}"
+    match = block_for(path, reading.blocks) if reading.blocks else None
+    refines = match is not None and match[0].refining
+    if match is None or match[0].files is None or refines or not has_layout(match[0]):
+        if chosen is None and match is None and kineto.recognises(head):
             return None, None, {}
-        dialect = chosen or registry.recognise(head, place)
+        dialect = chosen or registry.recognise(head, path)
         if dialect is not None:
-            block, named = hit or (None, {})
-            return dialect, block, named
-        if hit is None or refines or not (hit[0].line or hit[0].preset):
-            preset = registry.recognised_preset(head, place)
-            if hit is not None and preset is not None:
-                preset = merge_block(preset[0], hit[0]), {**preset[1], **hit[1]}
-            hit = preset or (None if refines else hit)
-    return (registry.named(hit[0].dialect), hit[0], hit[1]) if hit else (None, None, {})
+            block, groups = match or (None, {})
+            return dialect, block, groups
+        if match is None or refines or not (match[0].line or match[0].preset):
+            preset = registry.recognised_preset(head, path)
+            if match is not None and preset is not None:
+                preset = merge_block(preset[0], match[0]), {**preset[1], **match[1]}
+            match = preset or (None if refines else match)
+    return (registry.named(match[0].dialect), match[0], match[1]) if match else (None, None, {})
 
 
 def _without_runs(source: Source, problems: Sequence[Problem]) -> Contents | None:
     """Return the problem of a file without runs; None if it may not be meant as a log."""
     if not problems:
         return None
-    last = problems[-1]
-    if source.named or last.code not in NO_LOG:
-        return [], [last]
-    if last.code in {"no_metric", "no_column"} and source.name.endswith(_TABLES):
-        return [], [structs.replace(last, severity="info")]
+    latest = problems[-1]
+    if source.named or latest.code not in NO_LOG:
+        return [], [latest]
+    if latest.code in {"no_metric", "no_column"} and source.name.endswith(_TABLES):
+        return [], [structs.replace(latest, severity="info")]
     return None
 
 
@@ -425,7 +431,7 @@ class _Bytes:
         self._source = source
         stream = source.blocks()
         self.head = next(stream, b"")
-        self.tail = self.head[-_LAST:]
+        self.tail = self.head[-_TAIL:]
         self._is_small = next(stream, None) is None
         self._digest = xxhash.xxh3_128_hexdigest(self.head) if self._is_small else ""
 
@@ -437,7 +443,7 @@ class _Bytes:
         state = xxhash.xxh3_128()
         for block in self._source.blocks():
             state.update(block)
-            self.tail = block[-_LAST:]
+            self.tail = block[-_TAIL:]
             yield block
         self._digest = state.hexdigest()
 

@@ -70,26 +70,26 @@ def _recognisers() -> tuple[list[tuple[Dialect, Any]], list[tuple[Dialect, Any]]
 
 def named(name: str) -> Dialect:
     """Return a dialect by its name; a TtastatsError lists those that exist."""
-    known = dialects()
-    remedy = f"Known dialects: {', '.join(sorted(known))}."
-    raise_if(name not in known, f"unknown dialect {name!r}", remedy=remedy)
-    return known[name]
+    dialects_by_name = dialects()
+    remedy = f"Known dialects: {', '.join(sorted(dialects_by_name))}."
+    raise_if(name not in dialects_by_name, f"unknown dialect {name!r}", remedy=remedy)
+    return dialects_by_name[name]
 
 
 def recognise(head: bytes, path: str = "/") -> Dialect | None:
-    """Return the one dialect that recognises the first block of a file; several are an error."""
+    """Return the one dialect recognising the first block of a file; several are an error."""
     by_head, by_path = _recognisers()
     claimants = [dialect for dialect, recognises in by_head if recognises(head)]
     claimants += [dialect for dialect, recognises in by_path if recognises(head, path)]
-    what = f"recognised by several dialects: {', '.join(dialect.name for dialect in claimants)}"
-    raise_if(len(claimants) > 1, what, remedy="Select one with --dialect.")
+    message = f"recognised by several dialects: {', '.join(dialect.name for dialect in claimants)}"
+    raise_if(len(claimants) > 1, message, remedy="Select one with --dialect.")
     return claimants[0] if claimants else None
 
 
 def recognised_preset(head: bytes, path: str) -> tuple[Block, Mapping[str, str]] | None:
-    """Return the block of the one preset that matches a file, and the groups in its path."""
+    """Return the block of the one preset matching a file, and the groups in its path."""
     matches = config.matching_presets(head, path)
-    what = f"matches several presets: {', '.join(matches)}"
+    message = f"matches several presets: {', '.join(matches)}"
     remedy = "Select one with --preset, or in ttastats.toml."
-    raise_if(len(matches) > 1, what, remedy=remedy)
-    return next(((config.preset_block(name), named) for name, named in matches.items()), None)
+    raise_if(len(matches) > 1, message, remedy=remedy)
+    return next(((config.preset_block(name), groups) for name, groups in matches.items()), None)

@@ -83,7 +83,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         return path == place or path.startswith(f"{place}/")
 
     def depth(self) -> int:
-        """Return how many folders lie between the given path and the file."""
+        """Return the number of folders between the given path and the file."""
         name = self.file.name
         if isinstance(self.container, Remote):
             name = name.lstrip("/").removeprefix(self.container.listed().root).lstrip("/")
@@ -94,10 +94,10 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         if not isinstance(self.container, Disk) or not self.file.changed:
             return False
         try:
-            now = os.stat(f"{self.container.root}/{self.file.name}")
+            stat = os.stat(f"{self.container.root}/{self.file.name}")
         except OSError:  # removed, but it was read
             return False
-        return (now.st_size, now.st_mtime_ns) != (self.file.size, self.file.changed)
+        return (stat.st_size, stat.st_mtime_ns) != (self.file.size, self.file.changed)
 
 
 def find(paths: Sequence[str]) -> Iterator[Source]:
@@ -110,9 +110,9 @@ def find(paths: Sequence[str]) -> Iterator[Source]:
         elif "://" in path:
             yield from _remote_sources(path)
         else:
-            meant = matches(path)
-            raise_if(not meant, "no such file or folder", path, "Check the path.")
-            for match in meant:
+            matches_ = matches(path)
+            raise_if(not matches_, "no such file or folder", path, "Check the path.")
+            for match in matches_:
                 yield from _local_sources(match)
 
 
@@ -134,16 +134,16 @@ def _local_sources(path: str) -> Iterator[Source]:
         file = _file_with_stat(name, lambda: os.stat(path))
         yield Source(disk, file, printable(path), folder_name, named=True)
         return
-    for below, entry in walk(path):
-        shown = printable(f"{path.rstrip('/')}/{below}")
+    for relative, entry in walk(path):
+        label = printable(f"{path.rstrip('/')}/{relative}")
         if isinstance(entry, OSError):
-            yield _refused_source(reason_of(entry), shown, folder_name)
+            yield _refused_source(reason_of(entry), label, folder_name)
             continue
-        if below.endswith(ARCHIVES):
-            yield from _archive_sources(os.path.join(path, below))
+        if relative.endswith(ARCHIVES):
+            yield from _archive_sources(os.path.join(path, relative))
             continue
-        entry_name = printable(below.rpartition("/")[0]) or folder_name
-        yield Source(disk, _file_with_stat(below, entry.stat), shown, entry_name)
+        entry_name = printable(relative.rpartition("/")[0]) or folder_name
+        yield Source(disk, _file_with_stat(relative, entry.stat), label, entry_name)
 
 
 def walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
@@ -151,21 +151,21 @@ def walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
 
     What cannot be listed or looked at is given with the error, which is reported.
     """
-    waiting: list[tuple[str, str | os.DirEntry[str]]] = [("", top)]
-    while waiting:
-        below, place = waiting.pop()
-        if isinstance(place, os.DirEntry) and not place.is_dir(follow_symlinks=False):
-            broken = place.is_symlink() and not os.path.exists(place.path)
-            yield below, OSError("broken link") if broken else place
+    stack: list[tuple[str, str | os.DirEntry[str]]] = [("", top)]
+    while stack:
+        relative, folder = stack.pop()
+        if isinstance(folder, os.DirEntry) and not folder.is_dir(follow_symlinks=False):
+            broken = folder.is_symlink() and not os.path.exists(folder.path)
+            yield relative, OSError("broken link") if broken else folder
             continue
         try:
-            with os.scandir(os.fspath(place)) as listing:
+            with os.scandir(os.fspath(folder)) as listing:
                 entries = sorted(listing, key=attrgetter("name"), reverse=True)
         except OSError as error:
-            yield below or ".", error
+            yield relative or ".", error
             continue
-        prefix = f"{below}/" if below else ""
-        waiting += [
+        prefix = f"{relative}/" if relative else ""
+        stack += [
             (f"{prefix}{entry.name}", entry)
             for entry in entries
             if entry.name[0] != "."
@@ -194,28 +194,28 @@ def _archive_sources(path: str) -> Iterator[Source]:
     """Yield the members of an archive, and what is wrong with it as files that are refused."""
     archive = Archive(os.path.realpath(path))
     stem = os.path.basename(path).split(".")[0]
-    shown = printable(path)
+    label = printable(path)
     try:
         content = opened(archive.path)
     except (UnreadableError, *UNUSABLE) as error:
-        yield _refused_source(f"cannot be read as an archive: {reason_of(error)}", shown, stem)
+        yield _refused_source(f"cannot be read as an archive: {reason_of(error)}", label, stem)
         return
     if content.damage:
         reason = f"is corrupt ({content.damage}); only {len(content.files):,} of its files could "
-        yield _refused_source(f"{reason}be found", shown, stem)
+        yield _refused_source(f"{reason}be found", label, stem)
     if content.twice:
-        first, more = printable(min(content.twice)), len(content.twice) - 1
-        others = f" and {more:,} other(s)" if more else ""
-        reason = f"contains several files named {first}{others}; the last of each is read, as "
-        yield _refused_source(f"{reason}unpacking leaves it", f"{shown}/{first} (earlier)", stem)
+        name, n_others = printable(min(content.twice)), len(content.twice) - 1
+        remainder = f" and {n_others:,} other(s)" if n_others else ""
+        reason = f"contains several files named {name}{remainder}; the last of each is read, as "
+        yield _refused_source(f"{reason}unpacking leaves it", f"{label}/{name} (earlier)", stem)
     for file in content.files:
         folder = printable(os.path.dirname(file.name)) or stem
-        yield Source(archive, file, f"{shown}/{printable(file.name)}", folder)
+        yield Source(archive, file, f"{label}/{printable(file.name)}", folder)
 
 
-def _refused_source(reason: str, shown: str, entry: str) -> Source:
+def _refused_source(reason: str, label: str, entry: str) -> Source:
     """Return a source that raises an error when it is read."""
-    return Source(Refused(reason), File(os.path.basename(shown)), shown, entry, named=True)
+    return Source(Refused(reason), File(os.path.basename(label)), label, entry, named=True)
 
 
 def reason_of(error: Exception) -> str:
@@ -258,24 +258,26 @@ def _tracking_sources(url: str) -> Iterator[Source]:
     """Yield the runs of a tracking server."""
     from ttastats.ingestion import tracking  # only servers need it
 
-    server, listed = tracking.Tracking(url), tracking.runs(url)
-    raise_if(not listed, "no runs", url, "Check the experiment.")
-    place = url.partition("#")[0].rstrip("/")
-    for file in listed:
+    server, files = tracking.Tracking(url), tracking.runs(url)
+    raise_if(not files, "no runs", url, "Check the experiment.")
+    server_url = url.partition("#")[0].rstrip("/")
+    for file in files:
         name = printable(file.name)
-        yield Source(server, file, f"{place}#{name}", name.rpartition("/")[0])
+        yield Source(server, file, f"{server_url}#{name}", name.rpartition("/")[0])
 
 
 def _remote_sources(url: str) -> Iterator[Source]:
     """Yield the objects below a URL, without hidden ones."""
     remote = Remote(url, time.time_ns())
     with stores.store_errors_named(stores.Url(url)):
-        listed = remote.listed()
-    raise_if(not listed.files, "no files found", url, "Check the URL.")
-    for name, file in listed.files.items():
-        below = os.path.relpath(name, listed.root)
-        if any(part[0] == "." for part in below.split("/") if part != "."):
+        objects = remote.listed()
+    raise_if(not objects.files, "no files found", url, "Check the URL.")
+    for name, file in objects.files.items():
+        relative = os.path.relpath(name, objects.root)
+        if any(part[0] == "." for part in relative.split("/") if part != "."):
             continue  # as on a disk, where settings may lie in hidden folders
-        folder = os.path.dirname(below)
-        shown = listed.shown.get(name, name) if "://" in name else f"{url.split('://')[0]}://{name}"
-        yield Source(remote, file, shown, folder or os.path.basename(listed.root))
+        folder = os.path.dirname(relative)
+        label = (
+            objects.shown.get(name, name) if "://" in name else f"{url.split('://')[0]}://{name}"
+        )
+        yield Source(remote, file, label, folder or os.path.basename(objects.root))

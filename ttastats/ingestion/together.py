@@ -23,7 +23,7 @@ from ttastats_parsers.tfevents import EventFile, Scalar
 #: Dialects whose files may tell what event files tell too.
 DUPLICATING = ("table", "hf-trainer")
 #: Folders between the state of a trainer and its event files: `runs/Jan28_23-42-14_host`.
-_BETWEEN = 2
+_MOST_FOLDERS = 2
 #: Event files keep 32 bits of a number.
 _DIGITS = 1e-5
 
@@ -33,19 +33,19 @@ _Key = tuple[str, int | None]
 
 
 def duplicate_file(log: Log, depth: int, runs_of: Callable[[PurePosixPath], Iterable[Run]]) -> str:
-    """Return the file that holds the run of an event file too, or an empty text.
+    """Return another file with the run of an event file, or an empty text.
 
     It lies beside it, or in one of as many folders above as were given.
     """
     paths = [log.folder / name for name in log.listing(log.folder) if name.endswith(".csv")]
-    for folder in (log.folder, *log.folder.parents[: min(depth, _BETWEEN)]):
+    for folder in (log.folder, *log.folder.parents[: min(depth, _MOST_FOLDERS)]):
         names = log.listing(folder)
         if allennlp.FIRST in names:  # it writes the same into `log/train` and `log/validation`
             return allennlp.FIRST
         paths += [folder / STATE] if STATE in names else []
         matches = filter(None, (CHECKPOINT.fullmatch(name[:-1]) for name in names))
-        last = max(matches, key=lambda match: int(match[1] or 0), default=None)
-        paths += [folder / last[0] / STATE] if last is not None else []
+        latest = max(matches, key=lambda match: int(match[1] or 0), default=None)
+        paths += [folder / latest[0] / STATE] if latest is not None else []
     if not paths:
         return ""
     scalars = _scalars_by_key([tfevents.read_file(log.path, log.blocks())])
@@ -57,7 +57,7 @@ def duplicate_file(log: Log, depth: int, runs_of: Callable[[PurePosixPath], Iter
 def with_times(
     items: list[Run | Problem], log: Log, listing: Listing, event_files: EventFiles
 ) -> list[Run | Problem]:
-    """Return a run without times with those of the event files that hold the same values.
+    """Return a run without times with those of event files with the same values.
 
     Where no event files lie, `log.listing` is not asked: other files do not change the run.
     """
@@ -100,21 +100,21 @@ def _has_same_values(run: Run, scalars: Mapping[_Key, Scalar]) -> bool:
         for evaluation in run.evaluations
         if (scalar := scalars.get(_scalar_key(evaluation.metric, evaluation.step))) is not None
     ]
-    same = [
+    is_equal = [
         a == b or (a is not None and b is not None and isclose(a, b, rel_tol=_DIGITS))
         for a, b in pairs
     ]
-    return sum(same) * 2 > len(same)
+    return sum(is_equal) * 2 > len(is_equal)
 
 
 def _with_event_times(run: Run, files: Sequence[EventFile]) -> Run:
     """Return a run with the times, the clock and the settings of event files."""
-    begun, clock = tfevents.clock_of(files)
+    start, clock = tfevents.clock_of(files)
     scalars = _scalars_by_key(sorted(files, key=lambda file: file.begun or 0.0))
 
     def timed(evaluation: Evaluation) -> Evaluation:
         scalar = scalars.get(_scalar_key(evaluation.metric, evaluation.step))
-        seconds = since(scalar.time, begun) if scalar else evaluation.seconds
+        seconds = since(scalar.time, start) if scalar else evaluation.seconds
         return structs.replace(evaluation, seconds=seconds)
 
     recorded = run.extra.get("settings")

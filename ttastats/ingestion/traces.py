@@ -47,22 +47,22 @@ def read(sources: Iterable[Source]) -> Traces:
             digest, trace = _read_trace(source)
         except NoTraceError:
             if source.named:
-                what = "not a profiler trace"
-                problems.append(Problem("unknown_format", what, "error", source=source.name))
+                message = "not a profiler trace"
+                problems.append(Problem("unknown_format", message, "error", source=source.name))
         except UnreadableError as error:
             problems.append(Problem("unreadable_file", str(error), "error", source=source.name))
         else:
             folder = str(source.container.folder(source.file.name))
             name = posixpath.basename(source.file.name)
-            alike = _RANK.sub(r"\1\2*", name) if _RANK.search(name) else ""
-            groups.setdefault((folder, alike), []).append((source, digest, trace))
+            rank_pattern = _RANK.sub(r"\1\2*", name) if _RANK.search(name) else ""
+            groups.setdefault((folder, rank_pattern), []).append((source, digest, trace))
             problems += [replace(problem, source=source.name) for problem in trace.problems]
     profiles: list[pl.DataFrame] = []
-    for (_, alike), group in groups.items():
+    for (_, rank_pattern), group in groups.items():
         ranks = {trace.rank for _, _, trace in group}
         if len(group) > 1 and None not in ranks and len(ranks) == len(group):
-            group.sort(key=lambda read: read[2].rank or 0)
-            profiles += _profile_rows(_without_endings(alike) or group[0][0].entry, group)
+            group.sort(key=lambda item: item[2].rank or 0)
+            profiles += _profile_rows(_without_endings(rank_pattern) or group[0][0].entry, group)
             continue
         for read_one in group:
             name = _without_endings(posixpath.basename(read_one[0].file.name))

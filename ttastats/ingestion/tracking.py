@@ -159,8 +159,8 @@ class _Task(Generic[_T]):
                     raise
                 if time.monotonic() > self.progress + stores.PATIENCE:
                     self.is_wanted = False
-                    what = f"the server made no progress for {stores.PATIENCE:g} s"
-                    raise LostError(what) from None
+                    message = f"the server made no progress for {stores.PATIENCE:g} s"
+                    raise LostError(message) from None
 
     def advance(self) -> None:
         """Note progress; end the thread if nobody waits for it."""
@@ -189,30 +189,30 @@ def runs(url: str) -> list[File]:
 
 
 def _runs(task: _Task[Any], url: str) -> list[File]:
-    named = _server_and_experiment(url)[1]
-    asked: dict[str, Any] = {"max_results": _PAGE}
+    experiment_name = _server_and_experiment(url)[1]
+    body: dict[str, Any] = {"max_results": _PAGE}
     experiments = {
         experiment.experiment_id: experiment.name
-        for page in _pages(task, url, "experiments/search", asked, _Experiments)
+        for page in _pages(task, url, "experiments/search", body, _Experiments)
         for experiment in page.experiments
     }
-    chosen = {id_: name for id_, name in experiments.items() if named in {"", name}}
-    chosen = chosen or {id_: name for id_, name in experiments.items() if id_ == named}
-    if not chosen:
-        known = suggestion(named, sorted(experiments.values()), "Experiments", most=12)
-        raise TtastatsError(f"no experiment {named!r}", where=url, remedy=known)
-    asked |= {
-        "experiment_ids": [*chosen],
+    names = {id_: name for id_, name in experiments.items() if experiment_name in {"", name}}
+    names = names or {id_: name for id_, name in experiments.items() if id_ == experiment_name}
+    if not names:
+        remedy = suggestion(experiment_name, sorted(experiments.values()), "Experiments", most=12)
+        raise TtastatsError(f"no experiment {experiment_name!r}", where=url, remedy=remedy)
+    body |= {
+        "experiment_ids": [*names],
         "run_view_type": "ALL",
         "order_by": ["attributes.start_time ASC"],  # what is begun meanwhile comes last
     }
     return [
         File(
-            f"{chosen.get(run.info.experiment_id, named)}/{run.info.run_id}",
+            f"{names.get(run.info.experiment_id, experiment_name)}/{run.info.run_id}",
             _HISTORY * (1 + len(run.data.metrics)),
             xxhash.xxh3_64_intdigest(_encode(run.sorted())) >> 1 or 1,
         )
-        for page in _pages(task, url, "runs/search", asked, _Runs)
+        for page in _pages(task, url, "runs/search", body, _Runs)
         for run in page.runs
     ]
 
@@ -223,7 +223,7 @@ def content(task: _Task[Any], url: str, name: str) -> bytes:
     An OSError says that the server does not give it, a LostError that it gives no other either.
     """
     experiment, _, number = name.rpartition("/")
-    run = _asked(task, url, "runs/get", {"run_id": number}, _OneRun).run
+    run = _answer(task, url, "runs/get", {"run_id": number}, _OneRun).run
     params, tags = (
         {pair.key: pair.value for pair in pairs} for pairs in (run.data.params, run.data.tags)
     )
@@ -231,8 +231,8 @@ def content(task: _Task[Any], url: str, name: str) -> bytes:
     lines, size = [_encode(described)], 0
     deleted = run.info.lifecycle_stage == "deleted"
     for metric in () if deleted else sorted({metric.key for metric in run.data.metrics}):
-        asked = {"run_id": number, "metric_key": metric, "max_results": _VALUES}
-        for page in _pages(task, url, "metrics/get-history", asked, _History, in_url=True):
+        query = {"run_id": number, "metric_key": metric, "max_results": _VALUES}
+        for page in _pages(task, url, "metrics/get-history", query, _History, in_url=True):
             logged = [(point.timestamp, point.value, point.step) for point in page.metrics]
             lines.append(_encode({"metric": metric, "logged": logged}))
             size += len(lines[-1])
@@ -315,42 +315,42 @@ _P = TypeVar("_P", bound=_Page)
 def _pages(
     task: _Task[Any],
     url: str,
-    what: str,
-    asked: Mapping[str, Any],
+    method: str,
+    query: Mapping[str, Any],
     kind: type[_P],
     *,
     in_url: bool = False,
 ) -> Iterator[_P]:
     """Yield the pages of an answer, each of which names the next; none is asked for twice."""
-    seen: set[str] = set()
+    tokens: set[str] = set()
     token: dict[str, str] = {}
     while True:
-        yield (page := _asked(task, url, what, {**asked, **token}, kind, in_url=in_url))
+        yield (page := _answer(task, url, method, {**query, **token}, kind, in_url=in_url))
         if not page.next_page_token:
             return
-        if page.next_page_token in seen or len(seen) + 1 >= _PAGES:
-            raise LostError(f"the pages of {what} do not end ({len(seen) + 1:,} read)")
-        seen.add(page.next_page_token)
+        if page.next_page_token in tokens or len(tokens) + 1 >= _PAGES:
+            raise LostError(f"the pages of {method} do not end ({len(tokens) + 1:,} read)")
+        tokens.add(page.next_page_token)
         token = {"page_token": page.next_page_token}
 
 
-def _asked(
+def _answer(
     task: _Task[Any],
     url: str,
-    what: str,
-    asked: Mapping[str, Any],
+    method: str,
+    query: Mapping[str, Any],
     kind: type[_T],
     *,
     in_url: bool = True,
 ) -> _T:
     """Return an answer of the server, of a kind."""
-    place = f"{_server_and_experiment(url)[0]}/api/2.0/mlflow/{what}"
+    address = f"{_server_and_experiment(url)[0]}/api/2.0/mlflow/{method}"
     headers, data = _authorization(url), None
     if in_url:
-        place += "?" + "&".join(f"{key}={quote(str(asked[key]), safe='')}" for key in asked)
+        address += "?" + "&".join(f"{key}={quote(str(query[key]), safe='')}" for key in query)
     else:
-        headers["Content-Type"], data = "application/json", _encode(asked)
-    request = Request(place, data, headers)  # noqa: S310 - it begins with http
+        headers["Content-Type"], data = "application/json", _encode(query)
+    request = Request(address, data, headers)  # noqa: S310 - it begins with http
     for pause in _PAUSES:
         try:
             text = _body(task, request)
@@ -363,12 +363,14 @@ def _asked(
     try:
         return msgspec.json.decode(text, type=kind, strict=False)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        raise RefusedError(f"the answer to {what}, {len(text):,} bytes, is not MLflow's") from None
+        raise RefusedError(
+            f"the answer to {method}, {len(text):,} bytes, is not MLflow's"
+        ) from None
 
 
 @cache
 def _opener(certificates: str | None) -> OpenerDirector:
-    """Return what asks: no redirect is followed, to a server that nobody named."""
+    """Return the opener of requests: it follows no redirect to an unnamed server."""
     opener = OpenerDirector()
     secure = HTTPSHandler(context=ssl.create_default_context(cafile=certificates))
     errors = HTTPErrorProcessor(), HTTPDefaultErrorHandler()
@@ -380,14 +382,14 @@ def _opener(certificates: str | None) -> OpenerDirector:
 def _body(task: _Task[Any], request: Request) -> bytes:
     """Return the body of an answer; nothing of it is in an error."""
     opener = _opener(os.environ.get("MLFLOW_TRACKING_SERVER_CERT_PATH"))
-    blocks, size, noted = [], 0, 0
+    blocks, size, reported = [], 0, 0
     try:
         with opener.open(request, timeout=stores.PATIENCE) as answer:
             while task.is_wanted and (block := answer.read1(stores.PROGRESS)):
                 blocks.append(block)
                 _expect_size(size := size + len(block), streams.document_limit() // 4)
-                if size >= noted + stores.PROGRESS:
-                    noted = size
+                if size >= reported + stores.PROGRESS:
+                    reported = size
                     task.advance()
     except RefusedError:
         raise
@@ -395,8 +397,8 @@ def _body(task: _Task[Any], request: Request) -> bytes:
         raise _status_error(error) from None
     except (OSError, HTTPException, ValueError) as error:
         cause = error.reason if isinstance(error, URLError) else error
-        known = cause.strerror if isinstance(cause, OSError) and cause.errno else None
-        raise _BusyError(known or type(cause).__name__) from None
+        reason = cause.strerror if isinstance(cause, OSError) and cause.errno else None
+        raise _BusyError(reason or type(cause).__name__) from None
     task.advance()
     return b"".join(blocks)
 
@@ -416,15 +418,15 @@ def _status_error(error: HTTPError) -> RefusedError:
     return (LostError if error.code == HTTPStatus.UNAUTHORIZED else RefusedError)(text)
 
 
-def _expect_size(size: int, most: int) -> None:
+def _expect_size(size: int, limit: int) -> None:
     try:
-        streams.expect_size(size, most)
+        streams.expect_size(size, limit)
     except streams.TooLargeError as error:
         raise RefusedError(str(error)) from None
 
 
 def _authorization(url: str) -> dict[str, str]:
-    """Return the header that says who asks, by the URL or by the variables of MLflow."""
+    """Return the header of authorization, from the URL or the variables of MLflow."""
     name, password = (
         os.environ.get(f"MLFLOW_TRACKING_{of}", "") for of in ("USERNAME", "PASSWORD")
     )

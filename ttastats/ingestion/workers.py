@@ -70,23 +70,23 @@ class Workers(ExitStack):
             for unit in work:
                 yield unit, read_unit(unit, reading)
             return
-        place = spool if self._is_local else None
+        local_spool = spool if self._is_local else None
         ahead: deque[tuple[Unit, Future[Result]]] = deque()
-        rest = iter(work)
+        units = iter(work)
         while True:
-            for unit in islice(rest, _AHEAD - len(ahead)):
-                ahead.append((unit, self._executor.submit(read_unit, unit, reading, place)))
+            for unit in islice(units, _AHEAD - len(ahead)):
+                ahead.append((unit, self._executor.submit(read_unit, unit, reading, local_spool)))
             if not ahead:
                 self.close()  # what is left to do is for one
                 return
             if self._is_local:
-                _steal_work(ahead, reading, place)
+                _steal_work(ahead, reading, local_spool)
             unit, future = ahead.popleft()  # a future that is kept would keep its rows
             yield unit, future.result()
 
 
 def _steal_work(
-    ahead: deque[tuple[Unit, Future[Result]]], reading: Reading, place: Spool | None
+    ahead: deque[tuple[Unit, Future[Result]]], reading: Reading, spool: Spool | None
 ) -> None:
     """Read units that no process has begun, the last first, until the first is done."""
     for position in reversed(range(len(ahead))):
@@ -95,7 +95,7 @@ def _steal_work(
         unit, future = ahead[position]
         if future.cancel():
             finished: Future[Result] = Future()
-            finished.set_result(read_unit(unit, reading, place))
+            finished.set_result(read_unit(unit, reading, spool))
             ahead[position] = unit, finished
 
 
@@ -120,8 +120,8 @@ def processes(number: int) -> Iterator[Executor]:
     try:
         yield pool
     except BrokenProcessPool as error:
-        what = "a worker process was killed; nothing was written"
-        raise TtastatsError(what, remedy="If memory ran out, use fewer: --workers 1.") from error
+        message = "a worker process was killed; nothing was written"
+        raise TtastatsError(message, remedy="If memory ran out, use fewer: --workers 1.") from error
     except BaseException:
         pool.shutdown(cancel_futures=True)  # nothing writes any more when this returns
         raise
@@ -172,18 +172,18 @@ def dask(address: str) -> Iterator[Executor]:
         distributed.comm.resolve_address(address)  # a client that cannot would end badly
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:  # a timeout is an OSError
-        what = f"cannot connect to the Dask cluster: {_first_line(error)}"
+        message = f"cannot connect to the Dask cluster: {_first_line(error)}"
         remedy = "Give the address of its scheduler, such as tcp://10.0.0.1:8786."
-        raise TtastatsError(what, where=address, remedy=remedy) from error
+        raise TtastatsError(message, where=address, remedy=remedy) from error
     with client:
         _expect_same_program(client, address)
         failures = (distributed.KilledWorker, distributed.comm.CommClosedError, CancelledError)
         try:
             yield client.get_executor(pure=False)
         except failures as error:
-            what = f"the Dask cluster failed: {_first_line(error)}; nothing was written"
+            message = f"the Dask cluster failed: {_first_line(error)}; nothing was written"
             remedy = "Check the logs of its workers; they probably ran out of memory."
-            raise TtastatsError(what, where=address, remedy=remedy) from error
+            raise TtastatsError(message, where=address, remedy=remedy) from error
 
 
 def _expect_same_program(client: Any, address: str) -> None:
@@ -193,10 +193,12 @@ def _expect_same_program(client: Any, address: str) -> None:
         versions |= set(client.run(version, "ttastats").values())
     except PackageNotFoundError:
         versions = {"none"}
-    others = versions - {__version__}
-    what = f"the Dask cluster has ttastats {', '.join(sorted(others))}, this machine {__version__}"
+    different = versions - {__version__}
+    message = (
+        f"the Dask cluster has ttastats {', '.join(sorted(different))}, this machine {__version__}"
+    )
     remedy = "Install the same version on its scheduler and on every worker."
-    raise_if(others, what, address, remedy)
+    raise_if(different, message, address, remedy)
 
 
 def _first_line(error: BaseException) -> str:

@@ -21,8 +21,8 @@ _DROPPED = "percent_or_fraction"
 
 def is_aimless() -> pl.Expr:
     """Return whether a run was evaluated to its end and has no target: it has missed none."""
-    ended = pl.col("run_status").is_in(["unknown", "success"])
-    return ended & ~pl.col("reached") & _is_untargeted()
+    has_ended = pl.col("run_status").is_in(["unknown", "success"])
+    return has_ended & ~pl.col("reached") & _is_untargeted()
 
 
 def _is_untargeted() -> pl.Expr:
@@ -61,20 +61,20 @@ def with_best(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
         .collect()
     )
     metrics = sorted(logged["metric"].unique().sort(), key=metric_rank)
-    order = {name: place for place, name in enumerate(metrics)}
-    places = pl.col("metric").replace_strict(order, return_dtype=pl.Int64)
-    best = logged.sort(places).unique(schema.RUN, keep="first", maintain_order=True)
+    ranks = {name: rank for rank, name in enumerate(metrics)}
+    by_rank = pl.col("metric").replace_strict(ranks, return_dtype=pl.Int64)
+    best = logged.sort(by_rank).unique(schema.RUN, keep="first", maintain_order=True)
     names: dict[str, str] = dict(zip(("metric", "best", "higher_is_better"), _BEST, strict=True))
     return runs.join(best.rename(names), on=schema.RUN, how="left", maintain_order="left")
 
 
 def advice(*tables: pl.DataFrame) -> Note:
-    """Return a note that runs have no target, what their best is, and how one is set."""
+    """Return a note on runs without a target, with their best and the option to set one."""
     aimless = [runs.filter(is_aimless()) for runs in tables]
     if dropped := [text for runs in aimless for text in _dropped(runs)]:
         return note("no_target.dropped", why=dropped[0])
-    known = [runs.select(_BEST) for runs in aimless if set(_BEST) <= {*runs.columns}]
-    best = pl.concat(known).drop_nulls("best_metric") if known else pl.DataFrame()
+    best_values = [runs.select(_BEST) for runs in aimless if set(_BEST) <= {*runs.columns}]
+    best = pl.concat(best_values).drop_nulls("best_metric") if best_values else pl.DataFrame()
     if best.is_empty():
         return note("no_target")
     metric = best["best_metric"].mode().sort()[0]

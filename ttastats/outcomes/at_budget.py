@@ -21,7 +21,7 @@ from ttastats.outcomes.target import UserTarget, expect_metric, with_user_target
 from ttastats.table import schema
 
 #: Where an evaluation stands on each budget.
-_PLACES: dict[Unit, str] = {
+_PROGRESS_COLUMNS: dict[Unit, str] = {
     "end": "at", "step": "step", "samples": "samples", "epoch": "epoch", "seconds": "at"
 }  # fmt: skip
 #: Fewer decimals than these were written so.
@@ -67,7 +67,7 @@ def runs(
     length = time_to_target.run_length()
     furthest: pl.Expr = pl.lit(None, pl.Float64)
     if budget.unit in SPENT:
-        furthest = time_to_target.finite(_PLACES[budget.unit]).max().cast(pl.Float64)
+        furthest = time_to_target.finite(_PROGRESS_COLUMNS[budget.unit]).max().cast(pl.Float64)
     elif budget.unit == "seconds":
         furthest = pl.max_horizontal(length.first(), time_to_target.evaluated_at().max())
         furthest = pl.when(~time_to_target.begins_late().first()).then(furthest)
@@ -81,9 +81,9 @@ def runs(
     # The runs of an entry that logs other metrics alone have not failed, nor have those of a
     # benchmark with several metrics, of which none is meant more than the others.
     never = pl.col("short").eq_missing(pl.lit("never_evaluated"))
-    others = rows.filter(schema.is_evaluation()).select(schema.RUN).unique().collect()
+    rows_of_others = rows.filter(schema.is_evaluation()).select(schema.RUN).unique().collect()
     other_metric = never.all().over(_ENTRY) & pl.struct(schema.RUN).is_in(
-        others.to_struct().implode()
+        rows_of_others.to_struct().implode()
     )
     has = pl.col("short").is_null()
     spent = pl.coalesce(length, "at") if budget.amount is None else pl.col("at")
@@ -137,13 +137,13 @@ def _evaluations_of_metric(
         .collect()
     )
     if metric:
-        chosen = logged.filter(pl.col("metric") == metric)
+        metric_of_entry = logged.filter(pl.col("metric") == metric)
     else:
         # Where the user set targets, no other metric is meant.
-        other = ~pl.col("aimed").any().over(_ENTRY) & (not targets)
-        chosen = _only_metrics(logged.filter(pl.col("aimed") | other))
+        has_no_target = ~pl.col("aimed").any().over(_ENTRY) & (not targets)
+        metric_of_entry = _only_metrics(logged.filter(pl.col("aimed") | has_no_target))
     return evaluations.join(
-        chosen.lazy(), on=[*_ENTRY, "metric"], how="semi", nulls_equal=True
+        metric_of_entry.lazy(), on=[*_ENTRY, "metric"], how="semi", nulls_equal=True
     ).select(
         *schema.RUN, "eval_index", "metric", "value", "higher_is_better", "target_value",
         "step", "samples", epoch=time_to_target.finite("epoch"), at=time_to_target.evaluated_at(),
@@ -151,14 +151,14 @@ def _evaluations_of_metric(
 
 
 def _only_metrics(candidates: pl.DataFrame) -> pl.DataFrame:
-    """Return the metrics of entries that have one; raise an error where all have several."""
+    """Return the metrics of entries with one; raise an error where all have several."""
     only = pl.len().over(_ENTRY) == 1
-    several = candidates.filter(~only)
-    if several.is_empty() or candidates.filter(only).height:
+    ambiguous = candidates.filter(~only)
+    if ambiguous.is_empty() or candidates.filter(only).height:
         return candidates.filter(only)
-    benchmark = several["benchmark"][0]
-    same = several.filter(pl.col("benchmark").eq_missing(pl.lit(benchmark, pl.String)))
-    names = same["metric"].unique(maintain_order=True).to_list()
+    benchmark = ambiguous["benchmark"][0]
+    of_benchmark = ambiguous.filter(pl.col("benchmark").eq_missing(pl.lit(benchmark, pl.String)))
+    names = of_benchmark["metric"].unique(maintain_order=True).to_list()
     raise TtastatsError(
         f"{benchmark or 'these runs'}: several metrics: {units.join_names(names)}",
         remedy=f"Select one: --metric {names[0]}.",
@@ -167,32 +167,34 @@ def _only_metrics(candidates: pl.DataFrame) -> pl.DataFrame:
 
 def _quality_at_budget(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
     """Return each run's values at its last evaluation at or before the budget."""
-    order = _PLACES[budget.unit]
-    place = pl.lit(0.0) if budget.unit == "end" else pl.col(order)
+    order = _PROGRESS_COLUMNS[budget.unit]
+    position = pl.lit(0.0) if budget.unit == "end" else pl.col(order)
     limit = float("inf") if budget.amount is None else budget.amount * (1 + TOLERANCE)
     within = (pl.col("place") <= limit).fill_null(value=False)
-    known = pl.col("value").filter(within & pl.col("value").is_finite())
-    last = {name: pl.col(name).filter(within).last() for name in ("at", *SPENT)}
-    taken = pl.when(target.is_higher_better()).then(known.max()).otherwise(known.min())
+    finite_values = pl.col("value").filter(within & pl.col("value").is_finite())
+    last_values = {name: pl.col(name).filter(within).last() for name in ("at", *SPENT)}
+    quality = (
+        pl.when(target.is_higher_better()).then(finite_values.max()).otherwise(finite_values.min())
+    )
     if not budget.best:
-        taken = pl.col("value").filter(within).last()
+        quality = pl.col("value").filter(within).last()
     if budget.interpolate and budget.amount is not None:
-        last = {name: _interpolated(name, within, budget.amount) for name in last}
-        taken = _interpolated("value", within, budget.amount)
+        last_values = {name: _interpolated(name, within, budget.amount) for name in last_values}
+        quality = _interpolated("value", within, budget.amount)
     return (
-        values.with_columns(place=place.cast(pl.Float64))
+        values.with_columns(place=position.cast(pl.Float64))
         .unique((*schema.RUN, "eval_index"), keep="first")
         .sort(order, "eval_index", nulls_last=True)
         .group_by(schema.RUN)
         .agg(
             pl.col("metric").first(),
-            **last,
+            **last_values,
             higher_is_better=target.is_higher_better(),
             target_value=pl.col("target_value").filter(pl.col("target_value").is_finite()).first(),
-            quality=taken,
+            quality=quality,
             quality_step=_resolution(),
             quality_seen=within.sum(),
-            **_noise(known, taken, budget),
+            **_noise(finite_values, quality, budget),
             **_neighbours(within, budget),
             evaluations=pl.len(),
         )
@@ -200,22 +202,22 @@ def _quality_at_budget(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
 
 
 def _neighbours(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
-    """Return where the evaluations around a budget are, and how far values bend between them."""
+    """Return the positions of the evaluations around a budget, and the bend of values there."""
     if budget.amount is None:
         names = ("taken_at", "taken_interval", "quality_change", "bend_before", "bend_after")
         number = pl.lit(None, pl.Float64)
         return {**dict.fromkeys(names, number), "places": pl.lit(None, pl.List(pl.Float64))}
     x, v = _around("place", within), _around("value", within)
     line = v[0] + (v[1] - v[0]) / (x[1] - x[0]) * (budget.amount - x[0])
-    before = v[0] + (v[0] - v[-1]) / (x[0] - x[-1]) * (budget.amount - x[0])
-    behind = v[1] + (v[2] - v[1]) / (x[2] - x[1]) * (budget.amount - x[1])
-    there = x[0] >= budget.amount * (1 - TOLERANCE)
+    from_left = v[0] + (v[0] - v[-1]) / (x[0] - x[-1]) * (budget.amount - x[0])
+    from_right = v[1] + (v[2] - v[1]) / (x[2] - x[1]) * (budget.amount - x[1])
+    is_at_budget = x[0] >= budget.amount * (1 - TOLERANCE)
     return {
         "taken_at": x[0],
         "taken_interval": pl.coalesce(x[1] - x[0], x[0] - x[-1]),
         "quality_change": v[1] - v[0],
-        "bend_before": pl.when(there).then(0.0).otherwise(before - line),
-        "bend_after": pl.when(there).then(0.0).otherwise(behind - line),
+        "bend_before": pl.when(is_at_budget).then(0.0).otherwise(from_left - line),
+        "bend_after": pl.when(is_at_budget).then(0.0).otherwise(from_right - line),
         "places": pl.col("place").drop_nulls().unique().sort(),
     }
 
@@ -225,21 +227,21 @@ _NEAR = 4.0
 
 
 def _noise(values: pl.Expr, best: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
-    """Return the noise of one evaluation, and among how many the best was chosen by chance.
+    """Return the noise of one evaluation, and the number of evaluations near the best.
 
     Second differences of independent noise have six times its variance, and no trend.
     """
     if not budget.best:
         return {"quality_noise": pl.lit(None, pl.Float64), "quality_near": pl.lit(None, pl.UInt32)}
-    later = values.slice(values.len() // 2)
-    noise = ((later.diff().diff() ** 2).mean() / 6).sqrt()
+    second_half = values.slice(values.len() // 2)
+    noise = ((second_half.diff().diff() ** 2).mean() / 6).sqrt()
     return {"quality_noise": noise, "quality_near": ((values - best).abs() <= _NEAR * noise).sum()}
 
 
 def _around(name: str, within: pl.Expr) -> dict[int, pl.Expr]:
     """Return a column at the last two evaluations within a budget (-1, 0) and the next (1, 2)."""
-    column, after = pl.col(name).cast(pl.Float64), ~within & pl.col("place").is_not_null()
-    ends = {-1: (within, -2), 0: (within, -1), 1: (after, 0), 2: (after, 1)}
+    column, is_after = pl.col(name).cast(pl.Float64), ~within & pl.col("place").is_not_null()
+    ends = {-1: (within, -2), 0: (within, -1), 1: (is_after, 0), 2: (is_after, 1)}
     return {n: column.filter(mask).get(at, null_on_oob=True) for n, (mask, at) in ends.items()}
 
 
@@ -259,22 +261,22 @@ def _resolution() -> pl.Expr:
     sizes = values.unique().sort()
     changes = sizes.diff().filter(sizes.diff() > sizes.abs() * 1e-12)
 
-    def written(decimals: int) -> pl.Expr:
+    def unit_at(decimals: int) -> pl.Expr:
         scaled = values * 10.0**decimals
-        whole = ((scaled - scaled.round()).abs() < 1e-6).all() & values.count().gt(0)
-        return pl.when(whole).then(pl.lit(10.0**-decimals))
+        is_integer = ((scaled - scaled.round()).abs() < 1e-6).all() & values.count().gt(0)
+        return pl.when(is_integer).then(pl.lit(10.0**-decimals))
 
-    return pl.coalesce(*map(written, range(_MOST_DECIMALS)), changes.min())
+    return pl.coalesce(*map(unit_at, range(_MOST_DECIMALS)), changes.min())
 
 
 def _missing_reason(budget: Budget) -> pl.Expr:
     """Return why a run has no value at a budget, as a key of `SHORT`; null if it has one."""
     reasons = [(pl.col("evaluations").is_null(), "never_evaluated")]
     if budget.amount is not None:
-        far = pl.col("furthest")
+        furthest = pl.col("furthest")
         reasons += [
-            (far.is_null(), "no_place"),
-            (far < budget.amount * (1 - TOLERANCE), "ended_before"),
+            (furthest.is_null(), "no_place"),
+            (furthest < budget.amount * (1 - TOLERANCE), "ended_before"),
             (pl.col("quality_seen") == 0, "evaluated_later"),
         ]
     if budget.interpolate:
@@ -302,15 +304,15 @@ def at_stop(rows: pl.LazyFrame, runs: pl.DataFrame, metric: str) -> pl.DataFrame
     )
     stop = pl.col("number") == pl.col("evaluations_to_target")
     trained = {f"{name}_then": pl.col(name).filter(stop).max() for name in SPENT}
-    stopped = evaluations.group_by(schema.RUN).agg(**trained)
-    more = pl.any_horizontal(pl.col(name) > pl.col(f"{name}_then") for name in SPENT)
+    ends = evaluations.group_by(schema.RUN).agg(**trained)
+    goes_on = pl.any_horizontal(pl.col(name) > pl.col(f"{name}_then") for name in SPENT)
     return (
-        evaluations.join(stopped, on=schema.RUN, how="left")
+        evaluations.join(ends, on=schema.RUN, how="left")
         .filter(
             pl.col("metric") == metric,
             pl.col("value").is_finite(),
             pl.col("number") >= pl.col("evaluations_to_target"),
-            ~more.fill_null(value=False),
+            ~goes_on.fill_null(value=False),
         )
         .sort(*schema.RUN, "eval_index")
         .group_by(schema.RUN, maintain_order=True)

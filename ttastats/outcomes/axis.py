@@ -117,12 +117,12 @@ class Axis(Struct, frozen=True):
 
 def _amount_axis(
     name: str, unit: Amount, noun: str, less: str = "less", least: str = "least",
-    much: str = "much", **more: Any,
+    much: str = "much", **words: Any,
 ) -> Axis:  # fmt: skip
     return Axis(
         name, unit, noun, f"{noun} to target", f"mean {noun}", f"{noun} per epoch",
         f"needs {{}} {less} {noun}", f"needs {{}} more {noun}", f"{less} {noun}", f"more {noun}",
-        f"needs as {much} {noun} as", f"{least} {noun}", "needs", "needs", much, **more,
+        f"needs as {much} {noun} as", f"{least} {noun}", "needs", "needs", much, **words,
     )  # fmt: skip
 
 
@@ -213,30 +213,32 @@ def on_common_axis(
         return list(tables), ""
     if unit:
         placed = [converted(runs, AXES[unit]) for runs in tables]
-        for number, (runs, before) in enumerate(zip(placed, tables, strict=True)):
-            _expect_known(runs, before, chr(ord("A") + number) if len(tables) > 1 else "")
+        for number, (runs, runs_before) in enumerate(zip(placed, tables, strict=True)):
+            _expect_known(runs, runs_before, chr(ord("A") + number) if len(tables) > 1 else "")
         return placed, ""
     axis = SECONDS
     # Of the wall clock it is enough that some run that reached tells it.
     if not all(_is_known(runs, SECONDS) for runs in tables):
         axes = (AXES[name] for name in _PROGRESS)
-        known = (a for a in axes if all(_is_known(runs, a, every=True) for runs in tables))
-        axis = next(known, SECONDS)
+        shared_axes = (
+            a for a in axes if all(_is_known(runs, a, in_all_runs=True) for runs in tables)
+        )
+        axis = next(shared_axes, SECONDS)
     placed = [converted(runs, axis) for runs in tables]
     if axis.is_time:
         return placed, ""
-    which = "some" if any(_is_known(runs, SECONDS) for runs in tables) else "none"
-    return placed, wording(f"axis.{which}", to_target=axis.to_target, name=axis.name)
+    extent = "some" if any(_is_known(runs, SECONDS) for runs in tables) else "none"
+    return placed, wording(f"axis.{extent}", to_target=axis.to_target, name=axis.name)
 
 
-def _is_known(runs: pl.DataFrame, axis: Axis, *, every: bool = False) -> bool:
+def _is_known(runs: pl.DataFrame, axis: Axis, *, in_all_runs: bool = False) -> bool:
     """Return whether some run that reached, or every one, has a place; if none reached, of all."""
     standing = left_out.standing(runs)
     reached = standing.filter("reached")
-    places = (standing if reached.is_empty() else reached).select(at=_position_at_end(axis))["at"]
-    if every and not reached.is_empty():
-        return not places.null_count()
-    return places.count() > 0 or (axis.is_time and reached.select(begins_late().any()).item())
+    ends = (standing if reached.is_empty() else reached).select(at=_position_at_end(axis))["at"]
+    if in_all_runs and not reached.is_empty():
+        return not ends.null_count()
+    return ends.count() > 0 or (axis.is_time and reached.select(begins_late().any()).item())
 
 
 def converted(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
@@ -258,13 +260,13 @@ def converted(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
 
 
 def _position_at_end(axis: Axis) -> pl.Expr:
-    """Return where a run reached its target, or ended without; null if unknown."""
+    """Return the position of a run at its target, or at its end without; null if unknown."""
     if axis.progress is not None:
         return pl.col(axis.progress[0]).cast(pl.Float64)
     if axis.name == "cost":
         paid = pl.col("observed_seconds") / 3600.0 * pl.col(PRICE)
-        known = pl.col(PRICE).is_between(*_PRICES, closed="left")
-        return pl.when(known & ((paid > 0) | ~pl.col("reached"))).then(paid)
+        has_price = pl.col(PRICE).is_between(*_PRICES, closed="left")
+        return pl.when(has_price & ((paid > 0) | ~pl.col("reached"))).then(paid)
     if axis.is_time:
         return pl.col("observed_seconds")
     logged = list[pl.Expr]()
@@ -289,11 +291,11 @@ def _total_if_ended(paths: Sequence[str]) -> pl.Expr:
     total = pl.coalesce(
         extra.str.json_path_match(path).cast(pl.Float64, strict=False) for path in paths
     )
-    ended = (pl.col("tta_seconds") == pl.col("run_seconds")) | (
+    ends_with_run = (pl.col("tta_seconds") == pl.col("run_seconds")) | (
         pl.col("evaluations_to_target") == pl.col("evaluations")
     )
-    known = total.is_between(0, _TOTAL, closed="none") & (~pl.col("reached") | ended)
-    return pl.when(known).then(total)
+    is_total = total.is_between(0, _TOTAL, closed="none") & (~pl.col("reached") | ends_with_run)
+    return pl.when(is_total).then(total)
 
 
 def hourly_price(runs: pl.DataFrame, price: str | float) -> pl.Expr:
@@ -316,12 +318,12 @@ def _expect_known(placed: pl.DataFrame, runs: pl.DataFrame, side: str) -> None:
     if placed.get_column("observed_seconds").count() or left_out.standing(runs).is_empty():
         return
     axis = axis_of(placed)
-    there = [axis.name for axis in AXES.values() if not axis.alone and _is_known(runs, axis)]
-    who = f"no run of {side} logs" if side else "no run logs"
-    remedy = f"Available: {', '.join(there)}." if there else "`ttastats runs FILE` shows the runs."
+    names = [axis.name for axis in AXES.values() if not axis.alone and _is_known(runs, axis)]
+    subject = f"no run of {side} logs" if side else "no run logs"
+    remedy = f"Available: {', '.join(names)}." if names else "`ttastats runs FILE` shows the runs."
     if axis.name == "cost":
         remedy = f"Give the price of an hour: --price 12.50. {remedy}"
-    what = f"{who} its {axis.to_target}" + (
+    message = f"{subject} its {axis.to_target}" + (
         ", which is known for whole runs only" if axis.whole_runs else ""
     )
-    raise TtastatsError(what, where=f"{_OPTION} {axis.name}", remedy=remedy)
+    raise TtastatsError(message, where=f"{_OPTION} {axis.name}", remedy=remedy)

@@ -61,9 +61,9 @@ class Budget(Struct, frozen=True):
         return f"after {units.amount(self.amount, AMOUNTS[self.unit])}"
 
     def __str__(self) -> str:
-        """Return the place, and which value is taken there."""
-        which = ", best so far" if self.best else ", interpolated" if self.interpolate else ""
-        return f"{self.place}{which}"
+        """Return the place, and the rule for the value there."""
+        rule = ", best so far" if self.best else ", interpolated" if self.interpolate else ""
+        return f"{self.place}{rule}"
 
 
 END = Budget()
@@ -72,26 +72,26 @@ END = Budget()
 def parse(
     at: str = "", *, at_end: bool = False, best: bool = False, interpolate: bool = False
 ) -> Budget | None:
-    """Return the budget that the options describe; None if there is none."""
+    """Return the budget in the options; None if there is none."""
     if not at and not at_end:
         option = "--best" if best else "--interpolate"
         raise_if(best or interpolate, "no budget given", option, _WRITE)
         return None
     raise_if(at and at_end, "two budgets given", f"{_OPTION} {at} --at-end", "Give one.")
-    for other, option, why in (
+    for conflict, option, why in (
         (best, "--best", "--best takes measured values"),
         (at_end, "--at-end", "there is no evaluation after the end"),
     ):
-        where, remedy = f"--interpolate {option}", "Remove one of the two."
-        raise_if(interpolate and other, f"cannot interpolate: {why}", where, remedy)
+        location, remedy = f"--interpolate {option}", "Remove one of the two."
+        raise_if(interpolate and conflict, f"cannot interpolate: {why}", location, remedy)
     if not at:
         return Budget(best=best)
     match = re.fullmatch(r"\s*(step|sample|epoch|second)s?\s*=\s*(\S+)\s*", at)
     amount = parse_number(match[2]) if match and "%" not in match[2] else None
     if match is None or amount is None or amount <= 0:
         raise TtastatsError(f"{at!r} is not a budget", where=_OPTION, remedy=_WRITE)
-    written: dict[str, Unit] = {unit.removesuffix("s"): unit for unit in AMOUNTS}
-    return Budget(written[match[1]], amount, best, interpolate)
+    units_by_name: dict[str, Unit] = {unit.removesuffix("s"): unit for unit in AMOUNTS}
+    return Budget(units_by_name[match[1]], amount, best, interpolate)
 
 
 class Lengths(Struct, frozen=True):
@@ -120,7 +120,7 @@ class Lengths(Struct, frozen=True):
 
     @property
     def budget(self) -> Budget | None:
-        """Return the largest budget that every run reached."""
+        """Return the largest budget reached by every run."""
         if self.unit is None or not self.least:
             return None
         fine = self.unit == "seconds"  # no clock is read to more than milliseconds
@@ -128,12 +128,12 @@ class Lengths(Struct, frozen=True):
 
     @property
     def all_reach(self) -> str:
-        """Return the largest budget that every run reached in words, or an empty text."""
+        """Return the largest budget reached by every run in words, or an empty text."""
         return f"{self.budget.option} is the largest budget that all reach" if self.budget else ""
 
 
 def lengths(at_end: pl.DataFrame) -> Lengths:
-    """Return how long runs are, from their table at the end.
+    """Return the lengths of runs, from their table at the end.
 
     The first of steps, samples and epochs that all tell counts, unless they differ in it and are
     as long in seconds: those were stopped by the clock. Without any of these, evaluations count, as
@@ -151,6 +151,6 @@ def lengths(at_end: pl.DataFrame) -> Lengths:
     common = []
     for unit, amount in amounts:
         values = amount.cast(pl.Float64).to_list() or [0.0]
-        most = max(values)
-        common.append(Lengths(unit, min(values), most, len(values), values.count(most)))
+        longest = max(values)
+        common.append(Lengths(unit, min(values), longest, len(values), values.count(longest)))
     return next((extent for extent in common if extent.equal), common[0])

@@ -45,8 +45,10 @@ def spans(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
         .sort("number", "eval_index")
     )
     rises = {name: (pl.col(name).diff() > 0).fill_null(value=True).all() for name in _TRAINED}
-    known = {name: pl.col(name).is_not_null().all() for name in _TRAINED}
-    best = (pl.when((rises[name] & known[name]).over("number")).then(name) for name in _TRAINED)
+    is_complete = {name: pl.col(name).is_not_null().all() for name in _TRAINED}
+    best = (
+        pl.when((rises[name] & is_complete[name]).over("number")).then(name) for name in _TRAINED
+    )
     return checkpoints.with_columns(trained=pl.coalesce(best)).with_columns(
         since=pl.col("at").shift().over("number"),
         seconds=pl.col("at").diff().over("number"),
@@ -65,12 +67,12 @@ def of_runs(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     runs = runs.unique(_RUN, keep="first", maintain_order=True).with_row_index("number")
     ends = runs.select("number", "suite", "clock_zero", "observed_seconds")
     pace = pl.col("seconds") / pl.col("meanwhile")
-    usual, span = pl.col("pace").median().over("number"), pl.median("seconds").over("number")
+    median_pace, span = pl.col("pace").median().over("number"), pl.median("seconds").over("number")
     paced = (
         spans(runs, rows)
         .join(ends.lazy(), on="number", how="left")
         .with_columns(pace=pl.when(pace > 0).then(pace))
-        .with_columns(usual=usual, span=span)
+        .with_columns(usual=median_pace, span=span)
         .with_columns(
             noise=(pl.col("pace") - pl.col("usual")).abs(),
             off=pl.col("seconds") - pl.coalesce(pl.col("usual") * pl.col("meanwhile"), "span"),
@@ -78,10 +80,10 @@ def of_runs(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     )
     facts = paced.group_by("number").agg(**_STARTUP_FACTS, **_JUMP_FACTS)
     starts = ~pl.col("clock_zero").is_in([ESTIMATED_START, UNKNOWN_START]).fill_null(value=False)
-    own = starts & pl.col("suite").is_null()
+    needs_estimate = starts & pl.col("suite").is_null()
     paces = ends.join(facts.collect(), on="number", how="left").select(
         "number",
-        startup_seconds=pl.when(own).then(_startup()),
+        startup_seconds=pl.when(needs_estimate).then(_startup()),
         clock_jump_seconds=_clock_jump(),
     )
     return runs.join(paces, on="number", how="left", maintain_order="left").drop("number")
@@ -104,8 +106,8 @@ def _startup() -> pl.Expr:
     epochs = pl.col("usual") * pl.col("trained")
     startup, noise = pl.col("first") - epochs, _NOISE * pl.col("noise") * pl.col("trained")
     from_zero = (pl.col("untrained") / epochs).is_between(*_FROM_ZERO).fill_null(value=False)
-    known = (pl.col("paces") >= _PACED) & ~from_zero
-    return pl.when(known).then(pl.when(startup > noise).then(startup).otherwise(0.0))
+    is_measurable = (pl.col("paces") >= _PACED) & ~from_zero
+    return pl.when(is_measurable).then(pl.when(startup > noise).then(startup).otherwise(0.0))
 
 
 #: Which spans are an hour off, and how many are steady.
@@ -121,17 +123,17 @@ _JUMP_FACTS = {
 def _clock_jump() -> pl.Expr:
     """Return by how much the clock of a run changed in one span before its time ended, or 0."""
     others_are_steady = pl.col("steady") == pl.col("spans") - 1
-    once = (pl.col("hours") == 1) & others_are_steady & (pl.col("spans") >= _SPANS)
-    return pl.when(once.fill_null(value=False)).then("jump").otherwise(0.0)
+    is_single_jump = (pl.col("hours") == 1) & others_are_steady & (pl.col("spans") >= _SPANS)
+    return pl.when(is_single_jump.fill_null(value=False)).then("jump").otherwise(0.0)
 
 
 def first_place(runs: pl.DataFrame, rows: pl.LazyFrame) -> str:
-    """Return where the first evaluation of runs is: `epoch 9`; empty if no log tells."""
-    first = (
+    """Return the position of the first evaluation of runs: `epoch 9`; empty if unknown."""
+    minima = (
         rows.join(runs.lazy().select(_RUN), on=_RUN, how="semi")
         .filter(schema.is_evaluation())
         .select(pl.col(*_TRAINED).min().cast(pl.Float64))
         .collect()
     )
-    places = ((unit, first[name][0]) for name, unit in _TRAINED.items())
-    return next((f"{unit} {units.count(at)}" for unit, at in places if at is not None), "")
+    positions = ((unit, minima[name][0]) for name, unit in _TRAINED.items())
+    return next((f"{unit} {units.count(at)}" for unit, at in positions if at is not None), "")

@@ -44,10 +44,12 @@ def expect_one(tables: Sequence[pl.DataFrame], option: str) -> None:
     """Raise an error if the qualities of runs at a budget, on all sides together, have two."""
     names = ("benchmark", "target_metric", "higher_is_better", "quality", "source")
     runs = pl.concat([runs.select(names) for runs in tables], how="vertical_relaxed")
-    known = runs.filter(pl.col("quality").is_not_null() & pl.col("target_metric").is_not_null())
-    for same in known.partition_by("benchmark", "target_metric"):
-        metric, higher = same["target_metric"][0], bool(same["higher_is_better"].all())
-        if text := mixture(metric, higher, same["quality"]):
+    with_quality = runs.filter(
+        pl.col("quality").is_not_null() & pl.col("target_metric").is_not_null()
+    )
+    for group in with_quality.partition_by("benchmark", "target_metric"):
+        metric, higher = group["target_metric"][0], bool(group["higher_is_better"].all())
+        if text := mixture(metric, higher, group["quality"]):
             raise TtastatsError(
                 text, where=option, remedy=wording("scale_mixed.remedy", metric=metric)
             )
@@ -62,18 +64,20 @@ def without_percent(
     percent; then none of the metric meets the target, and the run has the problem `OFF_SCALE`.
     """
     share = pl.col("target_value").is_between(0.0, 1.0, closed="none")
-    far = (pl.col("meets") & share & (pl.col("value") > LARGEST_FRACTION)).fill_null(value=False)
-    if not judged.select(far.any()).item():
+    is_percent = (pl.col("meets") & share & (pl.col("value") > LARGEST_FRACTION)).fill_null(
+        value=False
+    )
+    if not judged.select(is_percent.any()).item():
         return runs, judged
     bounded = [*filter(may_be_share, judged["metric"].unique().drop_nulls())]
     judged = judged.with_columns(
-        off=far.any().over(number, "metric") & pl.col("metric").is_in(bounded)
+        off=is_percent.any().over(number, "metric") & pl.col("metric").is_in(bounded)
     )
     text = wording(OFF_SCALE, who="this run")
     problem = f'{{"code":"{OFF_SCALE}","severity":"error","message":"{text}"}}]'
-    before = pl.coalesce(pl.col("problems").str.strip_suffix("]") + ",", pl.lit("["))
+    prefix = pl.coalesce(pl.col("problems").str.strip_suffix("]") + ",", pl.lit("["))
     of_run = pl.col(number).is_in(judged.filter("off")[number].unique().implode())
     return (
-        runs.with_columns(problems=pl.when(of_run).then(before + problem).otherwise("problems")),
+        runs.with_columns(problems=pl.when(of_run).then(prefix + problem).otherwise("problems")),
         judged.with_columns(meets=pl.col("meets") & ~pl.col("off")),
     )

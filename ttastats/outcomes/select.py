@@ -29,23 +29,23 @@ _COMPARISONS: dict[str, Callable[[Any, Any], pl.Expr]] = {
 }
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 #: Values of a column that are named one by one.
-_FEW = 8
+_SHORT_LIST = 8
 #: A value that is longer, such as JSON, tells nobody anything.
-_LONG = 100
-_WILD = re.compile(r"[*?]")
-_WHOLE = re.compile(r"[-+]?[0-9]{1,30}")
+_LONG_TEXT = 100
+_WILDCARD = re.compile(r"[*?]")
+_INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 
 
 def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.LazyFrame:
-    """Return the rows that meet every condition, such as `system=dgx2*` or `nodes>=8`.
+    """Return the rows meeting every condition, such as `system=dgx2*` or `nodes>=8`.
 
     Text is compared as a shell pattern, so `*` and `?` match anything; `*` alone is any known
     value. What is unknown meets no condition but `!=`.
     """
-    if not (read := parse_all(conditions)):
+    if not (conditions_ := parse_all(conditions)):
         return frame
     dtypes, expressions = frame.collect_schema(), []
-    for condition in read:
+    for condition in conditions_:
         if isinstance(condition, Expression):
             expressions.append(condition.on(dtypes))
             continue
@@ -54,8 +54,8 @@ def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.Lazy
             raise unknown(condition.column, dtypes.names(), condition.place)
         # Joined by `|`, and no null filled where it changes nothing: polars skips row groups then.
         compared = [_comparison(condition, name, dtypes[name], value) for value in condition.values]
-        holds = reduce(operator.or_, compared)
-        expressions.append(~holds.fill_null(value=False) if condition.operator == "!=" else holds)
+        met = reduce(operator.or_, compared)
+        expressions.append(~met.fill_null(value=False) if condition.operator == "!=" else met)
     return frame.filter(*expressions)
 
 
@@ -67,7 +67,7 @@ def _comparison(condition: Condition, name: str, dtype: pl.DataType, text: str) 
     if dtype == pl.Null:
         return pl.lit(None, pl.Boolean)
     if dtype == pl.String:
-        if sign == "=" and _WILD.search(text):
+        if sign == "=" and _WILDCARD.search(text):
             return column.str.contains(_wildcard_regex(text))
         return _COMPARISONS[sign](column, pl.lit(text))
     if dtype == pl.List(pl.String) and sign == "=":
@@ -90,20 +90,20 @@ def _comparison(condition: Condition, name: str, dtype: pl.DataType, text: str) 
 
 
 def _wildcard_regex(text: str) -> str:
-    wild = {"*": ".*", "?": "."}
-    return "(?s)^" + "".join(wild.get(letter) or re.escape(letter) for letter in text) + "$"
+    wildcards = {"*": ".*", "?": "."}
+    return "(?s)^" + "".join(wildcards.get(letter) or re.escape(letter) for letter in text) + "$"
 
 
 def _parse_number(condition: Condition, name: str, dtype: pl.DataType, text: str) -> float | int:
-    if dtype.is_integer() and _WHOLE.fullmatch(text):
+    if dtype.is_integer() and _INTEGER.fullmatch(text):
         return int(text)  # a seed may have more digits than a float
     if text.lower() in {"inf", "-inf"}:
         return float(text)
     number = percentages.parse_number(text)
     if number is None:
         raise TtastatsError(f"{text!r} is not a number", where=condition.place)
-    whole = text.endswith("%") and not in_percent(name)
-    raise_if(whole, f"{name} is not a fraction", condition.place, "Write it without %.")
+    is_percent = text.endswith("%") and not in_percent(name)
+    raise_if(is_percent, f"{name} is not a fraction", condition.place, "Write it without %.")
     return number
 
 
@@ -125,17 +125,17 @@ def _time_span(condition: Condition, text: str) -> tuple[datetime, datetime]:
 
 
 def unmet(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> TtastatsError:
-    """Return the error for conditions that no row meets; `what` is a row, such as `run`."""
+    """Return the error for conditions without a row; `what` is a row, such as `run`."""
     rows = [where(frame.lazy(), [condition]).collect().height for condition in conditions]
     counts = list(zip(conditions, rows, strict=True))
     if empty := next((condition for condition, count in counts if not count), None):
         remedy = there_are(frame, empty, what)
         return TtastatsError(f"no {what} has {empty}", where=empty.option, remedy=remedy)
-    alone = ", ".join(f"{condition} ({units.plural(n, what)})" for condition, n in counts)
+    matches = ", ".join(f"{condition} ({units.plural(n, what)})" for condition, n in counts)
     return TtastatsError(
         f"no {what} meets all conditions together",
         where=" ".join(condition.place for condition in conditions) or None,
-        remedy=f"Each condition alone matches: {alone}." if counts else "The table is empty.",
+        remedy=f"Each condition alone matches: {matches}." if counts else "The table is empty.",
     )
 
 
@@ -146,16 +146,16 @@ def remarks(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> 
         if condition.operator != "!=" and len(condition.values) == 1:
             continue
         for value in condition.values:
-            single = Condition(condition.column, "=", (value,), condition.option)
-            if value != KNOWN and where(frame.lazy(), [single]).collect().is_empty():
-                known = there_are(frame, single, what)
-                fields = {"column": single.column, "value": value, "there_are": known}
-                notes.append(note("no_such_value", option=single.option, what=what, **fields))
+            alternative = Condition(condition.column, "=", (value,), condition.option)
+            if value != KNOWN and where(frame.lazy(), [alternative]).collect().is_empty():
+                sentence = there_are(frame, alternative, what)
+                fields = {"column": alternative.column, "value": value, "there_are": sentence}
+                notes.append(note("no_such_value", option=alternative.option, what=what, **fields))
     return notes
 
 
 def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:
-    """Return a sentence with the values of a column that are nearest to those of a condition."""
+    """Return a sentence with the values of a column nearest to those of a condition."""
     if isinstance(condition, Expression):
         return "Nothing in the table meets it."
     name = full_name(condition.column, frame.columns) or condition.column
@@ -169,24 +169,24 @@ def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:
     distinct = values.unique().sort()
     if len(distinct) == 1:
         return f"{name} is {_value_text(distinct[0])}."
-    if len(distinct) <= _FEW and values.dtype.is_integer():
+    if len(distinct) <= _SHORT_LIST and values.dtype.is_integer():
         return f"{name} is one of {', '.join(_value_text(value) for value in distinct)}."
     return f"{name} lies between {_value_text(distinct[0])} and {_value_text(distinct[-1])}."
 
 
-def _known_texts(known: Sequence[str], condition: Condition) -> str:
-    """Return which values a column has, or those like the one that it lacks."""
-    if max(map(len, known)) > _LONG:
-        verb = "is" if len(known) == 1 else "are"
-        return f"There {verb} {units.plural(len(known), 'other value')}."
+def _known_texts(values: Sequence[str], condition: Condition) -> str:
+    """Return the values of a column in words, or those nearest to a missing one."""
+    if max(map(len, values)) > _LONG_TEXT:
+        verb = "is" if len(values) == 1 else "are"
+        return f"There {verb} {units.plural(len(values), 'other value')}."
     if condition.operator == "=":
         for value in condition.values:
             text = value.replace("*", "").replace("?", "")
-            if nearest_names(text, known):
-                return suggestion(text, known, "Values", _FEW)
-    if len(known) <= _FEW:
-        return f"Values: {', '.join(known)}."
-    return f"There are {len(known)}, from {known[0]} to {known[-1]}."
+            if nearest_names(text, values):
+                return suggestion(text, values, "Values", _SHORT_LIST)
+    if len(values) <= _SHORT_LIST:
+        return f"Values: {', '.join(values)}."
+    return f"There are {len(values)}, from {values[0]} to {values[-1]}."
 
 
 def _value_text(value: Any) -> str:
@@ -242,12 +242,12 @@ class Expression(Condition, frozen=True, eq=False):
         for name in self.expression.meta.root_names():
             if name not in types:
                 raise unknown(name, types.names(), self.option)
-        holds = pl.LazyFrame(schema=types).select(holds=self.expression)
+        truth = pl.LazyFrame(schema=types).select(holds=self.expression)
         try:
-            is_truth = holds.collect_schema()["holds"] == pl.Boolean
+            is_truth = truth.collect_schema()["holds"] == pl.Boolean
         except pl.exceptions.PolarsError as error:
-            what = f"{self}: {error}".partition("\n")[0]
-            raise TtastatsError(what, where=self.option, remedy=_COMPARE) from None
+            message = f"{self}: {error}".partition("\n")[0]
+            raise TtastatsError(message, where=self.option, remedy=_COMPARE) from None
         raise_if(not is_truth, f"{self} is neither true nor false", self.option, _COMPARE)
         return self.expression
 
@@ -272,22 +272,22 @@ def parse(text: str, option: str = "--where") -> Condition:
             where=option,
             remedy="Use column=value, such as benchmark=resnet or nodes>=8.",
         )
-    column, sign, right = match.groups()
+    column, sign, value_list = match.groups()
     values, start, end = [], 0, ","
-    while end and (value := _VALUE.match(right, start)):
-        quoted, plain = value["quoted"], value["plain"]
+    while end and (value := _VALUE.match(value_list, start)):
+        quoted, bare = value["quoted"], value["plain"]
         values.append(
-            plain.replace("\\,", ",") if quoted is None else re.sub(r'\\(["\\])', r"\1", quoted)
+            bare.replace("\\,", ",") if quoted is None else re.sub(r'\\(["\\])', r"\1", quoted)
         )
         start, end = value.end(), value["end"]
-    if sign == "=" and right[:1] in {"<", ">"}:
-        remedy = f"Write {column}{right[0]}={right[1:]}."
+    if sign == "=" and value_list[:1] in {"<", ">"}:
+        remedy = f"Write {column}{value_list[0]}={value_list[1:]}."
         raise TtastatsError(f"{text!r} is not a condition", where=option, remedy=remedy)
     remedy = f"Use {column}={KNOWN} for known values, {column}!={KNOWN} for unknown ones."
     raise_if("" in values, f"{text!r} lacks a value", option, remedy)
-    several = len(values) > 1 and sign not in {"=", "==", "!="}
+    is_list = len(values) > 1 and sign not in {"=", "==", "!="}
     remedy = "A comma means `or` and works only with = and !=."
-    raise_if(several, f"{text!r} has several values", option, remedy)
+    raise_if(is_list, f"{text!r} has several values", option, remedy)
     column = FORMER_NAMES.get(column, column)
     return Condition(column, sign.replace("==", "="), tuple(values), option)
 
@@ -297,10 +297,10 @@ def parse_all(
 ) -> tuple[Condition, ...]:
     """Return the conditions in texts and expressions; those already parsed stay as they are."""
     return tuple(
-        each if isinstance(each, Condition)
-        else parse_expression(each, option) if isinstance(each, pl.Expr)
-        else parse(each, option)
-        for each in given
+        item if isinstance(item, Condition)
+        else parse_expression(item, option) if isinstance(item, pl.Expr)
+        else parse(item, option)
+        for item in given
     )  # fmt: skip
 
 
@@ -319,13 +319,13 @@ _FRACTIONS = re.compile(
 
 @cache
 def results() -> tuple[str, ...]:
-    """Return the columns that a table of judged runs adds to the table of `ingest`."""
-    judged = time_to_target.runs(pl.LazyFrame(schema=schema.POLARS))
-    return tuple(name for name in judged.columns if name not in schema.RUN_NAMES)
+    """Return the columns of judged runs beside those of the table of `ingest`."""
+    runs = time_to_target.runs(pl.LazyFrame(schema=schema.POLARS))
+    return tuple(name for name in runs.columns if name not in schema.RUN_NAMES)
 
 
 def of_runs() -> tuple[str, ...]:
-    """Return the columns by which runs can be selected."""
+    """Return the columns for selecting runs."""
     return (*schema.RUN_NAMES, *results())
 
 
@@ -344,7 +344,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def full_name(name: str, known: Sequence[str]) -> str | None:
-    """Return the column that a name means, None if there is none."""
+    """Return the column of a name, None if there is none."""
     if name in known:
         return name
     former = FORMER_NAMES.get(name, "")

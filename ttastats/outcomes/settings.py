@@ -17,21 +17,21 @@ from ttastats.outcomes import select
 from ttastats.table.schema import parse_extra
 
 #: Settings that an error names.
-_NAMED = 12
+_MOST_NAMES = 12
 
 
 def flat_settings(extra: str | None) -> dict[str, Any]:
     """Return the recorded settings of a run by name, flat; an empty text records none."""
     fields = parse_extra(extra)
-    single = {
+    scalars = {
         name: value for name, value in fields.items() if not isinstance(value, dict | list | None)
     }
-    every = single | setups.recorded_settings(fields)
-    return {name: value for name, value in every.items() if value != ""}
+    settings = scalars | setups.recorded_settings(fields)
+    return {name: value for name, value in settings.items() if value != ""}
 
 
 def varying(extras: Iterable[str | None]) -> list[str]:
-    """Return the names of the recorded settings in which runs differ."""
+    """Return the names of the recorded settings that differ between runs."""
     return setups.varying_names(map(_setup_settings, dict.fromkeys(extras)))
 
 
@@ -40,7 +40,7 @@ def _setup_settings(extra: str | None) -> dict[str, str]:
 
 
 def apart(extras: pl.Series) -> pl.Series:
-    """Return the settings in which runs differ, as text for each run; empty if it records none."""
+    """Return the settings that differ between runs, as text for each run; empty without any."""
     if not recorded_by(extras).any():
         return pl.Series([""] * extras.len(), dtype=pl.String())
     shares = {extra: _setup_settings(extra) for extra in extras.unique()}
@@ -83,12 +83,12 @@ def _by_group(
 
 
 def setting_names(extras: Iterable[str | None]) -> list[str]:
-    """Return the names of all settings that runs record."""
+    """Return the names of all recorded settings."""
     return sorted({name for extra in dict.fromkeys(extras) for name in flat_settings(extra)})
 
 
 def full_name(name: str, names: Sequence[str]) -> str | None:
-    """Return the recorded setting that a name means: itself, or the only one ending with it."""
+    """Return the recorded setting of a name: itself, or the only one ending with it."""
     if name in names:
         return name
     ending = [setting for setting in names if setting.endswith((f".{name}", f"/{name}"))]
@@ -98,12 +98,12 @@ def full_name(name: str, names: Sequence[str]) -> str | None:
 def column(extras: pl.Series, name: str) -> pl.Series:
     """Return the values of a setting, as numbers or booleans if all known ones are."""
     values = {extra: flat_settings(extra).get(name) for extra in extras.unique()}
-    known = [value for value in values.values() if value is not None]
+    nonnull = [value for value in values.values() if value is not None]
     numbers = {extra: _as_number(value) for extra, value in values.items()}
     dtype: pl.DataType = pl.String()
-    if known and all(isinstance(value, bool) for value in known):
+    if nonnull and all(isinstance(value, bool) for value in nonnull):
         dtype = pl.Boolean()
-    elif all(_as_number(value) is not None for value in known):
+    elif all(_as_number(value) is not None for value in nonnull):
         values, dtype = numbers, pl.Float64()
     else:
         values = {
@@ -111,12 +111,12 @@ def column(extras: pl.Series, name: str) -> pl.Series:
             for extra, value in values.items()
         }
     series = pl.Series(name, [values[extra] for extra in extras], dtype)
-    is_whole = known and all(number is None or number.is_integer() for number in numbers.values())
+    is_whole = nonnull and all(number is None or number.is_integer() for number in numbers.values())
     return series.cast(pl.Int64()) if dtype == pl.Float64() and is_whole else series
 
 
 def values(extras: pl.Series, name: str) -> pl.Series | None:
-    """Return the values of the setting that a name means, None where no run records it."""
+    """Return the values of the setting of a name, None where no run records it."""
     setting = full_name(name, setting_names(extras))
     return None if setting is None else column(extras, setting)
 
@@ -145,7 +145,7 @@ def with_varying(error: TtastatsError, names: Sequence[str]) -> TtastatsError:
     """Return an error whose remedy also names the settings that vary."""
     if not names:
         return error
-    text = f"Settings that vary: {join_names(names, _NAMED)}."
+    text = f"Settings that vary: {join_names(names, _MOST_NAMES)}."
     return TtastatsError(error.what, where=error.where, remedy=f"{error.remedy}\n  {text}")
 
 
@@ -175,8 +175,10 @@ def differing_columns(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups
     counts = runs.group_by(by or pl.lit(0), maintain_order=True).agg(
         pl.col(name).drop_nulls().n_unique() for name in candidates
     )
-    several = [name for name in candidates if (counts[name] > 1).any()]
-    return {name: tuple(counts.filter(pl.col(name) > 1).select(by).rows()) for name in several}
+    varying_names = [name for name in candidates if (counts[name] > 1).any()]
+    return {
+        name: tuple(counts.filter(pl.col(name) > 1).select(by).rows()) for name in varying_names
+    }
 
 
 def differing_settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
@@ -201,9 +203,9 @@ def differing_settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Group
 @lru_cache(4_096)
 def _training_settings(extra: str) -> dict[str, str]:
     fields = parse_extra(extra)
-    named = {name: fields[name] for name in fields if _is_setting(name)}
-    plain = {name: repr(value) for name, value in named.items() if value is not None}
-    return plain | setups.setup_settings(setups.recorded_settings(fields))
+    settings = {name: fields[name] for name in fields if _is_setting(name)}
+    texts = {name: repr(value) for name, value in settings.items() if value is not None}
+    return texts | setups.setup_settings(setups.recorded_settings(fields))
 
 
 @lru_cache(4_096)  # runs have the same few names

@@ -28,7 +28,7 @@ _TARGET = re.compile(
     re.VERBOSE,
 )
 #: A target further than this from all that was logged is a slip of the unit.
-_FAR = 10.0
+_RANGE_FACTOR = 10.0
 
 
 class UserTarget(Struct, frozen=True):
@@ -71,22 +71,22 @@ def asked(*tables: pl.DataFrame, head: bool = False, listed: str = "") -> str:
     where = f" ({listed})" if listed else ""
     aimed = _aimed(tables)
     texts, benchmarks = aimed["target"].unique(), aimed["benchmark"].n_unique()
-    each = aimed.select("benchmark", "target").unique().sort("benchmark", "target").rows()
+    goals = aimed.select("benchmark", "target").unique().sort("benchmark", "target").rows()
     if len(texts) == 1:
         text = f"target {texts[0]}" if head else texts[0]
-    elif len(each) == benchmarks and head:
-        named = units.join_names([f"{name or _NAMELESS} {target}" for name, target in each], 12)
-        text = f"target of each benchmark: {named}"
-    elif len(each) == benchmarks <= _MOST_NAMED:
-        text = units.join_names([f"{target} ({name or _NAMELESS})" for name, target in each])
-    elif len(each) == benchmarks:
+    elif len(goals) == benchmarks and head:
+        pairs = units.join_names([f"{name or _NAMELESS} {target}" for name, target in goals], 12)
+        text = f"target of each benchmark: {pairs}"
+    elif len(goals) == benchmarks <= _MOST_NAMED:
+        text = units.join_names([f"{target} ({name or _NAMELESS})" for name, target in goals])
+    elif len(goals) == benchmarks:
         text = f"the target of each benchmark{where}"
     else:
         text = "target of each run" if head else f"the target of each run{where}"
-    once = met_at_once(aimed)
-    of = "" if len(once) == benchmarks else f" of {units.join_names(once, 3)}"
-    first = f" (every run{of} meets it at its first evaluation)" if once else ""
-    return f"{text}{first}" if len(texts) else ""
+    at_once = met_at_once(aimed)
+    of = "" if len(at_once) == benchmarks else f" of {units.join_names(at_once, 3)}"
+    remark = f" (every run{of} meets it at its first evaluation)" if at_once else ""
+    return f"{text}{remark}" if len(texts) else ""
 
 
 def met_at_once(*tables: pl.DataFrame) -> list[str]:
@@ -94,10 +94,10 @@ def met_at_once(*tables: pl.DataFrame) -> list[str]:
     at_once = pl.col("reached") & (pl.col("evaluations_to_target") == 1)
     # A run that was evaluated once cannot tell.
     of_several = pl.col("evaluations") > 1
-    found = _aimed(tables).group_by("benchmark").agg(
+    facts = _aimed(tables).group_by("benchmark").agg(
         once=at_once.fill_null(value=False).all(), more=of_several.any()
     )  # fmt: skip
-    return found.filter("once", "more")["benchmark"].fill_null(_NAMELESS).sort().to_list()
+    return facts.filter("once", "more")["benchmark"].fill_null(_NAMELESS).sort().to_list()
 
 
 def metric_text(name: str) -> str:
@@ -121,9 +121,9 @@ def parse_all(texts: Iterable[str], option: str = "--target") -> tuple[UserTarge
     targets = tuple(parse(text, option) for text in texts)
     counts = Counter(target.metric for target in targets)
     if repeated := [metric for metric, number in counts.items() if number > 1]:
-        which = f"of {repeated[0]}" if repeated[0] else "without a metric"
+        description = f"of {repeated[0]}" if repeated[0] else "without a metric"
         raise TtastatsError(
-            f"two targets {which}",
+            f"two targets {description}",
             where=" ".join(f"--target {text}" for text in targets),
             remedy="Several targets must have different metrics, which are met together. "
             "Give one target, or a metric for each.",
@@ -136,25 +136,27 @@ def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) 
     if not all(target.metric for target in targets):
         targeted = evaluations.filter(pl.col("target_value").is_not_null())
         metrics = targeted.select("benchmark", "metric").unique().sort("benchmark", "metric")
-        several = metrics.filter(pl.len().over("benchmark") > 1).collect()
-        if not several.is_empty():
-            what = f"{several['benchmark'][0]} has several target metrics"
+        ambiguous = metrics.filter(pl.len().over("benchmark") > 1).collect()
+        if not ambiguous.is_empty():
+            message = f"{ambiguous['benchmark'][0]} has several target metrics"
             options = " ".join(
-                f"--target {quote(f'{metric_text(name)}=...')}" for name in several["metric"][:2]
+                f"--target {quote(f'{metric_text(name)}=...')}" for name in ambiguous["metric"][:2]
             )
-            raise TtastatsError(what, where="--target", remedy=f"Give a target for each: {options}")
+            raise TtastatsError(
+                message, where="--target", remedy=f"Give a target for each: {options}"
+            )
     value: pl.Expr = pl.lit(None, dtype=pl.Float64)
     higher: pl.Expr = pl.col("higher_is_better")
     only_metric = pl.col("metric").n_unique().over(schema.RUN) == 1
     for target in targets:
-        meant = (
+        is_target = (
             pl.col("target_value").is_not_null() | only_metric
             if target.metric is None
             else pl.col("metric") == target.metric
         )
-        value = pl.when(meant).then(pl.lit(target.value)).otherwise(value)
+        value = pl.when(is_target).then(pl.lit(target.value)).otherwise(value)
         if target.higher_is_better is not None:
-            higher = pl.when(meant).then(pl.lit(target.higher_is_better)).otherwise(higher)
+            higher = pl.when(is_target).then(pl.lit(target.higher_is_better)).otherwise(higher)
     return evaluations.with_columns(
         target_value=value, higher_is_better=higher, expected=pl.lit(len(targets), pl.Int64)
     )
@@ -188,8 +190,8 @@ class _Metric(Struct, frozen=True):
         if percent and 0.0 < value < 1.0 and may_be_share(self.name):
             return False
         if self.low > 0.0:
-            return self.low / _FAR <= value <= self.high * _FAR
-        return abs(value) <= _FAR * max(abs(self.low), abs(self.high), 1.0)
+            return self.low / _RANGE_FACTOR <= value <= self.high * _RANGE_FACTOR
+        return abs(value) <= _RANGE_FACTOR * max(abs(self.low), abs(self.high), 1.0)
 
     def limits(self, name: str) -> str:
         """Return the limits of the metric, by a name, in words."""
@@ -218,16 +220,16 @@ def rows_with_targets(
         return rows, ()
     suites = rows.select("suite").unique().collect()["suite"].to_list()
     if TIMES_ALONE in suites:
-        return _evaluated_rows(rows, targets, alone=len(suites) == 1)
+        return _evaluated_rows(rows, targets, times_alone=len(suites) == 1)
     logged = _logged_metrics(rows)
-    every = [[*metrics] for _, metrics in groupby(logged, key=lambda metric: metric.key)]
+    by_benchmark = [[*metrics] for _, metrics in groupby(logged, key=lambda metric: metric.key)]
     for target, metric in product(targets, logged):
         _expect_direction(target, metric)
-    unsuited = [why for metrics in every if (why := _unsuited_reason(metrics, targets))]
+    unsuited = [why for metrics in by_benchmark if (why := _unsuited_reason(metrics, targets))]
     if not unsuited:
         return rows, ()
     ambiguous = any(reason.outside and reason.target.metric is None for reason in unsuited)
-    if ambiguous or len(unsuited) == len(every):
+    if ambiguous or len(unsuited) == len(by_benchmark):
         raise _no_benchmark_error(unsuited, logged)
     keys = pl.DataFrame(
         [reason.metric.key for reason in unsuited],
@@ -242,21 +244,26 @@ def rows_with_targets(
 
 def _expect_direction(target: UserTarget, metric: _Metric) -> None:
     """Raise an error for a target that is met by getting worse."""
-    meant = metric.has_target if target.metric is None else metric.name == target.metric
-    if not meant or target.higher_is_better is None:
+    is_target = metric.has_target if target.metric is None else metric.name == target.metric
+    if not is_target or target.higher_is_better is None:
         return
-    wrong = against_direction(metric.name, target.higher_is_better, metric.higher_is_better)
-    right = replace(target, higher_is_better=not target.higher_is_better)
-    raise_if(bool(wrong), wrong, f"--target {target}", f"Write --target {quote(str(right))}.")
+    contradiction = against_direction(metric.name, target.higher_is_better, metric.higher_is_better)
+    correction = replace(target, higher_is_better=not target.higher_is_better)
+    raise_if(
+        bool(contradiction),
+        contradiction,
+        f"--target {target}",
+        f"Write --target {quote(str(correction))}.",
+    )
 
 
 def _evaluated_rows(
-    rows: pl.LazyFrame, targets: Sequence[UserTarget], *, alone: bool
+    rows: pl.LazyFrame, targets: Sequence[UserTarget], *, times_alone: bool
 ) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     """Return what `rows_with_targets` does without times alone, which no target can judge."""
     option = " ".join(f"--target {target}" for target in targets)
-    what = "these runs are times alone, of which no quality is known"
-    raise_if(alone, what, option, "Remove --target.")
+    message = "these runs are times alone, of which no quality is known"
+    raise_if(times_alone, message, option, "Remove --target.")
     is_evaluated = pl.col("suite").ne_missing(pl.lit(TIMES_ALONE))
     suitable, left_out = rows_with_targets(rows.filter(is_evaluated), targets)
     text = wording("not_asked", option=option, benchmarks=f"{TIMES_ALONE} (no quality)")
@@ -267,11 +274,11 @@ def _evaluated_rows(
 _NAMELESS = "runs without a known benchmark"
 
 
-def _logged_metrics(rows: pl.LazyFrame, which: pl.Expr | None = None) -> list[_Metric]:
+def _logged_metrics(rows: pl.LazyFrame, rows_filter: pl.Expr | None = None) -> list[_Metric]:
     """Return the metrics logged, sorted by benchmark, by default in evaluations."""
     value = pl.col("value").filter(pl.col("value").is_finite())
     table = (
-        rows.filter(schema.is_evaluation() if which is None else which)
+        rows.filter(schema.is_evaluation() if rows_filter is None else rows_filter)
         .group_by(*schema.BENCHMARK, "metric")
         .agg(
             higher=is_higher_better(),
@@ -282,34 +289,34 @@ def _logged_metrics(rows: pl.LazyFrame, which: pl.Expr | None = None) -> list[_M
         .sort(*schema.BENCHMARK, "metric", nulls_last=True)
         .collect()
     )
-    once = Counter(key[-1] for key in table.select(schema.BENCHMARK).unique().iter_rows())
+    counts = Counter(key[-1] for key in table.select(schema.BENCHMARK).unique().iter_rows())
     metrics = []
     for *key, name, higher, low, high, has_target in table.iter_rows():
-        about = key[-1] if key[-1] and once[key[-1]] == 1 else " ".join(filter(None, key))
-        about = about or _NAMELESS
-        metrics.append(_Metric(tuple(key), about, name, higher, low, high, has_target))
+        title = key[-1] if key[-1] and counts[key[-1]] == 1 else " ".join(filter(None, key))
+        title = title or _NAMELESS
+        metrics.append(_Metric(tuple(key), title, name, higher, low, high, has_target))
     return metrics
 
 
 def _unsuited_reason(metrics: Sequence[_Metric], targets: Sequence[UserTarget]) -> _Unsuited | None:
     """Return why a benchmark with these metrics cannot have the targets, or None."""
     for target in targets:
-        meant = [metric for metric in metrics if metric.name == target.metric]
+        candidates = [metric for metric in metrics if metric.name == target.metric]
         if target.metric is None:
-            meant = [metric for metric in metrics if metric.has_target]
-            meant = meant or (list(metrics) if len(metrics) == 1 else [])
-        if not meant:
+            candidates = [metric for metric in metrics if metric.has_target]
+            candidates = candidates or (list(metrics) if len(metrics) == 1 else [])
+        if not candidates:
             why = f"logs {', '.join(metric.name for metric in metrics)}"
             return _Unsuited(metrics[0], target, why)
-        for metric in meant:
+        for metric in candidates:
             if not metric.admits(target.value):
                 return _Unsuited(metric, target, metric.limits(metric.name), outside=True)
     return None
 
 
 def _no_benchmark_error(unsuited: Sequence[_Unsuited], logged: Sequence[_Metric]) -> TtastatsError:
-    if outside := [reason for reason in unsuited if reason.outside]:
-        return _out_of_range_error(outside[0].target, [reason.metric for reason in outside])
+    if misfits := [reason for reason in unsuited if reason.outside]:
+        return _out_of_range_error(misfits[0].target, [reason.metric for reason in misfits])
     target, benchmark = unsuited[0].target, unsuited[0].metric.key[-1]
     if target.metric is not None:
         return _unknown_metric_error(target.metric, logged, f"--target {target}")
@@ -326,22 +333,22 @@ def expect_metric(
 ) -> None:
     """Raise an error for a metric that no benchmark evaluates, or, `of_training`, none logs."""
     logged = _logged_metrics(rows, pl.col("metric").is_not_null() if of_training else None)
-    if any(metric == known.name for known in logged):
+    if any(metric == candidate.name for candidate in logged):
         return
-    more = ""
+    hint = ""
     if of_training and rows.filter(pl.col("eval_index") < 0).head(1).collect().is_empty():
-        more = "\n  To keep training metrics, use `ttastats ingest --metrics all`."
-    raise _unknown_metric_error(metric, logged, option, more)
+        hint = "\n  To keep training metrics, use `ttastats ingest --metrics all`."
+    raise _unknown_metric_error(metric, logged, option, hint)
 
 
 def _unknown_metric_error(
-    metric: str, logged: Sequence[_Metric], where: str, more: str = ""
+    metric: str, logged: Sequence[_Metric], where: str, hint: str = ""
 ) -> TtastatsError:
     close = nearest_names(metric, dict.fromkeys(candidate.name for candidate in logged))
-    first = f"Nearest: {', '.join(close)}. " if close else ""
-    known = f"Metrics: {_metrics_text(logged)}." if logged else "No run was evaluated."
-    what = f"no benchmark logs the metric {metric!r}"
-    return TtastatsError(what, where=where, remedy=f"{first}{known}{more}")
+    nearest = f"Nearest: {', '.join(close)}. " if close else ""
+    listing = f"Metrics: {_metrics_text(logged)}." if logged else "No run was evaluated."
+    message = f"no benchmark logs the metric {metric!r}"
+    return TtastatsError(message, where=where, remedy=f"{nearest}{listing}{hint}")
 
 
 def _metrics_text(logged: Sequence[_Metric]) -> str:
@@ -354,18 +361,18 @@ def _metrics_text(logged: Sequence[_Metric]) -> str:
     )
 
 
-def _out_of_range_error(target: UserTarget, outside: Sequence[_Metric]) -> TtastatsError:
+def _out_of_range_error(target: UserTarget, metrics: Sequence[_Metric]) -> TtastatsError:
     """Return the error for a target far outside what metrics logged, a percentage maybe."""
     limits = [
         metric.limits(f"{metric.name} of {metric.key[-1]}" if metric.key[-1] else metric.name)
-        for metric in outside
+        for metric in metrics
     ]
     value = target.value / 100
     # A number beyond was not meant as so many percent.
-    as_percent = all(metric.admits(value) for metric in outside) and 0 < value <= 1
+    as_percent = all(metric.admits(value) for metric in metrics) and 0 < value <= 1
     remedy = f"Write {value:g} or {target.value:g}%." if as_percent else "Write it in that unit."
     if target.metric is None:
-        option = quote(f"{metric_text(outside[0].name)}=...")
+        option = quote(f"{metric_text(metrics[0].name)}=...")
         remedy += f" To select one of several metrics: --target {option}"
     return TtastatsError(
         f"{target.value:g} is far outside the logged range: {units.join_names(limits, 4, '; ')}",

@@ -34,9 +34,9 @@ PROGRESS = (
 #: By what rows of one run are told together while they are judged.
 _NUMBER, _ROW = "number_of_run", "number_of_row"
 #: No epochs are larger, and none but 0 is smaller.
-_LARGEST, _LEAST = 1e12, 1e-9
+_LARGEST, _SMALLEST = 1e12, 1e-9
 #: The columns that a judgement reads, and the rows of a large table that are judged together.
-_READ = [name for name in schema.NAMES if name not in {"logged_value", "logged_unit", "line"}]
+_COLUMNS = [name for name in schema.NAMES if name not in {"logged_value", "logged_unit", "line"}]
 _LARGE, _AT_ONCE, _BATCH = 200_000, 50_000, 10_000
 _LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
 
@@ -60,12 +60,12 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
         evaluations = with_user_targets(rows.filter(schema.is_evaluation()), targets)
         return _judge_runs(rows, evaluations, official=False)
     pieces = list(map(_judge_by_rules, _split_by_run(frame.lazy())))
-    judged = pl.concat(pieces)
+    results = pl.concat(pieces)
     # A run whose rows lie far apart, in a table that others sorted, is in several pieces.
-    if len(pieces) > 1 and judged.select(schema.RUN).is_duplicated().any():
-        judged = _judge_by_rules(frame)
+    if len(pieces) > 1 and results.select(schema.RUN).is_duplicated().any():
+        results = _judge_by_rules(frame)
     # A log beside the results of a submission may be in another piece than these.
-    return judged.with_columns(set_aside=left_out.set_aside())
+    return results.with_columns(set_aside=left_out.set_aside())
 
 
 def _judge_by_rules(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
@@ -79,20 +79,20 @@ def _split_by_run(frame: pl.LazyFrame) -> Iterator[pl.LazyFrame | pl.DataFrame]:
     if frame.select(pl.len()).collect().item() <= _LARGE:
         yield frame
         return
-    rest: list[pl.DataFrame] = []
-    for batch in frame.select(_READ).collect_batches(maintain_order=True, chunk_size=_BATCH):
-        rest.append(batch)
-        if sum(map(len, rest)) < _AT_ONCE:
+    batches: list[pl.DataFrame] = []
+    for batch in frame.select(_COLUMNS).collect_batches(maintain_order=True, chunk_size=_BATCH):
+        batches.append(batch)
+        if sum(map(len, batches)) < _AT_ONCE:
             continue
-        piece = pl.concat(rest)
-        last = piece.select(
+        piece = pl.concat(batches)
+        is_last_run = piece.select(
             pl.all_horizontal(pl.col(name).eq_missing(pl.last(name)) for name in schema.RUN)
         ).to_series()
-        start = len(piece) - int(last.reverse().arg_min() or len(piece))
-        rest = [piece[start:]]
+        start = len(piece) - int(is_last_run.reverse().arg_min() or len(piece))
+        batches = [piece[start:]]
         if start:
             yield piece[:start]
-    yield pl.concat(rest)
+    yield pl.concat(batches)
 
 
 def runs_at(
@@ -116,9 +116,9 @@ def qualities(
     """
     keys = list(dict.fromkeys((*by, *schema.RUN)))  # runs may be grouped by what identifies them
     varied = pl.col("asked") & pl.col("target_value").is_null()
-    others = pl.col("asked") & pl.col("target_value").is_not_null()
-    suits = pl.col("meets").filter(others).fill_null(value=False).all() & (
-        pl.col("metric").filter(others).n_unique() >= pl.col("expected").max() - 1
+    is_condition = pl.col("asked") & pl.col("target_value").is_not_null()
+    suits = pl.col("meets").filter(is_condition).fill_null(value=False).all() & (
+        pl.col("metric").filter(is_condition).n_unique() >= pl.col("expected").max() - 1
     )
     value = pl.col("value").filter(varied).first()
     return (
@@ -138,9 +138,9 @@ def least_progress(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
     """Return the least epochs, samples and steps at which each run that met all its targets did."""
     rows = _with_run_numbers(frame)
     evaluations = _with_expected_metrics(rows.filter(schema.is_evaluation()))
-    least = {name: pl.col(_LOGGED[name]).min() for name, _ in PROGRESS}
-    judged = _with_judgement(evaluations).select(_NUMBER, *_OF_A_CHECKPOINT).collect()
-    met = _checkpoint_rows(judged).lazy().filter("met").group_by(_NUMBER).agg(**least)
+    minima = {name: pl.col(_LOGGED[name]).min() for name, _ in PROGRESS}
+    judgements = _with_judgement(evaluations).select(_NUMBER, *_OF_A_CHECKPOINT).collect()
+    met = _checkpoint_rows(judgements).lazy().filter("met").group_by(_NUMBER).agg(**minima)
     return _first_rows(rows, *schema.RUN).join(met, on=_NUMBER).drop(_NUMBER).collect()
 
 
@@ -177,21 +177,21 @@ def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> p
 
 def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> pl.DataFrame:
     """Return one row per run, judged by the targets in its evaluations."""
-    heads, judged = pl.collect_all(
+    heads, judgements = pl.collect_all(
         [
             _first_rows(rows, *schema.RUN_NAMES),
             _with_judgement(evaluations).select(_NUMBER, *_OF_A_CHECKPOINT),
         ]
     )
-    heads, judged = scales.without_percent(heads, judged, _NUMBER)
+    heads, judgements = scales.without_percent(heads, judgements, _NUMBER)
     suites = benchmarks.suites_ending_at_run_stop() if official else ()
     length = pl.coalesce("run_seconds", "met_seconds")
     lasted = (pl.col("time") > 0.0).fill_null(value=True)
-    results = _run_results(_checkpoint_rows(judged)).lazy()
+    results = _run_results(_checkpoint_rows(judgements)).lazy()
     table = (
         heads.lazy()
         .join(results, on=_NUMBER, how="left", maintain_order="left")
-        .join(_target_texts(judged).lazy(), on=_NUMBER, how="left", maintain_order="left")
+        .join(_target_texts(judgements).lazy(), on=_NUMBER, how="left", maintain_order="left")
         .with_columns(
             run_seconds=run_length(),
             ends_at_run_stop=pl.col("suite").is_in(suites).fill_null(value=False),
@@ -258,17 +258,17 @@ def evaluation_interval(runs: pl.DataFrame, column: str) -> float | None:
 
 def _with_judgement(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     """Return evaluations with whether each meets its metric's target, and when."""
-    known = pl.when(pl.col("target_value").is_finite()).then("target_value")
-    evaluations = evaluations.with_columns(target_value=known)
+    finite_target = pl.when(pl.col("target_value").is_finite()).then("target_value")
+    evaluations = evaluations.with_columns(target_value=finite_target)
     value, target = pl.col("value"), pl.col("target_value")
     slack = target.abs() * TOLERANCE
-    near = (
+    is_close = (
         pl.when(pl.col("higher_is_better").fill_null(value=True))
         .then(value >= target - slack)
         .otherwise(value <= target + slack)
     )
     # To polars NaN is above all numbers.
-    return evaluations.with_columns(meets=near & value.is_finite(), at=evaluated_at())
+    return evaluations.with_columns(meets=is_close & value.is_finite(), at=evaluated_at())
 
 
 def evaluated_at() -> pl.Expr:
@@ -290,7 +290,7 @@ def run_length() -> pl.Expr:
 def finite(name: str, largest: float = _LARGEST) -> pl.Expr:
     """Return a column, 0 where no number is meant, null where it is too large to be squared."""
     size = pl.col(name).abs()
-    return pl.when(size < _LEAST).then(0.0).when(size <= largest).then(name)
+    return pl.when(size < _SMALLEST).then(0.0).when(size <= largest).then(name)
 
 
 def begins_late() -> pl.Expr:
@@ -331,11 +331,11 @@ _OF_A_CHECKPOINT = (
 )  # fmt: skip
 
 
-def _checkpoint_rows(judged: pl.DataFrame) -> pl.DataFrame:
+def _checkpoint_rows(judgements: pl.DataFrame) -> pl.DataFrame:
     """Return one row per evaluated checkpoint; it is met if all its metrics are."""
     targeted = pl.col("target_value").is_not_null()
-    if _is_in_order(judged, _NUMBER, "eval_index", once=True):  # the same of a single metric
-        return judged.select(
+    if _is_in_order(judgements, _NUMBER, "eval_index", unique=True):  # the same of a single metric
+        return judgements.select(
             _NUMBER, "eval_index", "at", "step", "value", "target_value",
             run_seconds=run_length(),
             met=targeted & pl.col("meets").fill_null(value=False) & (pl.col("expected") <= 1),
@@ -343,7 +343,7 @@ def _checkpoint_rows(judged: pl.DataFrame) -> pl.DataFrame:
             samples_then="samples",
             target_metric=pl.when(targeted).then("metric"),
         )  # fmt: skip
-    return judged.group_by(_NUMBER, "eval_index").agg(
+    return judgements.group_by(_NUMBER, "eval_index").agg(
         run_seconds=run_length().first(),
         met=pl.col("meets").filter(targeted).fill_null(value=False).all()
         & (pl.col("metric").filter(targeted).n_unique() >= pl.col("expected").max())
@@ -358,10 +358,10 @@ def _checkpoint_rows(judged: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _target_texts(judged: pl.DataFrame) -> pl.DataFrame:
+def _target_texts(judgements: pl.DataFrame) -> pl.DataFrame:
     """Return the targets of each run in words."""
     names = ("metric", "higher_is_better", "target_value")
-    aimed = judged.filter(pl.col("target_value").is_not_null()).select(_NUMBER, *names).unique()
+    aimed = judgements.filter(pl.col("target_value").is_not_null()).select(_NUMBER, *names).unique()
     goals = aimed.select(names).unique().sort(names)
     texts = pl.Series([target_text(*goal) for goal in goals.iter_rows()], dtype=pl.String)
     return (
@@ -372,14 +372,14 @@ def _target_texts(judged: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _is_in_order(rows: pl.DataFrame, *names: str, once: bool = False) -> bool:
-    """Return whether rows are sorted by some columns, all known, and each key `once`."""
-    later = pl.lit(not once)
+def _is_in_order(rows: pl.DataFrame, *names: str, unique: bool = False) -> bool:
+    """Return whether rows are sorted by some columns, all known, and keys `unique` if asked."""
+    is_later = pl.lit(not unique)
     for name in reversed(names):
-        now, before = pl.col(name), pl.col(name).shift(1)
-        later = (now > before) | ((now == before) & later)
-    known = pl.all_horizontal(pl.col(names).is_not_null())
-    order = known & (later.fill_null(value=False) | (pl.int_range(pl.len()) == 0))
+        current, previous = pl.col(name), pl.col(name).shift(1)
+        is_later = (current > previous) | ((current == previous) & is_later)
+    is_known = pl.all_horizontal(pl.col(names).is_not_null())
+    order = is_known & (is_later.fill_null(value=False) | (pl.int_range(pl.len()) == 0))
     return bool(rows.select(order.all()).item())
 
 
@@ -393,16 +393,16 @@ def _run_results(checkpoints: pl.DataFrame) -> pl.DataFrame:
     order = (_NUMBER, "at", "eval_index")
     if not _is_in_order(checkpoints, *order):
         checkpoints = checkpoints.sort(order, nulls_last=True)
-    places = np.arange(checkpoints.height)
+    numbers = np.arange(checkpoints.height)
     starts = checkpoints[_NUMBER].is_first_distinct().arg_true().to_numpy()
     sizes = np.diff(starts, append=checkpoints.height)
     of_run = np.repeat(np.arange(starts.size), sizes)
 
-    def first(which: pl.Expr) -> pl.Series:
+    def first(condition: pl.Expr) -> pl.Series:
         """Return the index of each run's first checkpoint with a property, or null."""
-        there = np.where(rows.select(which).to_series(), places, places.size)
-        firsts = pl.Series(np.minimum.reduceat(there, starts))
-        return firsts.set(firsts == places.size, None)
+        candidates = np.where(rows.select(condition).to_series(), numbers, numbers.size)
+        firsts = pl.Series(np.minimum.reduceat(candidates, starts))
+        return firsts.set(firsts == numbers.size, None)
 
     positive = (checkpoints["at"] > 0).fill_null(value=False).to_numpy()
     timed = np.logical_or.reduceat(positive, starts)
@@ -456,8 +456,11 @@ def _progress_columns(
             # anywhere would promise too much: an extra one at the start makes the epochs to target
             # no better known.
             gaps = amounts - reached[of_run]
-            before, after = np.where(gaps < 0, -gaps, np.nan), np.where(gaps > 0, gaps, np.nan)
-            gaps = np.fmax(np.fmin.reduceat(before, starts), np.fmin.reduceat(after, starts))
+            to_previous, to_next = (
+                np.where(gaps < 0, -gaps, np.nan),
+                np.where(gaps > 0, gaps, np.nan),
+            )
+            gaps = np.fmax(np.fmin.reduceat(to_previous, starts), np.fmin.reduceat(to_next, starts))
             for name, values in ((unit, reached), (interval, gaps)):
                 floats = pl.Series(values, nan_to_null=True)
                 # 2**63 - 1 is a larger float, and no integer any more: such a count is no count.

@@ -101,10 +101,12 @@ def _ratio_within_blocks(
         for side, blocks in ((a, blocks_a), (b, blocks_b))
     )
     hits = hits_a + hits_b
-    known = (time_a > 0) & (time_b > 0) & (hits > 0)
-    gaps = np.log(time_a[known] / time_b[known])
+    informative = (time_a > 0) & (time_b > 0) & (hits > 0)
+    gaps = np.log(time_a[informative] / time_b[informative])
     solution = bisect_root(
-        lambda log: float(hits_a[known].sum() - hits[known] @ special.expit(gaps - log)),
+        lambda log: float(
+            hits_a[informative].sum() - hits[informative] @ special.expit(gaps - log)
+        ),
         float(gaps.min(initial=0.0)) - 40.0,
         float(gaps.max(initial=0.0)) + 40.0,
     )
@@ -115,16 +117,16 @@ def _ratio_within_blocks(
         share = np.where(scaled > 0, time_a / ratio / scaled, 0.0)
     information = float((hits * share * (1 - share)).sum())
     design, inverse = _least_squares(blocks_a, blocks_b)
-    left = np.split(1 - np.einsum("ij,ji->i", design, inverse), [a.n])
+    one_minus_leverage = np.split(1 - np.einsum("ij,ji->i", design, inverse), [a.n])
     part_a, part_b = (
         BlockedSide(
             _without_rounding_noise(side.times / (mean * scale[blocks]) - side.reached, 1.0),
-            others[blocks] / information if information else np.zeros(side.n),
+            other_shares[blocks] / information if information else np.zeros(side.n),
             left_of_side,
         )
-        for side, blocks, mean, others, left_of_side in (
-            (a, blocks_a, ratio, 1 - share, left[0]),
-            (b, blocks_b, 1.0, share, left[1]),
+        for side, blocks, mean, other_shares, left_of_side in (
+            (a, blocks_a, ratio, 1 - share, one_minus_leverage[0]),
+            (b, blocks_b, 1.0, share, one_minus_leverage[1]),
         )
     )
     return ratio, part_a, part_b
@@ -148,10 +150,10 @@ def difference_within_blocks(
     return float(effects[0]), BlockedSide(*of_a), BlockedSide(*of_b)
 
 
-def _least_squares(first: Labels, second: Labels) -> tuple[Floats, Floats]:
+def _least_squares(blocks_a: Labels, blocks_b: Labels) -> tuple[Floats, Floats]:
     """Return the design of side B plus block, and its pseudoinverse."""
-    labels = np.concatenate([first, second])
-    of_b = np.arange(labels.size) >= first.size
+    labels = np.concatenate([blocks_a, blocks_b])
+    of_b = np.arange(labels.size) >= blocks_a.size
     design = np.column_stack([of_b, np.equal.outer(labels, np.unique(labels))]).astype(np.float64)
     return design, np.asarray(np.linalg.pinv(design), dtype=np.float64)
 
@@ -175,14 +177,14 @@ def differences_by_block(a: Floats, b: Floats, blocks: tuple[Labels, Labels]) ->
     usable = np.flatnonzero((n_a > 0) & (n_b > 0))
     gaps = (means[1] - means[0])[usable]
     differences = dict(zip(usable.tolist(), gaps.tolist(), strict=True))
-    inside = sum(
+    ss_within = sum(
         float(((values - mean[labels]) ** 2).sum())
         for values, mean, labels in zip((a, b), means, blocks, strict=True)
     )
     df = a.size + b.size - int((n_a > 0).sum() + (n_b > 0).sum())
-    if usable.size < 2 or df < 1 or not inside:
+    if usable.size < 2 or df < 1 or not ss_within:
         return ByBlock(differences, None)
     weights = (n_a * n_b)[usable] / (n_a + n_b)[usable]
-    between = float(weights @ (gaps - np.average(gaps, weights=weights)) ** 2)
+    ss_between = float(weights @ (gaps - np.average(gaps, weights=weights)) ** 2)
     k = usable.size - 1
-    return ByBlock(differences, float(special.fdtrc(k, df, between / k / (inside / df))))
+    return ByBlock(differences, float(special.fdtrc(k, df, ss_between / k / (ss_within / df))))

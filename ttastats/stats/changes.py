@@ -42,7 +42,7 @@ _FAR = 1.6
 #: Nights for which a change that cannot be seen is told, and the share of such that are found.
 UNSEEN_NIGHTS, _POWER = 20, 0.8
 #: Lag-1 autocorrelation below which nights count as independent, and the nights that show it.
-_ALIKE, _SHOWN = 0.1, 30
+_ALIKE, _NIGHTS = 0.1, 30
 
 
 Standing = Literal["new", "shows", "fades"]
@@ -102,10 +102,10 @@ def split_statistics(clipped: Floats) -> tuple[Floats, Floats, Floats]:
     splits = np.arange(SIDE, n - SIDE + 1)
     y = _centred(clipped)
     total = (y * y).sum(axis=-1, keepdims=True)
-    before = np.cumsum(y, axis=-1)[..., SIDE - 1 : n - SIDE]
-    between = before**2 * n / (splits * (n - splits))
-    inside = np.maximum(total - between, 1e-9 * total + 1e-300)
-    return splits, inside, np.sqrt((n - 2) * between / inside)
+    sums_before = np.cumsum(y, axis=-1)[..., SIDE - 1 : n - SIDE]
+    ss_between = sums_before**2 * n / (splits * (n - splits))
+    ss_within = np.maximum(total - ss_between, 1e-9 * total + 1e-300)
+    return splits, ss_within, np.sqrt((n - 2) * ss_between / ss_within)
 
 
 def _centred(values: Floats) -> Floats:
@@ -125,14 +125,16 @@ def change_test(values: ArrayLike) -> tuple[float, int]:
 def failure_change_test(failed: Sequence[int], runs: Sequence[int]) -> tuple[float, int]:
     """Return the smallest p over all splits by Fisher's exact test of failures, and the split."""
     n, a = (np.cumsum(counts)[:-1] for counts in (runs, failed))
-    total, bad = int(np.sum(runs)), int(np.sum(failed))
-    known = (n >= _RUNS) & (total - n >= _RUNS)
-    if not known.any() or not bad:
+    total, n_failed = int(np.sum(runs)), int(np.sum(failed))
+    is_testable = (n >= _RUNS) & (total - n >= _RUNS)
+    if not is_testable.any() or not n_failed:
         return 1.0, 0
     from scipy.stats import hypergeom  # takes a second to import
 
-    tails = np.minimum(hypergeom.cdf(a, total, bad, n), hypergeom.sf(a - 1, total, bad, n))
-    p = np.where(known, np.minimum(1.0, 2 * tails), np.inf)
+    tails = np.minimum(
+        hypergeom.cdf(a, total, n_failed, n), hypergeom.sf(a - 1, total, n_failed, n)
+    )
+    p = np.where(is_testable, np.minimum(1.0, 2 * tails), np.inf)
     best = int(p.argmin())
     return float(p[best]), best + 1
 
@@ -158,7 +160,7 @@ def _find_changes(
     level: float,
     confidence: float,
 ) -> list[Change]:
-    """Return the changes of a series that is tested after every night.
+    """Return the changes of a series tested after every night.
 
     `test` gives the p and the split of some nights. An alarm starts the series anew. Where the
     nights before the next alarm's split hold no change, its change is that of the alarm before,
@@ -173,10 +175,10 @@ def _find_changes(
     for end in range(WAIT, len(series[0]) + 1):
         if end - splits[-1] < WAIT:
             continue
-        p_value = test(*(now := nights(splits[-1], end)))[0]
+        p_value = test(*(data := nights(splits[-1], end)))[0]
         if p_value >= level:
             continue
-        split = splits[-1] + locate(*now, confidence).split
+        split = splits[-1] + locate(*data, confidence).split
         if alarms and test(*nights(splits[-2], split))[0] > _NO_CHANGE:
             splits[-1] = split
             continue
@@ -189,37 +191,39 @@ def _find_changes(
         if end - start - change.split >= LASTS:
             standing = "shows" if test(*nights(start, end))[0] < level else "fades"
         names = ("split", "first", "last", "median")
-        places = {name: getattr(change, name) + start for name in names}
-        changes.append(replace(change, **alarm, **places, standing=standing))
+        positions = {name: getattr(change, name) + start for name in names}
+        changes.append(replace(change, **alarm, **positions, standing=standing))
     return changes
 
 
 def locate_change(values: ArrayLike, confidence: float) -> Change:
-    """Return when the one change in a series happened and how large it is: a step or a drift."""
+    """Return the night and the size of the one change in a series: a step or a drift."""
     x = np.asarray(values, dtype=np.float64)
     reach, n = _reach(x), x.size
     y = _clipped(x, reach)
     splits, flat, t = split_statistics(y)
     # Round the median of all nights, the few after a large step would be clipped to a small one.
-    far = _FAR * reach
-    around = [[_centred(_clipped(side, far)) for side in np.split(x, [at])] for at in splits]
-    inside = np.array([sum(float(side @ side) for side in sides) for sides in around])
-    inside = np.maximum(inside, 1e-9 * float(np.sum(_centred(x) ** 2)) + 1e-300)
-    best = int(inside.argmin())
+    farthest = _FAR * reach
+    around = [[_centred(_clipped(side, farthest)) for side in np.split(x, [at])] for at in splits]
+    ss_within = np.array([sum(float(side @ side) for side in sides) for sides in around])
+    ss_within = np.maximum(ss_within, 1e-9 * float(np.sum(_centred(x) ** 2)) + 1e-300)
+    best = int(ss_within.argmin())
     # Of a flat prior for the night and the levels, and one over the noise for that.
-    log = -(n - 2) / 2 * np.log(inside / inside[best]) - 0.5 * np.log(splits * (n - splits) / n)
+    log = -(n - 2) / 2 * np.log(ss_within / ss_within[best]) - 0.5 * np.log(
+        splits * (n - splits) / n
+    )
     within, median = _credible_set(log, confidence)
     night = np.arange(n) / (n - 1) - 0.5  # the slope is the change from the first to the last
     slope = float(night @ y / (night @ night))
     drift = bool(np.sum((y - y.mean() - slope * night) ** 2) < flat[best])
     split = int(splits[best])
-    shapes = [night] if drift else [np.arange(n) >= splits[place] for place in (best, *within)]
+    shapes = [night] if drift else [np.arange(n) >= splits[i] for i in (best, *within)]
     sizes = [_fitted_size(x, _centred(shape.astype(np.float64)), confidence) for shape in shapes]
     r = _autocorrelation(y, split)
     # The false alarm rate holds where nights are independent, or t allows for how they are not.
     highest = min(max(r + 1 / math.sqrt(n), 0.0), 0.9)
     corrected = float(t[best]) / math.sqrt((1 + highest) / (1 - highest))
-    independent = (n >= _SHOWN and r < _ALIKE) or 2 * t_tail(n - 2.0, corrected) < ALARM
+    independent = (n >= _NIGHTS and r < _ALIKE) or 2 * t_tail(n - 2.0, corrected) < ALARM
     return Change(
         split, int(splits[within.min()]), int(splits[within.max()]), int(splits[median]),
         sizes[0][0], min(low for _, low, _ in sizes), max(high for _, _, high in sizes), drift,
@@ -230,8 +234,8 @@ def locate_change(values: ArrayLike, confidence: float) -> Change:
 def _fitted_size(x: Floats, shape: Floats, confidence: float) -> tuple[float, float, float]:
     """Return the size of a change of some shape, whose mean is 0, with its interval."""
     size, df = float(shape @ x / (shape @ shape)), x.size - 2
-    inside = float(np.sum((x - x.mean() - size * shape) ** 2))
-    half = two_sided_t(df, confidence) * math.sqrt(inside / df / float(shape @ shape))
+    ss_residual = float(np.sum((x - x.mean() - size * shape) ** 2))
+    half = two_sided_t(df, confidence) * math.sqrt(ss_residual / df / float(shape @ shape))
     return size, size - half, size + half
 
 
@@ -269,9 +273,9 @@ def _residuals(values: ArrayLike, splits: Sequence[int]) -> list[Floats]:
 
 def detectable_change(noise: float, nights: int) -> float:
     """Return the change found with at least 80 % power within 20 nights after so many nights."""
-    after = UNSEEN_NIGHTS
-    critical = -float(special.stdtrit(nights + after - 2, ALARM / 2))
-    return noise * (critical + float(special.ndtri(_POWER))) * math.sqrt(1 / nights + 1 / after)
+    n_after = UNSEEN_NIGHTS
+    critical = -float(special.stdtrit(nights + n_after - 2, ALARM / 2))
+    return noise * (critical + float(special.ndtri(_POWER))) * math.sqrt(1 / nights + 1 / n_after)
 
 
 def locate_change_of_failures(
@@ -281,14 +285,17 @@ def locate_change_of_failures(
 
     The weight of a night is its likelihood, averaged over both shares (Jeffreys' prior).
     """
-    bad, n = np.cumsum(failed), np.cumsum(runs)
+    failures, n = np.cumsum(failed), np.cumsum(runs)
     splits = np.flatnonzero((n >= _RUNS) & (n[-1] - n >= _RUNS)) + 1
-    before, of = bad[splits - 1], n[splits - 1]
-    after, rest = bad[-1] - before, n[-1] - of
-    sides = ((before, of), (after, rest))
+    failed_before, runs_before = failures[splits - 1], n[splits - 1]
+    failed_after, runs_after = failures[-1] - failed_before, n[-1] - runs_before
+    sides = ((failed_before, runs_before), (failed_after, runs_after))
     log = np.sum([special.betaln(f + 0.5, t - f + 0.5) for f, t in sides], axis=0)
     within, median = _credible_set(log, confidence)
-    counts = [[int(numbers[i]) for numbers in (after, rest, before, of)] for i in within]
+    counts = [
+        [int(numbers[i]) for numbers in (failed_after, runs_after, failed_before, runs_before)]
+        for i in within
+    ]
     sizes = [newcombe_difference(*numbers, confidence=confidence) for numbers in counts]
     return Change(
         int(splits[within[0]]), int(splits[within.min()]), int(splits[within.max()]),

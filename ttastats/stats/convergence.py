@@ -20,7 +20,7 @@ from ttastats.stats.results import Floats
 from ttastats.stats.speedup import Speedup
 from ttastats.stats.unseen import Bounded, epoch_shift
 
-_SAME = 1e-6
+_ROUNDING_ERROR = 1e-6
 """Values closer than this share of the largest lie on one point of the grid."""
 
 
@@ -95,8 +95,8 @@ def interpolation_errors(sizes: Sequence[float], means: Sequence[float]) -> Floa
 def smallest_step(values: Floats) -> float | None:
     """Return the smallest difference between two values: the evaluation interval, if known."""
     steps = np.diff(np.sort(values))
-    real = steps[steps > _SAME * float(np.max(values, initial=0.0))]
-    return float(real.min()) if real.size else None
+    real_steps = steps[steps > _ROUNDING_ERROR * float(np.max(values, initial=0.0))]
+    return float(real_steps.min()) if real_steps.size else None
 
 
 def convergence_ratio(entry: Outcomes, reference: Reference, *, confidence: float) -> Speedup:
@@ -125,10 +125,10 @@ def _reference_term(reference: Reference) -> LogTerm:
     if reference.misfit is not None:
         variances.append(reference.misfit[0])
         dfs.append(reference.misfit[1])
-    known = [variance for variance in variances if variance is not None]
-    if len(known) < len(variances):
+    parts = [variance for variance in variances if variance is not None]
+    if len(parts) < len(variances):
         return LogTerm(centre, None, 0)
-    return LogTerm(centre, math.fsum(known), satterthwaite(known, dfs))
+    return LogTerm(centre, math.fsum(parts), satterthwaite(parts, dfs))
 
 
 @lru_cache(maxsize=128)
@@ -142,13 +142,13 @@ def _reference_shift(reference: Reference) -> float:
 
 
 def stopped_early(values: Floats, reference: Reference) -> int:
-    """Return how many values lie at least one evaluation before the reference's median run."""
+    """Return the number of values at least one evaluation before the reference's median run."""
     pool, chances = reference.pool()
     order = np.argsort(pool, kind="stable")
-    middle = np.searchsorted(np.cumsum(chances[order]), 0.5 - _SAME)
-    usual = float(pool[order][middle])
+    middle = np.searchsorted(np.cumsum(chances[order]), 0.5 - _ROUNDING_ERROR)
+    median = float(pool[order][middle])
     half = (reference.interval or 0.0) / 2
-    return int(np.count_nonzero(values < usual - max(half, _SAME * usual)))
+    return int(np.count_nonzero(values < median - max(half, _ROUNDING_ERROR * median)))
 
 
 def pass_rate(
@@ -175,9 +175,9 @@ def pass_rate(
         shifted = drawn * (1 - faster)
         if reference.interval is not None:
             evaluations = (drawn - shifted) / reference.interval
-            whole = np.floor(evaluations)
-            earlier = whole + (rng.random(drawn.shape) < evaluations - whole)
-            shifted = drawn - reference.interval * earlier
+            full_intervals = np.floor(evaluations)
+            n_intervals = full_intervals + (rng.random(drawn.shape) < evaluations - full_intervals)
+            shifted = drawn - reference.interval * n_intervals
         drawn = shifted
     drawn.sort(axis=1)
     means = drawn[:, dropped : n - dropped].mean(axis=1)

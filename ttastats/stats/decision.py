@@ -131,7 +131,7 @@ def _decide_direction(speedup: Speedup, margin: float, flags: tuple[Flag, ...]) 
 
 
 def _doubted(speedup: Speedup) -> Assumption | FlagCode:
-    """Return the condition of a claim that stragglers not seen would undo.
+    """Return the condition of a claim sensitive to unseen stragglers.
 
     Where nothing failed or straggled, it is that a side has many more runs than the other.
     """
@@ -142,21 +142,21 @@ def _doubted(speedup: Speedup) -> Assumption | FlagCode:
 def margin_bounds(
     speedups: Sequence[Speedup | None], margin: float, waiting: int = 0
 ) -> tuple[Bounds, ...]:
-    """Return which bounds on a margin are shown for each of several speedups, judged together.
+    """Return the bounds on a margin shown for each of several speedups, judged together.
 
     Two one-sided tests each (Schuirmann 1987), by the interval at ``1 - 2 alpha``; Holm's
     step-down keeps the chance of any false claim in a direction at alpha. Epochs not seen are
     allowed for; a claim that stragglers not seen would undo carries that condition where these
     runs give a reason to expect them. ``waiting`` counts those that share alpha at another look.
     """
-    known = [
+    estimable = [
         speedup for speedup in speedups if speedup is not None and speedup.ratio.low is not None
     ]
-    if not known:
+    if not estimable:
         return tuple(Bounds() for _ in speedups)
-    alpha = round(1 - known[0].ratio.confidence, 12)
+    alpha = round(1 - estimable[0].ratio.confidence, 12)
 
-    def shown(direction: int, stragglers: bool) -> list[bool]:
+    def holding(direction: int, stragglers: bool) -> list[bool]:
         def within(speedup: Speedup | None, level: float) -> bool:
             if speedup is None:
                 return False
@@ -166,11 +166,11 @@ def margin_bounds(
                 return False
             return limits[0] > 1 / (1 + margin) if direction < 0 else limits[1] < 1 + margin
 
-        return step_down([*known, *[None] * waiting], within, alpha)
+        return step_down([*estimable, *[None] * waiting], within, alpha)
 
     def conditions(direction: int) -> Iterator[Conditions | None]:
         for speedup, holds, certain in zip(
-            known, shown(direction, False), shown(direction, True), strict=False
+            estimable, holding(direction, False), holding(direction, True), strict=False
         ):
             doubted = speedup.doubts and not certain
             yield ((_doubted(speedup),) if doubted else ()) if holds else None
@@ -188,10 +188,10 @@ def _decide_equivalence(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) 
     if not_slower is not None and not_faster is not None:
         conditions = tuple(dict.fromkeys((*not_slower, *not_faster)))
         return Decision(Verdict.SAME, f"same within {d}", margin, conditions, flags)
-    shown = not_faster if not_slower is None else not_slower
+    claim_conditions = not_faster if not_slower is None else not_slower
     word = "faster" if not_slower is None else "slower"
-    claim = "undecided" if shown is None else f"not {word} by more than {d}"
-    return Decision(Verdict.UNDECIDED, claim, margin, shown or (), flags)
+    claim = "undecided" if claim_conditions is None else f"not {word} by more than {d}"
+    return Decision(Verdict.UNDECIDED, claim, margin, claim_conditions or (), flags)
 
 
 def _borderline_flags(ratio: Ratio, p_permutation: float | None, alpha: float) -> tuple[Flag, ...]:

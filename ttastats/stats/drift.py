@@ -41,31 +41,35 @@ def common_trend(when: Floats, values: Floats, sides: Labels) -> Trend | None:
     if df < 1 or not square:
         return None
     slope = float(x @ y) / square
-    rest = float(((y - slope * x) ** 2).sum())
-    if not rest:
+    ss_residual = float(((y - slope * x) ** 2).sum())
+    if not ss_residual:
         return None
-    return Trend(slope, 2 * t_tail(df, abs(slope) / math.sqrt(rest / df / square)))
+    return Trend(slope, 2 * t_tail(df, abs(slope) / math.sqrt(ss_residual / df / square)))
 
 
 def spread_of_blocks(values: Floats, sides: Labels, blocks: Labels) -> Spread | None:
-    """Return how blocks differ that the sides share, shape (n,) each; None of too few runs."""
+    """Return the spread of blocks shared by the sides, shape (n,) each; None of too few runs."""
     levels, labels = (np.equal.outer(x, np.unique(x)).astype(np.float64) for x in (sides, blocks))
-    both = np.column_stack([levels, labels])
-    rank = int(np.linalg.matrix_rank(both))
-    more, df = rank - levels.shape[1], values.size - rank
-    if more < 1 or df < 1:
+    terms = np.column_stack([levels, labels])
+    rank = int(np.linalg.matrix_rank(terms))
+    df_blocks, df = rank - levels.shape[1], values.size - rank
+    if df_blocks < 1 or df < 1:
         return None
-    whole = float(((values - levels @ _means(values, levels)) ** 2).sum())
-    inside = float(((values - both @ np.linalg.lstsq(both, values, rcond=None)[0]) ** 2).sum())
-    if inside <= 1e-12 * whole:
+    ss_without_blocks = float(((values - levels @ _means(values, levels)) ** 2).sum())
+    ss_residual = float(
+        ((values - terms @ np.linalg.lstsq(terms, values, rcond=None)[0]) ** 2).sum()
+    )
+    if ss_residual <= 1e-12 * ss_without_blocks:
         return None
-    between, within = (whole - inside) / more, inside / df
+    ms_blocks, ms_residual = (ss_without_blocks - ss_residual) / df_blocks, ss_residual / df
     # The weight of the variance between blocks in the mean square of blocks (Searle 1971, 10.3).
     counts = levels.T @ labels
-    weight = float((labels.sum(0) - (counts**2 / counts.sum(1, keepdims=True)).sum(0)).sum()) / more
-    variance = max(between - within, 0.0) / weight
-    p_value = float(special.fdtrc(more, df, between / within))
-    return Spread(math.sqrt(variance), math.sqrt(within), df, p_value)
+    weight = (
+        float((labels.sum(0) - (counts**2 / counts.sum(1, keepdims=True)).sum(0)).sum()) / df_blocks
+    )
+    variance = max(ms_blocks - ms_residual, 0.0) / weight
+    p_value = float(special.fdtrc(df_blocks, df, ms_blocks / ms_residual))
+    return Spread(math.sqrt(variance), math.sqrt(ms_residual), df, p_value)
 
 
 def _means(values: Floats, levels: Floats) -> Floats:

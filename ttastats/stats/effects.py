@@ -136,12 +136,12 @@ def full_rank(terms: Sequence[Floats]) -> bool:
 
 
 def aliased_settings(settings: Sequence[Setting]) -> tuple[int, ...]:
-    """Return the indices of the fewest settings that were always changed together, or none."""
+    """Return the indices of the fewest settings always changed together, or none."""
     columns = [setting.design_columns for setting in settings]
     for size in range(2, len(settings) + 1):
-        for places in combinations(range(len(settings)), size):
-            if not full_rank([columns[place] for place in places]):
-                return places
+        for numbers in combinations(range(len(settings)), size):
+            if not full_rank([columns[number] for number in numbers]):
+                return numbers
     return ()
 
 
@@ -152,7 +152,7 @@ def fit_part(y: Floats, design: Design, *, confidence: float) -> Part:
     matrix, inverse, residuals = fit.model.exog, fit.model.pinv_wexog, fit.resid
     # What rounding leaves of a perfect fit is no spread.
     residuals[np.abs(residuals) < _ROUNDING * max(float(np.abs(y).max()), 1.0)] = 0.0
-    left = 1 - np.einsum("ij,ji->i", matrix, inverse)
+    one_minus_leverage = 1 - np.einsum("ij,ji->i", matrix, inverse)
     mse = float(residuals @ residuals) / max(design.df, 1)
     constant = is_constant(np.exp(y))
     unknown = [LogTerm(1.0, None, 0.0)] if constant or not design.has_intervals else []
@@ -162,16 +162,22 @@ def fit_part(y: Floats, design: Design, *, confidence: float) -> Part:
         if design.nested and design.sessions is not None:
             spread = [_clustered(matrix, inverse, residuals, weights, design.sessions)]
         elif numeric:
-            variance = _hc3(y, terms, contrast, weights, left > _NOTHING) if mse else 0.0
+            variance = (
+                _hc3(y, terms, contrast, weights, one_minus_leverage > _NOTHING) if mse else 0.0
+            )
             spread = [LogTerm(1.0, variance, design.df)]
         else:
-            spread = _level_variances(residuals, weights, left, levels)
+            spread = _level_variances(residuals, weights, one_minus_leverage, levels)
         log = 0.0 if constant else _sum_of_products(weights, y)
-        plain = [LogTerm(1.0, mse * float(weights @ weights), design.df)]
-        uneven = not numeric and not design.nested and _unequal_spread(residuals, left, levels)
+        pooled = [LogTerm(1.0, mse * float(weights @ weights), design.df)]
+        uneven = (
+            not numeric
+            and not design.nested
+            and _unequal_spread(residuals, one_minus_leverage, levels)
+        )
         return Effect(
             ratio_of_log(log, unknown or spread, confidence, *counts),
-            ratio_of_log(log, unknown or plain, confidence, *counts),
+            ratio_of_log(log, unknown or pooled, confidence, *counts),
             uneven and not unknown,
         )
 
@@ -194,26 +200,26 @@ def _term_contrasts(design: Design, width: int) -> Iterator[_Contrasts]:
     With interactions, the effect of a setting is its mean over the levels of the others.
     """
     ends = np.cumsum([1, *(term.shape[1] for term in design.terms)])
-    places = [np.arange(*ends_of_term) for ends_of_term in pairwise(ends)]
-    of_pairs = list(zip(design.pairs, places[len(design.settings) :], strict=False))
+    columns_of_terms = [np.arange(*ends_of_term) for ends_of_term in pairwise(ends)]
+    of_pairs = list(zip(design.pairs, columns_of_terms[len(design.settings) :], strict=False))
     for number, setting in enumerate(design.settings):
-        contrasts = [*np.eye(width)[places[number]]]
+        contrasts = [*np.eye(width)[columns_of_terms[number]]]
         for (a, b), columns in of_pairs:
-            other = design.settings[b if a == number else a]
-            if number not in (a, b) or other.number is not None:
+            partner = design.settings[b if a == number else a]
+            if number not in (a, b) or partner.number is not None:
                 continue
-            grid = columns.reshape(places[a].size, -1)
+            grid = columns.reshape(columns_of_terms[a].size, -1)
             for k, contrast in enumerate(contrasts):
-                contrast[grid[k] if a == number else grid[:, k]] = 1 / (other.levels.max() + 1)
+                contrast[grid[k] if a == number else grid[:, k]] = 1 / (partner.levels.max() + 1)
         count = np.bincount(setting.levels)
         counts = [(int(count[0]), int(runs)) for runs in count[1:]]
         if setting.number is not None:
             counts = [(setting.levels.size, setting.levels.size)]
         yield setting.levels, setting.number is not None, contrasts, counts
     for (a, b), columns in of_pairs:
-        first, second = design.settings[a], design.settings[b]
-        numeric = first.number is not None or second.number is not None
-        cells = first.levels * (second.levels.max() + 1) + second.levels
+        first_setting, second_setting = design.settings[a], design.settings[b]
+        numeric = first_setting.number is not None or second_setting.number is not None
+        cells = first_setting.levels * (second_setting.levels.max() + 1) + second_setting.levels
         yield cells, numeric, [*np.eye(width)[columns]], [(cells.size, cells.size)] * columns.size
 
 
@@ -229,22 +235,24 @@ def _hc3(
 
 
 def _level_variances(
-    residuals: Floats, weights: Floats, left: Floats, levels: Labels
+    residuals: Floats, weights: Floats, one_minus_leverage: Floats, levels: Labels
 ) -> list[LogTerm]:
-    """Return the variance and df that each level's runs contribute to a contrast."""
+    """Return the variance and df of a contrast from each level's runs."""
     of_levels = (levels == level for level in np.unique(levels))
-    sides = (BlockedSide(residuals[runs], weights[runs], left[runs]) for runs in of_levels)
-    used = (side for side in sides if np.abs(side.weights).max() > _NOTHING)
-    return [LogTerm(1.0, *side.variance()) for side in used]
+    sides = (
+        BlockedSide(residuals[runs], weights[runs], one_minus_leverage[runs]) for runs in of_levels
+    )
+    contributing = (side for side in sides if np.abs(side.weights).max() > _NOTHING)
+    return [LogTerm(1.0, *side.variance()) for side in contributing]
 
 
-def _unequal_spread(residuals: Floats, left: Floats, levels: Labels) -> bool:
+def _unequal_spread(residuals: Floats, one_minus_leverage: Floats, levels: Labels) -> bool:
     """Return whether a level with fewer runs spreads twice as much as another."""
-    count, df = np.bincount(levels), np.bincount(levels, weights=left)
-    used = (count > 0) & (df > 1e-6)
-    deviation = np.sqrt(np.bincount(levels, weights=residuals**2)[used] / df[used])
+    count, df = np.bincount(levels), np.bincount(levels, weights=one_minus_leverage)
+    has_df = (count > 0) & (df > 1e-6)
+    deviation = np.sqrt(np.bincount(levels, weights=residuals**2)[has_df] / df[has_df])
     noisy = deviation[:, np.newaxis] > 2 * deviation
-    return bool((noisy & (count[used][:, np.newaxis] < count[used])).any())
+    return bool((noisy & (count[has_df][:, np.newaxis] < count[has_df])).any())
 
 
 def _clustered(
@@ -256,8 +264,8 @@ def _clustered(
         runs = sessions == session
         within = np.eye(int(runs.sum())) - matrix[runs] @ inverse[:, runs]
         values, vectors = np.linalg.eigh((within + within.T) / 2)
-        used = values > 1e-8
-        root = (vectors[:, used] / np.sqrt(values[used])) @ vectors[:, used].T
+        positive = values > 1e-8
+        root = (vectors[:, positive] / np.sqrt(values[positive])) @ vectors[:, positive].T
         adjusted = root @ weights[runs]
         variance += _sum_of_products(adjusted, residuals[runs]) ** 2
         projection = -matrix @ (inverse[:, runs] @ adjusted)
@@ -277,16 +285,18 @@ def _term_shares(y: Floats, design: Design, terms: Sequence[Floats], mse: float)
     """Yield each term's share of the variance, and the residuals'; nothing if nothing varies."""
     total = float(((y - y.mean()) ** 2).sum())
     total = 0.0 if total < _NOTHING**2 * y.size else total
-    settings, last = len(design.settings), len(design.settings) + len(design.pairs)
+    settings, end = len(design.settings), len(design.settings) + len(design.pairs)
     for number, term in enumerate(terms):
-        others = [
-            other
-            for place, other in enumerate(terms)
-            if place != number
+        other_terms = [
+            candidate
+            for position, candidate in enumerate(terms)
+            if position != number
             # Type II: beside what does not contain it.
-            and not (settings <= place < last and number in design.pairs[place - settings])
+            and not (settings <= position < end and number in design.pairs[position - settings])
         ]
-        squares = float(_least_squares(y, others).ssr - _least_squares(y, [*others, term]).ssr)
+        squares = float(
+            _least_squares(y, other_terms).ssr - _least_squares(y, [*other_terms, term]).ssr
+        )
         squares = squares if squares > _ROUNDING * total else 0.0
         omega2 = (squares - term.shape[1] * mse) / (total + mse) if total else None
         yield Share(squares / total if total else None, omega2)
@@ -299,15 +309,15 @@ def nonlinearity_p(y: Floats, design: Design, number: int) -> float | None:
     setting = design.settings[number]
     free = int(setting.levels.max()) - 1
     terms = design.terms
-    more = [*terms[:number], _dummies(setting.levels), *terms[number + 1 :]]
-    if free < 1 or design.df - free < FEWEST_DF or not full_rank(more):
+    terms_by_value = [*terms[:number], _dummies(setting.levels), *terms[number + 1 :]]
+    if free < 1 or design.df - free < FEWEST_DF or not full_rank(terms_by_value):
         return None
-    by_value = _least_squares(y, more)
+    by_value = _least_squares(y, terms_by_value)
     return float(by_value.compare_f_test(_least_squares(y, terms))[1]) if by_value.ssr else None
 
 
 #: Beyond so many runs Boschloo's test takes seconds.
-_MOST = 400
+_MOST_RUNS = 400
 
 
 def setting_p_values(reached: Bools, settings: Sequence[Setting]) -> list[float | None]:
@@ -319,15 +329,18 @@ def setting_p_values(reached: Bools, settings: Sequence[Setting]) -> list[float 
     """
     if reached.all() or not reached.any():
         return [None] * len(settings)
-    if len(settings) == 1 and settings[0].levels.max() == 1 and reached.size <= _MOST:
+    if len(settings) == 1 and settings[0].levels.max() == 1 and reached.size <= _MOST_RUNS:
         from scipy.stats import boschloo_exact  # takes seconds to import
 
         levels = settings[0].levels
         table = [np.bincount(levels[reached == outcome], minlength=2) for outcome in (True, False)]
         return [float(boschloo_exact(table).pvalue)]
     terms = [setting.design_columns for setting in settings]
-    whole = penalised_likelihood(reached, terms)
-    gains = [max(whole - penalised_likelihood(reached, terms, n), 0.0) for n in range(len(terms))]
+    full_likelihood = penalised_likelihood(reached, terms)
+    gains = [
+        max(full_likelihood - penalised_likelihood(reached, terms, n), 0.0)
+        for n in range(len(terms))
+    ]
     return [
         float(special.chdtrc(term.shape[1], 2 * gain))
         for term, gain in zip(terms, gains, strict=True)
@@ -348,9 +361,9 @@ def penalised_likelihood(
     free = np.repeat([n - 1 != without for n in range(len(blocks))], [b.shape[1] for b in blocks])
 
     def loss(effects: Floats) -> tuple[float, Floats]:
-        every = np.zeros(free.size)
-        every[free] = effects
-        p = np.clip(special.expit(matrix @ every), 1e-12, 1 - 1e-12)
+        all_effects = np.zeros(free.size)
+        all_effects[free] = effects
+        p = np.clip(special.expit(matrix @ all_effects), 1e-12, 1 - 1e-12)
         weights = p * (1 - p)
         information = matrix.T @ (matrix * weights[:, np.newaxis])
         likelihood = y @ np.log(p) + (1 - y) @ np.log1p(-p) + np.linalg.slogdet(information)[1] / 2

@@ -146,17 +146,17 @@ _EQUAL = 1e-6
 
 
 def sum_factors(a: ArrayLike, b: ArrayLike, *, confidence: float) -> list[Ratio]:
-    """Return by which factor each term changes a sum from A to B, and last that of the sum.
+    """Return the factor of each term in the change of a sum from A to B, and last that of the sum.
 
     `a` has shape (n_a, terms) and `b` (n_b, terms): samples of terms that are not below 0. The
     factors multiply to the ratio of the sums: the additive logarithmic mean Divisia index (Ang
     2005, "The LMDI approach to decomposition analysis", Energy Policy 33). Intervals are Welch's,
     of the log, by the delta method; a side of one sample leaves none.
     """
-    first, second = (np.column_stack((x, x.sum(axis=1))) for x in map(np.asarray, (a, b)))
-    means = first.mean(axis=0), second.mean(axis=0)
+    terms_a, terms_b = (np.column_stack((x, x.sum(axis=1))) for x in map(np.asarray, (a, b)))
+    means = terms_a.mean(axis=0), terms_b.mean(axis=0)
     logs = ((means[0] - means[1]) * _inverse_log_mean(means[0][-1], means[1][-1])[0]).tolist()
-    slopes = [_influence(first, *means), -_influence(second, *means[::-1])]
+    slopes = [_influence(terms_a, *means), -_influence(terms_b, *means[::-1])]
     ratios = []
     for log, *sides in zip(logs, *(slope.T for slope in slopes), strict=True):
         terms = [
@@ -168,7 +168,7 @@ def sum_factors(a: ArrayLike, b: ArrayLike, *, confidence: float) -> list[Ratio]
 
 
 def remaining_factor(whole: Ratio, part: Ratio) -> Ratio:
-    """Return the part of a ratio that another factor, measured separately, does not explain."""
+    """Return the part of a ratio not explained by another factor, measured separately."""
     if not whole.estimate or not part.estimate:
         return Ratio(None, None, None, whole.confidence, None, None, None, whole.n_a, whole.n_b)
     log, terms = math.log(whole.estimate / part.estimate), (term_of(whole), term_of(part))

@@ -129,14 +129,14 @@ def mean_interval(
     independent: the interval is that of their sums, as for a verdict.
     """
     values = as_sample(times)
-    few = values.size < RUNS_FOR_INTERVAL
-    variance, df = (None, 0.0) if few else _variance_of_mean(values, setups, 0.0)
-    made = _interval(values, variance, df, confidence)
-    if made.estimate is None or made.high is None:
-        return made
-    centre = np.array(made.estimate)
-    low, high = positive_limits(centre, made.high - centre)
-    return replace(made, low=float(low), high=float(high))
+    lacks_runs = values.size < RUNS_FOR_INTERVAL
+    variance, df = (None, 0.0) if lacks_runs else _variance_of_mean(values, setups, 0.0)
+    interval = _interval(values, variance, df, confidence)
+    if interval.estimate is None or interval.high is None:
+        return interval
+    centre = np.array(interval.estimate)
+    low, high = positive_limits(centre, interval.high - centre)
+    return replace(interval, low=float(low), high=float(high))
 
 
 def mean_quality(values: ArrayLike, *, resolution: float = 0.0, confidence: float) -> Estimate:
@@ -146,7 +146,7 @@ def mean_quality(values: ArrayLike, *, resolution: float = 0.0, confidence: floa
 
 
 def _interval(values: Floats, variance: float | None, df: float, confidence: float) -> Estimate:
-    """Return the mean of a sample with the interval that its variance and df give."""
+    """Return the mean of a sample with the interval from its variance and df."""
     centre = mean(values) if values.size else None
     if centre is None or variance is None:
         return Estimate(centre, None, None, confidence, values.size)
@@ -205,8 +205,8 @@ def mean_difference(
     else:
         estimate = mean(values_b) - mean(values_a)
         (of_a, df_a), (of_b, df_b) = (
-            _variance_of_mean(values, which, resolution)
-            for values, which in zip((values_a, values_b), clusters, strict=True)
+            _variance_of_mean(values, setups, resolution)
+            for values, setups in zip((values_a, values_b), clusters, strict=True)
         )
     scale = combine_terms(
         estimate, [LogTerm(1.0, of_a, df_a), LogTerm(1.0, of_b, df_b)], confidence
@@ -250,15 +250,15 @@ def compare_with_number(
     spread, df = _rounded_deviation(sample, resolution), n - 1.0
     if sigma is not None:
         spread, df = sigma, math.inf
-    made = AgainstNumber(n, threshold, level, centre, standard_deviation(sample), margin=margin)
+    result = AgainstNumber(n, threshold, level, centre, standard_deviation(sample), margin=margin)
     if spread is None:
-        return replace(made, flags=(Flag("one_run", "no variance with one run: 2 runs needed"),))
+        return replace(result, flags=(Flag("one_run", "no variance with one run: 2 runs needed"),))
     if sigma is None and is_constant(sample):
         equal: tuple[Condition, ...] = ("constant_epochs" if longer else "equal_values",)
         flag = Flag("zero_variance", "zero variance: no p")
-        allowed = 0 < longer < margin
+        is_within = 0 < longer < margin
         return replace(
-            made, holds=margin > 0, conditions=() if allowed or margin <= 0 else equal,
+            result, holds=margin > 0, conditions=() if is_within or margin <= 0 else equal,
             flags=(flag,),
         )  # fmt: skip
     se = spread / math.sqrt(n)
@@ -276,7 +276,7 @@ def compare_with_number(
     ):
         conditions.append("rare_runs")
     return replace(
-        made, spread=spread, sigma_known=sigma is not None, low=low, high=centre + half,
+        result, spread=spread, sigma_known=sigma is not None, low=low, high=centre + half,
         p_value=p_value, holds=holds, conditions=tuple(conditions),
     )  # fmt: skip
 
@@ -291,8 +291,8 @@ def _may_be_skewed(sample: Floats, share_of_level: float, *, higher_is_better: b
     """Return whether a tail on the worse side, of which few runs show little, may undo a claim."""
     gaps = sample - sample.mean()
     skewness = float((gaps**3).mean() / (gaps**2).mean() ** 1.5) * (-1 if higher_is_better else 1)
-    usual = min(_OF_MANY, max(_OF_FEW, _EACH_RUN * sample.size))
-    return share_of_level >= (_OF_SKEWED if skewness > _SKEWED else usual)
+    safe_share = min(_OF_MANY, max(_OF_FEW, _EACH_RUN * sample.size))
+    return share_of_level >= (_OF_SKEWED if skewness > _SKEWED else safe_share)
 
 
 def compare_exact(n: int, value: float, threshold: float, level: float) -> AgainstNumber:
@@ -318,8 +318,8 @@ def _variance_of_mean(
         spread = _rounded_deviation(values, resolution)
         return None if spread is None else spread**2 / values.size, values.size - 1.0
     variance, df = variance_of_mean(values - mean(values), labels)
-    least = resolution**2 / 12 / values.size
-    return None if variance is None else max(variance, least), df
+    floor = resolution**2 / 12 / values.size
+    return None if variance is None else max(variance, floor), df
 
 
 class Set(Struct, frozen=True):
@@ -344,7 +344,7 @@ class Between(Struct, frozen=True):
 
 
 def variance_between_sets(sets: Sequence[Set], *, confidence: float) -> Between:
-    """Return how much the means of sets of runs of one setup vary beyond their own noise.
+    """Return the variance between sets of runs of one setup beyond their own noise.
 
     The bound is the largest variance at which means so close together still come in 5 of 100 cases
     (the Q profile: Viechtbauer 2007). The smallest claim rests on the spread of the means, with one
@@ -358,14 +358,14 @@ def variance_between_sets(sets: Sequence[Set], *, confidence: float) -> Between:
         two_sided_t(df, confidence) * math.sqrt(2 * variance)
         for df, variance in ((len(sets) - 1, spread), (sum(runs.df for runs in sets), typical))
     ]
-    least = chi2_quantile(1 - confidence, len(sets) - 1)
+    lower_quantile = chi2_quantile(1 - confidence, len(sets) - 1)
 
-    def excess(between: float) -> float:
-        total = variances + between
+    def excess(variance: float) -> float:
+        total = variances + variance
         centre = float(np.average(means, weights=1 / total))
-        return least - float(((means - centre) ** 2 / total).sum())
+        return lower_quantile - float(((means - centre) ** 2 / total).sum())
 
-    most = len(sets) * float(np.ptp(means)) ** 2 / least
-    highest = max(bisect_root(excess, 0.0, most) if most else 0.0, typical)
+    largest = len(sets) * float(np.ptp(means)) ** 2 / lower_quantile
+    highest = max(bisect_root(excess, 0.0, largest) if largest else 0.0, typical)
     deviation = math.sqrt(max(spread - typical, 0.0)) if len(sets) > 2 else None
     return Between(len(sets), deviation, math.sqrt(highest), max(claims))

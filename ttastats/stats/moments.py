@@ -28,12 +28,12 @@ def as_sample(values: ArrayLike) -> Floats:
 
 
 def constant_groups(values: Floats) -> Bools:
-    """Return which groups of values, shape (..., n), are constant: no clock resolves less."""
+    """Return a mask of constant groups of values, shape (..., n): no clock resolves less."""
     if values.shape[-1] == 0:
         return np.zeros(values.shape[:-1], dtype=np.bool_)
     low, high = values.min(axis=-1), values.max(axis=-1)
-    same: Bools = high - low <= 1e-14 * np.maximum(np.abs(low), np.abs(high))
-    return same
+    mask: Bools = high - low <= 1e-14 * np.maximum(np.abs(low), np.abs(high))
+    return mask
 
 
 def means(values: Floats) -> Floats:
@@ -89,7 +89,7 @@ def groups_by_size(sizes: NDArray[np.int64]) -> Iterator[tuple[Places, Places]]:
 
 
 def count_by_group(flags: NDArray[np.bool_], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many values of each group have their flag set."""
+    """Return the number of flagged values of each group."""
     numbers = np.repeat(np.arange(sizes.size), sizes)
     return np.bincount(numbers[flags], minlength=sizes.size).astype(np.int64)
 
@@ -110,9 +110,9 @@ def positive_limits(centre: Floats, half_width: Floats) -> tuple[Floats, Floats]
     method, which cover no less.
     """
     factors = np.exp(np.minimum(half_width / centre, _LARGEST_LOG))
-    usual = half_width < centre
-    low = np.where(usual, centre - half_width, centre / factors)
-    return low, np.where(usual, centre + half_width, centre * factors)
+    is_positive = half_width < centre
+    low = np.where(is_positive, centre - half_width, centre / factors)
+    return low, np.where(is_positive, centre + half_width, centre * factors)
 
 
 #: exp of more overflows.
@@ -132,7 +132,7 @@ def chi2_quantile(probability: float, df: float) -> float:
 
 
 def bisect_root(increasing: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function that increases crosses 0, an end if it does not in between."""
+    """Return the root of an increasing function, an end if it has none in between."""
     for _ in range(100):
         middle = (low + high) / 2
         if not low < middle < high:
@@ -181,20 +181,20 @@ def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def find_outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which positive values are outliers by all three limits above."""
+    """Return a mask of positive values that are outliers by all three limits above."""
     if values.shape[-1] < LEAST:
         return np.zeros(values.shape, dtype=bool)
-    away = np.abs(values / np.median(values, axis=-1, keepdims=True) - 1.0)
-    return (np.abs(modified_z(values)) > LIMIT) & (away > LEAST_AWAY)
+    relative_deviations = np.abs(values / np.median(values, axis=-1, keepdims=True) - 1.0)
+    return (np.abs(modified_z(values)) > LIMIT) & (relative_deviations > LEAST_AWAY)
 
 
 def count_faster(times: NDArray[np.float64]) -> int | None:
-    """Return how many times, shape (n,), belong to the faster of two speeds, None of one speed."""
+    """Return the number of times, shape (n,), at the faster of two speeds, None of one speed."""
     return int(speed_splits(times[None])[0]) or None
 
 
 def speed_splits(times: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return how many times of each group, (groups, n), belong to the faster of two speeds, or 0.
+    """Return the number of times of each group, (groups, n), at the faster of two speeds, or 0.
 
     The times are split where the gap between neighbouring logarithms is largest beside the pooled
     standard deviation of the logarithms of the two parts (denominator n - 2). They have two speeds
@@ -206,24 +206,24 @@ def speed_splits(times: NDArray[np.float64]) -> NDArray[np.intp]:
     faster = np.zeros(len(times), dtype=np.intp)
     if n < 2 * _LEAST_OF_A_SPEED:
         return faster
-    places = np.flatnonzero(np.all(np.isfinite(times) & (times > 0.0), axis=1))
-    logs = np.sort(np.log(times[places]), axis=1)
+    groups = np.flatnonzero(np.all(np.isfinite(times) & (times > 0.0), axis=1))
+    logs = np.sort(np.log(times[groups]), axis=1)
     splits = np.arange(_LEAST_OF_A_SPEED, n - _LEAST_OF_A_SPEED + 1)
-    far = (logs[:, splits] - logs[:, splits - 1]).max(axis=1) >= np.log(_LEAST_GAP)
-    places, logs = places[far], logs[far]
+    has_gap = (logs[:, splits] - logs[:, splits - 1]).max(axis=1) >= np.log(_LEAST_GAP)
+    groups, logs = groups[has_gap], logs[has_gap]
     gaps = logs[:, splits] - logs[:, splits - 1]
-    away = logs - logs.mean(axis=1, keepdims=True)
-    sums = np.cumsum(away, axis=1)[:, splits - 1]  # of the faster part: the slower's negative
-    between = sums**2 * (1 / splits + 1 / (n - splits))
-    squares = np.sum(away**2, axis=1, keepdims=True)
-    spread = np.sqrt(np.maximum(squares - between, 0.0) / (n - 2))
+    residuals = logs - logs.mean(axis=1, keepdims=True)
+    sums = np.cumsum(residuals, axis=1)[:, splits - 1]  # of the faster part: the slower's negative
+    ss_between = sums**2 * (1 / splits + 1 / (n - splits))
+    squares = np.sum(residuals**2, axis=1, keepdims=True)
+    spread = np.sqrt(np.maximum(squares - ss_between, 0.0) / (n - 2))
     with np.errstate(divide="ignore", invalid="ignore"):  # of times that agree exactly
         ratios = np.where(gaps > 0.0, gaps / spread, 0.0)
     best, rows = np.argmax(ratios, axis=1), np.arange(len(logs))
-    clear = (ratios[rows, best] > max(3.0, 32.0 / (n - 2))) & (
+    is_clear = (ratios[rows, best] > max(3.0, 32.0 / (n - 2))) & (
         gaps[rows, best] >= np.log(_LEAST_GAP)
     )
-    faster[places[clear]] = splits[best[clear]]
+    faster[groups[is_clear]] = splits[best[is_clear]]
     return faster
 
 

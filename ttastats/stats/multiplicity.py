@@ -48,34 +48,36 @@ def adjust_p_values(p_values: PValues, *, fdr: bool = False) -> tuple[float | No
 
     With ``fdr`` they are adjusted to the false discovery rate (Benjamini and Hochberg 1995).
     """
-    known = [p for p in p_values if p is not None]
-    order, m = np.argsort(known, kind="stable"), len(known)
-    ascending = np.asarray(known, dtype=np.float64)[order]
+    tested = [p for p in p_values if p is not None]
+    order, m = np.argsort(tested, kind="stable"), len(tested)
+    ascending = np.asarray(tested, dtype=np.float64)[order]
     if fdr:
         steps = np.minimum.accumulate((ascending * m / np.arange(1, m + 1))[::-1])[::-1]
     else:
         steps = np.maximum.accumulate(ascending * (m - np.arange(m)))
-    in_order = np.empty(m)
-    in_order[order] = steps
-    values = iter(np.minimum(in_order, 1.0).tolist())
+    adjusted = np.empty(m)
+    adjusted[order] = steps
+    values = iter(np.minimum(adjusted, 1.0).tolist())
     return tuple(None if p is None else next(values) for p in p_values)
 
 
 def step_down(
     cases: Sequence[Case], shown: Callable[[Case, float], bool], alpha: float
 ) -> list[bool]:
-    """Return which claims hold together at ``alpha``, by Holm's step-down without p values.
+    """Return whether each claim holds at ``alpha``, by Holm's step-down without p values.
 
     ``shown(case, level)`` says whether a case's claim holds at a level; a claim that holds at
     one level holds at every larger one.
     """
     rejected = [False] * len(cases)
     while True:
-        left = rejected.count(False)
-        new = [k for k, case in enumerate(cases) if not rejected[k] and shown(case, alpha / left)]
-        if not new:
+        n_open = rejected.count(False)
+        rejections = [
+            k for k, case in enumerate(cases) if not rejected[k] and shown(case, alpha / n_open)
+        ]
+        if not rejections:
             return rejected
-        for k in new:
+        for k in rejections:
             rejected[k] = True
 
 
@@ -85,11 +87,11 @@ def geometric_mean_speedup(ratios: Sequence[Ratio], *, confidence: float) -> Mea
     SE = sqrt(sum SE_k^2) / K: for these benchmarks, not for others one might have chosen.
     """
     speedups = [ratio.estimate for ratio in ratios]
-    known = [s for s in speedups if s is not None and 0 < s < math.inf]
-    if not known or len(known) < len(ratios):
+    usable = [s for s in speedups if s is not None and 0 < s < math.inf]
+    if not usable or len(usable) < len(ratios):
         return MeanSpeedup(None, None, None, len(ratios))
     terms = [term_of(ratio, 1 / len(ratios)) for ratio in ratios]
-    scale = combine_terms(float(np.mean(np.log(known))), terms, confidence)
+    scale = combine_terms(float(np.mean(np.log(usable))), terms, confidence)
     estimate = safe_exp(scale.value)
     low, high = interval_around(estimate, scale)
     return MeanSpeedup(estimate, low, high, len(ratios))
@@ -121,8 +123,10 @@ def performance_profile(
     ratios[:, solved] = table[:, solved] / best[solved]
     # Rounding of a quotient must not push a system past a factor it meets exactly.
     within = ratios[:, :, np.newaxis] <= factors * (1 + 1e-12)
-    left = np.maximum(tau_max - ratios, 0.0)
-    return PerformanceProfile(shares=within.mean(axis=1), scores=left.mean(axis=1) / (tau_max - 1))
+    distances = np.maximum(tau_max - ratios, 0.0)
+    return PerformanceProfile(
+        shares=within.mean(axis=1), scores=distances.mean(axis=1) / (tau_max - 1)
+    )
 
 
 FIRST_LOOK = 3
@@ -189,26 +193,26 @@ def critical_values(looks: Sequence[int], spending: Sequence[float]) -> tuple[fl
     """
     critical: list[float] = []
     nodes, shares = gauss_nodes(_NODES)
-    places, weights = np.zeros(1), np.ones(1)
-    before, last = 0.0, 0
+    points, weights = np.zeros(1), np.ones(1)
+    spent_before, runs_before = 0.0, 0
     for runs, by_now in zip(looks, spending, strict=True):
-        step = math.sqrt(runs - last)
-        end = _tail_cut(places, weights, step, by_now - before)
-        before, last = by_now, runs
+        step = math.sqrt(runs - runs_before)
+        end = _tail_cut(points, weights, step, by_now - spent_before)
+        spent_before, runs_before = by_now, runs
         critical.append(end / math.sqrt(runs))
-        # Places between the ends, and the probability that each stands for after the step.
-        density = np.exp(-(((end * nodes[:, None] - places) / step) ** 2) / 2) @ weights
-        places = end * nodes
+        # Points between the ends, and the probability that each stands for after the step.
+        density = np.exp(-(((end * nodes[:, None] - points) / step) ** 2) / 2) @ weights
+        points = end * nodes
         weights = density * shares * end / (step * math.sqrt(2 * math.pi))
     return tuple(critical)
 
 
-def _tail_cut(places: Floats, weights: Floats, step: float, spent: float) -> float:
+def _tail_cut(points: Floats, weights: Floats, step: float, spent: float) -> float:
     """Return the sum beyond which, on either side, so much probability lies."""
-    far = float(np.abs(places).max()) + _FAR * step
+    far = float(np.abs(points).max()) + _FAR * step
     # The density is symmetric: twice the tail above is both.
     return bisect_root(
-        lambda end: spent - 2 * float(weights @ special.ndtr((places - end) / step)), 0.0, far
+        lambda end: spent - 2 * float(weights @ special.ndtr((points - end) / step)), 0.0, far
     )
 
 
@@ -235,7 +239,9 @@ def simulate_plan(ratio: float, cv: float, most: int, alpha: float) -> Expected:
         critical = two_sided_t(2 * n - 2, 1 - Look(n, most).level(alpha))
         times_a, times_b = a[:, :n], b[:, :n]
         spread = np.sqrt((times_a.var(axis=1, ddof=1) + times_b.var(axis=1, ddof=1)) / n)
-        now = open_yet & (np.abs(times_a.mean(axis=1) - times_b.mean(axis=1)) / spread > critical)
-        stops[now] = n
-        open_yet &= ~now
+        stops_here = open_yet & (
+            np.abs(times_a.mean(axis=1) - times_b.mean(axis=1)) / spread > critical
+        )
+        stops[stops_here] = n
+        open_yet &= ~stops_here
     return Expected(float(stops.mean()), 1 - float(open_yet.mean()))

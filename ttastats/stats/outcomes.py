@@ -184,11 +184,11 @@ def fails_more_p(successes_a: int, n_a: int, successes_b: int, n_b: int) -> floa
     return min(1.0, float(p[: successes_b - max(0, total - n_a) + 1].sum()))
 
 
-def _success_probabilities(total: int, n: int, other: int) -> Floats:
+def _success_probabilities(total: int, n: int, n_other: int) -> Floats:
     """Return the probability of each number of successes among n, given the total of both sides."""
     # As `scipy.stats.hypergeom`, whose import takes longer than a comparison.
-    k = np.arange(max(0, total - other), min(n, total) + 1, dtype=np.float64)
-    counts = np.stack([k, n - k, total - k, other - total + k])
+    k = np.arange(max(0, total - n_other), min(n, total) + 1, dtype=np.float64)
+    counts = np.stack([k, n - k, total - k, n_other - total + k])
     log_p = -special.gammaln(counts + 1).sum(axis=0)
     weights = np.exp(log_p - log_p.max())
     return np.asarray(weights / weights.sum(), np.float64)

@@ -67,9 +67,9 @@ def permute_scores(
     # Splits are told by the smaller side: fewer sums, same difference but for its sign.
     pooled = centred if n_a <= n_b else np.concatenate([centred[n_a:], centred[:n_a]])
     features = np.stack([pooled, pooled**2]) if studentised else pooled[np.newaxis]
-    n, rest = sorted((n_a, n_b))
+    n, n_rest = sorted((n_a, n_b))
     totals = features.sum(axis=1, keepdims=True)
-    observed = float(_difference(features[:, :n].sum(axis=1, keepdims=True), totals, n, rest)[0])
+    observed = float(_difference(features[:, :n].sum(axis=1, keepdims=True), totals, n, n_rest)[0])
     scale = abs(observed) if studentised else float(np.max(np.abs(centred)))
     # An infinite t ties with infinite ones only.
     limit = abs(observed) - (TOLERANCE * scale if math.isfinite(scale) else 0.0)
@@ -82,7 +82,7 @@ def permute_scores(
         raise ValueError("too many splits to enumerate: a random generator is needed")
     extreme = total = 0 if exact else 1  # the observed split is one more
     for sums in splits:
-        values = np.abs(_difference(sums, totals, n, rest))
+        values = np.abs(_difference(sums, totals, n, n_rest))
         extreme += int(np.count_nonzero(values >= limit))
         total += values.size
     return extreme / total
@@ -99,11 +99,11 @@ def permute_within_blocks(
     exact = number_of_splits_within(blocks, n_a) <= ENUMERATED_SPLITS
     sums, observed, size = np.zeros(1 if exact else DRAWS), 0.0, 0.0
     for block in np.unique(blocks):
-        inside = blocks == block
-        n = int(inside[:n_a].sum())
-        if n in {0, int(inside.sum())}:
+        in_block = blocks == block
+        n = int(in_block[:n_a].sum())
+        if n in {0, int(in_block.sum())}:
             continue
-        centred = scores[inside] - mean(scores[inside])
+        centred = scores[in_block] - mean(scores[in_block])
         size = max(size, float(np.abs(centred).max()))
         observed += float(centred[:n].sum())
         if exact:
@@ -116,23 +116,23 @@ def permute_within_blocks(
 
 
 def number_of_splits_within(blocks: NDArray[np.intp], n_a: int) -> float:
-    """Return how many ways there are to split the runs of every block, at most 1e300."""
+    """Return the number of splits of the runs within every block, at most 1e300."""
     of_a, of_b = (np.bincount(part, minlength=blocks.max() + 1) for part in np.split(blocks, [n_a]))
     return min(1e300, math.prod(map(number_of_splits, of_a.tolist(), of_b.tolist())))
 
 
-def _difference(sums: Floats, totals: Floats, n: int, rest: int) -> Floats:
+def _difference(sums: Floats, totals: Floats, n: int, n_rest: int) -> Floats:
     """Return the difference of means of splits from one side's sums, as Welch's t with squares."""
-    others = totals - sums
-    gap: Floats = sums[0] / n - others[0] / rest
+    sums_of_rest = totals - sums
+    gap: Floats = sums[0] / n - sums_of_rest[0] / n_rest
     if len(sums) == 1:
         return gap
     # What cancellation leaves of equal values is noise, and would make t finite by chance.
     noise = 1e-12 * totals[1, 0]
-    squares = (sums[1] - sums[0] ** 2 / n, others[1] - others[0] ** 2 / rest)
+    squares = (sums[1] - sums[0] ** 2 / n, sums_of_rest[1] - sums_of_rest[0] ** 2 / n_rest)
     variance = sum(
         np.where(square <= noise, 0.0, square) / (size - 1) / size
-        for square, size in zip(squares, (n, rest), strict=True)
+        for square, size in zip(squares, (n, n_rest), strict=True)
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(gap == 0.0, 0.0, gap / np.sqrt(variance))
@@ -160,19 +160,19 @@ def _random_sums(
     for start in range(0, draws, at_once):
         count = min(at_once, draws - start)
         words = rng.integers(0, 2**64, size=(count, -(-size // 8)), dtype=np.uint64)
-        chosen = words.view(np.uint8)[:, :size] < threshold
-        surpluses = np.count_nonzero(chosen, axis=1) - n
+        in_sample = words.view(np.uint8)[:, :size] < threshold
+        surpluses = np.count_nonzero(in_sample, axis=1) - n
         for k in np.flatnonzero(surpluses):
             surplus = int(surpluses[k])
-            changed = np.flatnonzero(chosen[k] == (surplus > 0))
-            changed = rng.choice(changed, abs(surplus), replace=False, shuffle=False)
-            chosen[k, changed] = surplus < 0
+            switched = np.flatnonzero(in_sample[k] == (surplus > 0))
+            switched = rng.choice(switched, abs(surplus), replace=False, shuffle=False)
+            in_sample[k, switched] = surplus < 0
         # Not `@`: on a busy machine the threads of BLAS wait for each other, ten times over.
-        yield np.einsum("fr,cr->fc", features, chosen.astype(np.float64))
+        yield np.einsum("fr,cr->fc", features, in_sample.astype(np.float64))
 
 
 def number_of_splits(n_a: int, n_b: int) -> float:
-    """Return how many ways there are to split the pooled runs, at most 1e300."""
+    """Return the number of splits of the pooled runs, at most 1e300."""
     if n_a + n_b <= 1000:
         return float(math.comb(n_a + n_b, n_a))
     log_number = math.lgamma(n_a + n_b + 1) - math.lgamma(n_a + 1) - math.lgamma(n_b + 1)
@@ -196,8 +196,8 @@ class PairWins(Struct, frozen=True):
 def midranks(values: Floats) -> Floats:
     """Return ranks from 1, ties sharing the mean of theirs; infinite values are tied last."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray(((last - counts + 1 + last) / 2)[inverse], np.float64)
+    last_ranks = np.cumsum(counts)
+    return np.asarray(((last_ranks - counts + 1 + last_ranks) / 2)[inverse], np.float64)
 
 
 def _pooled_ranks(

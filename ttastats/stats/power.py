@@ -57,11 +57,11 @@ def runs_needed(
     def enough(n: int) -> bool:
         return _least_effect(n, cv, power, alpha, epoch_shifts) < effect
 
-    near = MOST_RUNS
+    start = MOST_RUNS
     if effect:
         runs = 2 * math.log1p(cv**2) * (_normal_shift(power, alpha) / effect) ** 2
-        near = math.ceil(min(runs + 1, MOST_RUNS))  # the t test needs about one more
-    return _first_enough(enough, LEAST_RUNS, MOST_RUNS, near)
+        start = math.ceil(min(runs + 1, MOST_RUNS))  # the t test needs about one more
+    return _first_enough(enough, LEAST_RUNS, MOST_RUNS, start)
 
 
 def detectable_ratio(
@@ -75,8 +75,8 @@ def detectable_ratio(
         return None
     if cv == 0.0:
         return 1.0
-    least = _least_effect(n, cv, power, alpha, epoch_shifts)
-    return None if math.isinf(least) else math.exp(least)
+    effect = _least_effect(n, cv, power, alpha, epoch_shifts)
+    return None if math.isinf(effect) else math.exp(effect)
 
 
 def _least_effect(n: int, cv: float, power: float, alpha: float, epoch_shifts: Shifts) -> float:
@@ -100,8 +100,8 @@ def standard_error(n: int, cv: float) -> float:
 @lru_cache(maxsize=2**16)  # the same for every spread
 def _least_shift(n: int, power: float, alpha: float) -> float:
     """Return the smallest effect, in standard errors, that has this power."""
-    near = _normal_shift(power, alpha)
-    return _smallest_effect(lambda shift: power_of_shift(shift, n, alpha), power, near)
+    start = _normal_shift(power, alpha)
+    return _smallest_effect(lambda shift: power_of_shift(shift, n, alpha), power, start)
 
 
 #: Simulated samples of both sides: a power is known to about a hundredth.
@@ -130,12 +130,12 @@ class Failing(Struct, frozen=True):
 
 
 def failing_like(side: Outcomes) -> Failing | None:
-    """Return how runs end by those of a side; None if fewer than two reached the target."""
+    """Return the failure pattern of a side's runs; None if fewer than two reached the target."""
     if side.n_reached < 2:
         return None
-    successes, others = side.times[side.reached], side.times[~side.reached]
-    mean, stopped = float(successes.mean()), float(others.mean()) if others.size else 0.0
-    spread = float(others.std(ddof=1)) / stopped if others.size > 1 and stopped else 0.0
+    successes, failures = side.times[side.reached], side.times[~side.reached]
+    mean, stopped = float(successes.mean()), float(failures.mean()) if failures.size else 0.0
+    spread = float(failures.std(ddof=1)) / stopped if failures.size > 1 and stopped else 0.0
     cv = float(successes.std(ddof=1)) / mean
     return Failing(side.n_reached / side.n, cv, stopped / mean, spread)
 
@@ -156,21 +156,21 @@ def runs_with_failures(
     effect = abs(math.log(ratio))
 
     def detectable(n: int) -> float:
-        shown = detectable_with_failures(
+        ratio_ = detectable_with_failures(
             n, sides, certain=certain, power=power, alpha=alpha, epoch_shifts=epoch_shifts
         )
-        return math.inf if shown is None else math.log(shown)
+        return math.inf if ratio_ is None else math.log(ratio_)
 
     if not effect:
         return None
-    near = _ANCHOR  # what is detected falls with the root of the runs
+    start = _ANCHOR  # what is detected falls with the root of the runs
     for _ in range(20):
-        at = detectable(near)
-        near = 2 * near if math.isinf(at) else math.ceil(1.02 * near * (at / effect) ** 2)
-        near = min(max(near, LEAST_RUNS), MOST_RUNS)
-        if detectable(near) <= effect or near == MOST_RUNS:
+        at = detectable(start)
+        start = 2 * start if math.isinf(at) else math.ceil(1.02 * start * (at / effect) ** 2)
+        start = min(max(start, LEAST_RUNS), MOST_RUNS)
+        if detectable(start) <= effect or start == MOST_RUNS:
             break
-    return _first_enough(lambda n: detectable(n) <= effect, LEAST_RUNS, MOST_RUNS, near, 1 / 32)
+    return _first_enough(lambda n: detectable(n) <= effect, LEAST_RUNS, MOST_RUNS, start, 1 / 32)
 
 
 def detectable_with_failures(
@@ -186,8 +186,8 @@ def detectable_with_failures(
     unseen = _unseen_shift(epoch_shifts, n, alpha)
     if n < 2 or math.isinf(unseen):
         return None
-    least = _least_of_samples(n, sides, power, alpha, unseen, certain=certain)
-    return None if math.isinf(least) else math.exp(max(least, 0.0))
+    effect = _least_of_samples(n, sides, power, alpha, unseen, certain=certain)
+    return None if math.isinf(effect) else math.exp(max(effect, 0.0))
 
 
 @lru_cache(maxsize=2**14)
@@ -216,11 +216,11 @@ def _least_of_samples(
         counts, of_sample = np.unique(np.maximum(hits_b, 1), return_inverse=True)
         low = special.betaincinv(counts, n - counts + 1, alpha)
         slower = np.log1p((STRAGGLER - 1) * (counts / n / low - 1))[of_sample]
-        alone = two_sided_t(df, 1 - alpha) * np.sqrt(total)
-        wide = np.maximum(half, np.hypot(np.hypot(alone, slower), unseen))
+        half_of_times = two_sided_t(df, 1 - alpha) * np.sqrt(total)
+        wide = np.maximum(half, np.hypot(np.hypot(half_of_times, slower), unseen))
         half = np.where((hits_a == n) & (hits_b == n), half, wide)
-    none = (hits_a == 0) | (hits_b == 0)
-    effects = np.where(none, np.inf, half - (logs_a - logs_b))
+    nobody_reached = (hits_a == 0) | (hits_b == 0)
+    effects = np.where(nobody_reached, np.inf, half - (logs_a - logs_b))
     return float(np.quantile(effects, power, method="inverted_cdf"))
 
 
@@ -240,11 +240,16 @@ def _samples(n: int, side: Failing, rng: np.random.Generator) -> tuple[Floats, F
         squares = cv**2 * rng.chisquare(np.maximum(count - 1, 1e-9))
         return rng.gamma(shape) / shape, np.where(count > 1, squares, 0.0)
 
-    (reached, inside), (stopped, around) = means(hits, side.cv), means(n - hits, side.stopped_cv)
-    stopped, around = stopped * side.stopped, around * side.stopped**2
+    (reached, ss_of_times), (stopped, ss_of_stopped) = (
+        means(hits, side.cv),
+        means(n - hits, side.stopped_cv),
+    )
+    stopped, ss_of_stopped = stopped * side.stopped, ss_of_stopped * side.stopped**2
     mean = np.where(hits > 0, hits * reached + (n - hits) * stopped, n) / n
     share = np.maximum(hits, 1.0) / n
-    squares = inside + around + (n - hits) * stopped**2 + hits * (reached - mean / share) ** 2
+    squares = (
+        ss_of_times + ss_of_stopped + (n - hits) * stopped**2 + hits * (reached - mean / share) ** 2
+    )
     return np.log(mean / share / side.cost), squares / mean**2 / (n * (n - 1)), hits
 
 
@@ -276,8 +281,8 @@ def detectable_difference(n: int, sds: tuple[float, float]) -> float:
     Welch's degrees of freedom would have a power of 70 % with 3 runs per side of equal spread.
     """
     df, quantiles = n - 1, (np.arange(_VARIANCES) + 0.5) / _VARIANCES
-    shown = 2 * special.gammaincinv(df / 2, quantiles) / df / n  # of a mean, for a variance of 1
-    a, b = np.meshgrid(sds[0] ** 2 * shown, sds[1] ** 2 * shown)
+    variances = 2 * special.gammaincinv(df / 2, quantiles) / df / n  # of a mean of unit variance
+    a, b = np.meshgrid(sds[0] ** 2 * variances, sds[1] ** 2 * variances)
     critical = special.stdtrit(df * (a + b) ** 2 / (a**2 + b**2), 0.975) * np.sqrt(a + b)
     se = math.hypot(*sds) / math.sqrt(n)
 
@@ -300,8 +305,8 @@ def power_of_shift(shift: float, n: int, alpha: float) -> float:
         return 1 - _lower_tail(critical, df, shift) + _lower_tail(-critical, df, shift)
     limits, weights = _welch_limits(n, alpha)
     tails = special.nctdtr(df, shift, np.concatenate((-limits, limits)))
-    below, above = np.where(np.isnan(tails), 0.0, tails).reshape(2, -1)
-    return float(weights @ (1 - above + below))
+    lower, upper = np.where(np.isnan(tails), 0.0, tails).reshape(2, -1)
+    return float(weights @ (1 - upper + lower))
 
 
 @lru_cache(maxsize=256)
@@ -321,11 +326,11 @@ _POOLED_FROM = 30
 
 
 def _unseen_shift(epoch_shifts: Shifts, n: int, alpha: float) -> float:
-    """Return how far epochs not seen could move the log ratio against the claim."""
-    less, more = (unseen_share(n, 1 - alpha) * shift for shift in epoch_shifts)
-    if less >= 1 or math.isinf(more):
+    """Return the largest shift of the log ratio against the claim by unseen epochs."""
+    share_below, share_above = (unseen_share(n, 1 - alpha) * shift for shift in epoch_shifts)
+    if share_below >= 1 or math.isinf(share_above):
         return math.inf
-    return math.hypot(math.log1p(-less), math.log1p(more))
+    return math.hypot(math.log1p(-share_below), math.log1p(share_above))
 
 
 def _lower_tail(t: float, df: float, shift: float) -> float:
@@ -335,56 +340,56 @@ def _lower_tail(t: float, df: float, shift: float) -> float:
 
 
 def _normal_shift(power: float, alpha: float) -> float:
-    """Return how many standard errors an effect of this power is in a two-sided normal test."""
+    """Return the effect of this power in standard errors of a two-sided normal test."""
     return float(special.ndtri(1 - alpha / 2)) + max(float(special.ndtri(power)), 0.0)
 
 
 def _first_enough(
-    enough: Callable[[int], bool], low: int, most: int, near: int = 0, stride: float = 0.0
+    enough: Callable[[int], bool], low: int, highest: int, start: int = 0, stride: float = 0.0
 ) -> int | None:
-    """Return the smallest n from `low` to `most` for which a monotone condition holds.
+    """Return the smallest n from `low` to `highest` for which a monotone condition holds.
 
-    The search goes from `near`, up or down, in growing steps, the first a `stride` of it. With a
+    The search goes from `start`, up or down, in growing steps, the first a `stride` of it. With a
     stride the number is one of every few: an eighth of the stride, far less than samples tell.
     """
-    high = min(max(near, low), most)
+    high = min(max(start, low), highest)
     step = max(int(stride * high), 1)
-    apart = max(step // 8, 1)
+    stride_ = max(step // 8, 1)
     while not enough(high):
-        if high == most:
+        if high == highest:
             return None
-        low, high, step = high + 1, min(high + step, most), 2 * step
+        low, high, step = high + 1, min(high + step, highest), 2 * step
     while high - step >= low and enough(high - step):
         high, step = high - step, 2 * step
-    between = range(max(low, high - step + 1), high, apart)
-    first = bisect_left(between, True, key=enough)
-    return between[first] if first < len(between) else high
+    candidates = range(max(low, high - step + 1), high, stride_)
+    index = bisect_left(candidates, True, key=enough)
+    return candidates[index] if index < len(candidates) else high
 
 
-def _smallest_effect(power_at: Callable[[float], float], power: float, near: float) -> float:
-    """Return the smallest effect with the given power; the search begins around `near`.
+def _smallest_effect(power_at: Callable[[float], float], power: float, start: float) -> float:
+    """Return the smallest effect with the given power; the search begins around `start`.
 
     It goes by regula falsi, in which an end that stays twice counts half (Illinois: Dowell and
     Jarratt 1971, BIT 11, 168-174).
     """
-    low, high = 0.9 * near, 1.1 * near or 1e-3
-    below, above = power_at(low) - power, power_at(high) - power
-    if below > 0:
-        high, above, low, below = low, below, 0.0, power_at(0.0) - power
-    while above < 0:
-        low, below, high = high, above, 2 * high
-        above = power_at(high) - power
-    if below >= 0:
+    low, high = 0.9 * start, 1.1 * start or 1e-3
+    at_low, at_high = power_at(low) - power, power_at(high) - power
+    if at_low > 0:
+        high, at_high, low, at_low = low, at_low, 0.0, power_at(0.0) - power
+    while at_high < 0:
+        low, at_low, high = high, at_high, 2 * high
+        at_high = power_at(high) - power
+    if at_low >= 0:
         return low
     was_above: bool | None = None
     for _ in range(60):
-        middle = high - above * (high - low) / (above - below)
+        middle = high - at_high * (high - low) / (at_high - at_low)
         excess = power_at(middle) - power
         if abs(excess) < 1e-13 or high - low < 1e-13 * high:
             return middle
         if excess > 0:
-            high, above, below = middle, excess, below / 2 if was_above is True else below
+            high, at_high, at_low = middle, excess, at_low / 2 if was_above is True else at_low
         else:
-            low, below, above = middle, excess, above / 2 if was_above is False else above
+            low, at_low, at_high = middle, excess, at_high / 2 if was_above is False else at_high
         was_above = excess > 0
     return high

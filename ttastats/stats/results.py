@@ -101,13 +101,13 @@ class Verdict(StrEnum):
     tone: Tone
     answer: str
 
-    def __new__(cls, word: str, *shown: Any) -> Verdict:
+    def __new__(cls, word: str, *attributes: Any) -> Verdict:
         """Return the member of a word, with its sign, tone, answer and label."""
-        made = str.__new__(cls, word)
-        made._value_ = word
-        sign, made.tone, made.answer, made.label = shown
-        made.signed = f"{sign} {'the same' if word == 'same' else made.label}"
-        return made
+        verdict = str.__new__(cls, word)
+        verdict._value_ = word
+        sign, verdict.tone, verdict.answer, verdict.label = attributes
+        verdict.signed = f"{sign} {'the same' if word == 'same' else verdict.label}"
+        return verdict
 
     FASTER = "faster", "▲", "good", "Yes", "faster"
     SLOWER = "slower", "▼", "bad", "No", "slower"

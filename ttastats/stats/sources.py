@@ -24,7 +24,7 @@ from ttastats.stats.results import Floats
 FEWEST = 3
 _NOTHING = 1e-12
 #: Values of all sources up to which shares have an interval: its time grows with their cube.
-_MOST = 150
+_MOST_LEVELS = 150
 #: A share that is nearly none.
 _NEARLY = 1e-6
 
@@ -40,19 +40,21 @@ class Part(NamedTuple):
 
 
 def separable(sources: Sequence[Labels], fixed: Floats) -> list[bool]:
-    """Return which sources have a variance that others before them do not explain."""
+    """Return for each source whether its variance is separable from those before it."""
     n = len(fixed)
-    left = np.eye(n) - fixed @ np.linalg.pinv(fixed)
-    bases, answers = [(left @ left).ravel()], []
+    residual_maker = np.eye(n) - fixed @ np.linalg.pinv(fixed)
+    bases, answers = [(residual_maker @ residual_maker).ravel()], []
     for labels in sources:
-        more = np.array([*bases, (left @ np.equal.outer(labels, labels) @ left).ravel()])
-        gram = more @ more.T
+        candidates = np.array(
+            [*bases, (residual_maker @ np.equal.outer(labels, labels) @ residual_maker).ravel()]
+        )
+        gram = candidates @ candidates.T
         scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
         rank = np.linalg.matrix_rank(gram / np.outer(scale, scale), tol=1e-8, hermitian=True)
-        several = np.unique(labels).size >= FEWEST and n - fixed.shape[1] >= FEWEST_DF
-        answers.append(bool(several and rank == len(more)))
+        is_estimable = np.unique(labels).size >= FEWEST and n - fixed.shape[1] >= FEWEST_DF
+        answers.append(bool(is_estimable and rank == len(candidates)))
         if answers[-1]:
-            bases = [*more]
+            bases = [*candidates]
     return answers
 
 
@@ -75,23 +77,23 @@ def variance_parts(
     best, shares = min(
         (_minimise(lambda at: loss(at)[0], start) for start in starts), key=itemgetter(0)
     )
-    most = best + float(special.chdtri(1, 1 - confidence))
+    limit = best + float(special.chdtri(1, 1 - confidence))
 
-    def profile_loss(place: int, share: float) -> float:
-        others = np.delete(shares, place) + _NEARLY
+    def profile_loss(number: int, share: float) -> float:
+        other_shares = np.delete(shares, number) + _NEARLY
         return _minimise(
-            lambda rest: loss(np.insert((1 - share) * rest, place, share))[0],
-            others / others.sum(),
+            lambda x: loss(np.insert((1 - share) * x, number, share))[0],
+            other_shares / other_shares.sum(),
         )[0]
 
-    few = sum(np.unique(labels).size for labels in sources) <= _MOST
+    is_small = sum(np.unique(labels).size for labels in sources) <= _MOST_LEVELS
     parts = []
-    for place, share in enumerate(shares.tolist()):
+    for number, share in enumerate(shares.tolist()):
         low = high = p = None
-        if few:
-            low, high = _share_limits(partial(profile_loss, place), most, share)
-        if place < len(sources):
-            gain = max(profile_loss(place, 0.0) - best, 0.0)
+        if is_small:
+            low, high = _share_limits(partial(profile_loss, number), limit, share)
+        if number < len(sources):
+            gain = max(profile_loss(number, 0.0) - best, 0.0)
             p = float(special.chdtrc(1, gain)) / 2 if share > _NEARLY else 1.0
         std = size * float(np.sqrt(share * loss(shares)[1]))
         # The search ends within 1e-6, so what follows differs between processors.
@@ -106,29 +108,29 @@ def reml_loss(y: Floats, sources: Sequence[Labels], fixed: Floats) -> Loss:
     """Return a function from variance shares to -2 log REML and the variance of one run."""
     basis = np.linalg.qr(fixed)[0]
     members = [np.equal.outer(labels, np.unique(labels)) for labels in sources]
-    place = np.repeat(np.arange(len(sources)), [matrix.shape[1] for matrix in members])
+    source_of_column = np.repeat(np.arange(len(sources)), [matrix.shape[1] for matrix in members])
     # What no fixed effect explains: a matrix as large as there are values of sources.
     z = np.hstack([*members, y[:, np.newaxis]]).astype(np.float64)
     z -= basis @ (basis.T @ z)
     gram, df = z.T @ z, y.size - fixed.shape[1]
-    inside, across, whole = gram[:-1, :-1], gram[:-1, -1], float(gram[-1, -1])
+    cross_products, across, total = gram[:-1, :-1], gram[:-1, -1], float(gram[-1, -1])
     of_fixed = float(np.linalg.slogdet(fixed.T @ fixed)[1]) + df * (np.log(2 * np.pi) + 1)
 
     def loss(shares: Floats) -> tuple[float, float]:
-        root = np.sqrt(shares[:-1] / max(shares[-1], _NEARLY))[place]
-        lower = np.linalg.cholesky(np.eye(root.size) + root[:, np.newaxis] * inside * root)
+        root = np.sqrt(shares[:-1] / max(shares[-1], _NEARLY))[source_of_column]
+        lower = np.linalg.cholesky(np.eye(root.size) + root[:, np.newaxis] * cross_products * root)
         explained = np.linalg.solve(lower, root * across)
-        left = max(whole - float(explained @ explained), _NOTHING) / df
+        variance = max(total - float(explained @ explained), _NOTHING) / df
         log = 2 * float(np.log(np.diag(lower)).sum())
-        return df * float(np.log(left)) + log + of_fixed, left / max(shares[-1], _NEARLY)
+        return df * float(np.log(variance)) + log + of_fixed, variance / max(shares[-1], _NEARLY)
 
     return loss
 
 
 def _shares_of_cuts(cuts: Floats) -> Floats:
     """Return shares that sum to 1: each cut takes its part of what those before it left."""
-    left = np.cumprod(np.append(1.0, 1 - cuts))
-    return np.asarray(np.append(cuts, 1.0) * left, dtype=np.float64)
+    remainders = np.cumprod(np.append(1.0, 1 - cuts))
+    return np.asarray(np.append(cuts, 1.0) * remainders, dtype=np.float64)
 
 
 def _minimise(of: Callable[[Floats], float], start: Floats) -> tuple[float, Floats]:
@@ -137,8 +139,8 @@ def _minimise(of: Callable[[Floats], float], start: Floats) -> tuple[float, Floa
 
     if start.size < 2:
         return of(np.ones(1)), np.ones(1)
-    before = np.append(0.0, np.cumsum(start)[:-2])
-    cuts = np.clip(start[:-1] / np.maximum(1 - before, _NEARLY), 1e-3, 1 - 1e-3)
+    shares_before = np.append(0.0, np.cumsum(start)[:-2])
+    cuts = np.clip(start[:-1] / np.maximum(1 - shares_before, _NEARLY), 1e-3, 1 - 1e-3)
     limits = [(0, 1 - _NEARLY)] * cuts.size
     best = optimize.minimize(
         lambda at: of(_shares_of_cuts(at)),
@@ -150,7 +152,7 @@ def _minimise(of: Callable[[Floats], float], start: Floats) -> tuple[float, Floa
     return float(best.fun), _shares_of_cuts(best.x)
 
 
-def _share_limits(loss: Callable[[float], float], most: float, share: float) -> list[float]:
+def _share_limits(loss: Callable[[float], float], limit: float, share: float) -> list[float]:
     """Return the interval of a share: where its loss rises by more than the limit."""
     from scipy import optimize  # costs start-up time
 
@@ -158,12 +160,12 @@ def _share_limits(loss: Callable[[float], float], most: float, share: float) -> 
     ends = []
     for end in (0.0, 1.0):
         far = min(max(end, _NEARLY), 1 - _NEARLY)
-        if loss(inner) >= most:  # so sharp that the search ends beside it
+        if loss(inner) >= limit:  # so sharp that the search ends beside it
             ends.append(inner)
-        elif loss(far) <= most:
+        elif loss(far) <= limit:
             ends.append(end)
         else:
             bracket = (far, inner)
-            search = optimize.root_scalar(lambda at: loss(at) - most, bracket=bracket, xtol=1e-3)
+            search = optimize.root_scalar(lambda at: loss(at) - limit, bracket=bracket, xtol=1e-3)
             ends.append(float(search.root))
     return ends

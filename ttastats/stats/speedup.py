@@ -101,7 +101,7 @@ class Speedup(Struct, frozen=True):
         return low * (1 - self.a.late), high / (1 - self.b.late) if self.b.late < 1 else math.inf
 
     def turning(self, *, epochs: bool) -> Turning | None:
-        """Return how often the faster side may fail before the interval of `limits` includes 1.
+        """Return the failures of the faster side at which the interval of `limits` includes 1.
 
         The inverse of what `limits` adds for stragglers; None where it includes 1 as it is.
         """
@@ -109,12 +109,12 @@ class Speedup(Struct, frozen=True):
         if limits is None or limits[0] <= 1 <= limits[1] or self.a is None or self.b is None:
             return None
         b_faster, guarded = limits[0] > 1, epochs and self.unseen_epochs
-        side, other = (self.b, self.a) if b_faster else (self.a, self.b)
+        side, slower_side = (self.b, self.a) if b_faster else (self.a, self.b)
         level = confidence_at(self.ratio.confidence, self.look)
-        _, above = side.half_widths(level, epochs=guarded, stragglers=False)
-        below, _ = other.half_widths(level, epochs=guarded, stragglers=False)
-        gap = math.log(other.term.estimate * (1 - other.late) / side.term.estimate)
-        slower = math.sqrt(max(0.0, gap**2 - below**2 - above**2))
+        _, half_above = side.half_widths(level, epochs=guarded, stragglers=False)
+        half_below, _ = slower_side.half_widths(level, epochs=guarded, stragglers=False)
+        gap = math.log(slower_side.term.estimate * (1 - slower_side.late) / side.term.estimate)
+        slower = math.sqrt(max(0.0, gap**2 - half_below**2 - half_above**2))
         return Turning("B" if b_faster else "A", side.share_of(slower), side.straggler_share(level),
                        side.n_reached, side.n)  # fmt: skip
 
@@ -145,10 +145,10 @@ def ratio_between(a: Outcomes, b: Outcomes, *, estimand: Estimand, confidence: f
 
 def _side_terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> list[LogTerm | None]:
     """Return the mean of each side; None of one without a success or a known time."""
-    which = estimand if a.all_reached and b.all_reached else "mean"
+    estimand_ = estimand if a.all_reached and b.all_reached else "mean"
     if a.blocks is not None and b.blocks is not None and a.n_reached and b.n_reached:
-        return [*blocks.block_terms(a, b, which)]
-    return [time_term(side, which) if side.n_reached else None for side in (a, b)]
+        return [*blocks.block_terms(a, b, estimand_)]
+    return [time_term(side, estimand_) if side.n_reached else None for side in (a, b)]
 
 
 def _ratio(a: Outcomes, b: Outcomes, terms: Sequence[LogTerm | None], confidence: float) -> Ratio:
@@ -203,8 +203,8 @@ def compute_speedup(
         for side, term, share in zip((a, b), terms, late, strict=True)
     )
     reasons = outcome_flags(a, b)
-    every = tuple(dict.fromkeys((*ratio.flags, *flags, *reasons)))
-    return Speedup(ratio, bounded_a, bounded_b, unseen, every, look, reasons)
+    all_flags = tuple(dict.fromkeys((*ratio.flags, *flags, *reasons)))
+    return Speedup(ratio, bounded_a, bounded_b, unseen, all_flags, look, reasons)
 
 
 def equivalence_confidence(confidence: float) -> float:

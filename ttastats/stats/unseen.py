@@ -50,13 +50,13 @@ class Bounded(Struct, frozen=True):
         """Return the share of runs that have to fail so that the log of the mean rises so far."""
         # A success takes 1/p runs in place of 1/p of those seen, and every further run fails
         # after so many mean times. As many stragglers would raise the expected time less.
-        more = math.expm1(slower) / (STRAGGLER - 1)
-        return self.n_reached / self.n * more / (1 + more)
+        odds = math.expm1(slower) / (STRAGGLER - 1)
+        return self.n_reached / self.n * odds / (1 + odds)
 
     def half_widths(
         self, confidence: float, *, epochs: bool, stragglers: bool
     ) -> tuple[float, float]:
-        """Return how far the log of the mean time may lie below and above the observed one."""
+        """Return the half widths of the log of the mean time, below and above the observed one."""
         if self.term.variance is None:
             raise ValueError("2 runs needed per side for an interval")
         half = two_sided_t(self.term.df, confidence) * math.sqrt(self.term.variance)
@@ -64,11 +64,11 @@ class Bounded(Struct, frozen=True):
         slower = 0.0
         if stragglers:  # the inverse of `share_of`
             reached_share = self.n_reached / self.n
-            more = reached_share / (reached_share - self.straggler_share(confidence)) - 1
-            slower = math.log1p((STRAGGLER - 1) * more)
-        below = math.inf if shift >= 1 else math.hypot(half, math.log1p(-shift))
-        above = math.hypot(half, math.log1p(shift), slower)
-        return below, above
+            odds = reached_share / (reached_share - self.straggler_share(confidence)) - 1
+            slower = math.log1p((STRAGGLER - 1) * odds)
+        half_below = math.inf if shift >= 1 else math.hypot(half, math.log1p(-shift))
+        half_above = math.hypot(half, math.log1p(shift), slower)
+        return half_below, half_above
 
 
 #: Codes of the reasons to expect failures or stragglers beyond those seen.
@@ -131,7 +131,7 @@ def unseen_epochs(side: Outcomes, level: float) -> float:
 
 
 def share_of_successes(side: Outcomes) -> float:
-    """Return the share of the time of all runs that successful runs took."""
+    """Return the share of successful runs in the time of all runs."""
     successes = side.times[side.reached]
     return mean(successes) * successes.size / float(side.times.sum())
 
@@ -144,11 +144,11 @@ def cv_epochs_high(
     The deviating runs are one evaluation interval earlier, or later where nothing can be earlier.
     """
     epochs, interval = np.asarray(epochs), np.asarray(evaluation_interval)
-    earlier = epochs > interval
+    can_be_earlier = epochs > interval
     # Later runs raise the mean too, so that fewer than half of them make the CV largest.
-    worst = np.where(earlier, 0.5, epochs / (2 * epochs + interval))
+    worst = np.where(can_be_earlier, 0.5, epochs / (2 * epochs + interval))
     share = np.minimum(unseen_share(n, confidence), worst)
-    mean_epochs = np.where(earlier, epochs - share * interval, epochs + share * interval)
+    mean_epochs = np.where(can_be_earlier, epochs - share * interval, epochs + share * interval)
     high: Floats = np.sqrt(share * (1 - share)) * interval / mean_epochs
     return high
 
@@ -178,16 +178,16 @@ def stable_range(words: Mapping[float, str], target: float) -> TargetRange:
 def hardest_common_target(
     curves: Sequence[Floats], *, higher_is_better: bool = True
 ) -> float | None:
-    """Return the best value that every run reached, None if unknown.
+    """Return the best value reached by every run, None if unknown.
 
     ``curves``: the values of each run in the order of its evaluations, NaN where not a number.
     """
-    known = [curve[np.isfinite(curve)] for curve in curves]
-    if not known or not all(values.size for values in known):
+    finite_curves = [curve[np.isfinite(curve)] for curve in curves]
+    if not finite_curves or not all(values.size for values in finite_curves):
         return None
     if higher_is_better:
-        return min(float(values.max()) for values in known)
-    return max(float(values.min()) for values in known)
+        return min(float(values.max()) for values in finite_curves)
+    return max(float(values.min()) for values in finite_curves)
 
 
 def target_grid(
@@ -207,19 +207,19 @@ def target_grid(
     return tuple(rising if higher_is_better else rising[::-1])
 
 
-def _round_values(low: float, high: float, most: int) -> list[float]:
+def _round_values(low: float, high: float, limit: int) -> list[float]:
     """Return the multiples of the smallest round step with at most so many from low to high."""
     # Decimals, by their shortest form: 0.15 is three times 0.05, and no range overflows.
-    first, last = Decimal(repr(low)), Decimal(repr(high))
-    if first == last:
+    lowest, highest = Decimal(repr(low)), Decimal(repr(high))
+    if lowest == highest:
         return []
-    chosen: list[float] = []
-    for exponent in itertools.count(-(last - first).adjusted()):
+    values: list[float] = []
+    for exponent in itertools.count(-(highest - lowest).adjusted()):
         for factor in (10, 5, 2):
             step = Decimal(factor).scaleb(-exponent)
-            numbers = range(math.ceil(first / step), math.floor(last / step) + 1)
-            if len(numbers) > most:
-                return chosen
+            numbers = range(math.ceil(lowest / step), math.floor(highest / step) + 1)
+            if len(numbers) > limit:
+                return values
             # Between neighbouring floats several multiples are the same number.
-            chosen = [*dict.fromkeys(float(number * step) for number in numbers)]
-    return chosen
+            values = [*dict.fromkeys(float(number * step) for number in numbers)]
+    return values

@@ -85,28 +85,28 @@ def cv_intervals(
     estimate = deviations(times, ddof) / means(times) if n else np.full(len(times), np.nan)
     if n < RUNS_FOR_INTERVAL:
         nothing = np.full(len(times), np.nan)
-        few: list[Withheld | None] = ["few_runs"] * len(times)
-        return Spreads(estimate, nothing, nothing, tuple(few))
+        reasons: list[Withheld | None] = ["few_runs"] * len(times)
+        return Spreads(estimate, nothing, nothing, tuple(reasons))
     repeated = ~bounded & constant_groups(times)
     if n < RUNS_FOR_REPEATS:
         repeated |= ~bounded & np.any(np.diff(np.sort(times, axis=1), axis=1) == 0.0, axis=1)
     unusual = np.zeros(len(times), dtype=np.bool_)
     if RUNS_FOR_REPEATS <= n < RUNS_FOR_MOMENTS:
         # One evaluation interval is the least by which epochs differ.
-        near = np.ptp(progress, axis=1) <= np.nan_to_num(evaluation_interval) * (1 + 1e-9)
-        unusual = has_outlier(np.where(near[:, None], times / progress, times))
-    low, plain = vangel_limits(deviations(times) / means(times), n, confidence)
+        same_length = np.ptp(progress, axis=1) <= np.nan_to_num(evaluation_interval) * (1 + 1e-9)
+        unusual = has_outlier(np.where(same_length[:, None], times / progress, times))
+    low, vangel_high = vangel_limits(deviations(times) / means(times), n, confidence)
     unseen = cv_epochs_high(progress[:, 0], n, evaluation_interval, confidence)
     # Time is epochs times time per epoch, independent: 1 + CV^2 multiplies (Goodman 1960).
-    safe = np.sqrt((1 + unseen**2) * (1 + plain**2) - 1)
-    high = np.where(bounded, np.maximum(plain, safe), plain)
+    safe = np.sqrt((1 + unseen**2) * (1 + vangel_high**2) - 1)
+    high = np.where(bounded, np.maximum(vangel_high, safe), vangel_high)
     if n >= RUNS_FOR_MOMENTS:
-        for other in (delta_limits(times, confidence), bonett_limits(times, confidence)):
-            low, high = np.minimum(low, other[0]), np.maximum(high, other[1])
+        for limits in (delta_limits(times, confidence), bonett_limits(times, confidence)):
+            low, high = np.minimum(low, limits[0]), np.maximum(high, limits[1])
     hidden = repeated | unusual
     withheld: list[Withheld | None] = [
-        "repeated_times" if same else "unusual_run" if odd else None
-        for same, odd in zip(repeated.tolist(), unusual.tolist(), strict=True)
+        "repeated_times" if is_repeated else "unusual_run" if is_unusual else None
+        for is_repeated, is_unusual in zip(repeated.tolist(), unusual.tolist(), strict=True)
     ]
     return Spreads(
         estimate, np.where(hidden, np.nan, low), np.where(hidden, np.nan, high), tuple(withheld)
@@ -117,8 +117,8 @@ def has_outlier(values: Floats) -> Bools:
     """Return whether each group, shape (..., n), has an outlier by Grubbs' test of the logs."""
     logs, n = np.log(values), values.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):  # of equal values
-        away = np.abs(logs - logs.mean(axis=-1, keepdims=True)).max(axis=-1)
-        furthest = away / logs.std(axis=-1, ddof=1)
+        largest_deviation = np.abs(logs - logs.mean(axis=-1, keepdims=True)).max(axis=-1)
+        furthest = largest_deviation / logs.std(axis=-1, ddof=1)
     return np.asarray(~constant_groups(values) & (furthest > grubbs_limit(n, _UNUSUAL)))
 
 
@@ -156,8 +156,8 @@ def bonett_limits(times: Floats, confidence: float) -> tuple[Floats, Floats]:
     """
     n, cv = times.shape[-1], deviations(times) / means(times)
     # About a trimmed mean the kurtosis of skewed times is less underestimated.
-    cut = int(n / (2 * math.sqrt(n - 4)))
-    centre = np.sort(times, axis=-1)[..., cut : n - cut].mean(axis=-1, keepdims=True)
+    trimmed = int(n / (2 * math.sqrt(n - 4)))
+    centre = np.sort(times, axis=-1)[..., trimmed : n - trimmed].mean(axis=-1, keepdims=True)
     second = np.sum((times - times.mean(axis=-1, keepdims=True)) ** 2, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):  # of equal times
         kurtosis = n * np.sum((times - centre) ** 4, axis=-1) / second**2
@@ -218,18 +218,18 @@ def variance_shares(times: Floats, epochs: Floats, confidence: float) -> Varianc
         return VarianceShares(shares, low, high, _cv_ratios(epochs, epoch_time), tuple(codes))
     logs = np.log(np.stack([epochs, epoch_time]))
     shares = np.where(varies, covariance_shares(logs), np.nan)
-    far = (shares[0] < 1 - FARTHEST_SHARE) | (shares[0] > FARTHEST_SHARE)
-    codes[far] = "parts_cancel"
-    shares[:, far] = np.nan
+    is_extreme = (shares[0] < 1 - FARTHEST_SHARE) | (shares[0] > FARTHEST_SHARE)
+    codes[is_extreme] = "parts_cancel"
+    shares[:, is_extreme] = np.nan
     limited = ~np.isnan(shares[0])
     if n < RUNS_FOR_JACKKNIFE:
         codes[limited] = "few_runs"
     else:
         low, high = jackknife_limits(logs, confidence)
-        odd = limited & (has_outlier(epoch_time) | np.isnan(low[0]))
-        empty = limited & ~odd & (low[0] <= _NEARLY_NONE) & (high[0] >= 1 - _NEARLY_NONE)
-        codes[odd], codes[empty] = "unusual_run", "no_information"
-        low, high = (np.where(limited & ~odd & ~empty, ends, np.nan) for ends in (low, high))
+        doubtful = limited & (has_outlier(epoch_time) | np.isnan(low[0]))
+        empty = limited & ~doubtful & (low[0] <= _NEARLY_NONE) & (high[0] >= 1 - _NEARLY_NONE)
+        codes[doubtful], codes[empty] = "unusual_run", "no_information"
+        low, high = (np.where(limited & ~doubtful & ~empty, ends, np.nan) for ends in (low, high))
     return VarianceShares(shares, low, high, _cv_ratios(epochs, epoch_time), tuple(codes))
 
 
@@ -248,10 +248,10 @@ def covariance_shares(logs: Floats) -> Floats:
     They add up to 1. NaN where the sum of the parts does not vary.
     """
     products, squares = _centred_products(logs)
-    whole = squares.sum(axis=-1)
+    total = squares.sum(axis=-1)
     # Below this, what is left of the variance is rounding.
-    real = whole > 1e-24 * logs.shape[-1]
-    shares: Floats = products.sum(axis=-1) / np.where(real, whole, np.nan)
+    varies = total > 1e-24 * logs.shape[-1]
+    shares: Floats = products.sum(axis=-1) / np.where(varies, total, np.nan)
     return shares
 
 
@@ -262,12 +262,16 @@ def jackknife_limits(logs: Floats, confidence: float) -> tuple[Floats, Floats]:
     """
     shares = covariance_shares(logs)
     products, squares = _centred_products(logs)
-    n, whole = logs.shape[-1], squares.sum(axis=-1, keepdims=True)
+    n, total = logs.shape[-1], squares.sum(axis=-1, keepdims=True)
     # Without a run, a sum of centred products loses its own times n / (n - 1).
-    left = whole - n / (n - 1) * squares
-    left = np.where(np.all(left > 1e-12 * whole, axis=-1, keepdims=True), left, np.nan)
-    without = (products.sum(axis=-1, keepdims=True) - n / (n - 1) * products) / left
-    away = without - without.mean(axis=-1, keepdims=True)
+    totals_without = total - n / (n - 1) * squares
+    totals_without = np.where(
+        np.all(totals_without > 1e-12 * total, axis=-1, keepdims=True), totals_without, np.nan
+    )
+    shares_without = (
+        products.sum(axis=-1, keepdims=True) - n / (n - 1) * products
+    ) / totals_without
+    away = shares_without - shares_without.mean(axis=-1, keepdims=True)
     half = two_sided_t(n - 1, confidence) * np.sqrt((n - 1) / n * np.sum(away**2, axis=-1))
     return shares - half, shares + half
 

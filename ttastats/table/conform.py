@@ -42,22 +42,22 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
         _expect_names(frame.lazy().select(schema.RUN), where)
         # Python knows no other years.
         is_odd = ~pl.col("started_at").dt.year().is_between(1, 9999)
-        odd = frame.lazy().select("started_at").filter(is_odd).head(1).collect()
-        if not odd.is_empty():
-            what = f"column started_at contains {odd.to_series().cast(pl.String)[0]}"
+        bad_values = frame.lazy().select("started_at").filter(is_odd).head(1).collect()
+        if not bad_values.is_empty():
+            message = f"column started_at contains {bad_values.to_series().cast(pl.String)[0]}"
             remedy = "Correct or remove the value."
-            raise TtastatsError(f"{what}, which is not a date", where=where, remedy=remedy)
+            raise TtastatsError(f"{message}, which is not a date", where=where, remedy=remedy)
         return frame.lazy().select(schema.NAMES)
     _expect_columns(types, where)
-    known = [name for name in schema.NAMES if name in types]
+    columns = [name for name in schema.NAMES if name in types]
     # What others made is small beside what `ingest` writes, and is looked at as a whole.
-    rows = _typed_blanks(frame.lazy().select(known).unique(maintain_order=True).collect())
-    wrong = [
+    rows = _typed_blanks(frame.lazy().select(columns).unique(maintain_order=True).collect())
+    faults = [
         f"column {name} is {types[name]}, {schema.POLARS[name]} is needed"
-        for name in known
+        for name in columns
         if not _is_castable(rows.schema[name], schema.POLARS[name])
     ]
-    raise_if(wrong, "; ".join(wrong), where, "Cast it first.")
+    raise_if(faults, "; ".join(faults), where, "Cast it first.")
     rows = _cast_columns(rows, where)
     names = [name for name in schema.RUN if name in rows.columns]
     _expect_names(rows.lazy().select(names), where)
@@ -77,9 +77,11 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
 
 def _typed_blanks(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a table whose columns without a value have their types: others cannot tell them."""
-    unlike = [name for name in frame.columns if frame.schema[name] != schema.POLARS[name]]
-    plain = frame.select(unlike).with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None))
-    blank = [name for name in unlike if not plain[name].count()]
+    other_types = [name for name in frame.columns if frame.schema[name] != schema.POLARS[name]]
+    without_nan = frame.select(other_types).with_columns(
+        pl.col(pl.Float32, pl.Float64).fill_nan(None)
+    )
+    blank = [name for name in other_types if not without_nan[name].count()]
     return frame.with_columns(pl.lit(None, schema.POLARS[name]).alias(name) for name in blank)
 
 
@@ -92,11 +94,11 @@ def _expect_columns(types: pl.Schema, where: str) -> None:
         missing.append("seconds")  # a time under another name is no table without a time
     if missing:
         close = errors.nearest_names(missing[-1], types)
-        alike = f" Is {missing[-1]} its {close[0]}?" if close else ""
+        hint = f" Is {missing[-1]} its {close[0]}?" if close else ""
         has = units.join_names(list(types), 12) or "none"
-        what = f"lacks columns: {', '.join(missing)}; its columns are: {has}"
-        remedy = f"{_REMEDY}{alike}"
-        raise TtastatsError(f"not written by ttastats and {what}", where=where, remedy=remedy)
+        message = f"lacks columns: {', '.join(missing)}; its columns are: {has}"
+        remedy = f"{_REMEDY}{hint}"
+        raise TtastatsError(f"not written by ttastats and {message}", where=where, remedy=remedy)
 
 
 def _is_castable(has: pl.DataType, needs: pl.DataType) -> bool:
@@ -117,35 +119,35 @@ def _cast_columns(frame: pl.DataFrame, where: str) -> pl.DataFrame:
 
     Nanoseconds do not count. Empty text is no value.
     """
-    plain = frame.with_columns(
+    cleaned = frame.with_columns(
         pl.col(pl.Float32, pl.Float64).exclude("logged_value").fill_nan(None),
         pl.col(pl.Duration).dt.total_microseconds() / 1e6,
         pl.col(pl.String).exclude(schema.RUN).replace("", None),
     )
-    plain = plain.with_columns(
+    cleaned = cleaned.with_columns(
         _read_text(name, schema.POLARS[name])
-        for name, dtype in plain.schema.items()
+        for name, dtype in cleaned.schema.items()
         if dtype == pl.String and schema.POLARS[name] != pl.String
     )
-    zoned = plain.with_columns(selectors.datetime(time_zone=None).dt.replace_time_zone("UTC"))
+    zoned = cleaned.with_columns(selectors.datetime(time_zone=None).dt.replace_time_zone("UTC"))
     cast = zoned.cast(
-        pl.Schema({name: schema.POLARS[name] for name in plain.columns}), strict=False
+        pl.Schema({name: schema.POLARS[name] for name in cleaned.columns}), strict=False
     )
-    for before, after in zip(frame, cast, strict=True):
-        given = before.is_not_null()
-        if before.dtype.is_float() and before.name != "logged_value":
-            given &= before.is_not_nan()
-        gone = given & after.is_null()
-        if after.dtype.is_temporal():  # Python knows no other years
-            gone |= ~after.dt.year().is_between(1, 9999).fill_null(value=True)
-        if before.dtype.is_numeric() and after.dtype != pl.String:
-            gone |= (after.cast(before.dtype, strict=False) != before).fill_null(value=False)
-        if gone.any():
-            lost = before.filter(gone).cast(pl.String)[0]
-            types = f"column {before.name} is {frame.schema[before.name]}, {after.dtype} is needed"
+    for source, result in zip(frame, cast, strict=True):
+        has_value = source.is_not_null()
+        if source.dtype.is_float() and source.name != "logged_value":
+            has_value &= source.is_not_nan()
+        loss = has_value & result.is_null()
+        if result.dtype.is_temporal():  # Python knows no other years
+            loss |= ~result.dt.year().is_between(1, 9999).fill_null(value=True)
+        if source.dtype.is_numeric() and result.dtype != pl.String:
+            loss |= (result.cast(source.dtype, strict=False) != source).fill_null(value=False)
+        if loss.any():
+            example = source.filter(loss).cast(pl.String)[0]
+            types = f"column {source.name} is {frame.schema[source.name]}, {result.dtype} is needed"
             remedy = "Correct the value, or cast the column before."
-            what = f"{types}, and {lost} cannot be converted"
-            raise TtastatsError(what, where=where, remedy=remedy)
+            message = f"{types}, and {example} cannot be converted"
+            raise TtastatsError(message, where=where, remedy=remedy)
     return cast
 
 
@@ -158,20 +160,20 @@ def _read_text(name: str, dtype: pl.DataType) -> pl.Expr:
     if dtype == pl.Boolean:
         return text.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=dtype)
     if dtype.is_temporal():
-        plain = text.str.replace(" ", "T", literal=True).str.replace(r"(Z|[+-]00:?00)$", "")
-        return plain.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
+        iso = text.str.replace(" ", "T", literal=True).str.replace(r"(Z|[+-]00:?00)$", "")
+        return iso.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
     number = text.cast(pl.Float64, strict=False)
     if not dtype.is_integer():
         return number
-    whole = pl.when(number == number.floor()).then(number).cast(pl.Int64, strict=False)
-    return pl.coalesce(text.cast(pl.Int64, strict=False), whole)
+    integer = pl.when(number == number.floor()).then(number).cast(pl.Int64, strict=False)
+    return pl.coalesce(text.cast(pl.Int64, strict=False), integer)
 
 
 def _expect_names(names: pl.LazyFrame, where: str) -> None:
     """Raise an error for rows without the name of their run."""
     for name, nameless in names.null_count().collect().row(0, named=True).items():
-        what = f"column {name} is null in {units.plural(nameless, 'row')}"
-        raise_if(nameless, what, where, "Set it in every row, or remove these rows.")
+        message = f"column {name} is null in {units.plural(nameless, 'row')}"
+        raise_if(nameless, message, where, "Set it in every row, or remove these rows.")
 
 
 def _with_evaluation_numbers(frame: pl.DataFrame) -> pl.DataFrame:
@@ -187,11 +189,11 @@ def _with_evaluation_numbers(frame: pl.DataFrame) -> pl.DataFrame:
         timed = "seconds" in rows.columns and bool(rows["seconds"].count())
         trained = ("step", "samples") if timed else ("step", "samples", "epoch")
         names = ("seconds",) if timed and rows["metric"].n_unique() == 1 else trained
-        whole = {name for name in rows.columns if not rows[name].null_count()}
-        known = next((name for name in names if name in whole), "seconds" if timed else None)
+        complete = {name for name in rows.columns if not rows[name].null_count()}
+        ordering = next((name for name in names if name in complete), "seconds" if timed else None)
         order = pl.int_range(pl.len()).over(*schema.RUN, "metric")
-        place = (pl.col(known) if known else order).cast(pl.Float64)
-        rank = place.fill_null(float("inf")).rank("dense").over(*schema.RUN, evaluated)
+        position = (pl.col(ordering) if ordering else order).cast(pl.Float64)
+        rank = position.fill_null(float("inf")).rank("dense").over(*schema.RUN, evaluated)
         frame = frame.with_columns(eval_index=pl.when(evaluated).then(rank.cast(pl.Int64) - 1))
     return frame.sort(schema.ORDER, maintain_order=True)
 
@@ -202,28 +204,28 @@ def _expect_unique_values(frame: pl.DataFrame, where: str) -> None:
     Most often one name stands for several runs, such as a seed for a run of each system.
     """
     remedy = "Give every run a unique run_id, such as system and seed."
-    again = pl.all_horizontal(
+    is_repeated = pl.all_horizontal(
         pl.col(name).eq_missing(pl.col(name).shift(-1)) for name in schema.ROW
     )
-    double = frame.filter(pl.col("metric").is_not_null() & again)
-    if not double.is_empty():
-        row = double.row(0, named=True)
+    duplicates = frame.filter(pl.col("metric").is_not_null() & is_repeated)
+    if not duplicates.is_empty():
+        row = duplicates.row(0, named=True)
         progress = ("step", "samples", "epoch")
-        known = [f"{name} {row[name]}" for name in progress if row.get(name) is not None]
-        place = next(iter(known), f"evaluation {row['eval_index']}")
+        positions = [f"{name} {row[name]}" for name in progress if row.get(name) is not None]
+        position = next(iter(positions), f"evaluation {row['eval_index']}")
         if row.get("seconds") is not None:
-            place = f"{row['seconds']} s"
-        what = f"run {row['source']} has {row['metric']} twice at {place}"
-        raise TtastatsError(what, where=where, remedy=remedy)
+            position = f"{row['seconds']} s"
+        message = f"run {row['source']} has {row['metric']} twice at {position}"
+        raise TtastatsError(message, where=where, remedy=remedy)
     of_run = [name for name in schema.RUN_NAMES if name in frame.columns and name not in schema.RUN]
-    several = frame.group_by(schema.RUN).agg(pl.col(of_run).n_unique()).sort("source", "run_id")
+    counts = frame.group_by(schema.RUN).agg(pl.col(of_run).n_unique()).sort("source", "run_id")
     for name in of_run:
-        if (several[name] > 1).any():
-            run = several.filter(pl.col(name) > 1)["source"][0]
+        if (counts[name] > 1).any():
+            run = counts.filter(pl.col(name) > 1)["source"][0]
             values = frame.filter(pl.col("source") == run)[name].unique().sort()[:2]
             examples = " and ".join(values.cast(pl.String).fill_null("unknown"))
-            what = f"run {run} has several values of {name}, such as {examples}"
-            raise TtastatsError(what, where=where, remedy=remedy)
+            message = f"run {run} has several values of {name}, such as {examples}"
+            raise TtastatsError(message, where=where, remedy=remedy)
 
 
 def _with_run_ids(frame: pl.DataFrame) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from ttastats.base.metrics import parse_goal
 from ttastats.table import schema
 from ttastats.table.conform import conform
 
-_HERE = "from_frame"
+_CALL = "from_frame"
 
 
 @runtime_checkable
@@ -43,9 +43,9 @@ def to_polars(frame: Any) -> pl.DataFrame | pl.LazyFrame:
             return pl.DataFrame(frame)
         return pl.from_dataframe(frame)
     except (TypeError, ValueError, ArithmeticError, pl.exceptions.PolarsError) as error:
-        what = f"cannot be read as a table: {error}".partition("\n")[0]
-        where = f"a frame of {type(frame).__module__.partition('.')[0]}"
-        raise TtastatsError(what, where=where, remedy="Give every column one type.") from error
+        message = f"cannot be read as a table: {error}".partition("\n")[0]
+        kind = f"a frame of {type(frame).__module__.partition('.')[0]}"
+        raise TtastatsError(message, where=kind, remedy="Give every column one type.") from error
 
 
 def _column(name: str, value: Any) -> Any:
@@ -59,12 +59,12 @@ def _column(name: str, value: Any) -> Any:
 def _for_each(take: arguments.Taken) -> arguments.Taken:
     """Take a column or one value for all rows, or a mapping of metrics to values."""
 
-    def taken(name: str, value: Any) -> Any:
+    def take_each(name: str, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value if isinstance(value, str) else take(name, value)
-        return {metric: take(name, each) for metric, each in value.items()}
+        return {metric: take(name, item) for metric, item in value.items()}
 
-    return taken
+    return take_each
 
 
 _COLUMNS = ("seconds", "epoch", "step", "samples", "benchmark", "entry")
@@ -128,11 +128,13 @@ def from_frame(
     rows = to_polars(frame).lazy().collect()
     columns = {"seconds": seconds, "epoch": epoch, "step": step, "samples": samples}
     columns |= {"benchmark": benchmark, "entry": entry}
-    columns |= {name: _column(name, what) for name, what in others.items() if what is not None}
+    columns |= {
+        name: _column(name, argument) for name, argument in others.items() if argument is not None
+    }
     goals = {"target_value": target, "higher_is_better": higher_is_better}
-    is_column = {name: isinstance(what, str) for name, what in goals.items()}
+    is_column = {name: isinstance(argument, str) for name, argument in goals.items()}
     is_column["target_value"] &= target in rows.columns
-    columns |= {name: str(what) for name, what in goals.items() if is_column[name]}
+    columns |= {name: str(argument) for name, argument in goals.items() if is_column[name]}
     runs = [run] if isinstance(run, str) else list(run)
     raise_if(not runs, "no column identifies a run", "run=", "Name one, such as 'seed'.")
     for column in runs:
@@ -153,32 +155,32 @@ def from_frame(
     if seconds is not None:
         _expect_seconds(table["seconds"], f"seconds={seconds!r}")
     table = _with_metrics(table, rows, metric, value)
-    stated = [None if is_column[name] else what for name, what in goals.items()]
-    table = table.with_columns(*_goals(table["metric"], *stated))
-    return conform(_with_run_lengths(table), _HERE).collect()
+    values = [None if is_column[name] else argument for name, argument in goals.items()]
+    table = table.with_columns(*_goals(table["metric"], *values))
+    return conform(_with_run_lengths(table), _CALL).collect()
 
 
-def _expect_known(name: object, known: Sequence[str], what: str, kind: str = "Columns") -> None:
+def _expect_known(name: object, names: Sequence[str], message: str, kind: str = "Columns") -> None:
     """Raise an error that suggests the nearest names for one that is not known."""
-    if name not in known:
-        remedy = errors.suggestion(str(name), known, kind)
-        raise TtastatsError(what, where=_HERE, remedy=remedy)
+    if name not in names:
+        remedy = errors.suggestion(str(name), names, kind)
+        raise TtastatsError(message, where=_CALL, remedy=remedy)
 
 
-def _column_or_constant(rows: pl.DataFrame, name: str, what: Any) -> pl.Expr:
+def _column_or_constant(rows: pl.DataFrame, name: str, value: Any) -> pl.Expr:
     """Return a column of the schema from a column of the frame, or from one value for all rows."""
     _expect_known(name, schema.NAMES, f"{name} is not a column of the schema")
-    if isinstance(what, str) and (what in rows.columns or schema.POLARS[name] != pl.String):
-        _expect_known(what, rows.columns, f"{name}={what!r}: no such column")
-        return pl.col(what).alias(name)
-    return pl.lit(what).alias(name)
+    if isinstance(value, str) and (value in rows.columns or schema.POLARS[name] != pl.String):
+        _expect_known(value, rows.columns, f"{name}={value!r}: no such column")
+        return pl.col(value).alias(name)
+    return pl.lit(value).alias(name)
 
 
 def _expect_seconds(times: pl.Series, where: str) -> None:
     """Raise an error for times that are no seconds, such as stamps, and say how to give them."""
     if times.dtype == pl.String:
-        read = times.str.strip_chars().replace("", None)
-        is_odd = bool((read.is_not_null() & read.cast(pl.Float64, strict=False).is_null()).any())
+        text = times.str.strip_chars().replace("", None)
+        is_odd = bool((text.is_not_null() & text.cast(pl.Float64, strict=False).is_null()).any())
     else:
         is_odd = not (times.dtype.is_numeric() or isinstance(times.dtype, pl.Duration | pl.Null))
     remedy = (
@@ -192,9 +194,9 @@ def _with_metrics(
 ) -> pl.DataFrame:
     """Return the table with `metric` and `value`, with one row for each metric column."""
     if value is not None:
-        several = not isinstance(metric, str) and len(metric) > 1
+        is_wide = not isinstance(metric, str) and len(metric) > 1
         remedy = "List the value columns in metric=[...] and omit value."
-        raise_if(several, "several metrics but one value column", _HERE, remedy)
+        raise_if(is_wide, "several metrics but one value column", _CALL, remedy)
         columns = {"metric": "".join(metric), "value": value}
         return table.hstack(
             rows.select(_column_or_constant(rows, *column) for column in columns.items())
@@ -209,34 +211,42 @@ def _with_metrics(
     )
 
 
-def _by_metric(metrics: Sequence[str], what: Any) -> Mapping[str, Any]:
-    """Return what is stated of each metric, in a mapping or as one value for all."""
-    if isinstance(what, Mapping):
-        return what
-    return {} if what is None else dict.fromkeys(metrics, what)
+def _by_metric(metrics: Sequence[str], value: Any) -> Mapping[str, Any]:
+    """Return the value of each metric, from a mapping or one value for all."""
+    if isinstance(value, Mapping):
+        return value
+    return {} if value is None else dict.fromkeys(metrics, value)
 
 
 def _goals(metrics: pl.Series, target: Any, direction: Any) -> Iterator[pl.Series]:
     """Yield the target and the direction of each row's metric, as far as they are stated."""
     metrics = metrics.cast(pl.String)
-    known = metrics.drop_nulls().unique().sort().to_list()
-    many = len(known) > 1 and not isinstance(target, Mapping | None)
-    error = f"one target for {len(known)} metrics: {units.join_names(known, 5)}"
+    names = metrics.drop_nulls().unique().sort().to_list()
+    is_ambiguous = len(names) > 1 and not isinstance(target, Mapping | None)
+    error = f"one target for {len(names)} metrics: {units.join_names(names, 5)}"
     raise_if(
-        many, error, _HERE, f"Assign it to a metric: target={{{''.join(known[:1])!r}: {target}}}."
+        is_ambiguous,
+        error,
+        _CALL,
+        f"Assign it to a metric: target={{{''.join(names[:1])!r}: {target}}}.",
     )
-    targets, directions = _by_metric(known, target), _by_metric(known, direction)
+    targets, directions = _by_metric(names, target), _by_metric(names, direction)
     for metric in (*targets, *directions):
-        _expect_known(metric, known, f"unknown metric {metric!r}", "Metrics")
-    read = {
+        _expect_known(metric, names, f"unknown metric {metric!r}", "Metrics")
+    parsed = {
         metric: parse_goal(metric, goal, directions.get(metric)) for metric, goal in targets.items()
     }
-    signs = {metric: sign for metric, (_, sign) in read.items() if sign is not None}
-    values = {metric: value for metric, (value, _) in read.items()}
-    for name, wanted in (("target_value", values), ("higher_is_better", {**directions, **signs})):
-        if wanted:
-            each = metrics.replace_strict(wanted, default=None, return_dtype=schema.POLARS[name])
-            yield each.alias(name)
+    signs = {metric: sign for metric, (_, sign) in parsed.items() if sign is not None}
+    values = {metric: value for metric, (value, _) in parsed.items()}
+    for name, by_metric in (
+        ("target_value", values),
+        ("higher_is_better", {**directions, **signs}),
+    ):
+        if by_metric:
+            column = metrics.replace_strict(
+                by_metric, default=None, return_dtype=schema.POLARS[name]
+            )
+            yield column.alias(name)
 
 
 def _with_run_lengths(table: pl.DataFrame) -> pl.DataFrame:

@@ -60,7 +60,7 @@ _PackedProblem = tuple[str | None, str, str, Severity, int | None]
 
 Name = Literal["runs", "profile"]
 #: What a table of each kind is where the other is needed, and what to do with it.
-_OTHER: dict[str, tuple[str, str]] = {
+_OTHER_KINDS: dict[str, tuple[str, str]] = {
     "runs": (
         "a table of runs, not a profile",
         "Use `ttastats summary {path}`. To make a profile from traces: ttastats ingest TRACES -o "
@@ -101,8 +101,9 @@ class Kind(Struct, frozen=True):
     def read_metadata(self, path: Place) -> dict[str, str]:
         """Return the Parquet metadata of a file, or of a folder's head file."""
         file = path / HEAD if path.is_dir() else path
-        odd, remedy = not arguments.is_text(str(file)), "Rename it: polars reads no such path."
-        raise_if(odd, "the name of a table is no UTF-8", str(file), remedy)
+        is_invalid = not arguments.is_text(str(file))
+        remedy = "Rename it: polars reads no such path."
+        raise_if(is_invalid, "the name of a table is no UTF-8", str(file), remedy)
         waits = isinstance(file, Path) and file.exists() and not file.is_file()
         raise_if(waits, "neither a file nor a folder", str(file), self.remedy)
         try:
@@ -125,16 +126,20 @@ class Kind(Struct, frozen=True):
         parts: list[str] = []
         if path.is_dir():
             parts = _listed_names(metadata, _PARTS_KEY, path)
-            lost = sorted({*parts} - {*parquet_files(path)}) if isinstance(path, Path) else []
-            what = f"part files are missing: {', '.join(lost) or 'all'}"
-            raise_if(lost or not parts, what, str(path), "Ingest the logs again.")
-        cut = {name: self.schema()[name] for name in self.parse_partition(metadata) or ()}
+            missing = sorted({*parts} - {*parquet_files(path)}) if isinstance(path, Path) else []
+            message = f"part files are missing: {', '.join(missing) or 'all'}"
+            raise_if(missing or not parts, message, str(path), "Ingest the logs again.")
+        dtypes = {name: self.schema()[name] for name in self.parse_partition(metadata) or ()}
         if isinstance(path, Url):
-            frame = _scan_remote(path, parts, only, cut)
+            frame = _scan_remote(path, parts, only, dtypes)
         else:
             files = [path / name for name in ([only] if only else parts)]
-            hive: dict[str, Any] = {"glob": False, "hive_partitioning": True, "hive_schema": cut}
-            frame = pl.scan_parquet(files or path, **(hive if cut else {}))
+            hive: dict[str, Any] = {
+                "glob": False,
+                "hive_partitioning": True,
+                "hive_schema": dtypes,
+            }
+            frame = pl.scan_parquet(files or path, **(hive if dtypes else {}))
         for step in range(version, self.version):
             frame = self.upgrades[step](frame)
         return frame
@@ -143,8 +148,8 @@ class Kind(Struct, frozen=True):
         """Return the version in a footer; raise an error for another kind or an unknown version."""
         name = _table_name(metadata)
         if name not in {self.name, None}:
-            what, remedy = _OTHER[name or self.name]
-            raise TtastatsError(what, where=where, remedy=remedy.format(path=where))
+            message, remedy = _OTHER_KINDS[name or self.name]
+            raise TtastatsError(message, where=where, remedy=remedy.format(path=where))
         fields = ttastats_fields(metadata)
         version = fields.get("schema", self.version)
         unknown = f"its footer states schema {version}, which does not exist"
@@ -152,9 +157,11 @@ class Kind(Struct, frozen=True):
         raise_if(type(version) is int and version < 1, unknown, where, damaged)
         if type(version) is not int or version > self.version:
             writer = fields.get("writer", "a newer ttastats")
-            what = f"written by {writer} with schema {version}; this one reads up to {self.version}"
+            message = (
+                f"written by {writer} with schema {version}; this one reads up to {self.version}"
+            )
             remedy = f"Upgrade ttastats, or {self.again} with this one."
-            raise TtastatsError(what, where=where, remedy=remedy)
+            raise TtastatsError(message, where=where, remedy=remedy)
         return version
 
     def is_table(self, path: Place) -> bool:
@@ -170,12 +177,12 @@ class Kind(Struct, frozen=True):
         try:
             rows = unpack_json(metadata.get(_PROBLEMS_KEY, ""))
             if rows is None:  # as the manifest kept them in the first tables
-                before = unpack_json(metadata.get(MANIFEST_KEY, ""))
-                rows = before.get("problems") if isinstance(before, dict) else None
+                footer = unpack_json(metadata.get(MANIFEST_KEY, ""))
+                rows = footer.get("problems") if isinstance(footer, dict) else None
             packed = msgspec.convert(rows, list[_PackedProblem] | None)
         except (streams.TooLargeError, msgspec.ValidationError) as error:
-            what = f"the problems in its footer cannot be read: {error}"
-            raise TtastatsError(what, where=str(path), remedy="Ingest the logs again.") from error
+            text = f"the problems in its footer cannot be read: {error}"
+            raise TtastatsError(text, where=str(path), remedy="Ingest the logs again.") from error
         if packed is None:
             return None
         return [
@@ -201,8 +208,8 @@ class Kind(Struct, frozen=True):
             names = json.loads(metadata[_PARTITION_KEY])
         except (KeyError, ValueError, RecursionError):
             return None
-        known = [column.name for column in self.columns if column.of_run]
-        return tuple(name for name in names if name in known) if isinstance(names, list) else None
+        of_run = [column.name for column in self.columns if column.of_run]
+        return tuple(name for name in names if name in of_run) if isinstance(names, list) else None
 
     def part_names(self, path: Place) -> list[str]:
         """Return the names of the parts of a folder."""
@@ -235,13 +242,13 @@ class Kind(Struct, frozen=True):
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         descriptions = {column.name: column.description for column in self.columns}
-        about = {KEY: json.dumps(fields), _COLUMNS_KEY: json.dumps(descriptions)}
+        metadata = {KEY: json.dumps(fields), _COLUMNS_KEY: json.dumps(descriptions)}
         packed = [[p.source, p.code, p.message, p.severity, p.line] for p in problems]
-        of_whole = about | {_PROBLEMS_KEY: pack_json(packed)}
+        of_whole = metadata | {_PROBLEMS_KEY: pack_json(packed)}
         if manifest:
             of_whole[MANIFEST_KEY] = manifest
         if in_parts:
-            self._write_parts(rows.lazy(), path, about, of_whole, expected, partition, unchanged)
+            self._write_parts(rows.lazy(), path, metadata, of_whole, expected, partition, unchanged)
             return
         with atomic.replacing(path, expected) as temporary:
             _write_rows(rows.lazy(), temporary, of_whole)
@@ -250,7 +257,7 @@ class Kind(Struct, frozen=True):
         self,
         rows: pl.LazyFrame,
         path: Place,
-        about: Mapping[str, str],
+        metadata: Mapping[str, str],
         of_whole: Mapping[str, str],
         expected: Sequence[str | None],
         partition: Sequence[str] | None,
@@ -260,22 +267,22 @@ class Kind(Struct, frozen=True):
         # Of what is there, only the parts that the old head lists are removed, those that one lists
         # which it had replaced, and those whose names only a writer of ours gives: a killed one may
         # have left them.
-        there = parquet_files(path)
-        written = [match for match in map(PART.fullmatch, there) if match]
-        removable = {*self.listed_parts(path), *(match[0] for match in written)}
-        old = sorted(removable & {*there} - {*unchanged})
+        files = parquet_files(path)
+        own_files = [match for match in map(PART.fullmatch, files) if match]
+        removable = {*self.listed_parts(path), *(match[0] for match in own_files)}
+        stale = sorted(removable & {*files} - {*unchanged})
         writer = os.urandom(4).hex()  # another one may write at the same time
-        number = max((int(match[1], 16) + 1 for match in written), default=0)
+        number = max((int(match[1], 16) + 1 for match in own_files), default=0)
 
         def part_name(part: FileProviderArgs) -> str:
-            cut = part.partition_keys.row(0, named=True) if partition else {}
-            place = "".join(
+            keys = part.partition_keys.row(0, named=True) if partition else {}
+            folder_of_part = "".join(
                 f"{column}={_NULL if value in {None, ''} else quote(str(value), safe=' ')}/"
-                for column, value in cut.items()
+                for column, value in keys.items()
             )
-            return f"{place}{number + part.index_in_partition:08x}-{writer}.parquet"
+            return f"{folder_of_part}{number + part.index_in_partition:08x}-{writer}.parquet"
 
-        with atomic.replacing_folder(path, HEAD, old, expected) as folder:
+        with atomic.replacing_folder(path, HEAD, stale, expected) as folder:
             parts = pl.PartitionBy(
                 folder,
                 key=[*(partition or ())] or None,
@@ -286,19 +293,19 @@ class Kind(Struct, frozen=True):
             )
             if partition:  # each combination of values is held until the end
                 for piece in rows.collect_batches(chunk_size=_HELD_ROWS, maintain_order=True):
-                    _write_rows(piece.lazy(), parts, about)
+                    _write_rows(piece.lazy(), parts, metadata)
                     number += 1
             else:
-                _write_rows(rows, parts, about)
-            lists = {_PARTS_KEY: sorted([*unchanged, *parquet_files(folder)]), _REPLACED_KEY: old}
+                _write_rows(rows, parts, metadata)
+            lists = {_PARTS_KEY: sorted([*unchanged, *parquet_files(folder)]), _REPLACED_KEY: stale}
             if partition is not None:
                 lists[_PARTITION_KEY] = [*partition]
-            listed = {key: json.dumps(names) for key, names in lists.items()}
-            _write_rows(self.schema().to_frame().lazy(), folder / HEAD, {**of_whole, **listed})
+            part_lists = {key: json.dumps(names) for key, names in lists.items()}
+            _write_rows(self.schema().to_frame().lazy(), folder / HEAD, {**of_whole, **part_lists})
 
 
 def _write_rows(
-    rows: pl.LazyFrame, target: Path | pl.PartitionBy, about: Mapping[str, str]
+    rows: pl.LazyFrame, target: Path | pl.PartitionBy, metadata: Mapping[str, str]
 ) -> None:
     """Write rows into a file or several files, one row group after the other."""
     rows.sink_parquet(
@@ -306,7 +313,7 @@ def _write_rows(
         compression="zstd",
         compression_level=1,  # a fiftieth larger, a fifth faster
         row_group_size=_GROUP_ROWS,
-        metadata={**about},
+        metadata={**metadata},
         mkdir=True,
         engine="streaming",
     )
@@ -320,30 +327,33 @@ def parquet_files(path: Place) -> list[str]:
 
 
 def _scan_remote(
-    url: Url, parts: Sequence[str], only: str, cut: Mapping[str, pl.DataType]
+    url: Url, parts: Sequence[str], only: str, dtypes: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
     """Return the rows of a table in a store; a small one is fetched whole."""
     contents = url.read_small(parts)
     if contents is None:
-        places = [url / name for name in ([only] if only else parts)]
-        return _scan_ranges(url, places or [url], cut)
+        urls = [url / name for name in ([only] if only else parts)]
+        return _scan_ranges(url, urls or [url], dtypes)
     frames = []
     for name, content in zip(parts or [""], contents, strict=True):
         in_name = dict(folder.split("=", 1) for folder in name.split("/")[:-1])
         values = {
-            column: None if in_name[column] == _NULL else unquote(in_name[column]) for column in cut
+            column: None if in_name[column] == _NULL else unquote(in_name[column])
+            for column in dtypes
         }
         if only in {"", name}:
             frames.append(
                 pl.scan_parquet(content).with_columns(
-                    pl.lit(value).cast(cut[column]).alias(column)
+                    pl.lit(value).cast(dtypes[column]).alias(column)
                     for column, value in values.items()
                 )
             )
     return pl.concat(frames)
 
 
-def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+def _scan_ranges(
+    url: Url, objects: Sequence[Url], dtypes: Mapping[str, pl.DataType]
+) -> pl.LazyFrame:
     """Return the rows of objects, of which pyarrow fetches only the ranges it needs."""
     from pyarrow import PythonFile, dataset, fs, schema  # only URLs need it
 
@@ -351,9 +361,9 @@ def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType
         """Reads what is asked for and no more: most stores would fetch megabytes ahead."""
 
         def open_input_file(self, path: str) -> Any:
-            return PythonFile(Named(self.fs.open(path, mode="rb", cache_type="none")), mode="r")
+            return PythonFile(NamedFile(self.fs.open(path, mode="rb", cache_type="none")), mode="r")
 
-    class Named:
+    class NamedFile:
         """An object whose errors name the table: it is read long after it was opened."""
 
         def __init__(self, file: Any) -> None:
@@ -370,8 +380,10 @@ def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType
         head = url / HEAD if url.is_dir() else url
         of_all = _object_footer(head, stores.state_of(head)).schema.to_arrow_schema()
         store = fs.PyFileSystem(Ranges(url.store_and_path()[0]))
-        names = [place.store_and_path()[1] for place in objects]
-        hive = dataset.partitioning(schema([of_all.field(column) for column in cut]), flavor="hive")
+        names = [part.store_and_path()[1] for part in objects]
+        hive = dataset.partitioning(
+            schema([of_all.field(column) for column in dtypes]), flavor="hive"
+        )
         rows = dataset.dataset(
             names, schema=of_all, filesystem=store, format="parquet", partitioning=hive
         )
@@ -379,7 +391,7 @@ def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType
 
 
 def _listed_names(metadata: Mapping[str, str], key: str, path: Place) -> list[str]:
-    """Return the file names that a folder's head file lists; none may leave the folder."""
+    """Return the file names in a folder's head file; none may leave the folder."""
     remedy = "Do not use this table, or ingest its logs again into another folder."
     try:
         names = json.loads(metadata.get(key, "[]"))
@@ -388,13 +400,13 @@ def _listed_names(metadata: Mapping[str, str], key: str, path: Place) -> list[st
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise TtastatsError(f"{HEAD} holds no list of parts", where=str(path), remedy=remedy)
     for name in names:
-        *above, last = name.split("/")
-        inside = all(re.fullmatch(r"[a-z_]+=[^/]+", folder) for folder in above)
-        if not inside or last in {"", ".", ".."} or set(name) & set("\\:\0") or name == HEAD:
-            what = f"{HEAD} lists a part that is no file of the folder: {name!r}"
-            raise TtastatsError(what, where=str(path), remedy=remedy)
-    twice = len({*names}) < len(names)
-    raise_if(twice, f"{HEAD} lists a part more than once", str(path), remedy)
+        *folders, file = name.split("/")
+        is_inside = all(re.fullmatch(r"[a-z_]+=[^/]+", folder) for folder in folders)
+        if not is_inside or file in {"", ".", ".."} or set(name) & set("\\:\0") or name == HEAD:
+            message = f"{HEAD} lists a part that is no file of the folder: {name!r}"
+            raise TtastatsError(message, where=str(path), remedy=remedy)
+    has_duplicates = len({*names}) < len(names)
+    raise_if(has_duplicates, f"{HEAD} lists a part more than once", str(path), remedy)
     return names
 
 
@@ -410,8 +422,8 @@ def _object_footer(url: Url, state: str | None) -> Any:
             with url.open() as file:
                 return parquet.read_metadata(file)
         except ArrowInvalid as error:
-            what = "not a Parquet file"
-            raise TtastatsError(what, where=str(url), remedy="Check the URL.") from error
+            message = "not a Parquet file"
+            raise TtastatsError(message, where=str(url), remedy="Check the URL.") from error
 
 
 def ttastats_fields(metadata: Mapping[str, str]) -> dict[str, Any]:
@@ -424,7 +436,7 @@ def ttastats_fields(metadata: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _table_name(metadata: Mapping[str, str]) -> str | None:
-    """Return which kind of table a file holds, or None if another program wrote it.
+    """Return the kind of table in a file, or None if another program wrote it.
 
     The first tables did not say that they hold runs.
     """
@@ -444,10 +456,10 @@ def unpack_json(text: str) -> Any:
 
     A TooLargeError says that it is larger than a document may be.
     """
-    most = streams.document_limit()
+    limit = streams.document_limit()
     try:
-        content = zlib.decompressobj().decompress(base64.b64decode(text), most + 1)
-        streams.expect_size(len(content), most)
+        content = zlib.decompressobj().decompress(base64.b64decode(text), limit + 1)
+        streams.expect_size(len(content), limit)
         return json.loads(content)
     except (ValueError, RecursionError, zlib.error):
         return None

@@ -28,9 +28,9 @@ _OF_OTHERS = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".xlsx", ".z
 def expect_output(path: Place, *, in_parts: bool = False) -> None:
     """Raise an error before any reading if the result could not be written to a path."""
     is_other = not in_parts and path.suffix.lower() in _OF_OTHERS
-    what = f"a table is a Parquet file, not {path.suffix}"
+    message = f"a table is a Parquet file, not {path.suffix}"
     remedy = "Name it NAME.parquet; `export` writes CSV and JSON lines."
-    raise_if(is_other, what, str(path), remedy)
+    raise_if(is_other, message, str(path), remedy)
     asks = isinstance(path, Url) and {*"?#"} & {*path.text}
     raise_if(asks, "a table is written to a URL without a query", str(path), "Remove it.")
     if path.exists() and not is_ttastats_table(path):
@@ -39,8 +39,8 @@ def expect_output(path: Place, *, in_parts: bool = False) -> None:
         if not in_parts or not (is_free or atomic.is_empty(path)):
             raise atomic.overwrite_error(path, "already exists and was not created by ttastats")
     if path.exists() and in_parts != path.is_dir():
-        what = "is a file and cannot be replaced by a folder"
-        raise TtastatsError(what, where=str(path), remedy=atomic.REMEDY)
+        message = "is a file and cannot be replaced by a folder"
+        raise TtastatsError(message, where=str(path), remedy=atomic.REMEDY)
     if path.is_dir():
         RUNS.listed_parts(path)
     atomic.remove_leftovers(path)
@@ -48,7 +48,7 @@ def expect_output(path: Place, *, in_parts: bool = False) -> None:
 
 
 def table_state(path: Place) -> str | None:
-    """Return a text that changes when a table is replaced; None if there is none."""
+    """Return the state of a table as a text; None if there is none."""
     return stores.state_of(path / HEAD if path.is_dir() else path)
 
 
@@ -58,11 +58,11 @@ def replacements_named(path: Place) -> Iterator[None]:
 
     On a disk alone: a reader may have opened the old file and read on in the new one.
     """
-    before = table_state(path) if isinstance(path, Path) else None
+    state = table_state(path) if isinstance(path, Path) else None
     try:
         yield
     except (Exception, pl.exceptions.PanicException) as error:
-        if isinstance(path, Path) and before is not None and table_state(path) != before:
+        if isinstance(path, Path) and state is not None and table_state(path) != state:
             raise stores.ReplacedError(path) from error
         raise
 
@@ -93,7 +93,7 @@ def _read_one(path: Place) -> pl.LazyFrame:
 
 
 def read_manifest(path: Place) -> str:
-    """Return the manifest that an ingest stored in a table, or an empty text."""
+    """Return the manifest of a table, or an empty text."""
     return _metadata(path).get(kind.MANIFEST_KEY, "")
 
 
@@ -108,8 +108,8 @@ def read_problems(path: Place) -> list[Problem]:
 
 def rows_of_sources(path: Place, sources: Collection[str]) -> pl.LazyFrame:
     """Return the rows of some sources in a table, without the marks of duplicates."""
-    wanted = pl.LazyFrame({"source": list(sources)}, schema={"source": pl.String})
-    rows = _read_one(path).join(wanted, on="source", how="semi", maintain_order="left")
+    names = pl.LazyFrame({"source": list(sources)}, schema={"source": pl.String})
+    rows = _read_one(path).join(names, on="source", how="semi", maintain_order="left")
     if RUNS.partition_columns(path) is not None:
         rows = rows.sort(schema.ORDER, maintain_order=True)
     return rows.with_columns(pl.lit(None, pl.String).alias("duplicate_of"))

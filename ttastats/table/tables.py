@@ -38,7 +38,7 @@ def table_of_runs(runs: Iterable[SourcedRun]) -> pl.DataFrame:
     positions: list[int] = []
     rows: list[tuple[Any, ...]] = []
     for position, sourced in enumerate(ordered):
-        of_run = sorted(map(_evaluation_row, sourced.run.evaluations), key=_checkpoint) or [_NONE]
+        of_run = sorted(map(_evaluation_row, sourced.run.evaluations), key=_checkpoint) or [_BLANK]
         positions.extend([position] * len(of_run))
         rows.extend(of_run)
     repeated = heads[pl.Series(positions, dtype=pl.UInt32)]
@@ -47,8 +47,8 @@ def table_of_runs(runs: Iterable[SourcedRun]) -> pl.DataFrame:
 
 def _typed_frame(rows: Iterable[tuple[Any, ...]], names: Sequence[str]) -> pl.DataFrame:
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    named = zip(names, columns, strict=True)
-    return pl.DataFrame([pl.Series(name, values, schema.POLARS[name]) for name, values in named])
+    pairs = zip(names, columns, strict=True)
+    return pl.DataFrame([pl.Series(name, values, schema.POLARS[name]) for name, values in pairs])
 
 
 def _run_values(sourced: SourcedRun) -> tuple[Any, ...]:
@@ -100,9 +100,11 @@ def _content_digest(run: Run) -> str | None:
         return None
     measured = [(e.metric, e.logged_value, e.seconds) for e in run.evaluations if e.index >= 0]
     if not dated:  # then numbers of several digits tell a copy
-        known = {value for _, *both in measured for value in both if value is not None}
-        long = [x for x in known if len(f"{abs(x):.15g}".replace(".", "").strip("0")) >= _DIGITS]
-        if len(long) < _NUMBERS:
+        numbers = {value for _, *values in measured for value in values if value is not None}
+        precise = [
+            x for x in numbers if len(f"{abs(x):.15g}".replace(".", "").strip("0")) >= _DIGITS
+        ]
+        if len(precise) < _NUMBERS:
             return None
     return xxhash.xxh3_64_hexdigest(_encode((run.started_at, run.run_seconds, measured)))
 
@@ -155,7 +157,7 @@ _FIELDS = tuple("index" if name == "eval_index" else name for name in schema.EVA
 _evaluation_row = attrgetter(*_FIELDS)
 _checkpoint = itemgetter(_FIELDS.index("index"), _FIELDS.index("metric"))
 #: The row of a run without evaluations.
-_NONE = (None,) * len(_FIELDS)
+_BLANK = (None,) * len(_FIELDS)
 
 
 def run_problems(rows: pl.LazyFrame) -> list[Problem]:
