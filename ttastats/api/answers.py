@@ -12,7 +12,7 @@ from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Gated, Report
 from ttastats.sides import choice, question
-from ttastats.sides.choice import Chosen, choose_runs
+from ttastats.sides.choice import Choice, choose_runs
 from ttastats.sides.options import (
     CONFIDENCE,
     DDOF,
@@ -65,7 +65,7 @@ def summary(
 
 
 def summarize_entries(
-    side: Chosen, what: Question, ddof: int, confidence: float, *, dots: bool = False
+    side: Choice, what: Question, ddof: int, confidence: float, *, dots: bool = False
 ) -> Report:
     """Report each entry, of times or of qualities at a budget."""
     from ttastats.answers import qualities

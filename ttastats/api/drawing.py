@@ -16,7 +16,7 @@ from ttastats.base import arguments
 from ttastats.base.errors import raise_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.sides import choice, question
-from ttastats.sides.choice import Chosen
+from ttastats.sides.choice import Choice
 from ttastats.sides.options import Compared, ComparedAt, Gates, refuse_excluded, several
 from ttastats.sides.question import Question, Source, takes
 
@@ -161,7 +161,7 @@ def material(*sources: Source, metric: str = "", **keywords: Unpack[Compared]) -
     return replace(_chosen_material(choices, what, names), metric=metric)
 
 
-def _chosen_material(choices: Sequence[Chosen], what: Question, names: Sequence[str]) -> Material:
+def _chosen_material(choices: Sequence[Choice], what: Question, names: Sequence[str]) -> Material:
     from ttastats.output.plots.material import make_material  # scipy costs start-up time
 
     sides = choice.as_sides(choices, what, names)

@@ -117,22 +117,22 @@ Gates: TypeAlias = Conditions | None
 
 
 def several(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of which there may be one, as a plain text."""
+    """Return names as a tuple; a plain text is one name."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 def usual(kind: Any) -> dict[str, Any]:
-    """Return the values of the fields of a class that are used where none is given."""
+    """Return the default values of the fields of a class."""
     return {field.name: field.default for field in fields(kind)}
 
 
-def _take_fields(made: Any) -> None:
+def _take_fields(instance: Any) -> None:
     """Check each field of an object, and set it as functions compute with it."""
-    defaults = usual(type(made))
+    defaults = usual(type(instance))
     with arguments.named_in_python():
-        given = {name: getattr(made, name) for name in defaults}
-        for name, value in arguments.taken(given, usual=defaults).items():
-            object.__setattr__(made, name, value)
+        values = {name: getattr(instance, name) for name in defaults}
+        for name, value in arguments.taken(values, usual=defaults).items():
+            object.__setattr__(instance, name, value)
 
 
 @dataclass(frozen=True)
@@ -183,12 +183,12 @@ def options_of(name: str, value: Any) -> Options:
     """Take options of a comparison, which may be a mapping."""
     if isinstance(value, Options):
         return value
-    known = Options.__annotations__
+    field_names = Options.__annotations__
     if not isinstance(value, Mapping):
         raise arguments.refusal(name, value, "Give tta.Options(...) or a mapping of its fields.")
     for field in value:
-        if field not in known:
-            remedy = suggestion(str(field), known, "Options")
+        if field not in field_names:
+            remedy = suggestion(str(field), field_names, "Options")
             raise TtastatsError(f"unknown option {field!r}", where=f"{name}=", remedy=remedy)
     return Options(**value)
 
@@ -232,7 +232,7 @@ def refuse_excluded(
     profiles: bool = False,
 ) -> None:
     """Refuse options that exclude each other, before a table is read."""
-    given = {
+    values = {
         "--same": same, "--profile-a": profiles, "--block": block, "{at}": budget,
         "--also": also, "--sequential": options.max_runs is not None,
         "--same-convergence": options.same_convergence, "--epochs-fixed": options.epochs_fixed,
@@ -242,6 +242,6 @@ def refuse_excluded(
         "also": ",".join(also),
         "metric": "".join(also[:1]),
     }
-    for first, second, what, remedy in _EXCLUDED:
-        both = given[first.split()[0]] and given[second]
-        raise_if(both, what, f"{first} {second}".format(**texts), remedy.format(**texts))
+    for first, second, problem, remedy in _EXCLUDED:
+        are_combined = values[first.split()[0]] and values[second]
+        raise_if(are_combined, problem, f"{first} {second}".format(**texts), remedy.format(**texts))

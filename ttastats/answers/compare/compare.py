@@ -33,7 +33,7 @@ from ttastats.report.fields import Field
 from ttastats.sides import blocking, comparison, quality_comparison, setups
 from ttastats.sides.options import Options, View
 from ttastats.sides.pairing import SAME_RUNS, Pairing, Side, pairings
-from ttastats.sides.quality_comparison import Also
+from ttastats.sides.quality_comparison import OtherMetric
 from ttastats.sides.question import Question
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.results import Verdict
@@ -249,7 +249,7 @@ def of_qualities(
 def _split_by_table(
     others: Sequence[Side],
     paired: Sequence[Pairing],
-    compared: Iterable[tuple[Any, tuple[Also, ...]]],
+    compared: Iterable[tuple[Any, tuple[OtherMetric, ...]]],
     row_of: Callable[..., Any],
     view: View,
     options: Options,

@@ -22,7 +22,7 @@ from ttastats.sides.comparison import Comparison
 from ttastats.sides.findings import condition_list
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
-from ttastats.sides.quality_comparison import Also, QualityComparison
+from ttastats.sides.quality_comparison import OtherMetric, QualityComparison
 from ttastats.stats.decision import OF_STRAGGLERS, Decision
 from ttastats.stats.means import MeanDifference
 from ttastats.stats.results import Difference, Ratio, Verdict
@@ -519,7 +519,7 @@ class Shown(Struct, Generic[C_co, R_co], frozen=True, eq=False):
     pair: Pair
     row: R_co
     name: str
-    also: tuple[Also, ...] = ()
+    also: tuple[OtherMetric, ...] = ()
     marked: bool = True
 
     def get(self, name: str) -> Any:

@@ -26,7 +26,7 @@ from ttastats.report.grouping import ALONE, row_names
 from ttastats.report.row import Row
 from ttastats.sides.findings import POOLED, condition_names
 from ttastats.sides.options import Options
-from ttastats.sides.quality_comparison import Also, QualityComparison
+from ttastats.sides.quality_comparison import OtherMetric, QualityComparison
 from ttastats.stats.decision import Assumption, side_of
 from ttastats.stats.results import Tone, Verdict
 
@@ -286,7 +286,7 @@ def conclusions(report: Report, *, confidence: float) -> tuple[Conclusion, ...]:
     return tuple(made)
 
 
-def also_numbers(every: Sequence[Also]) -> Row:
+def also_numbers(every: Sequence[OtherMetric]) -> Row:
     """Return the keys of a row on other metrics, each with the metric's name in front."""
     keys: dict[str, Any] = {}
     for other in every:
@@ -314,7 +314,7 @@ def also_text(shown: Sequence[Times]) -> str:
     return " ".join(texts)
 
 
-def also_lines(every: Sequence[Also]) -> Iterator[str]:
+def also_lines(every: Sequence[OtherMetric]) -> Iterator[str]:
     """Yield a detail line for each metric that any run logged."""
     for other in _logged_only(every):
         pair = (other.contrast.a, other.contrast.b)
@@ -323,7 +323,7 @@ def also_lines(every: Sequence[Also]) -> Iterator[str]:
         yield f"also {other.metric}  A {a}  B {b}  {_difference_text(other)}"
 
 
-def _also_sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> Iterator[str]:
+def _also_sentences(every: Sequence[OtherMetric], a: str, b: str, *, faster: bool) -> Iterator[str]:
     """Yield a sentence for each metric that changes the meaning of the comparison."""
     for other in _logged_only(every):
         judged, gap = other.contrast, other.contrast.difference
@@ -348,7 +348,7 @@ def _also_sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> I
         yield f"{other.metric} at the end of the runs: {text}."
 
 
-def also_notes(every: Sequence[Also]) -> Iterator[Note]:
+def also_notes(every: Sequence[OtherMetric]) -> Iterator[Note]:
     """Yield notes on what the comparison of other metrics cannot show."""
     if chose := dict.fromkeys(other.metric for other in every if other.chose):
         yield note("chose_the_stop", metrics=", ".join(chose))
@@ -370,11 +370,11 @@ def also_notes(every: Sequence[Also]) -> Iterator[Note]:
         yield note("also_missing", metrics=lacking)
 
 
-def _logged_only(every: Sequence[Also]) -> list[Also]:
+def _logged_only(every: Sequence[OtherMetric]) -> list[OtherMetric]:
     return [other for other in every if other.contrast.a.n or other.contrast.b.n]
 
 
-def _difference_text(other: Also) -> str:
+def _difference_text(other: OtherMetric) -> str:
     both, p_value = other.contrast, other.contrast.p_adjusted
     if both.difference is None:
         return ""

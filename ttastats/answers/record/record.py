@@ -29,7 +29,7 @@ from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.keys import Benchmark, High, Low
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides import choice, pairing, setups
-from ttastats.sides.choice import Chosen
+from ttastats.sides.choice import Choice
 from ttastats.sides.question import Question, Source
 from ttastats.stats.results import Tone
 from ttastats.table import schema
@@ -148,7 +148,7 @@ def of_rules() -> Report:
     return Report("record", tuple(rows), (Table(columns, body, "contest rules"),))
 
 
-def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list[Chosen], Rules]:
+def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list[Choice], Rules]:
     """Return the runs of each source judged as the rules ask, and the rules for these runs.
 
     A metric or a target of the question replaces those of the rules; rules without a target take
@@ -221,8 +221,8 @@ def _choose_metric(
 
 
 def _judge_at_earliest(
-    side: Chosen, metric: str, rules: Rules, targets: Sequence[UserTarget]
-) -> Chosen:
+    side: Choice, metric: str, rules: Rules, targets: Sequence[UserTarget]
+) -> Choice:
     """Return runs judged at the earliest common step at which the test holds.
 
     The step is the same for all runs of a side, so that no run chooses its own.
@@ -255,7 +255,7 @@ def _judge_at_earliest(
 
 
 def by_benchmark(
-    chosen: Sequence[Chosen], labels: Sequence[str]
+    chosen: Sequence[Choice], labels: Sequence[str]
 ) -> Iterator[tuple[str | None, dict[str, pl.DataFrame]]]:
     """Yield the runs of each benchmark of B by side, with those of A if there are any."""
     *baseline, new = (setups.runs_by(side.runs, ["benchmark"]) for side in chosen)
