@@ -165,15 +165,15 @@ def judged_sides(
 
     baseline, *others = sides
     if (budget := what.budget) is not None:
-        report = compare_report.of_qualities(baseline, others, what, budget, view, block)
+        report = compare_report.qualities_report(baseline, others, what, budget, view, block)
     else:
         for side, metric in product(sides, also):
             expect_metric(side.evaluations, metric, "--also")
         rows = _profile_rows(*profiles) if profiles else ()
-        report = compare_report.of_times(
+        report = compare_report.times_report(
             baseline, others, what, view, also=also, block=block, profiles=rows
         )
-    return gate.judged(report, conditions, what.judgement.confidence)
+    return gate.judge(report, conditions, what.judgement.confidence)
 
 
 @takes(by=arguments.choice("work", "operator"))

@@ -27,8 +27,8 @@ from ttastats.sides.contrast import (
     PowerPlan,
     Startup,
     TimesContrast,
-    judged,
     speedup_of,
+    with_verdicts,
 )
 from ttastats.sides.findings import Finding, flag
 from ttastats.sides.numbers import SideNumbers, side
@@ -96,7 +96,7 @@ def compare(pairs: Sequence[Pair], options: Options) -> tuple[Comparison, ...]:
     measured_pairs = [
         with_clues(comparison, pairs, index) for index, comparison in enumerate(measured_pairs)
     ]
-    comparisons = judged(measured_pairs, options)
+    comparisons = with_verdicts(measured_pairs, options)
     alpha = 1 - options.confidence
     tests = sum(
         comparison.p_adjusted is not None and comparison.p_adjusted >= alpha

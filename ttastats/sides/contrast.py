@@ -194,7 +194,7 @@ def refused(contrast: AnyContrast, options: Options) -> AnyContrast:
     return contrast
 
 
-def judged(
+def with_verdicts(
     contrasts: Sequence[AnyContrast], options: Options, margin: float | None = None
 ) -> tuple[AnyContrast, ...]:
     """Return contrasts with their verdicts; p values and margin claims share one alpha.

@@ -22,7 +22,7 @@ from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.outcomes.budget import END, Budget, Lengths, lengths
 from ttastats.outcomes.target import is_upwards
 from ttastats.sides.budget_checks import at_budget
-from ttastats.sides.contrast import ValuesContrast, judged, no_verdict
+from ttastats.sides.contrast import ValuesContrast, no_verdict, with_verdicts
 from ttastats.sides.design import setup_names
 from ttastats.sides.numbers import both_blocks, outcomes_of
 from ttastats.sides.options import POWER, Options
@@ -91,7 +91,7 @@ def compare(
     comparisons = [_compare_pair(pair, budget, options, unit) for pair in pairs]
     return tuple(
         replace(comparison, blocks=_proposal(comparison, pair, 1 - options.confidence))
-        for comparison, pair in zip(judged(comparisons, options, margin), pairs, strict=True)
+        for comparison, pair in zip(with_verdicts(comparisons, options, margin), pairs, strict=True)
     )
 
 
@@ -247,7 +247,7 @@ def other_metrics(
         for sides_and_pair in sides
         for metric in metrics
     ]
-    contrasts = judged([other.contrast for other in metric_comparisons], options)
+    contrasts = with_verdicts([other.contrast for other in metric_comparisons], options)
     comparisons = (
         replace(other, contrast=contrast)
         for other, contrast in zip(metric_comparisons, contrasts, strict=True)

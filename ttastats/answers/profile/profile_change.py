@@ -19,7 +19,7 @@ from ttastats.report.cells import Column, PValue, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import High, Low
 from ttastats.report.row import Key, Number, Row
-from ttastats.sides.contrast import ValuesContrast, judged
+from ttastats.sides.contrast import ValuesContrast, with_verdicts
 from ttastats.sides.options import Options
 from ttastats.stats.decision import side_of
 from ttastats.stats.means import mean_difference
@@ -76,7 +76,7 @@ def report(
             ))  # fmt: skip
             contrast = ValuesContrast({"name": name}, *means, difference=gap, p_value=gap.p_value)
             contrasts.append(contrast)
-    contrasts = [*judged(contrasts[1:], Options(confidence=confidence))]
+    contrasts = [*with_verdicts(contrasts[1:], Options(confidence=confidence))]
     whole, *parts = rows
     parts = [
         structs.replace(row, p_adjusted=contrast.p_adjusted)
