@@ -35,14 +35,14 @@ from ttastats.stats.outcomes import Epochs, make_outcomes
 from ttastats.stats.unseen import unseen_epochs
 
 #: What of a run a claim is about, by its option.
-Spent = Literal["seconds", "steps"]
-_COLUMNS: dict[Spent, str] = {"seconds": "tta_seconds", "steps": "steps"}
+CostUnit = Literal["seconds", "steps"]
+_COLUMNS: dict[CostUnit, str] = {"seconds": "tta_seconds", "steps": "steps"}
 
 
 class Limit(Struct, frozen=True):
     """What the runs may take on average: `<= 80` seconds."""
 
-    unit: Spent
+    unit: CostUnit
     threshold: float
 
 
@@ -86,7 +86,7 @@ class ClaimRow(Row, frozen=True, kw_only=True):
 
 def limits(seconds: str = "", steps: str = "") -> tuple[Limit, ...]:
     """Return the limits in options such as `<= 80` or `80` on seconds and steps."""
-    texts: tuple[tuple[Spent, str], ...] = (("seconds", seconds), ("steps", steps))
+    texts: tuple[tuple[CostUnit, str], ...] = (("seconds", seconds), ("steps", steps))
     claims = []
     for unit, text in texts:
         match = re.fullmatch(r"\s*(?:<=?)?\s*([^\s%]+)\s*", text)
@@ -263,7 +263,7 @@ def _quality_row(group: _Group, threshold: float, rules: ClaimOptions) -> ClaimR
     )
 
 
-def _unseen_epochs(runs: pl.DataFrame, unit: Spent, level: float) -> float:
+def _unseen_epochs(runs: pl.DataFrame, unit: CostUnit, level: float) -> float:
     """Return the possible extra cost of runs on average by unseen epochs."""
     reached_runs = runs.filter("reached")
     if reached_runs.is_empty():

@@ -189,7 +189,7 @@ def leagues(report: Report, confidence: float, most: int | None = MOST) -> tuple
     labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
     kinds = _kinds(report.groups)
     divisions = {kind.division for kind in kinds}
-    by_kind: dict[tuple[str, Kind], list[_Listed]] = {}
+    by_kind: dict[tuple[str, Kind], list[_EntryRuns]] = {}
     for name, label, row, runs, kind in zip(names, labels, rows, report.groups, kinds, strict=True):
         if len(divisions) > 1 and kind.division:
             name = f"{name} {kind.division}"
@@ -197,7 +197,7 @@ def leagues(report: Report, confidence: float, most: int | None = MOST) -> tuple
     sorted_keys = sorted(by_kind, key=lambda key: sort_key(key[0], *astuple(key[1])))
     size_counts = Counter((name, kind.accelerators) for name, kind in sorted_keys)
 
-    def sort_key_of(entry: _Listed) -> tuple[bool, float, float]:
+    def sort_key_of(entry: _EntryRuns) -> tuple[bool, float, float]:
         """Return the order by the mean, and without one behind, by the successes."""
         row = entry[0]
         if (mean := _row_mean(row)) is not None:
@@ -232,13 +232,13 @@ def _kinds(groups: Sequence[pl.DataFrame]) -> list[Kind]:
 
 
 #: The row, the runs and the label of an entry.
-_Listed = tuple[SummaryRow, pl.DataFrame, str]
+_EntryRuns = tuple[SummaryRow, pl.DataFrame, str]
 
 
 def _make_league(
     name: str,
     kind: Kind,
-    listed: Sequence[_Listed],
+    listed: Sequence[_EntryRuns],
     sides: Sequence[SideNumbers],
     confidence: float,
     *,

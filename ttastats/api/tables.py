@@ -21,7 +21,7 @@ from ttastats.report.answer import Report
 from ttastats.report.ordering import filter_rows
 from ttastats.sides import choice, question
 from ttastats.sides.choice import Choice, choose_runs
-from ttastats.sides.options import AtBudget, Targets, Where, several
+from ttastats.sides.options import BudgetKeywords, Targets, Where, several
 from ttastats.sides.question import Question, Source, takes
 from ttastats.table import schema, store
 from ttastats.table.schema import RUNS
@@ -76,13 +76,13 @@ def run_table(source: Source, *, where: Where = (), target: Targets = ()) -> pl.
     return choose_runs(source, where, target, by_evaluation=True).runs
 
 
-@takes(AtBudget)
+@takes(BudgetKeywords)
 def runs(
     source: Source,
     *,
     where: Where = (),
     target: Targets = (),
-    **keywords: Unpack[AtBudget],
+    **keywords: Unpack[BudgetKeywords],
 ) -> Report:
     """Report every run: whether and when it reached the target, and its progress.
 

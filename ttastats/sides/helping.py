@@ -10,7 +10,7 @@ from textwrap import fill
 from typing import Any
 
 from ttastats.base import arguments
-from ttastats.sides.options import AtBudget, Counted, Judged, Sided
+from ttastats.sides.options import BudgetKeywords, GroupKeywords, SideKeywords, TargetKeywords
 
 #: What several functions and commands say of a parameter.
 SHARED = """
@@ -96,7 +96,10 @@ def _shared_texts() -> dict[str, str]:
     texts = dict(_OF_PYTHON)
     for docstring in (
         SHARED,
-        *(keywords.__doc__ for keywords in (Counted, Judged, Sided, AtBudget)),
+        *(
+            keywords.__doc__
+            for keywords in (GroupKeywords, TargetKeywords, SideKeywords, BudgetKeywords)
+        ),
     ):
         for name, (_, text) in entries(docstring).items():
             plain = _LIMITS.sub("", text).replace("Repeatable", "One or several")

@@ -34,7 +34,7 @@ Targets: TypeAlias = str | float | Sequence[str | float] | Mapping[str, str | fl
 At: TypeAlias = str | Mapping[str, float]
 
 
-class Counted(TypedDict, total=False):
+class GroupKeywords(TypedDict, total=False):
     """Keywords of a question about groups of runs.
 
     --by COLUMNS: Comma-separated columns to group by.
@@ -56,7 +56,7 @@ class Counted(TypedDict, total=False):
     censor_stopped: bool
 
 
-class Judged(Counted, total=False):
+class TargetKeywords(GroupKeywords, total=False):
     """Keywords of a question that may have a target of its own.
 
     --target TARGET: Another quality target: 0.75, top1_accuracy=75% or eval_loss<=0.9. Repeatable.
@@ -65,7 +65,7 @@ class Judged(Counted, total=False):
     target: Targets
 
 
-class Sided(TypedDict, total=False):
+class SideKeywords(TypedDict, total=False):
     """Keywords of the sides of a comparison.
 
     --label LABEL: Name of a side, in the order of the files (repeatable), or once the column or
@@ -77,7 +77,7 @@ class Sided(TypedDict, total=False):
     pool: bool
 
 
-class Compared(Judged, Sided, total=False):
+class ComparisonKeywords(TargetKeywords, SideKeywords, total=False):
     """Keywords of a question about sides; the last three are those of `Options`."""
 
     options: Options | Mapping[str, Any]
@@ -86,7 +86,7 @@ class Compared(Judged, Sided, total=False):
     epochs_fixed: bool | None
 
 
-class AtBudget(TypedDict, total=False):
+class BudgetKeywords(TypedDict, total=False):
     """Keywords of a question about the quality at a budget.
 
     --at-end: Compare the quality at the end of each run, not the time to a target.
@@ -103,11 +103,11 @@ class AtBudget(TypedDict, total=False):
     metric: str
 
 
-class JudgedAt(Judged, AtBudget, total=False):
+class GroupBudgetKeywords(TargetKeywords, BudgetKeywords, total=False):
     """Keywords of a question about groups of runs, or about their quality at a budget."""
 
 
-class ComparedAt(Compared, AtBudget, total=False):
+class ComparisonBudgetKeywords(ComparisonKeywords, BudgetKeywords, total=False):
     """Keywords of a question about sides, or about their quality at a budget."""
 
 

@@ -25,7 +25,7 @@ Keys = Mapping[str, Any]
 
 #: Are runs of a group matched with those of an equal setup, of what both sides have of it, or are
 #: all taken together?
-_Way = Literal["alike", "asked", "pooled"]
+_Matching = Literal["alike", "asked", "pooled"]
 
 #: The code of a pair that mixes sizes.
 MIXED_SIZES = "mixed_sizes"
@@ -139,7 +139,7 @@ def pairings(
         for side in (baseline, *others)
     )
     keys = tuple(by)
-    way: _Way = "pooled" if pool else "asked" if by else "alike"
+    matching: _Matching = "pooled" if pool else "asked" if by else "alike"
     for name in BENCHMARK if not by else ():  # without suite and round if the sides differ in them
         values = [side.runs[name].unique().to_list() for side in (baseline, *others)]
         differs = any(side_values != values[0] for side_values in values)
@@ -149,11 +149,11 @@ def pairings(
             or any(len(side_values) != 1 for side_values in values)
         ):
             keys += (name,)
-    matches = [_match_groups(baseline.runs, other.runs, keys, way) for other in others]
+    matches = [_match_groups(baseline.runs, other.runs, keys, matching) for other in others]
     extra = tuple(name for name in setups.COLUMNS if any(name in match[2] for match in matches))
     all_pairings = []
     for other, runs, (groups, alone, _) in zip(others, tables[1:], matches, strict=True):
-        pairing = _make_pairing(baseline, other, groups, alone, keys, extra, way)
+        pairing = _make_pairing(baseline, other, groups, alone, keys, extra, matching)
         labels = (baseline.label, other.label)
         absences = left_out.of_pairs(tables[0], runs, [pair.keys for pair in pairing.pairs])
         pairs = (
@@ -181,7 +181,7 @@ def _late_text(group: Pair, rows: Sequence[pl.LazyFrame]) -> str:
 
 
 def _match_groups(
-    a: Runs, b: Runs, keys: Sequence[str], way: _Way
+    a: Runs, b: Runs, keys: Sequence[str], matching: _Matching
 ) -> tuple[list[Pair], list[UnpairedGroup], set[str]]:
     """Return the pairs of groups with equal keys, those without a partner, and columns of setups.
 
@@ -197,10 +197,10 @@ def _match_groups(
             alone.append(UnpairedGroup(group_keys, "a", parts_a[key].height))
         elif key not in parts_a:
             alone.append(UnpairedGroup(group_keys, "b", parts_b[key].height))
-        elif way != "pooled":
-            asked = way == "asked"
+        elif matching != "pooled":
+            by_request = matching == "asked"
             setup_columns, partners, unmatched = setups.match(
-                parts_a[key], parts_b[key], asked=asked
+                parts_a[key], parts_b[key], asked=by_request
             )
             columns |= set(setup_columns)
             groups += [Pair(group_keys, *runs, setups.not_comparable(*runs)) for runs in partners]
@@ -222,7 +222,7 @@ def _make_pairing(
     alone: Sequence[UnpairedGroup],
     keys: Sequence[str],
     extra: Sequence[str],
-    way: _Way,
+    matching: _Matching,
 ) -> Pairing:
     """Return the judged pairs of matched groups, with names and notes of all groups."""
     if not groups:
@@ -242,7 +242,9 @@ def _make_pairing(
     by_name = [(name, group.a, group.b) for name, group in zip(names, groups, strict=True)]
     named_differences = zip(names, differences, strict=True)
     remarks = (
-        setups.mixture_notes(by_name if way != "pooled" else (), extra if way == "asked" else ()),
+        setups.mixture_notes(
+            by_name if matching != "pooled" else (), extra if matching == "asked" else ()
+        ),
         shared_notes(by_name, shared_digests),
         setups.remarks(by_name),
         common_target.remark(named_differences),

@@ -48,7 +48,7 @@ _INSTEAD_OF_TIME = ("steps", "epochs", "samples")
 _NO_LENGTHS = Lengths(None, 0.0, 0.0, 0, 0)
 
 
-class SideAt(Struct, frozen=True, eq=False):
+class SideQuality(Struct, frozen=True, eq=False):
     """The runs of one side that have a value, and how many have none.
 
     At a budget, `spent` is what those with a value had spent on the axis of the comparison, None
@@ -64,7 +64,7 @@ class SideAt(Struct, frozen=True, eq=False):
     meets: AgainstNumber | None = None
 
 
-QualityComparison = ValuesContrast[SideAt]
+QualityComparison = ValuesContrast[SideQuality]
 
 
 class OtherMetric(Struct, frozen=True, eq=False):
@@ -208,7 +208,7 @@ def _side_at_budget(
     higher: bool,
     step: float,
     level: float,
-) -> SideAt:
+) -> SideQuality:
     values, costs = with_value["quality"].to_numpy(), _costs(with_value, axis)
     spent = None if costs is None else mean(costs)
     targets, meets = with_value["target_value"].drop_nulls().unique(), None
@@ -221,12 +221,14 @@ def _side_at_budget(
     return replace(side, spent=spent, lengths=lengths(with_value), meets=meets)
 
 
-def _side_of(values: Floats, missing: int) -> SideAt:
+def _side_of(values: Floats, missing: int) -> SideQuality:
     centre = mean(values) if values.size else None
-    return SideAt(values.size, missing, centre, standard_deviation(values))
+    return SideQuality(values.size, missing, centre, standard_deviation(values))
 
 
-def _unavailable_reason(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metrics: int) -> str:
+def _unavailable_reason(
+    pair: Pair, a: SideQuality, b: SideQuality, budget: Budget, metrics: int
+) -> str:
     if pair.unavailable is not None:
         return pair.unavailable
     if not a.n or not b.n:

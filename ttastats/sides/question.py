@@ -25,8 +25,8 @@ from ttastats.sides import helping
 from ttastats.sides.options import (
     USUAL,
     At,
-    AtBudget,
-    Counted,
+    BudgetKeywords,
+    GroupKeywords,
     Options,
     Prices,
     Targets,
@@ -120,7 +120,7 @@ _R = TypeVar("_R")
 
 
 def takes(
-    keywords: type[Counted | AtBudget] | None = None, **own: arguments.Taken
+    keywords: type[GroupKeywords | BudgetKeywords] | None = None, **own: arguments.Taken
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Return a decorator to write out the keywords of a function and check its arguments."""
     fields = signature(Question).parameters

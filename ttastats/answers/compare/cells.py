@@ -22,7 +22,7 @@ from ttastats.sides.contrast import Parts, Startup, ValuesContrast
 from ttastats.sides.findings import POOLED, condition_list, condition_names
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options, View
-from ttastats.sides.quality_comparison import SideAt
+from ttastats.sides.quality_comparison import SideQuality
 from ttastats.stats.decision import OF_STRAGGLERS, marks_of, side_of
 from ttastats.stats.results import Verdict
 
@@ -346,7 +346,7 @@ def cost_lines(s: Qualities) -> Iterator[str]:
         yield f"mean {sign} {limit}  A {_meets_text(a)}  B {_meets_text(b)}"
 
 
-def _meets_text(side: SideAt) -> str:
+def _meets_text(side: SideQuality) -> str:
     if side.meets is None or side.meets.p_value is None:
         return "–"
     meets_target = side.meets.holds and not side.missing

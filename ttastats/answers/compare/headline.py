@@ -28,7 +28,7 @@ from ttastats.stats.results import Verdict
 
 Rows = Sequence[TimesRow]
 #: Rows with their names.
-Named = Sequence[tuple[str, TimesRow]]
+NamedRows = Sequence[tuple[str, TimesRow]]
 
 
 def lead(
@@ -61,7 +61,9 @@ def lead(
 _UNLIKE = {"accelerators": "accelerators_differ", "division": "division_differs"}
 
 
-def _lead_of_several(named_rows: Named, against: Against, target: str, confidence: float) -> Lead:
+def _lead_of_several(
+    named_rows: NamedRows, against: Against, target: str, confidence: float
+) -> Lead:
     rows = [row for _, row in named_rows]
     testable = [row for row in rows if row.word is not Verdict.UNAVAILABLE] or rows
     distinct_benchmarks = len({row.benchmark for row in rows}) == len(rows)
@@ -93,7 +95,7 @@ def _lead_of_several(named_rows: Named, against: Against, target: str, confidenc
     return Lead(word, f"{text}.", numbers[:1].upper() + numbers[1:], tone)
 
 
-def _counts_text(named_rows: Named, a: str, b: str, to: str, total: str) -> str:
+def _counts_text(named_rows: NamedRows, a: str, b: str, to: str, total: str) -> str:
     """Return the counts of verdicts in words, with those under conditions.
 
     `B is faster than A to the target of each on 8 of 40 benchmarks (3 with conditions: ...)`.
