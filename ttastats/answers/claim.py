@@ -40,7 +40,7 @@ _COLUMNS: dict[CostUnit, str] = {"seconds": "tta_seconds", "steps": "steps"}
 
 
 class Limit(Struct, frozen=True):
-    """What the runs may take on average: `<= 80` seconds."""
+    """The limit of the mean cost of runs: `<= 80` seconds."""
 
     unit: CostUnit
     threshold: float

@@ -27,9 +27,9 @@ from ttastats.sides import blocking
 from ttastats.stats import effects as model
 from ttastats.stats.multiplicity import adjust_p_values
 
-#: Effects of which the sentence tells the size.
+#: The most effects with their sizes in the sentence.
 _SEVERAL = 4
-#: The column that says what session a run is of.
+#: The column of the session of a run.
 _BLOCK = "session of the run"
 #: What the parts are called where benchmarks count training in different units.
 _ANY = ("time to target", "progress", "time per progress")

@@ -44,7 +44,7 @@ SETUP = ("suite", "benchmark", "entry")
 BY_DATE = "date"
 _OPTION = "--order"
 FAILURES = "failures"
-#: Names under which logs record what was trained.
+#: Names of the trained code in logs.
 _COMMIT = re.compile(r"(^|[_.-])(commit|revision|git_sha|sha)([_.-]|$)", re.IGNORECASE)
 #: A difference of logs that is rounding.
 _DECIMALS = 9

@@ -168,7 +168,7 @@ Label = tuple[str, str | None, str | None, float]
 
 
 class Fit(Struct, frozen=True, eq=False):
-    """What a design of settings does to the logs of each part."""
+    """The fit of a design of settings to the logs of each part."""
 
     knobs: Sequence[Knob]
     design: Design

@@ -38,7 +38,7 @@ from ttastats.stats.results import Bools
 #: Entries a league shows; of more, the fastest.
 MOST = 40
 
-#: Lanes of ties beside each other; more are said in words.
+#: The most lanes of ties beside each other; further ties stand in words.
 LANES = 5
 
 #: The first and the last of a stretch of ranks.

@@ -45,7 +45,7 @@ _ByEffect = dict[str, int | None]
 
 
 class LooksKeys(Row, frozen=True):
-    """What a plan of looks takes."""
+    """The average cost of a plan of looks."""
 
     max_runs: Annotated[int, Key("most runs a side of a plan of looks", "runs")]
     sequential_runs: Annotated[

@@ -34,7 +34,7 @@ _SHOWN = 5
 #: A run stands still where its evaluations are this many times as far apart as is usual, if what
 #: is unusual about it is at least this share of its length.
 _STALL, _SHARE = 3.0, 0.05
-#: So many spans in a run, and so many runs with a span at one place, tell what is usual.
+#: The fewest spans in a run, and runs with a span at one position, for a usual length.
 _SPANS, _RUNS = 3, 3
 
 

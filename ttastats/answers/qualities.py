@@ -26,7 +26,7 @@ from ttastats.stats.means import mean_quality
 from ttastats.stats.moments import standard_deviation
 from ttastats.stats.outcomes import reached_at_least
 
-#: What is told beside a quality, where runs tell it.
+#: The progress beside a quality, where runs log it.
 _PROGRESS = ("steps", "epochs", "samples")
 
 Metric = Annotated[str | None, Key("the metric of the quality")]

@@ -254,7 +254,7 @@ def _rank_sentence(displayed: Sequence[tuple[League, Sequence[StandingRow]]], mi
     return " ".join(texts)
 
 
-#: Rows of each table unless somebody says otherwise.
+#: Rows of each table by default.
 TOP = 15
 #: Rows of one table that holds all, and sizes of which each has a row.
 _FEW = 30

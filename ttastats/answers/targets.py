@@ -291,7 +291,7 @@ def _verdict_keys(verdict: Decision) -> dict[str, Any]:
     return keys | {"why": keys["why"] or verdict.reason or None}
 
 
-#: What a verdict on runs is based on, and what tells them apart.
+#: The basis of a verdict on runs, and their identity.
 _JUDGED = (*RUN, "reached", "observed_seconds", "epochs", "samples", "steps")
 
 

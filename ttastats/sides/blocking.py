@@ -21,7 +21,7 @@ OPTION = "--block"
 #: Blocks that no column holds: the day of the start; runs in turn, by their starts.
 DERIVED = ("day", "order")
 _APART = " | "
-#: Up to so many blocks nobody can tell how much a difference varies from one to the next.
+#: Up to so many blocks the variation of a difference between blocks is uncertain.
 FEW = 5
 
 

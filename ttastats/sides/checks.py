@@ -171,7 +171,7 @@ def _session_findings(a: Design, b: Design) -> Iterator[Finding]:
         yield from _drift(a, b)
 
 
-#: A drift is said at this level, by the day where the runs took longer than so many hours.
+#: The level of a drift, and the hours of runs from which it is stated by the day.
 _DRIFT_LEVEL, _DAYS = 0.01, 48.0
 
 

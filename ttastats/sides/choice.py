@@ -45,7 +45,7 @@ class Choice(Struct, frozen=True, eq=False):
     of_answer: tuple[Condition, ...] = ()
 
 
-#: Conditions by what their columns are of.
+#: Conditions by the kind of their columns.
 _Conditions = Mapping[select.Kind, tuple[Condition, ...]]
 
 

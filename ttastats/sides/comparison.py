@@ -455,7 +455,7 @@ def _unit_findings(base: Comparison) -> Iterator[Finding]:
             )
 
 
-#: Start-up is told where it takes this share of a side's mean time, and most of its runs have it.
+#: A start-up counts from this share of a side's mean time, if most of its runs have one.
 _STARTUP_SHARE = 0.02
 
 

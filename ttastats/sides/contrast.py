@@ -43,12 +43,12 @@ AnyContrast = TypeVar("AnyContrast", bound="Contrast[Any]")
 #: is judged.
 Estimand = Literal["mean", "geomean", "ert", "throughput", "fraction", "none"]
 
-#: The verdict of what nobody has judged.
+#: The verdict before judgement.
 NOT_JUDGED = Decision(Verdict.UNAVAILABLE, "", 0.0)
 
 
 class Startup(Struct, frozen=True):
-    """What the runs took to start on each side, and by which factor that changes the speedup."""
+    """The start-up times of both sides, and their factor in the speedup."""
 
     a_seconds: float
     b_seconds: float
@@ -78,7 +78,7 @@ class Parts(Struct, frozen=True):
 
 
 class PowerPlan(Struct, frozen=True):
-    """What the runs at hand can show at 80 % power, and what the observed speedup would take.
+    """The detectable speedup of the runs at hand at 80 % power, and the runs for the observed one.
 
     Both among the `tests` that are not decided yet, with unseen epochs allowed for. `certain`:
     where a run failed, the runs for a claim that holds too if further runs fail. `blocks`: within

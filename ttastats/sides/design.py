@@ -38,7 +38,7 @@ class Pace(Struct, frozen=True, eq=False):
 
 
 class Grid(Struct, frozen=True):
-    """How often the runs of a side were evaluated where they met the target, in one unit.
+    """The evaluation interval of a side where its runs met the target, in one unit.
 
     `interval` is that of the median run, `share` that of the mean run's progress.
     """
@@ -60,7 +60,7 @@ _RUN: dict[str, pl.DataType] = {
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How the runs of one side were made, as far as a comparison depends on it.
+    """The design of the runs of one side, as far as a comparison depends on it.
 
     `setups` are the names of what is pooled, `pooled`: there are several, and not one run of each.
     `grids` tells how often runs were evaluated, by unit of progress, best first. `runs` has the
@@ -119,7 +119,7 @@ def near_end(runs: pl.DataFrame) -> str:
     return wording("failures_likely.end", end=int(ends[0]), slowest=int(met.max()))
 
 
-#: Codes of the problems of runs that a comparison repeats: their text says `who` has them.
+#: Codes of problems to repeat in a comparison: their text has a field `who`.
 DOUBTS = tuple(code for code, text in TEXTS.items() if "{who}" in text)
 
 

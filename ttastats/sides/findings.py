@@ -1,4 +1,4 @@
-"""What is found wrong with a comparison, what follows for its verdict, and how is it said?"""
+"""Which faults has a comparison, with which effects on its verdict, and in which words?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Clusters = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 Effect = Literal["undecided", "allowance", "condition", "note"]
 
-#: The finding that a reader must not overlook, and is shown in red.
+#: The finding to show in red.
 POOLED: FlagCode = "pooled_setups"
 
 
@@ -30,7 +30,7 @@ def flag(key: str, **fields: object) -> Flag:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with a comparison by its design: a code, and a message for a note.
+    """A fault of a comparison by its design: a code, and a message for a note.
 
     `effect`: no claim can be made (`undecided`), the interval that decides is wider by it
     (`allowance`), a claim carries the finding behind its word (`condition`), or is made as it is

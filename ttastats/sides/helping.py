@@ -1,4 +1,4 @@
-"""What does `help` say of a function: the texts of the command line, in the names of Python?"""
+"""Which help texts has a function: those of the command line, in the names of Python?"""
 
 from __future__ import annotations
 

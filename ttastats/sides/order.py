@@ -1,4 +1,4 @@
-"""Which of several sides are shown to be faster than which others, each pair as `compare` does?"""
+"""Which of several sides are faster than which others, each pair as judged by `compare`?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ttastats.stats.results import Bools, Verdict, none_for_nan
 
 
 class Order(Struct, frozen=True, eq=False):
-    """Which sides are shown to be faster than which others, shape (sides, sides).
+    """The matrix of significantly faster sides, shape (sides, sides).
 
     `faster` holds without a condition; `conditions` are those of the other claims, by the indexes
     of the faster and of the slower side.

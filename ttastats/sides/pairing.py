@@ -1,4 +1,4 @@
-"""Which runs of A are set against which runs of B?"""
+"""Which runs of A are compared with which runs of B?"""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from ttastats.table.schema import BENCHMARK, RUN
 Runs = pl.DataFrame
 Keys = Mapping[str, Any]
 
-#: Are runs of a group matched with those of an equal setup, of what both sides have of it, or are
-#: all taken together?
+#: Runs of a group are matched by equal setups, by the setup columns with common values, or pooled.
 _Matching = Literal["alike", "asked", "pooled"]
 
 #: The code of a pair that mixes sizes.

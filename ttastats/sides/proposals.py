@@ -1,4 +1,4 @@
-"""Do runs ask to be compared within blocks: days, hosts or slots that differ beyond chance?"""
+"""Should runs be compared within blocks: days, hosts or slots that differ beyond chance?"""
 
 from __future__ import annotations
 

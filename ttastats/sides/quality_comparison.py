@@ -43,7 +43,7 @@ from ttastats.stats.results import Floats, Ratio, Verdict
 from ttastats.stats.speedup import ratio_between
 from ttastats.table import schema
 
-#: The axes of what was spent, where a budget fixes the time.
+#: The axes of costs, where a budget fixes the time.
 _INSTEAD_OF_TIME = ("steps", "epochs", "samples")
 _NO_LENGTHS = Lengths(None, 0.0, 0.0, 0, 0)
 

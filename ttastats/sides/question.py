@@ -1,4 +1,4 @@
-"""What is asked of which sources, in keywords that functions share, and what are these called?"""
+"""Which question is asked of which sources, in shared keywords, and which names have the sides?"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import polars as pl
 from ttastats.base import units
 from ttastats.base.codes import Note, note, wording
 
-#: What entries of one benchmark differ in most, and by what a fair comparison matches them.
+#: The columns of setups: a fair comparison matches entries by them.
 COLUMNS = ("accelerators", "hardware", "division", "nodes")
 
 Value = int | str | None
@@ -166,7 +166,7 @@ def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
     return next(iter(all_values)) if len(all_values) == 1 else None
 
 
-#: In what the sides of a fair comparison are alike: the code of a difference, the words of a value.
+#: By column, the code of a difference between sides and the words of a value.
 _DIFFERENCES = {
     "accelerators": ("accelerators_differ", "{} accelerator{s}"),
     "nodes": ("nodes_differ", "{} logged node{s}"),

@@ -1,4 +1,4 @@
-"""How one comparison is shown in a table: its cells, and the lines beneath that say why."""
+"""Which cells and lines of reasons has a comparison in a table?"""
 
 from __future__ import annotations
 

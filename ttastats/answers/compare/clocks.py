@@ -1,4 +1,4 @@
-"""What do the clocks of both sides tell beside the time: stalls, jumps, start-up?"""
+"""Which stalls, jumps and start-ups are in the clocks of both sides?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a whole comparison come to: a word, a sentence with its conditions, and the numbers?
+"""What is the headline of a comparison: a word, a sentence with its conditions, and the numbers?
 
 The one sentence is that of the screen, of Markdown, JSON and page.
 """

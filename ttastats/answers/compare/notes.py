@@ -156,7 +156,7 @@ def _straggler_fields(matches: Sequence[Times], _: object, options: Options) -> 
     return {"reasons": reasons, "much": much, "most": _failure_bound_text(matches, options)}
 
 
-#: Claims whose turning is told one by one.
+#: The most claims with a turning share of their own in the note.
 _MOST_TURNS = 3
 
 

@@ -77,7 +77,7 @@ _OF_SETS = "fraction; at a budget, unit of the metric"
 
 
 class SameKeys(Row, frozen=True, kw_only=True):
-    """What the sets of one setup say of sessions (`--same`)."""
+    """The variation between sessions by the sets of one setup (`--same`)."""
 
     same: Annotated[bool, Key("whether the sides are of one setup (`--same`)")] = True
     sets: Annotated[int, Key("sets of runs", "sets")] = 1
@@ -92,7 +92,7 @@ class SameKeys(Row, frozen=True, kw_only=True):
 
 
 class _AnyRow(Row, frozen=True, kw_only=True):
-    """What all rows of comparisons have, whatever the order of their keys."""
+    """The common keys of all rows of comparisons, whatever their order."""
 
     @property
     def word(self) -> Verdict:

@@ -1,4 +1,4 @@
-"""What does a comparison come to, in sentences a person would say?"""
+"""Which sentences state the result of a comparison?"""
 
 from __future__ import annotations
 

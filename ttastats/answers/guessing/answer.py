@@ -25,7 +25,7 @@ from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.harmless import escape_invisible, escape_lines
 from ttastats.sides.options import several
 
-#: Names of one reason, or of one kind, that are shown before the rest is only counted.
+#: The most names of one reason, or of one kind, before the rest is only counted.
 _MOST_NAMES = 3
 #: Problems that are shown, those of rejected files first.
 _PROBLEMS = 10
@@ -69,7 +69,7 @@ class Kind(Struct, frozen=True, eq=False):
 
 
 class Guessed(Struct, frozen=True):
-    """What the files of a folder are taken for; `left` names those that nothing suits, by reason.
+    """The kinds of files in a folder; `left` names the unsuited ones by reason.
 
     `config` is the proposed `ttastats.toml`, empty where no block is needed; its patterns start
     from `folder`, whose absolute place is `root`, or from that of `output`, where it was written.
@@ -220,7 +220,7 @@ class Reason(Struct, frozen=True):
     minor: bool = False
 
 
-#: What a person is asked about: which numbers are compared, at what time, of which run.
+#: The keys to ask a person about: which numbers are compared, at what time, of which run.
 _ASKED = ("metric", "seconds", "step", "epoch", "samples", "run")
 _MEANT = re.compile(r"(\w+) = '([^']+)'")
 

@@ -1,4 +1,4 @@
-"""What are the files of a folder that nobody has described, and what would ingest make of them?"""
+"""Which kinds of logs are in a folder without blocks, and what would ingest make of them?"""
 
 from __future__ import annotations
 

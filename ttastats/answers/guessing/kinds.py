@@ -36,7 +36,7 @@ _WIDEST = 5_000
 
 
 class Sketch(Struct, frozen=True):
-    """What a file is taken for; with `is_summary`, its rows may be runs of other files.
+    """The proposed reading of a file; with `is_summary`, its rows may be runs of other files.
 
     Files with the same `columns` are of one kind. With `recorded`, the head of a file tells the
     settings of its run.

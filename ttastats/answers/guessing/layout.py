@@ -16,7 +16,7 @@ from ttastats.base.units import join_names
 from ttastats.formats import setups
 from ttastats.formats.patterns import PART, match_path
 
-#: What a number in a name counts, by the word before it; a run, if no word says more.
+#: The names of numbers, by the word before them; without such a word they count runs.
 _COUNTED = {"seed": "seed", "s": "seed", "trial": "trial", "study": "study", "fold": "fold"}
 _NUMBERED = re.compile(
     rf"(?P<before>|.*?[^A-Za-z0-9])(?P<word>{WORDS}|s|r|v|)"

@@ -38,11 +38,11 @@ Reason = Literal[
     "Insufficient convergence",
     "too few runs",
 ]
-"""Why a check ends as it does, in the words of the official checker, but for the last."""
+"""The reason for the verdict of a check, in the words of the official checker, but for the last."""
 
 
 class ConvergenceRules(Struct, frozen=True):
-    """What differs by benchmark and ruleset.
+    """The rules of one benchmark and ruleset.
 
     A submission makes `runs` runs; the `dropped` fastest and slowest leave its mean, and as many
     may fail. `slack` is by how much the mean may fall below the limit.
@@ -63,7 +63,7 @@ class Point(Struct, frozen=True):
 
 
 class ConvergenceVerdict(Struct, frozen=True):
-    """What the check says.
+    """The verdict of the official check.
 
     `mean` is the olympic mean of the entry; `point` what it was held against and `limit` what it
     had to reach, None where there was nothing to hold it against.

@@ -166,7 +166,7 @@ def row_maker(
 
 
 class BenchmarkReference(Struct, frozen=True, eq=False):
-    """What holds for a benchmark under a ruleset: records, their unit, and official rules."""
+    """The reference of a benchmark under a ruleset: records, their unit, and official rules."""
 
     ruleset: str | None
     records: tuple[Record, ...]
@@ -272,7 +272,7 @@ def common_value(group: pl.DataFrame, name: str) -> Any:
 FoundReference: TypeAlias = tuple[
     Literal["measured", "interpolated", "smallest"], tuple[str, ...], Reference
 ]
-"""How the reference at a batch size was found, the names of its records, and the reference."""
+"""The origin of the reference at a batch size, the names of its records, and the reference."""
 
 
 def reference_at(
