@@ -242,7 +242,7 @@ def compared(
     )
     report = compare.qualities_report(first, rest, Question(**keywords), budget, view)
     return conclusion(
-        gates.judged(report, gates.conditions(*gate, gates.QUALITIES), confidence=0.95)
+        gates.judge(report, gates.conditions(*gate, gates.QUALITIES), confidence=0.95)
     )
 
 

@@ -284,7 +284,7 @@ def proposal_toml(proposal: Proposal) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _spelled(letter: str) -> str:
+def _toml_letter(letter: str) -> str:
     """Return a letter as TOML spells it: JSON knows no escape above U+FFFF but two halves."""
     if letter.isprintable():
         return letter
@@ -301,7 +301,7 @@ def _toml_value(value: bool | str | tuple[str, ...]) -> str:
             quote = "'''" if "'" in text else "'"
             texts.append(f"{quote}{text}{quote}")
         else:
-            texts.append("".join(map(_spelled, json.dumps(text, ensure_ascii=False))))
+            texts.append("".join(map(_toml_letter, json.dumps(text, ensure_ascii=False))))
     if len(texts) == 1:
         return texts[0]
     inside = ", ".join(texts)
