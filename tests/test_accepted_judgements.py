@@ -240,9 +240,9 @@ def compared(
     first, *rest = (
         Side(name, runs, at_budget=True) for name, runs in zip("ABC", tables, strict=False)
     )
-    report = compare.of_qualities(first, rest, Question(**keywords), budget, view)
+    report = compare.qualities_report(first, rest, Question(**keywords), budget, view)
     return conclusion(
-        gates.judged(report, gates.conditions(*gate, gates.QUALITIES), confidence=0.95)
+        gates.judge(report, gates.conditions(*gate, gates.QUALITIES), confidence=0.95)
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from ttastats.sides.contrast import ValuesContrast, judged
+from ttastats.sides.contrast import ValuesContrast, with_verdicts
 from ttastats.sides.options import Options
 from ttastats.stats.means import mean_difference
 from ttastats.stats.results import Verdict
@@ -24,7 +24,7 @@ def of(b: np.ndarray, **changes: Any) -> ValuesContrast[None]:
 def words(
     *contrasts: ValuesContrast[None], margin: float | None = None, **options: Any
 ) -> list[str]:
-    return [c.verdict.word.value for c in judged(contrasts, Options(**options), margin)]
+    return [c.verdict.word.value for c in with_verdicts(contrasts, Options(**options), margin)]
 
 
 @pytest.mark.parametrize("incomplete", [(True, False), (False, True)])
@@ -34,7 +34,7 @@ def test_no_side_with_failed_runs_is_called_better_or_the_same(
     of_better, of_worse = of(A + 0.1), of(A - 0.1)
     if incomplete[1]:
         of_better, of_worse = of_worse, of_better
-    (comparison,) = judged([replace(of_better, incomplete=incomplete)], Options())
+    (comparison,) = with_verdicts([replace(of_better, incomplete=incomplete)], Options())
     assert (comparison.verdict.word, comparison.verdict.why) == (Verdict.UNDECIDED, "runs missing")
     assert words(replace(of_worse, incomplete=incomplete)) != ["undecided"]
     assert words(of(A), margin=0.1) == ["same"]

@@ -42,7 +42,7 @@ def row(low: float | None, high: float | None, **more: Any) -> dict[str, Any]:
 
 def judged(cells: dict[str, Any], *, fail_on: str = "", require: str = "") -> Gate:
     report = Report("compare", (typed(cells),), (), by=BENCHMARK)
-    report = gate.judged(report, gate.conditions(fail_on, require), confidence=0.95)
+    report = gate.judge(report, gate.conditions(fail_on, require), confidence=0.95)
     assert report.gate is not None
     return report.gate
 

@@ -281,7 +281,9 @@ def explained(seed: int) -> Iterator[str]:
              .with_columns(benchmark=pl.lit(benchmark))))
         for side in "AB"
     ]  # fmt: skip
-    report = compare.of_times(sides[0], sides[1:], Question(by=["benchmark"]), profiles=profiles)
+    report = compare.times_report(
+        sides[0], sides[1:], Question(by=["benchmark"]), profiles=profiles
+    )
     records = tuple(
         Row(keys={key: value for key, value in row.items() if key.endswith(OF_FACTORS)})
         for row in report.rows

@@ -36,7 +36,7 @@ READ_WHOLE = (
     "Row",
     "Keys",
     "TypedDict",
-    "Judged",
+    "TargetKeywords",
     "Struct",
     "NamedTuple",
     "Evaluation",

@@ -170,7 +170,7 @@ def _verdicts(
 
 def _judged(base: comparison.Comparison, rows: Sequence[Sequence[Bools]]) -> Decision:
     pairs = _pairs(rows) if rows else [_NO_OTHERS]
-    return contrast.judged([comparison.with_clues(base, pairs, 0)], Options())[0].verdict
+    return contrast.with_verdicts([comparison.with_clues(base, pairs, 0)], Options())[0].verdict
 
 
 def _draw(kind: Kind, n: int, mean: float, rng: np.random.Generator) -> Runs:

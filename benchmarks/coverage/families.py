@@ -101,7 +101,7 @@ def _claims_freely(family: Family) -> bool:
 
     The interval of the mean is a figure of its own.
     """
-    decided = contrast.judged(family, Options(margin=0.01), 0.01)
+    decided = contrast.with_verdicts(family, Options(margin=0.01), 0.01)
     rows = tuple(
         TimesRow(
             n_a=each.a.n, n_b=each.b.n, reached_a=each.a.n_reached, reached_b=each.b.n_reached,
@@ -119,7 +119,7 @@ def _claims_freely(family: Family) -> bool:
 
 def judged(family: Family, margin: float) -> list[Decision]:
     """Judge benchmarks together, as `compare` does."""
-    return [row.verdict for row in contrast.judged(family, Options(margin=margin), margin)]
+    return [row.verdict for row in contrast.with_verdicts(family, Options(margin=margin), margin)]
 
 
 def _mean_row(family: Family) -> Limits | None:

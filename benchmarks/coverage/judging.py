@@ -13,7 +13,7 @@ from typing import Literal
 from benchmarks.coverage.shapes import Runs
 from ttastats.sides import comparison
 from ttastats.sides import design as side_design
-from ttastats.sides.contrast import judged
+from ttastats.sides.contrast import with_verdicts
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
 from ttastats.stats.decision import Decision
@@ -45,7 +45,7 @@ Judge = Callable[[Runs, Runs, float], Shown]
 
 def judge(a: Runs, b: Runs, margin: float = 0.01) -> Shown:
     """Judge B against A as `compare` judges a single benchmark."""
-    (compared,) = judged([measured(a, b)], Options(margin=margin), margin)
+    (compared,) = with_verdicts([measured(a, b)], Options(margin=margin), margin)
     speedup = compared.speedup
     if speedup is None:
         return Shown(None, None, None, compared.verdict)

@@ -18,7 +18,7 @@ from benchmarks.coverage.shapes import generator
 from benchmarks.coverage.simulations import Plan
 from ttastats.sides import design as side_design
 from ttastats.sides.comparison import Comparison, measure, speedup_parts
-from ttastats.sides.contrast import judged
+from ttastats.sides.contrast import with_verdicts
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
 from ttastats.sides.order import measure_pair
@@ -59,7 +59,7 @@ def _orders(
             epochs = np.rint(rng.normal(30, 1, 2 * n))
             pace = 10 * (1 + drift * begins) * (1 + rng.normal(0, _SPEED, 2 * n))
             a, b = (_side(begins[side == s], pace[side == s], epochs[side == s]) for s in (0, 1))
-            (made,) = judged([measure_pair(a, b, options)], options)
+            (made,) = with_verdicts([measure_pair(a, b, options)], options)
             verdicts.append(made.verdict)
             if options.same_convergence:
                 continue
@@ -130,5 +130,5 @@ def _differs(times: list[Floats], blocks: np.ndarray | None) -> bool:
     )
     a, b = (SideNumbers(of.n, of) for of in outcomes)
     options = Options()
-    (made,) = judged([measure(Comparison({}, a, b), options, brief=True)], options)
+    (made,) = with_verdicts([measure(Comparison({}, a, b), options, brief=True)], options)
     return directed(made.verdict)

@@ -18,7 +18,7 @@ from benchmarks.coverage.judging import directed
 from benchmarks.coverage.shapes import generator
 from benchmarks.coverage.simulations import Plan
 from ttastats.sides import design as side_design
-from ttastats.sides.contrast import judged
+from ttastats.sides.contrast import with_verdicts
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
 from ttastats.sides.order import measure_pair
@@ -94,7 +94,7 @@ def _verdict(layout: Layout, rng: np.random.Generator) -> Decision:
         for clusters, offsets in ((layout.a, level), (layout.b, level + lead))
     )
     options = Options()
-    (comparison,) = judged([measure_pair(a, b, options)], options)
+    (comparison,) = with_verdicts([measure_pair(a, b, options)], options)
     return comparison.verdict
 
 

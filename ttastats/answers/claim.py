@@ -35,14 +35,14 @@ from ttastats.stats.outcomes import Epochs, make_outcomes
 from ttastats.stats.unseen import unseen_epochs
 
 #: What of a run a claim is about, by its option.
-Spent = Literal["seconds", "steps"]
-_COLUMNS: dict[Spent, str] = {"seconds": "tta_seconds", "steps": "steps"}
+CostUnit = Literal["seconds", "steps"]
+_COLUMNS: dict[CostUnit, str] = {"seconds": "tta_seconds", "steps": "steps"}
 
 
 class Limit(Struct, frozen=True):
-    """What the runs may take on average: `<= 80` seconds."""
+    """The limit of the mean cost of runs: `<= 80` seconds."""
 
-    unit: Spent
+    unit: CostUnit
     threshold: float
 
 
@@ -86,7 +86,7 @@ class ClaimRow(Row, frozen=True, kw_only=True):
 
 def limits(seconds: str = "", steps: str = "") -> tuple[Limit, ...]:
     """Return the limits in options such as `<= 80` or `80` on seconds and steps."""
-    texts: tuple[tuple[Spent, str], ...] = (("seconds", seconds), ("steps", steps))
+    texts: tuple[tuple[CostUnit, str], ...] = (("seconds", seconds), ("steps", steps))
     claims = []
     for unit, text in texts:
         match = re.fullmatch(r"\s*(?:<=?)?\s*([^\s%]+)\s*", text)
@@ -122,7 +122,7 @@ def report(
             _Group(grouping.key_values(keys), group, budget), threshold, limits, rules
         )
     ]
-    shown: list[Field[ClaimRow]] = [
+    table_fields: list[Field[ClaimRow]] = [
         Field(Column("claim"), lambda row: Text(_claim_text(row))),
         fields.text_field(
             "runs", lambda r: f"{r.n} +{r.n_missing} missing" if r.n_missing else str(r.n)
@@ -141,45 +141,48 @@ def report(
         Field(Column("p", "right"), lambda row: PValue(row.p_value)),
         Field(Column("verdict", rank=-1), _verdict_cell),
     ]
-    place = str(budget or "to the target")
-    title = "   ".join(filter(None, (grouping.common_title(rows, by), place)))
+    budget_text = str(budget or "to the target")
+    title = "   ".join(filter(None, (grouping.common_title(rows, by), budget_text)))
     of_one = len({row.keys["benchmark"] for row in rows}) == 1
     keys = grouping.row_keys(by, grouping.ENTRY)
     names = grouping.row_names(rows, [key for key in keys if key != "benchmark" or not of_one])
     if len(set(names)) < 2:
         names = [""] * len(rows)
     sentences = [_claim_sentence(row, name, rules) for row, name in zip(rows, names, strict=True)]
-    many, counts = len(rows) > _SEVERAL, list[str]()
+    is_long, counts = len(rows) > _SEVERAL, list[str]()
     for claim in dict.fromkeys(map(_claim_text, rows)):
-        of = [(name, row.holds) for name, row in zip(names, rows, strict=True)
+        pairs = [(name, row.holds) for name, row in zip(names, rows, strict=True)
               if _claim_text(row) == claim]  # fmt: skip
-        which = units.join_names([name for name, holds in of if holds], _SEVERAL)
-        number = sum(holds for _, holds in of) or "none"
-        counts.append(f"{claim} holds for {number} of {len(of)}{f' ({which})' if which else ''}.")
-    below = [
-        () if row.holds or not many else (text,) for row, text in zip(rows, sentences, strict=True)
+        names_text = units.join_names([name for name, holds in pairs if holds], _SEVERAL)
+        number = sum(holds for _, holds in pairs) or "none"
+        counts.append(
+            f"{claim} holds for {number} of {len(pairs)}{f' ({names_text})' if names_text else ''}."
+        )
+    details = [
+        () if row.holds or not is_long else (text,)
+        for row, text in zip(rows, sentences, strict=True)
     ]
     return grouping.group_report(
-        "claim", rows, shown, runs, by, _claim_notes(rows, runs, budget, rules), title=title,
-        details=below, sentence=" ".join(counts if many else sentences),
+        "claim", rows, table_fields, runs, by, _claim_notes(rows, runs, budget, rules), title=title,
+        details=details, sentence=" ".join(counts if is_long else sentences),
     )  # fmt: skip
 
 
 def _expect_values(runs: pl.DataFrame, limits: Sequence[Limit], budget: Budget | None) -> None:
-    there = standing(runs).filter("reached")
-    if not there.height:
+    reached_runs = standing(runs).filter("reached")
+    if not reached_runs.height:
         return
     other_axis = axes.axis_of(runs).unit != "seconds"
     for limit in limits:
         unit, remedy = limit.unit, "`ttastats runs FILE` shows what the runs log."
-        unknown = not there[_COLUMNS[unit]].count() or (unit == "seconds" and other_axis)
+        unknown = not reached_runs[_COLUMNS[unit]].count() or (unit == "seconds" and other_axis)
         raise_if(unknown, f"no run logs its {unit}", f"--{unit}", remedy)
     if budget is None or budget.amount is None or budget.unit == "seconds" or budget.interpolate:
         return
-    if not evaluated_there(there, budget.amount):
-        remedy = common_budgets([there], budget)
+    if not evaluated_there(reached_runs, budget.amount):
+        remedy = common_budgets([reached_runs], budget)
         raise TtastatsError(
-            f"runs were last evaluated {places_taken(there, budget)}, before the budget",
+            f"runs were last evaluated {places_taken(reached_runs, budget)}, before the budget",
             where=budget.option,
             remedy=f"{remedy[:1].upper()}{remedy[1:]}.",
         )
@@ -194,7 +197,7 @@ class _Group(Struct, frozen=True):
 
     def row(self, test: AgainstNumber, metric: str | None, *, higher: bool) -> ClaimRow:
         """Return the row of a claim about the runs of the group."""
-        missing = self.runs.height - test.n
+        n_missing = self.runs.height - test.n
         names = ("n", "mean", "sd", "low", "high", "threshold", "margin", "level", "p_value",
                  "runs_needed")  # fmt: skip
         return ClaimRow(
@@ -202,9 +205,9 @@ class _Group(Struct, frozen=True):
             metric=metric,
             higher_is_better=higher,
             at=str(self.budget or "to the target"),
-            n_missing=missing,
-            holds=test.holds and not missing,
-            conditions=[] if missing else list(test.conditions),
+            n_missing=n_missing,
+            holds=test.holds and not n_missing,
+            conditions=[] if n_missing else list(test.conditions),
             flags=[flag.code for flag in test.flags],
             **{name: getattr(test, name) for name in names},
         )
@@ -252,27 +255,27 @@ def _quality_row(group: _Group, threshold: float, rules: ClaimOptions) -> ClaimR
     row = structs.replace(row, curvature=worse, flags=[*row.flags, "interpolated"])
     if not row.holds:
         return row
-    least = None if worse is None else shifted(-worse if upwards else worse)
-    if least is not None and least.holds:
-        return structs.replace(row, conditions=list(least.conditions))
+    shifted_test = None if worse is None else shifted(-worse if upwards else worse)
+    if shifted_test is not None and shifted_test.holds:
+        return structs.replace(row, conditions=list(shifted_test.conditions))
     return structs.replace(
         row, holds=False, conditions=[], why=CONDITIONS["interpolated"], runs_needed=None
     )
 
 
-def _unseen_epochs(runs: pl.DataFrame, unit: Spent, level: float) -> float:
-    """Return by how much runs may cost more on average by epochs that none of them took."""
-    there = runs.filter("reached")
-    if there.is_empty():
+def _unseen_epochs(runs: pl.DataFrame, unit: CostUnit, level: float) -> float:
+    """Return the possible extra cost of runs on average by unseen epochs."""
+    reached_runs = runs.filter("reached")
+    if reached_runs.is_empty():
         return 0.0
     if unit == "steps":
-        steps = there["steps"].drop_nulls().cast(pl.Float64).to_numpy()
+        steps = reached_runs["steps"].drop_nulls().cast(pl.Float64).to_numpy()
         if not steps.size or steps.min() <= 0:
             return math.inf
-        interval = evaluation_interval(there, "evaluation_interval_steps")
+        interval = evaluation_interval(reached_runs, "evaluation_interval_steps")
         side = make_outcomes(steps, progress=Epochs(steps, interval))
     else:
-        side = outcomes_of(there)
+        side = outcomes_of(reached_runs)
     return unseen_epochs(side, level)
 
 
@@ -292,12 +295,12 @@ def _claim_text(row: ClaimRow) -> str:
 def _verdict_cell(row: ClaimRow) -> Text:
     if row.holds:
         daggers = f" {text}" if (text := marks(row.conditions).strip("*")) else ""
-        others = f", {text}" if (text := condition_names(row.conditions)) else ""
-        return Text(f"holds{daggers}{others}", "good")
+        condition_suffix = f", {text}" if (text := condition_names(row.conditions)) else ""
+        return Text(f"holds{daggers}{condition_suffix}", "good")
     if row.margin is None:
         return Text("no run", "bad")
-    why = f": {row.why}" if row.why else ""
-    return Text(f"not shown{why}" if row.margin >= 0 else "not met", "bad")
+    reason = f": {row.why}" if row.why else ""
+    return Text(f"not shown{reason}" if row.margin >= 0 else "not met", "bad")
 
 
 def _claim_sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
@@ -323,8 +326,8 @@ def _claim_sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
         return f"{text}, but {row.why} and may be worse by {worst}."
     if row.runs_needed is None:
         return f"{text}."
-    more = row.runs_needed - row.n
-    plan = f"{units.plural(more, 'more run')} of this kind ({row.runs_needed:,} in all)"
+    n_more = row.runs_needed - row.n
+    plan = f"{units.plural(n_more, 'more run')} of this kind ({row.runs_needed:,} in all)"
     return f"{text}; {plan} would be needed to confirm it (80% power)."
 
 

@@ -27,9 +27,9 @@ from ttastats.sides import blocking
 from ttastats.stats import effects as model
 from ttastats.stats.multiplicity import adjust_p_values
 
-#: Effects of which the sentence tells the size.
+#: The most effects with their sizes in the sentence.
 _SEVERAL = 4
-#: The column that says what session a run is of.
+#: The column of the session of a run.
 _BLOCK = "session of the run"
 #: What the parts are called where benchmarks count training in different units.
 _ANY = ("time to target", "progress", "time per progress")
@@ -114,9 +114,9 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
         "Name settings with several values; `ttastats runs FILE --format json` shows them.",
     )
     tables = tuple(_effect_tables(effects, shares, levels, by, options.confidence))
-    every, notes = (*effects, *shares, *levels), list(dict.fromkeys(notes))
+    all_rows, notes = (*effects, *shares, *levels), list(dict.fromkeys(notes))
     text = " ".join(sentences)
-    return Report("effects", every, tables, tuple(notes), text, by=grouping.row_keys(by))
+    return Report("effects", all_rows, tables, tuple(notes), text, by=grouping.row_keys(by))
 
 
 def _effect_tables(
@@ -176,41 +176,41 @@ def _fit_group(
     runs = group.drop_nulls([*(f"setting {name}" for name in options.on), *block])
     unknown = group.height - runs.height
     notes = [note("unknown_setting", n=unknown)] if unknown else []
-    every = [knobs.knob_of(name, runs, options) for name in options.on]
-    if constant := [knob.name for knob in every if len(knob.levels) < 2]:
+    all_knobs = [knobs.knob_of(name, runs, options) for name in options.on]
+    if constant := [knob.name for knob in all_knobs if len(knob.levels) < 2]:
         notes.append(note("constant_setting", names=constant, n=len(constant)))
-    every = knobs.merge_aliased([knob for knob in every if len(knob.levels) > 1])
+    all_knobs = knobs.merge_aliased([knob for knob in all_knobs if len(knob.levels) > 1])
     reached = runs["reached"].to_numpy()
-    solved, gone = knobs.drop_rare_levels(every, reached)
-    if gone:
-        notes.append(note("level_left_out", names=gone, n=len(gone)))
+    is_used, rare_levels = knobs.drop_rare_levels(all_knobs, reached)
+    if rare_levels:
+        notes.append(note("level_left_out", names=rare_levels, n=len(rare_levels)))
     varied = knobs.merge_aliased(
-        [knob for known in every if len((knob := known.of(solved)).levels) > 1]
+        [knob for candidate in all_knobs if len((knob := candidate.of(is_used)).levels) > 1]
     )
     if not varied:
         return ([], [], []), notes
     if names := [knob.name.replace(BY, " and ") for knob in varied if BY in knob.name]:
         notes.append(note("aliased", names=names))
-    sessions = runs[_BLOCK].to_numpy()[solved] if block else None
-    design, missing = knobs.design_of(varied, sessions, interactions=options.interactions)
-    if missing:
-        notes.append(note("empty_cells", names=missing))
-    logs = knobs.logs_of(runs.filter(solved), axis)
+    sessions = runs[_BLOCK].to_numpy()[is_used] if block else None
+    design, missing_pairs = knobs.design_of(varied, sessions, interactions=options.interactions)
+    if missing_pairs:
+        notes.append(note("empty_cells", names=missing_pairs))
+    logs = knobs.logs_of(runs.filter(is_used), axis)
     parts = {
         name: model.fit_part(y, design, confidence=options.confidence) for name, y in logs.items()
     }
-    fit, n = Fit(varied, design, logs, parts), int(solved.sum())
+    fit, n = Fit(varied, design, logs, parts), int(is_used.sum())
     if design.has_intervals:
         notes += _effect_notes(fit, axis)
     elif design.df < model.FEWEST_DF:
         notes.append(note("few_runs.effects", n=n, columns=n - design.df, df=design.df))
     else:
         notes.append(note("few_runs.sessions"))
-    levels = [] if reached.all() else [*_level_rows(keys, every, reached)]
+    levels = [] if reached.all() else [*_level_rows(keys, all_knobs, reached)]
     if levels:
         alpha, failed = 1 - options.confidence, int((~reached).sum())
-        differ = [row.setting for row in levels if row.p is not None and row.p < alpha]
-        names = list(dict.fromkeys(differ))
+        settings = [row.setting for row in levels if row.p is not None and row.p < alpha]
+        names = list(dict.fromkeys(settings))
         code = "survivors.differ" if names else "survivors"
         notes.append(note(code, failed=failed, n=reached.size, names=names, m=len(names)))
     shares = [*_share_rows(keys, fit, axis)] if design.has_intervals else []
@@ -223,9 +223,9 @@ def _effect_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[EffectR
         for name, part in fit.parts.items()
     }
     for number, of_term in enumerate(fit.labels):
-        for place, (setting, level, base, doublings) in enumerate(of_term):
+        for index, (setting, level, base, doublings) in enumerate(of_term):
             for name, part in fit.parts.items():
-                effect = part.effects[number][place]
+                effect = part.effects[number][index]
                 ratio, plain = effect.ratio, effect.plain
                 per = ratio.estimate ** (1 / doublings) if ratio.estimate and doublings else None
                 yield EffectRow(
@@ -240,11 +240,13 @@ def _share_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow
     names = [of_term[0][0] for of_term in fit.labels]
     if fit.design.sessions is not None and not fit.design.nested:
         names.append("sessions")
-    none = (None,) * (2 * (3 - len(fit.parts)))
+    empty_numbers = (None,) * (2 * (3 - len(fit.parts)))
     make = partial(ShareRow, keys=keys)
     for number, name in enumerate((*names, "residual")):
         of_parts = [part.shares[number] for part in fit.parts.values()]
-        yield make("share", name, *(x for s in of_parts for x in (s.share, s.omega2)), *none)
+        yield make(
+            "share", name, *(x for s in of_parts for x in (s.share, s.omega2)), *empty_numbers
+        )
     total, *of = (float(np.var(values)) for values in fit.logs.values())
     if of and total > 0:
         adds = {
@@ -267,8 +269,8 @@ def _level_rows(
     ):
         for number, level in enumerate(knob.levels):
             of_level = setting.levels == number
-            n, solved = int(of_level.sum()), int(reached[of_level].sum())
-            yield LevelRow("level", knob.name, level, n, solved, p, holm, keys=keys)
+            n, n_solved = int(of_level.sum()), int(reached[of_level].sum())
+            yield LevelRow("level", knob.name, level, n, n_solved, p, holm, keys=keys)
 
 
 def _effect_notes(fit: Fit, axis: Axis) -> Iterator[Note]:
@@ -305,35 +307,38 @@ def _effect_notes(fit: Fit, axis: Axis) -> Iterator[Note]:
     if design.sessions is not None and not design.nested:
         how.append("sessions are a block")
     yield note("method.effects", how="; ".join(how))
-    whole, *rest = titles.values()
-    yield note("definitions.effects", product=f"; {whole} = {' × '.join(rest)}" if rest else "")
+    total_title, *other_titles = titles.values()
+    yield note(
+        "definitions.effects",
+        product=f"; {total_title} = {' × '.join(other_titles)}" if other_titles else "",
+    )
 
 
 def _effects_sentence(rows: Sequence[EffectRow], alpha: float) -> str:
-    texts, without = [], []
+    texts, names_without_effect = [], []
     by_effect: dict[str, list[EffectRow]] = {}
     for row in rows:
         by_effect.setdefault(name_of(row), []).append(row)
-    for name, (whole, *parts) in by_effect.items():
+    for name, (total, *parts) in by_effect.items():
         factor, *factors = (
             f"{part_of(row)} × {row.ratio or 0.0:.2f}"
             if row.p_adjusted is not None and row.p_adjusted < alpha else ""
-            for row in (whole, *parts)
+            for row in (total, *parts)
         )  # fmt: skip
         through = " and ".join(filter(None, factors))
         if factor:
-            limits = units.interval_suffix(whole.ratio_low, whole.ratio_high)
+            limits = units.interval_suffix(total.ratio_low, total.ratio_high)
             by = f", through {through}" if through else ""
             texts.append(f"{name}: {factor}{limits}{by}.")
         elif through:
-            texts.append(f"{name}: {through}; {part_of(whole)} undecided.")
+            texts.append(f"{name}: {through}; {part_of(total)} undecided.")
         else:
-            without.append(name)
-    if (more := len(texts) - _SEVERAL) > 0:
-        are = "is" if more == 1 else "are"
-        texts[_SEVERAL:] = [f"{units.plural(more, 'more effect')} {are} shown."]
-    if without:
-        texts.append(f"No effect shown of {units.join_names(without)}.")
+            names_without_effect.append(name)
+    if (n_more := len(texts) - _SEVERAL) > 0:
+        are = "is" if n_more == 1 else "are"
+        texts[_SEVERAL:] = [f"{units.plural(n_more, 'more effect')} {are} shown."]
+    if names_without_effect:
+        texts.append(f"No effect shown of {units.join_names(names_without_effect)}.")
     return " ".join(texts)
 
 

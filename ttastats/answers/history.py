@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ttastats.answers.compare.gate import Requirement
 from ttastats.base import units
-from ttastats.base.codes import note, wording
+from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import raise_if
 from ttastats.base.percentages import percent_text
 from ttastats.base.units import Amount
@@ -44,7 +44,7 @@ SETUP = ("suite", "benchmark", "entry")
 BY_DATE = "date"
 _OPTION = "--order"
 FAILURES = "failures"
-#: Names under which logs record what was trained.
+#: Names of the trained code in logs.
 _COMMIT = re.compile(r"(^|[_.-])(commit|revision|git_sha|sha)([_.-]|$)", re.IGNORECASE)
 #: A difference of logs that is rounding.
 _DECIMALS = 9
@@ -126,26 +126,29 @@ def report(
     confidence: float,
 ) -> Report:
     """Return the report of each setup, with the verdict of the gate on its last segment."""
-    absent, unordered, notes = left_out.rows(runs), 0, [*grouping.group_notes(runs, by)]
+    left_out_rows, unordered, notes = left_out.rows(runs), 0, [*grouping.group_notes(runs, by)]
     rows, details, findings = list[HistoryRow](), list[tuple[str, ...]](), list[Finding]()
-    alike, texts, few = [], list[tuple[int, str]](), list[Mapping[str, Any]]()
+    autocorrelation_notes: list[Note] = []
+    texts: list[tuple[int, str]] = []
+    short_setups: list[Mapping[str, Any]] = []
     for name, keys, group in grouping.named_groups(runs, by):
-        history, gone = history_of(group, order, confidence), left_out.group(runs, keys, absent)
+        history = history_of(group, order, confidence)
+        left_out_of_setup = left_out.group(runs, keys, left_out_rows)
         unordered += history.unordered
-        about: dict[str, Any] = {
+        setup_keys: dict[str, Any] = {
             "keys": {of: keys.get(of) for of in grouping.row_keys(tuple(keys), SETUP)},
             "axis": axes.axis_of(group).name,
-            "left_out": key.LeftOutKeys(*gone.counts),
+            "left_out": key.LeftOutKeys(*left_out_of_setup.counts),
         }
-        made = [
-            (_history_row(history, part, number, border, about), border)
+        rows_and_borders = [
+            (_history_row(history, part, number, border, setup_keys), border)
             for part in history.parts
             for number, border in enumerate((None, *part.borders))
         ]
-        setup = [row for row, _ in made]
+        setup = [row for row, _ in rows_and_borders]
         rows += setup
-        details += [()] * (len(setup) - 1) + [grouping.append_line((), gone)]
-        alike += [
+        details += [()] * (len(setup) - 1) + [grouping.append_line((), left_out_of_setup)]
+        autocorrelation_notes += [
             note("nights_alike", part=part.name, r=part.alike).prefixed(name)
             for part in history.parts
             if part.alike is not None
@@ -156,28 +159,33 @@ def report(
             for gate in gates
             for finding in _gate_findings(setup, nights, gate)
         ]
-        changed = [(row, border) for row, border in made if border and border.alarm is not None]
+        changed = [
+            (row, border) for row, border in rows_and_borders if border and border.alarm is not None
+        ]
         changed.sort(key=lambda change: change[1].split)
         text = _setup_sentence(changed, setup, nights)
         texts.append((nights, f"{name}: {text}" if name else text))
-        few += [about["keys"]] if nights < changes.WAIT else []
+        short_setups += [setup_keys["keys"]] if nights < changes.WAIT else []
     notes.append(note("promise", wait=changes.WAIT))
     if unordered:
         notes.append(note("unordered", n=unordered, what=order))
-    few = few if len(few) > 1 else []
-    sentences = [text for nights, text in texts if nights >= changes.WAIT or not few]
-    if few:
-        most = max(nights for nights, _ in texts if nights < changes.WAIT)
-        sentences.append(wording("few_setups", setups=len(few), n=most, least=changes.WAIT))
+    short_setups = short_setups if len(short_setups) > 1 else []
+    sentences = [text for nights, text in texts if nights >= changes.WAIT or not short_setups]
+    if short_setups:
+        longest = max(nights for nights, _ in texts if nights < changes.WAIT)
+        sentences.append(
+            wording("few_setups", setups=len(short_setups), n=longest, least=changes.WAIT)
+        )
     report = Report(
-        "history", tuple(rows), (_table(rows, by, details, few, confidence),), (*notes, *alike),
+        "history", tuple(rows), (_table(rows, by, details, short_setups, confidence),),
+        (*notes, *autocorrelation_notes),
         " ".join(sentences), by=grouping.row_keys(by, SETUP),
     )  # fmt: skip
     return with_gate(report, Gate(tuple(map(str, gates)), tuple(findings))) if gates else report
 
 
 def _history_row(
-    history: History, part: Part, number: int, border: Change | None, about: Mapping[str, Any]
+    history: History, part: Part, number: int, border: Change | None, setup_keys: Mapping[str, Any]
 ) -> HistoryRow:
     """Return the row of a segment, and of the border it began with if it is not the first."""
     start, end = part.segments(len(history.nights))[number]
@@ -221,7 +229,7 @@ def _history_row(
         **change,
         noise=part.noise,
         unseen=part.unseen if number == len(part.borders) else None,
-        **about,
+        **setup_keys,
     )
 
 
@@ -229,11 +237,12 @@ def _table(
     rows: Sequence[HistoryRow],
     by: Sequence[str],
     details: Sequence[tuple[str, ...]],
-    few: Sequence[Mapping[str, Any]],
+    short_setups: Sequence[Mapping[str, Any]],
     confidence: float,
 ) -> Table:
-    """Return the table of all parts; those of setups with `few` nights are only counted."""
-    short, reason = {tuple(keys.values()) for keys in few}, f"fewer than {changes.WAIT} nights"
+    """Return the table of all parts; those of `short_setups`, with few nights, are only counted."""
+    short = {tuple(keys.values()) for keys in short_setups}
+    reason = f"fewer than {changes.WAIT} nights"
 
     def aside(row: HistoryRow) -> str:
         return reason if tuple(row.keys.values()) in short else ""
@@ -241,7 +250,7 @@ def _table(
     def change(row: HistoryRow) -> str:
         return f"{_size_of_row(row)}{' drift' if row.change == 'drift' else ''}"
 
-    shown: list[Field[HistoryRow]] = [
+    table_fields: list[Field[HistoryRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
         Field(Column("part", names=True), lambda row: Text(row.part)),
         Field(Column("since"), lambda row: Text(row.first_night)),
@@ -255,7 +264,7 @@ def _table(
         fields.text_field("unseen below", lambda row: "" if row.unseen is None
                      else units.percent(row.unseen), rank=1),
     ]  # fmt: skip
-    return fields.make_table(rows, shown, grouping.common_title(rows, by), details, aside)
+    return fields.make_table(rows, table_fields, grouping.common_title(rows, by), details, aside)
 
 
 def _size_text(*sizes: float) -> str:
@@ -265,13 +274,13 @@ def _size_text(*sizes: float) -> str:
 
 
 def _size_of_row(row: HistoryRow) -> str:
-    """Return the size of the change that a segment began with, with its limits."""
+    """Return the size of the change at the start of a segment, with its limits."""
     sizes = (row.size, row.size_low, row.size_high)
     return _size_text(*(size for size in sizes if size is not None)) if row.change else ""
 
 
 def size_of(part: Part, border: Change) -> str:
-    """Return the size of a change with its limits, and what it is a share of."""
+    """Return the size of a change with its limits, in shares of time or of runs."""
     text = _size_text(*part.sizes(border))
     return f"{text} of the runs" if part.name == FAILURES else text
 
@@ -279,28 +288,28 @@ def size_of(part: Part, border: Change) -> str:
 def _setup_sentence(
     changed: Sequence[tuple[HistoryRow, Change]], rows: Sequence[HistoryRow], nights: int
 ) -> str:
-    """Return the changes of a setup, in the order of nights, and what would stay unseen."""
+    """Return the changes of a setup in the order of nights, and its smallest visible change."""
     if nights < changes.WAIT:
         return wording("few_nights", n=nights, least=changes.WAIT)
     code = "history_changes" if changed else "history_none"
     texts = [wording(code, n=len(changed), nights=nights)]
     for row, border in changed:
         size = f"{_size_of_row(row)}{' of the runs' if row.part == FAILURES else ''}"
-        about, more = row.part[:1].upper() + row.part[1:], ""  # of `CPU time` too
+        part_name, details = row.part[:1].upper() + row.part[1:], ""  # of `CPU time` too
         if border.drift:
-            texts.append(wording("history_drift", part=about, size=size, nights=border.nights))
+            texts.append(wording("history_drift", part=part_name, size=size, nights=border.nights))
             continue
         if row.commits and row.commits != [row.by_night]:
-            listed = units.join_names(row.commits, 4)
-            more = f" ({'commit' if len(row.commits) == 1 else 'commits'} {listed})"
+            commit_names = units.join_names(row.commits, 4)
+            details = f" ({'commit' if len(row.commits) == 1 else 'commits'} {commit_names})"
         if row.run_next is not None:
-            more += wording("history_run_next", run=row.run_next)
+            details += wording("history_run_next", run=row.run_next)
         if row.announced not in {None, row.first_night}:
-            more += wording("history_announced", since=row.announced)
+            details += wording("history_announced", since=row.announced)
         text = wording(
-            "history_step", part=about, size=size, after=row.after_night, by=row.by_night
+            "history_step", part=part_name, size=size, after=row.after_night, by=row.by_night
         )
-        texts.append(f"{text}{more}{_no_gate(row)}.")
+        texts.append(f"{text}{details}{_no_gate(row)}.")
     unseen = [f"{units.percent(row.unseen)} in {row.part}" for row in rows if row.unseen]
     if unseen:
         names = units.join_names(unseen)
@@ -309,7 +318,7 @@ def _setup_sentence(
 
 
 def _no_gate(row: HistoryRow) -> str:
-    """Return why no gate judges by the change that a segment began with, if none does."""
+    """Return the reason for no gate on the change at the start of a segment, if there is none."""
     if not row.independent:
         return wording("history_alike")
     if row.standing == "shows":
@@ -321,7 +330,7 @@ def _no_gate(row: HistoryRow) -> str:
 def _gate_findings(
     rows: Sequence[HistoryRow], nights: int, gate: Requirement
 ) -> Iterator[tuple[Outcome, str, str]]:
-    """Yield what a condition makes of the last change of a setup's time and of its failures."""
+    """Yield the outcomes of a condition on the last changes of a setup's time and failures."""
     if nights < changes.WAIT:
         text = wording("few_nights", n=nights, least=changes.WAIT)
         yield "undecided", "not_judged", text
@@ -399,18 +408,18 @@ class History(Struct, frozen=True, eq=False):
 
     @property
     def whole(self) -> Part:
-        """Return the part that is the time to the target."""
+        """Return the time to the target."""
         return self.parts[-1]
 
     @property
     def latest(self) -> Night:
-        """Return the first night that is certainly after all changes."""
+        """Return the first night certainly after all changes."""
         borders = [border.last for part in self.parts for border in part.borders]
         return self.nights[max(borders, default=0)]
 
     @property
     def failures(self) -> Part:
-        """Return the part that is the share of failed runs."""
+        """Return the share of failed runs."""
         return self.parts[-2]
 
 
@@ -433,8 +442,10 @@ def history_of(runs: pl.DataFrame, order: str, confidence: float) -> History:
     commits = label
     if order == BY_DATE:  # else what each run trained is the column of the order
         extras = [parse_extra(extra) for extra in runs["extra"]]
-        known = [extra.get(next(filter(_COMMIT.search, extra), "")) for extra in extras]
-        commits = pl.Series([str(commit) if commit else None for commit in known], dtype=pl.String)
+        recorded = [extra.get(next(filter(_COMMIT.search, extra), "")) for extra in extras]
+        commits = pl.Series(
+            [str(commit) if commit else None for commit in recorded], dtype=pl.String
+        )
     points = (
         runs.with_columns(night=label.cast(pl.String), commit=commits)
         .filter(pl.col("night").is_not_null())
@@ -454,53 +465,55 @@ def history_of(runs: pl.DataFrame, order: str, confidence: float) -> History:
         Night(name, tuple(commits), n, reached)
         for name, commits, n, reached in points["night", "commit", "n", "reached"].iter_rows()
     )
-    *parts, whole = (
+    *parts, total = (
         _make_part(
             points[name], name, of, confidence, search=name != whole_name or len(measures) == 1
         )
         for name, (of, _) in measures.items()
     )
     failed, n = [night.n - night.reached for night in nights], [night.n for night in nights]
-    places = tuple(range(len(nights)))
-    fails_more = _borders(places, changes.find_changes_of_failures(failed, n, confidence))
-    failures = Part(FAILURES, "fraction", places, np.divide(failed, n), fails_more)
+    night_numbers = tuple(range(len(nights)))
+    fails_more = _borders(night_numbers, changes.find_changes_of_failures(failed, n, confidence))
+    failures = Part(FAILURES, "fraction", night_numbers, np.divide(failed, n), fails_more)
     if parts:
-        whole = _sum_of_parts(whole, [border for part in parts for border in part.borders])
+        total = _sum_of_parts(total, [border for part in parts for border in part.borders])
     unordered = runs.height - sum(night.n for night in nights)
-    return History(nights, (*parts, failures, whole), unordered)
+    return History(nights, (*parts, failures, total), unordered)
 
 
 def _make_part(logs: pl.Series, name: str, unit: str, confidence: float, *, search: bool) -> Part:
-    places = tuple(np.flatnonzero(logs.is_not_null()).tolist())
+    night_numbers = tuple(np.flatnonzero(logs.is_not_null()).tolist())
     values: Floats = logs.drop_nulls().to_numpy().round(_DECIMALS)
     if not search or values.size < changes.WAIT:
-        return Part(name, unit, places, values, ())
-    every = _borders(places, changes.find_changes(values, confidence))
-    splits = [bisect_left(places, border.split) for border in every]
+        return Part(name, unit, night_numbers, values, ())
+    borders = _borders(night_numbers, changes.find_changes(values, confidence))
+    splits = [bisect_left(night_numbers, border.split) for border in borders]
     noise = changes.night_noise(values, splits)
     nights = values.size - (splits[-1] if splits else 0)
     unseen = None if noise is None else math.expm1(changes.detectable_change(noise, max(nights, 2)))
-    alike = changes.shown_autocorrelation(values, splits)
-    return Part(name, unit, places, values, every, noise, alike, unseen)
+    autocorrelation = changes.shown_autocorrelation(values, splits)
+    return Part(name, unit, night_numbers, values, borders, noise, autocorrelation, unseen)
 
 
-def _borders(places: Sequence[int], every: Sequence[Change]) -> tuple[Change, ...]:
+def _borders(night_numbers: Sequence[int], series_changes: Sequence[Change]) -> tuple[Change, ...]:
     """Return the changes of a series in terms of nights."""
     return tuple(
         replace(
             change,
-            split=places[change.split],
-            first=(first := places[change.first - 1] + 1),
-            last=places[change.last],
-            median=places[(change.median or 0) - 1] if first < places[change.last] else None,
-            alarm=places[(change.alarm or 0) - 1] + 1,
-            announced=places[change.announced or 0],
+            split=night_numbers[change.split],
+            first=(first := night_numbers[change.first - 1] + 1),
+            last=night_numbers[change.last],
+            median=night_numbers[(change.median or 0) - 1]
+            if first < night_numbers[change.last]
+            else None,
+            alarm=night_numbers[(change.alarm or 0) - 1] + 1,
+            announced=night_numbers[change.announced or 0],
         )
-        for change in every
+        for change in series_changes
     )
 
 
-def _sum_of_parts(whole: Part, of_parts: Sequence[Change]) -> Part:
+def _sum_of_parts(total: Part, of_parts: Sequence[Change]) -> Part:
     """Return the time to the target with the changes of its parts, coinciding ones together."""
     merged: list[list[Change]] = []
     for border in sorted(of_parts, key=lambda border: border.split):
@@ -527,4 +540,4 @@ def _sum_of_parts(whole: Part, of_parts: Sequence[Change]) -> Part:
         )
         for group in merged
     ]
-    return replace(whole, borders=tuple(borders))
+    return replace(total, borders=tuple(borders))

@@ -54,8 +54,8 @@ class Knob(Struct, frozen=True, eq=False):
     @property
     def setting(self) -> Setting:
         """Return the setting as `stats.effects` takes it."""
-        place = {level: number for number, level in enumerate(self.levels)}
-        codes = np.array([place[str(value)] for value in self.values], dtype=np.intp)
+        number_of_level = {level: number for number, level in enumerate(self.levels)}
+        codes = np.array([number_of_level[str(value)] for value in self.values], dtype=np.intp)
         return Setting(codes, np.log2(self.values.astype(float)) if self.by_doubling else None)
 
     def of(self, runs: NDArray[np.bool_]) -> Knob:
@@ -69,16 +69,16 @@ def knob_of(setting: str, runs: pl.DataFrame, options: EffectsOptions) -> Knob:
     """Return a varied setting with its base level: named, smallest, or of the first run."""
     column = f"setting {setting}"
     name, _, base = setting.partition("=")
-    ordered = runs.sort("started_at", column, nulls_last=True)[column]
-    levels = [*ordered.unique(maintain_order=True)]
+    level_values = runs.sort("started_at", column, nulls_last=True)[column]
+    levels = [*level_values.unique(maintain_order=True)]
     try:
         numbers = {text: float(text) for text in levels}
         levels.sort(key=lambda text: numbers[text])
     except ValueError:
         numbers = {}
     if base:
-        known = f"{name} has the values {units.join_names(levels)}"
-        raise_if(base not in levels, f"{name} is never {base}", "--on", f"{known}.")
+        value_text = f"{name} has the values {units.join_names(levels)}"
+        raise_if(base not in levels, f"{name} is never {base}", "--on", f"{value_text}.")
         levels = [base, *(level for level in levels if level != base)]
     finite = bool(numbers) and all(0 < number < np.inf for number in numbers.values())
     by_level = bool(base) or name in options.levels
@@ -86,58 +86,59 @@ def knob_of(setting: str, runs: pl.DataFrame, options: EffectsOptions) -> Knob:
 
 
 def merge_aliased(knobs: Sequence[Knob]) -> list[Knob]:
-    """Return the settings, those that were always changed together as one."""
-    left = list(knobs)
-    while places := model.aliased_settings([knob.setting for knob in left]):
-        joined = [left[place] for place in places]
+    """Return the settings, with those always changed together as one."""
+    remaining = list(knobs)
+    while aliased := model.aliased_settings([knob.setting for knob in remaining]):
+        joined = [remaining[index] for index in aliased]
         of_runs = [*zip(*(knob.values.tolist() for knob in joined), strict=True)]
         ranks = [{level: n for n, level in enumerate(knob.levels)} for knob in joined]
         levels = sorted(
-            set(of_runs), key=lambda each: [rank[v] for rank, v in zip(ranks, each, strict=True)]
+            set(of_runs),
+            key=lambda levels: [rank[v] for rank, v in zip(ranks, levels, strict=True)],
         )
-        whole = Knob(
+        joint_knob = Knob(
             BY.join(knob.name for knob in joined),
             np.array([*map(BY.join, of_runs)], dtype=object),
             tuple(map(BY.join, levels)),
             numeric=False,
         )
-        left = [knob for n, knob in enumerate(left) if n not in places]
-        left.insert(places[0], whole)
-    return left
+        remaining = [knob for n, knob in enumerate(remaining) if n not in aliased]
+        remaining.insert(aliased[0], joint_knob)
+    return remaining
 
 
 def drop_rare_levels(
-    knobs: Sequence[Knob], solved: NDArray[np.bool_]
+    knobs: Sequence[Knob], is_used: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], list[str]]:
-    """Return which runs to keep so that each level has two that reached, and dropped levels."""
+    """Return a mask of runs with two successes at each level, and the dropped levels."""
     levels = {
         f"{knob.name} {level}": knob.values == level
         for knob in knobs
         for level in (() if knob.by_doubling else knob.levels)
     }
-    gone: list[str] = []
+    rare_levels: list[str] = []
     while new := [name for name, of_level in levels.items()
-                  if name not in gone and (of_level & solved).sum() < 2]:  # fmt: skip
-        gone += new
-        solved = solved & ~np.any([levels[name] for name in new], axis=0)
-    return solved, gone
+                  if name not in rare_levels and (of_level & is_used).sum() < 2]:  # fmt: skip
+        rare_levels += new
+        is_used = is_used & ~np.any([levels[name] for name in new], axis=0)
+    return is_used, rare_levels
 
 
 def design_of(
     knobs: Sequence[Knob], sessions: NDArray[Any] | None, *, interactions: bool
 ) -> tuple[Design, list[str]]:
     """Return the design for the fit, and the interactions it cannot include."""
-    design, missing = Design(tuple(knob.setting for knob in knobs)), []
+    design, missing_pairs = Design(tuple(knob.setting for knob in knobs)), []
     if sessions is not None and len(set(sessions)) > 1:
         design = replace(design, sessions=np.unique(sessions, return_inverse=True)[1])
         design = replace(design, nested=not model.full_rank(design.terms))
     for a, b in combinations(range(len(knobs)), 2) if interactions else ():
-        more = replace(design, pairs=(*design.pairs, (a, b)))
-        if model.full_rank(more.terms):
-            design = more
+        wider_design = replace(design, pairs=(*design.pairs, (a, b)))
+        if model.full_rank(wider_design.terms):
+            design = wider_design
         else:
-            missing.append(f"{knobs[a].name}{_TIMES}{knobs[b].name}")
-    return design, missing
+            missing_pairs.append(f"{knobs[a].name}{_TIMES}{knobs[b].name}")
+    return design, missing_pairs
 
 
 def part_title(part: str, axis: Axis) -> str:
@@ -148,7 +149,7 @@ def part_title(part: str, axis: Axis) -> str:
 
 
 def part_of(row: Row) -> str:
-    """Return the name of the part of the time that a row is about."""
+    """Return the name of the part of the time of a row."""
     return part_title(row.get("part"), AXES[row.get("axis")])
 
 
@@ -167,7 +168,7 @@ Label = tuple[str, str | None, str | None, float]
 
 
 class Fit(Struct, frozen=True, eq=False):
-    """What a design of settings does to the logs of each part."""
+    """The fit of a design of settings to the logs of each part."""
 
     knobs: Sequence[Knob]
     design: Design
@@ -178,14 +179,17 @@ class Fit(Struct, frozen=True, eq=False):
     def labels(self) -> Iterator[list[Label]]:
         """Return the labels of the effects of each term."""
         for knob in self.knobs:
-            base, *others = knob.levels
+            base, *other_levels = knob.levels
             if knob.by_doubling:
                 yield [(knob.name, None, None, 1.0)]
             elif knob.numeric:
-                steps = [float(np.log2(float(level) / float(base))) for level in others]
-                yield [(knob.name, level, base, n) for level, n in zip(others, steps, strict=True)]
+                steps = [float(np.log2(float(level) / float(base))) for level in other_levels]
+                yield [
+                    (knob.name, level, base, n)
+                    for level, n in zip(other_levels, steps, strict=True)
+                ]
             else:
-                yield [(knob.name, level, base, 0.0) for level in others]
+                yield [(knob.name, level, base, 0.0) for level in other_levels]
         for a, b in self.design.pairs:
             first, second = (
                 ["doubling"] if knob.by_doubling else [*knob.levels[1:]]

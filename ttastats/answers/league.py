@@ -38,7 +38,7 @@ from ttastats.stats.results import Bools
 #: Entries a league shows; of more, the fastest.
 MOST = 40
 
-#: Lanes of ties beside each other; more are said in words.
+#: The most lanes of ties beside each other; further ties stand in words.
 LANES = 5
 
 #: The first and the last of a stretch of ranks.
@@ -139,28 +139,28 @@ class League(Struct, frozen=True, eq=False):
 
     @property
     def leads_if(self) -> tuple[str, ...]:
-        """Return the conditions under which one entry is faster than each other; none if none."""
+        """Return the conditions for one entry to be faster than each other, if any."""
         rivals = self.rivals(0)
         return self.conditions(0) if rivals and rivals == self.conditional_rivals(0) else ()
 
-    def rivals(self, place: int) -> tuple[int, ...]:
-        """Return the ranks, from 1, that cannot be told apart from that of an entry."""
-        return _rivals(self.order.faster, place)
+    def rivals(self, index: int) -> tuple[int, ...]:
+        """Return the ranks, from 1, inseparable from that of an entry."""
+        return _rivals(self.order.faster, index)
 
-    def conditional_rivals(self, place: int) -> tuple[int, ...]:
-        """Return those of the rivals that a claim with a condition tells apart."""
-        even_so = _rivals(self.order.conditional, place)
-        return tuple(rank for rank in self.rivals(place) if rank not in even_so)
+    def conditional_rivals(self, index: int) -> tuple[int, ...]:
+        """Return the rivals with a conditional claim against them."""
+        even_so = _rivals(self.order.conditional, index)
+        return tuple(rank for rank in self.rivals(index) if rank not in even_so)
 
-    def conditions(self, place: int | None = None) -> tuple[str, ...]:
+    def conditions(self, index: int | None = None) -> tuple[str, ...]:
         """Return the codes of the conditions of claims, about one entry or about any."""
-        every = (
+        codes_of_claims = (
             code
             for pair, codes in self.order.conditions.items()
-            if place is None or place in pair
+            if index is None or index in pair
             for code in codes
         )
-        return tuple(sorted(dict.fromkeys(every), key=lambda code: code not in MARKS))
+        return tuple(sorted(dict.fromkeys(codes_of_claims), key=lambda code: code not in MARKS))
 
     def lanes(self, ties: Sequence[Stretch]) -> list[tuple[str, ...]]:
         """Return each entry's part of the brackets beside it: `from`, `on`, `to` or ``."""
@@ -174,9 +174,9 @@ class League(Struct, frozen=True, eq=False):
         return list(zip(*lanes[:LANES], strict=True)) or [()] * len(self.entries)
 
 
-def _rivals(faster: Bools, place: int) -> tuple[int, ...]:
-    alike = ~(faster[place] | faster[:, place])
-    return tuple(n + 1 for n in np.flatnonzero(alike).tolist() if n != place)
+def _rivals(faster: Bools, index: int) -> tuple[int, ...]:
+    is_tied = ~(faster[index] | faster[:, index])
+    return tuple(n + 1 for n in np.flatnonzero(is_tied).tolist() if n != index)
 
 
 def leagues(report: Report, confidence: float, most: int | None = MOST) -> tuple[League, ...]:
@@ -189,56 +189,56 @@ def leagues(report: Report, confidence: float, most: int | None = MOST) -> tuple
     labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
     kinds = _kinds(report.groups)
     divisions = {kind.division for kind in kinds}
-    by_kind: dict[tuple[str, Kind], list[_Listed]] = {}
+    by_kind: dict[tuple[str, Kind], list[_EntryRuns]] = {}
     for name, label, row, runs, kind in zip(names, labels, rows, report.groups, kinds, strict=True):
         if len(divisions) > 1 and kind.division:
             name = f"{name} {kind.division}"
         by_kind.setdefault((name, kind), []).append((row, runs, label))
-    ordered = sorted(by_kind, key=lambda key: sort_key(key[0], *astuple(key[1])))
-    alike = Counter((name, kind.accelerators) for name, kind in ordered)
+    sorted_keys = sorted(by_kind, key=lambda key: sort_key(key[0], *astuple(key[1])))
+    size_counts = Counter((name, kind.accelerators) for name, kind in sorted_keys)
 
-    def place(entry: _Listed) -> tuple[bool, float, float]:
-        """Return the place by the mean; behind those that have one, by the successes."""
+    def sort_key_of(entry: _EntryRuns) -> tuple[bool, float, float]:
+        """Return the order by the mean, and without one behind, by the successes."""
         row = entry[0]
         if (mean := _row_mean(row)) is not None:
             return False, mean, 0.0
         return True, -row.reached / row.n, row.tta_mean_seconds or math.inf
 
-    listed = [sorted(by_kind[key], key=place) for key in ordered]
-    sides = iter(briefs([runs for some in listed for _, runs, _ in some[:most]]))
+    entry_lists = [sorted(by_kind[key], key=sort_key_of) for key in sorted_keys]
+    sides = iter(briefs([runs for entries in entry_lists for _, runs, _ in entries[:most]]))
     return tuple(
         _make_league(
-            name, kind, some, list(islice(sides, len(some[:most]))), confidence,
-            by_nodes=alike[name, kind.accelerators] > 1,
+            name, kind, entries, list(islice(sides, len(entries[:most]))), confidence,
+            by_nodes=size_counts[name, kind.accelerators] > 1,
         )
-        for (name, kind), some in zip(ordered, listed, strict=True)
+        for (name, kind), entries in zip(sorted_keys, entry_lists, strict=True)
     )  # fmt: skip
 
 
 def _kinds(groups: Sequence[pl.DataFrame]) -> list[Kind]:
-    """Return division and size of each group of runs, None where unknown or where they differ."""
+    """Return division and size of each group of runs, None where unknown or different."""
     if not groups:
         return []
-    places = np.repeat(np.arange(len(groups)), [group.height for group in groups])
+    group_numbers = np.repeat(np.arange(len(groups)), [group.height for group in groups])
     runs = pl.concat(group.select(Kind.__struct_fields__) for group in groups).with_columns(
-        pl.col("division").str.to_lowercase(), group=pl.Series(places)
+        pl.col("division").str.to_lowercase(), group=pl.Series(group_numbers)
     )
-    same = (
+    common_values = (
         pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()).alias(name)
         for name in Kind.__struct_fields__
     )
-    found = runs.group_by("group", maintain_order=True).agg(*same)
-    return [Kind(*row) for row in found.select(Kind.__struct_fields__).iter_rows()]
+    kinds = runs.group_by("group", maintain_order=True).agg(*common_values)
+    return [Kind(*row) for row in kinds.select(Kind.__struct_fields__).iter_rows()]
 
 
 #: The row, the runs and the label of an entry.
-_Listed = tuple[SummaryRow, pl.DataFrame, str]
+_EntryRuns = tuple[SummaryRow, pl.DataFrame, str]
 
 
 def _make_league(
     name: str,
     kind: Kind,
-    listed: Sequence[_Listed],
+    listed: Sequence[_EntryRuns],
     sides: Sequence[SideNumbers],
     confidence: float,
     *,
@@ -284,25 +284,25 @@ def _row_mean(row: SummaryRow) -> float | None:
     return None if mean is None or math.isinf(mean) else mean
 
 
-def ranks(apart: Bools) -> tuple[Rank, ...]:
+def ranks(faster_pairs: Bools) -> tuple[Rank, ...]:
     """Return the range of ranks of each entry, in the order of their means."""
-    faster_than, slower_than = apart.sum(axis=0).tolist(), apart.sum(axis=1).tolist()
+    faster_than, slower_than = faster_pairs.sum(axis=0).tolist(), faster_pairs.sum(axis=1).tolist()
     return tuple(
-        Rank(place + 1, faster + 1, len(apart) - slower)
-        for place, (faster, slower) in enumerate(zip(faster_than, slower_than, strict=True))
+        Rank(index + 1, faster + 1, len(faster_pairs) - slower)
+        for index, (faster, slower) in enumerate(zip(faster_than, slower_than, strict=True))
     )
 
 
-def ties(apart: Bools) -> tuple[Stretch, ...]:
-    """Return the longest stretches of ranks in which no two entries are told apart.
+def ties(faster_pairs: Bools) -> tuple[Stretch, ...]:
+    """Return the longest stretches of inseparable ranks.
 
     They may overlap: 1 is told apart from 3, and 2 from neither.
     """
-    unlike = apart | apart.T
+    is_separable = faster_pairs | faster_pairs.T
     stretches: list[Stretch] = []
     start = 0
-    for end in range(len(apart)):
-        start += int(np.flatnonzero(unlike[start:end, end]).max(initial=-1)) + 1
+    for end in range(len(faster_pairs)):
+        start += int(np.flatnonzero(is_separable[start:end, end]).max(initial=-1)) + 1
         if end > start:
             if stretches and stretches[-1][0] == start + 1:
                 stretches.pop()
@@ -318,7 +318,7 @@ def headline(leagues: Sequence[League]) -> str:
         return claim(leagues[0])
     results = sum(len(league.entries) + league.left_out for league in leagues)
     benchmarks = list(dict.fromkeys(league.benchmark or league.name for league in leagues))
-    names_of = {league.name for league in leagues}
+    league_names = {league.name for league in leagues}
     names = {label for league in leagues for label in league.labels}
     entries = units.plural(len(names), "entry", "entries")
     of = f"{len(benchmarks)} benchmarks" if len(benchmarks) > 1 else benchmarks[0]
@@ -326,29 +326,31 @@ def headline(leagues: Sequence[League]) -> str:
     if results > len(names):
         text = f"{entries} with {results:,} results on {of}"
     if not any(league.n_reached for league in leagues):
-        every = [entry.runs for league in leagues for entry in league.entries]
-        return f"{text}: {advice_text(every) or 'no run reached the target'}"
+        entry_runs = [entry.runs for league in leagues for entry in league.entries]
+        return f"{text}: {advice_text(entry_runs) or 'no run reached the target'}"
     if all(len(league.entries) == 1 for league in leagues):
         return f"{text}, each alone in its size class"
     testable = [league for league in leagues if league.testable]
     if not testable:
         return f"{text}: too few runs of each to tell an order from chance"
     leaders = sum(league.has_leader for league in testable)
-    kinds = "size class/size classes" if len(leagues) > len(names_of) else "benchmark/benchmarks"
-    where = units.plural(len(testable), *kinds.split("/"))
+    kinds = (
+        "size class/size classes" if len(leagues) > len(league_names) else "benchmark/benchmarks"
+    )
+    classes = units.plural(len(testable), *kinds.split("/"))
     has = "have" if leaders > 1 else "has"
-    text = f"{text}: {leaders or 'none'} of {where} {has} a clear winner"
-    more = [codes for league in testable if (codes := league.leads_if)]
-    if not more:
+    text = f"{text}: {leaders or 'none'} of {classes} {has} a clear winner"
+    conditional_leads = [codes for league in testable if (codes := league.leads_if)]
+    if not conditional_leads:
         return text
-    conditions = dict.fromkeys(code for codes in more for code in codes)
-    number = f"{len(more)} more" if leaders else str(len(more))
+    conditions = dict.fromkeys(code for codes in conditional_leads for code in codes)
+    number = f"{len(conditional_leads)} more" if leaders else str(len(conditional_leads))
     return f"{text}, in {number} only {condition_text([*conditions], ' or ')}"
 
 
 def claim(league: League) -> str:
-    """Return who leads a league and how sure that is, without a full stop."""
-    first, *others = league.entries
+    """Return the leader of a league and its certainty, without a full stop."""
+    first, *other_entries = league.entries
     on = f" on {league.name}" if league.benchmark else ""
     if first.mean is None:
         if text := advice_text([entry.runs for entry in league.entries]):
@@ -357,7 +359,7 @@ def claim(league: League) -> str:
         return f"{league.n_reached or 'None'} of {n}{on} reached the target"
     axis = AXES[first.row.axis]
     time = units.amount(first.mean, axis.unit)
-    if not others:
+    if not other_entries:
         return f"{first.label} {axis.takes} {time}{on}"
     text = f"{first.label} is first of {len(league.entries) + league.left_out}{on}: {time}"
     if not league.testable:
@@ -370,23 +372,23 @@ def claim(league: League) -> str:
 
 
 def advice_text(runs: Sequence[pl.DataFrame]) -> str:
-    """Return what to do about runs without any target, without a full stop, or an empty text."""
+    """Return the advice on runs without any target, without a full stop, or an empty text."""
     text = aims.advice(*runs).text if aims.lack_target(*runs) else ""
     return (text[:1].upper() + text[1:]).removesuffix(".")
 
 
-def not_separable(league: League, place: int) -> str:
-    """Return which ranks cannot be told apart from that of an entry."""
-    rivals, some = league.rivals(place), league.conditional_rivals(place)
+def not_separable(league: League, index: int) -> str:
+    """Return the ranks inseparable from that of an entry in words."""
+    rivals, conditional_rivals = league.rivals(index), league.conditional_rivals(index)
     if not rivals:
         return "told apart from every other rank"
-    even_so = [rank for rank in rivals if rank not in some]
+    even_so = [rank for rank in rivals if rank not in conditional_rivals]
     texts = [f"not told apart from {_ranks_text(even_so)}"] if even_so else []
-    if some:
-        whole = len(some) == len(league.entries) - 1
-        which = "every other rank" if whole else _ranks_text(some)
-        condition = condition_text(league.conditions(place))
-        texts.append(f"told apart from {which} only {condition}")
+    if conditional_rivals:
+        is_all = len(conditional_rivals) == len(league.entries) - 1
+        ranks_text = "every other rank" if is_all else _ranks_text(conditional_rivals)
+        condition = condition_text(league.conditions(index))
+        texts.append(f"told apart from {ranks_text} only {condition}")
     return ", ".join(texts)
 
 
@@ -398,27 +400,27 @@ def _ranks_text(ranks: Sequence[int]) -> str:
             spans[-1] = [spans[-1][0], number]
         else:
             spans.append([number])
-    listed = ", ".join(" to ".join(map(str, ends)) for ends in spans)
-    return f"{'ranks' if len(ranks) > 1 else 'rank'} {listed}"
+    spans_text = ", ".join(" to ".join(map(str, ends)) for ends in spans)
+    return f"{'ranks' if len(ranks) > 1 else 'rank'} {spans_text}"
 
 
 def ties_text(league: League) -> str:
-    """Return which ranks cannot be told apart, and by which statistics."""
+    """Return the inseparable ranks in words, and the statistics behind them."""
     count = len(league.entries)
     if count == 1 or not league.n_reached:
         return ""
     if not league.testable:
         return "Too few runs of each to tell any ranks apart."
     pairs = units.plural(count * (count - 1) // 2, "pair")
-    how = (
+    method = (
         f"{percentages.percent_text(league.confidence)}, as `compare` judges, by Holm over {pairs}"
     )
     if not league.ties:
-        return f"All ranks are told apart ({how})."
-    text = f"Ranks that cannot be told apart: {_spans_text(league.ties)} ({how})."
+        return f"All ranks are told apart ({method})."
+    text = f"Ranks that cannot be told apart: {_spans_text(league.ties)} ({method})."
     if codes := league.conditions():
-        left = f"all but {_spans_text(league.open_ties)}" if league.open_ties else "all"
-        text += f" Told apart {condition_text(codes)}: {left}."
+        separable_ties = f"all but {_spans_text(league.open_ties)}" if league.open_ties else "all"
+        text += f" Told apart {condition_text(codes)}: {separable_ties}."
     return text
 
 
@@ -427,7 +429,7 @@ def _spans_text(ties: Sequence[Stretch]) -> str:
 
 
 def hardware(entry: Entry) -> str:
-    """Return what an entry ran on: `8× NVIDIA H200`, as far as its runs agree."""
+    """Return the hardware of an entry: `8× NVIDIA H200`, as far as its runs agree."""
     names = {name: None for name in entry.runs["hardware"].to_list() if name is not None}
     words = ", ".join(names) if len(names) < 3 else f"{len(names)} kinds of hardware"
     if entry.accelerators is None:

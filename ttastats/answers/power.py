@@ -45,7 +45,7 @@ _ByEffect = dict[str, int | None]
 
 
 class LooksKeys(Row, frozen=True):
-    """What a plan of looks takes."""
+    """The average cost of a plan of looks."""
 
     max_runs: Annotated[int, Key("most runs a side of a plan of looks", "runs")]
     sequential_runs: Annotated[
@@ -99,48 +99,60 @@ def from_runs(
     With `max_runs` also what a plan of looks, of so many runs a side, takes on average.
     """
     plan = _Plan(effects, power, max_runs, confidence)
-    rows, few, failed = list[PowerRow](), list[Note](), False
-    whole: dict[Any, list[pl.DataFrame]] = {}
+    rows, cautions, failed = list[PowerRow](), list[Note](), False
+    groups_by_benchmark: dict[Any, list[pl.DataFrame]] = {}
     groups, axis = grouping.group_runs(runs, by), axes.axis_of(runs)
     summed = rows_of(groups, ddof=1, confidence=confidence)
     for (keys, group), spread in zip(groups, summed, strict=True):
         reached = spread.reached
         # Two runs show a CV. Where others failed it takes three, as for an interval of it: from
         # fewer, the CV shows little more than how many failed.
-        needed = 2 if reached == group.height else 3
+        n_required = 2 if reached == group.height else 3
         cv = low = high = failing = None
-        if reached == group.height >= needed:
+        if reached == group.height >= n_required:
             cv, low, high = spread.cv, spread.cv_low, spread.cv_high
-            whole.setdefault(keys.get("benchmark"), []).append(group)
-        elif reached >= needed:
+            groups_by_benchmark.setdefault(keys.get("benchmark"), []).append(group)
+        elif reached >= n_required:
             cv, failing = _with_failures(group)
         if is_aimless := not reached and aims.lack_target(group):
-            few.append(aims.advice(runs))
+            cautions.append(aims.advice(runs))
         failed = failed or (reached < group.height and not is_aimless)
-        if reached < needed and not is_aimless:
-            known = {of: value for of, value in keys.items() if value is not None}
-            names = (str(known[of]) for of in known if of not in {"suite", "round"})
+        if reached < n_required and not is_aimless:
+            known_keys = {of: value for of, value in keys.items() if value is not None}
+            names = (str(known_keys[of]) for of in known_keys if of not in {"suite", "round"})
             of = f"{name}: " if (name := " ".join(names)) else ""
-            total = math.ceil(needed * group.height / reached) if reached else 0
+            total = math.ceil(n_required * group.height / reached) if reached else 0
             rate = wording("few_successes.rate", total=total) if 0 < reached < group.height else ""
-            few.append(note("few_successes", of=of, reached=reached, n=group.height, needed=needed,
-                            rate=rate))  # fmt: skip
+            cautions.append(
+                note(
+                    "few_successes", of=of, reached=reached, n=group.height, needed=n_required,
+                    rate=rate,
+                )
+            )  # fmt: skip
         row = plan.row(cv, low, high, group.height if n is None else n, failing)
-        about = {"keys": grouping.key_values(keys), "axis": axis.name}
-        rows.append(structs.replace(row, reached=reached, **about))
-    few = [*dict.fromkeys(few)]
-    if len(few) > 6:
-        few = [note("few_successes.groups", n=len(few))]
-    shown = plan.shown(grouping.shown_keys(rows, by))
-    notes = [*few, *plan.proposals(whole, n), *plan.notes(rows, axis, failed=failed)]
+        common_keys = {"keys": grouping.key_values(keys), "axis": axis.name}
+        rows.append(structs.replace(row, reached=reached, **common_keys))
+    cautions = [*dict.fromkeys(cautions)]
+    if len(cautions) > 6:
+        cautions = [note("few_successes.groups", n=len(cautions))]
+    table_fields = plan.shown(grouping.shown_keys(rows, by))
+    notes = [
+        *cautions,
+        *plan.proposals(groups_by_benchmark, n),
+        *plan.notes(rows, axis, failed=failed),
+    ]
     answer = plan.sentence(rows)
-    return grouping.group_report("power", rows, shown, runs, by, notes, names=(), sentence=answer)
+    return grouping.group_report(
+        "power", rows, table_fields, runs, by, notes, names=(), sentence=answer
+    )
 
 
 def _with_failures(group: pl.DataFrame) -> tuple[float | None, Failing | None]:
-    """Return the CV of the expected time to a success, as of one run, and how the runs end."""
-    timed = group.filter(pl.col("observed_seconds").is_not_null())
-    side = make_outcomes(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())
+    """Return the CV of the expected time to a success, as of one run, and the ends of runs."""
+    timed_runs = group.filter(pl.col("observed_seconds").is_not_null())
+    side = make_outcomes(
+        timed_runs["observed_seconds"].to_numpy(), timed_runs["reached"].to_numpy()
+    )
     variance = time_term(side, "mean").variance
     if variance is None:
         return None, None
@@ -165,7 +177,7 @@ def from_cv(
 
 
 class _Plan(Struct, frozen=True):
-    """What is asked: which differences, with which power, and the most runs of a plan of looks."""
+    """The question: the differences, the power, and the most runs of a plan of looks."""
 
     effects: Sequence[float]
     power: float
@@ -193,14 +205,14 @@ class _Plan(Struct, frozen=True):
         elif n and cv is not None:
             detectable = detectable_ratio(n, cv, power=power, alpha=alpha)
         looks: LooksKeys | UnsetType = UNSET
-        if (most := self.max_runs) is not None:
+        if (max_runs := self.max_runs) is not None:
             ends = {
-                name: None if cv is None else simulate_plan(ratio, cv, most, alpha)
+                name: None if cv is None else simulate_plan(ratio, cv, max_runs, alpha)
                 for name, ratio in self.ratios.items()
             }
             runs = {name: end.runs if end else None for name, end in ends.items()}
-            decided = {name: end.decided if end else None for name, end in ends.items()}
-            looks = LooksKeys(most, runs, decided)
+            decided_shares = {name: end.decided if end else None for name, end in ends.items()}
+            looks = LooksKeys(max_runs, runs, decided_shares)
 
         def needed(cv: float | None) -> _ByEffect:
             if cv is None or math.isinf(cv):
@@ -233,31 +245,35 @@ class _Plan(Struct, frozen=True):
 
     @property
     def middle(self) -> float:
-        """Return the difference that the answer begins with."""
+        """Return the first difference of the answer."""
         return 0.05 if 0.05 in self.effects else self.effects[len(self.effects) // 2]
 
     def sentence(self, rows: Sequence[PowerRow]) -> str:
-        """Return how many runs one difference takes, of one row or over all."""
-        name, about = f"{1 + self.middle:g}", {
+        """Return the runs for one difference in a sentence, of one row or over all."""
+        name, text_fields = f"{1 + self.middle:g}", {
             "effect": percent_text(self.middle), "power": self.power,
         }  # fmt: skip
         planned = [row for row in rows if row.runs_needed[name] is not None]
-        needed = sorted(row.runs_needed[name] or 0 for row in planned)
+        runs_of_rows = sorted(row.runs_needed[name] or 0 for row in planned)
         if not planned:
             return ""
         if len(rows) > 1:
-            least, middle, most = (f"{needed[n]:,}" for n in (0, len(needed) // 2, -1))
-            if least == most:
-                return wording("power_alike", needed=least, n=len(planned), **about)
-            return wording("power_several", least=least, most=most, middle=middle, n=len(planned),
-                           **about)  # fmt: skip
+            lowest, middle, highest = (
+                f"{runs_of_rows[n]:,}" for n in (0, len(runs_of_rows) // 2, -1)
+            )
+            if lowest == highest:
+                return wording("power_alike", needed=lowest, n=len(planned), **text_fields)
+            return wording("power_several", least=lowest, most=highest, middle=middle,
+                           n=len(planned), **text_fields)  # fmt: skip
         (row,) = planned
         low, high = row.runs_needed_low[name], row.runs_needed_high[name]
         limits = f" ({low:,} to {high:,} by the interval of the CV)" if low and high else ""
-        now = ""
+        now_text = ""
         if row.n and row.detectable_ratio is not None:
-            now = wording("power_now", n=row.n, found=f"{row.detectable_ratio:.3f}")
-        return wording("power_one", needed=f"{needed[0]:,}", limits=limits, now=now, **about)
+            now_text = wording("power_now", n=row.n, found=f"{row.detectable_ratio:.3f}")
+        return wording(
+            "power_one", needed=f"{runs_of_rows[0]:,}", limits=limits, now=now_text, **text_fields
+        )
 
     def shown(self, keys: Sequence[str]) -> list[Field[PowerRow]]:
         """Return the columns of a plan, with those of looks if there are any.
@@ -268,15 +284,17 @@ class _Plan(Struct, frozen=True):
         def needed(name: str, row: PowerRow) -> Quantity | Text:
             if row.runs_needed_certain:
                 runs = row.runs_needed[name], row.runs_needed_certain[name]
-                some, sure = ("–" if number is None else f"{number:,}" for number in runs)
-                return Text(f"{some}‡ / {sure}")
+                likely_text, certain_text = (
+                    "–" if number is None else f"{number:,}" for number in runs
+                )
+                return Text(f"{likely_text}‡ / {certain_text}")
             low, high = row.runs_needed_low[name], row.runs_needed_high[name]
             return Quantity(row.runs_needed[name], "count", low, high)
 
         def taken(name: str, row: PowerRow) -> str:
             runs = row.looks.sequential_runs[name] if row.looks else None
-            decided = row.looks.sequential_decided[name] if row.looks else None
-            return "–" if runs is None else f"{runs:.1f} ({decided:.0%})"
+            decided_share = row.looks.sequential_decided[name] if row.looks else None
+            return "–" if runs is None else f"{runs:.1f} ({decided_share:.0%})"
 
         def rank(effect: float) -> int:
             return 1 + round(4 * abs(math.log(effect / self.middle)))
@@ -299,22 +317,24 @@ class _Plan(Struct, frozen=True):
     def proposals(
         self, groups: Mapping[Any, Sequence[pl.DataFrame]], n: int | None
     ) -> Iterator[Note]:
-        """Yield a note on the blocks that groups of runs, by benchmark, share and should keep."""
-        each, alpha = list[str](), round(1 - self.confidence, 12)
+        """Yield a note on the common blocks of groups of runs, by benchmark, to keep."""
+        texts, alpha = list[str](), round(1 - self.confidence, 12)
         for benchmark, sides in groups.items():
             blocks = propose(sides, [np.log(runs["observed_seconds"].to_numpy()) for runs in sides])
             runs = n or min(side.height for side in sides)
-            if blocks and (found := blocks.detectable(power=self.power, alpha=alpha, runs=runs)):
-                each.append(wording("blocks_proposed.power", block=blocks.name, n=runs,
+            if blocks and (
+                detectable := blocks.detectable(power=self.power, alpha=alpha, runs=runs)
+            ):
+                texts.append(wording("blocks_proposed.power", block=blocks.name, n=runs,
                                     name=f"{benchmark}: " if len(groups) > 1 else "",
                                     between=percent(math.expm1(blocks.spread.between)),
                                     p=blocks.spread.p_value,
-                                    found=percent(math.expm1(found))))  # fmt: skip
-        if each:
-            yield note("blocks_proposed", each=each)
+                                    found=percent(math.expm1(detectable))))  # fmt: skip
+        if texts:
+            yield note("blocks_proposed", each=texts)
 
     def notes(self, rows: Sequence[PowerRow], axis: Axis, *, failed: bool) -> Iterator[Note]:
-        """Yield notes on how the plan was made, and how uncertain the CV of few runs is."""
+        """Yield notes on the method of the plan, and on the uncertain CV of few runs."""
         yield note("method.power", mean=axis.mean, power=self.power, least=LEAST_RUNS)
         planned = [row for row in rows if row.cv is not None and row.keys]
         if any(row.cv_high is not None for row in planned):

@@ -34,7 +34,7 @@ _SHOWN = 5
 #: A run stands still where its evaluations are this many times as far apart as is usual, if what
 #: is unusual about it is at least this share of its length.
 _STALL, _SHARE = 3.0, 0.05
-#: So many spans in a run, and so many runs with a span at one place, tell what is usual.
+#: The fewest spans in a run, and runs with a span at one position, for a usual length.
 _SPANS, _RUNS = 3, 3
 
 
@@ -55,7 +55,7 @@ class ProblemRow(Row, frozen=True):
 def report(
     problems: Sequence[Problem],
     runs: pl.DataFrame,
-    every: pl.DataFrame,
+    all_runs: pl.DataFrame,
     rows: pl.LazyFrame,
     codes: Sequence[str] = (),
 ) -> Report:
@@ -63,52 +63,52 @@ def report(
 
     `problems` are those of the logs, and `codes` the only ones that are shown. `runs` is a table of
     runs (`time_to_target.runs`), with the name of its table in a column `table`; `rows` is the tidy
-    table of all. Of `every` run some may not be chosen: nobody knows whether files without a run
+    table of all. Of `all_runs` some may not be chosen: nobody knows whether files without a run
     would have been, and their problems are counted only.
     """
     of_logs, left_out = list(dict.fromkeys(problems)), 0
-    if runs.height < every.height:
-        chosen, known = set(runs["source"]), set(every["source"])
-        left_out = sum(problem.source not in known for problem in of_logs)
-        of_logs = [problem for problem in of_logs if problem.source in chosen]
+    if runs.height < all_runs.height:
+        chosen_sources, known_sources = set(runs["source"]), set(all_runs["source"])
+        left_out = sum(problem.source not in known_sources for problem in of_logs)
+        of_logs = [problem for problem in of_logs if problem.source in chosen_sources]
     silent = {problem.source for problem in of_logs if problem.code == "no_evaluation"}
     first = runs.select("source", *ENTRY).unique("source", keep="first")
     heads = {row["source"]: row for row in first.iter_rows(named=True)}
-    shown = [
+    problem_rows = [
         ProblemRow(
             problem.code, problem.severity, problem.source, problem.line, problem.message,
             *map(heads.get(problem.source, {}).get, ENTRY),
         ) for problem in of_logs
     ]  # fmt: skip
-    shown += findings(runs, rows, silent)
-    shown.sort(
+    problem_rows += findings(runs, rows, silent)
+    problem_rows.sort(
         key=lambda row: (
             _SEVERITIES.index(row.severity), row.code, row.source or "", row.line or 0,
             row.entry or "",
         )
     )  # fmt: skip
-    every_code = sorted({row.code for row in shown})
+    every_code = sorted({row.code for row in problem_rows})
     if unknown := [code for code in codes if code not in every_code]:
         remedy = errors.suggestion(unknown[0], every_code, "Known codes") if every_code else None
         raise TtastatsError(f"unknown problem code {unknown[0]!r}", where="--code", remedy=remedy)
-    shown = [row for row in shown if not codes or row.code in codes]
-    tables = tuple(_problem_tables(shown, whole=bool(codes)))
-    counts = Counter(row.code for row in shown)
+    problem_rows = [row for row in problem_rows if not codes or row.code in codes]
+    tables = tuple(_problem_tables(problem_rows, in_full=bool(codes)))
+    counts = Counter(row.code for row in problem_rows)
     notes = []
     if {"epochs_outlier", "epoch_time_outlier"} & counts.keys():
-        least, limit, away = moments.LEAST, moments.LIMIT, moments.LEAST_AWAY
-        notes.append(note("outliers", least=least, limit=limit, away=away))
+        least, limit, least_distance = moments.LEAST, moments.LIMIT, moments.LEAST_AWAY
+        notes.append(note("outliers", least=least, limit=limit, away=least_distance))
     if "stall" in counts:
         notes.append(note("stall", times=_STALL, share=_SHARE))
     if len(counts) > 1 and max(counts.values()) > _SHOWN:
         notes.append(note("more.problems"))
     if left_out:
         notes.append(note("left_out", n=left_out))
-    close = "" if shown else "No problems found."
-    return Report("problems", tuple(shown), tables, tuple(notes), close)
+    close = "" if problem_rows else "No problems found."
+    return Report("problems", tuple(problem_rows), tables, tuple(notes), close)
 
 
-def _problem_tables(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Table]:
+def _problem_tables(rows: Sequence[ProblemRow], *, in_full: bool) -> Iterator[Table]:
     by_code: dict[str, list[ProblemRow]] = {}
     for row in rows:
         by_code.setdefault(row.code, []).append(row)
@@ -120,40 +120,42 @@ def _problem_tables(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Tabl
             counts.append(Line((*names, Quantity(n, "count"), Quantity(len(files), "count"))))
         numbers = (Column(name, "right") for name in ("problems", "files"))
         yield Table((Column("code"), Column("severity"), *numbers), tuple(counts))
-    for code, same in by_code.items():
+    for code, code_rows in by_code.items():
         lines = []
-        for row in same if whole else same[:_SHOWN]:
-            where = f"{row.source}{'' if row.line is None else f':{row.line}'}"
+        for row in code_rows if in_full else code_rows[:_SHOWN]:
+            position = f"{row.source}{'' if row.line is None else f':{row.line}'}"
             if row.source is None:
-                where = " ".join(filter(None, (row.round, row.benchmark, row.entry)))
-            lines.append(Line((Text(where), Text(row.message.replace("\n", "; ")))))
-        more = f", {_SHOWN} of {len(same):,}" if len(lines) < len(same) else ""
-        yield Table((Column("where", names=True), Column("what")), tuple(lines), f"{code}{more}")
+                position = " ".join(filter(None, (row.round, row.benchmark, row.entry)))
+            lines.append(Line((Text(position), Text(row.message.replace("\n", "; ")))))
+        suffix = f", {_SHOWN} of {len(code_rows):,}" if len(lines) < len(code_rows) else ""
+        yield Table((Column("where", names=True), Column("what")), tuple(lines), f"{code}{suffix}")
 
 
 def findings(
     runs: pl.DataFrame, rows: pl.LazyFrame, silent: Collection[str | None] = ()
 ) -> Iterator[ProblemRow]:
-    """Yield what is suspicious about runs although no log says so.
+    """Yield suspicions about runs without a problem in their logs.
 
     A column `table` of the runs names their tables. Of the logs in `silent` it is known that they
     were never evaluated.
     """
-    several = runs["table"].n_unique() > 1
-    same = runs.with_columns(content=pl.coalesce("content_digest", "run_id"))
+    several_tables = runs["table"].n_unique() > 1
+    with_originals = runs.with_columns(content=pl.coalesce("content_digest", "run_id"))
     names = ("source", "table")
-    same = same.with_columns(
+    with_originals = with_originals.with_columns(
         first_source=pl.coalesce("duplicate_of", "source").first().over("content"),
         first_table=pl.col("table").first().over("content"),
     )
     is_copy = pl.any_horizontal(pl.col(name) != pl.col(f"first_{name}") for name in names)
-    copies = same.filter(is_copy).select(*names, "first_source", "first_table", *ENTRY)
+    copies = with_originals.filter(is_copy).select(*names, "first_source", "first_table", *ENTRY)
     for row in copies.iter_rows(named=True):
-        where = f" in {row['first_table']}" if several else ""
-        here = f" ({row['table']})" if several else ""
-        yield _problem_row("duplicate_run", "warning", row, where=where, here=here)
-    without = pl.col("evaluations").is_null() & pl.col("suite").ne_missing(pl.lit(TIMES_ALONE))
-    never = standing(runs).filter(without).select("source", *ENTRY)
+        original_table = f" in {row['first_table']}" if several_tables else ""
+        own_table = f" ({row['table']})" if several_tables else ""
+        yield _problem_row("duplicate_run", "warning", row, where=original_table, here=own_table)
+    never_evaluated = pl.col("evaluations").is_null() & pl.col("suite").ne_missing(
+        pl.lit(TIMES_ALONE)
+    )
+    never = standing(runs).filter(never_evaluated).select("source", *ENTRY)
     for row in never.iter_rows(named=True):
         if row["source"] not in silent:
             yield _problem_row("no_evaluation", "warning", row)
@@ -162,11 +164,15 @@ def findings(
     changed = pace.of_runs(counted(runs), rows).filter(pl.col("clock_jump_seconds") != 0)
     for row in changed.sort("source").iter_rows(named=True):
         yield _problem_row("clock_changed.problem", "warning", row)
-    once = runs.unique(schema.RUN, keep="first", maintain_order=True)
-    yield from _entry_problems(once)
-    results = in_group_order(once, RESULT).group_by(RESULT, maintain_order=True).len(name="n")
-    known = results.filter(pl.col("suite").is_not_null() & pl.col("benchmark").is_not_null())
-    for row in known.iter_rows(named=True):
+    distinct_runs = runs.unique(schema.RUN, keep="first", maintain_order=True)
+    yield from _entry_problems(distinct_runs)
+    results = (
+        in_group_order(distinct_runs, RESULT).group_by(RESULT, maintain_order=True).len(name="n")
+    )
+    known_results = results.filter(
+        pl.col("suite").is_not_null() & pl.col("benchmark").is_not_null()
+    )
+    for row in known_results.iter_rows(named=True):
         scoring = benchmarks.scoring(row["suite"], row["benchmark"], row["round"], row["division"])
         if scoring is not None and row["n"] != scoring.runs:
             yield _problem_row("run_count.problem", "warning", row, required=scoring.runs)
@@ -179,7 +185,7 @@ def _problem_row(key: str, severity: str, row: Mapping[str, Any], **fields: obje
 
 
 def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
-    """Return where runs stalled: two evaluations much further apart than usual.
+    """Return the stalls of runs: two evaluations much further apart than usual.
 
     Usual is the median of the run; where other runs of its entry have evaluations at that place,
     theirs too, as a slow part of the schedule is no stall; where none have, or all are there at
@@ -187,36 +193,38 @@ def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     Columns: those that name the run, its `source` and entry; `seconds` between the evaluations,
     `since` and `at` seconds after the start, `times` as long as usual, `together`: in all at once.
     """
-    run, place, times = "number", (*ENTRY, "place"), []
-    chosen = counted(runs).unique(schema.RUN, keep="first", maintain_order=True)
+    run, position, times = "number", (*ENTRY, "place"), []
+    distinct_runs = counted(runs).unique(schema.RUN, keep="first", maintain_order=True)
     names = (*schema.RUN, *ENTRY, "run_seconds")
     started = pl.col("started_at").dt.epoch("s").alias("start")
-    facts = chosen.lazy().select(*names, started).with_row_index(run)
+    facts = distinct_runs.lazy().select(*names, started).with_row_index(run)
     end = pl.col("run_seconds").fill_null(float("inf"))
     spans = (
-        pace.spans(chosen, rows)
+        pace.spans(distinct_runs, rows)
         .with_columns(place=pl.int_range(pl.len()).over(run))
         .join(facts, on=run, how="left")
         .filter(pl.col("at").is_between(0.0, end), pl.col("seconds") > 0)
     )
     steps = pl.when(pl.col("meanwhile") > 0).then(pl.col("seconds") / pl.col("meanwhile"))
     moment = pl.col("start") + pl.col("since")
-    apart = (moment.max() - moment.min()).over(place)
-    together = (apart < pl.col("seconds").median().over(place)).fill_null(value=False)
+    range_of_starts = (moment.max() - moment.min()).over(position)
+    is_simultaneous = (range_of_starts < pl.col("seconds").median().over(position)).fill_null(
+        value=False
+    )
     for length in (pl.coalesce(steps, "seconds"), pl.col("seconds")):
-        told = (pl.len().over(place) >= _RUNS) & ~together
-        of_others = pl.when(told).then(length.median().over(place))
+        has_others = (pl.len().over(position) >= _RUNS) & ~is_simultaneous
+        of_others = pl.when(has_others).then(length.median().over(position))
         next_longest = length.top_k(2).min().over(run)
-        usual = length.median().over(run), of_others.otherwise(next_longest)
-        times.append(length / pl.max_horizontal(usual))
-    still = pl.col("seconds") * (1 - 1 / pl.col("times"))
-    together &= pl.len().over(place) >= _RUNS
+        usual_lengths = length.median().over(run), of_others.otherwise(next_longest)
+        times.append(length / pl.max_horizontal(usual_lengths))
+    lost_seconds = pl.col("seconds") * (1 - 1 / pl.col("times"))
+    is_simultaneous &= pl.len().over(position) >= _RUNS
     return (
         spans.with_columns(
-            times=pl.min_horizontal(times), known=pl.len().over(run), together=together
+            times=pl.min_horizontal(times), known=pl.len().over(run), together=is_simultaneous
         )
         .filter(pl.col("known") >= _SPANS, pl.col("times") > _STALL)
-        .filter(still > _SHARE * pl.max_horizontal("run_seconds", "at"))
+        .filter(lost_seconds > _SHARE * pl.max_horizontal("run_seconds", "at"))
         .sort(*schema.RUN, "at")
         .collect()
     )
@@ -224,21 +232,23 @@ def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
 
 def _entry_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
     # The unit of an entry is the first that all its runs that reached tell (`common_progress`).
-    lacking = [pl.col(unit).is_null() & pl.col("reached") for unit, _ in PROGRESS]
+    lacks_unit = [pl.col(unit).is_null() & pl.col("reached") for unit, _ in PROGRESS]
     units = pl.coalesce(
         pl.when(~lacks.any().over("group")).then(pl.lit(unit))
-        for (unit, _), lacks in zip(PROGRESS, lacking, strict=True)
+        for (unit, _), lacks in zip(PROGRESS, lacks_unit, strict=True)
     )
     progress, interval = (
         pl.coalesce(
-            pl.when(pl.col("unit") == names[0]).then(pl.col(names[which]).cast(pl.Float64))
+            pl.when(pl.col("unit") == names[0]).then(pl.col(names[index]).cast(pl.Float64))
             for names in PROGRESS
         )
-        for which in (0, 1)
+        for index in (0, 1)
     )
-    ordered = in_group_order(runs, ENTRY).with_columns(group=pl.struct(ENTRY).rle_id())
-    ordered = ordered.with_columns(unit=units).with_columns(progress=progress, interval=interval)
-    trained = ordered.filter(pl.col("progress") > 0)
+    entry_runs = in_group_order(runs, ENTRY).with_columns(group=pl.struct(ENTRY).rle_id())
+    entry_runs = entry_runs.with_columns(unit=units).with_columns(
+        progress=progress, interval=interval
+    )
+    trained = entry_runs.filter(pl.col("progress") > 0)
     # One evaluation more or less is the least that there is between two runs.
     away = (pl.col("progress") - pl.col("progress").median().over("group")).abs()
     reached = trained.filter("reached").with_columns(
@@ -251,25 +261,25 @@ def _entry_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
         beyond=True,
         what=pl.format("s per {}", pl.col("unit").str.strip_suffix("s")),
     )
-    known = ordered.filter("reached", pl.col("unit").is_not_null())
-    counts = known.group_by("group").agg(
+    reached_runs = entry_runs.filter("reached", pl.col("unit").is_not_null())
+    counts = reached_runs.group_by("group").agg(
         pl.col(*ENTRY, "unit", "progress").first(), n=pl.len(), values=pl.col("progress").n_unique()
     )
     equal = counts.filter(pl.col("n") >= moments.LEAST, pl.col("values") == 1)
-    odd = [
+    numbered_problems = [
         *_outlier_problems(reached, "epochs_outlier"),
         *_outlier_problems(paced, "epoch_time_outlier"),
         *((row["group"], _problem_row("constant_epochs.problem", "info", row))
           for row in equal.iter_rows(named=True)),
     ]  # fmt: skip
-    yield from (problem for _, problem in sorted(odd, key=itemgetter(0)))
+    yield from (problem for _, problem in sorted(numbered_problems, key=itemgetter(0)))
 
 
 def _outlier_problems(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, ProblemRow]]:
     sized = runs.with_columns(n=pl.len().over("group")).filter(pl.col("n") >= moments.LEAST)
-    for same in sized.partition_by("n"):
-        values = same["value"].to_numpy().reshape(-1, same["n"][0])
-        scored = same.with_columns(
+    for equal_groups in sized.partition_by("n"):
+        values = equal_groups["value"].to_numpy().reshape(-1, equal_groups["n"][0])
+        scored = equal_groups.with_columns(
             far=moments.find_outliers(values).ravel(),
             z=moments.modified_z(values).ravel(),
             median=np.median(values, axis=-1).repeat(values.shape[1]),

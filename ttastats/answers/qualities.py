@@ -26,7 +26,7 @@ from ttastats.stats.means import mean_quality
 from ttastats.stats.moments import standard_deviation
 from ttastats.stats.outcomes import reached_at_least
 
-#: What is told beside a quality, where runs tell it.
+#: The progress beside a quality, where runs log it.
 _PROGRESS = ("steps", "epochs", "samples")
 
 Metric = Annotated[str | None, Key("the metric of the quality")]
@@ -59,16 +59,16 @@ class RunQualityRow(Row, frozen=True):
 
 def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
     """Return the report of runs at a budget, in the order of its sources."""
-    named = runs.rename({"target_metric": "metric", "tta_seconds": "seconds"})
-    ordered = named.sort("source", "run_id").select(*key_descriptions(RunQualityRow))
-    rows = tuple(RunQualityRow(**row) for row in ordered.iter_rows(named=True))
+    renamed = runs.rename({"target_metric": "metric", "tta_seconds": "seconds"})
+    sorted_rows = renamed.sort("source", "run_id").select(*key_descriptions(RunQualityRow))
+    rows = tuple(RunQualityRow(**row) for row in sorted_rows.iter_rows(named=True))
 
     def quality(row: RunQualityRow) -> str:
         if row.short:
             return SHORT[row.short]
         return "–" if row.quality is None else units.significant(row.quality, 5)
 
-    shown: list[Field[RunQualityRow]] = [
+    table_fields: list[Field[RunQualityRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, grouping.ENTRY)),
         fields.log_field(),
         *_metric_field(rows),
@@ -78,7 +78,7 @@ def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
     ]
     title = f"{grouping.common_title(rows, grouping.ENTRY)} {budget}".strip()
     notes = (*budget_notes(runs, budget), *grouping.set_aside_notes(runs))
-    return Report("runs", rows, (fields.make_table(rows, shown, title),), notes)
+    return Report("runs", rows, (fields.make_table(rows, table_fields, title),), notes)
 
 
 def _metric_field(rows: Sequence[RunQualityRow | QualityRow]) -> list[Field[Any]]:
@@ -87,14 +87,14 @@ def _metric_field(rows: Sequence[RunQualityRow | QualityRow]) -> list[Field[Any]
 
 
 def budget_notes(runs: pl.DataFrame, budget: Budget) -> Iterator[Note]:
-    """Yield notes on the runs at a budget and on which value was taken."""
+    """Yield notes on the runs at a budget and on the choice of values."""
     yield from short_notes(runs, budget)
     if budget.best:
         yield note("best_of")
 
 
 def rare_note(counts: Sequence[int], confidence: float) -> Iterator[Note]:
-    """Yield a note on how many runs may fail unseen, by the smallest group."""
+    """Yield a note on the possible share of unseen failures, by the smallest group."""
     if counts:
         n = min(counts)
         yield note("rare_runs", n=n, share=1 - reached_at_least(n, n, confidence=confidence))
@@ -104,17 +104,17 @@ def short_notes(runs: pl.DataFrame, budget: Budget, side: str = "") -> Iterator[
     """Yield notes on the runs without a value at the budget, by the reason."""
     runs = standing(runs)
     of = f" of {side}" if side else ""
-    for reason, why in SHORT.items():
+    for reason, reason_text in SHORT.items():
         paths = [
             source.split("/")
             for source in runs.filter(pl.col("short") == reason).sort("source")["source"]
         ]
         if paths:
             folders = zip(*(path[:-1] for path in paths), strict=False)
-            shared = len([*takewhile(lambda names: len({*names}) == 1, folders)])
-            names = ["/".join(path[shared:]) for path in paths]
+            n_common = len([*takewhile(lambda names: len({*names}) == 1, folders)])
+            names = ["/".join(path[n_common:]) for path in paths]
             text = wording(
-                "no_value", at=budget.place, lost=len(names), n=runs.height, of=of, why=why,
+                "no_value", at=budget.place, lost=len(names), n=runs.height, of=of, why=reason_text,
                 names=names,
             )  # fmt: skip
             yield Note(reason, text)
@@ -153,35 +153,35 @@ def of_groups(
     """
     rows = []
     for keys, group in grouping.group_runs(runs, by):
-        there, known = group.filter("reached"), group["target_metric"].drop_nulls()
-        values = there["quality"].to_numpy()
-        mean = mean_quality(values, resolution=step_of(there), confidence=confidence)
+        reached_runs, metrics = group.filter("reached"), group["target_metric"].drop_nulls()
+        values = reached_runs["quality"].to_numpy()
+        mean = mean_quality(values, resolution=step_of(reached_runs), confidence=confidence)
         rows.append(QualityRow(
             keys=grouping.key_values(keys),
-            metric=known[0] if known.len() else None,
+            metric=metrics[0] if metrics.len() else None,
             higher_is_better=is_upwards(group) if group["higher_is_better"].count() else None,
             at=str(budget),
-            n=there.height,
-            missing=group.height - there.height,
+            n=reached_runs.height,
+            missing=group.height - reached_runs.height,
             quality_mean=mean.estimate,
             quality_low=mean.low,
             quality_high=mean.high,
             quality_sd=standard_deviation(values, ddof),
-            seconds_mean=grouping.mean_of(there["tta_seconds"]),
-            steps_mean=grouping.mean_of(there["steps"]),
-            epochs_mean=grouping.mean_of(there["epochs"]),
-            samples_mean=grouping.mean_of(there["samples"]),
+            seconds_mean=grouping.mean_of(reached_runs["tta_seconds"]),
+            steps_mean=grouping.mean_of(reached_runs["steps"]),
+            epochs_mean=grouping.mean_of(reached_runs["epochs"]),
+            samples_mean=grouping.mean_of(reached_runs["samples"]),
         ))  # fmt: skip
 
-    def place(row: QualityRow) -> tuple[Any, ...]:
+    def sort_key_of(row: QualityRow) -> tuple[Any, ...]:
         """Return a sort key: by benchmark, the best group first, unknown last."""
         mean = row.quality_mean
         order = None if mean is None else -mean if row.higher_is_better else mean
         return grouping.sort_key(*(row.keys[name] for name in grouping.BENCHMARK), order)
 
-    rows.sort(key=place)
+    rows.sort(key=sort_key_of)
     progress = fields.known_keys(rows, [f"{unit}_mean" for unit in _PROGRESS])
-    shown: list[Field[QualityRow]] = [
+    table_fields: list[Field[QualityRow]] = [
         *_metric_field(rows),
         fields.text_field("runs", lambda row: with_value(row.n, row.missing)),
         fields.text_field(
@@ -198,11 +198,11 @@ def of_groups(
     metric = "" if _metric_field(rows) or not rows else f"{rows[0].metric or 'quality'} "
     title = "   ".join(filter(None, (grouping.common_title(rows, by), f"{metric}{budget}")))
     notes = budget_notes(runs, budget)
-    return grouping.group_report("summary", rows, shown, runs, by, notes, title=title)
+    return grouping.group_report("summary", rows, table_fields, runs, by, notes, title=title)
 
 
 def with_value(n: int, missing: int) -> str:
-    """Return how many runs have a value, and of how many if some have none."""
+    """Return the number of runs with a value, and that of all if some have none."""
     return f"{n}/{n + missing}" if missing else str(n)
 
 
@@ -218,23 +218,27 @@ def conclusions(report: Report) -> tuple[Conclusion, ...]:
     for name, label, row in zip(grouping.row_names(rows, grouping.BENCHMARK), labels, rows,
                                 strict=True):  # fmt: skip
         by_benchmark.setdefault(name, []).append((label, row))
-    made = []
+    all_conclusions = []
     for name, entries in sorted(by_benchmark.items()):
-        text, more = "No run has a value.", ""
+        text, runner_up = "No run has a value.", ""
         if means := [entry for entry in entries if entry[1].quality_mean is not None]:
-            (label, best), *others = means
-            leads = others and others[0][1].quality_mean != best.quality_mean
+            (label, best), *others_by_mean = means
+            leads = others_by_mean and others_by_mean[0][1].quality_mean != best.quality_mean
             text = f"mean {best.metric or 'quality'} {best.at} {_mean_text(best)}."
             text = f"{label} has the best {text}" if leads else f"{label}: {text}"
-            more = f"The next, {others[0][0]}: {_mean_text(others[0][1])}." if others else ""
+            if others_by_mean:
+                next_label, row = others_by_mean[0]
+                runner_up = f"The next, {next_label}: {_mean_text(row)}."
         count = units.plural(len(entries), "entry", "entries")
-        made.append(Conclusion(name, count, text, more, entries[0][1].keys["benchmark"]))
-    return tuple(made)
+        all_conclusions.append(
+            Conclusion(name, count, text, runner_up, entries[0][1].keys["benchmark"])
+        )
+    return tuple(all_conclusions)
 
 
 def _mean_text(row: QualityRow) -> str:
     digits = _row_digits(row)
     spread = "" if row.quality_sd is None else f"SD {digits.text(row.quality_sd)}, "
     mean = "" if row.quality_mean is None else digits.text(row.quality_mean)
-    without = f", {row.missing} without a value" if row.missing else ""
-    return f"{mean} ({spread}{units.plural(row.n, 'run')}{without})"
+    missing_text = f", {row.missing} without a value" if row.missing else ""
+    return f"{mean} ({spread}{units.plural(row.n, 'run')}{missing_text})"

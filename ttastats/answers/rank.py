@@ -78,27 +78,33 @@ def report(summary: Report, *, mine: str, top: int, confidence: float) -> Report
     `mine` is a part of the names of one's own entries, in either case. Of each table the first
     `top` are shown, and one's own; 0 shows all. Rows for programs have all entries.
     """
-    every = [
+    all_leagues = [
         (group, standing(group, mine)) for group in league.leagues(summary, confidence, most=None)
     ]
-    named = [(group, rows) for group, rows in every if any(row.mine for row in rows)]
+    own_leagues = [(group, rows) for group, rows in all_leagues if any(row.mine for row in rows)]
     unknown = f"no entry contains {mine!r} in its name"
-    raise_if(mine and not named, unknown, "--mine", "`ttastats summary` lists the entries.")
+    raise_if(mine and not own_leagues, unknown, "--mine", "`ttastats summary` lists the entries.")
     details = details_of(summary)
-    shown = named or [(group, rows) for group, rows in every if len(rows) > 1] or every
-    hidden = len(every) - len(shown)
-    below = [remark for remark in summary.notes if remark.code not in _OF_CV]
-    if hidden:
-        below.append(note("other_sizes.mine" if named else "other_sizes.alone", n=hidden))
-    below += tie_notes([group for group, _ in shown])
+    displayed = (
+        own_leagues
+        or [(group, rows) for group, rows in all_leagues if len(rows) > 1]
+        or all_leagues
+    )
+    n_hidden = len(all_leagues) - len(displayed)
+    footnotes = [remark for remark in summary.notes if remark.code not in _OF_CV]
+    if n_hidden:
+        footnotes.append(
+            note("other_sizes.mine" if own_leagues else "other_sizes.alone", n=n_hidden)
+        )
+    footnotes += tie_notes([group for group, _ in displayed])
     hours = [fields.number_field("accelerator h", "accelerator_hours", "number", rank=5)]
     tables = tuple(
         table(group, rows, top, details, hours if rows[0].accelerator_hours else ())
-        for group, rows in shown
+        for group, rows in displayed
     )
-    records = tuple(row for _, rows in every for row in rows)
-    text = _rank_sentence(shown, mine)
-    return Report("rank", records, tables, tuple(below), text, by=summary.by)
+    records = tuple(row for _, rows in all_leagues for row in rows)
+    text = _rank_sentence(displayed, mine)
+    return Report("rank", records, tables, tuple(footnotes), text, by=summary.by)
 
 
 def details_of(summary: Report) -> dict[int, tuple[str, ...]]:
@@ -119,9 +125,9 @@ def standing(group: League, mine: str = "") -> list[StandingRow]:
             rank_low=rank.first if rank else None,
             rank_high=rank.last if rank else None,
             entries=len(group.entries) + group.left_out,
-            not_separable=list(group.rivals(place)) if rank else [],
-            separable_if=list(group.conditional_rivals(place)) if rank else [],
-            conditions=list(group.conditions(place)) if rank else [],
+            not_separable=list(group.rivals(index)) if rank else [],
+            separable_if=list(group.conditional_rivals(index)) if rank else [],
+            conditions=list(group.conditions(index)) if rank else [],
             n=entry.side.n,
             reached=entry.side.n_reached,
             mean_seconds=entry.mean,
@@ -133,7 +139,7 @@ def standing(group: League, mine: str = "") -> list[StandingRow]:
             axis=entry.row.axis,
             left_out=entry.row.left_out,
         )
-        for place, (entry, rank) in enumerate(zip(group.entries, group.ranks, strict=True))
+        for index, (entry, rank) in enumerate(zip(group.entries, group.ranks, strict=True))
     ]
 
 
@@ -142,26 +148,29 @@ def table(
     rows: Sequence[StandingRow],
     top: int,
     details: Mapping[int, tuple[str, ...]],
-    more: Sequence[Field[StandingRow]] = (),
+    extra_fields: Sequence[Field[StandingRow]] = (),
 ) -> Table:
     """Return the first `top` rows of a league and the user's own, with extra columns."""
     axis, level = AXES[rows[0].axis], percentages.percent_text(group.confidence)
-    shown = [row for place, row in enumerate(rows) if not top or place < top or row.mine]
-    models, of = short(shown), {id(row): place for place, row in enumerate(rows)}
+    displayed = [row for index, row in enumerate(rows) if not top or index < top or row.mine]
+    models, index_of_row = short(displayed), {id(row): index for index, row in enumerate(rows)}
     reached = all(row.reached == row.n for row in rows)
-    alike = len({row.n for row in rows}) == 1 and reached
+    same_runs = len({row.n for row in rows}) == 1 and reached
     columns: list[Field[StandingRow]] = [
         fields.text_field("rank", lambda row: f"{'> ' if row.mine else ''}{row.rank or '–'}")
     ]
-    columns += [*_tie_fields(group, of)]
+    columns += [*_tie_fields(group, index_of_row)]
     columns.append(
-        Field(Column("entry", names=True), lambda row: Text(group.entries[of[id(row)]].label))
+        Field(
+            Column("entry", names=True),
+            lambda row: Text(group.entries[index_of_row[id(row)]].label),
+        )
     )
     if any(models.values()):
         columns.append(Field(Column("hardware", rank=1), lambda row: Text(models[row.hardware])))
-    if not alike:
+    if not same_runs:
         of_entry = fields.field_of_part(
-            fields.reached_field(axis=axis), lambda row: group.entries[of[id(row)]].row
+            fields.reached_field(axis=axis), lambda row: group.entries[index_of_row[id(row)]].row
         )
         columns.append(of_entry)
     mean = axis.mean if reached else axis.ert
@@ -169,29 +178,39 @@ def table(
         fields.number_field(
             f"{mean} [{level}]", "mean_seconds", axis.unit, interval=True, drawn=True
         ),
-        *more,
+        *extra_fields,
     ]
-    below = [details.get(id(group.entries[of[id(row)]].row), ()) for row in shown]
-    if hidden := rows[0].entries - len(shown):
-        below[-1] = (*below[-1], f"{hidden:,} more not shown: --top 0 shows all")
-    each = f", {units.plural(rows[0].n, 'run')}{' each' if len(rows) > 1 else ''}" if alike else ""
-    title = f"{group.title}: {units.plural(rows[0].entries, 'entry', 'entries')}{each}"
-    return fields.make_table(shown, columns, title, below)
+    details_of_rows = [
+        details.get(id(group.entries[index_of_row[id(row)]].row), ()) for row in displayed
+    ]
+    if n_hidden := rows[0].entries - len(displayed):
+        details_of_rows[-1] = (
+            *details_of_rows[-1],
+            f"{n_hidden:,} more not shown: --top 0 shows all",
+        )
+    runs_text = (
+        f", {units.plural(rows[0].n, 'run')}{' each' if len(rows) > 1 else ''}" if same_runs else ""
+    )
+    title = f"{group.title}: {units.plural(rows[0].entries, 'entry', 'entries')}{runs_text}"
+    return fields.make_table(displayed, columns, title, details_of_rows)
 
 
 #: How a part of a bracket is drawn.
 _BARS = {"from": "┌", "on": "│", "to": "└", "": " "}
 
 
-def _tie_fields(group: League, of: Mapping[int, int]) -> Iterator[Field[StandingRow]]:
-    """Yield a column of the bars of ties, and one of those that remain if conditions are true.
+def _tie_fields(group: League, index_of_row: Mapping[int, int]) -> Iterator[Field[StandingRow]]:
+    """Yield a column of the bars of ties, and one of the ties under conditions.
 
-    `of` is the place of each row by its `id`.
+    `index_of_row` has the index of each row by its `id`.
     """
 
     def bars(title: str, ties: Sequence[league.Stretch]) -> Field[StandingRow]:
-        texts = ["".join(_BARS[lane] for lane in place).rstrip() for place in group.lanes(ties)]
-        return Field(Column(title), lambda row: Text(texts[of[id(row)]]))
+        texts = [
+            "".join(_BARS[lane] for lane in entry_lanes).rstrip()
+            for entry_lanes in group.lanes(ties)
+        ]
+        return Field(Column(title), lambda row: Text(texts[index_of_row[id(row)]]))
 
     if group.ties:
         yield bars("ties", group.ties)
@@ -200,14 +219,14 @@ def _tie_fields(group: League, of: Mapping[int, int]) -> Iterator[Field[Standing
 
 
 def short(rows: Iterable[StandingRow]) -> dict[str, str]:
-    """Return the shortest texts that tell the hardware of rows apart, by its whole name."""
-    whole = {row.hardware: row.hardware.partition("× ")[2] for row in rows}
-    short = hardware_models(whole.values())
-    return {hardware: short[name] for hardware, name in whole.items()}
+    """Return the shortest distinct texts for the hardware of rows, by its whole name."""
+    names = {row.hardware: row.hardware.partition("× ")[2] for row in rows}
+    short = hardware_models(names.values())
+    return {hardware: short[name] for hardware, name in names.items()}
 
 
 def tie_notes(leagues: Iterable[League]) -> Iterator[Note]:
-    """Yield notes on the statistics that separate ranks, if any two can be tested."""
+    """Yield notes on the statistics of ranks, if any two can be tested."""
     testable = [group for group in leagues if group.testable and group.n_reached]
     if testable:
         pairs = sum(math.comb(len(group.entries), 2) for group in testable)
@@ -217,25 +236,25 @@ def tie_notes(leagues: Iterable[League]) -> Iterator[Note]:
             yield note("ties.if", marks=marks(codes), condition=condition_text(codes))
 
 
-def _rank_sentence(shown: Sequence[tuple[League, Sequence[StandingRow]]], mine: str) -> str:
+def _rank_sentence(displayed: Sequence[tuple[League, Sequence[StandingRow]]], mine: str) -> str:
     if not mine:
-        return f"{league.headline([group for group, _ in shown])}."
-    if len(shown) > 3:
-        firsts = sum(any(row.mine and row.rank_low == 1 for row in rows) for _, rows in shown)
+        return f"{league.headline([group for group, _ in displayed])}."
+    if len(displayed) > 3:
+        firsts = sum(any(row.mine and row.rank_low == 1 for row in rows) for _, rows in displayed)
         first = f"{mine} is first, or not shown to be behind any"
-        return f"{first}, in {firsts} of {len(shown)} tables."
+        return f"{first}, in {firsts} of {len(displayed)} tables."
     texts = []
-    for group, rows in shown:
-        place = next(place for place, row in enumerate(rows) if row.mine)
-        how = "of too few runs to tell from chance"
-        how = league.not_separable(group, place) if group.testable else how
-        text = f"{units.ordinal(place + 1)} of {len(group.entries)}, {how}"
+    for group, rows in displayed:
+        index = next(index for index, row in enumerate(rows) if row.mine)
+        text_of_ties = "of too few runs to tell from chance"
+        text_of_ties = league.not_separable(group, index) if group.testable else text_of_ties
+        text = f"{units.ordinal(index + 1)} of {len(group.entries)}, {text_of_ties}"
         text = "the only entry" if len(group.entries) == 1 else text
-        texts.append(f"{group.title}: {group.entries[place].label} is {text}.")
+        texts.append(f"{group.title}: {group.entries[index].label} is {text}.")
     return " ".join(texts)
 
 
-#: Rows of each table unless somebody says otherwise.
+#: Rows of each table by default.
 TOP = 15
 #: Rows of one table that holds all, and sizes of which each has a row.
 _FEW = 30
@@ -252,46 +271,51 @@ def _count_entries(size: _Size) -> int:
 
 
 def shown(report: Report, *, sort: str = "", top: int | None = None, confidence: float) -> Report:
-    """Return a summary with all rows for programs, of which people see a selection.
+    """Return a summary with all rows for programs and a selection for people.
 
     `sort` is a key of the rows, `top` the rows of each table, 0 for all; see `ordering.sort_rows`.
     People see the first, and which of these are shown to be faster.
     """
-    whole = ordering.sort_rows(report, sort=sort)
-    rows = whole if top is None else ordering.sort_rows(whole, top=top)
+    sorted_report = ordering.sort_rows(report, sort=sort)
+    rows = sorted_report if top is None else ordering.sort_rows(sorted_report, top=top)
     return dataclasses.replace(
-        rows, people=lambda: _displayed(report, whole, rows, sort, top, confidence)
+        rows, people=lambda: _report_for_people(report, sorted_report, rows, sort, top, confidence)
     )
 
 
-def _displayed(
-    report: Report, whole: Report, rows: Report, sort: str, top: int | None, confidence: float
+def _report_for_people(
+    report: Report,
+    sorted_report: Report,
+    rows: Report,
+    sort: str,
+    top: int | None,
+    confidence: float,
 ) -> Report:
-    """Return what people see: the first rows, or sizes and the fastest of one."""
+    """Return the report for people: the first rows, or sizes and the fastest of one."""
     first = TOP if top is None else top
-    part = ordering.sort_rows(whole, top=first)
+    part = ordering.sort_rows(sorted_report, top=first)
     of_times = report.groups and all(isinstance(row, SummaryRow) for row in report.records)
     if sort or not first or not of_times:
         return dataclasses.replace(part, records=rows.records)
-    hidden = len(part.records) < len(whole.records)
-    if not hidden and len(whole.records) <= _FEW:
+    has_more = len(part.records) < len(sorted_report.records)
+    if not has_more and len(sorted_report.records) <= _FEW:
         return dataclasses.replace(
-            whole, sentence=_leaders_sentence(league.leagues(report, confidence))
+            sorted_report, sentence=_leaders_sentence(league.leagues(report, confidence))
         )
     sizes = [(group, standing(group)) for group in
              league.leagues(report, confidence, most=max(league.MOST, first))]  # fmt: skip
     notes = list(rows.notes)
-    tables, listed = [], sizes
+    tables, listed_sizes = [], sizes
     if len(sizes) > _FEW_SIZES:
         tables.append(_size_table(sizes, grouping.common_title(report.records, report.by)))
         one_benchmark = len({group.name for group, _ in sizes}) == 1
-        listed = [max(sizes, key=_count_entries)] if one_benchmark else []
-        key = "other_sizes.entries" if listed else "other_sizes.benchmarks"
-        notes.append(note(key, n=len(report.records) - sum(map(_count_entries, listed))))
+        listed_sizes = [max(sizes, key=_count_entries)] if one_benchmark else []
+        key = "other_sizes.entries" if listed_sizes else "other_sizes.benchmarks"
+        notes.append(note(key, n=len(report.records) - sum(map(_count_entries, listed_sizes))))
     elif top is None:
         first = min(first, _FEW // len(sizes))
-    tables += [_entry_table(*size, report, first, confidence) for size in listed]
-    notes += tie_notes(group for group, _ in listed)
+    tables += [_entry_table(*size, report, first, confidence) for size in listed_sizes]
+    notes += tie_notes(group for group, _ in listed_sizes)
     sentence = _leaders_sentence([group for group, _ in sizes])
     return dataclasses.replace(
         report, records=rows.records, tables=tuple(tables), notes=tuple(notes), sentence=sentence
@@ -299,16 +323,16 @@ def _displayed(
 
 
 def _size_table(sizes: Sequence[_Size], title: str) -> Table:
-    """Return a row for each size: how many entries it has, and the fastest of them."""
-    most = sorted(sizes, key=_count_entries, reverse=True)[:_FEW]
-    rows = [size for size in sizes if size in most]
+    """Return a row for each size: its number of entries, and the fastest of them."""
+    largest = sorted(sizes, key=_count_entries, reverse=True)[:_FEW]
+    rows = [size for size in sizes if size in largest]
     (group, (leader, *_)), *_ = rows
     axis, level = AXES[leader.axis], percentages.percent_text(group.confidence)
-    models = short(listed[0] for _, listed in rows)
+    models = short(size_rows[0] for _, size_rows in rows)
     groups = [group for group, _ in rows]
     benchmarks = [group.name for group in groups]
-    above = [None, *benchmarks]
-    first = {id(group): group.name for group, name in zip(groups, above, strict=False)
+    names_above = [None, *benchmarks]
+    first = {id(group): group.name for group, name in zip(groups, names_above, strict=False)
              if group.name != name}  # fmt: skip
     columns: list[Field[_Size]] = [
         fields.text_field("entries", lambda size: f"{_count_entries(size):,}"),
@@ -331,44 +355,44 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
         group, _ = size
         if len(group.entries) == 1:
             return Text("alone")
-        shown = "shown" if group.has_leader else f"{len(group.rivals(0)) + 1} tied"
-        shown = f"shown {marks(codes)}" if (codes := group.leads_if) else shown
-        return Text(shown if group.testable else "too few runs")
+        text = "shown" if group.has_leader else f"{len(group.rivals(0)) + 1} tied"
+        text = f"shown {marks(codes)}" if (codes := group.leads_if) else text
+        return Text(text if group.testable else "too few runs")
 
     columns += [
         fields.field_of_part(mean, lambda size: size[1][0]),
         Field(Column(axis.best, rank=2), leads),
     ]
-    hidden = len(sizes) - len(rows)
-    below = [()] * (len(rows) - 1) + [
-        (f"{units.plural(hidden, 'size')} of fewer entries not shown: --top 0 shows all rows",)
-        if hidden
+    n_hidden = len(sizes) - len(rows)
+    details = [()] * (len(rows) - 1) + [
+        (f"{units.plural(n_hidden, 'size')} of fewer entries not shown: --top 0 shows all rows",)
+        if n_hidden
         else ()
     ]
-    about = benchmarks[0] if len(set(benchmarks)) == 1 else ""
-    title = f"{' '.join(filter(None, (title, about)))}   {len(sizes)} sizes, the first of each"
-    return fields.make_table(rows, columns, title.strip(), below)
+    benchmark = benchmarks[0] if len(set(benchmarks)) == 1 else ""
+    title = f"{' '.join(filter(None, (title, benchmark)))}   {len(sizes)} sizes, the first of each"
+    return fields.make_table(rows, columns, title.strip(), details)
 
 
 def _entry_table(
     group: League, rows: Sequence[StandingRow], report: Report, top: int, confidence: float
 ) -> Table:
     axis = AXES[rows[0].axis]
-    more = summary.more_fields(axis, confidence, rank=3)
+    extra_fields = summary.more_fields(axis, confidence, rank=3)
     if any(row.reached != row.n for row in rows):
-        more.insert(0, summary.mean_field(axis, confidence, rank=3))
+        extra_fields.insert(0, summary.mean_field(axis, confidence, rank=3))
     of = {id(row): entry.row for row, entry in zip(rows, group.entries, strict=True)}
-    columns = [fields.field_of_part(field, lambda row: of[id(row)]) for field in more]
+    columns = [fields.field_of_part(field, lambda row: of[id(row)]) for field in extra_fields]
     return table(group, rows, top, details_of(report), columns)
 
 
 def _leaders_sentence(leagues: Sequence[League]) -> str:
-    """Return who leads, without entries that have no name."""
+    """Return the leaders in a sentence; nothing for entries without names."""
     if all(entry.row.keys["entry"] is None for group in leagues for entry in group.entries):
         return ""
     text = f"{league.headline(leagues)}."
     if len(leagues) > 1 and len({group.name for group in leagues}) == 1:
-        most = max(leagues, key=lambda group: len(group.entries) + group.left_out)
-        if len(most.entries) > 1 and most.size_text:
-            text += f" On {most.size_text}, {league.claim(replace(most, benchmark=None))}."
+        largest = max(leagues, key=lambda group: len(group.entries) + group.left_out)
+        if len(largest.entries) > 1 and largest.size_text:
+            text += f" On {largest.size_text}, {league.claim(replace(largest, benchmark=None))}."
     return text

@@ -60,13 +60,18 @@ _REASONS = ("exception", "no_run_stop")
 
 
 def _reason(status: str, problems: str | None) -> str | None:
-    """Return why a run failed, or why it was not read, by its problems."""
+    """Return the reason for the failure or rejection of a run, by its problems."""
     try:
-        told = msgspec.json.decode(problems or "[]", type=list[Problem])
+        problem_list = msgspec.json.decode(problems or "[]", type=list[Problem])
     except (msgspec.MsgspecError, RecursionError):  # of somebody's frame
         return None
     return next(
-        (each.message for each in told if status in schema.ABSENT or each.code in _REASONS), None
+        (
+            problem.message
+            for problem in problem_list
+            if status in schema.ABSENT or problem.code in _REASONS
+        ),
+        None,
     )
 
 
@@ -78,9 +83,9 @@ def report(runs: pl.DataFrame) -> Report:
     runs = runs.with_columns(pl.Series("reason", reasons, pl.String))
     rows = Rows(RunRow, runs.select(*key_descriptions(RunRow)))
     names = rows.frame.select(grouping.ENTRY).unique(maintain_order=True).rows(named=True)
-    known = [name for name in rows.frame.columns if rows.frame[name].count()]
-    untimed, axis = "run_seconds" not in known, axis_of(runs)
-    shown: list[Field[RunRow]] = [
+    known_columns = [name for name in rows.frame.columns if rows.frame[name].count()]
+    untimed, axis = "run_seconds" not in known_columns, axis_of(runs)
+    table_fields: list[Field[RunRow]] = [
         *fields.key_fields(grouping.shown_keys(names, grouping.ENTRY)),
         fields.log_field(),
         Field(Column(axis.reached), _reached_cell),
@@ -94,13 +99,15 @@ def report(runs: pl.DataFrame) -> Report:
             ),
         ),
         *fields.number_fields(
-            RunRow, *(name for name in ("samples", "steps") if untimed and name in known)
+            RunRow, *(name for name in ("samples", "steps") if untimed and name in known_columns)
         ),
         *(() if axis.alone else _of_training()),
-        *_reason_fields(known),
-        *fields.number_fields(RunRow, *(name for name in ("cost",) if name in known), rank=2),
+        *_reason_fields(known_columns),
+        *fields.number_fields(
+            RunRow, *(name for name in ("cost",) if name in known_columns), rank=2
+        ),
     ]
-    table = fields.make_table(rows, shown, grouping.common_title(names, grouping.ENTRY))
+    table = fields.make_table(rows, table_fields, grouping.common_title(names, grouping.ENTRY))
     notes = (
         *grouping.alone_notes(runs),
         *grouping.failed_notes(standing(runs)),
@@ -111,7 +118,7 @@ def report(runs: pl.DataFrame) -> Report:
 
 
 def _answer(runs: pl.DataFrame, *, alone: bool) -> str:
-    """Return how many runs reached the target, and in which times."""
+    """Return the number of runs that reached the target and their times in a sentence."""
     if alone or aims.lack_target(runs):
         return ""
     reached = runs.filter("reached")
@@ -122,17 +129,17 @@ def _answer(runs: pl.DataFrame, *, alone: bool) -> str:
     return wording("runs_reached", reached=reached.height, n=runs.height, times=ends)
 
 
-def _reason_fields(known: Sequence[str]) -> list[Field[RunRow]]:
-    """Return the column of why runs failed, if any says so."""
+def _reason_fields(known_columns: Sequence[str]) -> list[Field[RunRow]]:
+    """Return the column of reasons for failures, if there are any."""
 
     def reason(row: RunRow) -> str:
         return row.reason or ""
 
-    return [fields.text_field("reason", reason, rank=4)] if "reason" in known else []
+    return [fields.text_field("reason", reason, rank=4)] if "reason" in known_columns else []
 
 
 def _of_training() -> Iterator[Field[RunRow]]:
-    """Yield the columns of what a time alone does not have."""
+    """Yield the columns of training, which times alone lack."""
     yield from fields.number_fields(RunRow, "epochs", rank=2)
     yield from fields.number_fields(RunRow, "epoch_seconds", rank=3)
     yield fields.text_field("quality", lambda row: _quality_text(row.value_final), rank=4)

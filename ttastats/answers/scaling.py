@@ -78,8 +78,8 @@ class ScalingRow(Row, frozen=True):
 def report(runs: pl.DataFrame, by: Sequence[str] = CURVE, *, confidence: float) -> Report:
     """Return speedup and efficiency of every entry against the smallest of its curve."""
     by = grouping.row_keys(by) if by else CURVE  # a curve never mixes benchmarks or rounds
-    known = counted(runs.filter(pl.col("accelerators") > 0), by)
-    drawn = known.filter(pl.col("accelerators").filter("reached").n_unique().over(by) > 1)
+    runs_with_scale = counted(runs.filter(pl.col("accelerators") > 0), by)
+    drawn = runs_with_scale.filter(pl.col("accelerators").filter("reached").n_unique().over(by) > 1)
     rows = _rows(drawn, by, confidence)
     one_scale = f"runs with the same {', '.join(by)} have only one number of accelerators"
     remedy = "Give logs at several scales, or group by fewer columns: --by submitter."
@@ -91,7 +91,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE, *, confidence: float) 
         notes.append(note("expected", FAILED, expected=axis.expected, parts=parts))
     notes += grouping.left_out_notes(runs, by)
     notes += grouping.failed_notes(drawn)
-    if unknown := counted(runs, by).height - known.height:
+    if unknown := counted(runs, by).height - runs_with_scale.height:
         notes.append(note("unknown_scale", n=unknown))
     table, sentence = _scaling_table(rows, by, axis, confidence), _scaling_sentence(rows, by, axis)
     report = Report("scaling", tuple(rows), (table,), tuple(notes), sentence, by=by)
@@ -107,16 +107,16 @@ def _scaling_sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis)
             largest[tuple(map(row.get, by))] = row, row.speedup, row.efficiency
     if len(largest) > 3:
         shares = sorted(efficiency for *_, efficiency in largest.values())
-        least, median, most = (
+        lowest, median, highest = (
             units.percent(shares[n]) for n in (0, len(shares) // 2, len(shares) - 1)
         )
         return (
             f"{len(largest)} curves: the most accelerators of each have an efficiency of "
-            f"{least} to {most} (median {median})."
+            f"{lowest} to {highest} (median {median})."
         )
-    distinct = distinct_keys(rows, by)
+    curve_keys = distinct_keys(rows, by)
     return " ".join(
-        f"{_curve_name(row.keys, distinct)}: {row.accelerators:,} accelerators are "
+        f"{_curve_name(row.keys, curve_keys)}: {row.accelerators:,} accelerators are "
         f"{units.factor(speedup, row.speedup_low, row.speedup_high)} as fast as "
         f"{row.base_accelerators:,}, an efficiency of {units.percent(efficiency)}."
         for row, speedup, efficiency in largest.values()
@@ -135,14 +135,14 @@ class _Point(Struct, frozen=True, eq=False):
 def _rows(runs: pl.DataFrame, by: Sequence[str], confidence: float) -> list[ScalingRow]:
     scale = ("accelerators", "entry")
     last = [*(True for _ in by), False, False]
-    ordered = runs.sort(*by, *scale, nulls_last=last, maintain_order=True)
-    parts = ordered.partition_by(*by, *scale)
-    mixed = mixed_setups(ordered, [part.height for part in parts])
+    sorted_runs = runs.sort(*by, *scale, nulls_last=last, maintain_order=True)
+    parts = sorted_runs.partition_by(*by, *scale)
+    is_mixed = mixed_setups(sorted_runs, [part.height for part in parts])
     curves: dict[tuple[Any, ...], list[_Point]] = {}
-    for part, several in zip(parts, mixed, strict=True):
-        timed = not part["observed_seconds"].null_count()
-        came = outcomes_of(part, mixed=several) if timed else None
-        point = _Point(str(part["entry"][0]), part["accelerators"][0], part, came)
+    for part, may_be_mixed in zip(parts, is_mixed, strict=True):
+        has_times = not part["observed_seconds"].null_count()
+        outcomes = outcomes_of(part, mixed=may_be_mixed) if has_times else None
+        point = _Point(str(part["entry"][0]), part["accelerators"][0], part, outcomes)
         curves.setdefault(tuple(part[name][0] for name in by), []).append(point)
     rows = []
     for values, points in curves.items():
@@ -179,7 +179,7 @@ def _rows(runs: pl.DataFrame, by: Sequence[str], confidence: float) -> list[Scal
 def _compared(
     base: _Point, point: _Point, confidence: float
 ) -> tuple[Ratio | None, Ratio | None, Ratio | None]:
-    """Return the speedup that `compare` gives, and those of the time per epoch and of the epochs.
+    """Return the speedup as in `compare`, and those of the time per epoch and of the epochs.
 
     Failed runs count with their time. The last two are ratios of geometric means, whose product
     is that of the times, of the runs that reached; None unless all of them tell their progress.
@@ -189,33 +189,35 @@ def _compared(
     unit, _ = common_progress(base.runs, point.runs)
     if unit is None or not axes.axis_of(point.runs).is_time:
         return speedup, None, None
-    both = base.runs, point.runs
-    epochs = [values_of_reached(runs, unit).cast(pl.Float64).to_numpy() for runs in both]
-    times = [values_of_reached(runs, "tta_seconds").to_numpy() for runs in both]
+    runs_of_both = base.runs, point.runs
+    epochs = [values_of_reached(runs, unit).cast(pl.Float64).to_numpy() for runs in runs_of_both]
+    times = [values_of_reached(runs, "tta_seconds").to_numpy() for runs in runs_of_both]
     per_epoch = [seconds / n for seconds, n in zip(times, epochs, strict=True)]
     throughput = ratio_of_geometric_means(*per_epoch, confidence=confidence)
     return speedup, throughput, ratio_of_geometric_means(*epochs, confidence=confidence)
 
 
 def distinct_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
-    """Return the benchmark and the keys in which curves differ, no more than necessary."""
-    differ = [name for name in by if len({row.get(name) for row in rows}) > 1]
-    shown = [name for name in by if name == "benchmark" or name in differ]
-    number = len({tuple(row.get(name) for name in differ) for row in rows})
+    """Return the benchmark and the distinguishing keys of curves, no more than necessary."""
+    varying_keys = [name for name in by if len({row.get(name) for row in rows}) > 1]
+    chosen_keys = [name for name in by if name == "benchmark" or name in varying_keys]
+    number = len({tuple(row.get(name) for name in varying_keys) for row in rows})
     for name in ("framework", "hardware"):
-        others = [other for other in shown if other != name]
-        if len({tuple(row.get(other) for other in others) for row in rows}) == number:
-            shown = others
-    return tuple(shown)
+        other_keys = [other for other in chosen_keys if other != name]
+        if len({tuple(row.get(other) for other in other_keys) for row in rows}) == number:
+            chosen_keys = other_keys
+    return tuple(chosen_keys)
 
 
 def _scaling_table(
     rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis, confidence: float
 ) -> Table:
     keys = distinct_keys(rows, by)
-    same = [name for name in by if name not in keys and len({row.get(name) for row in rows}) == 1]
-    what = "speedup" if axis.is_time else f"{axis.noun} base/entry"
-    title = f"{what} [{percent_text(confidence)}]"
+    common_keys = [
+        name for name in by if name not in keys and len({row.get(name) for row in rows}) == 1
+    ]
+    quantity = "speedup" if axis.is_time else f"{axis.noun} base/entry"
+    title = f"{quantity} [{percent_text(confidence)}]"
 
     def speedup(row: ScalingRow) -> Cell:
         if row.entry == row.base_entry:
@@ -223,10 +225,10 @@ def _scaling_table(
         mark = FAILED if row.failed_runs and row.speedup is not None else ""
         return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=mark)
 
-    shown: list[Field[ScalingRow]] = [
+    table_fields: list[Field[ScalingRow]] = [
         *(
-            replace(each, column=replace(each.column, models=each.column.title == "hardware"))
-            for each in fields.key_fields(keys)
+            replace(field, column=replace(field.column, models=field.column.title == "hardware"))
+            for field in fields.key_fields(keys)
         ),
         Field(Column("entry", rank=5), partial(fields.key_cell, "entry")),
         *fields.number_fields(ScalingRow, "accelerators"),
@@ -237,22 +239,22 @@ def _scaling_table(
         Field(Column(title, "right"), speedup),
     ]
     if axis.is_time:
-        shown += [
+        table_fields += [
             *fields.number_fields(ScalingRow, "efficiency"),
             *fields.number_fields(
                 ScalingRow, "throughput_efficiency", "statistical_efficiency", rank=2
             ),
         ]
-    common = (str(rows[0].get(name)) for name in same if rows[0].get(name) is not None)
-    return fields.make_table(rows, shown, " ".join(common))
+    common = (str(rows[0].get(name)) for name in common_keys if rows[0].get(name) is not None)
+    return fields.make_table(rows, table_fields, " ".join(common))
 
 
 def _scaling_notes(
     by: Sequence[str], curves: Groups, axis: Axis, confidence: float
 ) -> Iterator[Note]:
-    named = curves.keys.rows(named=True)
-    distinct = distinct_keys(named, by)
-    names = [_curve_name(keys, distinct) for keys in named]
+    curve_rows = curves.keys.rows(named=True)
+    curve_keys = distinct_keys(curve_rows, by)
+    names = [_curve_name(keys, curve_keys) for keys in curve_rows]
     if axis.is_time:
         yield note("definitions.scaling")
         slopes = []
@@ -262,28 +264,30 @@ def _scaling_notes(
             )
             sides = {
                 scale: make_outcomes(
-                    same["observed_seconds"].to_numpy(), same["reached"].to_numpy()
+                    scale_runs["observed_seconds"].to_numpy(), scale_runs["reached"].to_numpy()
                 )
-                for (scale,), same in scales
-                if same["reached"].any() and not same["observed_seconds"].null_count()
+                for (scale,), scale_runs in scales
+                if scale_runs["reached"].any() and not scale_runs["observed_seconds"].null_count()
             }
             slope = loglog_slope(tuple(sides), tuple(sides.values()), confidence)
             limits = units.interval_suffix(slope.low, slope.high)
-            known = slope.estimate is not None
-            slopes.append(f"{name} {f'{slope.estimate:.2f}{limits}' if known else 'unknown'}")
+            has_slope = slope.estimate is not None
+            slopes.append(f"{name} {f'{slope.estimate:.2f}{limits}' if has_slope else 'unknown'}")
         yield note("slope", slopes=slopes)
     else:
         yield note("no_throughput.scaling", to_target=axis.to_target)
-    mixed = []
+    mixed_curves = []
     for name, runs in zip(names, curves.frames, strict=True):
-        several = [column for column in CURVE if len({*runs[column].to_list()} - {None}) > 1]
-        how = {column: f"several of {column}" for column in several}
+        mixed_columns = [column for column in CURVE if len({*runs[column].to_list()} - {None}) > 1]
+        texts = {column: f"several of {column}" for column in mixed_columns}
         if runs["hardware"].null_count():
-            how.setdefault("hardware", "hardware unknown")
-        if how:
-            mixed.append(f"{name}: {', '.join(how[column] for column in CURVE if column in how)}")
-    if mixed:
-        yield note("mixed_curves", curves=mixed)
+            texts.setdefault("hardware", "hardware unknown")
+        if texts:
+            mixed_curves.append(
+                f"{name}: {', '.join(texts[column] for column in CURVE if column in texts)}"
+            )
+    if mixed_curves:
+        yield note("mixed_curves", curves=mixed_curves)
 
 
 def _curve_name(keys: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -62,10 +62,10 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
 
     The runs must have been judged by the official targets: `time_to_target.runs(frame)`.
     """
-    judged = _judge_by_rules(runs)
-    rows = [_score_row(keys, group) for keys, group in grouping.group_runs(judged, by)]
+    judged_runs = _judge_by_rules(runs)
+    rows = [_score_row(keys, group) for keys, group in grouping.group_runs(judged_runs, by)]
     rows.sort(key=lambda row: grouping.sort_key(*map(row.keys.get, _KIND), row.score_minutes))
-    shown: list[Field[ScoreRow]] = [
+    table_fields: list[Field[ScoreRow]] = [
         fields.text_field(
             "submitted",
             lambda row: "/".join(str(n) for n in (row.n, row.required_runs) if n is not None),
@@ -76,32 +76,36 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
         fields.text_field("scaling", lambda row: factor_text(row.scaling_factor), rank=3),
     ]
     if any(row.status != _SCORED for row in rows):
-        shown.append(Field(Column("status"), lambda row: Text(row.status)))
+        table_fields.append(Field(Column("status"), lambda row: Text(row.status)))
     divisions = {row.keys.get("division") for row in rows}
     division = divisions.pop() if len(divisions) == 1 else ""
     title = f"{grouping.common_title(rows, by)} {division or ''}".strip()
     scored_on = [row.keys.get("benchmark") for row in rows if row.score_minutes is not None]
-    several = len(set(scored_on)) < len(scored_on)
-    notes = [note("official_score"), *([note("several_scores")] if several else [])]
+    has_several_scores = len(set(scored_on)) < len(scored_on)
+    notes = [note("official_score"), *([note("several_scores")] if has_several_scores else [])]
     if scaled := sum(row.scaling_factor not in {None, 1.0} for row in rows):
         notes.append(note("scaled.score", scaled=scaled, n=len(rows)))
-    if others := sum(row.status.startswith(f"{_SCORED}:") for row in rows):
-        notes.append(note("run_count", n=others))
-    without = Counter(row.status.partition(":")[0] for row in rows if row.score_minutes is None)
-    named = {row.keys.get("benchmark") for row in rows}
-    on = f" on {plural(len(named), 'benchmark')}" if len(named) > 1 else ""
-    why = join_names([f"{number:,} {reason}" for reason, number in without.most_common()])
-    scored = len(rows) - without.total()
+    if n_other_counts := sum(row.status.startswith(f"{_SCORED}:") for row in rows):
+        notes.append(note("run_count", n=n_other_counts))
+    reasons_without_score = Counter(
+        row.status.partition(":")[0] for row in rows if row.score_minutes is None
+    )
+    benchmark_names = {row.keys.get("benchmark") for row in rows}
+    on = f" on {plural(len(benchmark_names), 'benchmark')}" if len(benchmark_names) > 1 else ""
+    reason_counts = join_names(
+        [f"{number:,} {reason}" for reason, number in reasons_without_score.most_common()]
+    )
+    scored = len(rows) - reasons_without_score.total()
     has = "has" if scored == 1 else "have"
     text = f"{scored:,} of {plural(len(rows), 'entry', 'entries')}{on} {has}"
-    text += f" an official score{f' ({why})' if why else ''}."
+    text += f" an official score{f' ({reason_counts})' if reason_counts else ''}."
     details = []
     for row in rows:
         lines = [f"failed: {text}" for text in row.failures[:_NAMED]]
-        more = len(row.failures) - _NAMED
-        details.append((*lines, f"and {more} more failed") if more > 0 else tuple(lines))
+        n_more = len(row.failures) - _NAMED
+        details.append((*lines, f"and {n_more} more failed") if n_more > 0 else tuple(lines))
     return grouping.group_report(
-        "score", rows, shown, runs, by, notes, names=shown_keys(rows, by), title=title,
+        "score", rows, table_fields, runs, by, notes, names=shown_keys(rows, by), title=title,
         details=details, sentence=text,
     )  # fmt: skip
 
@@ -119,21 +123,23 @@ def _score_row(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
         [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", source)]
         for source in group.get_column("source")
     ]
-    judged = group[sorted(range(group.height), key=names.__getitem__)]
-    why = judged.get_column("failure")
-    raw_minutes, status = _raw_score(judged, rules)
+    sorted_runs = group[sorted(range(group.height), key=names.__getitem__)]
+    failure_reasons = sorted_runs.get_column("failure")
+    raw_minutes, status = _raw_score(sorted_runs, rules)
     factor = scaling_factor(group)
     return row(
         required_runs=rules.runs,
         dropped=rules.dropped,
-        failed=len(why) - why.null_count(),
+        failed=len(failure_reasons) - failure_reasons.null_count(),
         raw_minutes=raw_minutes,
         score_minutes=None if raw_minutes is None or factor is None else raw_minutes * factor,
         scaling_factor=factor,
         status=status if factor is not None else "several scaling factors in one group",
         failures=[
             f"{PurePosixPath(source).name}: {reason}"
-            for source, reason in zip(judged.get_column("source"), why, strict=True)
+            for source, reason in zip(
+                sorted_runs.get_column("source"), failure_reasons, strict=True
+            )
             if reason is not None
         ],
     )
@@ -142,7 +148,7 @@ def _score_row(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
 def _scoring_rules(
     suite: str | None, round_: str | None, benchmark: str | None, division: str | None
 ) -> Scoring | str:
-    """Return the rules that apply, or the reason there are none."""
+    """Return the rules of scoring, or the reason for none."""
     if suite not in benchmarks.scored_suites():
         return f"not an MLPerf Training suite: {suite or 'unknown'}"
     if round_ is None or benchmark is None:
@@ -152,7 +158,7 @@ def _scoring_rules(
 
 
 def _judge_by_rules(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs with why each counts as failed, null if it does not.
+    """Return the runs with the reason for each failure, null without one.
 
     The open division sets its own targets, so there the word of the log is taken.
     """
@@ -190,23 +196,23 @@ def _judge_by_rules(runs: pl.DataFrame) -> pl.DataFrame:
     ).with_columns(failure=failure)
 
 
-def _raw_score(judged: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]:
+def _raw_score(sorted_runs: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]:
     """Return the olympic mean in minutes before scaling, or None, and the reason or its name."""
-    counts = judged.get_column("failure").is_null()
-    converged = judged.get_column("run_seconds").filter(counts) / 60
-    n, failed = judged.height, judged.height - converged.len()
+    counts = sorted_runs.get_column("failure").is_null()
+    converged = sorted_runs.get_column("run_seconds").filter(counts) / 60
+    n, failed = sorted_runs.height, sorted_runs.height - converged.len()
     if rules.converging is not None:
         if converged.len() < rules.converging:
-            few = f"{converged.len()} of {rules.converging} required"
-            return None, f"too few runs converged: {few}"
+            counts_text = f"{converged.len()} of {rules.converging} required"
+            return None, f"too few runs converged: {counts_text}"
         converged, failed = converged.head(rules.converging), 0
     if failed > rules.dropped:
         return None, f"too many failed runs: {failed} of {n}, {rules.dropped} allowed"
     mean = olympic_mean(converged.to_numpy(), n_failed=failed, drop=rules.dropped)
     if mean is None:
         return None, f"too few runs: {n} of {rules.runs} required"
-    usual = n == rules.runs
-    return mean, _SCORED if usual else f"{_SCORED}: {plural(n, 'run')}, {rules.runs} required"
+    is_complete = n == rules.runs
+    return mean, _SCORED if is_complete else f"{_SCORED}: {plural(n, 'run')}, {rules.runs} required"
 
 
 def scaling_factor(group: pl.DataFrame) -> float | None:
@@ -221,16 +227,16 @@ def factor_text(factor: float | None) -> str:
 
 
 def shown_keys(rows: Sequence[Row], by: Sequence[str]) -> tuple[str, ...]:
-    """Return the keys worth a column, the benchmark first; no division where all are of one.
+    """Return the keys worth a column, the benchmark first; no division if all are of one.
 
     An entry names its submitter and system; where they name each entry, it has no column.
     """
-    hidden = {"division"} if len({row.keys.get("division") for row in rows}) == 1 else set()
+    hidden_keys = {"division"} if len({row.keys.get("division") for row in rows}) == 1 else set()
     if {"submitter", "system", "entry"} <= set(by):
-        others = {tuple(row.keys[name] for name in by if name != "entry") for row in rows}
-        named = len(others) == len(rows) and all(row.keys["submitter"] for row in rows)
-        hidden |= {"entry"} if named else {"submitter", "system"}
-    names = [name for name in grouping.shown_keys(rows, by) if name not in hidden]
+        short_keys = {tuple(row.keys[name] for name in by if name != "entry") for row in rows}
+        names_entries = len(short_keys) == len(rows) and all(row.keys["submitter"] for row in rows)
+        hidden_keys |= {"entry"} if names_entries else {"submitter", "system"}
+    names = [name for name in grouping.shown_keys(rows, by) if name not in hidden_keys]
     return tuple(sorted(names, key=lambda name: name not in grouping.BENCHMARK))
 
 

@@ -83,14 +83,14 @@ def report(
     unsorted = rows_of(groups, ddof=ddof, confidence=confidence)
     order = sorted(
         range(len(unsorted)),
-        key=lambda place: grouping.sort_key(
-            *_benchmark_key(unsorted[place]), unsorted[place].tta_mean_seconds
+        key=lambda index: grouping.sort_key(
+            *_benchmark_key(unsorted[index]), unsorted[index].tta_mean_seconds
         ),
     )
-    rows = [unsorted[place] for place in order]
+    rows = [unsorted[index] for index in order]
     parts = lazy_subset(groups.frames, order)
     axis = axes.axis_of(runs)
-    shown = [
+    table_fields = [
         fields.reached_field(axis=axis),
         # Times of several benchmarks are on no common axis.
         mean_field(axis, confidence, drawn=len(set(map(_benchmark_key, rows))) == 1),
@@ -98,21 +98,21 @@ def report(
         *fields.expected_time_field(rows, axis),
     ]
     notes = [*grouping.failed_notes(counted(runs, by))]
-    named = list(zip(grouping.row_names(rows, by), rows, strict=True))
+    named_rows = list(zip(grouping.row_names(rows, by), rows, strict=True))
     for code in ("few_runs", "repeated_times", "unusual_run"):
-        without = [name for name, row in named if row.cv_withheld == code and row.reached]
-        if without:
-            notes.append(note(f"{code}.cv", names=without))
+        names = [name for name, row in named_rows if row.cv_withheld == code and row.reached]
+        if names:
+            notes.append(note(f"{code}.cv", names=names))
     if any(row.cv_low is not None and row.reached < RUNS_FOR_MOMENTS for row in rows):
         notes.append(note("like_those_seen", takes=axis.takes, much=axis.much))
     if ddof == 0:
         notes.append(note("ddof"))
-    for place, (name, row) in enumerate(named):
+    for index, (name, row) in enumerate(named_rows):
         if "mixed_speeds" in row.flags:
-            speeds = two_speeds(parts[place])
+            speeds = two_speeds(parts[index])
             notes.append(note("mixed_speeds.summary", name=name, speeds=speeds))
     details = [*_dot_lines(list(zip(rows, parts, strict=True)))] if dots else ()
-    answer = grouping.group_report("summary", rows, shown, runs, by, notes, details=details)
+    answer = grouping.group_report("summary", rows, table_fields, runs, by, notes, details=details)
     return replace(answer, groups=parts)
 
 
@@ -128,57 +128,75 @@ def mean_field(
 def more_fields(axis: axes.Axis, confidence: float, *, rank: int = 0) -> list[Field[SummaryRow]]:
     """Return the columns behind a mean: CV, epochs, time per epoch."""
     level = percentages.percent_text(confidence)
-    shown = [fields.number_field(f"CV [{level}]", "cv", "fraction", interval=True, rank=rank)]
+    table_fields = [
+        fields.number_field(f"CV [{level}]", "cv", "fraction", interval=True, rank=rank)
+    ]
     if axis.alone:
-        return shown
+        return table_fields
     if axis.name != "epochs":
-        shown += fields.number_fields(SummaryRow, "epochs_mean", rank=rank + 1)
+        table_fields += fields.number_fields(SummaryRow, "epochs_mean", rank=rank + 1)
     if not axis.progress:
-        shown.append(
+        table_fields.append(
             fields.number_field(axis.per_epoch, "epoch_seconds_mean", axis.unit, rank=rank + 2)
         )
-    return shown
+    return table_fields
 
 
 def rows_of(groups: Groups, *, ddof: int, confidence: float) -> list[SummaryRow]:
     """Return the row of each group of runs."""
     runs, sizes = groups.runs, groups.sizes
     reached, axis = runs["reached"].to_numpy(), axes.axis_of(runs)
-    there = runs.filter("reached")
-    solved = count_by_group(reached, sizes)
-    groups_of = np.repeat(np.arange(sizes.size), solved)
-    times = there["tta_seconds"].to_numpy()
-    progress, interval = _progress_of_runs(there, groups_of, sizes.size, axis)
+    reached_runs = runs.filter("reached")
+    n_reached_of_groups = count_by_group(reached, sizes)
+    groups_of = np.repeat(np.arange(sizes.size), n_reached_of_groups)
+    times = reached_runs["tta_seconds"].to_numpy()
+    progress, interval = _progress_of_runs(reached_runs, groups_of, sizes.size, axis)
     numbers = np.full((len(_NUMBERS), sizes.size), np.nan)
     withheld: list[Withheld | None] = ["few_runs"] * sizes.size
-    for places, of_runs in groups_by_size(solved):
-        some = times[of_runs]
+    for group_numbers, of_runs in groups_by_size(n_reached_of_groups):
+        group_times = times[of_runs]
         spread = cv_intervals(
-            some, progress[of_runs], interval[places], confidence=confidence, ddof=ddof
+            group_times,
+            progress[of_runs],
+            interval[group_numbers],
+            confidence=confidence,
+            ddof=ddof,
         )
-        columns = [means(some), *mean_limits(some, confidence=confidence), deviations(some, ddof)]
-        numbers[:-1, places] = [*columns, spread.estimate, spread.low, spread.high]
-        for place, code in zip(places, spread.withheld, strict=True):
-            withheld[place] = code
+        columns = [
+            means(group_times),
+            *mean_limits(group_times, confidence=confidence),
+            deviations(group_times, ddof),
+        ]
+        numbers[:-1, group_numbers] = [*columns, spread.estimate, spread.low, spread.high]
+        for index, code in zip(group_numbers, spread.withheld, strict=True):
+            withheld[index] = code
     observed = runs["observed_seconds"].to_numpy()
-    for places, of_runs in groups_by_size(sizes):
-        numbers[-1, places] = expected_times(observed[of_runs], reached[of_runs])
+    for group_numbers, of_runs in groups_by_size(sizes):
+        numbers[-1, group_numbers] = expected_times(observed[of_runs], reached[of_runs])
     cells: dict[str, Any] = dict(zip(_NUMBERS, map(none_for_nan, numbers), strict=True))
     for name in ("epochs", "epoch_seconds"):
-        amounts = there[name].to_numpy()
+        amounts = reached_runs[name].to_numpy()
         # Numpy adds in the order of the rows: with polars' threads the last digit would vary.
-        known = groups_of[is_known := ~np.isnan(amounts)]
-        sums = np.bincount(known, amounts[is_known], sizes.size)
+        known_groups = groups_of[is_known := ~np.isnan(amounts)]
+        sums = np.bincount(known_groups, amounts[is_known], sizes.size)
         with np.errstate(invalid="ignore"):  # 0 / 0 is none
-            cells[f"{name}_mean"] = none_for_nan(sums / np.bincount(known, minlength=sizes.size))
+            cells[f"{name}_mean"] = none_for_nan(
+                sums / np.bincount(known_groups, minlength=sizes.size)
+            )
     if axis.progress:
         cells["epoch_seconds_mean"] = [None] * sizes.size
-    aimless = [not n and aims.lack_target(groups.frames[at]) for at, n in enumerate(solved)]
-    for place in np.flatnonzero(aimless):
-        cells["ert_seconds"][place] = None
-    mixed, pooled = may_differ(runs, sizes), settings.pooled(runs, groups.keys.columns)
-    every = zip(
-        groups.keys.rows(named=True), sizes.tolist(), solved.tolist(), withheld, strict=True
+    aimless = [
+        not n and aims.lack_target(groups.frames[at]) for at, n in enumerate(n_reached_of_groups)
+    ]
+    for index in np.flatnonzero(aimless):
+        cells["ert_seconds"][index] = None
+    may_be_mixed, pooled = may_differ(runs, sizes), settings.pooled(runs, groups.keys.columns)
+    group_rows = zip(
+        groups.keys.rows(named=True),
+        sizes.tolist(),
+        n_reached_of_groups.tolist(),
+        withheld,
+        strict=True,
     )
     return [
         SummaryRow(
@@ -188,13 +206,17 @@ def rows_of(groups: Groups, *, ddof: int, confidence: float) -> list[SummaryRow]
             cv_withheld=code,
             axis=axis.name,
             flags=[
-                *(["mixed_speeds"] if mixed[place] and two_speeds(groups.frames[place]) else []),
+                *(
+                    ["mixed_speeds"]
+                    if may_be_mixed[index] and two_speeds(groups.frames[index])
+                    else []
+                ),
                 *(["runs_vary"] if tuple(keys.values()) in pooled else []),
-                *(["no_target"] if aimless[place] else []),
+                *(["no_target"] if aimless[index] else []),
             ],
-            **{name: values[place] for name, values in cells.items()},
+            **{name: values[index] for name, values in cells.items()},
         )
-        for place, (keys, n, n_reached, code) in enumerate(every)
+        for index, (keys, n, n_reached, code) in enumerate(group_rows)
     ]
 
 
@@ -206,24 +228,24 @@ _NUMBERS = (
 
 
 def _progress_of_runs(
-    solved: pl.DataFrame, groups: NDArray[np.int64], n: int, axis: axes.Axis
+    reached_runs: pl.DataFrame, groups: NDArray[np.int64], n: int, axis: axes.Axis
 ) -> tuple[Floats, Floats]:
-    """Return how far each run trained, in its group's best unit, and the evaluation interval.
+    """Return the progress of each run in its group's best unit, and the evaluation intervals.
 
     The interval of a group is the widest between two evaluations, if every run tells its own.
     """
-    progress, interval = np.full(solved.height, np.nan), np.full(n, np.nan)
+    progress, interval = np.full(reached_runs.height, np.nan), np.full(n, np.nan)
     complete = np.zeros(n, dtype=bool)
     for unit, column in [axis.progress] if axis.progress else PROGRESS:
-        amounts = solved[unit].cast(pl.Float64).to_numpy()  # unknown: NaN
+        amounts = reached_runs[unit].cast(pl.Float64).to_numpy()  # unknown: NaN
         suits = (np.bincount(groups, np.isnan(amounts), n) == 0) & ~complete
-        here = suits[groups]
-        progress[here] = amounts[here]
+        mask = suits[groups]
+        progress[mask] = amounts[mask]
         complete |= suits
         if column is not None:
             widest = np.full(n, -np.inf)
             with np.errstate(invalid="ignore"):  # NaN stays
-                np.maximum.at(widest, groups, solved[column].cast(pl.Float64).to_numpy())
+                np.maximum.at(widest, groups, reached_runs[column].cast(pl.Float64).to_numpy())
             interval[suits] = np.where(np.isinf(widest), np.nan, widest)[suits]
     return progress, interval
 
@@ -241,13 +263,13 @@ def _dot_lines(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[t
             continue
         low, high = min(span), max(span)
         far = high > _FAR * low
-        place = math.log if far else float
+        scale = math.log if far else float
         reached, failed = group.filter("reached"), group.filter(~pl.col("reached"))
         marks = pictures.draw_strip(
-            [place(time) for time in _positive_values(reached, "tta_seconds")],
-            [place(time) for time in _positive_values(failed, "observed_seconds")],
-            place(low),
-            place(high),
+            [scale(time) for time in _positive_values(reached, "tta_seconds")],
+            [scale(time) for time in _positive_values(failed, "observed_seconds")],
+            scale(low),
+            scale(high),
         )
         left, right = units.amounts((low, high), axes.axis_of(group).unit)
         yield (f"     {left} |{marks}| {right}{' (log)' if far else ''}",)

@@ -45,7 +45,7 @@ from ttastats.table.schema import RUN
 
 
 class AgainstKeys(Row, frozen=True):
-    """What side B does at a target, and how that compares with side A."""
+    """The results of side B at a target, and their comparison with side A."""
 
     n_b: key.RunCount
     reached_b: key.ReachedCount
@@ -105,28 +105,33 @@ def report(
         f"--in {axis.name}",
         "`summary` and `compare` work with the target at which the runs stopped.",
     )
-    counting = []
+    counted_sides = []
     for side in sides:
         runs = counted(side.runs, by)
         evaluations = side.evaluations.join(
             runs.select(RUN).lazy(), on=RUN, how="semi", maintain_order="left"
         )
-        counting.append(replace(side, runs=runs, evaluations=evaluations))
-    every = pl.concat([side.runs.select(by) for side in counting], how="vertical_relaxed")
-    sizes = every.group_by(by).agg(n=pl.len())
-    for side in counting:  # every side must have evaluations of a group
-        evaluated = side.runs.filter(pl.col("evaluations") > 0).select(by).unique()
-        sizes = sizes.join(evaluated, on=list(by), how="semi", nulls_equal=True)
-    varied = grids([side.evaluations for side in counting], by, sizes, points=points, metric=metric)
-    absent = [[left_out.group(side.runs, grid.keys) for side in sides] for grid in varied]
-    at_targets = _runs_at_targets(counting, by, varied, axis)
+        counted_sides.append(replace(side, runs=runs, evaluations=evaluations))
+    all_groups = pl.concat([side.runs.select(by) for side in counted_sides], how="vertical_relaxed")
+    sizes = all_groups.group_by(by).agg(n=pl.len())
+    for side in counted_sides:  # every side must have evaluations of a group
+        evaluated_groups = side.runs.filter(pl.col("evaluations") > 0).select(by).unique()
+        sizes = sizes.join(evaluated_groups, on=list(by), how="semi", nulls_equal=True)
+    target_grids = grids(
+        [side.evaluations for side in counted_sides], by, sizes, points=points, metric=metric
+    )
+    left_out_runs = [
+        [left_out.group(side.runs, grid.keys) for side in sides] for grid in target_grids
+    ]
+    at_targets = _runs_at_targets(counted_sides, by, target_grids, axis)
     options = Options(confidence=confidence)
     answered = [
-        _answer_grid(*each, by, options) for each in zip(varied, at_targets, absent, strict=True)
+        _answer_grid(*grid_parts, by, options)
+        for grid_parts in zip(target_grids, at_targets, left_out_runs, strict=True)
     ]
-    rows = tuple(row for some, _ in answered for row in some)
-    nothing = "no benchmark has evaluations on all sides"
-    raise_if(not rows, nothing, None, "`ttastats runs FILE` lists the runs.")
+    rows = tuple(row for grid_rows, _ in answered for row in grid_rows)
+    problem = "no benchmark has evaluations on all sides"
+    raise_if(not rows, problem, None, "`ttastats runs FILE` lists the runs.")
     against = [row.against for row in rows if row.against]
     tested = any(row.tests > 1 for row in against)
     method = note(
@@ -137,31 +142,37 @@ def report(
         ert=" (ERT)" if axis.is_time else "",
         together=wording("method.together") if tested else "",
     )
-    compared = [some for _, some in answered]
-    notes = (*_targets_notes(sides, varied, absent, compared, by, axis), method)
+    comparisons = [grid_comparisons for _, grid_comparisons in answered]
+    notes = (*_targets_notes(sides, target_grids, left_out_runs, comparisons, by, axis), method)
     table = _grid_table(rows, by, [side.label for side in sides], axis, confidence)
     if against:
         number, answer = len(against), _compared_answer(against, axis)
     else:
         number = len({row.target for row in rows})
         answer = _reached_answer(rows, by, axis, number)
-    asked = units.plural(number, "target")
-    return Report("targets", rows, (table,), notes, answer, by=grouping.row_keys(by), target=asked)
+    targets_text = units.plural(number, "target")
+    return Report(
+        "targets", rows, (table,), notes, answer, by=grouping.row_keys(by), target=targets_text
+    )
 
 
 def _compared_answer(against: Sequence[AgainstKeys], axis: Axis) -> str:
-    """Return at how many targets each verdict stands, the most frequent first."""
+    """Return the number of targets of each verdict in words, the most frequent first."""
     words = Counter(row.verdict for row in against)
     if words[Verdict.UNAVAILABLE.value] == len(against):
         reasons = dict.fromkeys(filter(None, (row.why for row in against)))
         return wording("targets_unavailable", targets=len(against), reasons=[*reasons])
     parts = []
     for word, n in words.most_common():
-        carried = [row.conditions for row in against if row.verdict == word and row.conditions]
-        condition = conditions_text(code for codes in carried for code in codes)
-        decided = Verdict(word).decided and condition
-        of_them = "" if len(carried) == n else f"{len(carried)} of them "
-        parts.append(f"{axis.claim(word)} at {n}{f' ({of_them}{condition})' if decided else ''}")
+        row_conditions = [
+            row.conditions for row in against if row.verdict == word and row.conditions
+        ]
+        condition = conditions_text(code for codes in row_conditions for code in codes)
+        is_conditional = Verdict(word).decided and condition
+        of_them = "" if len(row_conditions) == n else f"{len(row_conditions)} of them "
+        parts.append(
+            f"{axis.claim(word)} at {n}{f' ({of_them}{condition})' if is_conditional else ''}"
+        )
     return wording("targets_compared", targets=len(against), verdicts=", ".join(parts))
 
 
@@ -170,20 +181,20 @@ _FEW = 3
 
 
 def _reached_answer(rows: Sequence[TargetRow], by: Sequence[str], axis: Axis, targets: int) -> str:
-    """Return the hardest of some targets that most runs of each group reached, of a few groups."""
-    names, best = grouping.row_names(rows, by), dict[str, TargetRow]()
+    """Return the hardest target of each group with most successes, of a few groups."""
+    names, best_rows = grouping.row_names(rows, by), dict[str, TargetRow]()
     for name, row in zip(names, rows, strict=True):  # of each group the easiest target first
-        if name not in best or row.reached_a >= best[name].reached_a:
-            best[name] = row
-    if len(best) > _FEW:
+        if name not in best_rows or row.reached_a >= best_rows[name].reached_a:
+            best_rows[name] = row
+    if len(best_rows) > _FEW:
         return ""
     groups = [
         wording(
-            "targets_group", name=f"{name}: " if len(best) > 1 else "", reached=row.reached_a,
+            "targets_group", name=f"{name}: " if len(best_rows) > 1 else "", reached=row.reached_a,
             n=row.n_a, metric=row.metric, target=f"{row.target:.7g}",
             time="–" if row.ert_a_seconds is None else units.amount(row.ert_a_seconds, axis.unit),
         )
-        for name, row in best.items()
+        for name, row in best_rows.items()
     ]  # fmt: skip
     return wording("targets_reached", targets=targets, groups=groups)
 
@@ -200,27 +211,30 @@ def _runs_at_targets(
             if number < len(grid.targets)
         ]
         targets = [grid.targets[number] for grid, _ in current]
-        now = goals([grid for grid, _ in current], targets, sides[0].runs)
-        judged = [
+        current_goals = goals([grid for grid, _ in current], targets, sides[0].runs)
+        runs_by_side = [
             {
                 tuple(keys.values()): group
                 for keys, group in grouping.group_runs(
-                    axes.converted(time_to_target.runs_at(side.evaluations, now, by), axis), by
+                    axes.converted(
+                        time_to_target.runs_at(side.evaluations, current_goals, by), axis
+                    ),
+                    by,
                 )
             }
             for side in sides
         ]
         for grid, runs in current:
-            place, none = tuple(grid.keys.values()), sides[0].runs.head(0)
+            group_key, no_runs = tuple(grid.keys.values()), sides[0].runs.head(0)
             # A run that reached this target nobody knows where does not count at it.
-            runs.append([groups.get(place, none) for groups in judged])
+            runs.append([groups.get(group_key, no_runs) for groups in runs_by_side])
     return runs_of
 
 
 def _answer_grid(
     grid: Grid,
     at_targets: Sequence[Sequence[pl.DataFrame]],
-    gone: Sequence[LeftOut],
+    left_out_runs: Sequence[LeftOut],
     by: Sequence[str],
     options: Options,
 ) -> tuple[list[TargetRow], list[Comparison | None]]:
@@ -238,8 +252,8 @@ def _answer_grid(
             unavailable = setups.not_comparable(*sides)
             pairs.setdefault(test, Pair(grid.keys, sides[0], sides[1], unavailable))
         tests.append(test)
-    judged = dict(zip(pairs, comparison.compare([*pairs.values()], options), strict=True))
-    results = [None if test is None else judged[test] for test in tests]
+    result_of_test = dict(zip(pairs, comparison.compare([*pairs.values()], options), strict=True))
+    results = [None if test is None else result_of_test[test] for test in tests]
     keys, rows = {name: grid.keys.get(name) for name in grouping.row_keys(by)}, []
     for target, sides, result in zip(grid.targets, at_targets, results, strict=True):
         against: AgainstKeys | UnsetType = UNSET
@@ -254,7 +268,7 @@ def _answer_grid(
                 ),
                 p_value=result.p_value if result else None,
                 p_adjusted=result.p_adjusted if result else None,
-                tests=len(judged),
+                tests=len(result_of_test),
                 **_verdict_keys(result.verdict if result else NOT_JUDGED),
             )
         rows.append(TargetRow(
@@ -264,20 +278,20 @@ def _answer_grid(
             axes.axis_of(sides[0]).name,
             *_count_reached(sides[0]),
             against,
-            key.LeftOutOfA(*gone[0].counts),
-            key.LeftOutOfB(*gone[1].counts) if len(gone) > 1 else UNSET,
+            key.LeftOutOfA(*left_out_runs[0].counts),
+            key.LeftOutOfB(*left_out_runs[1].counts) if len(left_out_runs) > 1 else UNSET,
             keys=keys,
         ))  # fmt: skip
     return rows, results
 
 
 def _verdict_keys(verdict: Decision) -> dict[str, Any]:
-    """Return the keys of a verdict; a reason why there is none is why."""
+    """Return the keys of a verdict, with the reason for none as `why`."""
     keys = verdict_numbers(verdict)
     return keys | {"why": keys["why"] or verdict.reason or None}
 
 
-#: What a verdict on runs is based on, and what tells them apart.
+#: The basis of a verdict on runs, and their identity.
 _JUDGED = (*RUN, "reached", "observed_seconds", "epochs", "samples", "steps")
 
 
@@ -293,21 +307,21 @@ def _grid_name(grid: Grid, by: Sequence[str]) -> str:
 def _targets_notes(
     sides: Sequence[Side],
     grids: Sequence[Grid],
-    absent: Sequence[Sequence[LeftOut]],
-    compared: Sequence[Sequence[Comparison | None]],
+    left_out_runs: Sequence[Sequence[LeftOut]],
+    comparisons: Sequence[Sequence[Comparison | None]],
     by: Sequence[str],
     axis: Axis,
 ) -> Iterator[Note]:
     letters = "AB" if len(sides) > 1 else ("",)
     for letter, side in zip(letters, sides, strict=True):
         yield from (remark.prefixed(letter) for remark in grouping.group_notes(side.runs, by))
-    for grid, of_sides in zip(grids, absent, strict=True):  # each has many rows
-        for letter, gone in zip(letters, of_sides, strict=True):
-            if text := str(gone):
+    for grid, of_sides in zip(grids, left_out_runs, strict=True):  # each has many rows
+        for letter, left_out_of_side in zip(letters, of_sides, strict=True):
+            if text := str(left_out_of_side):
                 group = _grid_name(grid, by)
                 name = f"{letter}, {group}" if letter else group
                 yield note("left_out_runs", name=name, text=text)
-    together = {
+    joint_targets = {
         note(
             "together",
             benchmark=grid.keys.get("benchmark"),
@@ -317,36 +331,38 @@ def _targets_notes(
         for grid in grids
         if grid.others
     }
-    yield from sorted(together, key=lambda remark: remark.text)
+    yield from sorted(joint_targets, key=lambda remark: remark.text)
     names = {str(grid.keys.get("benchmark")) for grid in grids if grid.official is None}
     if names:
         yield note("no_official_target", names=", ".join(sorted(names)))
-    for grid, of_grid in zip(grids, compared, strict=True) if len(grids) <= 6 else ():
+    for grid, of_grid in zip(grids, comparisons, strict=True) if len(grids) <= 6 else ():
         name = _grid_name(grid, by)
         of = f"{name}: " if name else ""
         if grid.hardest is not None:
-            beyond = "above" if grid.higher_is_better else "below"
-            yield note("first_failure", of=of, hardest=grid.hardest, beyond=beyond)
-        at = {target: each for target, each in zip(grid.targets, of_grid, strict=True) if each}
-        if at and grid.official is not None:
-            yield from _range_notes(at, grid.official, of, axis)
+            direction = "above" if grid.higher_is_better else "below"
+            yield note("first_failure", of=of, hardest=grid.hardest, beyond=direction)
+        result_at = {
+            target: result for target, result in zip(grid.targets, of_grid, strict=True) if result
+        }
+        if result_at and grid.official is not None:
+            yield from _range_notes(result_at, grid.official, of, axis)
 
 
 def _range_notes(
-    at: Mapping[float, Comparison], official: float, of: str, axis: Axis
+    result_at: Mapping[float, Comparison], official: float, of: str, axis: Axis
 ) -> Iterator[Note]:
-    """Yield a note on how far the verdict of a target holds, and which way the ratios go.
+    """Yield a note on the range of targets with the same verdict, and the direction of ratios.
 
     Where nothing is decided, the same word at other targets shows no more than too few runs.
     """
-    estimates = [each.speedup.ratio.estimate for each in at.values() if each.speedup]
+    estimates = [result.speedup.ratio.estimate for result in result_at.values() if result.speedup]
     ratios = [estimate for estimate in estimates if estimate is not None]
     if not ratios:
         return
     above, below = sum(ratio > 1 for ratio in ratios), sum(ratio < 1 for ratio in ratios)
     key = "stable_range.both_ways" if above and below else "stable_range.one_way"
     direction = wording(key, n=len(ratios), above=above, below=below)
-    words = {target: each.verdict.word for target, each in at.items()}
+    words = {target: result.verdict.word for target, result in result_at.items()}
     if not (word := words[official]).decided:
         yield note(
             "stable_range.undecided", of=of, official=official, verdict=word, direction=direction
@@ -370,13 +386,13 @@ def _grid_table(
         if b.verdict == Verdict.UNAVAILABLE.value and b.why:
             return Text(b.why)
         # What a row that is not decided carries is of a claim that is not shown here.
-        decided = Verdict(b.verdict).decided
-        carried = "".join(f", {text}" for text in condition_list(b.conditions) if decided)
-        why = f": {b.why}" if b.why else ""
-        return Text(f"{axis.claim(b.verdict)}{carried}{why} {b.marks * decided}".strip())
+        is_decided = Verdict(b.verdict).decided
+        conditions = "".join(f", {text}" for text in condition_list(b.conditions) if is_decided)
+        reason = f": {b.why}" if b.why else ""
+        return Text(f"{axis.claim(b.verdict)}{conditions}{reason} {b.marks * is_decided}".strip())
 
     a = "A " if len(labels) == 2 else ""
-    shown: list[Field[TargetRow]] = [
+    table_fields: list[Field[TargetRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
         Field(Column("metric", rank=3), partial(fields.key_cell, "metric")),
         fields.text_field("target", lambda row: f"{row.target:.7g}{' *' * row.official}"),
@@ -386,7 +402,7 @@ def _grid_table(
     title = grouping.common_title(rows, by)
     if len(labels) == 2:
         title = f"{title}   A = {labels[0]}   B = {labels[1]}".strip()
-        compared: list[Field[AgainstKeys]] = [
+        comparison_fields: list[Field[AgainstKeys]] = [
             fields.text_field("B reached", lambda b: f"{b.reached_b}/{b.n_b}", rank=1),
             fields.number_field(f"B {axis.ert}", "ert_b_seconds", axis.unit, rank=2),
             Field(
@@ -396,8 +412,10 @@ def _grid_table(
             Field(Column("p", "right"), lambda b: PValue(b.p_adjusted)),
             Field(Column("verdict", rank=-1), verdict),
         ]
-        shown += [fields.field_of_part(field, lambda row: row.against) for field in compared]
-    return fields.make_table(rows, shown, title)
+        table_fields += [
+            fields.field_of_part(field, lambda row: row.against) for field in comparison_fields
+        ]
+    return fields.make_table(rows, table_fields, title)
 
 
 class Grid(Struct, frozen=True):
@@ -445,32 +463,32 @@ def grids(
         .collect()
         .join(sizes, on=list(by), how="semi", nulls_equal=True, maintain_order="left")
     )
-    chosen = [
+    empty_grids = [
         grid
         for keys, group in facts.group_by(by, maintain_order=True)
         if (grid := _empty_grid(dict(zip(by, keys, strict=True)), group, metric)) is not None
     ]
-    if not chosen:
+    if not empty_grids:
         names = facts["metric"].unique().sort().to_list()
-        several = f"no target given, and several metrics: {units.join_names(names)}"
-        raise_if(not metric and len(names) > 1, several, None, "Select one with --metric.")
+        problem = f"no target given, and several metrics: {units.join_names(names)}"
+        raise_if(not metric and len(names) > 1, problem, None, "Select one with --metric.")
         return ()
-    wanted = goals(chosen, [None] * len(chosen), sizes)
+    wanted = goals(empty_grids, [None] * len(empty_grids), sizes)
     curves: dict[tuple[Any, ...], list[Floats]] = {}
     for rows in sides:  # a run may stand in both
         for row in time_to_target.qualities(rows, wanted, by).iter_rows(named=True):
-            place = tuple(row[name] for name in by)
-            curves.setdefault(place, []).append(np.asarray(row["values"], dtype=np.float64))
+            group_key = tuple(row[name] for name in by)
+            curves.setdefault(group_key, []).append(np.asarray(row["values"], dtype=np.float64))
     numbers = {row[:-1]: row[-1] for row in sizes.select(*by, "n").iter_rows()}
     filled = []
-    for grid in chosen:
-        place, higher = tuple(grid.keys.values()), grid.higher_is_better
-        of_group = curves.get(place, [])
+    for grid in empty_grids:
+        group_key, higher = tuple(grid.keys.values()), grid.higher_is_better
+        of_group = curves.get(group_key, [])
         targets = set(target_grid(of_group, points, higher_is_better=higher))
         if (official := grid.official) is not None:
             slack = abs(official) * TOLERANCE
             targets = {official, *(target for target in targets if abs(target - official) > slack)}
-        common = len(of_group) == numbers[place]
+        common = len(of_group) == numbers[group_key]
         hardest = hardest_common_target(of_group, higher_is_better=higher) if common else None
         easiest_first = tuple(sorted(targets, reverse=not higher))
         filled.append(replace(grid, targets=easiest_first, hardest=hardest))
@@ -480,26 +498,32 @@ def grids(
 def _empty_grid(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> Grid | None:
     """Return a grid with the metric to vary and the fixed targets beside it, no targets yet."""
     facts = facts.select("metric", "higher", "targets")
-    known = {name: (higher, targets) for name, higher, targets in facts.iter_rows()}
-    targeted = {name: targets for name, (_, targets) in known.items() if targets}
-    only = next(iter(known)) if len(known) == 1 else None
-    chosen = metric or next(iter(targeted), only)
-    if chosen is None or chosen not in known:
+    facts_by_metric = {name: (higher, targets) for name, higher, targets in facts.iter_rows()}
+    targeted = {name: targets for name, (_, targets) in facts_by_metric.items() if targets}
+    single_metric = next(iter(facts_by_metric)) if len(facts_by_metric) == 1 else None
+    varied_metric = metric or next(iter(targeted), single_metric)
+    if varied_metric is None or varied_metric not in facts_by_metric:
         return None
-    others = {
+    other_targets = {
         # Of several targets of one metric the strictest: what meets it meets all.
-        name: max(targets) if known[name][0] else min(targets)
+        name: max(targets) if facts_by_metric[name][0] else min(targets)
         for name, targets in targeted.items()
-        if name != chosen and chosen in targeted
+        if name != varied_metric and varied_metric in targeted
     }
-    single = chosen in targeted and all(len(targets) == 1 for targets in targeted.values())
+    has_one_target = varied_metric in targeted and all(
+        len(targets) == 1 for targets in targeted.values()
+    )
     suite, benchmark = keys.get("suite"), keys.get("benchmark")
     required = set()  # by the rules, where the keys tell the benchmark
     if suite is not None and benchmark is not None:
         rules = benchmarks.targets(suite, benchmark, keys.get("round"))
         required = {target.metric for target in rules}
-    official = targeted[chosen][0] if single and required <= targeted.keys() else None
-    return Grid(keys, chosen, known[chosen][0], others, official, (), None)
+    official = (
+        targeted[varied_metric][0] if has_one_target and required <= targeted.keys() else None
+    )
+    return Grid(
+        keys, varied_metric, facts_by_metric[varied_metric][0], other_targets, official, (), None
+    )
 
 
 def goals(

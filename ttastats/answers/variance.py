@@ -79,14 +79,14 @@ def report(
     """
     rows = _variance_rows(grouping.group_runs(runs, by), ddof, confidence)
     axis = axes.axis_of(runs)
-    shown: list[Field[VarianceRow]] = [fields.reached_field()]
+    table_fields: list[Field[VarianceRow]] = [fields.reached_field()]
     if axis.progress:  # what counts training itself has no part that is time
-        shown += [
+        table_fields += [
             fields.number_field(axis.mean, "tta_mean_seconds", axis.unit, std="tta_std_seconds"),
             *fields.number_fields(VarianceRow, "cv"),
         ]
     else:
-        shown += [
+        table_fields += [
             *fields.number_fields(VarianceRow, "epochs_mean", rank=2),
             fields.number_field(
                 axis.per_epoch, "epoch_seconds_mean", axis.unit, std="epoch_seconds_std", rank=3
@@ -105,26 +105,33 @@ def report(
         notes.append(aims.advice(runs))
     if axis.progress:
         notes.append(note("no_throughput.variance", ddof=of_ddof, to_target=axis.to_target))
-        return grouping.group_report("variance", rows, shown, runs, by, notes)
-    whole = "TTA" if axis.is_time else axis.noun
-    notes.append(note("definitions.variance", ddof=of_ddof, per_epoch=axis.pace, whole=whole))
+        return grouping.group_report("variance", rows, table_fields, runs, by, notes)
+    time_name = "TTA" if axis.is_time else axis.noun
+    notes.append(note("definitions.variance", ddof=of_ddof, per_epoch=axis.pace, whole=time_name))
     if any(row.epochs_std == 0 for row in rows):
         notes.append(note("constant_epochs.variance"))
-    without: dict[str, list[str]] = {}
+    names_by_code: dict[str, list[str]] = {}
     for name, row in zip(grouping.row_names(rows, by), rows, strict=True):
-        missing = "share" if row.share_epochs is None else "interval"
-        without.setdefault(f"{row.share_withheld}.{missing}", []).append(name)
-    notes += [note(code, names=without[code]) for code in _WITHHELD if code in without]
+        lack = "share" if row.share_epochs is None else "interval"
+        names_by_code.setdefault(f"{row.share_withheld}.{lack}", []).append(name)
+    notes += [note(code, names=names_by_code[code]) for code in _WITHHELD if code in names_by_code]
     if any(row.reached > row.with_epochs for row in rows):
         notes.append(note("unknown_epochs"))
-    answer = _answer(rows, whole)
+    answer = _answer(rows, time_name)
     return grouping.group_report(
-        "variance", rows, shown, runs, by, notes, sentence=answer, aside=_without
+        "variance",
+        rows,
+        table_fields,
+        runs,
+        by,
+        notes,
+        sentence=answer,
+        aside=_reason_without_numbers,
     )
 
 
-def _without(row: VarianceRow) -> str:
-    """Return why a row has no number."""
+def _reason_without_numbers(row: VarianceRow) -> str:
+    """Return the reason for a row without numbers."""
     if row.with_epochs:
         return ""
     if row.flags:
@@ -133,7 +140,7 @@ def _without(row: VarianceRow) -> str:
 
 
 def _answer(rows: Sequence[VarianceRow], time: str) -> str:
-    """Return the share of the variance that is due to epochs, of one row or over all."""
+    """Return the share of epochs in the variance, of one row or over all."""
     shares = sorted(
         ((row.share_epochs, row) for row in rows if row.share_epochs is not None),
         key=lambda pair: pair[0],
@@ -169,30 +176,30 @@ _OF_EPOCHS = (
 
 def _variance_rows(groups: Groups, ddof: int, confidence: float) -> list[VarianceRow]:
     runs, sizes, axis = groups.runs, groups.sizes, axes.axis_of(groups.runs)
-    of_times, of_epochs = (
+    time_numbers, epoch_numbers = (
         np.full((len(names), sizes.size), np.nan) for names in (_OF_TIMES, _OF_EPOCHS)
     )
     withheld = np.full(sizes.size, None, dtype=object)
     reached = runs["reached"]
     times = runs["tta_seconds"].filter(reached).to_numpy()
-    solved = count_by_group(reached.to_numpy(), sizes)
-    for places, of_runs in groups_by_size(solved):
-        some = as_sample(times[of_runs].ravel()).reshape(of_runs.shape)
-        spread = deviations(some, ddof)
-        of_times[:, places] = means(some), spread, spread / means(some)
+    n_reached = count_by_group(reached.to_numpy(), sizes)
+    for group_numbers, of_runs in groups_by_size(n_reached):
+        group_times = as_sample(times[of_runs].ravel()).reshape(of_runs.shape)
+        spread = deviations(group_times, ddof)
+        time_numbers[:, group_numbers] = means(group_times), spread, spread / means(group_times)
     logged = reached & runs["epochs"].is_not_null()
     with_epochs = count_by_group(logged.to_numpy(), sizes)
     times, epochs, per_epoch = (
         runs[name].filter(logged).to_numpy() for name in ("tta_seconds", "epochs", "epoch_seconds")
     )
-    for places, of_runs in groups_by_size(with_epochs):
-        both = epochs[of_runs], per_epoch[of_runs]
+    for group_numbers, of_runs in groups_by_size(with_epochs):
+        epoch_values = epochs[of_runs], per_epoch[of_runs]
         alone = of_runs.shape[1] == 1 and ddof == 0  # a single run does not deviate
         numbers = []
-        for values in both:
+        for values in epoch_values:
             numbers += [means(values), np.zeros(len(values)) if alone else deviations(values, ddof)]
         if not axis.progress and of_runs.shape[1] > 1:
-            parts = variance_shares(times[of_runs], both[0], confidence)
+            parts = variance_shares(times[of_runs], epoch_values[0], confidence)
             numbers += [
                 parts.cv_ratio,
                 parts.shares[0],
@@ -200,13 +207,13 @@ def _variance_rows(groups: Groups, ddof: int, confidence: float) -> list[Varianc
                 parts.high[0],
                 parts.shares[1],
             ]
-            withheld[places] = parts.withheld
-        of_epochs[: len(numbers), places] = numbers
+            withheld[group_numbers] = parts.withheld
+        epoch_numbers[: len(numbers), group_numbers] = numbers
     columns: dict[str, Any] = {
-        **dict(zip(_OF_TIMES, map(none_for_nan, of_times), strict=True)),
-        **dict(zip(_OF_EPOCHS, map(none_for_nan, of_epochs), strict=True)),
+        **dict(zip(_OF_TIMES, map(none_for_nan, time_numbers), strict=True)),
+        **dict(zip(_OF_EPOCHS, map(none_for_nan, epoch_numbers), strict=True)),
         "n": sizes.tolist(),
-        "reached": solved.tolist(),
+        "reached": n_reached.tolist(),
         "with_epochs": with_epochs.tolist(),
         "share_withheld": withheld.tolist(),
     }
@@ -214,10 +221,10 @@ def _variance_rows(groups: Groups, ddof: int, confidence: float) -> list[Varianc
         VarianceRow(
             keys=grouping.key_values(keys),
             axis=axis.name,
-            flags=["no_target"] if not n and aims.lack_target(groups.frames[place]) else [],
-            **{name: values[place] for name, values in columns.items()},
+            flags=["no_target"] if not n and aims.lack_target(groups.frames[index]) else [],
+            **{name: values[index] for name, values in columns.items()},
         )
-        for place, (keys, n) in enumerate(zip(groups.keys.rows(named=True), solved, strict=True))
+        for index, (keys, n) in enumerate(zip(groups.keys.rows(named=True), n_reached, strict=True))
     ]
 
 
@@ -244,27 +251,27 @@ class SourceRow(Row, frozen=True):
 def report_sources(
     runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str], confidence: float
 ) -> Report:
-    """Return the variance that each source adds to the runs of each group."""
+    """Return the contributions of sources to the variance in each group."""
     values = {
         f"source {name}": blocking.values(runs, name, "--sources").cast(pl.String)
         for name in sources
     }
     groups = grouping.named_groups(runs.with_columns(**values), by)
-    several = f"a group has more than {_MOST} runs"
+    problem = f"a group has more than {_MOST} runs"
     raise_if(
-        any(group.height > _MOST for *_, group in groups), several, "--sources", "Add --where."
+        any(group.height > _MOST for *_, group in groups), problem, "--sources", "Add --where."
     )
     rows: list[SourceRow] = []
     notes, sentences = [*grouping.group_notes(runs, by)], []
     for name, keys, group in groups:
-        of_group, more = _group_rows(keys, group, sources, confidence)
-        rows += of_group
-        notes += [remark.prefixed(name) for remark in more]
-        if of_time := [row for row in of_group if row.part == "tta" and row.share is not None]:
+        group_rows, group_notes = _group_rows(keys, group, sources, confidence)
+        rows += group_rows
+        notes += [remark.prefixed(name) for remark in group_notes]
+        if of_time := [row for row in group_rows if row.part == "tta" and row.share is not None]:
             shares = units.join_names([f"{row.source} {row.share:.0%}" for row in of_time])
             text = f"Variance of {part_of(of_time[0])}: {shares}."
             sentences.append(f"{name}: {text}" if name else text)
-    shown: list[Field[SourceRow]] = [
+    table_fields: list[Field[SourceRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
         Field(Column("part"), lambda row: Text(part_of(row))),
         *fields.key_fields(["source"], heads=False),
@@ -277,7 +284,7 @@ def report_sources(
         Field(Column("p", "right"), lambda row: PValue(row.p)),
     ]
     notes.append(note("definitions.sources"))
-    table = fields.make_table(rows, shown, "where the variance comes from")
+    table = fields.make_table(rows, table_fields, "where the variance comes from")
     text = " ".join(sentences)
     return Report("variance", tuple(rows), (table,), tuple(notes), text, by=grouping.row_keys(by))
 
@@ -285,9 +292,9 @@ def report_sources(
 def _group_rows(
     keys: Mapping[str, Any], group: pl.DataFrame, sources: Sequence[str], confidence: float
 ) -> tuple[list[SourceRow], list[Note]]:
-    known = group.drop_nulls([f"source {name}" for name in sources])
-    runs = known.filter(pl.col("reached") & pl.col("tta_seconds").is_not_null())
-    unknown = group.height - known.height
+    known_runs = group.drop_nulls([f"source {name}" for name in sources])
+    runs = known_runs.filter(pl.col("reached") & pl.col("tta_seconds").is_not_null())
+    unknown = group.height - known_runs.height
     notes = [note("unknown_setting", n=unknown)] if unknown else []
     labels = [
         np.unique(runs[f"source {name}"].to_numpy().astype(object), return_inverse=True)[1]
@@ -298,23 +305,28 @@ def _group_rows(
     entries = runs.select(pl.concat_str(names_of_entry, separator="\n")).to_series()
     of_entry = entries.to_numpy().astype(object)
     fixed = np.equal.outer(of_entry, np.unique(of_entry)).astype(np.float64)
-    apart = model.separable(labels, fixed)
-    if missing := [name for name, alone in zip(sources, apart, strict=True) if not alone]:
-        notes.append(note("no_variance", names=missing, n=len(missing)))
-    named = [(n, each) for n, each, ok in zip(sources, labels, apart, strict=True) if ok]
-    names, used = [*(name for name, _ in named), "run"], [values for _, values in named]
+    separable = model.separable(labels, fixed)
+    if inseparable := [
+        name for name, is_separable in zip(sources, separable, strict=True) if not is_separable
+    ]:
+        notes.append(note("no_variance", names=inseparable, n=len(inseparable)))
+    separable_sources = [
+        (n, values) for n, values, ok in zip(sources, labels, separable, strict=True) if ok
+    ]
+    names = [*(name for name, _ in separable_sources), "run"]
+    used = [values for _, values in separable_sources]
     counts = [*(int(np.unique(values).size) for values in used), runs.height]
     axis, reached = axes.axis_of(group), int(group["reached"].sum())
     logs = logs_of(runs, axis) if runs.height else {}
-    every = partial(model.variance_parts, sources=used, fixed=fixed, confidence=confidence)
+    variance_parts = partial(model.variance_parts, sources=used, fixed=fixed, confidence=confidence)
     rows = [
         SourceRow(
             name, part, group.height, reached, count, axis.name,
-            each.share, each.low, each.high, each.std, each.p, keys=grouping.key_values(keys),
+            share.share, share.low, share.high, share.std, share.p, keys=grouping.key_values(keys),
         )
         for part, y in logs.items()
-        for name, count, each in zip(
-            names, counts, every(y) if used else [model.Part()],
+        for name, count, share in zip(
+            names, counts, variance_parts(y) if used else [model.Part()],
             strict=True
         )
     ]  # fmt: skip

@@ -12,17 +12,17 @@ from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Gated, Report
 from ttastats.sides import choice, question
-from ttastats.sides.choice import Chosen, choose_runs
+from ttastats.sides.choice import Choice, choose_runs
 from ttastats.sides.options import (
     CONFIDENCE,
     DDOF,
     LEVEL,
     POWER,
     Conditions,
-    Counted,
     Gates,
-    Judged,
-    JudgedAt,
+    GroupBudgetKeywords,
+    GroupKeywords,
+    TargetKeywords,
     Targets,
     Where,
     several,
@@ -30,7 +30,7 @@ from ttastats.sides.options import (
 from ttastats.sides.question import Question, Selection, Source, takes
 
 
-@takes(JudgedAt)
+@takes(GroupBudgetKeywords)
 def summary(
     source: Source,
     *,
@@ -39,7 +39,7 @@ def summary(
     dots: bool = False,
     sort: str = "",
     top: int | None = None,
-    **keywords: Unpack[JudgedAt],
+    **keywords: Unpack[GroupBudgetKeywords],
 ) -> Report:
     """Report each group: runs that reached the target, mean time-to-accuracy, CV.
 
@@ -65,7 +65,7 @@ def summary(
 
 
 def summarize_entries(
-    side: Chosen, what: Question, ddof: int, confidence: float, *, dots: bool = False
+    side: Choice, what: Question, ddof: int, confidence: float, *, dots: bool = False
 ) -> Report:
     """Report each entry, of times or of qualities at a budget."""
     from ttastats.answers import qualities
@@ -78,14 +78,14 @@ def summarize_entries(
     return summary_report.report(side.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
 
 
-@takes(Judged)
+@takes(TargetKeywords)
 def rank(
     source: Source,
     *,
     mine: str = "",
     top: int = 15,
     confidence: float = CONFIDENCE,
-    **keywords: Unpack[Judged],
+    **keywords: Unpack[TargetKeywords],
 ) -> Report:
     """Report the rank of each entry among those of its benchmark and number of accelerators.
 
@@ -108,14 +108,14 @@ def rank(
     )
 
 
-@takes(Judged)
+@takes(TargetKeywords)
 def variance(
     source: Source,
     *,
     ddof: int = DDOF,
     confidence: float = CONFIDENCE,
     sources: Sequence[str] = (),
-    **keywords: Unpack[Judged],
+    **keywords: Unpack[TargetKeywords],
 ) -> Report:
     """Report the variance of each group due to epochs and due to time per epoch.
 
@@ -140,7 +140,7 @@ def variance(
     return with_choice_notes(report, side)
 
 
-class _Historic(Judged, total=False):
+class _Historic(TargetKeywords, total=False):
     order: str
     confidence: float
 
@@ -149,14 +149,14 @@ class _Historic(Judged, total=False):
 def history(source: Source, *, fail_on: None = None, **keywords: Unpack[_Historic]) -> Report: ...
 @overload
 def history(source: Source, *, fail_on: Conditions, **keywords: Unpack[_Historic]) -> Gated: ...
-@takes(Judged)
+@takes(TargetKeywords)
 def history(
     source: Source,
     *,
     order: str = "date",
     fail_on: Gates = None,
     confidence: float = CONFIDENCE,
-    **keywords: Unpack[Judged],
+    **keywords: Unpack[TargetKeywords],
 ) -> Report:
     """Report on which night the runs of a setup changed: time per epoch, epochs, or failures.
 
@@ -179,7 +179,7 @@ def history(
     return with_choice_notes(report, side)
 
 
-@takes(Judged)
+@takes(TargetKeywords)
 def effects(
     source: Source,
     *,
@@ -188,7 +188,7 @@ def effects(
     block: Sequence[str] = (),
     interactions: bool = False,
     confidence: float = CONFIDENCE,
-    **keywords: Unpack[Judged],
+    **keywords: Unpack[TargetKeywords],
 ) -> Report:
     """Report what each of several settings does to the time to the target, and through what.
 
@@ -217,9 +217,9 @@ def effects(
     return with_choice_notes(effects_report.report(side.runs, keys, options), side)
 
 
-@takes(Judged)
+@takes(TargetKeywords)
 def latest_segment(
-    source: Source, *, confidence: float = CONFIDENCE, **keywords: Unpack[Judged]
+    source: Source, *, confidence: float = CONFIDENCE, **keywords: Unpack[TargetKeywords]
 ) -> Source:
     """Return the runs of a setup since its last change, as a source to compare with.
 
@@ -240,7 +240,7 @@ def latest_segment(
     return Selection(source, conditions)
 
 
-@takes(Judged)
+@takes(TargetKeywords)
 def power(
     source: Source | None = None,
     *,
@@ -250,7 +250,7 @@ def power(
     power: float = POWER,
     max_runs: int | None = None,
     confidence: float = CONFIDENCE,
-    **keywords: Unpack[Judged],
+    **keywords: Unpack[TargetKeywords],
 ) -> Report:
     """Report how many runs detect a difference, from existing runs or from a CV.
 
@@ -288,9 +288,9 @@ def power(
     return with_choice_notes(report, side)
 
 
-@takes(Judged)
+@takes(TargetKeywords)
 def scaling(
-    source: Source, *, confidence: float = CONFIDENCE, **keywords: Unpack[Judged]
+    source: Source, *, confidence: float = CONFIDENCE, **keywords: Unpack[TargetKeywords]
 ) -> Report:
     """Report speedup and efficiency (of time only) over the number of accelerators."""
     from ttastats.answers import scaling as scaling_report  # scipy costs start-up time
@@ -359,7 +359,7 @@ def rcp(
     return with_choice_notes(rcp_report.report(runs, library, options, keys), side)
 
 
-@takes(JudgedAt, seconds=arguments.limit, steps=arguments.limit)
+@takes(GroupBudgetKeywords, seconds=arguments.limit, steps=arguments.limit)
 def claim(
     source: Source,
     *,
@@ -368,7 +368,7 @@ def claim(
     steps: str | float = "",
     level: float = LEVEL,
     sigma: float | None = None,
-    **keywords: Unpack[JudgedAt],
+    **keywords: Unpack[GroupBudgetKeywords],
 ) -> Report:
     """Test a claim about the mean of each group of runs.
 
@@ -417,7 +417,7 @@ def claim(
     return with_choice_notes(report, side)
 
 
-@takes(Counted)
+@takes(GroupKeywords)
 def targets(
     a: Source,
     b: Source | None = None,
@@ -426,7 +426,7 @@ def targets(
     metric: str | None = None,
     labels: Sequence[str] = (),
     confidence: float = CONFIDENCE,
-    **keywords: Unpack[Counted],
+    **keywords: Unpack[GroupKeywords],
 ) -> Report:
     """Report how fraction reached, expected time and speedup depend on the quality target.
 

@@ -21,7 +21,7 @@ from ttastats.report.answer import Gated, Report
 from ttastats.sides import choice, question
 from ttastats.sides.options import (
     CONFIDENCE,
-    ComparedAt,
+    ComparisonBudgetKeywords,
     Conditions,
     Gates,
     View,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Profiles = str | Path | Sequence[str | Path]
 
 
-class _Compared(ComparedAt, total=False):
+class _Compared(ComparisonBudgetKeywords, total=False):
     view: View | None
     also: Sequence[str]
     profiles: tuple[Profiles, Profiles] | None
@@ -74,7 +74,7 @@ def compare(
     require: Conditions,
     **keywords: Unpack[_Compared],
 ) -> Gated: ...
-@takes(ComparedAt, view=view_of)
+@takes(ComparisonBudgetKeywords, view=view_of)
 def compare(
     a: Source,
     *others: Source,
@@ -85,7 +85,7 @@ def compare(
     same: bool = False,
     fail_on: Gates = None,
     require: Gates = None,
-    **keywords: Unpack[ComparedAt],
+    **keywords: Unpack[ComparisonBudgetKeywords],
 ) -> Report:
     """Compare B with A: speedup to the target, its causes and its confidence interval.
 
@@ -165,15 +165,15 @@ def judged_sides(
 
     baseline, *others = sides
     if (budget := what.budget) is not None:
-        report = compare_report.of_qualities(baseline, others, what, budget, view, block)
+        report = compare_report.qualities_report(baseline, others, what, budget, view, block)
     else:
         for side, metric in product(sides, also):
             expect_metric(side.evaluations, metric, "--also")
         rows = _profile_rows(*profiles) if profiles else ()
-        report = compare_report.of_times(
+        report = compare_report.times_report(
             baseline, others, what, view, also=also, block=block, profiles=rows
         )
-    return gate.judged(report, conditions, what.judgement.confidence)
+    return gate.judge(report, conditions, what.judgement.confidence)
 
 
 @takes(by=arguments.choice("work", "operator"))

@@ -16,8 +16,14 @@ from ttastats.base import arguments
 from ttastats.base.errors import raise_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.sides import choice, question
-from ttastats.sides.choice import Chosen
-from ttastats.sides.options import Compared, ComparedAt, Gates, refuse_excluded, several
+from ttastats.sides.choice import Choice
+from ttastats.sides.options import (
+    ComparisonBudgetKeywords,
+    ComparisonKeywords,
+    Gates,
+    refuse_excluded,
+    several,
+)
 from ttastats.sides.question import Question, Source, takes
 
 if TYPE_CHECKING:
@@ -29,8 +35,8 @@ if TYPE_CHECKING:
 _LONGEST_LABEL = 40
 
 
-@takes(Compared)
-def plots(*sources: Source, **keywords: Unpack[Compared]) -> Plots:
+@takes(ComparisonKeywords)
+def plots(*sources: Source, **keywords: Unpack[ComparisonKeywords]) -> Plots:
     """Return every plot that applies to some runs: those of each benchmark first, then of several.
 
     With one source, plots are grouped by entry; with several, each is compared with the first.
@@ -41,13 +47,13 @@ def plots(*sources: Source, **keywords: Unpack[Compared]) -> Plots:
     return Plots(kinds.all_plots(material(*sources, **keywords)))
 
 
-@takes(Compared)
+@takes(ComparisonKeywords)
 def plot(
     kind: str,
     *sources: Source,
     metric: str = "",
     on: Sequence[str] = (),
-    **keywords: Unpack[Compared],
+    **keywords: Unpack[ComparisonKeywords],
 ) -> Plots:
     """Return the plots of one kind, one per benchmark or one for all; see `plots`.
 
@@ -67,7 +73,7 @@ def plot(
     return Plots(draw(replace(material(*sources, metric=metric, **keywords), on=on)))
 
 
-@takes(ComparedAt)
+@takes(ComparisonBudgetKeywords)
 def html_report(
     *sources: Source,
     output: str | Path | None = None,
@@ -77,7 +83,7 @@ def html_report(
     require: Gates = None,
     command: str = "",
     on_progress: Callable[[int, int], None] | None = None,
-    **keywords: Unpack[ComparedAt],
+    **keywords: Unpack[ComparisonBudgetKeywords],
 ) -> Page:
     """Return one self-contained HTML page: verdict, numbers and plots.
 
@@ -150,8 +156,10 @@ def html_report(
     return page
 
 
-@takes(Compared)
-def material(*sources: Source, metric: str = "", **keywords: Unpack[Compared]) -> Material:
+@takes(ComparisonKeywords)
+def material(
+    *sources: Source, metric: str = "", **keywords: Unpack[ComparisonKeywords]
+) -> Material:
     """Return the data that plots are made of, for runs of one or more sources."""
     what = Question(**keywords)
     names = question.labels(sources, what.labels)
@@ -161,7 +169,7 @@ def material(*sources: Source, metric: str = "", **keywords: Unpack[Compared]) -
     return replace(_chosen_material(choices, what, names), metric=metric)
 
 
-def _chosen_material(choices: Sequence[Chosen], what: Question, names: Sequence[str]) -> Material:
+def _chosen_material(choices: Sequence[Choice], what: Question, names: Sequence[str]) -> Material:
     from ttastats.output.plots.material import make_material  # scipy costs start-up time
 
     sides = choice.as_sides(choices, what, names)

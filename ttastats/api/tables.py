@@ -20,8 +20,8 @@ from ttastats.outcomes.target import asked, met_at_once
 from ttastats.report.answer import Report
 from ttastats.report.ordering import filter_rows
 from ttastats.sides import choice, question
-from ttastats.sides.choice import Chosen, choose_runs
-from ttastats.sides.options import AtBudget, Targets, Where, several
+from ttastats.sides.choice import Choice, choose_runs
+from ttastats.sides.options import BudgetKeywords, Targets, Where, several
 from ttastats.sides.question import Question, Source, takes
 from ttastats.table import schema, store
 from ttastats.table.schema import RUNS
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ttastats.output.subset import Subset
 
 
-def with_choice_notes(report: Report, *sides: Chosen) -> Report:
+def with_choice_notes(report: Report, *sides: Choice) -> Report:
     """Return a report with only the rows asked for, its target, and notes on how runs were chosen.
 
     A gate has judged all rows before: a condition must not hide a failure from it.
@@ -76,13 +76,13 @@ def run_table(source: Source, *, where: Where = (), target: Targets = ()) -> pl.
     return choose_runs(source, where, target, by_evaluation=True).runs
 
 
-@takes(AtBudget)
+@takes(BudgetKeywords)
 def runs(
     source: Source,
     *,
     where: Where = (),
     target: Targets = (),
-    **keywords: Unpack[AtBudget],
+    **keywords: Unpack[BudgetKeywords],
 ) -> Report:
     """Report every run: whether and when it reached the target, and its progress.
 

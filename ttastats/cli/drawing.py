@@ -17,7 +17,7 @@ from ttastats.base import stores
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.cli.options import COMPARING, refuse_of_runs, sources, split_options, takes
 from ttastats.cli.output import progress, say, show_page
-from ttastats.sides.options import Judged, Sided
+from ttastats.sides.options import SideKeywords, TargetKeywords
 
 #: Kinds that draw intervals.
 _OF_ANY_CONFIDENCE = (
@@ -80,7 +80,7 @@ def report(
         raise typer.Exit(3)
 
 
-@takes("metric on confidence a b", Sided, Judged)
+@takes("metric on confidence a b", SideKeywords, TargetKeywords)
 def plot(
     kind: str,
     files: Sequence[str] = (),

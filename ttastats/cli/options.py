@@ -28,12 +28,12 @@ from ttastats.sides.options import (
     LEVEL,
     POWER,
     At,
-    AtBudget,
-    Counted,
-    Judged,
+    BudgetKeywords,
+    GroupKeywords,
     Options,
     Prices,
-    Sided,
+    SideKeywords,
+    TargetKeywords,
     Targets,
     Where,
 )
@@ -116,9 +116,9 @@ _TYPES = {name: type_ for type_, names in _BY_TYPE for name in names.split()}
 #: The options of a comparison.
 COMPARING = (
     "a b",
-    Sided,
-    Judged,
-    AtBudget,
+    SideKeywords,
+    TargetKeywords,
+    BudgetKeywords,
     "margin estimand same_convergence epochs_fixed fdr sequential max_runs ddof confidence",
     "fail_on require also",
 )
@@ -248,7 +248,7 @@ def _column_of(value: str, file: str) -> str | None:
 
 SHARED = entries(_SHARED) | entries(helping.SHARED)
 SHARED["workload"] = ("WORKLOAD", f"{', '.join(BUILT_IN)}, or your own workload file.")
-for _keywords in (Counted, Judged, Sided, AtBudget):
+for _keywords in (GroupKeywords, TargetKeywords, SideKeywords, BudgetKeywords):
     SHARED |= entries(_keywords.__doc__)
 
 

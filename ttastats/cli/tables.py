@@ -11,7 +11,13 @@ from ttastats.base import percentages
 from ttastats.base.errors import raise_if
 from ttastats.base.stores import parse_place
 from ttastats.cli.options import COMPARING, refuse_of_runs, sources, split_options, taken_out, takes
-from ttastats.sides.options import AtBudget, Counted, Judged, JudgedAt, View
+from ttastats.sides.options import (
+    BudgetKeywords,
+    GroupBudgetKeywords,
+    GroupKeywords,
+    TargetKeywords,
+    View,
+)
 
 if TYPE_CHECKING:
     from ttastats.report.answer import Report
@@ -30,7 +36,7 @@ def _in_order(report: Report, sort: str = "", top: int | None = None) -> Report:
     return ordering.default_rows(ordered) if top is None else ordered
 
 
-@takes(AtBudget, "where target sort top")
+@takes(BudgetKeywords, "where target sort top")
 def runs(files: Sequence[str], **options: Any) -> Report:
     """List the runs: reached, time to the target, epochs.
 
@@ -43,7 +49,7 @@ def runs(files: Sequence[str], **options: Any) -> Report:
     return _in_order(tta.runs(files, **options), **order)
 
 
-@takes(JudgedAt, "ddof confidence sort top verbose")
+@takes(GroupBudgetKeywords, "ddof confidence sort top verbose")
 def summary(files: Sequence[str], *, verbose: bool = False, **options: Any) -> Report:
     """Show runs, mean TTA and CV of each entry, with intervals.
 
@@ -58,7 +64,7 @@ def summary(files: Sequence[str], *, verbose: bool = False, **options: Any) -> R
     return tta.summary(files, dots=verbose, **options)
 
 
-@takes(Judged, "mine confidence top")
+@takes(TargetKeywords, "mine confidence top")
 def rank(files: Sequence[str], **options: Any) -> Report:
     """Rank the entries of each benchmark and size, and name ties.
 
@@ -72,7 +78,7 @@ def rank(files: Sequence[str], **options: Any) -> Report:
     return tta.rank(files, **options)
 
 
-@takes(Judged, "sources ddof confidence sort top")
+@takes(TargetKeywords, "sources ddof confidence sort top")
 def variance(files: Sequence[str], **options: Any) -> Report:
     """Split the variance of TTA into epochs and time per epoch.
 
@@ -88,7 +94,7 @@ def variance(files: Sequence[str], **options: Any) -> Report:
     return _in_order(tta.variance(files, **options), **order)
 
 
-@takes(Judged, "order fail_on confidence")
+@takes(TargetKeywords, "order fail_on confidence")
 def history(files: Sequence[str], **options: Any) -> Report:
     """Find the night on which speed, epochs or failures changed.
 
@@ -104,7 +110,7 @@ def history(files: Sequence[str], **options: Any) -> Report:
     return report
 
 
-@takes(Judged, "on levels block interactions confidence")
+@takes(TargetKeywords, "on levels block interactions confidence")
 def effects(files: Sequence[str], *, on: Sequence[str] = (), **options: Any) -> Report:
     """Show which settings of a sweep change the TTA, and how.
 
@@ -121,7 +127,7 @@ def effects(files: Sequence[str], *, on: Sequence[str] = (), **options: Any) -> 
     return tta.effects(files, on=on, **options)
 
 
-@takes(Judged, "cv runs detect power max_runs confidence")
+@takes(TargetKeywords, "cv runs detect power max_runs confidence")
 def power(
     files: Sequence[str] = (),
     *,
@@ -145,7 +151,7 @@ def power(
     return tta.power(files or None, n=runs, effects=detect, **options)
 
 
-@takes(Judged, "confidence")
+@takes(TargetKeywords, "confidence")
 def scaling(files: Sequence[str], **options: Any) -> Report:
     """Show speedup and efficiency over the number of accelerators.
 
@@ -180,7 +186,7 @@ def problems(files: Sequence[str], *, code: Sequence[str] = (), **options: Any) 
     return tta.problems(files, codes=code, **options)
 
 
-@takes(JudgedAt, "quality seconds steps level sigma")
+@takes(GroupBudgetKeywords, "quality seconds steps level sigma")
 def claim(files: Sequence[str], **options: Any) -> tuple[Report, int]:
     """Test a claim about the mean of the runs. Exit code 0: it holds; 3: it does not.
 
@@ -276,7 +282,9 @@ def compare(
     if baseline:
         whole = "--same has no baseline"
         raise_if(same, whole, f"--baseline {baseline}", "Remove one of the two.")
-        judged: Any = {name: keywords[name] for name in Judged.__annotations__ if name in keywords}
+        judged: Any = {
+            name: keywords[name] for name in TargetKeywords.__annotations__ if name in keywords
+        }
         judged["confidence"] = how.confidence
         sides = [tta.latest_segment([baseline], **judged), *sides]
     view = View(wide, verbose, margin_claims="margin" in options)
@@ -301,7 +309,7 @@ def _profiles_alone(files: Sequence[str], both: _Profiles | None) -> _Profiles |
     return None
 
 
-@takes("a b", Counted, "points metric confidence")
+@takes("a b", GroupKeywords, "points metric confidence")
 def targets(files: Sequence[str], **options: Any) -> Report:
     """Show how the answer depends on the quality target.
 

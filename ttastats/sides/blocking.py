@@ -21,12 +21,12 @@ OPTION = "--block"
 #: Blocks that no column holds: the day of the start; runs in turn, by their starts.
 DERIVED = ("day", "order")
 _APART = " | "
-#: Up to so many blocks nobody can tell how much a difference varies from one to the next.
+#: Up to so many blocks the variation of a difference between blocks is uncertain.
 FEW = 5
 
 
 def block_labels(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> pl.Series:
-    """Return each run's block as text: its `values`, null where one of them is unknown."""
+    """Return each run's block as text: its `values`, null where one is unknown."""
     parts = [values(runs, name, option).cast(pl.String) for name in names]
     for name, part in zip(names, parts, strict=True):
         unknown = part.null_count() == part.len()
@@ -43,14 +43,16 @@ def values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
     """Return each run's value of a column, its `day`, a recorded setting, or a condition."""
     if name == "day":
         return runs["started_at"].dt.date()
-    full = select.full_name(name, [each for each in select.of_runs() if each in runs.columns])
+    full = select.full_name(
+        name, [run_column for run_column in select.of_runs() if run_column in runs.columns]
+    )
     if full is not None:
         column = runs[full]
         return column.replace("", None) if column.dtype == pl.String else column
     if any(sign in name for sign in "=<>"):
         numbered = runs.with_row_index("place")
-        places = select.where(numbered.lazy(), [name]).collect()["place"]
-        return numbered["place"].is_in(places.implode())
+        row_numbers = select.where(numbered.lazy(), [name]).collect()["place"]
+        return numbered["place"].is_in(row_numbers.implode())
     recorded = settings.values(runs["extra"], name)
     if recorded is None:
         raise settings.unknown(name, [*select.of_runs(), *DERIVED], runs["extra"], option)
@@ -82,22 +84,24 @@ def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
     if not names:
         return list(paired)
     blocked = [
-        replace(each, pairs=tuple(_restrict_pair(pair, names) for pair in each.pairs))
-        for each in paired
+        replace(pairing, pairs=tuple(_restrict_pair(pair, names) for pair in pairing.pairs))
+        for pairing in paired
     ]
-    blocks = [pair.blocks for each in blocked for pair in each.pairs if pair.blocks is not None]
-    if not any(each.shared for each in blocks):
-        alone = [_unpaired_block(block) for each in blocks for block in each.alone]
-        seen = units.join_names(alone, 6, "; ") or "no run records its block"
+    all_blocks = [
+        pair.blocks for pairing in blocked for pair in pairing.pairs if pair.blocks is not None
+    ]
+    if not any(blocks.shared for blocks in all_blocks):
+        one_sided = [_unpaired_block(block) for blocks in all_blocks for block in blocks.alone]
+        details = units.join_names(one_sided, 6, "; ") or "no run records its block"
         raise TtastatsError(
-            f"no block has runs of both sides: {seen}",
+            f"no block has runs of both sides: {details}",
             where=f"{OPTION} {','.join(names)}",
             remedy="Alternate A and B within each session. Without --block, a difference "
             "between sessions can look like a difference between setups.",
         )
     return [
-        replace(each, remarks=(*each.remarks, *_block_notes(each, " and ".join(names))))
-        for each in blocked
+        replace(pairing, remarks=(*pairing.remarks, *_block_notes(pairing, " and ".join(names))))
+        for pairing in blocked
     ]
 
 
@@ -105,31 +109,31 @@ def _restrict_pair(pair: Pair, names: Sequence[str]) -> Pair:
     """Return a pair with only the runs of blocks that have both sides, numbered by block."""
     if pair.unavailable is not None:
         return pair
-    both = pl.concat(
+    all_runs = pl.concat(
         [runs.with_columns(side=pl.lit(side)) for side, runs in (("a", pair.a), ("b", pair.b))],
         how="diagonal_relaxed",  # one side may tell more of its clocks
     )
-    others = [name for name in names if name != "order"]
-    parts = [block_labels(both, others)] if others else []
+    label_names = [name for name in names if name != "order"]
+    parts = [block_labels(all_runs, label_names)] if label_names else []
     if "order" in names:
-        parts.append(in_turn(both))
+        parts.append(in_turn(all_runs))
     label = _join_labels(parts).alias("label")
     # A turn, or a number: 8 comes before 16.
     number = pl.col("label").str.strip_prefix("turn ").cast(pl.Float64, strict=False)
     counts = (
-        pl.DataFrame([label, both["side"]])
+        pl.DataFrame([label, all_runs["side"]])
         .group_by("label")
         .agg(a=(pl.col("side") == "a").sum(), b=(pl.col("side") == "b").sum())
         .sort(number, "label", nulls_last=True)
     )
-    known, in_both = counts.drop_nulls("label"), (pl.col("a") > 0) & (pl.col("b") > 0)
-    shared = known.filter(in_both)
+    block_counts, in_both = counts.drop_nulls("label"), (pl.col("a") > 0) & (pl.col("b") > 0)
+    shared = block_counts.filter(in_both)
     blocks = Blocks(
         tuple(shared.iter_rows()),
-        tuple(known.filter(~in_both).iter_rows()),
+        tuple(block_counts.filter(~in_both).iter_rows()),
         next(counts.filter(pl.col("label").is_null()).select("a", "b").iter_rows(), (0, 0)),
     )
-    numbered = both.with_columns(label).join(
+    numbered = all_runs.with_columns(label).join(
         shared.select("label").with_row_index(BLOCK), on="label", how="inner", maintain_order="left"
     )
     a, b = (numbered.filter(side=side).drop("side", "label") for side in "ab")
@@ -155,7 +159,7 @@ def _block_notes(paired: Pairing, by: str) -> Iterator[Note]:
         blocks = pair.blocks
         if blocks is None:
             continue
-        who = " ".join(
+        group = " ".join(
             str(value)
             for name, value in pair.keys.items()
             if any(other.keys[name] != value for other in paired.pairs)
@@ -163,17 +167,17 @@ def _block_notes(paired: Pairing, by: str) -> Iterator[Note]:
         shared = blocks.shared
         if pair.unavailable is None and len(shared) == 1:
             name, a, b = shared[0]
-            yield note("blocks.one", by=by, name=name, a=a, b=b).prefixed(who)
+            yield note("blocks.one", by=by, name=name, a=a, b=b).prefixed(group)
         elif pair.unavailable is None:
             counts = [f"{name} {a}+{b}" for name, a, b in shared]
-            few = wording("blocks.few", n=len(shared)) if len(shared) <= FEW else ""
-            yield note("blocks", n=len(shared), by=by, counts=counts, few=few).prefixed(who)
+            caution = wording("blocks.few", n=len(shared)) if len(shared) <= FEW else ""
+            yield note("blocks", n=len(shared), by=by, counts=counts, few=caution).prefixed(group)
         if blocks.alone:
             names = units.join_names([*map(_unpaired_block, blocks.alone)], between="; ")
-            yield note("blocks_alone", names=names).prefixed(who)
+            yield note("blocks_alone", names=names).prefixed(group)
         if any(blocks.unknown):
             a, b = blocks.unknown
-            yield note("blocks_unknown", a=a, b=b, by=by).prefixed(who)
+            yield note("blocks_unknown", a=a, b=b, by=by).prefixed(group)
 
 
 def block_keys(pair: Pair, by_block: ByBlock | None, *, ratios: bool = False) -> dict[str, Any]:
@@ -182,10 +186,10 @@ def block_keys(pair: Pair, by_block: ByBlock | None, *, ratios: bool = False) ->
         return {}
     gaps = {} if by_block is None else by_block.differences
     name = "speedup" if ratios else "difference"
-    each = {block: exp(-gap) if ratios else gap for block, gap in gaps.items()}
+    effects = {block: exp(-gap) if ratios else gap for block, gap in gaps.items()}
     return {
         "blocks": [
-            {"block": block, "n_a": a, "n_b": b, name: each.get(number)}
+            {"block": block, "n_a": a, "n_b": b, name: effects.get(number)}
             for number, (block, a, b) in enumerate(pair.blocks.shared)
         ],
         "blocks_alone": [block for block, _, _ in pair.blocks.alone],

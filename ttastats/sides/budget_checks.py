@@ -28,14 +28,14 @@ _SAME_LOOKS = 1.25
 def at_budget(
     a: pl.DataFrame, b: pl.DataFrame, budget: Budget
 ) -> tuple[tuple[Finding, ...], tuple[float, float]]:
-    """Return what limits a comparison of values at a budget, of sides of `at_budget.runs`.
+    """Return the limits of a comparison of values at a budget, of sides of `at_budget.runs`.
 
-    Beside the findings, by how much the ends of B minus A may be too high and too low.
+    Beside the findings, the possible excess of either end of B minus A.
     """
     findings, slack = [*of_runs(design(a), design(b))], np.zeros(2)
     if a.height and b.height:
-        for found, ends in (_positions(a, b, budget), _best_values(a, b, budget)):
-            findings += found
+        for check_findings, ends in (_positions(a, b, budget), _best_values(a, b, budget)):
+            findings += check_findings
             slack += ends
     return tuple(findings), (float(slack[0]), float(slack[1]))
 
@@ -55,29 +55,29 @@ def _positions(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> _Limit:
     if budget.amount is None:
         return [], _NONE
     if budget.unit == "seconds" and not budget.interpolate:
-        known = [each for runs in (a, b) if (each := _median_interval(runs)) is not None]
-        if len(known) < 2 or max(known) < SAME_INTERVAL * min(known):
+        intervals = [median for runs in (a, b) if (median := _median_interval(runs)) is not None]
+        if len(intervals) < 2 or max(intervals) < SAME_INTERVAL * min(intervals):
             return [], _NONE
-        every = "A every {}, B every {}".format(*units.amounts(known, "seconds"))
+        text = "A every {}, B every {}".format(*units.amounts(intervals, "seconds"))
         moves = [_column_mean(runs, "quality_change") for runs in (a, b)]
-        return [Finding.worded("grids_differ.budget", "allowance", each=every)], within(*moves)
+        return [Finding.worded("grids_differ.budget", "allowance", each=text)], within(*moves)
     ends = within(bend(a), bend(b)) if budget.interpolate else _NONE
     if evaluated_there(a, budget.amount) and evaluated_there(b, budget.amount):
         return [], ends
     if budget.interpolate:
         return [Finding.worded("interpolated", "allowance")], ends
-    places = np.concatenate([runs["taken_at"].to_numpy() for runs in (a, b)])
+    positions = np.concatenate([runs["taken_at"].to_numpy() for runs in (a, b)])
     interval = min(_median_interval(runs) or budget.amount for runs in (a, b))
-    if np.ptp(places) <= _SAME_PLACE * interval:
-        where = units.mean_count(float(places.mean()), AMOUNTS[budget.unit])
-        return [Finding.worded("earlier_values", at=budget.place, where=where)], ends
-    taken = f"A {places_taken(a, budget)}, B {places_taken(b, budget)}"
+    if np.ptp(positions) <= _SAME_PLACE * interval:
+        position = units.mean_count(float(positions.mean()), AMOUNTS[budget.unit])
+        return [Finding.worded("earlier_values", at=budget.place, where=position)], ends
+    positions_text = f"A {places_taken(a, budget)}, B {places_taken(b, budget)}"
     remedy = common_budgets([a, b], budget)
-    return [Finding.worded("not_evaluated", "undecided", each=taken, remedy=remedy)], ends
+    return [Finding.worded("not_evaluated", "undecided", each=positions_text, remedy=remedy)], ends
 
 
 def within(move_a: float | None, move_b: float | None) -> tuple[float, float]:
-    """Return by how much the ends of B minus A may move if each mean moves by up to so much."""
+    """Return the possible moves of the ends of B minus A, by those of each mean."""
     if move_a is None or move_b is None:
         return -math.inf, math.inf
     return min(move_b, 0.0) - max(move_a, 0.0), max(move_b, 0.0) - min(move_a, 0.0)
@@ -87,57 +87,59 @@ def _best_values(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> _Limit:
     """Return a finding on best values: the best of more or of noisier evaluations is better."""
     if not budget.best:
         return [], _NONE
-    found, ends, of_a, of_b = list[Finding](), _NONE, _optimism(a), _optimism(b)
-    if of_a is not None and of_b is not None:
-        mean_a, mean_b = float(of_a.mean()), float(of_b.mean())
-        found = [Finding.worded("optimism_differs", "allowance", a=mean_a, b=mean_b)]
+    findings, ends, optimism_a, optimism_b = list[Finding](), _NONE, _optimism(a), _optimism(b)
+    if optimism_a is not None and optimism_b is not None:
+        mean_a, mean_b = float(optimism_a.mean()), float(optimism_b.mean())
+        findings = [Finding.worded("optimism_differs", "allowance", a=mean_a, b=mean_b)]
         gap = (mean_b - mean_a) * (-1.0 if is_upwards(a, b) else 1.0)
         # The noise is itself estimated from few runs.
-        gap += math.copysign(math.hypot(_error_of_mean(of_a), _error_of_mean(of_b)), gap)
+        gap += math.copysign(
+            math.hypot(_error_of_mean(optimism_a), _error_of_mean(optimism_b)), gap
+        )
         ends = (min(gap, 0.0), max(gap, 0.0))
     looks = [float(np.median(runs["quality_seen"].to_numpy())) for runs in (a, b)]
     if max(looks) >= _SAME_LOOKS * min(looks):
-        found = [Finding.worded("looks_differ", "undecided", a=looks[0], b=looks[1])]
-    return found, ends
+        findings = [Finding.worded("looks_differ", "undecided", a=looks[0], b=looks[1])]
+    return findings, ends
 
 
 def evaluated_there(runs: pl.DataFrame, amount: float) -> bool:
     """Return whether all runs were evaluated exactly at the amount of a budget."""
-    most = _SAME_PLACE * (_median_interval(runs) or amount)
-    return bool(((amount - runs["taken_at"]) <= most).all())
+    tolerance = _SAME_PLACE * (_median_interval(runs) or amount)
+    return bool(((amount - runs["taken_at"]) <= tolerance).all())
 
 
 def places_taken(runs: pl.DataFrame, budget: Budget) -> str:
-    """Return where runs were last evaluated up to a budget: `at 400 steps`."""
+    """Return the last positions of evaluations up to a budget: `at 400 steps`."""
     ends = runs["taken_at"].unique().sort()
-    least, most = (
+    first, last = (
         units.mean_count(float(end), AMOUNTS[budget.unit]) for end in (ends[0], ends[-1])
     )
-    return f"at {least}" if least == most else f"at {least} to {most}"
+    return f"at {first}" if first == last else f"at {first} to {last}"
 
 
 def common_budgets(sides: Sequence[pl.DataFrame], budget: Budget) -> str:
     """Return the budgets near this one at which all runs were evaluated, as advice."""
-    every = pl.concat([runs.select("places") for runs in sides], how="vertical_relaxed")
+    positions = pl.concat([runs.select("places") for runs in sides], how="vertical_relaxed")
     rounded = pl.col("places").list.eval(pl.element().round_sig_figs(9)).list.unique()
-    counts = every.select(rounded).explode("places").drop_nulls()["places"].value_counts()
-    common = counts.filter(pl.col("count") == every.height)["places"].sort()
+    counts = positions.select(rounded).explode("places").drop_nulls()["places"].value_counts()
+    common = counts.filter(pl.col("count") == positions.height)["places"].sort()
     amount = budget.amount
     near = [*common.filter(common < amount)[-1:], *common.filter(common > amount)[:1]]
     if not near:
         return "no budget is common to all runs, but --interpolate takes values between evaluations"
-    options = [replace(budget, amount=place) for place in near]
-    where = " and ".join(f"{option.place} ({option.option})" for option in options)
-    return f"all runs were evaluated {where}; --interpolate takes values between evaluations"
+    options = [replace(budget, amount=value) for value in near]
+    budget_texts = " and ".join(f"{option.place} ({option.option})" for option in options)
+    return f"all runs were evaluated {budget_texts}; --interpolate takes values between evaluations"
 
 
 def _median_interval(runs: pl.DataFrame) -> float | None:
-    known = runs["taken_interval"].drop_nulls().to_numpy()
-    return float(np.median(known)) if known.size else None
+    intervals = runs["taken_interval"].drop_nulls().to_numpy()
+    return float(np.median(intervals)) if intervals.size else None
 
 
 def _optimism(runs: pl.DataFrame) -> Floats | None:
-    """Return by how much the best of each run's evaluations is too good by chance.
+    """Return the optimism of each run's best evaluation: its excess by chance.
 
     The largest of m independent normal values lies so many deviations above their mean
     (Blom 1958). None where runs have too few evaluations to tell their noise.
@@ -145,8 +147,8 @@ def _optimism(runs: pl.DataFrame) -> Floats | None:
     noise, near = (runs[name].cast(pl.Float64) for name in ("quality_noise", "quality_near"))
     if noise.null_count():
         return None
-    above: Floats = special.ndtri((near.to_numpy() - 0.375) / (near.to_numpy() + 0.25))
-    return noise.to_numpy() * above
+    quantiles: Floats = special.ndtri((near.to_numpy() - 0.375) / (near.to_numpy() + 0.25))
+    return noise.to_numpy() * quantiles
 
 
 def _error_of_mean(values: Floats) -> float:
@@ -154,9 +156,9 @@ def _error_of_mean(values: Floats) -> float:
 
 
 def bend(runs: pl.DataFrame) -> float | None:
-    """Return how far the mean of interpolated values is from the nearer line (`_positions`)."""
-    known = [_column_mean(runs, name) for name in ("bend_before", "bend_after")]
-    return min((move for move in known if move is not None), key=abs, default=None)
+    """Return the distance of the interpolated mean from the nearer line (`_positions`)."""
+    bends = [_column_mean(runs, name) for name in ("bend_before", "bend_after")]
+    return min((move for move in bends if move is not None), key=abs, default=None)
 
 
 def _column_mean(runs: pl.DataFrame, name: str) -> float | None:

@@ -33,38 +33,44 @@ from ttastats.table.schema import RUN
 
 
 def findings(a: Design, b: Design, *, timed: bool = True) -> tuple[Finding, ...]:
-    """Return what is wrong with a comparison by its design; `timed`: of times, not of steps."""
-    made = [*of_runs(a, b), *_doubt_findings(a, b, timed=timed)]
-    if (unlike := _differing_grids(a, b)) is not None:
-        unit, grid_a, grid_b = unlike
+    """Return the findings on the design of a comparison; `timed`: of times, not of steps."""
+    design_findings = [*of_runs(a, b), *_doubt_findings(a, b, timed=timed)]
+    if (grids := _differing_grids(a, b)) is not None:
+        unit, grid_a, grid_b = grids
         if unit == EVALUATIONS:
-            how = wording("grids_differ.counts", a=1 / grid_a.share, b=1 / grid_b.share)
+            details = wording("grids_differ.counts", a=1 / grid_a.share, b=1 / grid_b.share)
         else:
             a_every, b_every = (units.mean_count(grid.interval, unit) for grid in (grid_a, grid_b))
-            how = wording("grids_differ.intervals", a=a_every, b=b_every)
+            details = wording("grids_differ.intervals", a=a_every, b=b_every)
         a_share, b_share = grid_a.share, grid_b.share
-        made.append(Finding.worded("grids_differ", "allowance", how=how, a=a_share, b=b_share))
+        design_findings.append(
+            Finding.worded("grids_differ", "allowance", how=details, a=a_share, b=b_share)
+        )
     for name, side in (("A", a), ("B", b)):
         if side.speeds:
             text = side.speeds
-            made.append(Finding.worded("mixed_speeds", "condition", side=name, speeds=text))
-    return tuple(made)
+            design_findings.append(
+                Finding.worded("mixed_speeds", "condition", side=name, speeds=text)
+            )
+    return tuple(design_findings)
 
 
 def conditions(a: Design, b: Design, *, timed: bool = True) -> tuple[Finding, ...]:
-    """Return the findings that a claim would carry, or that forbid one."""
-    odd = any(
+    """Return the findings with an effect on a claim: its conditions, and bars to it."""
+    is_doubtful = any(
         side.pooled or side.speeds or side.doubts or side.runs["seed"].is_duplicated().any()
         for side in (a, b)
     )
-    if not odd and _nothing_shared(a, b, "system"):  # most pairs of a league
+    if not is_doubtful and _nothing_shared(a, b, "system"):  # most pairs of a league
         return ()
-    every = findings(a, b, timed=timed)
-    return tuple(each for each in every if each.effect in {"condition", "undecided"})
+    all_findings = findings(a, b, timed=timed)
+    return tuple(
+        finding for finding in all_findings if finding.effect in {"condition", "undecided"}
+    )
 
 
 def of_runs(a: Design, b: Design) -> Iterator[Finding]:
-    """Yield what is wrong with any comparison of two sides by their runs."""
+    """Yield the findings on the runs of two sides, whatever is compared."""
     sides = (("A", a), ("B", b))
     for name, side in sides:
         if side.pooled:
@@ -88,15 +94,15 @@ def _doubt_findings(a: Design, b: Design, *, timed: bool) -> Iterator[Finding]:
         if code in _OF_CLOCKS and not timed:
             continue
         counts = [(side.doubts.get(code, 0), side.runs.height) for side in (a, b)]
-        who = [
+        side_texts = [
             name if n == of_all else f"{n} of {units.plural(of_all, 'run')} of {name}"
             for name, (n, of_all) in zip("AB", counts, strict=True)
             if n
         ]
-        both = code == _ALIKE and all(n == of_all for n, of_all in counts)
-        effect: Effect = "condition" if code in CONDITIONS and not both else "note"
+        is_shared = code == _ALIKE and all(n == of_all for n, of_all in counts)
+        effect: Effect = "condition" if code in CONDITIONS and not is_shared else "note"
         effect = "undecided" if code == OFF_SCALE else effect
-        yield Finding.worded(code, effect, who=" and ".join(who))
+        yield Finding.worded(code, effect, who=" and ".join(side_texts))
 
 
 #: Evaluation intervals that differ by less are one: logs round them to whole batches.
@@ -112,19 +118,19 @@ def _differing_grids(a: Design, b: Design) -> tuple[str, Grid, Grid] | None:
     if unit is None:
         return None
     grid_a, grid_b = a.grids[unit], b.grids[unit]
-    intervals = [each.share if unit == EVALUATIONS else each.interval for each in (grid_a, grid_b)]
-    same = _SAME_COUNT if unit == EVALUATIONS else SAME_INTERVAL
-    return (unit, grid_a, grid_b) if max(intervals) >= same * min(intervals) else None
+    intervals = [grid.share if unit == EVALUATIONS else grid.interval for grid in (grid_a, grid_b)]
+    threshold = _SAME_COUNT if unit == EVALUATIONS else SAME_INTERVAL
+    return (unit, grid_a, grid_b) if max(intervals) >= threshold * min(intervals) else None
 
 
 def late(a: Design, b: Design) -> tuple[float, float]:
-    """Return by which share of its mean time each side may have met the target earlier.
+    """Return each side's possible lateness in meeting the target, as a share of its mean time.
 
     A target is met at some moment of the last evaluation interval. Where both sides have the same
     intervals, that is part of the time to accuracy of both, and nothing is allowed for.
     """
-    unlike = _differing_grids(a, b)
-    return (unlike[1].share, unlike[2].share) if unlike else (0.0, 0.0)
+    grids = _differing_grids(a, b)
+    return (grids[1].share, grids[2].share) if grids else (0.0, 0.0)
 
 
 #: A session ends where nothing runs for so long, for the median time of a run, and for so many
@@ -144,27 +150,28 @@ def _session_findings(a: Design, b: Design) -> Iterator[Finding]:
     """
     starts_a, starts_b = starts(a.runs), starts(b.runs)
     # Nobody alternates the machines of two companies or of two rounds.
-    others = _nothing_shared(a, b, "submitter") or _nothing_shared(a, b, "round")
-    if starts_a is None or starts_b is None or others:
+    two_owners = _nothing_shared(a, b, "submitter") or _nothing_shared(a, b, "round")
+    if starts_a is None or starts_b is None or two_owners:
         return
     labels = sessions(a.runs, b.runs)
-    shared = set(labels[0]) & set(labels[1])
-    apart, follows = in_separate_sessions(starts_a, starts_b), design_effect(*labels) > _MOST_EFFECT
+    shared_sessions = set(labels[0]) & set(labels[1])
+    in_sequence = in_separate_sessions(starts_a, starts_b)
+    follows = design_effect(*labels) > _MOST_EFFECT
     # Blocks such as days are compared within, whatever the sessions in them.
-    if not apart and (a.blocked or not follows):
+    if not in_sequence and (a.blocked or not follows):
         return
-    key, alike = "one_side_first", not _nothing_shared(a, b, "system")
+    key, one_system = "one_side_first", not _nothing_shared(a, b, "system")
     if follows:
-        key = "separate_sessions.in_part" if shared else "separate_sessions.all"
-    remedy = wording("separate_sessions.remedy") if alike else ""
-    clusters = None if shared or a.blocked or apart else labels
-    effect: Effect = "condition" if alike else "note"
+        key = "separate_sessions.in_part" if shared_sessions else "separate_sessions.all"
+    remedy = wording("separate_sessions.remedy") if one_system else ""
+    clusters = None if shared_sessions or a.blocked or in_sequence else labels
+    effect: Effect = "condition" if one_system else "note"
     yield Finding.worded(key, effect, clusters, remedy=remedy)
-    if apart and alike:
+    if in_sequence and one_system:
         yield from _drift(a, b)
 
 
-#: A drift is said at this level, by the day where the runs took longer than so many hours.
+#: The level of a drift, and the hours of runs from which it is stated by the day.
 _DRIFT_LEVEL, _DAYS = 0.01, 48.0
 
 
@@ -175,32 +182,32 @@ def _drift(a: Design, b: Design) -> Iterator[Finding]:
     pace = np.concatenate([a.pace.seconds, b.pace.seconds])
     hours = np.concatenate([epoch_seconds(side.runs) for side in (a, b)]) / 3600
     sides = np.repeat([0, 1], [side.runs.height for side in (a, b)])
-    usual = pace > 0
-    trend = common_trend(hours[usual] - hours.min(), np.log(pace[usual]), sides[usual])
+    has_pace = pace > 0
+    trend = common_trend(hours[has_pace] - hours.min(), np.log(pace[has_pace]), sides[has_pace])
     if trend is None or trend.p_value >= _DRIFT_LEVEL:
         return
-    every, hours_of = ("an hour", 1.0) if np.ptp(hours) < _DAYS else ("a day", 24.0)
+    period, hours_of = ("an hour", 1.0) if np.ptp(hours) < _DAYS else ("a day", 24.0)
     change = math.expm1(trend.slope * hours_of)
     moves = f"{'rises' if change > 0 else 'falls'} by {units.percent(abs(change))}"
-    yield Finding.worded("drift", "condition", per=a.pace.unit, moves=moves, every=every,
+    yield Finding.worded("drift", "condition", per=a.pace.unit, moves=moves, every=period,
                          p=trend.p_value)  # fmt: skip
 
 
 def _nothing_shared(a: Design, b: Design, column: str) -> bool:
     """Return whether all runs of one side have another system, or submitter, than the other's."""
-    of_a, of_b = (set(side.runs[column].drop_nulls()) for side in (a, b))
-    return bool(of_a and of_b) and of_a.isdisjoint(of_b)
+    values_a, values_b = (set(side.runs[column].drop_nulls()) for side in (a, b))
+    return bool(values_a and values_b) and values_a.isdisjoint(values_b)
 
 
 def _seed_findings(a: Design, b: Design) -> Iterator[Finding]:
     """Yield a finding if a side has several runs of one seed, which follow each other."""
     seeds = [side.runs["seed"] for side in (a, b)]
-    if a.blocked or any(each.null_count() for each in seeds):
+    if a.blocked or any(column.null_count() for column in seeds):
         return
-    for side, each in zip("AB", seeds, strict=True):
-        runs, count = each.len(), each.n_unique()
+    for side, side_seeds in zip("AB", seeds, strict=True):
+        runs, count = side_seeds.len(), side_seeds.n_unique()
         if count == 1 < runs:
-            yield Finding.worded("one_seed", "condition", runs=runs, side=side, seed=each[0])
+            yield Finding.worded("one_seed", "condition", runs=runs, side=side, seed=side_seeds[0])
         elif count < runs:
             labels = (_number_seeds(seeds[0]), _number_seeds(seeds[1]))
             yield Finding.worded(
@@ -211,9 +218,9 @@ def _seed_findings(a: Design, b: Design) -> Iterator[Finding]:
 def paired_seeds(a: Design, b: Design) -> Clusters | None:
     """Return the seeds of both sides as blocks if both have the same ones, each once."""
     seeds_a, seeds_b = a.runs["seed"], b.runs["seed"]
-    once = seeds_a.len() >= 3 and not seeds_a.null_count() and seeds_a.is_unique().all()
-    same = seeds_a.sort().to_list() == seeds_b.sort().to_list()
-    if a.blocked or a.pooled or b.pooled or not (once and same):
+    unique = seeds_a.len() >= 3 and not seeds_a.null_count() and seeds_a.is_unique().all()
+    equal = seeds_a.sort().to_list() == seeds_b.sort().to_list()
+    if a.blocked or a.pooled or b.pooled or not (unique and equal):
         return None
     return (_number_seeds(seeds_a), _number_seeds(seeds_b))
 
@@ -225,14 +232,14 @@ def sessions(a: pl.DataFrame, b: pl.DataFrame) -> Clusters:
     order = np.argsort(starts, kind="stable")
     ends = np.maximum.accumulate(starts[order] + lengths[order])
     pauses = starts[order][1:] - ends[:-1]
-    least = max(_PAUSE_SECONDS, float(np.median(lengths)), _PAUSES * float(np.median(pauses)))
+    pause_limit = max(_PAUSE_SECONDS, float(np.median(lengths)), _PAUSES * float(np.median(pauses)))
     labels = np.zeros(starts.size, dtype=np.intp)
-    labels[order[1:]] = np.cumsum(pauses > least)
+    labels[order[1:]] = np.cumsum(pauses > pause_limit)
     return labels[: a.height], labels[a.height :]
 
 
 def design_effect(a: NDArray[np.intp], b: NDArray[np.intp]) -> float:
-    """Return how much clusters inflate the variance of the difference of two means.
+    """Return the inflation of the variance of a difference of two means by clusters.
 
     The ratio of sum((a_i/n_a - b_i/n_b)^2) over the clusters i to 1/n_a + 1/n_b: 0 where each
     cluster has the same share of both sides, 1 where each run has one of its own, and m where
@@ -247,25 +254,28 @@ def _number_seeds(seeds: pl.Series) -> NDArray[np.intp]:
     return (seeds.rank("dense") - 1).to_numpy().astype(np.intp)
 
 
-def failure_clues(pairs: Sequence[Pair], place: int, side: Literal["a", "b"]) -> Iterator[Flag]:
-    """Yield what beside the runs of one side of a pair says that further ones may fail.
+def failure_clues(
+    pairs: Sequence[Pair], pair_index: int, side: Literal["a", "b"]
+) -> Iterator[Flag]:
+    """Yield the signs of further failures of one side of a pair, beside its own runs.
 
     Other runs of its table that failed on the same benchmark, and runs that are missing, unreadable
     or interrupted. Failures on other benchmarks say nothing: of published entries whose system has
     some, as many have failures as of the others.
     """
-    name, index, pair = side.upper(), "ab".index(side), pairs[place]
-    own: pl.DataFrame = getattr(pair, side)
-    others = [
-        getattr(each, side).select(*RUN, "reached")
-        for number, each in enumerate(pairs)
-        if number != place
-        and each.labels[index] == pair.labels[index]
-        and each.keys.get("benchmark") == pair.keys.get("benchmark")
+    name, index, pair = side.upper(), "ab".index(side), pairs[pair_index]
+    own_runs: pl.DataFrame = getattr(pair, side)
+    tables = [
+        getattr(other, side).select(*RUN, "reached")
+        for number, other in enumerate(pairs)
+        if number != pair_index
+        and other.labels[index] == pair.labels[index]
+        and other.keys.get("benchmark") == pair.keys.get("benchmark")
     ]
-    if others and not all(runs["reached"].all() for runs in others):
-        rest = pl.concat(others).unique(RUN).join(own, on=RUN, how="anti", nulls_equal=True)
-        if failed := rest.height - rest["reached"].sum():
-            yield flag("failures_likely.others", side=name, failed=failed, n=rest.height)
+    if tables and not all(runs["reached"].all() for runs in tables):
+        runs = pl.concat(tables).unique(RUN)
+        further_runs = runs.join(own_runs, on=RUN, how="anti", nulls_equal=True)
+        if failed := further_runs.height - further_runs["reached"].sum():
+            yield flag("failures_likely.others", side=name, failed=failed, n=further_runs.height)
     if lost := str(getattr(pair.lost, side)):
         yield flag("failures_likely.lost", side=name, lost=lost)

@@ -32,7 +32,7 @@ from ttastats.table import schema
 from ttastats.table.frames import is_frame
 
 
-class Chosen(Struct, frozen=True, eq=False):
+class Choice(Struct, frozen=True, eq=False):
     """The runs of a question, one row each (`time_to_target.runs`), and notes on the choice.
 
     `rows` is the tidy table of their evaluations. `of_answer` are conditions on the numbers of
@@ -45,19 +45,21 @@ class Chosen(Struct, frozen=True, eq=False):
     of_answer: tuple[Condition, ...] = ()
 
 
-#: Conditions by what their columns are of.
+#: Conditions by the kind of their columns.
 _Conditions = Mapping[select.Kind, tuple[Condition, ...]]
 
 
 def rows(source: Source, where: Where = ()) -> pl.LazyFrame:
     """Return the rows of the tidy table that meet all conditions."""
     table, conditions = _table_and_conditions(source, where)
-    every, conditions, added = _add_settings(given.tidy(table), conditions)
-    _refuse_unknown(conditions["other"], schema.EVALUATION_NAMES, every)
+    frame, conditions, setting_columns = _add_settings(given.tidy(table), conditions)
+    _refuse_unknown(conditions["other"], schema.EVALUATION_NAMES, frame)
     if conditions["result"]:
         by_runs = Selection(table, (*conditions["run"], *conditions["result"]))
         return select.where(choose_runs(by_runs).rows, conditions["evaluation"])
-    return select.where(every, (*conditions["run"], *conditions["evaluation"])).drop(added)
+    return select.where(frame, (*conditions["run"], *conditions["evaluation"])).drop(
+        setting_columns
+    )
 
 
 def choose_runs(
@@ -69,7 +71,7 @@ def choose_runs(
     of_answer: bool = False,
     metric: str = "",
     name: str = "",
-) -> Chosen:
+) -> Choice:
     """Return the runs that meet the conditions, judged by all their evaluations.
 
     Conditions on runs come before the judgement, those on its results after it. A table of judged
@@ -80,13 +82,15 @@ def choose_runs(
     """
     table, conditions = _table_and_conditions(source, where)
     of_side = source.conditions if isinstance(source, Selection) else ()
-    judged = given.given_runs(table)
-    targets = parse_targets(arguments.targets("target", target)) if judged is None else ()
-    with given.asked_about([metric, *(each.metric or "" for each in targets)]):
-        every = given.as_named(given.tidy(table)) if judged is None else judged.lazy()
-    every, conditions, added = _add_settings(every, conditions)
-    others = [each for each in conditions["other"] if not of_answer or each in of_side]
-    _refuse_unknown(others, schema.EVALUATION_NAMES if by_evaluation else (), every)
+    judged_runs = given.given_runs(table)
+    targets = parse_targets(arguments.targets("target", target)) if judged_runs is None else ()
+    with given.asked_about([metric, *(goal.metric or "" for goal in targets)]):
+        frame = given.as_named(given.tidy(table)) if judged_runs is None else judged_runs.lazy()
+    frame, conditions, setting_columns = _add_settings(frame, conditions)
+    other_conditions = [
+        condition for condition in conditions["other"] if not of_answer or condition in of_side
+    ]
+    _refuse_unknown(other_conditions, schema.EVALUATION_NAMES if by_evaluation else (), frame)
     if conditions["evaluation"] and not by_evaluation:
         raise TtastatsError(
             f"{conditions['evaluation'][0].column} is a column of evaluations, but this command "
@@ -96,11 +100,11 @@ def choose_runs(
             "with such an evaluation; `ttastats export FILE -o rows.csv` writes the rows.",
         )
     try:
-        if judged is None:
-            return _judge_rows(every, conditions, targets, added)
-        runs = select.where(every, conditions["run"]).drop(added).collect()
+        if judged_runs is None:
+            return _judge_rows(frame, conditions, targets, setting_columns)
+        runs = select.where(frame, conditions["run"]).drop(setting_columns).collect()
         if runs.is_empty():
-            raise select.unmet(every.collect(), conditions["run"], "run")
+            raise select.unmet(frame.collect(), conditions["run"], "run")
         return _filter_by_result(runs, conditions, pl.LazyFrame(schema=schema.POLARS))
     except TtastatsError as error:
         if not name:
@@ -110,7 +114,7 @@ def choose_runs(
 
 
 def _table_and_conditions(source: Source, where: Where) -> tuple[given.Source, _Conditions]:
-    """Return the table of a source, and its conditions by what their columns are of."""
+    """Return the table of a source, and its conditions by the kind of their columns."""
     selection = source if isinstance(source, Selection) else Selection(source, ())
     kinds: dict[select.Kind, tuple[Condition, ...]] = dict.fromkeys(get_args(select.Kind), ())
     for condition in (*parse_all(arguments.conditions("where", where)), *selection.conditions):
@@ -119,38 +123,42 @@ def _table_and_conditions(source: Source, where: Where) -> tuple[given.Source, _
 
 
 def _add_settings(
-    every: pl.LazyFrame, conditions: _Conditions
+    frame: pl.LazyFrame, conditions: _Conditions
 ) -> tuple[pl.LazyFrame, _Conditions, list[str]]:
-    """Return a table with the settings that conditions name, now on runs, and their columns."""
+    """Return a table with columns for settings in conditions, the conditions, and the columns."""
     if not conditions["other"]:
-        return every, conditions, []
-    runs = every.select(*schema.RUN, "extra").unique(schema.RUN).collect()
-    known = settings.setting_names(runs["extra"])
-    named = {each: settings.full_name(each.column, known) for each in conditions["other"]}
-    added = sorted({name for name in named.values() if name is not None})
-    if not added:
-        return every, conditions, []
-    columns_added = (settings.column(runs["extra"], name) for name in added)
+        return frame, conditions, []
+    runs = frame.select(*schema.RUN, "extra").unique(schema.RUN).collect()
+    setting_names = settings.setting_names(runs["extra"])
+    names = {
+        condition: settings.full_name(condition.column, setting_names)
+        for condition in conditions["other"]
+    }
+    setting_columns = sorted({name for name in names.values() if name is not None})
+    if not setting_columns:
+        return frame, conditions, []
+    columns_added = (settings.column(runs["extra"], name) for name in setting_columns)
     values = runs.select(*schema.RUN, *columns_added).lazy()
-    every = every.join(values, on=schema.RUN, how="left", maintain_order="left")
-    run, rest = [*conditions["run"]], []
-    for each, name in named.items():
+    frame = frame.join(values, on=schema.RUN, how="left", maintain_order="left")
+    run_conditions, other_conditions = [*conditions["run"]], []
+    for condition, name in names.items():
         if name is None:
-            rest.append(each)
+            other_conditions.append(condition)
         else:
-            run.append(replace(each, column=name))
-    return every, {**conditions, "run": tuple(run), "other": tuple(rest)}, added
+            run_conditions.append(replace(condition, column=name))
+    conditions = {**conditions, "run": tuple(run_conditions), "other": tuple(other_conditions)}
+    return frame, conditions, setting_columns
 
 
 def _refuse_unknown(
-    conditions: Sequence[Condition], also: Sequence[str], every: pl.LazyFrame
+    conditions: Sequence[Condition], evaluation_names: Sequence[str], frame: pl.LazyFrame
 ) -> None:
     """Raise an error for the first condition, if any: its column is nowhere."""
-    known = (*select.of_runs(), *also)
+    columns = (*select.of_runs(), *evaluation_names)
     for condition in conditions:
-        extras = every.select("extra").unique().collect()["extra"]
-        error = settings.unknown(condition.column, known, extras, condition.option)
-        if nearest_names(condition.column, (*known, *settings.setting_names(extras))):
+        extras = frame.select("extra").unique().collect()["extra"]
+        error = settings.unknown(condition.column, columns, extras, condition.option)
+        if nearest_names(condition.column, (*columns, *settings.setting_names(extras))):
             raise error
         hint = (
             "Columns of an answer, such as cv or verdict, can be used with --where in summary, "
@@ -160,13 +168,13 @@ def _refuse_unknown(
 
 
 def _judge_rows(
-    every: pl.LazyFrame,
+    frame: pl.LazyFrame,
     conditions: _Conditions,
     targets: Sequence[UserTarget],
-    added: Sequence[str],
-) -> Chosen:
+    setting_columns: Sequence[str],
+) -> Choice:
     """Return the runs of a tidy table that meet conditions, judged by targets."""
-    rows = select.where(every, conditions["run"]).drop(added)
+    rows = select.where(frame, conditions["run"]).drop(setting_columns)
     if conditions["evaluation"]:
         having = select.where(rows, conditions["evaluation"]).select(schema.RUN).unique()
         rows = rows.join(having, on=schema.RUN, how="semi")
@@ -175,43 +183,56 @@ def _judge_rows(
     runs = runs if targets else aims.with_best(runs, suitable)
     if runs.is_empty():
         run_columns = {*schema.RUN, *(condition.column for condition in conditions["run"])}
-        known = every.select(sorted(run_columns)).unique(schema.RUN).collect()
+        run_values = frame.select(sorted(run_columns)).unique(schema.RUN).collect()
         of_evaluations = conditions["evaluation"]
-        if not of_evaluations or select.where(known.lazy(), conditions["run"]).collect().is_empty():
-            raise select.unmet(known, conditions["run"], "run")
+        if (
+            not of_evaluations
+            or select.where(run_values.lazy(), conditions["run"]).collect().is_empty()
+        ):
+            raise select.unmet(run_values, conditions["run"], "run")
         evaluations = (
-            select.where(every, conditions["run"])
+            select.where(frame, conditions["run"])
             .select([condition.column for condition in of_evaluations])
             .collect()
         )
         raise select.unmet(evaluations, of_evaluations, "evaluation")
     by_result = _filter_by_result(runs, conditions, suitable)
     # Which values no run has takes another look at the file.
-    due = [each for each in conditions["run"] if each.operator == "!=" or len(each.values) > 1]
-    names = {condition.column for condition in due}
-    notes = select.remarks(every.select(names).unique().collect(), due, "run") if due else []
+    value_conditions = [
+        condition
+        for condition in conditions["run"]
+        if condition.operator == "!=" or len(condition.values) > 1
+    ]
+    names = {condition.column for condition in value_conditions}
+    notes = (
+        select.remarks(frame.select(names).unique().collect(), value_conditions, "run")
+        if value_conditions
+        else []
+    )
     notes += [Note("not_asked", text) for text in left_out]
     return replace(by_result, notes=(*notes, *by_result.notes))
 
 
-def _filter_by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.LazyFrame) -> Chosen:
+def _filter_by_result(
+    judged_runs: pl.DataFrame, conditions: _Conditions, tidy: pl.LazyFrame
+) -> Choice:
     """Return the judged runs that meet conditions on their results, with their rows."""
     of_results = conditions["result"]
     if not of_results:
-        return Chosen(judged, tidy, (), conditions["other"])
-    runs = select.where(judged.lazy(), of_results).collect()
+        return Choice(judged_runs, tidy, (), conditions["other"])
+    runs = select.where(judged_runs.lazy(), of_results).collect()
     if runs.is_empty():
-        raise select.unmet(judged, of_results, "run")
-    notes = select.remarks(judged, of_results, "run")
-    places = " ".join(condition.place for condition in of_results)
-    notes.append(note("chosen_by_result", conditions=places, n=runs.height, all=judged.height))
+        raise select.unmet(judged_runs, of_results, "run")
+    notes = select.remarks(judged_runs, of_results, "run")
+    texts = " ".join(condition.place for condition in of_results)
+    notes.append(note("chosen_by_result", conditions=texts, n=runs.height, all=judged_runs.height))
     rows = tidy.join(runs.lazy().select(schema.RUN), on=schema.RUN, how="semi")
-    return Chosen(runs, rows, tuple(notes), conditions["other"])
+    return Choice(runs, rows, tuple(notes), conditions["other"])
 
 
 def sides(
     sources: Sequence[Source], question: Question, *, of_answer: bool = False
-) -> list[Chosen]:
+) -> list[Choice]:
     """Return the runs of each source; errors name the source if there are several.
 
     All are on one axis or, at a budget, on none, with their quality there (`at_budget.runs`).
@@ -219,9 +240,9 @@ def sides(
     unit, names = axis.by_clock(question.unit, question.clock), labels(sources)
     priced, budget = question.price != "", question.budget
     prices = [question.price] if isinstance(question.price, str | float | int) else question.price
-    which = f"{units.plural(len(prices), 'price')} for {units.plural(len(sources), 'side')}"
+    counts_text = f"{units.plural(len(prices), 'price')} for {units.plural(len(sources), 'side')}"
     one_each = "Give one for all, or one for each side in their order."
-    raise_if(len(prices) not in {1, len(sources)}, which, "--price", one_each)
+    raise_if(len(prices) not in {1, len(sources)}, counts_text, "--price", one_each)
     needs, remedy = "needs --in cost", "Add --in cost, or remove --price."
     raise_if(priced and unit != "cost", needs, "--price", remedy)
     choices, parts = [], []
@@ -239,40 +260,42 @@ def sides(
     if len(parts) > 1:
         refuse_overlap(parts)
     if question.censor_stopped:
-        choices = [replace(each, runs=with_stopped(each.runs)) for each in choices]
+        choices = [replace(choice, runs=with_stopped(choice.runs)) for choice in choices]
     if priced:
         each_price = zip(choices, prices if len(prices) > 1 else cycle(prices), strict=False)
-        hours = [axis.hourly_price(each.runs, price) for each, price in each_price]
+        hours = [axis.hourly_price(choice.runs, price) for choice, price in each_price]
         choices = [
-            replace(each, runs=each.runs.with_columns(hour), rows=each.rows.with_columns(hour))
-            for each, hour in zip(choices, hours, strict=True)
+            replace(
+                choice, runs=choice.runs.with_columns(hour), rows=choice.rows.with_columns(hour)
+            )
+            for choice, hour in zip(choices, hours, strict=True)
         ]
     if budget is not None:
         targets, metric = question.goals, question.metric
         for number, side in enumerate(choices):
-            what = "this is a table of runs without evaluations"
+            problem = "this is a table of runs without evaluations"
             remedy = "Give the table written by `ttastats ingest`."
-            raise_if(side.rows.head(1).collect().is_empty(), what, budget.option, remedy)
+            raise_if(side.rows.head(1).collect().is_empty(), problem, budget.option, remedy)
             runs = at_budget.runs(side.rows, budget, targets=targets, metric=metric)
             if question.censor_stopped:
                 runs = with_stopped(runs)
-            who = chr(ord("A") + number) if len(choices) > 1 else ""
-            at_budget.expect_some(runs, side.rows, budget, who)
+            letter = chr(ord("A") + number) if len(choices) > 1 else ""
+            at_budget.expect_some(runs, side.rows, budget, letter)
             choices[number] = replace(side, runs=runs)
-        scales.expect_one([standing(each.runs) for each in choices], budget.option)
+        scales.expect_one([standing(choice.runs) for choice in choices], budget.option)
         return _add_setting_columns(choices, question.by)
     choices = _add_setting_columns(choices, question.by)
-    tables, text = axis.on_common_axis([each.runs for each in choices], unit)
+    tables, text = axis.on_common_axis([choice.runs for choice in choices], unit)
     notes = (Note("axis", text),) if text else ()
     return [
-        replace(each, runs=runs, notes=(*each.notes, *notes))
-        for each, runs in zip(choices, tables, strict=True)
+        replace(choice, runs=runs, notes=(*choice.notes, *notes))
+        for choice, runs in zip(choices, tables, strict=True)
     ]
 
 
-def _add_setting_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[Chosen]:
-    """Return the runs with the settings recorded of them that `by` names as columns."""
-    frames = [each.runs for each in choices]
+def _add_setting_columns(choices: Sequence[Choice], by: Sequence[str]) -> list[Choice]:
+    """Return the runs with a column for each recorded setting in `by`."""
+    frames = [choice.runs for choice in choices]
     for name in by:
         if any(name in frame.columns for frame in frames):
             continue
@@ -282,42 +305,42 @@ def _add_setting_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[C
         for number, frame in enumerate(frames):
             frames[number] = frame.with_columns(values.head(frame.height).alias(name))
             values = values.slice(frame.height)
-    return [replace(each, runs=frame) for each, frame in zip(choices, frames, strict=True)]
+    return [replace(choice, runs=frame) for choice, frame in zip(choices, frames, strict=True)]
 
 
 def runs_and_keys(
     source: Source, question: Question, by_default: Sequence[str]
-) -> tuple[Chosen, tuple[str, ...]]:
-    """Return the runs of a source and the columns that put them together."""
+) -> tuple[Choice, tuple[str, ...]]:
+    """Return the runs of a source and the grouping columns."""
     (side,) = sides([source], question, of_answer=True)
     return side, group_keys(question.by, by_default, side)
 
 
-def group_keys(by: Sequence[str], by_default: Sequence[str], side: Chosen) -> tuple[str, ...]:
-    """Return the columns that put runs together, once they are known to be there."""
+def group_keys(by: Sequence[str], by_default: Sequence[str], side: Choice) -> tuple[str, ...]:
+    """Return the grouping columns; raise an error for an unknown one."""
     by = several(by)
     _expect_columns(by, side)
     return by or tuple(by_default)
 
 
-def _expect_columns(by: Sequence[str], side: Chosen) -> None:
+def _expect_columns(by: Sequence[str], side: Choice) -> None:
     if unknown := [name for name in by if name not in side.runs.columns]:
         raise settings.unknown(unknown[0], side.runs.columns, side.runs["extra"], "--by")
 
 
-def as_sides(choices: Sequence[Chosen], question: Question, names: Sequence[str]) -> list[Side]:
+def as_sides(choices: Sequence[Choice], question: Question, names: Sequence[str]) -> list[Side]:
     """Return the runs of each source as sides to be paired, named by `side_names`."""
     targets, titles = question.goals, side_names(choices, names)
-    for each in choices:
-        _expect_columns(question.by, each)
+    for choice in choices:
+        _expect_columns(question.by, choice)
     return [
-        Side(label, each.runs, each.rows, targets, at_budget=question.budget is not None)
-        for label, each in zip(titles, choices, strict=True)
+        Side(label, choice.runs, choice.rows, targets, at_budget=question.budget is not None)
+        for label, choice in zip(titles, choices, strict=True)
     ]
 
 
-def side_names(choices: Sequence[Chosen], names: Sequence[str]) -> Sequence[str]:
-    """Return the names of sides: one name for several is of what they differ in, by its values."""
+def side_names(choices: Sequence[Choice], names: Sequence[str]) -> Sequence[str]:
+    """Return the names of sides: of one column or setting for all, its value on each side."""
     if len(names) != 1 or len(choices) == 1:
         return names
     name, values = names[0], []
@@ -325,32 +348,36 @@ def side_names(choices: Sequence[Chosen], names: Sequence[str]) -> Sequence[str]
         column = runs[name] if name in runs.columns else settings.values(runs["extra"], name)
         values.append(column[0] if column is not None and column.n_unique() == 1 else None)
     texts = list(map(str, values))
-    apart = None not in values and len(set(values)) == len(values)
-    return texts if apart else expect_names_for_all(names, texts)
+    are_distinct = None not in values and len(set(values)) == len(values)
+    return texts if are_distinct else expect_names_for_all(names, texts)
 
 
 def split_into_sets(
-    side: Chosen, by: Sequence[str], names: Sequence[str] = ()
-) -> tuple[Sequence[str], list[Chosen]]:
-    """Return names and runs of the sets that columns (or `day`, ...) tell apart in one table."""
+    side: Choice, by: Sequence[str], names: Sequence[str] = ()
+) -> tuple[Sequence[str], list[Choice]]:
+    """Return the names and runs of the sets in one table, by columns (or `day`, ...)."""
     from ttastats.sides.blocking import block_labels  # scipy costs start-up time
 
     option = "--same --by"
     label = block_labels(side.runs, by, option)
-    known = label.drop_nulls().unique().sort().to_list()
+    set_names = label.drop_nulls().unique().sort().to_list()
     where, remedy = (
         f"{option} {','.join(by)}",
         "Use a column that identifies sessions, such as --by day.",
     )
-    if len(known) < 2:
-        one = f"all runs belong to one set: {known[0]}" if known else "no run has all of these"
-        raise TtastatsError(one, where=where, remedy=remedy)
+    if len(set_names) < 2:
+        problem = (
+            f"all runs belong to one set: {set_names[0]}"
+            if set_names
+            else "no run has all of these"
+        )
+        raise TtastatsError(problem, where=where, remedy=remedy)
     if unknown := label.null_count():
         left_out = note("blocks_unknown.sets", n=unknown, columns=" and ".join(by))
         side = replace(side, notes=(*side.notes, left_out))
     sets = []
-    for name in known:
+    for name in set_names:
         runs = side.runs.filter(label == name)
         rows = side.rows.join(runs.lazy(), on=schema.RUN, how="semi")
         sets.append(replace(side, runs=runs, rows=rows))
-    return expect_names_for_all(names, known), sets
+    return expect_names_for_all(names, set_names), sets

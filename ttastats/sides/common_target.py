@@ -29,7 +29,7 @@ NOT_COMPARABLE = "not comparable"
 def targets(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.DataFrame:
     """Return the target of each metric of each run, from the tidy table.
 
-    Without evaluations it is the one that a table of runs tells, without a direction.
+    Without evaluations it is that of the table of runs, without a direction.
     """
     targets_of_runs = (
         rows.filter(pl.col("target_value").is_finite(), pl.col("metric").is_not_null())
@@ -39,8 +39,8 @@ def targets(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.DataFrame:
     )
     if not targets_of_runs.is_empty():
         return targets_of_runs
-    named = pl.col("target_metric").is_not_null()
-    return runs.filter(pl.col("target_value").is_finite(), named).select(
+    has_metric = pl.col("target_metric").is_not_null()
+    return runs.filter(pl.col("target_value").is_finite(), has_metric).select(
         *RUN,
         pl.col("target_metric").alias("metric"),
         "target_value",
@@ -50,22 +50,23 @@ def targets(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.DataFrame:
 
 def judge(
     sides: tuple[pl.DataFrame, pl.DataFrame],
-    known: Sequence[pl.DataFrame],
+    target_tables: Sequence[pl.DataFrame],
     rows: tuple[pl.LazyFrame, pl.LazyFrame],
 ) -> JudgedPair:
     """Return the runs of two sides judged by one target, the strictest that suits both.
 
     That is the strictest at which every run that reached its own target is seen to arrive, at the
     first evaluation that meets it. Where one side has no target and reached nothing, it is that of
-    the other. `known` are the `targets` of A and of B, `rows` their tidy tables.
+    the other. `target_tables` are the `targets` of A and of B, `rows` their tidy tables.
     """
     own_targets = [
         table.join(runs.select(RUN), on=RUN, how="semi")
-        for table, runs in zip(known, sides, strict=True)
+        for table, runs in zip(target_tables, sides, strict=True)
     ]
-    distinct = pl.col("target_value").unique().sort()
+    distinct_values = pl.col("target_value").unique().sort()
     values_a, values_b = (
-        dict(sorted(table.group_by("metric").agg(distinct).iter_rows())) for table in own_targets
+        dict(sorted(table.group_by("metric").agg(distinct_values).iter_rows()))
+        for table in own_targets
     )
     if values_a and values_b:
         text_a, text_b = _values_text(values_a), _values_text(values_b)
@@ -76,19 +77,19 @@ def judge(
             return *sides, None, ""
         text, targets_of_runs = f"A's target is {text_a}, B's {text_b}", pl.concat(own_targets)
     else:
-        lacking, values = 0 if own_targets[0].is_empty() else 1, values_a or values_b
-        if not values or sides[lacking]["reached"].any():  # success decides
+        index, values = 0 if own_targets[0].is_empty() else 1, values_a or values_b
+        if not values or sides[index]["reached"].any():  # success decides
             return *sides, None, ""
-        name, other = "AB"[lacking], "BA"[lacking]
+        name, other = "AB"[index], "BA"[index]
         text = f"{name} has no target, {other}'s is {_values_text(values)}"
-        logged = rows[lacking].join(sides[lacking].lazy(), on=RUN, how="semi").select("metric")
+        logged = rows[index].join(sides[index].lazy(), on=RUN, how="semi").select("metric")
         if not set(values) <= set(logged.collect()["metric"]):
             return *sides, NOT_COMPARABLE, f"{text}, of which {name} logs nothing"
-        targets_of_runs = own_targets[1 - lacking]
+        targets_of_runs = own_targets[1 - index]
     for candidate in _strictest_first(targets_of_runs):
-        if (anew := _judge_again(sides, rows, candidate)) is not None:
+        if (judged_sides := _judge_again(sides, rows, candidate)) is not None:
             at = ", ".join(f"{target.metric} {target.value:g}" for target in candidate)
-            return *anew, None, f"{text}; both are compared at {at}"
+            return *judged_sides, None, f"{text}; both are compared at {at}"
     text += "; the evaluations do not allow a common target"
     return *sides, NOT_COMPARABLE, text
 
@@ -107,40 +108,42 @@ def _values_text(values: Mapping[str, Sequence[float]]) -> str:
 
 def _strictest_first(own_targets: pl.DataFrame) -> Iterator[tuple[UserTarget, ...]]:
     """Yield targets of all metrics from the strictest to the laxest of either side."""
-    ordered = []
+    target_lists = []
     for metric, targets in own_targets.group_by("metric", maintain_order=True):
         is_higher = is_upwards(targets)
         column = targets.get_column("target_value").unique().sort(descending=is_higher)
-        ordered.append([UserTarget(value, str(metric[0]), is_higher) for value in column])
-    for step in zip_longest(*ordered):
-        laxest = (column[-1] for column in ordered)
+        target_lists.append([UserTarget(value, str(metric[0]), is_higher) for value in column])
+    for step in zip_longest(*target_lists):
+        laxest = (column[-1] for column in target_lists)
         yield tuple(target or last for target, last in zip(step, laxest, strict=True))
 
 
 def _judge_again(
     sides: Sequence[pl.DataFrame], rows: Sequence[pl.LazyFrame], candidate: Sequence[UserTarget]
 ) -> tuple[pl.DataFrame, pl.DataFrame] | None:
-    """Return both sides by other targets, None if a run that reached its own is not seen to."""
-    anew = []
+    """Return both sides by other targets; None if the success of a run cannot be seen."""
+    judged_sides = []
     for runs, evaluations in zip(sides, rows, strict=True):
         order = runs.select(RUN)
         rows_of_runs = evaluations.join(order.lazy(), on=RUN, how="semi", maintain_order="left")
-        now = axis.converted(time_to_target.runs(rows_of_runs, candidate), axis.axis_of(runs))
-        now = order.join(now, on=RUN, how="left", maintain_order="left")
-        reached = now["reached"].fill_null(value=False)
-        known = ~reached | now["tta_seconds"].is_not_null()
-        if not ((reached | ~runs["reached"]) & known).all():
+        judged_runs = axis.converted(
+            time_to_target.runs(rows_of_runs, candidate), axis.axis_of(runs)
+        )
+        judged_runs = order.join(judged_runs, on=RUN, how="left", maintain_order="left")
+        reached = judged_runs["reached"].fill_null(value=False)
+        has_time = ~reached | judged_runs["tta_seconds"].is_not_null()
+        if not ((reached | ~runs["reached"]) & has_time).all():
             return None
-        anew.append(now)
-    return anew[0], anew[1]
+        judged_sides.append(judged_runs)
+    return judged_sides[0], judged_sides[1]
 
 
-def remark(differing: Iterable[tuple[str, str]]) -> Iterator[Note]:
-    """Yield a note on the groups, each a name and a text, whose sides have different targets."""
+def remark(named_texts: Iterable[tuple[str, str]]) -> Iterator[Note]:
+    """Yield a note on groups with different targets, each a name and a text."""
     groups: dict[str, list[str]] = {}
-    for name, text in differing:
+    for name, text in named_texts:
         if text:
             groups.setdefault(text, []).append(name)
     if groups:
-        each = [f"{text} ({units.join_names(names)})" for text, names in groups.items()]
-        yield note("targets_differ", groups=each)
+        group_texts = [f"{text} ({units.join_names(names)})" for text, names in groups.items()]
+        yield note("targets_differ", groups=group_texts)

@@ -27,8 +27,8 @@ from ttastats.sides.contrast import (
     PowerPlan,
     Startup,
     TimesContrast,
-    judged,
     speedup_of,
+    with_verdicts,
 )
 from ttastats.sides.findings import Finding, flag
 from ttastats.sides.numbers import SideNumbers, side
@@ -75,12 +75,12 @@ def compare(pairs: Sequence[Pair], options: Options) -> tuple[Comparison, ...]:
             for runs in (pair.a, pair.b)
         )
         # Where setups are pooled no sentence can name the size of a side.
-        unlike = setups.unlike_sizes(pair.a, pair.b) if a.pooled or b.pooled else ()
+        size_differences = setups.unlike_sizes(pair.a, pair.b) if a.pooled or b.pooled else ()
         findings = tuple(Finding(cast("FlagCode", code), text, "condition")
-                         for code, text in unlike)  # fmt: skip
+                         for code, text in size_differences)  # fmt: skip
         base = Comparison(pair.keys, a, b, axis, progress_unit=unit, findings=findings)
-        why = pair.unavailable or aims.unlike_times(pair.a, pair.b)
-        if why is None:
+        reason = pair.unavailable or aims.unlike_times(pair.a, pair.b)
+        if reason is None:
             base = measure(base, options)
             if aims.lack_target(pair.a, pair.b):
                 advice = aims.advice(pair.a, pair.b).text.removesuffix(".")
@@ -89,31 +89,39 @@ def compare(pairs: Sequence[Pair], options: Options) -> tuple[Comparison, ...]:
                 )
                 base = replace(base, verdict=verdict)
         else:
-            verdict = Decision(Verdict.UNAVAILABLE, why, options.margin, reason=why)
+            verdict = Decision(Verdict.UNAVAILABLE, reason, options.margin, reason=reason)
             by_block = _log_ratios_by_block(a.outcomes, b.outcomes)
             base = replace(base, by_block=by_block, verdict=verdict)
         measured_pairs.append(base)
-    measured_pairs = [with_clues(each, pairs, place) for place, each in enumerate(measured_pairs)]
-    comparisons = judged(measured_pairs, options)
+    measured_pairs = [
+        with_clues(comparison, pairs, index) for index, comparison in enumerate(measured_pairs)
+    ]
+    comparisons = with_verdicts(measured_pairs, options)
     alpha = 1 - options.confidence
-    tests = sum(each.p_adjusted is not None and each.p_adjusted >= alpha for each in comparisons)
+    tests = sum(
+        comparison.p_adjusted is not None and comparison.p_adjusted >= alpha
+        for comparison in comparisons
+    )
     return tuple(
-        replace(each, plan=_with_blocks(_power_plan(each, tests, options), each, pair, alpha))
-        for each, pair in zip(comparisons, pairs, strict=True)
+        replace(
+            comparison,
+            plan=_with_blocks(_power_plan(comparison, tests, options), comparison, pair, alpha),
+        )
+        for comparison, pair in zip(comparisons, pairs, strict=True)
     )
 
 
-def with_clues(base: Comparison, pairs: Sequence[Pair] = (), place: int = 0) -> Comparison:
-    """Return a comparison with the reasons to expect failures of the side that looks faster.
+def with_clues(base: Comparison, pairs: Sequence[Pair] = (), index: int = 0) -> Comparison:
+    """Return a comparison with the reasons to expect failures of the seemingly faster side.
 
     By its own runs, all of which end near the target, and by those of the `pairs` of its table, of
-    which it is at a `place`.
+    which it is number `index`.
     """
     times = base.speedup
     if times is None or not times.ratio.estimate:
         return base
     side: Literal["a", "b"] = "b" if times.ratio.estimate > 1 else "a"
-    clues = [*checks.failure_clues(pairs, place, side)] if pairs else []
+    clues = [*checks.failure_clues(pairs, index, side)] if pairs else []
     if end := (base.b if side == "b" else base.a).design.near_end:
         clues.append(flag("failures_likely", side=side.upper(), end=end))
     times = replace(times, doubts=(*times.doubts, *clues))
@@ -121,7 +129,7 @@ def with_clues(base: Comparison, pairs: Sequence[Pair] = (), place: int = 0) -> 
 
 
 def measure(base: Comparison, options: Options, *, brief: bool = False) -> Comparison:
-    """Return the comparison before it is judged; `brief`: what its word rests on, no findings."""
+    """Return the comparison before judgement; `brief`: only the basis of its verdict."""
     a, b, alpha = base.a, base.b, 1 - options.confidence
     if a.design.blocked and b.design.blocked:
         by_block = _log_ratios_by_block(a.outcomes, b.outcomes)
@@ -130,8 +138,8 @@ def measure(base: Comparison, options: Options, *, brief: bool = False) -> Compa
         base = replace(base, by_block=by_block, within_blocks=not paired)
     if not brief:
         timed = base.axis.progress is None
-        more = checks.findings(a.design, b.design, timed=timed)
-        base = replace(base, findings=(*base.findings, *more))
+        design_findings = checks.findings(a.design, b.design, timed=timed)
+        base = replace(base, findings=(*base.findings, *design_findings))
     base = replace(base, findings=(*base.findings, *_unit_findings(base)))
     if not brief:
         base = replace(base, flags=tuple(_run_flags(base, options)))
@@ -156,9 +164,9 @@ def measure(base: Comparison, options: Options, *, brief: bool = False) -> Compa
     return replace(base, estimand="fraction", p_value=p_value)
 
 
-def _compare_at_look(base: Comparison, most: int, options: Options) -> Comparison:
+def _compare_at_look(base: Comparison, max_runs: int, options: Options) -> Comparison:
     """Return the comparison at a look of a plan; undecided if the plan has no such look."""
-    look = plan_look(base.a, base.b, most)
+    look = plan_look(base.a, base.b, max_runs)
     if isinstance(look, str):
         base = _add_flags(base, flag("no_look", look=look))
         verdict = Decision(Verdict.UNDECIDED, "undecided", options.margin, flags=base.flags)
@@ -212,8 +220,10 @@ def _add_speedup(base: Comparison, options: Options, *, brief: bool) -> Comparis
     )
     # Runs of pooled setups cannot change places with each other, nor can few within blocks.
     pooled, blocks = a.clusters is not None or b.clusters is not None, _joined_blocks(a, b)
-    few = blocks is not None and 2 / permutation.number_of_splits_within(blocks, a.n) >= alpha
-    if (stands_in or not brief) and not (pooled or few):
+    few_splits = (
+        blocks is not None and 2 / permutation.number_of_splits_within(blocks, a.n) >= alpha
+    )
+    if (stands_in or not brief) and not (pooled or few_splits):
         second = _permutation_p(a, b, options.seed)
         p_value = second if stands_in else p_value
     base = _add_flags(base, *times.flags)
@@ -236,8 +246,8 @@ def _outcomes_per_epoch(
     if epochs_p < 1 - options.confidence:
         return _add_flags(base, flag("convergence_differs", p=epochs_p)), None
     per_a, per_b = (
-        make_outcomes(each.times / progress, clusters=each.clusters, blocks=each.blocks)
-        for each, progress in ((a.outcomes, a.progress), (b.outcomes, b.progress))
+        make_outcomes(outcomes.times / progress, clusters=outcomes.clusters, blocks=outcomes.blocks)
+        for outcomes, progress in ((a.outcomes, a.progress), (b.outcomes, b.progress))
     )
     return base, (per_a, per_b)
 
@@ -277,8 +287,8 @@ def _fraction_p(a: SideNumbers, b: SideNumbers, seed: int) -> float:
 
 def _log_ratios_by_block(a: Outcomes, b: Outcomes) -> ByBlock | None:
     """Return the log of B over A in each block, of geometric means; None if a run failed."""
-    whole = a.n and b.n and a.all_reached and b.all_reached
-    if a.blocks is None or b.blocks is None or not whole:
+    all_succeeded = a.n and b.n and a.all_reached and b.all_reached
+    if a.blocks is None or b.blocks is None or not all_succeeded:
         return None
     return differences_by_block(np.log(a.times), np.log(b.times), (a.blocks, b.blocks))
 
@@ -299,15 +309,15 @@ _BLOCKS_DIFFER = 0.05
 
 
 def _run_flags(base: Comparison, options: Options) -> Iterator[Flag]:
-    """Yield flags for what in the runs themselves limits how far a comparison can be trusted."""
-    a, b, each = base.a, base.b, base.by_block
+    """Yield flags about the runs that limit the trust in a comparison."""
+    a, b, by_block = base.a, base.b, base.by_block
     for name, n in (("A", a.n_untimed), ("B", b.n_untimed)):
         if n:
             unknown = f"unknown {'number of ' if base.axis.progress else ''}{base.axis.noun}"
             yield flag("untimed_failures", n=n, side=name, unknown=unknown)
-    if each is not None and each.p_value is not None and each.p_value < _BLOCKS_DIFFER:
-        ratios = ", ".join(f"{np.exp(-gap):.3f}" for gap in each.differences.values())
-        yield flag("blocks_differ", p=each.p_value, ratios=ratios)
+    if by_block is not None and by_block.p_value is not None and by_block.p_value < _BLOCKS_DIFFER:
+        ratios = ", ".join(f"{np.exp(-gap):.3f}" for gap in by_block.differences.values())
+        yield flag("blocks_differ", p=by_block.p_value, ratios=ratios)
     yield from (finding.flag for finding in base.findings)
     seeds = checks.paired_seeds(a.design, b.design)
     if seeds is not None and a.all_reached and b.all_reached:
@@ -332,7 +342,7 @@ def _power_plan(comparison: Comparison, tests: int, options: Options) -> PowerPl
         return None
     alpha = (1 - options.confidence) / max(tests, 1)
     cv = ratio.se_log * float(np.sqrt(1 / (1 / a.n + 1 / b.n)))
-    needed = certain = None
+    n_needed = n_certain = None
     # The side that is faster is the second of a plan.
     first, second = (a, b) if ratio.estimate > 1 else (b, a)
     of_first, of_second = failing_like(first.outcomes), failing_like(second.outcomes)
@@ -340,24 +350,24 @@ def _power_plan(comparison: Comparison, tests: int, options: Options) -> PowerPl
     if failed and of_first and of_second:
         sides = (of_first, of_second)
         if ratio.estimate != 1.0:
-            needed, certain = (
+            n_needed, n_certain = (
                 runs_with_failures(
-                    ratio.estimate, sides, certain=sure, alpha=alpha, epoch_shifts=shifts
+                    ratio.estimate, sides, certain=is_certain, alpha=alpha, epoch_shifts=shifts
                 )
-                for sure in (False, True)
+                for is_certain in (False, True)
             )
         detectable = detectable_with_failures(n, sides, alpha=alpha, epoch_shifts=shifts)
-        return PowerPlan(cv, n, detectable, needed, tests, certain)
+        return PowerPlan(cv, n, detectable, n_needed, tests, n_certain)
     if ratio.estimate != 1.0:
-        needed = runs_needed(ratio.estimate, cv, power=POWER, alpha=alpha, epoch_shifts=shifts)
+        n_needed = runs_needed(ratio.estimate, cv, power=POWER, alpha=alpha, epoch_shifts=shifts)
     detectable = detectable_ratio(n, cv, power=POWER, alpha=alpha, epoch_shifts=shifts)
-    return PowerPlan(cv, n, detectable, needed, tests)
+    return PowerPlan(cv, n, detectable, n_needed, tests)
 
 
 def _with_blocks(
     plan: PowerPlan | None, comparison: Comparison, pair: Pair, alpha: float
 ) -> PowerPlan | None:
-    """Return a plan with the blocks that runs of both sides ask for, if they would help."""
+    """Return a plan with the proposed blocks of both sides, if they would help."""
     a, b = comparison.a, comparison.b
     if plan is None or not (a.all_reached and b.all_reached) or a.design.blocked:
         return plan
@@ -376,36 +386,38 @@ def speedup_parts(base: Comparison, options: Options) -> Parts | None:
     if not (a.n_reached and b.n_reached):
         return None
     steady = _steady_times(base)
-    of_a, of_b = steady or (a.times, b.times)
-    per_a, per_b = of_a / a.progress, of_b / b.progress
+    times_a, times_b = steady or (a.times, b.times)
+    per_a, per_b = times_a / a.progress, times_b / b.progress
 
-    def speedup(of_a: Floats, of_b: Floats) -> Speedup:
+    def speedup(values_a: Floats, values_b: Floats) -> Speedup:
         sides = [
             make_outcomes(
                 values,
                 clusters=None if runs.clusters is None else runs.clusters[runs.reached],
                 blocks=None if runs.blocks is None else runs.blocks[runs.reached],
             )
-            for values, runs in ((of_a, a.outcomes), (of_b, b.outcomes))
+            for values, runs in ((values_a, a.outcomes), (values_b, b.outcomes))
         ]
         mean, level = options.estimand, options.confidence
         return compute_speedup(*sides, epochs_fixed=True, estimand=mean, confidence=level)
 
-    def ratio(of_a: Floats, of_b: Floats) -> Ratio:
-        return speedup(of_a, of_b).ratio
+    def ratio(values_a: Floats, values_b: Floats) -> Ratio:
+        return speedup(values_a, values_b).ratio
 
     cvs = coefficient_of_variation(per_a), coefficient_of_variation(per_b)
     startup = None
     if steady:
-        seconds = (float((a.times - of_a).mean()), float((b.times - of_b).mean()))
-        startup = Startup(*seconds, ratio(a.times / of_a, b.times / of_b))
+        seconds = (float((a.times - times_a).mean()), float((b.times - times_b).mean()))
+        startup = Startup(*seconds, ratio(a.times / times_a, b.times / times_b))
     per_epoch = speedup(per_a, per_b)
     verdict = decide(per_epoch, margin=options.margin)
-    carried: list[Assumption | FlagCode] = []
+    condition_codes: list[Assumption | FlagCode] = []
     if verdict.word.directed:
-        carried.extend(verdict.conditions)
-        carried.extend(each.code for each in base.findings if each.effect == "condition")
-    conditions = tuple(dict.fromkeys(carried))
+        condition_codes.extend(verdict.conditions)
+        condition_codes.extend(
+            finding.code for finding in base.findings if finding.effect == "condition"
+        )
+    conditions = tuple(dict.fromkeys(condition_codes))
     return Parts(per_epoch.ratio, ratio(a.progress, b.progress), *cvs, startup, conditions)
 
 
@@ -423,8 +435,12 @@ def _unit_findings(base: Comparison) -> Iterator[Finding]:
     if a.progress is not None and b.progress is not None:
         unit = (base.progress_unit or "epochs").removesuffix("s")
         paces = [a.times / a.progress, b.times / b.progress]
-    elif (of_a := a.design.pace) and (of_b := b.design.pace) and of_a.unit == of_b.unit != "run":
-        unit, paces = of_a.unit, [each.seconds[each.seconds > 0] for each in (of_a, of_b)]
+    elif (
+        (pace_a := a.design.pace)
+        and (pace_b := b.design.pace)
+        and pace_a.unit == pace_b.unit != "run"
+    ):
+        unit, paces = pace_a.unit, [pace.seconds[pace.seconds > 0] for pace in (pace_a, pace_b)]
     else:
         return
     if not min(pace.size for pace in paces):
@@ -439,7 +455,7 @@ def _unit_findings(base: Comparison) -> Iterator[Finding]:
             )
 
 
-#: Start-up is told where it takes this share of a side's mean time, and most of its runs have it.
+#: A start-up counts from this share of a side's mean time, if most of its runs have one.
 _STARTUP_SHARE = 0.02
 
 
@@ -462,7 +478,7 @@ def _steady_times(base: Comparison) -> tuple[Floats, Floats] | None:
 MAX_RUNS = 20
 
 
-def plan_look(a: SideNumbers, b: SideNumbers, most: int) -> Look | str:
+def plan_look(a: SideNumbers, b: SideNumbers, max_runs: int) -> Look | str:
     """Return the look of a plan at these runs, or the reason why the plan has none."""
     if a.pooled or b.pooled:
         return "several setups are pooled, and their runs are not independent"
@@ -474,9 +490,9 @@ def plan_look(a: SideNumbers, b: SideNumbers, most: int) -> Look | str:
         return f"{plural(a.n, 'run')} per side: the first look is at {FIRST_LOOK}"
     if a.design.blocked and not (_is_paired(a.outcomes) and _is_paired(b.outcomes)):
         return "a block has several runs of a side"
-    if a.n > most:
-        return f"{a.n} runs per side: the plan ended at {most}; its verdict there is final"
-    return Look(a.n, most)
+    if a.n > max_runs:
+        return f"{a.n} runs per side: the plan ended at {max_runs}; its verdict there is final"
+    return Look(a.n, max_runs)
 
 
 def check_plan(max_runs: int | None) -> None:

@@ -43,12 +43,12 @@ AnyContrast = TypeVar("AnyContrast", bound="Contrast[Any]")
 #: is judged.
 Estimand = Literal["mean", "geomean", "ert", "throughput", "fraction", "none"]
 
-#: The verdict of what nobody has judged.
+#: The verdict before judgement.
 NOT_JUDGED = Decision(Verdict.UNAVAILABLE, "", 0.0)
 
 
 class Startup(Struct, frozen=True):
-    """What the runs took to start on each side, and by which factor that changes the speedup."""
+    """The start-up times of both sides, and their factor in the speedup."""
 
     a_seconds: float
     b_seconds: float
@@ -56,7 +56,7 @@ class Startup(Struct, frozen=True):
 
     @property
     def texts(self) -> list[str]:
-        """Return what the runs of A and of B took, in one unit."""
+        """Return the start-up times of A and of B, in one unit."""
         return units.amounts((self.a_seconds, self.b_seconds), "seconds")
 
 
@@ -78,7 +78,7 @@ class Parts(Struct, frozen=True):
 
 
 class PowerPlan(Struct, frozen=True):
-    """What the runs at hand can show at 80 % power, and what the observed speedup would take.
+    """The detectable speedup of the runs at hand at 80 % power, and the runs for the observed one.
 
     Both among the `tests` that are not decided yet, with unseen epochs allowed for. `certain`:
     where a run failed, the runs for a claim that holds too if further runs fail. `blocks`: within
@@ -156,7 +156,7 @@ class ValuesContrast(Contrast[Sample], frozen=True, eq=False):
 
     @property
     def allowed_for(self) -> str:
-        """Return what the verdict allows for because of where runs were evaluated."""
+        """Return the allowances of the verdict for the positions of evaluations."""
         return condition_names(
             finding.code for finding in self.findings if finding.effect == "allowance"
         )
@@ -165,7 +165,7 @@ class ValuesContrast(Contrast[Sample], frozen=True, eq=False):
 def speedup_of(
     contrast: TimesContrast[SideNumbers], options: Options, look: Look | None = None
 ) -> Speedup:
-    """Return the speedup of B over A; times alone have no epochs that could vary."""
+    """Return the speedup of B over A; times alone have no varying epochs."""
     a, b = contrast.a, contrast.b
     return compute_speedup(
         a.outcomes,
@@ -178,21 +178,23 @@ def speedup_of(
     )
 
 
-def no_verdict(why: str, options: Options) -> Decision:
-    """Return the decision that there is no verdict because of how the runs were made."""
-    claim = f"no verdict: {why}"
-    return Decision(Verdict.UNAVAILABLE, claim, options.margin, reason=why, why=why)
+def no_verdict(reason: str, options: Options) -> Decision:
+    """Return a decision without a verdict, for a reason in the design of the runs."""
+    claim = f"no verdict: {reason}"
+    return Decision(Verdict.UNAVAILABLE, claim, options.margin, reason=reason, why=reason)
 
 
 def refused(contrast: AnyContrast, options: Options) -> AnyContrast:
     """Return a contrast without a verdict if a finding forbids one."""
-    reasons = condition_names(each.code for each in contrast.findings if each.effect == "undecided")
+    reasons = condition_names(
+        finding.code for finding in contrast.findings if finding.effect == "undecided"
+    )
     if reasons and contrast.verdict is NOT_JUDGED:
         return replace(contrast, verdict=no_verdict(reasons, options))
     return contrast
 
 
-def judged(
+def with_verdicts(
     contrasts: Sequence[AnyContrast], options: Options, margin: float | None = None
 ) -> tuple[AnyContrast, ...]:
     """Return contrasts with their verdicts; p values and margin claims share one alpha.
@@ -202,11 +204,13 @@ def judged(
     called the same.
     """
     contrasts = [refused(contrast, options) for contrast in contrasts]
-    known = [None if each.verdict.reason else each.p_value for each in contrasts]
-    times = [each.speedup if isinstance(each, TimesContrast) else None for each in contrasts]
+    own_p_values = [None if contrast.verdict.reason else contrast.p_value for contrast in contrasts]
+    times = [
+        contrast.speedup if isinstance(contrast, TimesContrast) else None for contrast in contrasts
+    ]
     waiting = times.count(None) if options.max_runs is not None else 0
     bounds = margin_bounds(times, options.margin, waiting)
-    p_values = adjust_p_values(known, fdr=options.fdr)
+    p_values = adjust_p_values(own_p_values, fdr=options.fdr)
     return tuple(
         with_verdict(contrast, p, within, options, margin)
         for contrast, p, within in zip(contrasts, p_values, bounds, strict=True)
@@ -226,7 +230,7 @@ def with_verdict(
         return contrast
     if isinstance(contrast, TimesContrast):
         verdict = decided(contrast, p, within, options)
-        findings = [_cluster_note(contrast, p, each, verdict, options) for each in findings]
+        findings = [_cluster_note(contrast, p, finding, verdict, options) for finding in findings]
     elif isinstance(contrast, ValuesContrast) and contrast.difference is not None:
         verdict = _decide_values(contrast, contrast.difference, p, margin)
         has_interval = contrast.difference.low is not None
@@ -234,10 +238,12 @@ def with_verdict(
         alpha = 1 - options.confidence
         findings += these_blocks(contrast.by_block, contrast.p_value, p, alpha)
     if verdict.word.decided or verdict.claim.startswith("not "):  # slower by more than a margin
-        carried = (each.code for each in findings if each.effect == "condition")
-        conditions = tuple(dict.fromkeys((*verdict.conditions, *carried)))
+        codes = (finding.code for finding in findings if finding.effect == "condition")
+        conditions = tuple(dict.fromkeys((*verdict.conditions, *codes)))
         verdict = replace(verdict, conditions=conditions)
-    flags = dict.fromkeys((*contrast.flags, *verdict.flags, *(each.flag for each in findings)))
+    flags = dict.fromkeys(
+        (*contrast.flags, *verdict.flags, *(finding.flag for finding in findings))
+    )
     return replace(
         contrast, p_adjusted=p, verdict=verdict, findings=tuple(findings), flags=tuple(flags)
     )
@@ -266,14 +272,14 @@ def decided(
                        why=SHORT["clock_changed"])  # fmt: skip
     if verdict.word is Verdict.UNDECIDED and times.a and times.b and (times.a.late or times.b.late):
         # Would a direction be shown if evaluation intervals did not differ?
-        alike = replace(times, a=replace(times.a, late=0.0), b=replace(times.b, late=0.0))
-        if by(alike, Bounds()).word.directed:
+        on_one_grid = replace(times, a=replace(times.a, late=0.0), b=replace(times.b, late=0.0))
+        if by(on_one_grid, Bounds()).word.directed:
             return replace(verdict, why=CONDITIONS["grids_differ"])
     return verdict
 
 
 def _turns_with_clocks(contrast: TimesContrast[Any]) -> bool:
-    """Return whether the faster side would be another without the hours that clocks changed by."""
+    """Return whether the faster side changes without the jumps of clocks."""
     a, b = contrast.a, contrast.b
     if not (contrast.axis.is_time and (a.jump_seconds or b.jump_seconds)):
         return False
@@ -295,11 +301,13 @@ def _decide_values(
         slack=contrast.slack,
         allowance=contrast.allowed_for,
     )
-    of_a, of_b = contrast.incomplete
+    incomplete_a, incomplete_b = contrast.incomplete
     undecided = replace(verdict, word=Verdict.UNDECIDED, claim="undecided")
-    if (verdict.word is Verdict.WORSE and of_a) or (verdict.word is Verdict.BETTER and of_b):
+    if (verdict.word is Verdict.WORSE and incomplete_a) or (
+        verdict.word is Verdict.BETTER and incomplete_b
+    ):
         return replace(undecided, why="runs missing")
-    return undecided if verdict.word is Verdict.SAME and (of_a or of_b) else verdict
+    return undecided if verdict.word is Verdict.SAME and (incomplete_a or incomplete_b) else verdict
 
 
 def _cluster_note(
@@ -313,8 +321,8 @@ def _cluster_note(
     clusters, ratio = finding.clusters, contrast.speedup.ratio if contrast.speedup else None
     if finding.effect != "condition" or clusters is None or ratio is None or ratio.p_value is None:
         return finding
-    few = any(np.unique(labels).size < 2 for labels in clusters)
-    if few or contrast.estimand == "throughput" or contrast.a.pooled or contrast.b.pooled:
+    too_few = any(np.unique(labels).size < 2 for labels in clusters)
+    if too_few or contrast.estimand == "throughput" or contrast.a.pooled or contrast.b.pooled:
         return finding
     a, b = (
         replace(
@@ -327,5 +335,5 @@ def _cluster_note(
     )
     by_cluster = speedup_of(replace(contrast, a=a, b=b), options)
     p_value = adjusted_alike(by_cluster.ratio.p_value, ratio.p_value, p)
-    same = decide(by_cluster, margin=options.margin, p_value=p_value).word is verdict.word
-    return dataclasses.replace(finding, effect="note") if same else finding
+    agrees = decide(by_cluster, margin=options.margin, p_value=p_value).word is verdict.word
+    return dataclasses.replace(finding, effect="note") if agrees else finding

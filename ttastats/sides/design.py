@@ -38,7 +38,7 @@ class Pace(Struct, frozen=True, eq=False):
 
 
 class Grid(Struct, frozen=True):
-    """How often the runs of a side were evaluated where they met the target, in one unit.
+    """The evaluation interval of a side where its runs met the target, in one unit.
 
     `interval` is that of the median run, `share` that of the mean run's progress.
     """
@@ -60,7 +60,7 @@ _RUN: dict[str, pl.DataType] = {
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How the runs of one side were made, as far as a comparison depends on it.
+    """The design of the runs of one side, as far as a comparison depends on it.
 
     `setups` are the names of what is pooled, `pooled`: there are several, and not one run of each.
     `grids` tells how often runs were evaluated, by unit of progress, best first. `runs` has the
@@ -86,15 +86,15 @@ class Design:
 def design(runs: pl.DataFrame) -> Design:
     """Return the design of one side from its runs."""
     setups, blocked = setup_names(runs), BLOCK in runs.columns
-    made = runs.select(pl.col(name).cast(kind) for name, kind in _RUN.items())
+    run_columns = runs.select(pl.col(name).cast(kind) for name, kind in _RUN.items())
     return Design(
         setups=tuple(setups.unique().sort()),
         pooled=not blocked and number_clusters(setups.to_numpy(), setups.len()) is not None,
         grids=grids_of(runs, [runs.height])[0],
-        runs=made,
+        runs=run_columns,
         blocked=blocked,
         speeds="" if blocked else two_speeds(runs),
-        parallel=_started_together(made),
+        parallel=_started_together(run_columns),
         doubts=reading_doubts(runs),
         near_end=near_end(runs),
         pace=_pace(runs) if runs.height else None,
@@ -106,7 +106,7 @@ _NEAR = 3.0
 
 
 def near_end(runs: pl.DataFrame) -> str:
-    """Return where runs that train on after the target all end, if that is near; else nothing.
+    """Return the common end of runs that train on after the target, if it is near; else nothing.
 
     Runs that stop at the target end where they met it, and show no budget.
     """
@@ -119,46 +119,46 @@ def near_end(runs: pl.DataFrame) -> str:
     return wording("failures_likely.end", end=int(ends[0]), slowest=int(met.max()))
 
 
-#: Codes of the problems of runs that a comparison repeats: their text says `who` has them.
+#: Codes of problems to repeat in a comparison: their text has a field `who`.
 DOUBTS = tuple(code for code, text in TEXTS.items() if "{who}" in text)
 
 
 def reading_doubts(runs: pl.DataFrame) -> dict[str, int]:
-    """Return how many runs carry each code of `DOUBTS`: in their problems, or by their clock."""
+    """Return the number of runs with each code of `DOUBTS`, in their problems or by their clock."""
     counts = runs.select(has.sum().alias(code) for code, has in _doubted().items())
     return {code: n for code, n in counts.row(0, named=True).items() if n}
 
 
 def _doubted() -> dict[str, pl.Expr]:
-    """Return which runs carry each code of `DOUBTS`."""
+    """Return an expression for each code of `DOUBTS`: whether a run has it."""
     clock, jumps = pl.col("clock_zero"), pl.col("^clock_jump_seconds$")
     by_clock = {"clock_start_estimated": clock == ESTIMATED_START, "clock_changed": jumps != 0}
-    carried = {}
+    expressions = {}
     for code in DOUBTS:
         has = pl.col("problems").str.contains(f'"{code}"', literal=True).fill_null(value=False)
         if code in by_clock:
             has = pl.any_horizontal(has, by_clock[code].fill_null(value=False))
-        carried[code] = has
-    return carried
+        expressions[code] = has
+    return expressions
 
 
 def designs(runs: pl.DataFrame, sizes: Sequence[int]) -> list[Design]:
     """Return the designs of groups of runs in order, in full of those with anything odd."""
     counts = np.asarray(sizes, dtype=np.int64)
-    made = runs.select(pl.col(name).cast(kind) for name, kind in _RUN.items())
+    run_columns = runs.select(pl.col(name).cast(kind) for name, kind in _RUN.items())
     doubted = runs.select(has=pl.any_horizontal(*_doubted().values()))["has"].to_numpy()
-    odd = (count_by_group(doubted, counts) > 0) | may_differ(runs, counts)
-    odd |= np.array(mixed_setups(runs, sizes), dtype=np.bool_)
+    odd_groups = (count_by_group(doubted, counts) > 0) | may_differ(runs, counts)
+    odd_groups |= np.array(mixed_setups(runs, sizes), dtype=np.bool_)
     per, _, timed, by = _paces(runs, counts)
     ends = np.cumsum(counts).tolist()
     paces = [Pace(_PER.get(unit, "run"), part) for unit, part in
              zip(by, np.split(np.where(timed, per, np.nan), ends[:-1]), strict=True)]  # fmt: skip
-    places = zip(ends, sizes, grids_of(runs, sizes), odd, paces, strict=True)
+    groups = zip(ends, sizes, grids_of(runs, sizes), odd_groups, paces, strict=True)
     return [
         design(runs.slice(end - size, size))
         if is_odd
-        else Design(grids=grids, runs=made.slice(end - size, size), pace=pace)
-        for end, size, grids, is_odd, pace in places
+        else Design(grids=grids, runs=run_columns.slice(end - size, size), pace=pace)
+        for end, size, grids, is_odd, pace in groups
     ]
 
 
@@ -169,29 +169,34 @@ _SETUP, _GROUP = pl.coalesce("entry", "system", pl.lit("")), "group"
 def setup_names(runs: pl.DataFrame) -> pl.Series:
     """Return the setup of each run: its entry, else its system, and its settings if they differ."""
     names = runs.select(setup=_SETUP)["setup"]
-    if "extra" not in runs.columns or (apart := settings.apart(runs["extra"])).n_unique() < 2:
+    if (
+        "extra" not in runs.columns
+        or (setting_texts := settings.apart(runs["extra"])).n_unique() < 2
+    ):
         return names
-    return pl.select(setup=pl.concat_str(names, apart, separator=" "))["setup"]
+    return pl.select(setup=pl.concat_str(names, setting_texts, separator=" "))["setup"]
 
 
 def mixed_setups(runs: pl.DataFrame, sizes: Sequence[int]) -> list[bool]:
     """Return for each group of runs whether it may have several setups."""
-    marked = settings.recorded_by(runs["extra"]) if "extra" in runs.columns else pl.lit(False)
+    is_recorded = settings.recorded_by(runs["extra"]) if "extra" in runs.columns else pl.lit(False)
     of_group = runs.select(
         pl.Series(_GROUP, np.repeat(np.arange(len(sizes)), sizes)),
         name=_SETUP,
-        marked=marked,
+        marked=is_recorded,
     )
-    several = (pl.col("name").n_unique() > 1) | pl.col("marked").any()
-    return of_group.group_by(_GROUP, maintain_order=True).agg(several)["name"].to_list()
+    has_several = (pl.col("name").n_unique() > 1) | pl.col("marked").any()
+    return of_group.group_by(_GROUP, maintain_order=True).agg(has_several)["name"].to_list()
 
 
 def grids_of(runs: pl.DataFrame, sizes: Sequence[int]) -> list[dict[str, Grid]]:
     """Return the evaluation intervals of runs that reached, by unit, of groups in order."""
     groups = pl.Series(_GROUP, np.repeat(np.arange(len(sizes)), sizes))
     logged = [name for unit in PROGRESS for name in unit]
-    solved = runs.select(groups, "reached", "evaluations_to_target", *logged).filter("reached")
-    known = [
+    reached_runs = runs.select(groups, "reached", "evaluations_to_target", *logged).filter(
+        "reached"
+    )
+    grid_columns = [
         pl.struct(
             all=pl.all_horizontal(pl.col(unit, column).null_count() == 0),
             interval=pl.median(column).cast(pl.Float64),
@@ -199,16 +204,18 @@ def grids_of(runs: pl.DataFrame, sizes: Sequence[int]) -> list[dict[str, Grid]]:
         ).alias(unit)
         for unit, column in PROGRESS
     ]
-    counted = pl.struct(
+    evaluation_grid = pl.struct(
         all=pl.col("evaluations_to_target").null_count() == 0,
         interval=pl.lit(1.0),
         share=1.0 / pl.mean("evaluations_to_target"),
     ).alias(EVALUATIONS)
     grids: list[dict[str, Grid]] = [{} for _ in sizes]
-    for row in solved.group_by(_GROUP).agg(*known, counted).iter_rows(named=True):
+    for row in (
+        reached_runs.group_by(_GROUP).agg(*grid_columns, evaluation_grid).iter_rows(named=True)
+    ):
         group = row.pop(_GROUP)
         grids[group] = {
-            unit: Grid(each["interval"], each["share"]) for unit, each in row.items() if each["all"]
+            unit: Grid(grid["interval"], grid["share"]) for unit, grid in row.items() if grid["all"]
         }
     return grids
 
@@ -236,8 +243,8 @@ def speeds(runs: pl.DataFrame) -> str:
     explains the speeds. Empty if all are of one.
     """
     per, amount, timed, (unit,) = _paces(runs, np.array([runs.height]))
-    places = np.flatnonzero(timed)
-    order = places[np.argsort(per[places], kind="stable")]
+    positions = np.flatnonzero(timed)
+    order = positions[np.argsort(per[positions], kind="stable")]
     split = count_faster(per[order])
     if split is None or _trained_longer(amount[order[:split]], amount[order[split:]]):
         return ""
@@ -257,36 +264,41 @@ def _pace(runs: pl.DataFrame) -> Pace:
 def may_differ(runs: pl.DataFrame, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return for each group of runs whether their times alone show two speeds (`speeds`)."""
     per, amount, timed, _ = _paces(runs, sizes)
-    mixed = np.zeros(sizes.size, dtype=bool)
+    has_two_speeds = np.zeros(sizes.size, dtype=bool)
     per, amount = per[timed], amount[timed]
-    for groups, places in groups_by_size(count_by_group(timed, sizes)):
-        splits = speed_splits(per[places])
+    for groups, positions in groups_by_size(count_by_group(timed, sizes)):
+        splits = speed_splits(per[positions])
         for row in np.flatnonzero(splits):
-            ordered = amount[places[row]][np.argsort(per[places[row]], kind="stable")]
-            mixed[groups[row]] = not _trained_longer(ordered[: splits[row]], ordered[splits[row] :])
-    return mixed
+            amounts = amount[positions[row]][np.argsort(per[positions[row]], kind="stable")]
+            has_two_speeds[groups[row]] = not _trained_longer(
+                amounts[: splits[row]], amounts[splits[row] :]
+            )
+    return has_two_speeds
 
 
 def _paces(
     runs: pl.DataFrame, sizes: NDArray[np.int64]
 ) -> tuple[Floats, Floats, NDArray[np.bool_], list[str]]:
-    """Return the time of each run per unit, its units, and whether it counts; each group's unit.
+    """Return each run's time per unit, number of units, and whether it counts; each group's unit.
 
     That is the first of `_PER` that all runs of the group have, else all that reached; or none.
     """
     reached, numbers = runs["reached"].to_numpy(), np.repeat(np.arange(sizes.size), sizes)
-    amount, timed, chosen = np.ones(runs.height), reached.copy(), [""] * sizes.size
-    for counted in (np.ones_like(reached), reached):
+    amount, timed, group_units = np.ones(runs.height), reached.copy(), [""] * sizes.size
+    for is_counted in (np.ones_like(reached), reached):
         for unit in _PER:
             logged = runs[unit].cast(pl.Float64).to_numpy()  # unknown: NaN
-            suits = count_by_group(counted & ~(logged > 0), sizes) == 0
-            suits &= np.array([not each for each in chosen], dtype=bool)
-            here = suits[numbers]
-            amount[here], timed[here] = logged[here], counted[here]
-            chosen = [unit if new else each for new, each in zip(suits, chosen, strict=True)]
+            suits = count_by_group(is_counted & ~(logged > 0), sizes) == 0
+            suits &= np.array([not group_unit for group_unit in group_units], dtype=bool)
+            mask = suits[numbers]
+            amount[mask], timed[mask] = logged[mask], is_counted[mask]
+            group_units = [
+                unit if new else group_unit
+                for new, group_unit in zip(suits, group_units, strict=True)
+            ]
     with np.errstate(divide="ignore", invalid="ignore"):  # of what is not timed
         per = runs["observed_seconds"].to_numpy() / amount
-    return per, amount, timed & ~np.isnan(per), chosen
+    return per, amount, timed & ~np.isnan(per), group_units
 
 
 def _trained_longer(fast: Floats, slow: Floats) -> bool:
@@ -294,7 +306,7 @@ def _trained_longer(fast: Floats, slow: Floats) -> bool:
 
 
 def starts(runs: pl.DataFrame) -> Starts | None:
-    """Return when several runs started; None if a start is unknown, and of one run."""
+    """Return the first and the last start of several runs; None if one is unknown."""
     started = runs["started_at"].sort()
     return None if started.len() < 2 or started.null_count() else (started[0], started[-1])
 
@@ -316,9 +328,9 @@ def _started_together(runs: pl.DataFrame) -> bool:
     if runs.height < 2 or runs["system"].n_unique() > 1:
         return False
     close = np.diff(np.sort(epoch_seconds(runs))) <= TOGETHER_SECONDS
-    together = np.convolve(close, [1, 1]) > 0  # a run close to the one before or after it
+    has_neighbour = np.convolve(close, [1, 1]) > 0  # a run close to the one before or after it
     shortest = float(runs["run_seconds"].to_numpy().min())
-    return bool(2 * together.sum() > runs.height) and shortest > TOGETHER_SECONDS
+    return bool(2 * has_neighbour.sum() > runs.height) and shortest > TOGETHER_SECONDS
 
 
 def epoch_seconds(runs: pl.DataFrame) -> Floats:

@@ -1,4 +1,4 @@
-"""What is found wrong with a comparison, what follows for its verdict, and how is it said?"""
+"""Which faults has a comparison, with which effects on its verdict, and in which words?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Clusters = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 Effect = Literal["undecided", "allowance", "condition", "note"]
 
-#: The finding that a reader must not overlook, and is shown in red.
+#: The finding to show in red.
 POOLED: FlagCode = "pooled_setups"
 
 
@@ -30,7 +30,7 @@ def flag(key: str, **fields: object) -> Flag:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with a comparison by its design: a code, and a message for a note.
+    """A fault of a comparison by its design: a code, and a message for a note.
 
     `effect`: no claim can be made (`undecided`), the interval that decides is wider by it
     (`allowance`), a claim carries the finding behind its word (`condition`), or is made as it is
@@ -59,12 +59,12 @@ class Finding:
 
 
 def condition_list(codes: Iterable[str]) -> tuple[str, ...]:
-    """Return the short names of those codes that are conditions of a verdict, each once."""
+    """Return the short names of the conditions of a verdict, each once."""
     return tuple(dict.fromkeys(CONDITIONS[code] for code in codes if code in CONDITIONS))
 
 
 def condition_names(codes: Iterable[str]) -> str:
-    """Return the short names of those codes that are conditions of a verdict."""
+    """Return the short names of the conditions of a verdict, in one text."""
     return ", ".join(condition_list(codes))
 
 
@@ -76,7 +76,7 @@ _IFS: dict[str, str] = {
 
 
 def condition_text(codes: Sequence[str], join: str = " and ") -> str:
-    """Return under what a claim holds: `if the number of epochs is constant (†)`."""
+    """Return the conditions of a claim: `if the number of epochs is constant (†)`."""
     words = {code: CONDITIONS[code] for code in codes if code in CONDITIONS}
     ifs = [_IFS[code] for code in _IFS if code in codes]
     ifs += [text.removeprefix("if ") for text in words.values() if text.startswith("if ")]
@@ -87,14 +87,14 @@ def condition_text(codes: Sequence[str], join: str = " and ") -> str:
 
 def marks(codes: Sequence[str]) -> str:
     """Return the marks of conditions; those without one of their own share a star."""
-    known = {str(code): mark for code, mark in MARKS.items()}
-    return "".join(dict.fromkeys(known.get(code, "*") for code in codes))
+    mark_of_code = {str(code): mark for code, mark in MARKS.items()}
+    return "".join(dict.fromkeys(mark_of_code.get(code, "*") for code in codes))
 
 
 def adjusted_alike(
     p: float | None, p_value: float | None, p_adjusted: float | None
 ) -> float | None:
-    """Return another p of a contrast, adjusted by the factor that its p value was."""
+    """Return another p of a contrast, adjusted by the factor of its p value."""
     if p is None or not p_value or p_adjusted is None:
         return p
     return min(1.0, p * p_adjusted / p_value)

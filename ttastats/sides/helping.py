@@ -1,4 +1,4 @@
-"""What does `help` say of a function: the texts of the command line, in the names of Python?"""
+"""Which help texts has a function: those of the command line, in the names of Python?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textwrap import fill
 from typing import Any
 
 from ttastats.base import arguments
-from ttastats.sides.options import AtBudget, Counted, Judged, Sided
+from ttastats.sides.options import BudgetKeywords, GroupKeywords, SideKeywords, TargetKeywords
 
 #: What several functions and commands say of a parameter.
 SHARED = """
@@ -92,44 +92,53 @@ def entries(
 
 @cache
 def _shared_texts() -> dict[str, str]:
-    """Return what parameters that functions share mean."""
-    told = dict(_OF_PYTHON)
-    for docstring in (SHARED, *(each.__doc__ for each in (Counted, Judged, Sided, AtBudget))):
+    """Return the help texts of shared parameters."""
+    texts = dict(_OF_PYTHON)
+    for docstring in (
+        SHARED,
+        *(
+            keywords.__doc__
+            for keywords in (GroupKeywords, TargetKeywords, SideKeywords, BudgetKeywords)
+        ),
+    ):
         for name, (_, text) in entries(docstring).items():
             plain = _LIMITS.sub("", text).replace("Repeatable", "One or several")
-            told[name] = arguments.in_python(plain.replace("(repeatable)", "(one or several)"))
-    return {name: _wrapped(text) for name, text in told.items()}
+            texts[name] = arguments.in_python(plain.replace("(repeatable)", "(one or several)"))
+    return {name: _wrap_text(text) for name, text in texts.items()}
 
 
 @cache
-def _wrapped(text: str) -> str:
+def _wrap_text(text: str) -> str:
     return fill(text, 96, initial_indent="    ", subsequent_indent="    ")
 
 
 def completed(function: Any, signature: Signature) -> str:
-    """Return the docstring of a function with all its parameters, what comes back, and an example.
+    """Return the docstring of a function with its parameters, return value, errors and an example.
 
     What it says itself of a parameter stands; the rest are the words of the command line.
     """
     head, *sections = _SECTION.split(cleandoc(function.__doc__ or ""))
-    said = dict(zip(sections[::2], sections[1::2], strict=True))
-    listed = dict(_PARAMETER.findall(said.get("Parameters", "")))
-    texts = {name: (line, text) for line, text in listed.items() for name in line.split(", ")}
-    shown: dict[str, str] = {}
+    texts_by_title = dict(zip(sections[::2], sections[1::2], strict=True))
+    parameter_texts = dict(_PARAMETER.findall(texts_by_title.get("Parameters", "")))
+    texts = {
+        name: (line, text) for line, text in parameter_texts.items() for name in line.split(", ")
+    }
+    text_by_line: dict[str, str] = {}
     for name, parameter in signature.parameters.items():
         if parameter.kind is Parameter.VAR_KEYWORD:
             continue
         line, text = texts.get(name) or (name, _shared_texts()[name])
-        shown.setdefault(line, text.rstrip())
+        text_by_line.setdefault(line, text.rstrip())
     returned = str(signature.return_annotation)
     parts = {
-        "Parameters": "\n".join(f"{line}\n{text}" for line, text in shown.items()),
+        "Parameters": "\n".join(f"{line}\n{text}" for line, text in text_by_line.items()),
         "Returns": returned.removeprefix("None")
-        and f"{returned}\n{_wrapped(_RETURNS.get(returned, ''))}".rstrip(),
-        "Raises": said.get("Raises", "").rstrip() or f"TtastatsError\n{_wrapped(_RAISES)}",
+        and f"{returned}\n{_wrap_text(_RETURNS.get(returned, ''))}".rstrip(),
+        "Raises": texts_by_title.get("Raises", "").rstrip()
+        or f"TtastatsError\n{_wrap_text(_RAISES)}",
         "Examples": f">>> tta.{EXAMPLES[function.__name__]}"
         if function.__name__ in EXAMPLES
         else "",
     }
-    made = (f"{title}\n{'-' * len(title)}\n{text}" for title, text in parts.items() if text)
-    return "\n\n".join([head.strip(), *made])
+    bodies = (f"{title}\n{'-' * len(title)}\n{text}" for title, text in parts.items() if text)
+    return "\n\n".join([head.strip(), *bodies])

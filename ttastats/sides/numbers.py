@@ -103,7 +103,7 @@ def side(
 
 
 def _startups(runs: pl.DataFrame) -> Floats | None:
-    """Return the start-up of the runs that reached (`outcomes.pace`); None if one tells none."""
+    """Return the start-up of the runs that reached (`outcomes.pace`); None if one is unknown."""
     if "startup_seconds" not in runs.columns:
         return None
     startups = values_of_reached(runs, "startup_seconds")
@@ -111,7 +111,7 @@ def _startups(runs: pl.DataFrame) -> Floats | None:
 
 
 def _mean_jump(runs: pl.DataFrame) -> float:
-    """Return by how much clocks that changed make the mean time longer."""
+    """Return the mean jump of changed clocks in seconds."""
     if "clock_jump_seconds" not in runs.columns:
         return 0.0
     jumps = values_of_reached(runs, "clock_jump_seconds")
@@ -119,13 +119,13 @@ def _mean_jump(runs: pl.DataFrame) -> float:
 
 
 def briefs(groups: Sequence[pl.DataFrame]) -> list[SideNumbers]:
-    """Return the numbers of many sides, read at once, that the direction of a verdict needs."""
+    """Return the numbers of many sides for the direction of a verdict, read at once."""
     if not groups:
         return []
     runs, sizes = pl.concat(groups), [group.height for group in groups]
     return [
-        SideNumbers(group.height, outcomes_of(group, mixed=several), design=made)
-        for group, several, made in zip(
+        SideNumbers(group.height, outcomes_of(group, mixed=is_mixed), design=group_design)
+        for group, is_mixed, group_design in zip(
             groups, mixed_setups(runs, sizes), designs(runs, sizes), strict=True
         )
     ]
@@ -137,24 +137,24 @@ def outcomes_of(runs: pl.DataFrame, *, mixed: bool = True) -> Outcomes:
     Their progress is in the best unit that this side records, else in evaluations.
     """
     observed = runs["observed_seconds"]
-    timed = runs.filter(observed.is_not_null()) if observed.null_count() else runs
-    single = not mixed or BLOCK in timed.columns
+    timed_runs = runs.filter(observed.is_not_null()) if observed.null_count() else runs
+    is_one_setup = not mixed or BLOCK in timed_runs.columns
     logged = [
-        Epochs(_floats(amounts), evaluation_interval(timed, column))
+        Epochs(_floats(amounts), evaluation_interval(timed_runs, column))
         for unit, column in PROGRESS
-        if not (amounts := values_of_reached(timed, unit)).null_count()
+        if not (amounts := values_of_reached(timed_runs, unit)).null_count()
     ]
-    evaluations = values_of_reached(timed, "evaluations_to_target")
+    evaluations = values_of_reached(timed_runs, "evaluations_to_target")
     if not evaluations.null_count() and (evaluations > 1).all():
         logged.append(Epochs(_floats(evaluations), 1.0))
     # Labels that never change (BERT's epoch 1.0) have no interval, and count no progress.
-    progress = min(logged, key=lambda each: each.evaluation_interval is None, default=None)
+    progress = min(logged, key=lambda epochs: epochs.evaluation_interval is None, default=None)
     return make_outcomes(
-        _floats(timed["observed_seconds"]),
-        timed["reached"].to_numpy(),
+        _floats(timed_runs["observed_seconds"]),
+        timed_runs["reached"].to_numpy(),
         progress=progress,
-        clusters=None if single else setup_names(timed).to_numpy(),
-        blocks=blocks_of(timed),
+        clusters=None if is_one_setup else setup_names(timed_runs).to_numpy(),
+        blocks=blocks_of(timed_runs),
     )
 
 

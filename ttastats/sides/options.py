@@ -34,7 +34,7 @@ Targets: TypeAlias = str | float | Sequence[str | float] | Mapping[str, str | fl
 At: TypeAlias = str | Mapping[str, float]
 
 
-class Counted(TypedDict, total=False):
+class GroupKeywords(TypedDict, total=False):
     """Keywords of a question about groups of runs.
 
     --by COLUMNS: Comma-separated columns to group by.
@@ -56,7 +56,7 @@ class Counted(TypedDict, total=False):
     censor_stopped: bool
 
 
-class Judged(Counted, total=False):
+class TargetKeywords(GroupKeywords, total=False):
     """Keywords of a question that may have a target of its own.
 
     --target TARGET: Another quality target: 0.75, top1_accuracy=75% or eval_loss<=0.9. Repeatable.
@@ -65,7 +65,7 @@ class Judged(Counted, total=False):
     target: Targets
 
 
-class Sided(TypedDict, total=False):
+class SideKeywords(TypedDict, total=False):
     """Keywords of the sides of a comparison.
 
     --label LABEL: Name of a side, in the order of the files (repeatable), or once the column or
@@ -77,7 +77,7 @@ class Sided(TypedDict, total=False):
     pool: bool
 
 
-class Compared(Judged, Sided, total=False):
+class ComparisonKeywords(TargetKeywords, SideKeywords, total=False):
     """Keywords of a question about sides; the last three are those of `Options`."""
 
     options: Options | Mapping[str, Any]
@@ -86,7 +86,7 @@ class Compared(Judged, Sided, total=False):
     epochs_fixed: bool | None
 
 
-class AtBudget(TypedDict, total=False):
+class BudgetKeywords(TypedDict, total=False):
     """Keywords of a question about the quality at a budget.
 
     --at-end: Compare the quality at the end of each run, not the time to a target.
@@ -103,11 +103,11 @@ class AtBudget(TypedDict, total=False):
     metric: str
 
 
-class JudgedAt(Judged, AtBudget, total=False):
+class GroupBudgetKeywords(TargetKeywords, BudgetKeywords, total=False):
     """Keywords of a question about groups of runs, or about their quality at a budget."""
 
 
-class ComparedAt(Compared, AtBudget, total=False):
+class ComparisonBudgetKeywords(ComparisonKeywords, BudgetKeywords, total=False):
     """Keywords of a question about sides, or about their quality at a budget."""
 
 
@@ -117,22 +117,22 @@ Gates: TypeAlias = Conditions | None
 
 
 def several(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of which there may be one, as a plain text."""
+    """Return names as a tuple; a plain text is one name."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 def usual(kind: Any) -> dict[str, Any]:
-    """Return the values of the fields of a class that are used where none is given."""
+    """Return the default values of the fields of a class."""
     return {field.name: field.default for field in fields(kind)}
 
 
-def _take_fields(made: Any) -> None:
+def _take_fields(instance: Any) -> None:
     """Check each field of an object, and set it as functions compute with it."""
-    defaults = usual(type(made))
+    defaults = usual(type(instance))
     with arguments.named_in_python():
-        given = {name: getattr(made, name) for name in defaults}
-        for name, value in arguments.taken(given, usual=defaults).items():
-            object.__setattr__(made, name, value)
+        values = {name: getattr(instance, name) for name in defaults}
+        for name, value in arguments.taken(values, usual=defaults).items():
+            object.__setattr__(instance, name, value)
 
 
 @dataclass(frozen=True)
@@ -183,12 +183,12 @@ def options_of(name: str, value: Any) -> Options:
     """Take options of a comparison, which may be a mapping."""
     if isinstance(value, Options):
         return value
-    known = Options.__annotations__
+    field_names = Options.__annotations__
     if not isinstance(value, Mapping):
         raise arguments.refusal(name, value, "Give tta.Options(...) or a mapping of its fields.")
     for field in value:
-        if field not in known:
-            remedy = suggestion(str(field), known, "Options")
+        if field not in field_names:
+            remedy = suggestion(str(field), field_names, "Options")
             raise TtastatsError(f"unknown option {field!r}", where=f"{name}=", remedy=remedy)
     return Options(**value)
 
@@ -232,7 +232,7 @@ def refuse_excluded(
     profiles: bool = False,
 ) -> None:
     """Refuse options that exclude each other, before a table is read."""
-    given = {
+    values = {
         "--same": same, "--profile-a": profiles, "--block": block, "{at}": budget,
         "--also": also, "--sequential": options.max_runs is not None,
         "--same-convergence": options.same_convergence, "--epochs-fixed": options.epochs_fixed,
@@ -242,6 +242,6 @@ def refuse_excluded(
         "also": ",".join(also),
         "metric": "".join(also[:1]),
     }
-    for first, second, what, remedy in _EXCLUDED:
-        both = given[first.split()[0]] and given[second]
-        raise_if(both, what, f"{first} {second}".format(**texts), remedy.format(**texts))
+    for first, second, problem, remedy in _EXCLUDED:
+        are_combined = values[first.split()[0]] and values[second]
+        raise_if(are_combined, problem, f"{first} {second}".format(**texts), remedy.format(**texts))

@@ -1,4 +1,4 @@
-"""Which of several sides are shown to be faster than which others, each pair as `compare` does?"""
+"""Which of several sides are faster than which others, each pair as judged by `compare`?"""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ttastats.stats.results import Bools, Verdict, none_for_nan
 
 
 class Order(Struct, frozen=True, eq=False):
-    """Which sides are shown to be faster than which others, shape (sides, sides).
+    """The matrix of significantly faster sides, shape (sides, sides).
 
-    `faster` holds without a condition; `conditions` are those of the other claims, by the places of
-    the faster and of the slower side.
+    `faster` holds without a condition; `conditions` are those of the other claims, by the indexes
+    of the faster and of the slower side.
     """
 
     faster: Bools
@@ -32,17 +32,17 @@ class Order(Struct, frozen=True, eq=False):
 
     @property
     def conditional(self) -> Bools:
-        """Return which are faster if all conditions are true."""
-        shown = self.faster.copy()
+        """Return the matrix of faster sides if all conditions are true."""
+        faster = self.faster.copy()
         for pair in self.conditions:
-            shown[pair] = True
-        return shown
+            faster[pair] = True
+        return faster
 
 
 def measure_pair(
     a: SideNumbers, b: SideNumbers, options: Options, axis: axes.Axis = axes.SECONDS
 ) -> Comparison:
-    """Return the comparison of two sides with what their verdict rests on, before it is judged."""
+    """Return the comparison of two sides with the basis of their verdict, before judgement."""
     findings = checks.conditions(a.design, b.design, timed=axis.progress is None)
     base = Comparison({}, a, b, axis, findings=findings)
     return with_clues(measure(base, options, brief=True))
@@ -62,7 +62,7 @@ def judge_pair(
 
 
 def order(sides: Sequence[SideNumbers], confidence: float, axis: axes.Axis = axes.SECONDS) -> Order:
-    """Return which of these sides are faster than which: each pair as `compare` judges it.
+    """Return the order of sides: each pair as `compare` judges it.
 
     What was not seen makes an interval wider and never turns it: the narrowest tells which pairs
     may have a direction, and their p among those of all pairs; only these are judged, each at its
@@ -78,40 +78,40 @@ def order(sides: Sequence[SideNumbers], confidence: float, axis: axes.Axis = axe
     ).reshape(-1, 3).T  # fmt: skip
     a, b = np.triu_indices(len(sides), 1)
     times = np.array([term is not None for term in terms], dtype=np.bool_)
-    of_times, total = times[a] & times[b], variances[a] + variances[b]  # NaN of a single run
-    usual = np.flatnonzero(of_times & (total > 0))
+    both_timed, total = times[a] & times[b], variances[a] + variances[b]  # NaN of a single run
+    time_pairs = np.flatnonzero(both_timed & (total > 0))
     p_values, logs, half_widths = (np.full(a.size, np.nan) for _ in range(3))
-    logs[usual], half_widths[usual], p_values[usual] = log_ratios(
-        (estimates[a[usual]], variances[a[usual]], dfs[a[usual]]),
-        (estimates[b[usual]], variances[b[usual]], dfs[b[usual]]),
+    logs[time_pairs], half_widths[time_pairs], p_values[time_pairs] = log_ratios(
+        (estimates[a[time_pairs]], variances[a[time_pairs]], dfs[a[time_pairs]]),
+        (estimates[b[time_pairs]], variances[b[time_pairs]], dfs[b[time_pairs]]),
         confidence,
     )
 
     # Fractions that reached, and times of which none varies: few, and their p is of a test.
-    single = {
-        place: measure_pair(sides[a[place]], sides[b[place]], options, axis)
-        for place in np.flatnonzero(~of_times | (total == 0)).tolist()
+    comparisons = {
+        index: measure_pair(sides[a[index]], sides[b[index]], options, axis)
+        for index in np.flatnonzero(~both_timed | (total == 0)).tolist()
     }
-    for place, contrast in single.items():
-        p_values[place] = np.nan if contrast.p_value is None else contrast.p_value
-    every = adjust_p_values(none_for_nan(p_values))
+    for index, contrast in comparisons.items():
+        p_values[index] = np.nan if contrast.p_value is None else contrast.p_value
+    p_adjusted = adjust_p_values(none_for_nan(p_values))
     # The level of each pair by Holm (1979): intervals are wider than that of a p may tell.
     tests = np.count_nonzero(~np.isnan(p_values)) - np.argsort(np.argsort(p_values))
-    apart = usual[np.abs(logs[usual]) > half_widths[usual]].tolist()
-    shown: Bools = np.zeros((len(sides), len(sides)), dtype=np.bool_)
+    candidates = time_pairs[np.abs(logs[time_pairs]) > half_widths[time_pairs]].tolist()
+    faster: Bools = np.zeros((len(sides), len(sides)), dtype=np.bool_)
     conditions: dict[tuple[int, int], tuple[str, ...]] = {}
-    for place in sorted((*single, *apart)):
-        p = every[place]
+    for index in sorted((*comparisons, *candidates)):
+        p = p_adjusted[index]
         if p is None or p >= alpha:
             continue
-        own = Options(confidence=1 - alpha / int(tests[place]))
-        pair = sides[a[place]], sides[b[place]]
-        verdict = judge_pair(*pair, own, axis, float(p_values[place])).verdict
+        own_options = Options(confidence=1 - alpha / int(tests[index]))
+        pair = sides[a[index]], sides[b[index]]
+        verdict = judge_pair(*pair, own_options, axis, float(p_values[index])).verdict
         if not verdict.word.directed:
             continue
-        slow, fast = int(a[place]), int(b[place])
-        faster = (fast, slow) if verdict.word is Verdict.FASTER else (slow, fast)
-        shown[faster] = not verdict.conditions
+        slow, fast = int(a[index]), int(b[index])
+        direction = (fast, slow) if verdict.word is Verdict.FASTER else (slow, fast)
+        faster[direction] = not verdict.conditions
         if verdict.conditions:
-            conditions[faster] = verdict.conditions
-    return Order(shown, conditions)
+            conditions[direction] = verdict.conditions
+    return Order(faster, conditions)

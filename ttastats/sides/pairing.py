@@ -1,4 +1,4 @@
-"""Which runs of A are set against which runs of B?"""
+"""Which runs of A are compared with which runs of B?"""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ from ttastats.table.schema import BENCHMARK, RUN
 Runs = pl.DataFrame
 Keys = Mapping[str, Any]
 
-#: Are runs of a group matched with those of an equal setup, of what both sides have of it, or are
-#: all taken together?
-_Way = Literal["alike", "asked", "pooled"]
+#: Runs of a group are matched by equal setups, by the setup columns with common values, or pooled.
+_Matching = Literal["alike", "asked", "pooled"]
 
 #: The code of a pair that mixes sizes.
 MIXED_SIZES = "mixed_sizes"
@@ -77,7 +76,7 @@ class Blocks(Struct, frozen=True):
     unknown: tuple[int, int]
 
 
-class Alone(Struct, frozen=True):
+class UnpairedGroup(Struct, frozen=True):
     """Runs without a partner: their keys, the side they are of, and how many.
 
     `short` is their name beside those of the others, without what all share.
@@ -108,7 +107,7 @@ class Pairing(Struct, frozen=True, eq=False):
     """
 
     pairs: tuple[Pair, ...]
-    alone: tuple[Alone, ...]
+    alone: tuple[UnpairedGroup, ...]
     by: tuple[str, ...]
     remarks: tuple[Note, ...]
     shared: str
@@ -139,71 +138,79 @@ def pairings(
         for side in (baseline, *others)
     )
     keys = tuple(by)
-    way: _Way = "pooled" if pool else "asked" if by else "alike"
+    matching: _Matching = "pooled" if pool else "asked" if by else "alike"
     for name in BENCHMARK if not by else ():  # without suite and round if the sides differ in them
         values = [side.runs[name].unique().to_list() for side in (baseline, *others)]
-        differ = any(each != values[0] for each in values)
-        if name == "benchmark" or not differ or any(len(each) != 1 for each in values):
+        differs = any(side_values != values[0] for side_values in values)
+        if (
+            name == "benchmark"
+            or not differs
+            or any(len(side_values) != 1 for side_values in values)
+        ):
             keys += (name,)
-    matches = [_match_groups(baseline.runs, other.runs, keys, way) for other in others]
+    matches = [_match_groups(baseline.runs, other.runs, keys, matching) for other in others]
     extra = tuple(name for name in setups.COLUMNS if any(name in match[2] for match in matches))
-    made = []
+    all_pairings = []
     for other, runs, (groups, alone, _) in zip(others, tables[1:], matches, strict=True):
-        each = _make_pairing(baseline, other, groups, alone, keys, extra, way)
+        pairing = _make_pairing(baseline, other, groups, alone, keys, extra, matching)
         labels = (baseline.label, other.label)
-        absent = left_out.of_pairs(tables[0], runs, [pair.keys for pair in each.pairs])
+        absences = left_out.of_pairs(tables[0], runs, [pair.keys for pair in pairing.pairs])
         pairs = (
             replace(pair, labels=labels, lost=lost)
-            for pair, lost in zip(each.pairs, absent, strict=True)
+            for pair, lost in zip(pairing.pairs, absences, strict=True)
         )
-        made.append(replace(each, pairs=tuple(pairs)))
-    return tuple(made)
+        all_pairings.append(replace(pairing, pairs=tuple(pairs)))
+    return tuple(all_pairings)
 
 
 def _late_text(group: Pair, rows: Sequence[pl.LazyFrame]) -> str:
-    """Return which runs of a group begin late, and where; empty if none does."""
+    """Return the late runs of a group and their first positions in words, if any."""
     texts = []
     for side, runs, evaluations in zip("AB", (group.a, group.b), rows, strict=True):
-        late = left_out.late(runs)
-        if late.is_empty():
+        late_runs = left_out.late(runs)
+        if late_runs.is_empty():
             continue
-        which, verb = side, "begins"
-        if late.height < runs.height:
-            which = f"{late.height} of {units.plural(runs.height, 'run')} of {side}"
-            verb = "begins" if late.height == 1 else "begin"
-        place = pace.first_place(late, evaluations) or "an unknown place"
-        texts.append(wording("begins_late.side", which=which, begins=verb, place=place))
+        subject, verb = side, "begins"
+        if late_runs.height < runs.height:
+            subject = f"{late_runs.height} of {units.plural(runs.height, 'run')} of {side}"
+            verb = "begins" if late_runs.height == 1 else "begin"
+        start = pace.first_place(late_runs, evaluations) or "an unknown place"
+        texts.append(wording("begins_late.side", which=subject, begins=verb, place=start))
     return "; ".join(texts)
 
 
 def _match_groups(
-    a: Runs, b: Runs, keys: Sequence[str], way: _Way
-) -> tuple[list[Pair], list[Alone], set[str]]:
+    a: Runs, b: Runs, keys: Sequence[str], matching: _Matching
+) -> tuple[list[Pair], list[UnpairedGroup], set[str]]:
     """Return the pairs of groups with equal keys, those without a partner, and columns of setups.
 
     Shared runs and copies are not left out yet.
     """
     parts_a, parts_b = setups.runs_by(a, keys), setups.runs_by(b, keys)
     groups: list[Pair] = []
-    alone: list[Alone] = []
+    alone: list[UnpairedGroup] = []
     columns: set[str] = set()
     for key in dict.fromkeys((*parts_a, *parts_b)):
-        named = dict(zip(keys, key, strict=True))
+        group_keys = dict(zip(keys, key, strict=True))
         if key not in parts_b:
-            alone.append(Alone(named, "a", parts_a[key].height))
+            alone.append(UnpairedGroup(group_keys, "a", parts_a[key].height))
         elif key not in parts_a:
-            alone.append(Alone(named, "b", parts_b[key].height))
-        elif way != "pooled":
-            asked = way == "asked"
-            compared, alike, rest = setups.match(parts_a[key], parts_b[key], asked=asked)
-            columns |= set(compared)
-            groups += [Pair(named, *runs, setups.not_comparable(*runs)) for runs in alike]
+            alone.append(UnpairedGroup(group_keys, "b", parts_b[key].height))
+        elif matching != "pooled":
+            by_request = matching == "asked"
+            setup_columns, partners, unmatched = setups.match(
+                parts_a[key], parts_b[key], asked=by_request
+            )
+            columns |= set(setup_columns)
+            groups += [Pair(group_keys, *runs, setups.not_comparable(*runs)) for runs in partners]
             alone += [
-                Alone(named | dict(zip(compared, setup, strict=True)), side, runs.height)
-                for side, setup, runs in rest
+                UnpairedGroup(
+                    group_keys | dict(zip(setup_columns, setup, strict=True)), side, runs.height
+                )
+                for side, setup, runs in unmatched
             ]
         else:
-            groups.append(Pair(named, parts_a[key], parts_b[key]))
+            groups.append(Pair(group_keys, parts_a[key], parts_b[key]))
     return groups, alone, columns
 
 
@@ -211,36 +218,40 @@ def _make_pairing(
     baseline: Side,
     other: Side,
     groups: Sequence[Pair],
-    alone: Sequence[Alone],
+    alone: Sequence[UnpairedGroup],
     keys: Sequence[str],
     extra: Sequence[str],
-    way: _Way,
+    matching: _Matching,
 ) -> Pairing:
     """Return the judged pairs of matched groups, with names and notes of all groups."""
     if not groups:
         raise _no_pairs_error(baseline, other, alone, keys)
-    both = shared_contents(baseline.runs, other.runs)
-    pairs, differences = _judge_groups(baseline, other, groups, both, extra)
-    every = [*(group.keys for group in groups), *(group.keys for group in alone)]
+    shared_digests = shared_contents(baseline.runs, other.runs)
+    pairs, differences = _judge_groups(baseline, other, groups, shared_digests, extra)
+    all_keys = [*(group.keys for group in groups), *(group.keys for group in alone)]
     # Without a suite and round that all share.
-    same = {name for name in ("suite", "round") if len({keys.get(name) for keys in every}) == 1}
+    common_names = {
+        name for name in ("suite", "round") if len({keys.get(name) for keys in all_keys}) == 1
+    }
 
     def short(keys: Keys) -> str:
-        return name_of({name: value for name, value in keys.items() if name not in same})
+        return name_of({name: value for name, value in keys.items() if name not in common_names})
 
     names = [short(pair.keys) for pair in pairs]
     by_name = [(name, group.a, group.b) for name, group in zip(names, groups, strict=True)]
-    differing = zip(names, differences, strict=True)
+    named_differences = zip(names, differences, strict=True)
     remarks = (
-        setups.mixture_notes(by_name if way != "pooled" else (), extra if way == "asked" else ()),
-        shared_notes(by_name, both),
+        setups.mixture_notes(
+            by_name if matching != "pooled" else (), extra if matching == "asked" else ()
+        ),
+        shared_notes(by_name, shared_digests),
         setups.remarks(by_name),
-        common_target.remark(differing),
+        common_target.remark(named_differences),
     )
     partnered = (
         pl.concat(
             [
-                without_contents(runs, both).with_columns(pair=pl.lit(number))
+                without_contents(runs, shared_digests).with_columns(pair=pl.lit(number))
                 for number, runs in enumerate(runs_of_side)
             ],
             how="vertical_relaxed",
@@ -258,9 +269,13 @@ def _make_pairing(
 
 
 def _judge_groups(
-    baseline: Side, other: Side, groups: Sequence[Pair], both: pl.Series, extra: Sequence[str]
+    baseline: Side,
+    other: Side,
+    groups: Sequence[Pair],
+    shared_digests: pl.Series,
+    extra: Sequence[str],
 ) -> tuple[list[Pair], list[str]]:
-    """Return the pairs by common targets without shared runs, and how their targets differ."""
+    """Return the pairs by common targets without shared runs, and the differences of targets."""
     rows, own_targets = (baseline.evaluations, other.evaluations), None
     if not (baseline.targets or other.targets or baseline.at_budget):
         own_targets = [
@@ -269,10 +284,10 @@ def _judge_groups(
     pairs, differences = [], []
     for group in groups:
         keys = {**group.keys, **{name: setups.common(group.a, group.b, name) for name in extra}}
-        a, b = (counted(without_contents(runs, both)) for runs in (group.a, group.b))
-        late, difference = _late_text(group, rows), ""
-        unavailable = late or group.unavailable
-        flags = [left_out.BEGINS_LATE] if late else [MIXED_SIZES] * bool(unavailable)
+        a, b = (counted(without_contents(runs, shared_digests)) for runs in (group.a, group.b))
+        late_text, difference = _late_text(group, rows), ""
+        unavailable = late_text or group.unavailable
+        flags = [left_out.BEGINS_LATE] if late_text else [MIXED_SIZES] * bool(unavailable)
         if unavailable is None and (a.is_empty() or b.is_empty()):
             a, b, unavailable = counted(group.a), counted(group.b), SAME_RUNS
         elif unavailable is None and own_targets is not None:
@@ -283,7 +298,7 @@ def _judge_groups(
     if all(pair.unavailable == SAME_RUNS for pair in pairs):
         raise TtastatsError(
             f"{baseline.label} and {other.label} contain the same runs: "
-            f"{units.plural(len(both), 'run')} on both sides and no others",
+            f"{units.plural(len(shared_digests), 'run')} on both sides and no others",
             remedy="Give other runs, or select two parts of one file: --a 'system=...' --b "
             "'system=...'",
         )
@@ -291,41 +306,41 @@ def _judge_groups(
 
 
 def _common_title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
-    """Return the suite and round of both sides, and those in which they differ, if no keys."""
-    shared, apart = [], []
+    """Return the common suite and round of both sides, and the different ones, if no keys."""
+    common_values, different_values = [], []
     for name in ("suite", "round"):
         if name in keys:
             continue
-        of_a, of_b = (runs[name].unique().to_list() for runs in (a, b))
-        if len(of_a) != 1 or len(of_b) != 1:
+        values_a, values_b = (runs[name].unique().to_list() for runs in (a, b))
+        if len(values_a) != 1 or len(values_b) != 1:
             continue
-        if of_a == of_b:
-            shared.append(of_a[0])
+        if values_a == values_b:
+            common_values.append(values_a[0])
         else:
-            apart.append((of_a[0] or "unknown", of_b[0] or "unknown"))
-    sides = [" ".join(map(str, values)) for values in zip(*apart, strict=True)]
-    differ = f"A {sides[0]}, B {sides[1]}" if sides else ""
-    return " ".join(str(value) for value in shared if value is not None), differ
+            different_values.append((values_a[0] or "unknown", values_b[0] or "unknown"))
+    sides = [" ".join(map(str, values)) for values in zip(*different_values, strict=True)]
+    difference = f"A {sides[0]}, B {sides[1]}" if sides else ""
+    return " ".join(str(value) for value in common_values if value is not None), difference
 
 
 def _no_pairs_error(
-    baseline: Side, other: Side, alone: Sequence[Alone], keys: Sequence[str]
+    baseline: Side, other: Side, alone: Sequence[UnpairedGroup], keys: Sequence[str]
 ) -> TtastatsError:
     by_setup = [group for group in alone if set(group.keys) - set(keys)]
-    of_a, of_b = (
-        units.join_names([each.name for each in by_setup or alone if each.side == side], 5)
+    names_a, names_b = (
+        units.join_names([group.name for group in by_setup or alone if group.side == side], 5)
         for side in "ab"
     )
-    has = f"{baseline.label} has {of_a or 'no runs'}; {other.label} has {of_b or 'no runs'}"
+    has = f"{baseline.label} has {names_a or 'no runs'}; {other.label} has {names_b or 'no runs'}"
     if by_setup:
         return TtastatsError(
             f"no runs with the same number of accelerators and the same hardware: {has}",
             remedy="Select one setup per side (--a, --b), match on other columns (--by "
             "benchmark,accelerators), or pool all runs of a benchmark (--pool).",
         )
-    shared = not set(baseline.runs["benchmark"]).isdisjoint(other.runs["benchmark"])
-    how = "such as --by benchmark" if shared else "with --by"
-    remedy = f"Group by columns that both sides share, {how}."
+    same_benchmarks = not set(baseline.runs["benchmark"]).isdisjoint(other.runs["benchmark"])
+    advice = "such as --by benchmark" if same_benchmarks else "with --by"
+    remedy = f"Group by columns that both sides share, {advice}."
     return TtastatsError(f"no common {', '.join(keys)}: {has}", remedy=remedy)
 
 
@@ -337,9 +352,9 @@ _ROW = (*RUN, "run_seconds")
 
 
 def shared_contents(a: pl.DataFrame, b: pl.DataFrame) -> pl.Series:
-    """Return the content digests of runs that are on both sides."""
-    of_a, of_b = (runs.select(_CONTENT.alias("content")).to_series() for runs in (a, b))
-    return of_a.filter(of_a.is_in(of_b.implode())).drop_nulls().unique()
+    """Return the content digests of shared runs."""
+    contents_a, contents_b = (runs.select(_CONTENT.alias("content")).to_series() for runs in (a, b))
+    return contents_a.filter(contents_a.is_in(contents_b.implode())).drop_nulls().unique()
 
 
 def without_contents(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:
@@ -348,15 +363,15 @@ def without_contents(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:
 
 
 def shared_notes(
-    groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]], both: pl.Series
+    groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]], shared_digests: pl.Series
 ) -> Iterator[Note]:
-    """Yield a note on runs that both sides of some groups share."""
-    of_both = _CONTENT.is_in(both.implode())
+    """Yield a note on shared runs of groups."""
+    is_shared = _CONTENT.is_in(shared_digests.implode())
     counts: list[int] = []
     logs: list[str] = []
     names = []
     for name, a, b in groups:
-        runs = pl.concat([a, b], how="diagonal_relaxed").filter(of_both)
+        runs = pl.concat([a, b], how="diagonal_relaxed").filter(is_shared)
         if not runs.is_empty():
             counts.append(runs.select(_CONTENT).n_unique())
             names.append(f"{name} {counts[-1]}")
@@ -367,19 +382,20 @@ def shared_notes(
 
 def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
     """Raise an error if a part of a table, a name and its runs, shares a run with the first."""
-    (first, baseline), *others = sides
-    for name, runs in others:
-        both = baseline.select(_ROW).join(runs.select(_ROW), on=_ROW, how="semi").unique()
-        if both.is_empty():
+    (first, baseline), *other_sides = sides
+    for name, runs in other_sides:
+        shared_runs = baseline.select(_ROW).join(runs.select(_ROW), on=_ROW, how="semi").unique()
+        if shared_runs.is_empty():
             continue
         remedy = "Select sides without common runs."
         column, sign, pattern = name.partition("=")
         if sign and column.isidentifier() and "," not in name:
             part = f"--a {first!r} --a '{column}!={pattern}'"
             remedy = f"Exclude them from one side, for example {part}."
-        which = "all" if both.height == runs.select(_ROW).n_unique() else "some"
+        count = units.plural(shared_runs.height, "run")
+        extent = "all" if shared_runs.height == runs.select(_ROW).n_unique() else "some"
         raise TtastatsError(
-            f"{units.plural(both.height, 'run')} would be on both sides: {which} of {name!r} also "
-            f"match {first!r}, such as {both['source'].sort()[0]}",
+            f"{count} would be on both sides: {extent} of {name!r} also match {first!r}, such as "
+            f"{shared_runs['source'].sort()[0]}",
             remedy=remedy,
         )

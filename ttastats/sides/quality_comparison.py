@@ -22,7 +22,7 @@ from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.outcomes.budget import END, Budget, Lengths, lengths
 from ttastats.outcomes.target import is_upwards
 from ttastats.sides.budget_checks import at_budget
-from ttastats.sides.contrast import ValuesContrast, judged, no_verdict
+from ttastats.sides.contrast import ValuesContrast, no_verdict, with_verdicts
 from ttastats.sides.design import setup_names
 from ttastats.sides.numbers import both_blocks, outcomes_of
 from ttastats.sides.options import POWER, Options
@@ -43,12 +43,12 @@ from ttastats.stats.results import Floats, Ratio, Verdict
 from ttastats.stats.speedup import ratio_between
 from ttastats.table import schema
 
-#: The axes of what was spent, where a budget fixes the time.
+#: The axes of costs, where a budget fixes the time.
 _INSTEAD_OF_TIME = ("steps", "epochs", "samples")
 _NO_LENGTHS = Lengths(None, 0.0, 0.0, 0, 0)
 
 
-class SideAt(Struct, frozen=True, eq=False):
+class SideQuality(Struct, frozen=True, eq=False):
     """The runs of one side that have a value, and how many have none.
 
     At a budget, `spent` is what those with a value had spent on the axis of the comparison, None
@@ -64,10 +64,10 @@ class SideAt(Struct, frozen=True, eq=False):
     meets: AgainstNumber | None = None
 
 
-QualityComparison = ValuesContrast[SideAt]
+QualityComparison = ValuesContrast[SideQuality]
 
 
-class Also(Struct, frozen=True, eq=False):
+class OtherMetric(Struct, frozen=True, eq=False):
     """Another metric of a pair where its time ended; `chose`: runs had to meet a target of it."""
 
     contrast: QualityComparison
@@ -88,15 +88,15 @@ def compare(
     `unit` is the axis of what was spent, by default seconds, or progress where the budget is a
     time. `margin` does not matter, in the unit of the metric; without one no sides are the same.
     """
-    made = [_compare_pair(pair, budget, options, unit) for pair in pairs]
+    comparisons = [_compare_pair(pair, budget, options, unit) for pair in pairs]
     return tuple(
-        replace(each, blocks=_proposal(each, pair, 1 - options.confidence))
-        for each, pair in zip(judged(made, options, margin), pairs, strict=True)
+        replace(comparison, blocks=_proposal(comparison, pair, 1 - options.confidence))
+        for comparison, pair in zip(with_verdicts(comparisons, options, margin), pairs, strict=True)
     )
 
 
 def _proposal(contrast: QualityComparison, pair: Pair, alpha: float) -> Proposal | None:
-    """Return the blocks within which the runs would find a smaller difference, if any."""
+    """Return the blocks of the runs with a smaller detectable difference, if any."""
     a, b = contrast.a, contrast.b
     if contrast.verdict.word is not Verdict.UNDECIDED or contrast.within_blocks:
         return None
@@ -104,24 +104,28 @@ def _proposal(contrast: QualityComparison, pair: Pair, alpha: float) -> Proposal
     if not a.sd or not b.sd or any(side.height < 2 for side in sides):
         return None
     blocks = propose(sides, [runs["quality"].to_numpy() for runs in sides])
-    found = blocks and blocks.detectable(power=POWER, alpha=alpha)
-    return blocks if found and found < detectable_difference(min(a.n, b.n), (a.sd, b.sd)) else None
+    detectable = blocks and blocks.detectable(power=POWER, alpha=alpha)
+    return (
+        blocks
+        if detectable and detectable < detectable_difference(min(a.n, b.n), (a.sd, b.sd))
+        else None
+    )
 
 
 def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> QualityComparison:
-    """Return the comparison of a pair at a budget, before it is judged among others."""
-    of_a, of_b = (runs.filter(pl.col("quality").is_not_null()) for runs in (pair.a, pair.b))
-    with_value = of_a, of_b
+    """Return the comparison of a pair at a budget, before judgement among others."""
+    valued_a, valued_b = (runs.filter(pl.col("quality").is_not_null()) for runs in (pair.a, pair.b))
+    with_value = valued_a, valued_b
     axis = _cost_axis(with_value, budget, unit)
     metrics = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls().unique()
     higher = is_upwards(pair.a, pair.b)
     step = step_of(pl.concat(with_value, how="vertical_relaxed"))
     level = 1 - options.confidence
-    a = _side_at_budget(pair.a, of_a, axis, higher, step, level)
-    b = _side_at_budget(pair.b, of_b, axis, higher, step, level)
-    why = _unavailable_reason(pair, a, b, budget, metrics.len())
+    a = _side_at_budget(pair.a, valued_a, axis, higher, step, level)
+    b = _side_at_budget(pair.b, valued_b, axis, higher, step, level)
+    reason = _unavailable_reason(pair, a, b, budget, metrics.len())
     findings, slack = at_budget(*with_value, budget)
-    made = QualityComparison(
+    comparison = QualityComparison(
         pair.keys, a, b, axis,
         metric=metrics[0] if metrics.len() == 1 else None,
         higher_is_better=higher,
@@ -132,15 +136,15 @@ def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> Qu
     if a.n and b.n and metrics.len() < 2 and MIXED_SIZES not in pair.flags:
         gap = _quality_difference(*with_value, step, options)
         if gap is None:
-            why = why or "no block has values of both sides"
+            reason = reason or "no block has values of both sides"
         else:
             ratio = _cost_ratio(with_value, axis, options)
-            made = replace(made, difference=gap, p_value=gap.p_value, ratio=ratio)
-    if made.difference and (blocks := both_blocks(*with_value)) is not None:
+            comparison = replace(comparison, difference=gap, p_value=gap.p_value, ratio=ratio)
+    if comparison.difference and (blocks := both_blocks(*with_value)) is not None:
         values_a, values_b = (runs["quality"].to_numpy() for runs in with_value)
         by_block = differences_by_block(values_a, values_b, blocks)
-        made = replace(made, by_block=by_block, within_blocks=True)
-    return replace(made, verdict=no_verdict(why, options)) if why else made
+        comparison = replace(comparison, by_block=by_block, within_blocks=True)
+    return replace(comparison, verdict=no_verdict(reason, options)) if reason else comparison
 
 
 def _quality_difference(
@@ -167,7 +171,7 @@ def step_of(runs: pl.DataFrame) -> float:
 
 
 def _cost_axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) -> Axis:
-    """Return the axis of what was spent: seconds, or progress if the budget is a time."""
+    """Return the axis of costs: seconds, or progress if the budget is a time."""
     if unit:
         axes.on_common_axis(with_value, unit)  # refuses what no side tells
         return axes.AXES[unit]
@@ -178,10 +182,10 @@ def _cost_axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) ->
 
 
 def _costs(runs: pl.DataFrame, axis: Axis) -> Floats | None:
-    """Return what each run with a value had spent; None if that is unknown for one."""
+    """Return the cost of each run with a value; None if one is unknown."""
     spent = axes.converted(runs, axis)["observed_seconds"].cast(pl.Float64)
-    known = not (runs.is_empty() or spent.null_count()) and (spent > 0).all()
-    return spent.to_numpy() if known else None
+    all_known = not (runs.is_empty() or spent.null_count()) and (spent > 0).all()
+    return spent.to_numpy() if all_known else None
 
 
 def _cost_ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> Ratio | None:
@@ -204,7 +208,7 @@ def _side_at_budget(
     higher: bool,
     step: float,
     level: float,
-) -> SideAt:
+) -> SideQuality:
     values, costs = with_value["quality"].to_numpy(), _costs(with_value, axis)
     spent = None if costs is None else mean(costs)
     targets, meets = with_value["target_value"].drop_nulls().unique(), None
@@ -212,17 +216,19 @@ def _side_at_budget(
         meets = compare_with_number(
             values, float(targets[0]), higher_is_better=higher, level=level, resolution=step
         )
-    there = _side_of(values, runs.height - with_value.height)
+    side = _side_of(values, runs.height - with_value.height)
     # A run without a value has failed and is counted: where it ended says nothing of the others.
-    return replace(there, spent=spent, lengths=lengths(with_value), meets=meets)
+    return replace(side, spent=spent, lengths=lengths(with_value), meets=meets)
 
 
-def _side_of(values: Floats, missing: int) -> SideAt:
+def _side_of(values: Floats, missing: int) -> SideQuality:
     centre = mean(values) if values.size else None
-    return SideAt(values.size, missing, centre, standard_deviation(values))
+    return SideQuality(values.size, missing, centre, standard_deviation(values))
 
 
-def _unavailable_reason(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metrics: int) -> str:
+def _unavailable_reason(
+    pair: Pair, a: SideQuality, b: SideQuality, budget: Budget, metrics: int
+) -> str:
     if pair.unavailable is not None:
         return pair.unavailable
     if not a.n or not b.n:
@@ -236,36 +242,45 @@ def _unavailable_reason(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metric
 
 def other_metrics(
     sides: Sequence[tuple[Side, Side, Pair]], metrics: Sequence[str], options: Options
-) -> list[tuple[Also, ...]]:
+) -> list[tuple[OtherMetric, ...]]:
     """Return for each pair the comparisons of other metrics, judged together."""
-    every = [_compare_at_stop(*each, metric, options) for each in sides for metric in metrics]
-    together = judged([other.contrast for other in every], options)
-    rest = (replace(other, contrast=each) for other, each in zip(every, together, strict=True))
-    return [tuple(islice(rest, len(metrics))) for _ in sides]
+    metric_comparisons = [
+        _compare_at_stop(*sides_and_pair, metric, options)
+        for sides_and_pair in sides
+        for metric in metrics
+    ]
+    contrasts = with_verdicts([other.contrast for other in metric_comparisons], options)
+    comparisons = (
+        replace(other, contrast=contrast)
+        for other, contrast in zip(metric_comparisons, contrasts, strict=True)
+    )
+    return [tuple(islice(comparisons, len(metrics))) for _ in sides]
 
 
 def _compare_at_stop(
     baseline: Side, other: Side, pair: Pair, metric: str, options: Options
-) -> Also:
+) -> OtherMetric:
     """Return the comparison of another metric where the time of each run ended."""
     a, b = (
         at_stop(side.evaluations, runs, metric).join(runs, on=schema.RUN, how="left")
         for side, runs in ((baseline, pair.a), (other, pair.b))
     )
-    used = ("quality", "quality_step", "higher_is_better")
-    both = pl.concat([a.select(used), b.select(used)])
-    of_a, of_b = (
+    columns = ("quality", "quality_step", "higher_is_better")
+    evaluations = pl.concat([a.select(columns), b.select(columns)])
+    side_a, side_b = (
         _side_of(valued["quality"].to_numpy(), int(runs["reached"].sum()) - valued.height)
         for valued, runs in ((a, pair.a), (b, pair.b))
     )
-    made = QualityComparison(pair.keys, of_a, of_b, higher_is_better=is_upwards(both))
-    gap, why = None, scales.mixture(metric, made.higher_is_better, both["quality"])
-    if not (a.is_empty() or b.is_empty() or why):
-        gap = _quality_difference(a, b, step_of(both), options)
+    contrast = QualityComparison(
+        pair.keys, side_a, side_b, higher_is_better=is_upwards(evaluations)
+    )
+    gap, reason = None, scales.mixture(metric, contrast.higher_is_better, evaluations["quality"])
+    if not (a.is_empty() or b.is_empty() or reason):
+        gap = _quality_difference(a, b, step_of(evaluations), options)
     if gap is None:
-        none = Decision(Verdict.UNAVAILABLE, "no value", 0.0, reason=why or "no value")
-        made = replace(made, verdict=none)
+        no_value = Decision(Verdict.UNAVAILABLE, "no value", 0.0, reason=reason or "no value")
+        contrast = replace(contrast, verdict=no_value)
     else:
-        made = replace(made, difference=gap, p_value=gap.p_value)
+        contrast = replace(contrast, difference=gap, p_value=gap.p_value)
     targets = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls()
-    return Also(made, metric, metric in targets.to_list())
+    return OtherMetric(contrast, metric, metric in targets.to_list())

@@ -1,4 +1,4 @@
-"""What is asked of which sources, in keywords that functions share, and what are these called?"""
+"""Which question is asked of which sources, in shared keywords, and which names have the sides?"""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from ttastats.sides import helping
 from ttastats.sides.options import (
     USUAL,
     At,
-    AtBudget,
-    Counted,
+    BudgetKeywords,
+    GroupKeywords,
     Options,
     Prices,
     Targets,
@@ -72,13 +72,13 @@ class Question:
 
     def __post_init__(self) -> None:
         """Take each value as it is computed with, and columns by their former names too."""
-        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         with arguments.named_in_python():
-            given = arguments.taken(given, {"options": options_of}, usual(Question))
-            over = {name: given[name] for name in _OVER if given[name] is not None}
-            given["options"] = dataclasses.replace(given["options"], **over)
-        given["by"] = tuple(FORMER_NAMES.get(name, name) for name in given["by"])
-        for name, value in given.items():
+            values = arguments.taken(values, {"options": options_of}, usual(Question))
+            over = {name: values[name] for name in _OPTION_KEYWORDS if values[name] is not None}
+            values["options"] = dataclasses.replace(values["options"], **over)
+        values["by"] = tuple(FORMER_NAMES.get(name, name) for name in values["by"])
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -93,7 +93,7 @@ class Question:
 
     @property
     def budget(self) -> Budget | None:
-        """Return the budget at which qualities are compared; None for times to a target."""
+        """Return the budget of a comparison of qualities; None for times to a target."""
         at = arguments.budget("at", self.at)
         budget = budgets.parse(
             at,
@@ -113,24 +113,24 @@ class Question:
 Question.__doc__ = helping.completed(Question, signature(Question))
 
 #: Options of a comparison that are keywords too.
-_OVER = ("confidence", "margin", "epochs_fixed")
+_OPTION_KEYWORDS = ("confidence", "margin", "epochs_fixed")
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
 def takes(
-    keywords: type[Counted | AtBudget] | None = None, **own: arguments.Taken
+    keywords: type[GroupKeywords | BudgetKeywords] | None = None, **own: arguments.Taken
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Return a decorator that writes out the keywords of a function and checks all it is given."""
+    """Return a decorator to write out the keywords of a function and check its arguments."""
     fields = signature(Question).parameters
     names = keywords.__annotations__ if keywords else ()
-    added = [fields[name] for name in fields if name in names]
+    keyword_parameters = [fields[name] for name in fields if name in names]
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         original = signature(function)
         explicit = [p for p in original.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-        complete = original.replace(parameters=[*explicit, *added])
+        complete = original.replace(parameters=[*explicit, *keyword_parameters])
         function.__signature__ = complete  # type: ignore[attr-defined]
         function.__doc__ = helping.completed(function, complete)
         return arguments.checked({"options": options_of, **own})(function)
@@ -144,9 +144,9 @@ def with_claim(question: Question, quality: str) -> tuple[float | None, Question
         return None, question
     (claimed,) = parse_targets([quality], "--quality")
     for option, value in (("--target", question.target), ("--metric", question.metric)):
-        what = f"{option} cannot be combined with a claim about a quality"
+        problem = f"{option} cannot be combined with a claim about a quality"
         remedy = f"Remove {option}: the claim names the quality."
-        raise_if(value, what, f"--quality {quality!r} {option}", remedy)
+        raise_if(value, problem, f"--quality {quality!r} {option}", remedy)
     at_end = question.at_end or question.budget is None
     return claimed.value, dataclasses.replace(question, target=(quality,), at_end=at_end)
 
@@ -169,7 +169,7 @@ def labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str
 
 
 def expect_names_for_all(names: Sequence[str], sides: Sequence[str]) -> Sequence[str]:
-    """Return the names of sides, or what they are called without; refuse too few or too many."""
+    """Return the names of sides, by default their own; refuse too few or too many."""
     raise_if(
         names and len(names) != len(sides),
         f"{units.plural(len(names), 'label')} for {units.plural(len(sides), 'side')}",

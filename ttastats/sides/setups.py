@@ -14,21 +14,21 @@ import polars as pl
 from ttastats.base import units
 from ttastats.base.codes import Note, note, wording
 
-#: What entries of one benchmark differ in most, and by what a fair comparison matches them.
+#: The columns of setups: a fair comparison matches entries by them.
 COLUMNS = ("accelerators", "hardware", "division", "nodes")
 
 Value = int | str | None
 Key = tuple[Value, ...]
 
 #: Runs of A and of B whose setups agree; and, without a partner, side, setup and runs.
-Alike = list[tuple[pl.DataFrame, pl.DataFrame]]
-Rest = list[tuple[Literal["a", "b"], Key, pl.DataFrame]]
+AgreeingRuns = list[tuple[pl.DataFrame, pl.DataFrame]]
+UnmatchedRuns = list[tuple[Literal["a", "b"], Key, pl.DataFrame]]
 
 
 def match(
     a: pl.DataFrame, b: pl.DataFrame, *, asked: bool = False
-) -> tuple[tuple[str, ...], Alike, Rest]:
-    """Return the columns to compare, the setups of two sides that agree in them, and the others.
+) -> tuple[tuple[str, ...], AgreeingRuns, UnmatchedRuns]:
+    """Return the columns to match by, the agreeing setups of two sides, and the unmatched ones.
 
     A column in which each side has one value is no criterion: if the values are equal there is
     nothing to sort by, and if not their difference is what the comparison asks about. `asked`: so
@@ -41,22 +41,25 @@ def match(
     sizes = _of_size(a, b)
     if not all(runs["division"].count() for runs in (a, b)):  # nobody knows which is its like
         sizes = sizes[:1]
-    every = [name for name in COLUMNS if name in {*sizes, "hardware"}
+    criteria = [name for name in COLUMNS if name in {*sizes, "hardware"}
              and not (_one_value(a, name) and _one_value(b, name))]  # fmt: skip
     if not asked:
-        return _matched(a, b, every)
-    shared = [name for name in every if _have_common(a, b, name)]
-    tries: Sequence[Sequence[str]] = (shared, [name for name in shared if name in sizes], [])
-    return next(found for names in tries if (found := _matched(a, b, names))[1])
+        return _match_by(a, b, criteria)
+    shared_criteria = [name for name in criteria if _have_common(a, b, name)]
+    shared_sizes = [name for name in shared_criteria if name in sizes]
+    attempts: Sequence[Sequence[str]] = (shared_criteria, shared_sizes, [])
+    return next(matching for names in attempts if (matching := _match_by(a, b, names))[1])
 
 
-def _matched(
+def _match_by(
     a: pl.DataFrame, b: pl.DataFrame, columns: Sequence[str]
-) -> tuple[tuple[str, ...], Alike, Rest]:
-    """Return the columns, the setups of two sides that agree in all of them, and the others."""
-    names, added = [f"setup_{name}" for name in columns], [f"setup_{name}" for name in COLUMNS]
+) -> tuple[tuple[str, ...], AgreeingRuns, UnmatchedRuns]:
+    """Return the columns, the setups of two sides that agree in all, and the unmatched ones."""
+    names = [f"setup_{name}" for name in columns]
+    setup_columns = [f"setup_{name}" for name in COLUMNS]
     parts_a, parts_b = (
-        {key: part.drop(added) for key, part in runs_by(runs, names).items()} for runs in (a, b)
+        {key: part.drop(setup_columns) for key, part in runs_by(runs, names).items()}
+        for runs in (a, b)
     )
     # B's setup for each of A's: the equal one, or the only compatible one. Unknown sizes are none.
     sized = [n for n, name in enumerate(columns) if name != "hardware"]
@@ -71,21 +74,23 @@ def _matched(
         and y not in partner
         and all(test(*pair) for test, *pair in zip(agree, x, y, strict=True))
     ]
-    of_a, of_b = (Counter(pair[side] for pair in agreeing) for side in (0, 1))
-    partner |= {x: y for x, y in agreeing if of_a[x] == of_b[y] == 1}
-    alike = [(parts_a[key], parts_b[partner[key]]) for key in parts_a if key in partner]
-    rest: Rest = [("a", key, runs) for key, runs in parts_a.items() if key not in partner]
-    taken = set(partner.values())
-    rest.extend(("b", key, runs) for key, runs in parts_b.items() if key not in taken)
-    return tuple(columns), alike, rest
+    counts_a, counts_b = (Counter(pair[side] for pair in agreeing) for side in (0, 1))
+    partner |= {x: y for x, y in agreeing if counts_a[x] == counts_b[y] == 1}
+    partners = [(parts_a[key], parts_b[partner[key]]) for key in parts_a if key in partner]
+    unmatched: UnmatchedRuns = [
+        ("a", key, runs) for key, runs in parts_a.items() if key not in partner
+    ]
+    partner_keys = set(partner.values())
+    unmatched.extend(("b", key, runs) for key, runs in parts_b.items() if key not in partner_keys)
+    return tuple(columns), partners, unmatched
 
 
 def _have_common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> bool:
-    """Return whether both sides have a value of a column; of hardware, a name that may be one."""
-    of_a, of_b = (set(values(runs, column)) - {None} for runs in (a, b))
+    """Return whether two sides share a value of a column, or a possible name of one hardware."""
+    values_a, values_b = (set(values(runs, column)) - {None} for runs in (a, b))
     if column == "hardware":
-        return any(same(*pair) for pair in product(of_a, of_b))
-    return not of_a.isdisjoint(of_b)
+        return any(same(*pair) for pair in product(values_a, values_b))
+    return not values_a.isdisjoint(values_b)
 
 
 def values(runs: pl.DataFrame, column: str) -> tuple[Value, ...]:
@@ -108,8 +113,10 @@ def same(name: Value, other: Value) -> bool:
     """
     if name is None or other is None:
         return True
-    less, more = sorted((words(str(name)), words(str(other))), key=len)
-    return less == more or (less <= more and any(re.search(r"\d", word) for word in less))
+    shorter, longer = sorted((words(str(name)), words(str(other))), key=len)
+    return shorter == longer or (
+        shorter <= longer and any(re.search(r"\d", word) for word in shorter)
+    )
 
 
 @cache
@@ -122,9 +129,11 @@ def _entry_value(name: str) -> pl.Expr:
     column = pl.col(name)
     if name == "division":  # rounds write `closed` and `Closed`
         column = column.str.to_lowercase()
-    known, keys = column.drop_nulls(), ("benchmark", "entry")
-    only = pl.when(known.n_unique().over(keys) == 1).then(known.first().over(keys))
-    return pl.coalesce(column, only)
+    known_values, keys = column.drop_nulls(), ("benchmark", "entry")
+    single_value = pl.when(known_values.n_unique().over(keys) == 1).then(
+        known_values.first().over(keys)
+    )
+    return pl.coalesce(column, single_value)
 
 
 def _one_value(runs: pl.DataFrame, column: str) -> bool:
@@ -140,25 +149,25 @@ def runs_by(runs: pl.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], pl
     """Return the runs of each group in their own order, sorted by the keys, unknown ones last."""
     if not keys:
         return {(): runs}
-    ordered = runs.sort(keys, nulls_last=True, maintain_order=True)
-    return dict(iter(ordered.group_by(keys, maintain_order=True)))
+    sorted_runs = runs.sort(keys, nulls_last=True, maintain_order=True)
+    return dict(iter(sorted_runs.group_by(keys, maintain_order=True)))
 
 
 def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
-    """Return the value both sides have in a column, of hardware the longest name, or None."""
-    distinct = {*values(a, column), *values(b, column)}
+    """Return the common value of two sides in a column, of hardware the longest name, or None."""
+    all_values = {*values(a, column), *values(b, column)}
     if column == "hardware":
-        names = [str(name) for name in distinct if name is not None]
+        names = [str(name) for name in all_values if name is not None]
         return (
             max(names, key=lambda name: (len(name), name), default=None)
             if _one_name(names)
             else None
         )
-    return next(iter(distinct)) if len(distinct) == 1 else None
+    return next(iter(all_values)) if len(all_values) == 1 else None
 
 
-#: In what the sides of a fair comparison are alike: the code of a difference, the words of a value.
-_LIKE = {
+#: By column, the code of a difference between sides and the words of a value.
+_DIFFERENCES = {
     "accelerators": ("accelerators_differ", "{} accelerator{s}"),
     "nodes": ("nodes_differ", "{} logged node{s}"),
     "division": ("division_differs", "{} division"),
@@ -167,43 +176,45 @@ _LIKE = {
 
 
 def differing(a: pl.DataFrame, b: pl.DataFrame) -> tuple[list[str], str, str]:
-    """Return in what two sides differ, and each side's own values of that in words.
+    """Return the columns of setup differences between two sides, and each side's values in words.
 
     As many nodes as accelerators make are no difference of their own.
     """
     columns = [
         name
-        for name in _LIKE
-        if (known := [set(values(runs, name)) - {None} for runs in (a, b)])
-        and all(known)
-        and known[0] != known[1]
-        and not (name == "hardware" and _one_name([*known[0], *known[1]]))
+        for name in _DIFFERENCES
+        if (value_sets := [set(values(runs, name)) - {None} for runs in (a, b)])
+        and all(value_sets)
+        and value_sets[0] != value_sets[1]
+        and not (name == "hardware" and _one_name([*value_sets[0], *value_sets[1]]))
     ]
     if "accelerators" in columns and "nodes" in columns:
         columns.remove("nodes")
-    of_a, of_b = (
+    text_a, text_b = (
         ", ".join(
-            _LIKE[name][1].format(text := _or_text(values(runs, name)), s="s" * (text != "1"))
+            _DIFFERENCES[name][1].format(
+                text := _or_text(values(runs, name)), s="s" * (text != "1")
+            )
             for name in columns
         )
         for runs in (a, b)
     )
-    return columns, of_a, of_b
+    return columns, text_a, text_b
 
 
 def unlike_sizes(a: pl.DataFrame, b: pl.DataFrame) -> list[tuple[str, str]]:
-    """Return the code and the words of each of size and division in which two sides differ."""
+    """Return the codes and texts of differences in size and division between two sides."""
     return [
-        (_LIKE[name][0], how.removesuffix("."))
+        (_DIFFERENCES[name][0], difference.removesuffix("."))
         for name in differing(a, b)[0]
         if name in {"accelerators", "division"}
-        for of_a, of_b in [[_or_text(values(runs, name)) for runs in (a, b)]]
-        for how in [wording("setup_differs", column=name, how=f"{of_a} vs {of_b}")]
+        for text_a, text_b in [[_or_text(values(runs, name)) for runs in (a, b)]]
+        for difference in [wording("setup_differs", column=name, how=f"{text_a} vs {text_b}")]
     ]
 
 
 def mixed(a: pl.DataFrame, b: pl.DataFrame) -> str:
-    """Return the column in which a side has several sizes or divisions; empty if there is none.
+    """Return the column of several sizes or divisions on one side; empty if there is none.
 
     A mean over several is that of their mixture: its ratio to another tells who brought which.
     """
@@ -214,43 +225,43 @@ def mixed(a: pl.DataFrame, b: pl.DataFrame) -> str:
 
 
 def not_comparable(a: pl.DataFrame, b: pl.DataFrame) -> str | None:
-    """Return why no ratio of two sides says which is faster; None where one may."""
+    """Return the reason against a ratio of two sides with mixed sizes, if any."""
     if not (name := mixed(a, b)):
         return None
-    of_a, of_b = (_or_text(values(runs, name)) or "unknown" for runs in (a, b))
-    return wording("mixed_sizes", a=of_a, b=of_b, column=name)
+    text_a, text_b = (_or_text(values(runs, name)) or "unknown" for runs in (a, b))
+    return wording("mixed_sizes", a=text_a, b=text_b, column=name)
 
 
 def mixture_notes(
     groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]], columns: Sequence[str]
 ) -> Iterator[Note]:
-    """Yield notes on groups that mix sizes, and on the `columns` of which rows have one each."""
+    """Yield notes on groups of mixed sizes, and on `columns` with one value in each row."""
     for column in ("accelerators", "nodes", "division"):
-        some = [group for group in groups if mixed(*group[1:]) == column]
-        if some:
+        mixed_groups = [group for group in groups if mixed(*group[1:]) == column]
+        if mixed_groups:
             a, b = (next((v for v in values(runs, column) if v is not None), "...")
-                    for runs in some[0][1:])  # fmt: skip
-            names = units.join_names([name for name, *_ in some if name]) or "these runs"
+                    for runs in mixed_groups[0][1:])  # fmt: skip
+            names = units.join_names([name for name, *_ in mixed_groups if name]) or "these runs"
             yield note("mixed_sizes.advice", names=names, column=column, a=a, b=b)
     if columns:
         yield note("one_setup_a_row", columns=[*columns])
 
 
 def _of_size(a: pl.DataFrame, b: pl.DataFrame) -> tuple[str, ...]:
-    """Return the columns of size and division; nodes count where no log tells accelerators."""
-    known = any(runs["accelerators"].count() for runs in (a, b))
-    return ("accelerators" if known else "nodes", "division")
+    """Return the columns of size and division: nodes only where no log has accelerators."""
+    has_accelerators = any(runs["accelerators"].count() for runs in (a, b))
+    return ("accelerators" if has_accelerators else "nodes", "division")
 
 
 def _or_text(names: Sequence[Value]) -> str:
     """Return a few values, or the first and the last of many."""
-    known = [name for name in names if name is not None]
-    if len(known) < 4:
-        return " or ".join(map(str, known))
+    known_names = [name for name in names if name is not None]
+    if len(known_names) < 4:
+        return " or ".join(map(str, known_names))
     return (
-        f"{len(known)} kinds of hardware"
-        if isinstance(known[0], str)
-        else f"{known[0]} to {known[-1]}"
+        f"{len(known_names)} kinds of hardware"
+        if isinstance(known_names[0], str)
+        else f"{known_names[0]} to {known_names[-1]}"
     )
 
 
@@ -261,9 +272,9 @@ def values_text(runs: pl.DataFrame, column: str) -> str:
 
 
 def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterator[Note]:
-    """Yield notes on how the setups of two sides differ, where each is one and known."""
+    """Yield notes on differences between two sides, each of one known setup."""
     resized = {name for name, a, b in groups if "accelerators" in differing(a, b)[0]}
-    for column, (code, _) in _LIKE.items():
+    for column, (code, _) in _DIFFERENCES.items():
         values = [(name, common(a, a, column), common(b, b, column)) for name, a, b in groups]
         differences = [
             (name, str(value_a), str(value_b))
@@ -273,20 +284,24 @@ def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterato
             # As many nodes as accelerators make are no difference of their own.
             and not (column == "nodes" and name in resized)
         ]
-        renamed = [each for each in differences if column == "hardware" and same(*each[1:])]
-        apart = [each for each in differences if each not in renamed]
-        if apart:
+        renames = [
+            difference
+            for difference in differences
+            if column == "hardware" and same(*difference[1:])
+        ]
+        distinct_setups = [difference for difference in differences if difference not in renames]
+        if distinct_setups:
             by_pair: dict[str, list[str]] = {}  # DGX-2 vs DGX-2H, of which groups if not of all
-            for name, value_a, value_b in apart:
+            for name, value_a, value_b in distinct_setups:
                 by_pair.setdefault(f"{value_a} vs {value_b}", []).append(name)
             texts = [f"{pair} ({units.join_names(names)})" for pair, names in by_pair.items()]
-            if len(by_pair) == 1 and len(apart) == len(groups):
+            if len(by_pair) == 1 and len(distinct_setups) == len(groups):
                 texts = [*by_pair]
-            how = "; ".join(texts)
-            yield Note(code, wording("setup_differs", column=column, how=how))
+            differences_text = "; ".join(texts)
+            yield Note(code, wording("setup_differs", column=column, how=differences_text))
         names = dict.fromkeys(
             f"{value_a} and {value_b}"
-            for _, value_a, value_b in renamed
+            for _, value_a, value_b in renames
             if words(value_a) != words(value_b)
         )
         if names:

@@ -1,4 +1,4 @@
-"""How one comparison is shown in a table: its cells, and the lines beneath that say why."""
+"""Which cells and lines of reasons has a comparison in a table?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ttastats.sides.contrast import Parts, Startup, ValuesContrast
 from ttastats.sides.findings import POOLED, condition_list, condition_names
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options, View
-from ttastats.sides.quality_comparison import SideAt
+from ttastats.sides.quality_comparison import SideQuality
 from ttastats.stats.decision import OF_STRAGGLERS, marks_of, side_of
 from ttastats.stats.results import Verdict
 
@@ -32,7 +32,7 @@ RATIO = 3
 _MOST_VALUES = 4  # a multiset of more values is shown as a range
 
 
-def of_times(options: Options, view: View, axis: Axis, tests: int) -> Sequence[Field[Any]]:
+def times_columns(options: Options, view: View, axis: Axis, tests: int) -> Sequence[Field[Any]]:
     """Return the columns of a comparison of times, after the keys; p is adjusted for `tests`."""
     level, by = percentages.percent_text(options.confidence), "FDR" if options.fdr else "Holm"
     wide: Sequence[Field[Any]] = (
@@ -69,7 +69,7 @@ def of_times(options: Options, view: View, axis: Axis, tests: int) -> Sequence[F
     )  # fmt: skip
 
 
-def of_qualities(options: Options, view: View) -> Sequence[Field[Any]]:
+def qualities_columns(options: Options, view: View) -> Sequence[Field[Any]]:
     """Return the columns of a comparison of qualities, after the keys."""
 
     def mean(s: Qualities, side: str) -> Text:
@@ -95,12 +95,12 @@ def _common_columns(
     same: bool,
     p: tuple[str, str] = ("p", ""),
 ) -> Sequence[Field[Any]]:
-    def of_side(side: str) -> Field[Any]:
+    def side_column(side: str) -> Field[Any]:
         title = f"{side.upper()}: mean"
         column = Column(f"{title} ±{spread}", "right", rank=2, narrow=title * (spread == "CV"))
         return Field(column, lambda s: mean(s, side))
 
-    def of_one_setup(s: Times | Qualities) -> Cell:
+    def same_setup_cell(s: Times | Qualities) -> Cell:
         if s.row.word.directed:
             marks = "" if isinstance(s.row, QualitiesRow) else s.row.marks
             return Text(f"different {marks}".strip(), "bad")
@@ -109,11 +109,11 @@ def _common_columns(
         return verdict(s)
 
     return (
-        of_side("a"),
-        of_side("b"),
+        side_column("a"),
+        side_column("b"),
         *middle,
         Field(Column(p[0], "right", rank=3, narrow=p[1]), lambda s: PValue(s.row.p_adjusted)),
-        Field(Column("verdict", rank=-1), of_one_setup if same else verdict),
+        Field(Column("verdict", rank=-1), same_setup_cell if same else verdict),
     )
 
 
@@ -140,16 +140,17 @@ def _verdict_cell(s: Times, view: View) -> Text:
         return Text(row.on.claim(claim))
     if word is Verdict.UNAVAILABLE:
         return Text(claim if row.why else "n/a")
-    carried = condition_list(row.conditions)
-    carried = ("conditional",) if len(carried) > 1 else carried  # the line below names them
-    marked = "".join(f", {name}" for name in carried) + (f" {row.marks}" if row.marks else "")
+    conditions = condition_list(row.conditions)
+    if len(conditions) > 1:  # the line below names them
+        conditions = ("conditional",)
+    suffix = "".join(f", {name}" for name in conditions) + (f" {row.marks}" if row.marks else "")
     if word.directed:
         tone = "bad" if POOLED in row.conditions else word.tone
-        return Text(f"B {row.on.claim(word)}{marked}", tone)
+        return Text(f"B {row.on.claim(word)}{suffix}", tone)
     if word is Verdict.SAME:
-        return Text(f"{claim}{marked}")
+        return Text(f"{claim}{suffix}")
     if view.margin_claims and claim.startswith("not "):
-        return Text(f"~ {row.on.claim(claim)}{marked}")
+        return Text(f"~ {row.on.claim(claim)}{suffix}")
     return Text(word.signed)
 
 
@@ -174,7 +175,7 @@ def sides_table(
         columns += [Column(unit, "right"), Column(per, "right")]
     columns += [Column("start-up", "right")] * bool(startup)
 
-    def of_side(letter: str, name: str) -> Line:
+    def side_line(letter: str, name: str) -> Line:
         side: SideNumbers = getattr(contrast, letter)
         time = Quantity(s.get(f"tta_{letter}_seconds"), axis.unit, spread=s.get(f"cv_{letter}"))
         cells: list[Cell] = [Text(name), *[Reached(side.n_reached, side.n)] * failed, time]
@@ -195,20 +196,20 @@ def sides_table(
     if startup:
         ratios.append(Quantity(startup.ratio.estimate, "ratio"))
     last = Line(tuple(ratios), tuple(details))
-    sides = (of_side(letter, name) for letter, name in zip("ab", names, strict=True))
+    sides = (side_line(letter, name) for letter, name in zip("ab", names, strict=True))
     return Table(tuple(columns), (*sides, last), title)
 
 
 def single_lines(s: Times, *, dots: bool) -> Iterator[str]:
     """Yield the lines below the table of one comparison, whose columns are the factors."""
-    carried = condition_names(s.contrast.parts.conditions) if s.contrast.parts else ""
-    throughput = f"{s.contrast.axis.rate} ({carried})" if carried else ""
+    conditions = condition_names(s.contrast.parts.conditions) if s.contrast.parts else ""
+    throughput = f"{s.contrast.axis.rate} ({conditions})" if conditions else ""
     yield from filter(None, (_undecided_text(s), _deciding_text(s), throughput))
     yield from _dot_lines(s) if dots else ()
 
 
 def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
-    """Yield the lines below times: why, and in the first of them the interval that decides."""
+    """Yield the lines below times: why, and in the first of them the deciding interval."""
     if len(s.row.carried) > 1:
         yield f"if   {', '.join(s.row.carried)}"
     lines = [*filter(None, (_undecided_text(s), *_factor_lines(s)))]
@@ -219,12 +220,12 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
 
 
 def _undecided_text(s: Times) -> str:
-    is_told = s.row.why and s.row.word is Verdict.UNDECIDED
-    return f"~    undecided: {s.row.why}" if is_told else ""
+    has_reason = s.row.why and s.row.word is Verdict.UNDECIDED
+    return f"~    undecided: {s.row.why}" if has_reason else ""
 
 
 def _deciding_text(s: Times) -> str:
-    """Return the interval that decides where the printed one could mislead."""
+    """Return the deciding interval where the printed one could mislead."""
     row, speedup = s.row, s.contrast.speedup
     low, high, decided = row.deciding_low, row.deciding_high, row.word.decided
     misleads = decided or side_of(1, row.speedup_low, row.speedup_high)
@@ -240,7 +241,7 @@ def _deciding_text(s: Times) -> str:
 
 
 def _factor_lines(s: Times) -> Iterator[str]:
-    """Yield throughput x epochs, and what is behind them."""
+    """Yield throughput x epochs, and their details."""
     contrast, axis = s.contrast, s.contrast.axis
     if not _has_times(contrast):
         return
@@ -253,8 +254,10 @@ def _factor_lines(s: Times) -> Iterator[str]:
         yield f"why  {'epochs are not logged' if contrast.estimand == 'mean' else reached}"
     elif (parts := contrast.parts) is not None:
         failed = f" (successes){failed}" if failed else ""
-        carried = f" ({names})" if (names := condition_names(parts.conditions)) else ""
-        throughput = f"{_startup_text(parts.startup)}{axis.rate} {_throughput_text(parts)}{carried}"
+        conditions = f" ({names})" if (names := condition_names(parts.conditions)) else ""
+        throughput = (
+            f"{_startup_text(parts.startup)}{axis.rate} {_throughput_text(parts)}{conditions}"
+        )
         yield f"why  {throughput} × {unit} {_progress_text(contrast, parts)}{failed}"
         if len(_all_epochs(contrast)) != 1:
             yield f"     {unit}  A {a} | B {b}"
@@ -280,7 +283,7 @@ def _dot_lines(s: Times) -> Iterator[str]:
 
 
 def _epoch_counts(side: SideNumbers) -> Counter[float]:
-    """Return how many runs took each number of epochs."""
+    """Return the number of runs by their epochs."""
     return Counter([] if side.progress is None else side.progress.tolist())
 
 
@@ -330,7 +333,7 @@ def _fractions_text(contrast: Comparison) -> str:
 
 
 def cost_lines(s: Qualities) -> Iterator[str]:
-    """Yield the lines below qualities: what was spent by then, and the target."""
+    """Yield the lines below qualities: costs and target."""
     a, b, axis, row = s.contrast.a, s.contrast.b, s.contrast.axis, s.row
     if a.spent is not None and b.spent is not None:
         amounts = units.amounts((a.spent, b.spent), axis.unit)
@@ -343,15 +346,15 @@ def cost_lines(s: Qualities) -> Iterator[str]:
         yield f"mean {sign} {limit}  A {_meets_text(a)}  B {_meets_text(b)}"
 
 
-def _meets_text(side: SideAt) -> str:
+def _meets_text(side: SideQuality) -> str:
     if side.meets is None or side.meets.p_value is None:
         return "–"
-    shown = side.meets.holds and not side.missing
-    return f"{'shown' if shown else 'not shown'} ({units.p_text(side.meets.p_value)})"
+    meets_target = side.meets.holds and not side.missing
+    return f"{'shown' if meets_target else 'not shown'} ({units.p_text(side.meets.p_value)})"
 
 
 def ratio(row: QualitiesRow) -> str:
-    """Return A over B of what was spent, with its interval and p."""
+    """Return the ratio of costs, A over B, with its interval and p."""
     p = "" if row.p_speedup is None else f", {units.p_text(row.p_speedup)}"
     return units.ratio_interval(row.speedup, row.speedup_low, row.speedup_high) + p
 

@@ -1,4 +1,4 @@
-"""What do the clocks of both sides tell beside the time: stalls, jumps, start-up?"""
+"""Which stalls, jumps and start-ups are in the clocks of both sides?"""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ttastats.sides.pairing import Pairing, Side
 from ttastats.table import schema
 
 
-def examined(pairing: Pairing, sides: Sequence[Side]) -> Pairing:
-    """Return the pairs with the pace of their runs, and a flag for each that has a stalled run."""
+def with_paces(pairing: Pairing, sides: Sequence[Side]) -> Pairing:
+    """Return the pairs with the pace of their runs, and a flag for each with a stalled run."""
     pairing = _flag_stalls(pairing, sides)
     names = (*schema.RUN, "suite", "clock_zero", "observed_seconds")
-    every = (pl.concat([pair.a.select(names) for pair in pairing.pairs]),
+    runs_of_sides = (pl.concat([pair.a.select(names) for pair in pairing.pairs]),
              pl.concat([pair.b.select(names) for pair in pairing.pairs]))  # fmt: skip
     a, b = (
         pace.of_runs(runs, side.evaluations).select(*schema.RUN, *pace.COLUMNS)
-        for runs, side in zip(every, sides, strict=True)
+        for runs, side in zip(runs_of_sides, sides, strict=True)
     )
     pairs = (
         replace(pair, a=pair.a.join(a, on=schema.RUN, how="left", maintain_order="left"),
@@ -35,8 +35,8 @@ def examined(pairing: Pairing, sides: Sequence[Side]) -> Pairing:
 
 
 def _flag_stalls(pairing: Pairing, sides: Sequence[Side]) -> Pairing:
-    """Return the pairs with a flag for each that has a stalled run."""
-    still = [
+    """Return the pairs with a flag for each with a stalled run."""
+    stalls_of_sides = [
         runs.select(*schema.RUN, "pair").join(
             stalls(runs.drop("pair"), side.evaluations), on=schema.RUN, how="inner"
         )
@@ -46,15 +46,22 @@ def _flag_stalls(pairing: Pairing, sides: Sequence[Side]) -> Pairing:
     names = grouping.row_names([pair.keys for pair in pairing.pairs], pairing.by)
     for number, (name, pair) in enumerate(zip(names, pairing.pairs, strict=True)):
         flags = pair.flags
-        for side, spans in zip("AB", (each.filter(pair=number) for each in still), strict=True):
+        for side, spans in zip(
+            "AB", (side_stalls.filter(pair=number) for side_stalls in stalls_of_sides), strict=True
+        ):
             if spans.is_empty():
                 continue
             longest = spans.sort("seconds").row(-1, named=True)
-            seconds, usual = longest["seconds"], longest["seconds"] / longest["times"]
+            seconds, usual_seconds = longest["seconds"], longest["seconds"] / longest["times"]
             runs, length = spans.n_unique([*schema.RUN]), units.seconds(seconds)
-            fields = {"n": runs, "side": side, "longest": length, "usual": units.seconds(usual)}
+            fields = {
+                "n": runs,
+                "side": side,
+                "longest": length,
+                "usual": units.seconds(usual_seconds),
+            }
             text = wording("stalled_runs", name=name, **fields)
-            if abs(seconds - usual - pace.HOUR) < pace.NEAR_HOUR:
+            if abs(seconds - usual_seconds - pace.HOUR) < pace.NEAR_HOUR:
                 text += wording("stalled_runs.hour")
             if spans["together"].any():
                 text += wording("stalled_runs.together")

@@ -36,7 +36,7 @@ Option = Literal["--fail-on", "--require"]
 
 
 class Kind(Struct, frozen=True):
-    """What a limit is of: the words of its conditions, and the remedy for what is none."""
+    """The kind of a limit: the words of its conditions, and the remedy for others."""
 
     what: str
     words: tuple[str, str]
@@ -60,7 +60,7 @@ _OPTIONS: tuple[Option, Option] = ("--fail-on", "--require")
 
 
 class Requirement(Struct, frozen=True):
-    """What is asked, and what is still allowed: a slowdown as a fraction, or so much worse.
+    """A condition and its limit: a slowdown as a fraction, or a loss of quality.
 
     `--fail-on slower` fails where B is shown to be slower by more than that, `--require not-slower`
     where it is not shown not to be.
@@ -76,17 +76,17 @@ class Requirement(Struct, frozen=True):
         return percentages.percent_text(self.limit) if self.kind is TIMES else f"{self.limit:g}"
 
     def __str__(self) -> str:
-        """Return the condition as it is written on the command line."""
+        """Return the condition as on the command line."""
         return f"{self.option} {self.kind.words[_OPTIONS.index(self.option)]}:{self.limit_text}"
 
 
 def conditions(fail_on: Gates, require: Gates, kind: Kind = TIMES) -> tuple[Requirement, ...]:
     """Return the requirements in `--fail-on slower:2%` and `--require not-slower:2%`."""
-    made = []
+    requirements = []
     texts = (several(fail_on or ()), several(require or ()))
-    asked = [(place, text) for place in (0, 1) for text in texts[place]]
-    for place, text in asked:
-        option, word = _OPTIONS[place], kind.words[place]
+    option_texts = [(index, text) for index in (0, 1) for text in texts[index]]
+    for index, text in option_texts:
+        option, word = _OPTIONS[index], kind.words[index]
         match, limit = re.fullmatch(rf"{word}:\s*(.+)", text.strip()), None
         if match and kind is TIMES:
             limit = percentages.parse_fraction(match[1], option)
@@ -94,13 +94,13 @@ def conditions(fail_on: Gates, require: Gates, kind: Kind = TIMES) -> tuple[Requ
             number = percentages.parse_number(match[1])
             limit = None if number is None or number < 0 else number
         if limit is not None:
-            made.append(Requirement(option, limit, kind))
+            requirements.append(Requirement(option, limit, kind))
         elif text:
             raise TtastatsError(f"{text!r} is not {kind.what}", where=option, remedy=kind.remedy)
-    return tuple(made)
+    return tuple(requirements)
 
 
-def judged(report: Report, rules: Sequence[Requirement], confidence: float) -> Report:
+def judge(report: Report, rules: Sequence[Requirement], confidence: float) -> Report:
     """Return a comparison with the verdict of the gate, also in the key `gate` of its rows.
 
     A group that only A has fails every condition, and so does one that cannot be judged at all,
@@ -118,24 +118,26 @@ def judged(report: Report, rules: Sequence[Requirement], confidence: float) -> R
     gated: list[CompareRow] = []
     names = row_names(rows, report.by)
     failures = _failures_by_row(names, rows, rules, alpha)
-    runs = chain((runs for each in report.against for runs in each.runs), repeat(None))
-    carried = chain((codes for each in report.against for codes in each.conditions), repeat(()))
+    runs = chain((runs for against in report.against for runs in against.runs), repeat(None))
+    condition_codes = chain(
+        (codes for against in report.against for codes in against.conditions), repeat(())
+    )
     for name, row, failed, outcomes, codes in zip(
-        names, rows, failures, runs, carried, strict=False
+        names, rows, failures, runs, condition_codes, strict=False
     ):
-        each: list[Finding] = []
+        row_findings: list[Finding] = []
         for rule in rules:
             if isinstance(row, QualitiesRow):
-                each += _quality_findings(name, row, rule)
+                row_findings += _quality_findings(name, row, rule)
             else:
-                each += _time_findings(name, row, rule, alpha, outcomes, codes)
+                row_findings += _time_findings(name, row, rule, alpha, outcomes, codes)
         is_aimless = isinstance(row, TimesRow) and row.claim == aims.NO_TARGET
-        if not (is_aimless or any(finding.code == "never_reached" for finding in each)):
-            each += failed
-        words = {finding.outcome for finding in each}
+        if not (is_aimless or any(finding.code == "never_reached" for finding in row_findings)):
+            row_findings += failed
+        words = {finding.outcome for finding in row_findings}
         worst = next((word for word in ("failed", "undecided") if word in words), "passed")
         gated.append(replace(row, gate=worst))
-        findings += each
+        findings += row_findings
     gate = Gate(tuple(map(str, rules)), tuple(findings))
     return with_gate(dataclasses.replace(report, records=tuple(gated)), gate)
 
@@ -154,19 +156,19 @@ def _failures_by_row(
         for (failed_a, n_a, _), (failed_b, n_b, _) in sides
     ]
     for name, row, (a, b), p in zip(names, rows, sides, adjust_p_values(tests), strict=True):
-        what = "runs without a value" if row.estimand == "quality" else "failed runs"
-        text, about = f"{what}: A {a[2]}, B {b[2]}", (name, row.benchmark, row.b)
+        label = "runs without a value" if row.estimand == "quality" else "failed runs"
+        text, subject = f"{label}: A {a[2]}, B {b[2]}", (name, row.benchmark, row.b)
         if not (a[0] or b[0]):
             yield []
         elif p is None or p >= alpha:
-            yield [Finding(str(rules[0]), *about, "passed", "failed_runs", text)]
+            yield [Finding(str(rules[0]), *subject, "passed", "failed_runs", text)]
         else:
             text += f"; B has more than by chance (one-sided p = {p:.2g})"
-            yield [Finding(str(each), *about, "failed", "fails_more", text) for each in rules]
+            yield [Finding(str(rule), *subject, "failed", "fails_more", text) for rule in rules]
 
 
 def _failed_of_side(row: CompareRow, side: str) -> tuple[int, int, str]:
-    """Return how many runs of a side failed (or have no value), of how many, and both in words."""
+    """Return the failed runs of a side (or those without a value), its runs, and both in words."""
     n, lost = row.get(f"n_{side}"), row.lost_a if side == "a" else row.lost_b
     absent = lost.get(f"rejected_logs_{side}") + lost.get(f"missing_runs_{side}")
     if isinstance(row, QualitiesRow):  # `n` counts the runs with a value
@@ -175,31 +177,31 @@ def _failed_of_side(row: CompareRow, side: str) -> tuple[int, int, str]:
     else:
         failed = n - row.get(f"reached_{side}")
     logs = f"{absent} without a readable log" if absent else None
-    why = ", ".join(filter(None, (row.get(f"exceptions_{side}"), logs)))
+    reasons = ", ".join(filter(None, (row.get(f"exceptions_{side}"), logs)))
     failed, n = failed + absent, n + absent
-    return failed, n, f"{failed} of {n}{f' ({why})' if why else ''}"
+    return failed, n, f"{failed} of {n}{f' ({reasons})' if reasons else ''}"
 
 
 def _quality_findings(name: str, row: QualitiesRow, rule: Requirement) -> Iterator[Finding]:
     low, high = row.worse_by_low, row.worse_by_high
-    about, allowed = (str(rule), name, row.benchmark, row.b), f"{rule.limit_text} is allowed"
+    subject, allowance = (str(rule), name, row.benchmark, row.b), f"{rule.limit_text} is allowed"
     if low is None or high is None or row.word is Verdict.UNAVAILABLE or row.missing_b:
-        why = "runs missing" if row.missing_b else row.why
-        yield Finding(*about, "failed", "not_judged", f"cannot be judged ({why})")
+        reason = "runs missing" if row.missing_b else row.why
+        yield Finding(*subject, "failed", "not_judged", f"cannot be judged ({reason})")
     elif low > rule.limit and row.word is Verdict.WORSE:
-        under = f" {text}" if (text := conditions_text(row.conditions)) else ""
-        text = f"{row.b} is worse by at least {low:.4g}{under}; {allowed}"
-        yield Finding(*about, "failed", "worse", text)
+        suffix = f" {text}" if (text := conditions_text(row.conditions)) else ""
+        text = f"{row.b} is worse by at least {low:.4g}{suffix}; {allowance}"
+        yield Finding(*subject, "failed", "worse", text)
     elif high >= rule.limit:
-        why = f"; {row.why}" if row.why else ""
-        text = f"{row.b} may be worse by up to {high:.4g}; {allowed}{why}"
+        reason = f"; {row.why}" if row.why else ""
+        text = f"{row.b} may be worse by up to {high:.4g}; {allowance}{reason}"
         outcome: Outcome = "failed" if rule.option == "--require" else "undecided"
-        yield Finding(*about, outcome, "undecided", text)
+        yield Finding(*subject, outcome, "undecided", text)
     elif rule.option == "--require":
         codes = [code for code in (*row.conditions, *row.flags) if conditions_text([code])]
         if codes:
             text = f"{row.b} is not worse by more than {rule.limit_text}, {conditions_text(codes)}"
-            yield Finding(*about, "passed", codes[0], text)
+            yield Finding(*subject, "passed", codes[0], text)
 
 
 #: The runs of A and of B.
@@ -218,26 +220,26 @@ def _time_findings(
     runs: _Runs | None,
     conditions: Sequence[str],
 ) -> Iterator[Finding]:
-    """Yield findings on why a row of times does not pass, or on its `conditions`."""
+    """Yield findings against a row of times, or on its `conditions`."""
     low, high, lowest = row.non_inferiority_low, row.inferiority_high, 1 / (1 + rule.limit)
-    judged: tuple[Outcome, str, str]
+    judgement: tuple[Outcome, str, str]
     doubts = [SHORT[code] for code in _DOUBTFUL if code in row.flags]
     doubtful = doubts and rule.option == "--require"
     if low is None or high is None or row.word is Verdict.UNAVAILABLE or doubtful:
-        why = row.reason or ", ".join(doubts) or row.claim
-        judged = ("failed", "not_judged", f"cannot be judged ({why})")
+        reason = row.reason or ", ".join(doubts) or row.claim
+        judgement = ("failed", "not_judged", f"cannot be judged ({reason})")
         if row.reached_a and row.n_b and not row.reached_b:
             text = (
                 f"none of {row.n_b} runs of {row.b} reached the target, {row.reached_a} of "
                 f"{row.n_a} of {row.a} did"
             )
-            judged = ("failed", "never_reached", text)
+            judgement = ("failed", "never_reached", text)
         elif row.reached_b and not row.reached_a:
             if row.word is Verdict.FASTER:
                 return
-            judged = ("undecided", "undecided", why)
+            judgement = ("undecided", "undecided", reason)
     elif low <= 0 and math.isinf(high):
-        judged = ("failed", "not_judged", _UNBOUNDED)
+        judgement = ("failed", "not_judged", _UNBOUNDED)
     elif low > lowest:
         robust = row.robust_low is not None and row.robust_low > lowest
         # What these runs give a reason to expect, and the bound does not allow for.
@@ -248,50 +250,53 @@ def _time_findings(
             return
         text = f"not slower by more than {rule.limit_text}"
         text = f"{' is' if row.on.does == 'is' else ':'} {row.on.claim(text)}"
-        judged = ("passed", codes[0], f"{row.b}{text}, {conditions_text(codes)}")
+        judgement = ("passed", codes[0], f"{row.b}{text}, {conditions_text(codes)}")
     elif high < lowest and row.word is Verdict.SLOWER and not row.dagger:
         # The bound alone would be one test per row, and among many benchmarks one fails by chance;
         # so the verdict, whose p is adjusted for their number, has to say so too.
-        much = f"at least {1 / high - 1:.1%}" if high else "infinitely"
-        under = f", {text}" if (text := conditions_text(row.conditions)) else ""
-        text = f"{row.b} {row.on.worse.format(much)}{under}; {rule.limit_text} is allowed"
-        judged = ("failed", "slower", text)
+        amount = f"at least {1 / high - 1:.1%}" if high else "infinitely"
+        suffix = f", {text}" if (text := conditions_text(row.conditions)) else ""
+        text = f"{row.b} {row.on.worse.format(amount)}{suffix}; {rule.limit_text} is allowed"
+        judgement = ("failed", "slower", text)
     else:
-        judged = ("undecided", "undecided", _margin_text(row, low, high, rule))
-    outcome, code, text = judged
-    needed = None
+        judgement = ("undecided", "undecided", _margin_text(row, low, high, rule))
+    outcome, code, text = judgement
+    n_needed = None
     if outcome == "undecided":
-        needed, more = _runs_to_pass(row, rule, alpha, runs)
-        outcome, text = "failed" if rule.option == "--require" else outcome, text + more
-    yield Finding(str(rule), name, row.benchmark, row.b, outcome, code, text, needed)
+        n_needed, advice = _runs_to_pass(row, rule, alpha, runs)
+        outcome, text = "failed" if rule.option == "--require" else outcome, text + advice
+    yield Finding(str(rule), name, row.benchmark, row.b, outcome, code, text, n_needed)
 
 
 def _runs_to_pass(
     row: TimesRow, rule: Requirement, alpha: float, runs: _Runs | None
 ) -> tuple[int | None, str]:
-    """Return the runs per side at which a B as fast as A would pass with 80 % power.
+    """Return the runs per side for 80 % power to pass a B as fast as A, and advice.
 
     Planned one-sided; the other side of a test at 2 alpha adds less than a thousandth to the power.
     Where runs fail, by how often those at hand do.
     """
     if "grids_differ" in row.flags:
         return None, "; evaluation intervals differ, which the bound allows for"
-    needed, shifts = None, (row.epoch_shift_a, row.epoch_shift_b)
+    n_needed, shifts = None, (row.epoch_shift_a, row.epoch_shift_b)
     failing = [failing_like(side) for side in runs or () if not row.all_reached]
     if row.planning_cv is not None and failing:
         if (a := failing[0]) and (b := failing[1]):
-            needed = runs_with_failures(
+            n_needed = runs_with_failures(
                 1 + rule.limit, (a, b), alpha=2 * alpha, epoch_shifts=shifts
             )
     elif row.planning_cv is not None:
-        needed = runs_needed(
+        n_needed = runs_needed(
             1 + rule.limit, row.planning_cv, power=POWER, alpha=2 * alpha, epoch_shifts=shifts
         )
-    if needed is None:
+    if n_needed is None:
         return None, ""
-    if needed <= min(row.n_a, row.n_b):
-        return needed, "; more runs may decide it"
-    return needed, f"; if it {row.on.same} A, {needed:,} runs per side would show that (80% power)"
+    if n_needed <= min(row.n_a, row.n_b):
+        return n_needed, "; more runs may decide it"
+    return (
+        n_needed,
+        f"; if it {row.on.same} A, {n_needed:,} runs per side would show that (80% power)",
+    )
 
 
 _UNBOUNDED = (
@@ -301,11 +306,11 @@ _UNBOUNDED = (
 
 
 def _margin_text(row: TimesRow, low: float, high: float, rule: Requirement) -> str:
-    axis, much = row.on, "any factor" if low <= 0 else f"up to {1 / low - 1:.1%}"
+    axis, amount = row.on, "any factor" if low <= 0 else f"up to {1 / low - 1:.1%}"
     if not axis.is_time:
-        text = f"possibly, {row.b} {axis.worse.format(much)}; {rule.limit_text} is allowed"
+        text = f"possibly, {row.b} {axis.worse.format(amount)}; {rule.limit_text} is allowed"
     else:
-        words = f"slower by {much}" if low <= 0 else f"{much} slower"
+        words = f"slower by {amount}" if low <= 0 else f"{amount} slower"
         text = f"{row.b} may be {words}; {rule.limit_text} is allowed"
     slower = axis.fill(axis.worse)
     if row.word is Verdict.SLOWER and row.dagger:
@@ -314,6 +319,6 @@ def _margin_text(row: TimesRow, low: float, high: float, rule: Requirement) -> s
             "with --epochs-fixed)"
         )
     elif high < 1 / (1 + rule.limit):
-        shown = "is shown to be slower" if axis.is_time else slower
-        text += f"; it {shown} on its own, but not after p is adjusted for all comparisons"
+        claim = "is shown to be slower" if axis.is_time else slower
+        text += f"; it {claim} on its own, but not after p is adjusted for all comparisons"
     return text

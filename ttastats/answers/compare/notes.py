@@ -45,35 +45,35 @@ class NoteRule(Struct, frozen=True):
 
 
 def _apply_rules(
-    rules: Iterable[NoteRule], shown: Sequence[Any], options: Options
+    rules: Iterable[NoteRule], results: Sequence[Any], options: Options
 ) -> Iterator[Note]:
     for rule in rules:
-        some = [each for each in shown if rule.of(each)]
-        fields = rule.fields(some, shown, options) if some else None
+        matches = [result for result in results if rule.of(result)]
+        fields = rule.fields(matches, results, options) if matches else None
         if fields is not None:
-            yield note(rule.key, rule.mark, **({"names": names_of(some)} | fields))
+            yield note(rule.key, rule.mark, **({"names": names_of(matches)} | fields))
 
 
-def of_times(
-    shown: Sequence[Times], options: Options, unmatched: Sequence[str], *, has_mean: bool
+def times_notes(
+    results: Sequence[Times], options: Options, unmatched: Sequence[str], *, has_mean: bool
 ) -> Iterator[Note]:
     """Yield the footnotes of times, each once however many rows it concerns."""
-    yield from _apply_rules(_OF_CLAIMS, shown, options)
-    flagged: dict[tuple[str, str], list[Times]] = {}
-    for each in shown:
-        for flag in each.contrast.flags:
-            if flag.code not in _TOLD:
-                flagged.setdefault((flag.code, flag.message), []).append(each)
-    for (code, message), some in flagged.items():
-        yield Note(code, f"{names_of(some)}: {message}.")
-    yield from _apply_rules(_OF_POWER, shown, options)
+    yield from _apply_rules(_CLAIM_RULES, results, options)
+    results_by_flag: dict[tuple[str, str], list[Times]] = {}
+    for result in results:
+        for flag in result.contrast.flags:
+            if flag.code not in _FLAGS_OF_RULES:
+                results_by_flag.setdefault((flag.code, flag.message), []).append(result)
+    for (code, message), matches in results_by_flag.items():
+        yield Note(code, f"{names_of(matches)}: {message}.")
+    yield from _apply_rules(_POWER_RULES, results, options)
     if unmatched:
         mean = wording("unmatched.mean") if has_mean else ""
         yield note("unmatched", names=unmatched, mean=mean)
 
 
 #: Flags without a footnote of their own: notes of the claims that rest on them tell them.
-_TOLD = frozenset((
+_FLAGS_OF_RULES = frozenset((
     "no_runs", "constant_epochs", "unknown_epochs", "unknown_evaluation_interval", "no_success",
     "failed_runs", "failures_likely", "straggler",
 ))  # fmt: skip
@@ -82,46 +82,54 @@ _STEADY = 0.03
 
 
 def _tests_fields(
-    some: Sequence[Times], shown: Sequence[Times], options: Options, *, fdr: bool
+    matches: Sequence[Times], results: Sequence[Times], options: Options, *, fdr: bool
 ) -> Fields | None:
-    if len(some) < 2 or options.fdr != fdr:
+    if len(matches) < 2 or options.fdr != fdr:
         return None
-    tests, level = len(some), options.confidence
-    alone = [s for s in shown if is_undecided_by_adjustment(s.row, tests, level)]
-    why = wording("holm.alone", names=names_of(alone), tests=tests) if alone else ""
-    return {"tests": tests, "alone": why}
+    tests, level = len(matches), options.confidence
+    undecided = [s for s in results if is_undecided_by_adjustment(s.row, tests, level)]
+    exceptions = wording("holm.alone", names=names_of(undecided), tests=tests) if undecided else ""
+    return {"tests": tests, "alone": exceptions}
 
 
-def _sequential_fields(some: Sequence[Times], _: object, options: Options) -> Fields | None:
+def _sequential_fields(matches: Sequence[Times], _: object, options: Options) -> Fields | None:
     if options.max_runs is None:
         return None
     widths = []
-    for s in some:
+    for s in matches:
         speedup = s.contrast.speedup
         if speedup is not None and speedup.look is not None and speedup.ratio.df is not None:
             level = confidence_at(options.confidence, speedup.look)
-            ends = [two_sided_t(speedup.ratio.df, each) for each in (level, options.confidence)]
+            ends = [
+                two_sided_t(speedup.ratio.df, confidence)
+                for confidence in (level, options.confidence)
+            ]
             widths.append(f"{s.name} {ends[0] / ends[1]:.2f} times as wide at {speedup.look.n}")
     wider = wording("sequential.wider", each=", ".join(widths)) if widths else ""
     return {"first": FIRST_LOOK, "most": options.max_runs, "wider": wider}
 
 
-def _undecided_fields(some: Sequence[Times], _: object, options: Options) -> Fields:
-    by_design = [s for s in some if s.row.why]
+def _undecided_fields(matches: Sequence[Times], _: object, options: Options) -> Fields:
+    by_design = [s for s in matches if s.row.why]
     meanings = []
-    if len(by_design) < len(some):
+    if len(by_design) < len(matches):
         meanings.append(f"not significant at {100 * (1 - options.confidence):.3g}%")
     if by_design:
         meanings.append(f"not decided: {by_reason(by_design)}")
-    looks = (s.contrast.speedup.look for s in some if s.contrast.speedup)
-    more = any(look.n < look.most for look in looks if look)
-    return {"meanings": ", or ".join(meanings), "more": wording("undecided.looks") if more else ""}
+    looks = (s.contrast.speedup.look for s in matches if s.contrast.speedup)
+    has_looks = any(look.n < look.most for look in looks if look)
+    return {
+        "meanings": ", or ".join(meanings),
+        "more": wording("undecided.looks") if has_looks else "",
+    }
 
 
-def _epochs_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
-    unlogged = [s for s in some if any(flag.code == "unknown_epochs" for flag in s.contrast.flags)]
+def _epochs_fields(matches: Sequence[Times], _: object, __: Options) -> Fields:
+    unlogged = [
+        s for s in matches if any(flag.code == "unknown_epochs" for flag in s.contrast.flags)
+    ]
     intervals = []
-    for s in some:
+    for s in matches:
         low, high = s.row.epoch_safe_low, s.row.epoch_safe_high
         text = "unknown: the logs hold only one evaluation"
         if low is not None and high is not None:
@@ -132,23 +140,23 @@ def _epochs_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
     parts = [wording("constant_epochs.safe", intervals=intervals)] if intervals else []
     if unlogged:
         parts.append(wording("constant_epochs.unlogged", names=names_of(unlogged)))
-    if any(s.marked and s.row.dagger for s in some):
+    if any(s.marked and s.row.dagger for s in matches):
         parts.append(wording("constant_epochs.dagger"))
     return {"parts": " ".join(parts)}
 
 
-def _straggler_fields(some: Sequence[Times], _: object, options: Options) -> Fields:
+def _straggler_fields(matches: Sequence[Times], _: object, options: Options) -> Fields:
     reasons = [
         f"{s.name}: {units.join_names([flag.message for flag in s.contrast.speedup.doubts])}"
-        for s in some
+        for s in matches
         if s.contrast.speedup
     ]
-    axis = some[0].contrast.axis
+    axis = matches[0].contrast.axis
     much = f"{axis.takes.removesuffix('s')} three times as {axis.much}"
-    return {"reasons": reasons, "much": much, "most": _failure_bound_text(some, options)}
+    return {"reasons": reasons, "much": much, "most": _failure_bound_text(matches, options)}
 
 
-#: Claims whose turning is told one by one.
+#: The most claims with a turning share of their own in the note.
 _MOST_TURNS = 3
 
 
@@ -156,11 +164,11 @@ def _stragglers_matter(s: Times) -> bool:
     return s.marked and "no_stragglers" in s.row.conditions
 
 
-def _failure_bound_text(some: Sequence[Times], options: Options) -> str:
-    """Return the largest share of runs that may fail, by how many of them reached."""
+def _failure_bound_text(matches: Sequence[Times], options: Options) -> str:
+    """Return the largest possible shares of failures in words, by the runs that reached."""
     shares = {
         (side.n_reached, side.n): side.straggler_share(options.confidence)
-        for s in some
+        for s in matches
         if s.contrast.speedup
         for side in (s.contrast.speedup.a, s.contrast.speedup.b)
         if side is not None
@@ -172,88 +180,92 @@ def _failure_bound_text(some: Sequence[Times], options: Options) -> str:
     return f"{bounds[0]} to {bounds[-1]}" if len(bounds) > 2 else " or ".join(bounds)
 
 
-def _turning_fields(some: Sequence[Times], _: object, options: Options) -> Fields | None:
-    """Return how often a side may fail before its claim turns, the least such share first."""
+def _turning_fields(matches: Sequence[Times], _: object, options: Options) -> Fields | None:
+    """Return the shares of failures at which claims turn, the smallest first."""
     turning = sorted(
-        (turns.share, "" if len(some) == 1 else f"{s.name}: ", turns)
-        for s in some
+        (turns.share, "" if len(matches) == 1 else f"{s.name}: ", turns)
+        for s in matches
         if s.contrast.speedup
         and (turns := s.contrast.speedup.turning(epochs=not s.row.dagger)) is not None
         and turns.share < turns.possible
     )
-    each = [
+    texts = [
         wording("assumption.turns", name=name, side=turns.side, share=max(0.1, 100 * share),
                 reached=turns.n_reached, n=turns.n, possible=turns.possible)
         for share, name, turns in turning[:_MOST_TURNS]
     ]  # fmt: skip
-    if (more := len(turning) - _MOST_TURNS) > 0:
-        each.append(wording("assumption.more", n=more))
-    claims = wording("assumption.if", n=len(turning), each=each) if each else ""
-    same = [s for s in some if not s.row.word.directed]
-    bound = wording("assumption.same", most=_failure_bound_text(same, options)) if same else ""
-    return {"parts": f"{claims} {bound}".strip()} if claims or same else None
+    if (n_more := len(turning) - _MOST_TURNS) > 0:
+        texts.append(wording("assumption.more", n=n_more))
+    claims = wording("assumption.if", n=len(turning), each=texts) if texts else ""
+    undirected = [s for s in matches if not s.row.word.directed]
+    bound = (
+        wording("assumption.same", most=_failure_bound_text(undirected, options))
+        if undirected
+        else ""
+    )
+    return {"parts": f"{claims} {bound}".strip()} if claims or undirected else None
 
 
-def _failed_runs(some: Sequence[Times], shown: Sequence[Times], _: Options) -> Fields:
-    axis = shown[0].contrast.axis
-    each = []
-    for s in some:
+def _failed_runs(matches: Sequence[Times], results: Sequence[Times], _: Options) -> Fields:
+    axis = results[0].contrast.axis
+    texts = []
+    for s in matches:
         a, b = units.amounts((s.get(f"ert_{side}_seconds") for side in "ab"), axis.unit)
-        each.append(f"{s.name} {a} vs {b}")
-    return {"ratio": axis.ratio, "expected": axis.expected, "each": each}
+        texts.append(f"{s.name} {a} vs {b}")
+    return {"ratio": axis.ratio, "expected": axis.expected, "each": texts}
 
 
-def _no_success_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
-    axis = some[0].contrast.axis
+def _no_success_fields(matches: Sequence[Times], _: object, __: Options) -> Fields:
+    axis = matches[0].contrast.axis
     spent = [
         f"{name}: 0/{side.n} in {units.amount(float(side.outcomes.times.sum()), axis.unit)}"
-        for s in some
+        for s in matches
         for name, side in (("A", s.contrast.a), ("B", s.contrast.b))
         if not side.n_reached
     ]
     return {"spent": ", ".join(spent), "number": axis.ratio}
 
 
-def _unsteady_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
-    axis, constant = some[0].contrast.axis, [s for s in some if CONSTANT in marks(s.contrast)]
-    more = wording("unsteady.constant", names=names_of(constant)) if constant else ""
-    return {"per_epoch": axis.pace, "more": more}
+def _unsteady_fields(matches: Sequence[Times], _: object, __: Options) -> Fields:
+    axis, constant = matches[0].contrast.axis, [s for s in matches if CONSTANT in marks(s.contrast)]
+    constant_text = wording("unsteady.constant", names=names_of(constant)) if constant else ""
+    return {"per_epoch": axis.pace, "more": constant_text}
 
 
-def _startup_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
-    each = [
+def _startup_fields(matches: Sequence[Times], _: object, __: Options) -> Fields:
+    texts = [
         wording("startup.each", name=s.name, **dict(zip("ab", startup.texts, strict=True)))
-        for s in some
+        for s in matches
         if s.contrast.parts and (startup := s.contrast.parts.startup)
     ]  # fmt: skip
-    return {"each": each}
+    return {"each": texts}
 
 
-def _exact_limit_fields(some: Sequence[Times], _: object, options: Options) -> Fields | None:
-    """Return the groups too small for the permutation test ever to be significant."""
+def _exact_limit_fields(matches: Sequence[Times], _: object, options: Options) -> Fields | None:
+    """Return the smallest number of runs for a significant permutation test, if some have fewer."""
     alpha = round(1 - options.confidence, 12)
-    if all(smallest_p(s.contrast.a.n, s.contrast.b.n) <= alpha for s in some):
+    if all(smallest_p(s.contrast.a.n, s.contrast.b.n) <= alpha for s in matches):
         return None
     runs = next(n for n in range(2, 1000) if smallest_p(n, n) <= alpha)
     return {"runs": runs, "limit": f"{alpha:.3g}".removeprefix("0")}
 
 
-def _proposal_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
-    each = []
-    for s in some:
+def _proposal_fields(matches: Sequence[Times], _: object, __: Options) -> Fields:
+    texts = []
+    for s in matches:
         plan = s.contrast.plan
         if plan and plan.blocks and plan.detectable_within:
-            blocks, name = plan.blocks, "" if len(some) == 1 else f"{s.name}: "
-            found = units.percent(plan.detectable_within - 1)
-            each.append(wording("blocks_proposed.each", name=name, block=blocks.name,
+            blocks, name = plan.blocks, "" if len(matches) == 1 else f"{s.name}: "
+            detectable = units.percent(plan.detectable_within - 1)
+            texts.append(wording("blocks_proposed.each", name=name, block=blocks.name,
                                 between=units.percent(math.expm1(blocks.spread.between)),
-                                p=blocks.spread.p_value, found=found))  # fmt: skip
-    return {"each": each}
+                                p=blocks.spread.p_value, found=detectable))  # fmt: skip
+    return {"each": texts}
 
 
-def _plan_fields(some: Sequence[Times], _: object, __: Options) -> Fields | None:
+def _plan_fields(matches: Sequence[Times], _: object, __: Options) -> Fields | None:
     texts, tests = [], 1
-    for s in some:
+    for s in matches:
         plan = s.contrast.plan
         if plan is None or plan.detectable is None:
             continue
@@ -268,17 +280,17 @@ def _plan_fields(some: Sequence[Times], _: object, __: Options) -> Fields | None
     return {"plans": texts, "among": among} if texts else None
 
 
-_OF_CLAIMS = (
+_CLAIM_RULES = (
     NoteRule("no_throughput", lambda s: s.contrast.axis.progress,
-             lambda some, *_: {"to_target": some[0].contrast.axis.to_target}),
+             lambda matches, *_: {"to_target": matches[0].contrast.axis.to_target}),
     NoteRule("holm", lambda s: s.contrast.p_value is not None, partial(_tests_fields, fdr=False)),
     NoteRule("fdr", lambda s: s.contrast.p_value is not None, partial(_tests_fields, fdr=True)),
     NoteRule("times_alone", lambda s: s.contrast.axis.alone, lambda *_: {"which": ""}),
     NoteRule("geomean", lambda s: s.contrast.estimand == "geomean",
-             lambda some, shown, _: {
-                 "ratios": "speedups are ratios" if some[0].contrast.axis.is_time
+             lambda matches, results, _: {
+                 "ratios": "speedups are ratios" if matches[0].contrast.axis.is_time
                  else "ratios are those",
-                 "where": "" if len(some) == len(shown) else ", where no run failed",
+                 "where": "" if len(matches) == len(results) else ", where no run failed",
              }),
     NoteRule("sequential", lambda _: True, _sequential_fields),
     NoteRule("undecided", lambda s: s.row.word is Verdict.UNDECIDED, _undecided_fields),
@@ -293,8 +305,8 @@ _OF_CLAIMS = (
     NoteRule("no_target.compare",
              lambda s: s.contrast.estimand == "fraction" and s.row.target_value is None
              and not (s.row.reached_a or s.row.reached_b) and not s.contrast.axis.alone,
-             lambda some, *_: {
-                 "what": aims.advice(*(runs for s in some for runs in (s.pair.a, s.pair.b))).text
+             lambda matches, *_: {
+                 "what": aims.advice(*(runs for s in matches for runs in (s.pair.a, s.pair.b))).text
              }),
     NoteRule("no_success",
              lambda s: s.contrast.estimand == "fraction"
@@ -302,8 +314,8 @@ _OF_CLAIMS = (
              and not (s.row.reached_a and s.row.reached_b),
              _no_success_fields),
     NoteRule("same_convergence", lambda s: s.contrast.estimand == "throughput",
-             lambda some, *_: {"per_epoch": some[0].contrast.axis.pace, "tests": ", ".join(
-                 f"{s.name} {units.p_text(s.contrast.epochs_p)}" for s in some)}),
+             lambda matches, *_: {"per_epoch": matches[0].contrast.axis.pace, "tests": ", ".join(
+                 f"{s.name} {units.p_text(s.contrast.epochs_p)}" for s in matches)}),
     NoteRule("batch_sizes",
              lambda s: s.contrast.a.batch_sizes and s.contrast.b.batch_sizes
              and s.contrast.a.batch_sizes != s.contrast.b.batch_sizes),
@@ -314,7 +326,7 @@ _OF_CLAIMS = (
                  for cv in (s.contrast.parts.cv_epoch_time_a, s.contrast.parts.cv_epoch_time_b)),
              _unsteady_fields),
 )  # fmt: skip
-_OF_POWER = (
+_POWER_RULES = (
     NoteRule("few_runs", lambda s: s.contrast.p_permutation is not None, _exact_limit_fields),
     NoteRule("blocks_proposed",
              lambda s: s.row.word is Verdict.UNDECIDED and s.contrast.plan
@@ -324,53 +336,55 @@ _OF_POWER = (
 )  # fmt: skip
 
 
-def of_qualities(
-    shown: Sequence[Qualities], budget: Budget, margin: float | None, options: Options
+def qualities_notes(
+    results: Sequence[Qualities], budget: Budget, margin: float | None, options: Options
 ) -> Iterator[Note]:
     """Yield the footnotes of qualities, each with the row's name if there are several."""
-    named = [(f"{s.name}: " if len(shown) > 1 else "", s.contrast) for s in shown]
+    named_contrasts = [(f"{s.name}: " if len(results) > 1 else "", s.contrast) for s in results]
     if budget.amount is None:
-        yield from _length_notes(named)
-    for name, contrast in named:
+        yield from _length_notes(named_contrasts)
+    for name, contrast in named_contrasts:
         if (gap := contrast.difference) is not None:
             yield from (Note(flag.code, f"{name}{flag.message}.") for flag in gap.flags)
-    for finding in dict.fromkeys(each for s in shown for each in s.contrast.findings):
-        who = names_of(s for s in shown if finding in s.contrast.findings)
-        yield Note(finding.code, f"{f'{who}: ' if len(shown) > 1 else ''}{finding.message}.")
+    for finding in dict.fromkeys(finding for s in results for finding in s.contrast.findings):
+        names = names_of(s for s in results if finding in s.contrast.findings)
+        yield Note(finding.code, f"{f'{names}: ' if len(results) > 1 else ''}{finding.message}.")
     if options.estimand == "geomean":
         yield note("geomean.costs")
-    tests = sum(s.row.p_adjusted is not None for s in shown)
+    tests = sum(s.row.p_adjusted is not None for s in results)
     if tests > 1:
         yield note("adjusted", tests=tests)
-    undecided = [s.row for s in shown if s.row.word is Verdict.UNDECIDED]
-    if undecided:
-        ask = margin is None and any(row.difference_low is not None for row in undecided)
+    undecided_rows = [s.row for s in results if s.row.word is Verdict.UNDECIDED]
+    if undecided_rows:
+        ask = margin is None and any(row.difference_low is not None for row in undecided_rows)
         yield note("undecided.qualities", more=wording("undecided.margin") if ask else "")
-    yield from _quality_proposals(named, options)
-    decided = [s.row for s in shown if s.row.word.decided]
-    yield from rare_note([n for row in decided for n in (row.n_a, row.n_b)], options.confidence)
+    yield from _quality_proposals(named_contrasts, options)
+    decided_rows = [s.row for s in results if s.row.word.decided]
+    yield from rare_note(
+        [n for row in decided_rows for n in (row.n_a, row.n_b)], options.confidence
+    )
     if budget.best:
         yield note("best_of")
 
 
 def _quality_proposals(
-    named: Sequence[tuple[str, QualityComparison]], options: Options
+    named_contrasts: Sequence[tuple[str, QualityComparison]], options: Options
 ) -> Iterator[Note]:
-    """Yield a note on the blocks within which the same runs would find less, if there are any."""
+    """Yield a note on blocks with smaller detectable differences of the same runs, if any."""
     alpha = round(1 - options.confidence, 12)
-    each = [
-        wording("blocks_proposed.quality", name=name, block=blocks.name, found=found,
+    texts = [
+        wording("blocks_proposed.quality", name=name, block=blocks.name, found=detectable,
                 between=blocks.spread.between, p=blocks.spread.p_value)
-        for name, contrast in named
+        for name, contrast in named_contrasts
         if (blocks := contrast.blocks)
-        and (found := blocks.detectable(power=POWER, alpha=alpha))
+        and (detectable := blocks.detectable(power=POWER, alpha=alpha))
     ]  # fmt: skip
-    if each:
-        yield note("blocks_proposed", each=each)
+    if texts:
+        yield note("blocks_proposed", each=texts)
 
 
-def _length_notes(named: Sequence[tuple[str, QualityComparison]]) -> Iterator[Note]:
-    apart = [
+def _length_notes(named_contrasts: Sequence[tuple[str, QualityComparison]]) -> Iterator[Note]:
+    texts = [
         wording(
             "ends_differ.side",
             name=name,
@@ -381,28 +395,28 @@ def _length_notes(named: Sequence[tuple[str, QualityComparison]]) -> Iterator[No
             least=ends.text(ends.least),
             able=f" ({ends.all_reach})" if ends.all_reach else "",
         )
-        for name, contrast in named
+        for name, contrast in named_contrasts
         for letter, side in (("A", contrast.a), ("B", contrast.b))
         for ends in [side.lengths]
         if side.n and not ends.equal
     ]
-    if apart:
-        yield note("ends_differ", ends=units.join_names(apart, 6, "; "))
-    differ = []
-    for name, contrast in named:
+    if texts:
+        yield note("ends_differ", ends=units.join_names(texts, 6, "; "))
+    length_texts = []
+    for name, contrast in named_contrasts:
         a, b = contrast.a.lengths, contrast.b.lengths
         steady = contrast.a.n and contrast.b.n and a.equal and b.equal and a.unit == b.unit
         if steady and a.unit not in {None, "seconds"} and a.most != b.most:
             at = f"--at {a.unit}={min(a.most, b.most):.15g}"
-            differ.append(f"{name}A at {a.text(a.most)}, B at {b.text(b.most)} ({at})")
-    if differ:
-        yield note("lengths_differ", ends=units.join_names(differ, 6, "; "))
+            length_texts.append(f"{name}A at {a.text(a.most)}, B at {b.text(b.most)} ({at})")
+    if length_texts:
+        yield note("lengths_differ", ends=units.join_names(length_texts, 6, "; "))
 
 
 def fixed_length(
     baseline: Side, other: Side, pairs: Sequence[Pair], names: Sequence[str]
 ) -> Iterator[Note]:
-    """Yield notes that pairs whose runs all had one length can be compared in quality.
+    """Yield notes on pairs of runs of one length, to compare in quality instead.
 
     Read as times to a target, runs that end a little short of it are failures.
     """

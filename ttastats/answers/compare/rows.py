@@ -22,7 +22,7 @@ from ttastats.sides.comparison import Comparison
 from ttastats.sides.findings import condition_list
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
-from ttastats.sides.quality_comparison import Also, QualityComparison
+from ttastats.sides.quality_comparison import OtherMetric, QualityComparison
 from ttastats.stats.decision import OF_STRAGGLERS, Decision
 from ttastats.stats.means import MeanDifference
 from ttastats.stats.results import Difference, Ratio, Verdict
@@ -77,7 +77,7 @@ _OF_SETS = "fraction; at a budget, unit of the metric"
 
 
 class SameKeys(Row, frozen=True, kw_only=True):
-    """What the sets of one setup say of sessions (`--same`)."""
+    """The variation between sessions by the sets of one setup (`--same`)."""
 
     same: Annotated[bool, Key("whether the sides are of one setup (`--same`)")] = True
     sets: Annotated[int, Key("sets of runs", "sets")] = 1
@@ -92,7 +92,7 @@ class SameKeys(Row, frozen=True, kw_only=True):
 
 
 class _AnyRow(Row, frozen=True, kw_only=True):
-    """What all rows of comparisons have, whatever the order of their keys."""
+    """The common keys of all rows of comparisons, whatever their order."""
 
     @property
     def word(self) -> Verdict:
@@ -306,16 +306,16 @@ def rows_of(report: Report) -> tuple[CompareRow, ...]:
     return tuple(row for row in report.records if isinstance(row, TimesRow | QualitiesRow))
 
 
-def of_times(contrast: Comparison, pair: Pair, by: Sequence[str], options: Options) -> TimesRow:
+def times_row(contrast: Comparison, pair: Pair, by: Sequence[str], options: Options) -> TimesRow:
     """Return the row of a comparison of times."""
     speedup, plan, parts = contrast.speedup, contrast.plan, contrast.parts
     ratio, startup = speedup.ratio if speedup else None, parts.startup if parts else None
     common = _common_keys(contrast, pair, by)
-    named = ("accelerators", "hardware")
-    setup: dict[str, Any] = {name: setups.common(pair.a, pair.b, name) for name in named}
+    setup_columns = ("accelerators", "hardware")
+    setup: dict[str, Any] = {name: setups.common(pair.a, pair.b, name) for name in setup_columns}
     common["keys"] |= {name: value for name, value in setup.items() if name in common["keys"]}
-    both = [runs.select("target_metric", "target_value") for runs in (pair.a, pair.b)]
-    targets = pl.concat(both, how="vertical_relaxed").unique()
+    side_targets = [runs.select("target_metric", "target_value") for runs in (pair.a, pair.b)]
+    targets = pl.concat(side_targets, how="vertical_relaxed").unique()
     metric, value = targets.row(0) if targets.height == 1 else (None, None)
     columns, setup_a, setup_b = setups.differing(pair.a, pair.b)
     look: LookKeys | UnsetType = UNSET
@@ -379,7 +379,7 @@ def of_times(contrast: Comparison, pair: Pair, by: Sequence[str], options: Optio
     )
 
 
-def of_qualities(
+def qualities_row(
     contrast: QualityComparison, pair: Pair, by: Sequence[str], budget: Budget
 ) -> QualitiesRow:
     """Return the row of a comparison of qualities at a budget."""
@@ -480,17 +480,17 @@ def _allowance_keys(speedup: Speedup) -> dict[str, Any]:
 
 
 def _deciding_keys(speedup: Speedup | None, verdict: Decision) -> dict[str, Any]:
-    """Return the interval that decides on a direction as keys, where it is not that of the speedup.
+    """Return the deciding interval of a direction as keys, where it is not that of the speedup.
 
     Undecided is what no allowance but that for evaluation intervals could have decided.
     """
     if speedup is None or verdict.word in {Verdict.SAME, Verdict.UNAVAILABLE}:
         return {}
-    conditions, decided = verdict.conditions, verdict.word.directed
+    conditions, is_directed = verdict.conditions, verdict.word.directed
     limits = speedup.limits(
         speedup.ratio.confidence,
-        epochs=decided and "constant_epochs" not in conditions,
-        stragglers=decided and bool(speedup.doubts) and OF_STRAGGLERS.isdisjoint(conditions),
+        epochs=is_directed and "constant_epochs" not in conditions,
+        stragglers=is_directed and bool(speedup.doubts) and OF_STRAGGLERS.isdisjoint(conditions),
     )
     if limits is None or limits == (speedup.ratio.low, speedup.ratio.high) or math.isinf(limits[1]):
         return {}
@@ -512,14 +512,14 @@ C_co = TypeVar("C_co", bound="Comparison | QualityComparison", covariant=True)
 R_co = TypeVar("R_co", bound=CompareRow, covariant=True)
 
 
-class Shown(Struct, Generic[C_co, R_co], frozen=True, eq=False):
+class Result(Struct, Generic[C_co, R_co], frozen=True, eq=False):
     """A comparison with its runs, row and name; `marked`: its claim and conditions are shown."""
 
     contrast: C_co
     pair: Pair
     row: R_co
     name: str
-    also: tuple[Also, ...] = ()
+    also: tuple[OtherMetric, ...] = ()
     marked: bool = True
 
     def get(self, name: str) -> Any:
@@ -527,5 +527,5 @@ class Shown(Struct, Generic[C_co, R_co], frozen=True, eq=False):
         return self.row.get(name)
 
 
-Times = Shown[Comparison, TimesRow]
-Qualities = Shown[QualityComparison, QualitiesRow]
+Times = Result[Comparison, TimesRow]
+Qualities = Result[QualityComparison, QualitiesRow]

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import UNSET, structs
 
-from ttastats.answers.compare.rows import CompareRow, SameKeys, Shown, TimesRow, rows_of
+from ttastats.answers.compare.rows import CompareRow, Result, SameKeys, TimesRow, rows_of
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.base import units
 from ttastats.base.percentages import percent_text
@@ -24,22 +24,22 @@ from ttastats.stats.outcomes import reached_at_least
 
 
 def sessions(
-    shown: Sequence[Shown[Any, Any]], by: Sequence[str], confidence: float
+    results: Sequence[Result[Any, Any]], by: Sequence[str], confidence: float
 ) -> list[SameKeys]:
     """Return the keys on variation between sessions for each comparison.
 
     Of times in shares of the time. The sets of a group, the baseline's too, are judged together.
     """
     groups: dict[tuple[Any, ...], list[Set]] = {}
-    keys = [tuple(s.get(name) for name in by) for s in shown]
-    for key, s in zip(keys, shown, strict=True):
+    keys = [tuple(s.get(name) for name in by) for s in results]
+    for key, s in zip(keys, results, strict=True):
         sides = _sets(s.contrast, s.row)
         if len(sides) == 2:
             groups.setdefault(key, sides[:1]).append(sides[1])
-    made = []
-    for key, s in zip(keys, shown, strict=True):
+    session_keys = []
+    for key, s in zip(keys, results, strict=True):
         if key not in groups:
-            made.append(SameKeys())
+            session_keys.append(SameKeys())
             continue
         spread = variance_between_sets(groups[key], confidence=confidence)
         numbers = [spread.deviation, spread.highest, spread.smallest_claim]
@@ -47,7 +47,7 @@ def sessions(
             numbers = [None if x is None else math.expm1(min(x, 700.0)) for x in numbers]
         between, high, claim = numbers
         unlike = 1 - reached_at_least(spread.sets, spread.sets, confidence=confidence)
-        made.append(
+        session_keys.append(
             SameKeys(
                 sets=spread.sets,
                 between=between,
@@ -56,11 +56,11 @@ def sessions(
                 smallest_claim=claim,
             )
         )
-    return made
+    return session_keys
 
 
 def _sets(contrast: Any, row: CompareRow) -> list[Set]:
-    """Return the sides of a comparison whose mean and variance are known."""
+    """Return the sides of a comparison with a known mean and variance."""
     if isinstance(row, TimesRow):
         return [
             Set(math.log(side.term.estimate), side.term.variance, side.term.df)
@@ -76,17 +76,17 @@ def _sets(contrast: Any, row: CompareRow) -> list[Set]:
 
 
 def of_one_setup(report: Report, confidence: float) -> Report:
-    """Return a comparison of one setup with itself, with what differs called `apart`."""
-    every = rows_of(report)
+    """Return a comparison of one setup with itself; sides that differ are `apart`."""
+    all_rows = rows_of(report)
     rows = tuple(
-        structs.replace(row, verdict="apart") if row.word.directed else row for row in every
+        structs.replace(row, verdict="apart") if row.word.directed else row for row in all_rows
     )
-    several = len({row.b for row in every}) < len(every)
+    has_several = len({row.b for row in all_rows}) < len(all_rows)
     text = [
-        f"{each.about}: {each.sentence}" if several else each.sentence
-        for each in conclusions(report, confidence=confidence)
+        f"{conclusion.about}: {conclusion.sentence}" if has_several else conclusion.sentence
+        for conclusion in conclusions(report, confidence=confidence)
     ]
-    if any(row.word.directed for row in every):
+    if any(row.word.directed for row in all_rows):
         text.append(
             "The difference is significant although the setup is the same: the machine or the "
             "session differs."
@@ -96,29 +96,29 @@ def of_one_setup(report: Report, confidence: float) -> Report:
 
 
 def _session_sentences(rows: Sequence[CompareRow], by: Sequence[str]) -> Iterator[str]:
-    """Yield for each group how much sessions vary, and what difference can be claimed."""
+    """Yield the variation between sessions and the smallest claim of each group."""
     groups = dict(zip(row_names(rows, by), rows, strict=True))
     for name, row in groups.items():
-        same = row.same
-        if same is UNSET or same.smallest_claim is None or same.between_high is None:
+        keys = row.same
+        if keys is UNSET or keys.smallest_claim is None or keys.between_high is None:
             continue
-        high = _amount(row, same.between_high)
-        shown = (
+        high = _amount(row, keys.between_high)
+        spread_text = (
             f"two sets only show that the standard deviation between sessions is at most {high}. "
             "Use 3 to 5 sets for a better estimate, or run both setups in each session (--block)."
         )
-        if same.between is not None:
-            shown = (
+        if keys.between is not None:
+            spread_text = (
                 "the standard deviation between the sessions of these "
-                f"{units.plural(same.sets, 'set')} is {_amount(row, same.between)}, at most "
+                f"{units.plural(keys.sets, 'set')} is {_amount(row, keys.between)}, at most "
                 f"{high}."
             )
         yield (
             f"{f'{name}: of' if len(groups) > 1 else 'Of'} two setups with this number of runs, "
             "each in a single session, only a difference of more than "
-            f"{_amount(row, same.smallest_claim)} is worth claiming, if other sessions are like "
-            f"these ({units.plural(same.sets, 'session')} alike do not exclude "
-            f"{percent_text(round(same.unlike or 0.0, 2))} that are not): {shown}"
+            f"{_amount(row, keys.smallest_claim)} is worth claiming, if other sessions are like "
+            f"these ({units.plural(keys.sets, 'session')} alike do not exclude "
+            f"{percent_text(round(keys.unlike or 0.0, 2))} that are not): {spread_text}"
         )
 
 

@@ -1,4 +1,4 @@
-"""What does a comparison come to, in sentences a person would say?"""
+"""Which sentences state the result of a comparison?"""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ttastats.report.grouping import ALONE, row_names
 from ttastats.report.row import Row
 from ttastats.sides.findings import POOLED, condition_names
 from ttastats.sides.options import Options
-from ttastats.sides.quality_comparison import Also, QualityComparison
+from ttastats.sides.quality_comparison import OtherMetric, QualityComparison
 from ttastats.stats.decision import Assumption, side_of
 from ttastats.stats.results import Tone, Verdict
 
@@ -38,15 +38,15 @@ CONDITIONS: dict[Assumption, str] = {
 
 
 def conditions_text(codes: Iterable[str], unit: str = "epochs") -> str:
-    """Return conditions as a sentence says them, each once: `in these sessions, if no run ...`."""
+    """Return conditions in words, each once: `in these sessions, if no run ...`."""
     codes = [*codes]
     assumed = [text.format(unit=unit) for code, text in CONDITIONS.items() if code in codes]
-    every = (condition_names(codes), f"if {' and '.join(assumed)}" if assumed else "")
-    return ", ".join(filter(None, every))
+    texts = (condition_names(codes), f"if {' and '.join(assumed)}" if assumed else "")
+    return ", ".join(filter(None, texts))
 
 
 def claim(word: Verdict, a: str, b: str, axis: Axis | None = None, factor: str = "") -> str:
-    """Return what a verdict says of B, without a full stop."""
+    """Return the claim of a verdict about B, without a full stop."""
     if word.directed:
         does = f"is {word}"
         if axis:
@@ -58,44 +58,44 @@ def claim(word: Verdict, a: str, b: str, axis: Axis | None = None, factor: str =
 
 
 def named_sides(row: TimesRow) -> tuple[str, str]:
-    """Return the names of both sides, each with the setup in which they differ: `b (8 H100)`."""
-    both = ((row.a, row.setup_a), (row.b, row.setup_b))
-    a, b = (f"{name} ({setup})" if setup else name for name, setup in both)
+    """Return the names of both sides, with their setups where these differ: `b (8 H100)`."""
+    names_and_setups = ((row.a, row.setup_a), (row.b, row.setup_b))
+    a, b = (f"{name} ({setup})" if setup else name for name, setup in names_and_setups)
     return a, b
 
 
 def finding(
     row: TimesRow, confidence: float, name: str = "", *, margin_claims: bool = False
 ) -> Lead:
-    """Return what one comparison comes to: its claim with target and conditions, and the numbers.
+    """Return the headline of one comparison: its claim with target and conditions, and the numbers.
 
     `name` tells it from others of its table. `margin_claims`: an undecided row says of the margin
     what it shows.
     """
     word, axis, (a, b) = row.word, row.on, named_sides(row)
     verdict, tone = judgement([row])
-    about = f" to {row.target}" if row.target and not axis.alone else ""
-    about += f" on {name}" if name not in {"", ALONE} else ""
+    context = f" to {row.target}" if row.target and not axis.alone else ""
+    context += f" on {name}" if name not in {"", ALONE} else ""
     ratio, low, high = row.speedup, row.speedup_low, row.speedup_high
-    why = f": undecided ({row.why})" if row.why else ""
+    reason = f": undecided ({row.why})" if row.why else ""
     numbers = f"{_limits_text(row, confidence)}; " if ratio and low and high else ""
     condition = conditions_text(row.conditions, row.progress_unit or "epochs")
-    carried = f", {condition}{_otherwise(row)}" if condition and word.decided else ""
+    condition_text = f", {condition}{_otherwise(row)}" if condition and word.decided else ""
     if word is Verdict.UNAVAILABLE:
-        return Lead(verdict, f"No verdict{about}: {row.reason or row.claim or 'no data'}.")
+        return Lead(verdict, f"No verdict{context}: {row.reason or row.claim or 'no data'}.")
     if row.estimand == "fraction":
-        of_b, of_a = f"{row.reached_b} of {row.n_b} runs", f"{row.reached_a} of {row.n_a}"
-        target = about.removeprefix(" to ") or "the target"
-        text = f"{of_b} of {b} and {of_a} of {a} reached {target}"
-        return Lead(verdict, f"{text}{carried}{why}.", p_text(row, "{}."), tone)
+        count_b, count_a = f"{row.reached_b} of {row.n_b} runs", f"{row.reached_a} of {row.n_a}"
+        target = context.removeprefix(" to ") or "the target"
+        text = f"{count_b} of {b} and {count_a} of {a} reached {target}"
+        return Lead(verdict, f"{text}{condition_text}{reason}.", p_text(row, "{}."), tone)
     if word is Verdict.SAME:
-        text = f"{claim(word, a, b, axis)}{about} ({axis.claim(row.claim)}){carried}"
+        text = f"{claim(word, a, b, axis)}{context} ({axis.claim(row.claim)}){condition_text}"
     elif word.directed and ratio:
         factor, _ = factor_of(word, axis, ratio, ratio, ratio)
-        text = f"{claim(word, a, b, axis, factor)}{about}{carried}"
+        text = f"{claim(word, a, b, axis, factor)}{context}{condition_text}"
     else:
         ends = (row.deciding_low or low, row.deciding_high or high)
-        text = f"{between(*ends, a, b, axis)}{about}{why}"
+        text = f"{between(*ends, a, b, axis)}{context}{reason}"
         if margin_claims and row.claim.startswith("not "):
             does = "it is " if axis.does == "is" else ""
             text += f"; {does}{axis.claim(row.claim)}{f', {condition}' if condition else ''}"
@@ -115,7 +115,7 @@ def _limits_text(row: TimesRow, confidence: float) -> str:
 
 
 def _otherwise(row: TimesRow) -> str:
-    """Return what holds without the assumptions of a claim: ` (else 0.99 to 1.36×)`."""
+    """Return the interval without the assumptions of a claim: ` (else 0.99 to 1.36×)`."""
     low, high = row.robust_low, row.robust_high
     if "no_stragglers" not in row.conditions:
         low, high = row.epoch_safe_low, row.epoch_safe_high
@@ -130,26 +130,28 @@ def _end_text(ratio: float, axis: Axis) -> str:
 
 
 def between(low: float | None, high: float | None, a: str, b: str, axis: Axis) -> str:
-    """Return the range in which the truth lies, without a full stop."""
+    """Return the range of the true speedup in words, without a full stop."""
     if low is None or high is None or low == high:  # without a spread there are no ends
         return f"No significant difference between {b} and {a}"
     first, last = _end_text(low, axis), _end_text(high, axis)
-    less, more = (axis.less if end >= 1 else axis.more for end in (low, high))
-    first = first if less != more else first.removesuffix(f" {less}")
+    first_word, last_word = (axis.less if end >= 1 else axis.more for end in (low, high))
+    first = first if first_word != last_word else first.removesuffix(f" {first_word}")
     return f"{b} {axis.does} between {first} and {last} than {a}"
 
 
 def runs_text(rows: Sequence[TimesRow]) -> str:
-    """Return how many runs both sides have, and how many of them failed."""
+    """Return the numbers of runs and of failed runs of both sides in words."""
     alone, first = rows[0].on.alone, rows[0]
     n_a, n_b = sum(row.n_a for row in rows), sum(row.n_b for row in rows)
     failed = n_a - sum(row.reached_a for row in rows), n_b - sum(row.reached_b for row in rows)
     text = f"{units.plural(n_a, 'run')} against {n_b:,}"
     if not any(failed):
         return f"{text}, {'no quality was looked at' if alone else 'all reached the target'}"
-    of_a, of_b = (f"{n:,} of {side}" for n, side in zip(failed, (first.a, first.b), strict=True))
+    failures_a, failures_b = (
+        f"{n:,} of {side}" for n, side in zip(failed, (first.a, first.b), strict=True)
+    )
     ended = "failed; no quality was looked at" if alone else "did not reach the target"
-    return f"{text}; {of_a} and {of_b} {ended}"
+    return f"{text}; {failures_a} and {failures_b} {ended}"
 
 
 def judgement(rows: Sequence[CompareRow]) -> tuple[str, Tone]:
@@ -158,18 +160,18 @@ def judgement(rows: Sequence[CompareRow]) -> tuple[str, Tone]:
     What holds on most rows only with conditions says so; a claim about pooled setups is not good.
     """
     words = [row.word for row in rows]
-    ((most, count),) = Counter(words).most_common(1)
+    ((commonest, count),) = Counter(words).most_common(1)
     pooled = any(row.word.decided and POOLED in row.conditions for row in rows)
-    tone: Tone = "bad" if pooled else most.tone
+    tone: Tone = "bad" if pooled else commonest.tone
     if sum(word.directed for word in set(words)) > 1 or 2 * count <= len(words):
         return "MIXED", "bad" if pooled else "plain"
-    word = "EQUIVALENT" if most is Verdict.SAME else rows[0].on.claim(most.label).upper()
-    free = sum(row.word is most and not row.conditions for row in rows)
-    if most.decided and 2 * free <= len(rows):
+    word = "EQUIVALENT" if commonest is Verdict.SAME else rows[0].on.claim(commonest.label).upper()
+    n_unconditional = sum(row.word is commonest and not row.conditions for row in rows)
+    if commonest.decided and 2 * n_unconditional <= len(rows):
         word = f"{'MOSTLY ' * (count < len(rows))}{word} WITH CONDITIONS"
         return word, "bad" if pooled else "plain"
-    mostly = (free if most.decided else count) < len(rows)
-    return f"MOSTLY {word}" if mostly else word, tone
+    is_partial = (n_unconditional if commonest.decided else count) < len(rows)
+    return f"MOSTLY {word}" if is_partial else word, tone
 
 
 def factor_of(word: Verdict, axis: Axis, ratio: float, low: float, high: float) -> tuple[str, str]:
@@ -199,21 +201,21 @@ def is_undecided_by_adjustment(row: TimesRow, tests: int, confidence: float) -> 
     return side_of(1, low, high) != 0 and p < 1 - confidence <= adjusted
 
 
-def names_of(shown: Iterable[Times | Qualities]) -> str:
+def names_of(results: Iterable[Times | Qualities]) -> str:
     """Return the names of groups, each once."""
-    return ", ".join(dict.fromkeys(each.name for each in shown))
+    return ", ".join(dict.fromkeys(result.name for result in results))
 
 
-def by_reason(shown: Iterable[Times]) -> str:
-    """Return the reasons why comparisons have no verdict, with their names."""
+def by_reason(results: Iterable[Times]) -> str:
+    """Return the reasons against verdicts, with the names of their comparisons."""
     reasons: dict[str, list[Times]] = {}
-    for each in shown:
-        reasons.setdefault(each.row.reason or each.row.why or "", []).append(each)
-    return "; ".join(f"{names_of(some)}: {reason}" for reason, some in reasons.items())
+    for result in results:
+        reasons.setdefault(result.row.reason or result.row.why or "", []).append(result)
+    return "; ".join(f"{names_of(group)}: {reason}" for reason, group in reasons.items())
 
 
 def why_undecided(row: TimesRow, tests: int, confidence: float, *, fdr: bool) -> str | None:
-    """Return what leaves a comparison undecided, where its interval does not show that."""
+    """Return the reason for an undecided comparison, where its interval does not show it."""
     if row.word is not Verdict.UNDECIDED or row.why:
         return row.why
     if is_undecided_by_adjustment(row, tests, confidence):
@@ -225,11 +227,11 @@ def why_undecided(row: TimesRow, tests: int, confidence: float, *, fdr: bool) ->
     return None
 
 
-def of_qualities(row: QualitiesRow, contrast: QualityComparison, options: Options) -> str:
+def qualities_sentence(row: QualitiesRow, contrast: QualityComparison, options: Options) -> str:
     """Return the sentence on one benchmark at a budget."""
-    gap, a, b, about = contrast.difference, row.a, row.b, f"{row.metric or 'quality'} {row.at}"
+    gap, a, b, subject = contrast.difference, row.a, row.b, f"{row.metric or 'quality'} {row.at}"
     if gap is None:
-        return f"{about}: {row.why}."
+        return f"{subject}: {row.why}."
     by_design = row.word is Verdict.UNDECIDED and row.why and row.why == contrast.allowed_for
     text = "no verdict" if row.word is Verdict.UNAVAILABLE else claim(row.word, a, b)
     if row.word is Verdict.SAME:
@@ -241,12 +243,12 @@ def of_qualities(row: QualitiesRow, contrast: QualityComparison, options: Option
     if row.why == "runs missing":
         better = (gap.estimate > 0) == contrast.higher_is_better
         text = f"{b} is not called {'better' if better else 'worse'} than {a}"
-    why = _WHY.get(row.why or "", f": {row.why}" if row.why else "")
-    needed = gap.runs_needed if row.word is Verdict.UNDECIDED and not why else None
-    if needed is not None and needed > min(gap.n_a, gap.n_b):
-        why = f"; {units.runs_needed(needed)}"
+    reason = _WHY.get(row.why or "", f": {row.why}" if row.why else "")
+    n_needed = gap.runs_needed if row.word is Verdict.UNDECIDED and not reason else None
+    if n_needed is not None and n_needed > min(gap.n_a, gap.n_b):
+        reason = f"; {units.runs_needed(n_needed)}"
     p = "" if gap.p_value is None else f", {units.p_text(row.p_adjusted or gap.p_value)}"
-    return f"{about}: {text} (B − A = {difference(contrast)}{p}){why}."
+    return f"{subject}: {text} (B − A = {difference(contrast)}{p}){reason}."
 
 
 _WHY = {
@@ -257,81 +259,87 @@ _WHY = {
 
 
 def cost_text(row: QualitiesRow) -> str:
-    """Return what both sides took up to a budget; empty if unknown."""
+    """Return the costs of both sides up to a budget in words; empty if unknown."""
     if row.speedup is None:
         return ""
-    a, b = row.a, row.b
-    of_a, of_b = units.amounts((row.get(f"seconds_{side}") for side in "ab"), row.on.unit)
-    return f"{row.on.noun.capitalize()}: {of_b} of {b}, {of_a} of {a}; {row.on.ratio} {ratio(row)}."
+    a, b = units.amounts((row.get(f"seconds_{side}") for side in "ab"), row.on.unit)
+    noun = row.on.noun.capitalize()
+    return f"{noun}: {b} of {row.b}, {a} of {row.a}; {row.on.ratio} {ratio(row)}."
 
 
 def conclusions(report: Report, *, confidence: float) -> tuple[Conclusion, ...]:
     """Return the conclusion of each row of a comparison; `confidence` is that of its intervals."""
-    rows, made = rows_of(report), []
+    rows, all_conclusions = rows_of(report), []
     tests = sum(row.p_adjusted is not None for row in rows)
-    several = len({row.b for row in rows}) > 1
+    has_several = len({row.b for row in rows}) > 1
     for name, row in zip(row_names(rows, report.by), rows, strict=True):
         if isinstance(row, QualitiesRow):
-            sentence, more = row.sentence, [cost_text(row)]
+            sentence, texts = row.sentence, [cost_text(row)]
         else:
-            sentence, more = finding(row, confidence).text, []
+            sentence, texts = finding(row, confidence).text, []
             if is_undecided_by_adjustment(row, tests, confidence):
-                more.append("The interval is for this comparison alone.")
-            needed = row.runs_needed if row.word is Verdict.UNDECIDED else None
-            if needed is not None and needed > min(row.n_a, row.n_b):
-                more.append(f"{units.runs_needed(needed)}.")
-        about, text = f"{name}: {row.b}" if several else name, " ".join(filter(None, more))
+                texts.append("The interval is for this comparison alone.")
+            n_needed = row.runs_needed if row.word is Verdict.UNDECIDED else None
+            if n_needed is not None and n_needed > min(row.n_a, row.n_b):
+                texts.append(f"{units.runs_needed(n_needed)}.")
+        subject, text = f"{name}: {row.b}" if has_several else name, " ".join(filter(None, texts))
         word, tone = judgement([row])
-        made.append(Conclusion(about, word.lower(), sentence, text, row.benchmark, tone))
-    return tuple(made)
+        all_conclusions.append(
+            Conclusion(subject, word.lower(), sentence, text, row.benchmark, tone)
+        )
+    return tuple(all_conclusions)
 
 
-def also_numbers(every: Sequence[Also]) -> Row:
+def also_numbers(metrics: Sequence[OtherMetric]) -> Row:
     """Return the keys of a row on other metrics, each with the metric's name in front."""
     keys: dict[str, Any] = {}
-    for other in every:
-        judged, gap = other.contrast, other.contrast.difference
+    for other in metrics:
+        contrast, gap = other.contrast, other.contrast.difference
         values = {
-            "a": judged.a.mean,
-            "b": judged.b.mean,
+            "a": contrast.a.mean,
+            "b": contrast.b.mean,
             **interval_keys("difference", gap),
             "p_value": gap.p_value if gap else None,
-            "p_adjusted": judged.p_adjusted,
-            "verdict": judged.verdict.word.value,
+            "p_adjusted": contrast.p_adjusted,
+            "verdict": contrast.verdict.word.value,
         }
         keys |= {f"{other.metric}_{name}": value for name, value in values.items()}
     return Row(keys=keys)
 
 
-def also_text(shown: Sequence[Times]) -> str:
-    """Return what other metrics say of a comparison, in sentences; of several, what is decided."""
+def also_text(results: Sequence[Times]) -> str:
+    """Return sentences on other metrics: all of one comparison, the decided ones of several."""
     texts = []
-    for s in shown:
-        several, faster = len(shown) > 1, s.row.word is Verdict.FASTER
-        told = [other for other in s.also if not several or other.contrast.verdict.word.decided]
-        made = _also_sentences(told, s.row.a, s.row.b, faster=faster)
-        texts += [f"{s.name}, {text}" if several else text for text in made]
+    for s in results:
+        has_several, faster = len(results) > 1, s.row.word is Verdict.FASTER
+        metrics = [
+            other for other in s.also if not has_several or other.contrast.verdict.word.decided
+        ]
+        metric_texts = _also_sentences(metrics, s.row.a, s.row.b, faster=faster)
+        texts += [f"{s.name}, {text}" if has_several else text for text in metric_texts]
     return " ".join(texts)
 
 
-def also_lines(every: Sequence[Also]) -> Iterator[str]:
-    """Yield a detail line for each metric that any run logged."""
-    for other in _logged_only(every):
+def also_lines(metrics: Sequence[OtherMetric]) -> Iterator[str]:
+    """Yield a detail line for each logged metric."""
+    for other in _logged_only(metrics):
         pair = (other.contrast.a, other.contrast.b)
         decimals = digits(other.contrast, pair[0].mean or pair[1].mean)
         a, b = (decimals.mean(side.mean, side.sd) for side in pair)
         yield f"also {other.metric}  A {a}  B {b}  {_difference_text(other)}"
 
 
-def _also_sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> Iterator[str]:
+def _also_sentences(
+    metrics: Sequence[OtherMetric], a: str, b: str, *, faster: bool
+) -> Iterator[str]:
     """Yield a sentence for each metric that changes the meaning of the comparison."""
-    for other in _logged_only(every):
-        judged, gap = other.contrast, other.contrast.difference
-        word = judged.verdict.word
-        if gap is None and judged.a.n and judged.b.n:
-            text = f"no verdict: {judged.verdict.reason.removeprefix(f'{other.metric} ')}"
+    for other in _logged_only(metrics):
+        contrast, gap = other.contrast, other.contrast.difference
+        word = contrast.verdict.word
+        if gap is None and contrast.a.n and contrast.b.n:
+            text = f"no verdict: {contrast.verdict.reason.removeprefix(f'{other.metric} ')}"
         elif gap is None:
-            name, side = (b, judged.b) if judged.a.n else (a, judged.a)
+            name, side = (b, contrast.b) if contrast.a.n else (a, contrast.a)
             does = "logs it there" if side.missing else "reached the target"
             text = f"unknown, as no run of {name} {does}"
         elif gap.low is None:
@@ -348,35 +356,35 @@ def _also_sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> I
         yield f"{other.metric} at the end of the runs: {text}."
 
 
-def also_notes(every: Sequence[Also]) -> Iterator[Note]:
-    """Yield notes on what the comparison of other metrics cannot show."""
-    if chose := dict.fromkeys(other.metric for other in every if other.chose):
-        yield note("chose_the_stop", metrics=", ".join(chose))
-    lacking = []
-    for metric in dict.fromkeys(other.metric for other in every):
-        rows = [other for other in every if other.metric == metric]
-        judged = [other.contrast for other in _logged_only(rows) or rows]
-        sides = [each.a for each in judged], [each.b for each in judged]
-        if any(side.missing for some in sides for side in some):
+def also_notes(metrics: Sequence[OtherMetric]) -> Iterator[Note]:
+    """Yield notes on limits of the comparison of other metrics."""
+    if stop_metrics := dict.fromkeys(other.metric for other in metrics if other.chose):
+        yield note("chose_the_stop", metrics=", ".join(stop_metrics))
+    texts = []
+    for metric in dict.fromkeys(other.metric for other in metrics):
+        rows = [other for other in metrics if other.metric == metric]
+        contrasts = [other.contrast for other in _logged_only(rows) or rows]
+        sides = [contrast.a for contrast in contrasts], [contrast.b for contrast in contrasts]
+        if any(side.missing for numbers in sides for side in numbers):
             a, b = (
-                with_value(sum(side.n for side in some), sum(side.missing for side in some))
-                for some in sides
+                with_value(sum(side.n for side in numbers), sum(side.missing for side in numbers))
+                for numbers in sides
             )
             runs = "run" if a == "1" else "runs"
-            lacking.append(
+            texts.append(
                 f"{metric} is known of {a} {runs} of A and {b} of B that reached the target"
             )
-    if lacking:
-        yield note("also_missing", metrics=lacking)
+    if texts:
+        yield note("also_missing", metrics=texts)
 
 
-def _logged_only(every: Sequence[Also]) -> list[Also]:
-    return [other for other in every if other.contrast.a.n or other.contrast.b.n]
+def _logged_only(metrics: Sequence[OtherMetric]) -> list[OtherMetric]:
+    return [other for other in metrics if other.contrast.a.n or other.contrast.b.n]
 
 
-def _difference_text(other: Also) -> str:
-    both, p_value = other.contrast, other.contrast.p_adjusted
-    if both.difference is None:
+def _difference_text(other: OtherMetric) -> str:
+    contrast, p_value = other.contrast, other.contrast.p_adjusted
+    if contrast.difference is None:
         return ""
     p = "" if p_value is None else f", {units.p_text(p_value)}"
-    return f"B − A {difference(both, both.a.mean or both.b.mean)}{p}"
+    return f"B − A {difference(contrast, contrast.a.mean or contrast.b.mean)}{p}"

@@ -30,7 +30,7 @@ from ttastats.stats.results import Ratio
 from ttastats.traces import answers
 
 #: Of A and of B, as far as known.
-_Both = Sequence[float | None]
+_SidePair = Sequence[float | None]
 _STEP, _REST, _RUNS = "= step of the profiles", "× rest, not profiled", "= throughput of the runs"
 
 #: Smaller shares are not worth a word.
@@ -49,7 +49,7 @@ class Factor(Row, frozen=True):
     share: float | None = None
 
 
-class Explained(Struct, frozen=True):
+class Explanation(Struct, frozen=True):
     """A throughput as a product of factors, with the notes to it.
 
     `parts` are those of the step; `whole` are the step of the profiles, the rest, and the
@@ -62,29 +62,29 @@ class Explained(Struct, frozen=True):
 
     def numbers(self) -> Row:
         """Return the keys of a row, each with the name of its part in front."""
-        named = [*zip(("step", "rest"), self.whole, strict=False)]
-        named += [(row.name.replace(" ", "_"), row) for row in self.parts]
+        named_factors = [*zip(("step", "rest"), self.whole, strict=False)]
+        named_factors += [(row.name.replace(" ", "_"), row) for row in self.parts]
         return Row(
             keys={
                 f"{name}_{key}": value
-                for name, row in named
+                for name, row in named_factors
                 for key, value in row.to_dict().items()
                 if key != "name"
             }
         )
 
     def sentence(self) -> str:
-        """Return where most of the throughput came from."""
+        """Return the main causes of the throughput in a sentence."""
         if not self.whole:
             return ""
-        *_, left, runs = self.whole
-        if runs.share is None:
+        *_, rest_factor, runs_factor = self.whole
+        if runs_factor.share is None:
             return "Its throughput is not significantly different, so no shares are shown."
         shares = [(row.name, row.share or 0.0) for row in self.parts[:3]]
         shares = [(name, share) for name, share in shares if abs(share) >= _LEAST]
-        shares.append(("not in the profiles", left.share or 0.0))
+        shares.append(("not in the profiles", rest_factor.share or 0.0))
         text = ", ".join(f"{name} {share:.2f}" for name, share in shares)
-        ratio = units.significant(runs.factor or 0.0)
+        ratio = units.significant(runs_factor.factor or 0.0)
         return f"Of the throughput's {ratio}, on a log scale: {text}."
 
     def tables(self, confidence: float) -> Iterator[Table]:
@@ -108,25 +108,25 @@ class Explained(Struct, frozen=True):
 
 def explain_throughput(
     comparison: Comparison, pair: Pair, profiles: Sequence[pl.DataFrame], confidence: float
-) -> Explained:
-    """Return which parts of a step explain the throughput; `profiles` are rows of A and B."""
+) -> Explanation:
+    """Return the throughput as a product of factors; `profiles` are rows of A and B."""
     runs = (pair.a, pair.b)
-    fit = _mismatch_notes(profiles, runs)
-    why, axis = comparison.parts, comparison.axis
-    throughput = why.throughput if why and axis.unit == "seconds" else None
+    mismatches = _mismatch_notes(profiles, runs)
+    causes, axis = comparison.parts, comparison.axis
+    throughput = causes.throughput if causes and axis.unit == "seconds" else None
     if throughput is None or not throughput.estimate:
-        return Explained([note("unexplained"), *fit])
+        return Explanation([note("unexplained"), *mismatches])
     # The samples of a step of each side's profile, or of its runs, if both are known.
-    samples: _Both = [
-        answers.samples_per_step(rows) or _samples_per_step(ran)
-        for rows, ran in zip(profiles, runs, strict=True)
+    samples: _SidePair = [
+        answers.samples_per_step(rows) or _samples_per_step(side_runs)
+        for rows, side_runs in zip(profiles, runs, strict=True)
     ]
     if comparison.progress_unit == "steps" or not all(samples):
         samples = (None, None)
     steps = [answers.profile_table(rows).drop(answers.WHOLE) for rows in profiles]
     names = [*dict.fromkeys(name for side in steps for name in side.columns)]
-    both = pl.concat(steps, how="diagonal").select(names).fill_null(0.0).to_numpy()
-    sides = [both[: steps[0].height], both[steps[0].height :]]
+    step_table = pl.concat(steps, how="diagonal").select(names).fill_null(0.0).to_numpy()
+    sides = [step_table[: steps[0].height], step_table[steps[0].height :]]
     per_sample = (side / (size or 1.0) for side, size in zip(sides, samples, strict=True))
     *ratios, step = sum_factors(*per_sample, confidence=confidence)
     means = [side.mean(axis=0).tolist() for side in sides]
@@ -136,26 +136,26 @@ def explain_throughput(
         if any(seconds)
     ]
     parts.sort(key=lambda row: -abs(log(row.factor or 1.0)))
-    taken = [
-        _step_seconds_of_runs(side, ran, comparison.progress_unit, size)
-        for side, ran, size in zip((comparison.a, comparison.b), runs, samples, strict=True)
+    run_seconds = [
+        _step_seconds_of_runs(side, side_runs, comparison.progress_unit, size)
+        for side, side_runs, size in zip((comparison.a, comparison.b), runs, samples, strict=True)
     ]
-    whole = (
+    totals = (
         _factor_row(_STEP, [sum(side) for side in means], step, throughput),
         _factor_row(_REST, (None, None), remaining_factor(throughput, step), throughput),
-        _factor_row(_RUNS, taken, throughput, throughput),
+        _factor_row(_RUNS, run_seconds, throughput, throughput),
     )
-    notes = [*_factor_notes(step, samples, whole)]
+    notes = [*_factor_notes(step, samples, totals)]
     clocks = pl.concat(
         [answers.measure_rows(rows, "uninstrumented_step_seconds")["text"] for rows in profiles]
     )
     if any("CPU" in str(text) for text in clocks) and "cpu" not in axis.name:
         notes.append(note("clocks.runs"))
-    return Explained([*notes, *fit], parts, whole)
+    return Explanation([*notes, *mismatches], parts, totals)
 
 
-def _factor_row(name: str, seconds: _Both, factor: Ratio, throughput: Ratio) -> Factor:
-    """Return the row of a factor, with a share if the throughput is shown to differ."""
+def _factor_row(name: str, seconds: _SidePair, factor: Ratio, throughput: Ratio) -> Factor:
+    """Return the row of a factor, with a share if the throughput differs significantly."""
     share = None
     if factor.estimate and throughput.estimate and side_of(1, throughput.low, throughput.high):
         share = log(factor.estimate) / log(throughput.estimate)
@@ -166,7 +166,7 @@ def _factor_row(name: str, seconds: _Both, factor: Ratio, throughput: Ratio) -> 
 def _step_seconds_of_runs(
     side: SideNumbers, runs: pl.DataFrame, unit: str | None, samples: float | None
 ) -> float | None:
-    """Return the time the runs took for the samples of one profiled step."""
+    """Return the seconds of the runs for the samples of one profiled step."""
     if side.progress is None:
         return None
     mean = float(np.mean(side.times / side.progress))
@@ -178,22 +178,22 @@ def _step_seconds_of_runs(
     return mean * samples / (sizes[0] if unit == "epochs" else 1)
 
 
-def _factor_notes(step: Ratio, samples: _Both, whole: Sequence[Factor]) -> Iterator[Note]:
-    known = step.low is not None
+def _factor_notes(step: Ratio, samples: _SidePair, totals: Sequence[Factor]) -> Iterator[Note]:
+    has_interval = step.low is not None
     intervals = (
-        wording("factors.some", a=step.n_a, b=step.n_b) if known else wording("factors.none")
+        wording("factors.some", a=step.n_a, b=step.n_b) if has_interval else wording("factors.none")
     )
     yield note("factors", intervals=intervals)
     a, b = samples
     if a and b and a != b:
         yield note("samples", a=a, b=b)
-    of_profiles, _, runs = whole
+    profile_factor, _, runs = totals
     steps = [
         f"{units.seconds(ran)} in the runs of {name}, {units.significant(ran / (profiled or 1.0))} "
         "times as long as in its profile"
         for name, ran, profiled in (
-            ("A", runs.a_seconds, of_profiles.a_seconds),
-            ("B", runs.b_seconds, of_profiles.b_seconds),
+            ("A", runs.a_seconds, profile_factor.a_seconds),
+            ("B", runs.b_seconds, profile_factor.b_seconds),
         )
         if ran is not None
     ]
@@ -204,37 +204,44 @@ def _factor_notes(step: Ratio, samples: _Both, whole: Sequence[Factor]) -> Itera
 def _mismatch_notes(
     profiles: Sequence[pl.DataFrame], runs: Sequence[pl.DataFrame]
 ) -> Iterator[Note]:
-    for side, rows, ran in zip("AB", profiles, runs, strict=True):
-        differ = []
+    for side, rows, side_runs in zip("AB", profiles, runs, strict=True):
+        differences = []
         # Workloads of the trainer have names, not scripts and traces.
         recorded = rows.filter(
             (pl.col("origin") == "recorded") & ~pl.col("source").str.ends_with(".py")
         )
-        work, tasks = (set(names.drop_nulls()) for names in (recorded["source"], ran["benchmark"]))
+        work, tasks = (
+            set(names.drop_nulls()) for names in (recorded["source"], side_runs["benchmark"])
+        )
         if work - tasks:
-            differ.append(f"the profile is of {_all(work)}, the runs of {_all(tasks)}")
-        profiled, batch = answers.samples_per_step(rows), _samples_per_step(ran)
+            differences.append(
+                f"the profile is of {_names_text(work)}, the runs of {_names_text(tasks)}"
+            )
+        profiled, batch = answers.samples_per_step(rows), _samples_per_step(side_runs)
         if profiled is not None and batch is not None and profiled != batch:
-            differ.append(
+            differences.append(
                 f"a step of the profile has {profiled:,.0f} samples, one of the runs {batch:,.0f}"
             )
         devices = set(answers.measure_rows(rows, "device_name")["text"].drop_nulls())
-        hardware = set(ran["hardware"].drop_nulls())
+        hardware = set(side_runs["hardware"].drop_nulls())
         # What tells a model has a digit, and is three letters or more long.
         models = [
             {word for name in names for word in setups.words(name)
              if len(word) > 2 and re.search(r"[a-z]", word) and re.search(r"[0-9]", word)}
             for names in (devices, hardware)
         ]  # fmt: skip
-        numbers, workers = ran["accelerators"].drop_nulls().unique(), answers.worker_count(rows)
+        numbers = side_runs["accelerators"].drop_nulls().unique()
+        workers = answers.worker_count(rows)
         if all(models) and not any(a in b or b in a for a, b in product(*models)):
-            differ.append(f"the profile is of {_all(devices)}, the runs of {_all(hardware)}")
+            differences.append(
+                f"the profile is of {_names_text(devices)}, the runs of {_names_text(hardware)}"
+            )
         elif numbers.len() == 1 and numbers[0] != workers:
             processes = units.plural(workers, "process", "processes")
             used = units.plural(numbers[0], "accelerator")
-            differ.append(f"the profile is of {processes}, the runs used {used}")
-        if differ:
-            yield note("profile_of_others", side=side, differ=differ)
+            differences.append(f"the profile is of {processes}, the runs used {used}")
+        if differences:
+            yield note("profile_of_others", side=side, differ=differences)
 
 
 def _samples_per_step(runs: pl.DataFrame) -> float | None:
@@ -243,5 +250,5 @@ def _samples_per_step(runs: pl.DataFrame) -> float | None:
     return float(sizes[0]) if sizes.len() == 1 else None
 
 
-def _all(names: set[str]) -> str:
+def _names_text(names: set[str]) -> str:
     return units.join_names(sorted(names)) or "another kind"

@@ -1,1 +1,1 @@
-"""What may logs be that nobody has described? Proposes blocks, and says how sure of what."""
+"""Which blocks would describe unknown logs, and with what certainty?"""

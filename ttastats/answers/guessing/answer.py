@@ -1,4 +1,4 @@
-"""What was proposed for some files, and why: as data, and as a person reads it."""
+"""The proposals for files and their reasons: as data, and as text."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.harmless import escape_invisible, escape_lines
 from ttastats.sides.options import several
 
-#: Names of one reason, or of one kind, that are shown before the rest is only counted.
-_NAMED = 3
+#: The most names of one reason, or of one kind, before the rest is only counted.
+_MOST_NAMES = 3
 #: Problems that are shown, those of rejected files first.
 _PROBLEMS = 10
 
@@ -55,12 +55,12 @@ class Kind(Struct, frozen=True, eq=False):
 
     @property
     def unlike(self) -> list[str]:
-        """Return the entries, without those that hold copies of the runs of the first."""
+        """Return the entries without copies of the runs of the first."""
         contents = {
             name: {*self.heads.filter(pl.col("entry") == name)["run_id"]} for name in self.entries
         }
         first = next(iter(contents.values()), set())
-        return [*self.entries[:1], *(n for n, own in contents.items() if not own & first)]
+        return [*self.entries[:1], *(n for n, run_ids in contents.items() if not run_ids & first)]
 
     @property
     def timed(self) -> int:
@@ -69,7 +69,7 @@ class Kind(Struct, frozen=True, eq=False):
 
 
 class Guessed(Struct, frozen=True):
-    """What the files of a folder are taken for; `left` names those that nothing suits, by reason.
+    """The kinds of files in a folder; `left` names the unsuited ones by reason.
 
     `config` is the proposed `ttastats.toml`, empty where no block is needed; its patterns start
     from `folder`, whose absolute place is `root`, or from that of `output`, where it was written.
@@ -88,12 +88,14 @@ class Guessed(Struct, frozen=True):
         logs = units.plural(sum(len(kind.files) for kind in self.kinds), "log")
         number = units.plural(len(self.kinds), "kind")
         lines = [f"{escape_invisible(self.path)}: {logs} of {number}", ""]
-        for place, kind in enumerate(self.kinds, start=1):
-            lines += [*_kind_lines(place, kind), ""]
+        for index, kind in enumerate(self.kinds, start=1):
+            lines += [*_kind_lines(index, kind), ""]
         if self.left:
             number = units.plural(sum(len(names) for _, names in self.left), "file")
-            named = [f"    {_named(names)}: {escape_invisible(text)}" for text, names in self.left]
-            lines += [f"not recognised as logs: {number}", *named, ""]
+            reason_lines = [
+                f"    {_names_text(names)}: {escape_invisible(text)}" for text, names in self.left
+            ]
+            lines += [f"not recognised as logs: {number}", *reason_lines, ""]
         lines += ["next", *(f"    {command}" for command in self.commands())]
         return "\n".join(lines)
 
@@ -104,18 +106,18 @@ class Guessed(Struct, frozen=True):
         if self.config and self.output is None:
             # Nothing that exists is written over: blocks are added to a file of other logs.
             exists = (Path(self.folder) / FILE).exists()
-            written = str(Path(config).with_name("guessed.toml")) if exists else config
-            yield f"ttastats guess {path} -o {shlex.quote(written)}"
+            new_config = str(Path(config).with_name("guessed.toml")) if exists else config
+            yield f"ttastats guess {path} -o {shlex.quote(new_config)}"
             if exists:
-                yield f"cat {shlex.quote(written)} >> {shlex.quote(config)}"
+                yield f"cat {shlex.quote(new_config)} >> {shlex.quote(config)}"
         if all(kind.heads.is_empty() for kind in self.kinds):
             return  # a question must be answered in the file first
         # `ingest` looks for it in the folder, in those above and in those below.
-        folder, place = Path(config).resolve().parent, Path(self.folder).resolve()
-        is_around = place.is_relative_to(folder) or folder.is_relative_to(place)
+        folder, logs_folder = Path(config).resolve().parent, Path(self.folder).resolve()
+        is_around = logs_folder.is_relative_to(folder) or folder.is_relative_to(logs_folder)
         is_met = is_around and Path(config).name == FILE
-        named = "" if is_met or not self.config else f" --config {shlex.quote(config)}"
-        yield f"ttastats ingest {path}{named}"
+        option = "" if is_met or not self.config else f" --config {shlex.quote(config)}"
+        yield f"ttastats ingest {path}{option}"
         table = shlex.quote(escape_invisible(str(default_output([self.path]))))
         kind = max(self.kinds, key=lambda kind: (len(kind.unlike) > 1, kind.heads.height))
         target = _common_target(kind)
@@ -132,12 +134,12 @@ class Guessed(Struct, frozen=True):
 
 
 def _common_target(kind: Kind) -> str:
-    """Return an option with a target that all runs meet at their end, if none is known."""
-    known = kind.heads.filter(pl.col("better").is_not_null())
-    if known.is_empty() or kind.heads["judged"].any():
+    """Return an option with a common target at the end of all runs, if none is known."""
+    heads = kind.heads.filter(pl.col("better").is_not_null())
+    if heads.is_empty() or kind.heads["judged"].any():
         return ""
-    alike = known.group_by("metric", "better", maintain_order=True)
-    (metric, better), runs = max(alike, key=lambda group: group[1].height)
+    groups = heads.group_by("metric", "better", maintain_order=True)
+    (metric, better), runs = max(groups, key=lambda group: group[1].height)
     worst: Any = runs["final"].min() if better else runs["final"].max()
     three = Context(prec=3, rounding=ROUND_FLOOR if better else ROUND_CEILING)
     rounded = f"{float(three.create_decimal(repr(worst))):.3g}"
@@ -145,27 +147,27 @@ def _common_target(kind: Kind) -> str:
 
 
 def _contents_line(kind: Kind) -> str:
-    """Return how many runs, entries, seeds and evaluations there are, and where time is from."""
+    """Return the numbers of runs, entries, seeds and evaluations, and the source of time."""
     number = len(kind.entries)
     parts = [
         f"{units.plural(kind.heads.height, 'run')} of "
-        f"{number:,} {'entry' if number == 1 else 'entries'} ({_named(kind.entries)})"
+        f"{number:,} {'entry' if number == 1 else 'entries'} ({_names_text(kind.entries)})"
     ]
     if seeds := sorted(kind.heads["seed"].drop_nulls().unique()):
-        named = units.join_names(list(map(str, seeds)), 5)
-        parts.append(f"{'seed' if len(seeds) == 1 else 'seeds'} {named}")
+        seed_names = units.join_names(list(map(str, seeds)), 5)
+        parts.append(f"{'seed' if len(seeds) == 1 else 'seeds'} {seed_names}")
     parts.append(units.plural(int(kind.heads["evaluations"].sum()), "evaluation"))
-    timed = "" if kind.timed == kind.heads.height else f" in {kind.timed:,} of them"
+    timed_text = "" if kind.timed == kind.heads.height else f" in {kind.timed:,} of them"
     clock = escape_invisible(kind.clock or "the log")
-    parts.append(f"time from {clock}{timed}" if kind.timed else "no time")
+    parts.append(f"time from {clock}{timed_text}" if kind.timed else "no time")
     return "; ".join(parts)
 
 
-def _kind_lines(place: int, kind: Kind) -> Iterator[str]:
-    yield f"{place}. {escape_invisible(kind.title)}"
-    yield f"   {units.plural(len(kind.files), 'file')}: {_named(kind.files)}"
-    nothing = "parts of runs that other files tell" if kind.parts else "no run can be read"
-    yield f"   {nothing if kind.heads.is_empty() else _contents_line(kind)}"
+def _kind_lines(index: int, kind: Kind) -> Iterator[str]:
+    yield f"{index}. {escape_invisible(kind.title)}"
+    yield f"   {units.plural(len(kind.files), 'file')}: {_names_text(kind.files)}"
+    no_runs = "parts of runs that other files tell" if kind.parts else "no run can be read"
+    yield f"   {no_runs if kind.heads.is_empty() else _contents_line(kind)}"
     reasons = kind.proposal.reasons if kind.proposal else ()
     if kind.proposal:
         # A doubt stands in the file; on the screen it follows the block.
@@ -182,8 +184,8 @@ def _kind_lines(place: int, kind: Kind) -> Iterator[str]:
         yield from ("", *_run_lines(kind.runs))
 
 
-def _named(names: Sequence[str]) -> str:
-    return units.join_names([escape_invisible(name) for name in names], _NAMED)
+def _names_text(names: Sequence[str]) -> str:
+    return units.join_names([escape_invisible(name) for name in names], _MOST_NAMES)
 
 
 def _run_lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -192,7 +194,7 @@ def _run_lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         [f"{x:.6g}" if isinstance(x, float) else "" if x is None else str(x) for x in run.values()]
         for run in runs
     ]
-    filled = [place for place, cells in enumerate(zip(*texts, strict=True)) if any(cells)]
+    filled_columns = [index for index, cells in enumerate(zip(*texts, strict=True)) if any(cells)]
     numbers = {"evaluations", "last", "seconds", "step", "epoch"}
     ranks = {"evaluations": 3, "step": 2, "epoch": 1}  # the target says most of a reading
     columns = [
@@ -200,8 +202,8 @@ def _run_lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                names=name in {"file", "run"})
         for name in runs[0]
     ]  # fmt: skip
-    lines = tuple(Line(tuple(Text(cells[place]) for place in filled)) for cells in texts)
-    table = Table(tuple(columns[place] for place in filled), lines)
+    lines = tuple(Line(tuple(Text(cells[index]) for index in filled_columns)) for cells in texts)
+    table = Table(tuple(columns[index] for index in filled_columns), lines)
     yield from (f"  {line}" for line in str(Report("guess", (), (table,))).splitlines())
 
 
@@ -218,20 +220,20 @@ class Reason(Struct, frozen=True):
     minor: bool = False
 
 
-#: What a person is asked about: which numbers are compared, at what time, of which run.
+#: The keys to ask a person about: which numbers are compared, at what time, of which run.
 _ASKED = ("metric", "seconds", "step", "epoch", "samples", "run")
 _MEANT = re.compile(r"(\w+) = '([^']+)'")
 
 
 class Proposal(Struct, frozen=True):
-    """Keys of a block, why, and lines of TOML of which a person must choose one first."""
+    """Keys of a block, the reasons for them, and lines of TOML to choose one of."""
 
     keys: Keys
     reasons: tuple[Reason, ...]
     choices: tuple[str, ...] = ()
 
     def doubts(self) -> Iterator[Doubt]:
-        """Yield what a person should confirm, and what else may be meant."""
+        """Yield the doubts for a person to settle, with the choices."""
         for reason in self.reasons:
             if reason.sure or reason.minor or reason.key not in _ASKED:
                 continue
@@ -243,21 +245,22 @@ class Proposal(Struct, frozen=True):
             choices = ({key: text} for text in values if "COLUMN" not in text)
             yield Doubt(key, reason.text, tuple(choices))
 
-    def replaced(self, said: Keys) -> Proposal:
-        """Return a proposal in which what the user said stands for what was guessed of it."""
+    def replaced(self, user_keys: Keys) -> Proposal:
+        """Return the proposal with keys of the user in place of the guessed ones."""
         keys = dict(self.keys)
-        if "preset" in said:  # it says how all is read
+        if "preset" in user_keys:  # it says how all is read
             keys = {"files": keys.pop("files", "**")}
-        gone = {*said, *(APART if said.keys() & {*APART} else ())}
-        if "files" in said and "{" in keys.get("entry", ""):
-            gone.add("entry")
-        kept = {key: value for key, value in keys.items() if key not in gone}
+        dropped_keys = {*user_keys, *(APART if user_keys.keys() & {*APART} else ())}
+        if "files" in user_keys and "{" in keys.get("entry", ""):
+            dropped_keys.add("entry")
+        kept_keys = {key: value for key, value in keys.items() if key not in dropped_keys}
         reasons = (
             reason
             for reason in self.reasons
-            if reason.key not in gone and ("preset" not in said or reason.key == "files")
+            if reason.key not in dropped_keys
+            and ("preset" not in user_keys or reason.key == "files")
         )
-        return Proposal({**kept, **said}, tuple(reasons), self.choices)
+        return Proposal({**kept_keys, **user_keys}, tuple(reasons), self.choices)
 
 
 class NoLogError(Exception):
@@ -281,7 +284,7 @@ def proposal_toml(proposal: Proposal) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _spelled(letter: str) -> str:
+def _toml_letter(letter: str) -> str:
     """Return a letter as TOML spells it: JSON knows no escape above U+FFFF but two halves."""
     if letter.isprintable():
         return letter
@@ -298,7 +301,7 @@ def _toml_value(value: bool | str | tuple[str, ...]) -> str:
             quote = "'''" if "'" in text else "'"
             texts.append(f"{quote}{text}{quote}")
         else:
-            texts.append("".join(map(_spelled, json.dumps(text, ensure_ascii=False))))
+            texts.append("".join(map(_toml_letter, json.dumps(text, ensure_ascii=False))))
     if len(texts) == 1:
         return texts[0]
     inside = ", ".join(texts)

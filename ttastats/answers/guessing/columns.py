@@ -86,8 +86,8 @@ def proposal(
         keys["run"] = runs
     else:
         _drop_falling(table)
-    alike = (name for name in table.numeric if table.numeric[name].drop_nulls().n_unique() == 1)
-    if seed := next(filter(SEED.search, alike), None):
+    constants = (name for name in table.numeric if table.numeric[name].drop_nulls().n_unique() == 1)
+    if seed := next(filter(SEED.search, constants), None):
         keys["seed"] = seed
     seconds, reason = _choose_clock(table, runs)
     reasons.append(reason)
@@ -104,9 +104,9 @@ def proposal(
     if (column := counts["epoch"]) and not (counts["step"] or counts["samples"]):
         first = table.numeric[column].drop_nulls()[0]
         begin = first if begin is None else min(first, begin)
-        plus, why = _first_epoch(table, column, metrics, keys, trained, begin)
-        keys["epoch"] = f"{column}{plus}"
-        reasons += why
+        offset, epoch_reasons = _first_epoch(table, column, metrics, keys, trained, begin)
+        keys["epoch"] = f"{column}{offset}"
+        reasons += epoch_reasons
     return Proposal(keys, tuple(reasons))
 
 
@@ -118,39 +118,47 @@ def _first_epoch(
     trained: bool,
     begin: float | None,
 ) -> tuple[str, list[Reason]]:
-    """Return what to add to epochs that count from 0 although each row is written after its epoch.
+    """Return an offset for epochs that count from 0 in rows written after their epochs.
 
     Evaluations at 4, 9, 14 count from 0 too, unless `begin`, the first epoch told, is another.
     """
     # Whatever else is told of an epoch, its evaluations count it.
     measured_at = table.numeric[metrics[0].strip('"')].is_not_null()
-    told = table.numeric[column].forward_fill().filter(measured_at).drop_nulls()
-    evaluated: list[float] = told.to_list()
-    if not evaluated or not _is_whole(told):
+    epochs = table.numeric[column].forward_fill().filter(measured_at).drop_nulls()
+    labels: list[float] = epochs.to_list()
+    if not labels or not _is_whole(epochs):
         return "", []
-    first, rises = evaluated[0], [b - a for a, b in pairwise(evaluated)]
-    every = mode([rise for rise in rises if rise > 0] or [1.0])
+    first, rises = labels[0], [b - a for a, b in pairwise(labels)]
+    interval = mode([rise for rise in rises if rise > 0] or [1.0])
     # Runs of one table begin anew, and the last evaluation of one may come early.
-    even = all(rise == every or not at for rise, at in zip(rises, evaluated[1:], strict=True))
-    even = even or (all(rise == every for rise in rises[:-1]) and 0 < rises[-1] < every)
-    done = _epochs_done(table, measured_at, str(keys.get("seconds", "")), every)
+    is_even = all(rise == interval or not at for rise, at in zip(rises, labels[1:], strict=True))
+    is_even = is_even or (all(rise == interval for rise in rises[:-1]) and 0 < rises[-1] < interval)
+    done = _epochs_done(table, measured_at, str(keys.get("seconds", "")), interval)
     in_time = None if done is None else round(done)
-    if not even or (begin != 0 and not (begin == first == every - 1 > 0 and in_time != first)):
+    if not is_even or (
+        begin != 0 and not (begin == first == interval - 1 > 0 and in_time != first)
+    ):
         return "", []
-    others = (name for name in table.numeric if name not in metrics)
-    known = (name for name in others if higher_is_better(name) is not None)
-    by_loss = any(table.numeric[name].filter(measured_at).is_not_null().first() for name in known)
-    sure = trained or by_loss or (done is not None and _MOST_ALIKE * done > 1)
-    sure = sure and (not first or len(rises) > 0) if begin == 0 else in_time == first + 1
-    what = "starts at 0" if begin == 0 else f"is {first:g} at first, and rises by {every:g}"
-    text = f"{what}, and each row is written after its epoch: 1 is added"
-    return " + 1", [Reason("epoch", text, sure)]
+    other_columns = (name for name in table.numeric if name not in metrics)
+    metric_columns = (name for name in other_columns if higher_is_better(name) is not None)
+    by_loss = any(
+        table.numeric[name].filter(measured_at).is_not_null().first() for name in metric_columns
+    )
+    is_sure = trained or by_loss or (done is not None and _MOST_ALIKE * done > 1)
+    is_sure = is_sure and (not first or len(rises) > 0) if begin == 0 else in_time == first + 1
+    start_text = (
+        "starts at 0" if begin == 0 else f"is {first:g} at first, and rises by {interval:g}"
+    )
+    text = f"{start_text}, and each row is written after its epoch: 1 is added"
+    return " + 1", [Reason("epoch", text, is_sure)]
 
 
-def _epochs_done(table: _Table, measured_at: pl.Series, seconds: str, every: float) -> float | None:
-    """Return how many epochs end before the first evaluation, by its time and that of the others.
+def _epochs_done(
+    table: _Table, measured_at: pl.Series, seconds: str, interval: float
+) -> float | None:
+    """Return the number of epochs before the first evaluation, by its time and that of the others.
 
-    `every` is the number of epochs between them. A sum of times of epochs begins with the first.
+    `interval` is the number of epochs between them. A sum of times of epochs begins with the first.
     """
     column, _, unit = seconds.rpartition(" ")
     if column.startswith("sum "):
@@ -158,49 +166,53 @@ def _epochs_done(table: _Table, measured_at: pl.Series, seconds: str, every: flo
     clock = table.seconds.get(column) if unit in names.SECONDS else None
     if clock is None:
         return None
-    passed = clock.filter(measured_at).drop_nulls()
-    usual = passed.diff().median()
-    return passed[0] * every / usual if isinstance(usual, float) and usual > 0 else None
+    evaluation_times = clock.filter(measured_at).drop_nulls()
+    usual_interval = evaluation_times.diff().median()
+    return (
+        evaluation_times[0] * interval / usual_interval
+        if isinstance(usual_interval, float) and usual_interval > 0
+        else None
+    )
 
 
 def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
-    """Return a table with the columns that may be the clock: by name, form, or words of time."""
+    """Return a table with its possible clocks: by name, form, or words of time."""
     numeric = {name: numbers(frame[name]) for name in frame.columns}
     numeric = {name: column for name, column in numeric.items() if column.is_finite().any()}
     counts: dict[str, str | None] = {}
-    for key, likely in names.LIKELY_COUNTS.items():
-        others = (
+    for key, likely_names in names.LIKELY_COUNTS.items():
+        other_columns = (
             name
             for name in numeric
-            if plain(name) in likely or (key == "step" and _counts_steps(numeric[name]))
+            if plain(name) in likely_names or (key == "step" and _counts_steps(numeric[name]))
         )
         likeliest = (name for name in names.COUNTS[key] if name in numeric)
-        every = chain(likeliest, others)
-        counts[key] = next((n for n in every if key == "epoch" or _is_whole(numeric[n])), None)
+        candidates = chain(likeliest, other_columns)
+        counts[key] = next((n for n in candidates if key == "epoch" or _is_whole(numeric[n])), None)
 
     clocks = [
         (name, names.UNITS[names.PLAIN_CLOCKS[plain(name)]])
         for name in numeric
         if plain(name) in names.PLAIN_CLOCKS and not _unix_form(numeric[name])
     ]
-    timed = [name for name in numeric if plain(name) in names.STAMPS or unit_of(name)]
-    stamps = [(name, form) for name in timed if (form := _unix_form(numeric[name]))]
-    called = {name for name in frame.columns if unit_of(name) or unit_of_each(name)}
+    time_columns = [name for name in numeric if plain(name) in names.STAMPS or unit_of(name)]
+    stamps = [(name, form) for name in time_columns if (form := _unix_form(numeric[name]))]
+    named_times = {name for name in frame.columns if unit_of(name) or unit_of_each(name)}
     stamps = stamps or [
         (name, form)
         for name in frame.columns
         if name not in numeric and (form := form_of(frame[name]))
         # Without a day, what is called `elapsed` is a duration.
-        if tells_day(form) or plain(name) in names.STAMPS or name not in called
+        if tells_day(form) or plain(name) in names.STAMPS or name not in named_times
     ]
-    unread = called.difference(numeric, dict(stamps))
-    written = {  # such as 1:02:03
+    unread = named_times.difference(numeric, dict(stamps))
+    written_times = {  # such as 1:02:03
         name: seconds
         for name in frame.columns
         if name in unread
         if (seconds := times(frame[name], TimeColumn(name))).is_not_null().any()
     }
-    clocks = clocks or [(name, "s") for name in written if unit_of(name)]
+    clocks = clocks or [(name, "s") for name in written_times if unit_of(name)]
     if not clocks and not stamps:
         clocks = [(name, unit) for name in numeric if (unit := unit_of(name))]
     of_stamps = {  # those without a day go back at midnight
@@ -208,7 +220,7 @@ def _read_table(frame: pl.DataFrame, tags: Mapping[str, str]) -> _Table:
         for name, form in stamps
         if tells_day(form)
     }
-    columns = {**numeric, **written, **of_stamps}
+    columns = {**numeric, **written_times, **of_stamps}
     return _Table(frame, numeric, counts, clocks, stamps, columns, tags, [])
 
 
@@ -234,9 +246,9 @@ def _counts_steps(values: pl.Series) -> bool:
 
 def _unix_form(values: pl.Series) -> str | None:
     """Return the form of times since 1970 in seconds or milliseconds, or None."""
-    known = values.filter(values.is_finite())
+    finite_values = values.filter(values.is_finite())
     for form, unit in (("unix", 1.0), ("unix ms", 1e-3)):
-        if ((known * unit > 9e8) & (known * unit < 4e9)).all():
+        if ((finite_values * unit > 9e8) & (finite_values * unit < 4e9)).all():
             return form
     return None
 
@@ -247,19 +259,19 @@ _OF_RUNS = [(mean, spread) for mean in ("mean", "avg") for spread in ("std", "sd
 
 
 def list_means(columns: Sequence[str]) -> str:
-    """Return the columns that hold means of several runs, listed, or an empty text.
+    """Return the columns of means over several runs in words, or an empty text.
 
     They are those with a deviation beside them, `val/loss_mean` and `val/loss_std`, and those that
     a panel of W&B calls by a group, `optimizer: adam - val/loss`.
     """
     measured = [name for name in columns if evaluation_metrics([name, "val_loss"])]
-    named = {plain(name): name for name in columns}
+    name_by_key = {plain(name): name for name in columns}
     pairs = [
-        f"{name} and {named[other]}"
-        for key, name in named.items()
+        f"{name} and {name_by_key[other]}"
+        for key, name in name_by_key.items()
         for of_mean, of_spread in _OF_RUNS
         if (other := re.sub(rf"(^|_){of_mean}($|_)", rf"\1{of_spread}\2", key)) != key
-        if other in named and name in measured
+        if other in name_by_key and name in measured
     ]
     return join_names(list(dict.fromkeys([*pairs, *filter(_GROUP.match, measured)])), 2)
 
@@ -271,12 +283,16 @@ _SHARE = re.compile(r"acc|top|prec|recall|f1|auc|iou|dice|ndcg|mrr|correct")
 def measured(
     columns: Iterable[str], numeric: Mapping[str, pl.Series], tags: Collection[str]
 ) -> list[str]:
-    """Return the metrics that the question names, and those by their names and tags.
+    """Return the metrics of the question, and those by their names and tags.
 
     Those that cannot be are left out, if any can.
     """
-    named = {f"eval_{name}" if name in tags else name: name for name in columns}
-    metrics = [named[name] for name in names.guess_metrics(named) if named[name] in numeric]
+    name_by_tag = {f"eval_{name}" if name in tags else name: name for name in columns}
+    metrics = [
+        name_by_tag[name]
+        for name in names.guess_metrics(name_by_tag)
+        if name_by_tag[name] in numeric
+    ]
     metrics = [name for name in metrics if not oddity(numeric[name])] or metrics
     return [*dict.fromkeys([*filter(is_named, numeric), *metrics])]
 
@@ -290,23 +306,25 @@ def qualities(numeric: Mapping[str, pl.Series], metrics: Sequence[str]) -> list[
         if evaluation_metrics([name])
         and higher_is_better(name) is True
         and "train" not in plain(name)
-        and not (oddity(numeric[name]) or any(one.endswith(plain(name)) for one in partners))
+        and not (
+            oddity(numeric[name]) or any(partner.endswith(plain(name)) for partner in partners)
+        )
     ]
 
 
 def oddity(values: pl.Series) -> str:
-    """Return why the values of a metric are no measurements, or an empty text."""
-    whole = values.filter(values.is_finite())
-    if len(whole) < 3 or (whole != whole.round()).any():
+    """Return the sign that the values of a metric are no measurements, or an empty text."""
+    finite_values = values.filter(values.is_finite())
+    if len(finite_values) < 3 or (finite_values != finite_values.round()).any():
         return ""
-    most = whole.sort()[-1]
-    if _SHARE.search(plain(values.name)) and most > 100:
-        return f"goes up to {most:g}"
+    largest = finite_values.sort()[-1]
+    if _SHARE.search(plain(values.name)) and largest > 100:
+        return f"goes up to {largest:g}"
     # A run that diverges has the accuracy of chance all along.
     last = re.sub(r"[\d_]+$", "", plain(values.name)).rpartition("_")[2]
-    if whole.n_unique() == 1 and most > 1 and higher_is_better(last) is None:
-        return f"is {most:g} in each line"
-    if most >= 256 and (whole.log(2) == whole.log(2).round()).all():
+    if finite_values.n_unique() == 1 and largest > 1 and higher_is_better(last) is None:
+        return f"is {largest:g} in each line"
+    if largest >= 256 and (finite_values.log(2) == finite_values.log(2).round()).all():
         return "is a power of two in each line"
     return ""
 
@@ -324,24 +342,24 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
     ):
         doubt = "the name does not say that it is an evaluation metric; is it?"
     if not metrics:
-        listed = join_names(table.frame.columns, 12)
-        text = streams.with_encoding(f"no column with numbers looks like a metric: {listed}")
+        column_text = join_names(table.frame.columns, 12)
+        text = streams.with_encoding(f"no column with numbers looks like a metric: {column_text}")
         unread = _unread_cell(table, names.guess_metrics(table.frame.columns))
         raise NoLogError(f"{text}; {unread}" if unread else text)
-    more = [] if doubt else qualities(numeric, metrics)
+    other_qualities = [] if doubt else qualities(numeric, metrics)
     ranked = sorted(metrics, key=lambda name: (not is_named(name), names.metric_rank(name)))
-    every = [*ranked, *more]
-    metrics, left_out = every[:_MOST_METRICS], every[_MOST_METRICS:]
-    why = doubt or "the name says it is an evaluation metric"
-    why = "the question names it" if is_named(metrics[0]) else why
+    all_metrics = [*ranked, *other_qualities]
+    metrics, left_out = all_metrics[:_MOST_METRICS], all_metrics[_MOST_METRICS:]
+    reason = doubt or "the name says it is an evaluation metric"
+    reason = "the question names it" if is_named(metrics[0]) else reason
     if metrics[0] in table.tags and not doubt:
-        why = f"its lines are tagged {table.tags[metrics[0]]!r}"
-    reasons.append(Reason("metric", f"{metrics[0]}: {why}", not doubt))
+        reason = f"its lines are tagged {table.tags[metrics[0]]!r}"
+    reasons.append(Reason("metric", f"{metrics[0]}: {reason}", not doubt))
     if len(metrics) > 1:
         text = f"also {join_names(metrics[1:], 8)}; each can be used with --target"
         reasons.append(Reason("metric", text))
-    if more:
-        text = f"{join_names(more)}: a quality by name, but is it an evaluation metric?"
+    if other_qualities:
+        text = f"{join_names(other_qualities)}: a quality by name, but is it an evaluation metric?"
         reasons.append(Reason("metric", text, sure=False, minor=True))
     if left_out:
         text = f"not used: {join_names(left_out)}"
@@ -353,7 +371,7 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
 
 
 def _unread_cell(table: _Table, columns: Iterable[str]) -> str:
-    """Return what the first of some columns without a number holds instead, or an empty text."""
+    """Return the first text of some columns without numbers, or an empty text."""
     for name in columns:
         for text in texts(table.frame[name]).drop_nulls().head(name not in table.seconds):
             question = ": does its comma part thousands, or decimals?" if "," in text else ""
@@ -362,21 +380,21 @@ def _unread_cell(table: _Table, columns: Iterable[str]) -> str:
 
 
 def _training_metrics(table: _Table) -> tuple[list[str], str]:
-    """Return a metric that is none of evaluations, if any column is one, and what is doubted."""
+    """Return a metric of training, if there is one, and the doubt about it."""
     other = {*table.counts.values(), *dict(table.clocks), *dict(table.stamps)}
-    rest = [name for name in table.numeric if name not in other]
-    known = [name for name in rest if higher_is_better(name) is not None]
-    if known:
+    other_columns = [name for name in table.numeric if name not in other]
+    training_metrics = [name for name in other_columns if higher_is_better(name) is not None]
+    if training_metrics:
         text = "a training metric; there is no evaluation metric. Set another one if it exists"
-        return known[:1], text
-    named = [
+        return training_metrics[:1], text
+    candidates = [
         name
-        for name in evaluation_metrics(rest)
+        for name in evaluation_metrics(other_columns)
         if plain(name) not in {*_NAMES, "seed", "id"} and not plain(name).startswith("column_")
         if re.search("[A-Za-z]", name)
     ]
-    if len(named) == 1 and table.frame.height > 1:
-        return named, "the only number that is neither a time nor a count"
+    if len(candidates) == 1 and table.frame.height > 1:
+        return candidates, "the only number that is neither a time nor a count"
     return [], ""
 
 
@@ -387,10 +405,10 @@ def _direction_reasons(
     for problem in directions(metrics):
         yield Reason("metric", problem.message, problem.severity == "info", minor=True)
     first = numeric[columns[0]].drop_nans().drop_nulls()
-    most = first.max()
+    largest = first.max()
     is_share = re.search("acc|top|precision|recall|f1|map", columns[0].lower())
-    if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
-        text = f"values up to {most:g}, so in percent? Then write targets as '>= 90 %'"
+    if is_share and isinstance(largest, float) and 1.5 < largest <= 100.0:
+        text = f"values up to {largest:g}, so in percent? Then write targets as '>= 90 %'"
         yield Reason("metric", text, sure=False, minor=True)
 
 
@@ -400,21 +418,23 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
         text = f"{names.OF_A_BAR}: bars of tqdm, added up; the time between them is not known"
         return f"sum {names.OF_A_BAR} s", Reason("seconds", text, sure=False)
     clocks = [(name, unit) for name, unit in table.clocks if _runs_forward(table, name, runs)]
-    every = clocks or [
+    candidates = clocks or [
         (name, form) for name, form in table.stamps if _runs_forward(table, name, runs)
     ]
-    alike = [(f"sum {name}", unit) for name, unit in clocks if _may_be_of_each(table, name)]
-    if len(every) == 1 and not alike:
-        name, unit = every[0]
-        what, sure = _meaning(table, name, unit)
-        compared = [f"{stamp} {form}" for stamp, form in table.stamps[:1] if clocks]
-        value = (f"{name} {unit}", *compared) if compared else f"{name} {unit}"
-        return value, Reason("seconds", f"{name}: {what}", sure, minor=True)
-    if every:
-        written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in [*every, *alike])
-        what = "several columns may be the clock"
-        what = "times so alike may be those of each row" if alike else what
-        text = f"{what}: {written}"
+    durations = [(f"sum {name}", unit) for name, unit in clocks if _may_be_of_each(table, name)]
+    if len(candidates) == 1 and not durations:
+        name, unit = candidates[0]
+        meaning, is_sure = _meaning(table, name, unit)
+        stamp_texts = [f"{stamp} {form}" for stamp, form in table.stamps[:1] if clocks]
+        value = (f"{name} {unit}", *stamp_texts) if stamp_texts else f"{name} {unit}"
+        return value, Reason("seconds", f"{name}: {meaning}", is_sure, minor=True)
+    if candidates:
+        key_texts = " or ".join(
+            f"seconds = '{name} {unit}'" for name, unit in [*candidates, *durations]
+        )
+        meaning = "several columns may be the clock"
+        meaning = "times so alike may be those of each row" if durations else meaning
+        text = f"{meaning}: {key_texts}"
         return "", Reason("seconds", text, sure=False)
     of_parts = [] if runs else [*_times_of_parts(table)]
     if len(of_parts) == 1:
@@ -447,7 +467,7 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> tuple[Value | None, Rea
 
 
 def _meaning(table: _Table, name: str, unit: str) -> tuple[str, bool]:
-    """Return what the numbers of a clock are, and whether its cells or its name say so."""
+    """Return the meaning of the numbers of a clock, and whether its cells or its name say so."""
     if unit.startswith("unix"):
         return f"time stamps, {'milli' * ('ms' in unit)}seconds since 1970", True
     if "%" in unit:
@@ -468,8 +488,8 @@ def _runs_forward(table: _Table, name: str, runs: Sequence[str]) -> bool:
     back = ((steps < 0) & (trained > 0)).any()  # no run began anew there
     if back and (_MOST_ALIKE * seconds > seconds.max()).all():
         return False  # the times of epochs, which are much alike
-    most = _MOST_BACK * steps.count()
-    return bool((steps < 0).sum() <= most <= (steps > 0).sum())
+    limit = _MOST_BACK * steps.count()
+    return bool((steps < 0).sum() <= limit <= (steps > 0).sum())
 
 
 def _may_be_of_each(table: _Table, name: str) -> bool:
@@ -482,12 +502,12 @@ def _may_be_of_each(table: _Table, name: str) -> bool:
     if len(times) < 2 or {*plain(name).split("_")} & _SINCE_START or count is None:
         return False
     done = table.numeric[count].drop_nulls()
-    most = _MOST_ALIKE if len(times) < _FEW else _START_UP
-    return bool(done[-1] >= 2 * done[0] and (most * times > times.max()).all())
+    factor = _MOST_ALIKE if len(times) < _FEW else _START_UP
+    return bool(done[-1] >= 2 * done[0] and (factor * times > times.max()).all())
 
 
 def _times_of_parts(table: _Table) -> Iterator[tuple[str, str, str]]:
-    """Yield the columns that tell the time of each epoch, or step, by their names, with units."""
+    """Yield the columns of times per epoch or step, by their names, with units."""
     for name in table.seconds:
         for part in ("epoch", "step"):
             unit = unit_of_each(name, part)
@@ -502,15 +522,15 @@ def _is_of_each(table: _Table, clock: str, part: str) -> bool:
     """Return whether there is one time for each epoch, or step, or as many of each."""
     if (count := table.counts[part]) is None:
         return False
-    timed = table.seconds[clock].is_not_null()
-    counted = table.numeric[count].forward_fill().filter(timed)
-    often = counted.rle().struct.field("len")  # twice, where training and evaluation tell theirs
-    rises = counted.diff().drop_nulls().is_in([0.0, 1.0]).all()
-    return len(often) > 1 and rises and often.n_unique() == 1 and often[0] <= 2
+    has_time = table.seconds[clock].is_not_null()
+    counts = table.numeric[count].forward_fill().filter(has_time)
+    lengths = counts.rle().struct.field("len")  # twice, where training and evaluation tell theirs
+    rises = counts.diff().drop_nulls().is_in([0.0, 1.0]).all()
+    return len(lengths) > 1 and rises and lengths.n_unique() == 1 and lengths[0] <= 2
 
 
 def _progress(table: _Table) -> str | None:
-    """Return the column that counts training, if any."""
+    """Return the column of training progress, if any."""
     return next(filter(None, map(table.counts.get, ("step", "samples", "epoch"))), None)
 
 
@@ -521,9 +541,9 @@ def _differences(
     keys = [texts(table.frame[name]).fill_null("").alias(f"r{at}") for at, name in enumerate(runs)]
     other = values if of is None else table.numeric[of].forward_fill()
     columns = [values.alias("v"), other.alias("of"), *keys]
-    known = pl.DataFrame(columns).filter(pl.col("v").is_finite())
+    finite_rows = pl.DataFrame(columns).filter(pl.col("v").is_finite())
     rise = pl.col("of").diff()
-    return known.select(rise.over([key.name for key in keys]) if keys else rise)["of"]
+    return finite_rows.select(rise.over([key.name for key in keys]) if keys else rise)["of"]
 
 
 def _run_columns(table: _Table) -> tuple[str, ...]:
@@ -537,17 +557,19 @@ def _run_columns(table: _Table) -> tuple[str, ...]:
     ]
     progress = _progress(table)
     seeds = [name for name in varying if SEED.search(name)]
-    others = (name for name in varying if name not in seeds)
-    named = sorted(others, key=lambda name: _NAMES.index(plain(name)))
-    number, best = 1, list[str]()
+    name_columns = (name for name in varying if name not in seeds)
+    sorted_names = sorted(name_columns, key=lambda name: _NAMES.index(plain(name)))
+    number, best_choice = 1, list[str]()
     # The first choice that tells as many runs apart as any, going forward.
-    for choice in filter(None, [seeds, *([name, *seeds] for name in named), [*named, *seeds]]):
+    for choice in filter(
+        None, [seeds, *([name, *seeds] for name in sorted_names), [*sorted_names, *seeds]]
+    ):
         if progress and (_differences(table, table.numeric[progress], choice) < 0).any():
             continue
-        distinct = frame.select(texts(frame[name]).alias(name) for name in choice).n_unique()
-        if distinct > number:
-            number, best = distinct, choice
-    if best:
-        text = f"{' and '.join(best)}: {number} of them in the sampled file"
+        n_distinct = frame.select(texts(frame[name]).alias(name) for name in choice).n_unique()
+        if n_distinct > number:
+            number, best_choice = n_distinct, choice
+    if best_choice:
+        text = f"{' and '.join(best_choice)}: {number} of them in the sampled file"
         table.reasons.append(Reason("run", text))
-    return tuple(best)
+    return tuple(best_choice)

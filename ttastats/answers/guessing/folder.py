@@ -1,4 +1,4 @@
-"""What are the files of a folder that nobody has described, and what would ingest make of them?"""
+"""Which kinds of logs are in a folder without blocks, and what would ingest make of them?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ttastats.answers.guessing import kinds, trial
 from ttastats.answers.guessing.answer import Guessed, NoLogError, Proposal, Reason, proposal_toml
 from ttastats.answers.guessing.layout import FilePattern, layouts, literal
 from ttastats.answers.guessing.parts import runs_in_parts
-from ttastats.answers.guessing.trial import File, Found
+from ttastats.answers.guessing.trial import File, FileKind
 from ttastats.base import arguments, atomic, slow, stores, units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.forks import expect_threads
@@ -54,9 +54,9 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         atomic.expect_file_place(Path(output), remedy=f"Try -o {output}/{FILE}.")
         if Path(output).exists():
             raise atomic.overwrite_error(Path(output), "exists already")
-    found = _look(path, None, {})
-    kinds = tuple(trial.read_kinds(found.kinds, _guess_of(found)))
-    prefix = _pattern_prefix(found.root, output)
+    kinds_at_path = _look(path, None, {})
+    kinds = tuple(trial.read_kinds(kinds_at_path.kinds, _guess_of(kinds_at_path)))
+    prefix = _pattern_prefix(kinds_at_path.root, output)
     texts = [
         proposal_toml(
             replace(block, keys={**block.keys, "files": _below(prefix, str(block.keys["files"]))})
@@ -66,54 +66,60 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     ]
     config = "\n".join([_HEADER, *texts]) if texts else ""
     if output is not None:
-        nothing = "nothing to write: all of these logs are read without a block"
-        raise_if(not config, nothing, str(path), f"Continue with: ttastats ingest {path}")
+        problem = "nothing to write: all of these logs are read without a block"
+        raise_if(not config, problem, str(path), f"Continue with: ttastats ingest {path}")
         with atomic.write_errors_named(Path(output)):
             atomic.write_text(Path(output), config)
-    shown = None if output is None else str(output)
+    output_text = None if output is None else str(output)
     read = {file for kind in kinds for file in kind.files}
-    unread = ((reason, tuple(n for n in names if n not in read)) for reason, names in found.left)
-    left = tuple((reason, names) for reason, names in unread if names)
-    return Guessed(path, kinds, left, config, found.folder, found.root, shown)
+    unread = (
+        (reason, tuple(n for n in names if n not in read)) for reason, names in kinds_at_path.left
+    )
+    unsuited = tuple((reason, names) for reason, names in unread if names)
+    return Guessed(
+        path, kinds, unsuited, config, kinds_at_path.folder, kinds_at_path.root, output_text
+    )
 
 
-def propose(path: str, blocks: Sequence[Block] | None, said: Keys, ask: Ask | None) -> Guess:
-    """Return the blocks that read the logs at a path which other blocks do not describe.
+def propose(path: str, blocks: Sequence[Block] | None, user_keys: Keys, ask: Ask | None) -> Guess:
+    """Return blocks for the logs at a path without a block.
 
-    What the user said, or answers, stands for what would be guessed.
+    Keys and answers of the user replace guesses.
     """
-    return _guess_of(_look(path, blocks, said), ask)
+    return _guess_of(_look(path, blocks, user_keys), ask)
 
 
-class _Found(Struct, frozen=True):
+class _KindsAtPath(Struct, frozen=True):
     """The kinds of files at a path."""
 
     path: str
     folder: str
     root: str
-    kinds: tuple[Found, ...]
+    kinds: tuple[FileKind, ...]
     left: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def _guess_of(found: _Found, ask: Ask | None = None) -> Guess:
-    """Return what is proposed for the kinds of files, with the answers of the user in it."""
-    made = []
-    for kind in found.kinds:
+def _guess_of(kinds_at_path: _KindsAtPath, ask: Ask | None = None) -> Guess:
+    """Return the proposals for the kinds of files, with the answers of the user in them."""
+    proposals = []
+    for kind in kinds_at_path.kinds:
         if (proposal := kind.proposal) is None:
             continue
         for doubt in proposal.doubts():
-            answer = ask(found.path, doubt) if ask else None
+            answer = ask(kinds_at_path.path, doubt) if ask else None
             proposal = proposal if answer is None else proposal.replaced(answer)
-        made.append(Proposed(proposal.keys, tuple(proposal.doubts()), proposal_toml(proposal)))
-    return Guess(found.path, found.root, tuple(made), found.left)
+        proposals.append(Proposed(proposal.keys, tuple(proposal.doubts()), proposal_toml(proposal)))
+    return Guess(kinds_at_path.path, kinds_at_path.root, tuple(proposals), kinds_at_path.left)
 
 
-def _look(path: str, blocks: Sequence[Block] | None, said: Keys) -> _Found:
+def _look(path: str, blocks: Sequence[Block] | None, user_keys: Keys) -> _KindsAtPath:
     """Return the kinds of files at a path; blocks, if none are given, are looked for."""
     no_file = "a block describes files, but the input is standard input"
     raise_if(path == "-", no_file, "-", "Give a folder or a file.")
-    found, sources = described.find_blocks(described.Description(), [path], [*find([path])])
-    blocks = found if blocks is None else blocks
+    described_blocks, sources = described.find_blocks(
+        described.Description(), [path], [*find([path])]
+    )
+    blocks = described_blocks if blocks is None else blocks
     if Path(path).exists() or "://" in path or not sources:
         (root,) = described.roots_of([path])
         folder = path if Path(path).is_dir() else str(Path(path).parent)
@@ -121,32 +127,32 @@ def _look(path: str, blocks: Sequence[Block] | None, said: Keys) -> _Found:
         root = folder = os.path.commonpath([_place(source).parent for source in sources])
     start = f"{root.rstrip('/')}/"
     files = [
-        File(source, place, below)
-        for source, place in zip(sources, map(_place, sources), strict=True)
-        if (below := str(place).removeprefix(start))
-        if "files" not in said or patterns.match_path(said["files"], below) is not None
+        File(source, file_place, below)
+        for source, file_place in zip(sources, map(_place, sources), strict=True)
+        if (below := str(file_place).removeprefix(start))
+        if "files" not in user_keys or patterns.match_path(user_keys["files"], below) is not None
     ]
-    by_kind, left = _sort_files(files, Reading(blocks=tuple(blocks)), said)
-    unfit = {name for names in left.values() for name in names}
-    proposed = tuple(Found(*of_kind) for of_kind in _propose_by_kind(by_kind, unfit))
+    by_kind, unsuited = _sort_files(files, Reading(blocks=tuple(blocks)), user_keys)
+    unsuited_names = {name for names in unsuited.values() for name in names}
+    proposed = tuple(FileKind(*of_kind) for of_kind in _propose_by_kind(by_kind, unsuited_names))
     if not proposed:
-        raise _nothing_found_error(path, left)
-    left_out = tuple((reason, tuple(names)) for reason, names in sorted(left.items()))
-    return _Found(path, folder, root, _with_words(proposed, said), left_out)
+        raise _nothing_found_error(path, unsuited)
+    left_out = tuple((reason, tuple(names)) for reason, names in sorted(unsuited.items()))
+    return _KindsAtPath(path, folder, root, _with_user_keys(proposed, user_keys), left_out)
 
 
-def _with_words(found: Sequence[Found], said: Keys) -> tuple[Found, ...]:
-    """Return kinds of files with what the user said; one pattern cannot stand for several."""
-    replaced = [
-        kind if kind.proposal is None else replace(kind, proposal=kind.proposal.replaced(said))
-        for kind in found
+def _with_user_keys(file_kinds: Sequence[FileKind], user_keys: Keys) -> tuple[FileKind, ...]:
+    """Return kinds of files with keys of the user; one pattern cannot stand for several."""
+    new_kinds = [
+        kind if kind.proposal is None else replace(kind, proposal=kind.proposal.replaced(user_keys))
+        for kind in file_kinds
     ]
-    unlike = {str(kind.proposal.keys): kind for kind in replaced if kind.proposal}
-    names = units.join_names([kind.files[0].below for kind in unlike.values()], 3)
-    what = f"matches logs of several kinds: {names}"
-    is_shared = "files" in said and len(unlike) > 1
-    raise_if(is_shared, what, f"--files {said.get('files')}", "Give a narrower pattern.")
-    return tuple(replaced)
+    distinct_kinds = {str(kind.proposal.keys): kind for kind in new_kinds if kind.proposal}
+    names = units.join_names([kind.files[0].below for kind in distinct_kinds.values()], 3)
+    problem = f"matches logs of several kinds: {names}"
+    is_shared = "files" in user_keys and len(distinct_kinds) > 1
+    raise_if(is_shared, problem, f"--files {user_keys.get('files')}", "Give a narrower pattern.")
+    return tuple(new_kinds)
 
 
 def _place(source: Source) -> PurePosixPath:
@@ -158,25 +164,25 @@ def _pattern_prefix(root: str, output: str | Path | None) -> str:
     """Return the prefix of patterns in a file that lies in a folder above the logs."""
     if output is None:
         return ""
-    above = Path(output).resolve().parent
+    output_folder = Path(output).resolve().parent
     try:
-        below = PurePosixPath(root).relative_to(printable(str(above)))
+        subfolder = PurePosixPath(root).relative_to(printable(str(output_folder)))
     except ValueError:
         return ""
-    return "" if str(below) == "." else f"{literal(str(below))}/"
+    return "" if str(subfolder) == "." else f"{literal(str(subfolder))}/"
 
 
 def _below(prefix: str, pattern: str) -> str:
-    return "|".join(f"{prefix}{one}" for one in pattern.split("|"))
+    return "|".join(f"{prefix}{alternative}" for alternative in pattern.split("|"))
 
 
 def _nothing_found_error(path: str, reasons: dict[str, list[str]]) -> TtastatsError:
     if not reasons:
         return TtastatsError("contains no files", where=path, remedy="Give a folder with logs.")
-    most = max(reasons, key=lambda reason: len(reasons[reason]))
+    commonest = max(reasons, key=lambda reason: len(reasons[reason]))
     return TtastatsError(
         f"none of {sum(map(len, reasons.values())):,} file(s) looks like a log; "
-        f"{reasons[most][0]}: {most}",
+        f"{reasons[commonest][0]}: {commonest}",
         where=path,
         remedy="docs/your-logs.md explains how to describe any log in a block.",
     )
@@ -194,24 +200,26 @@ _OF_RUNS = {
 
 
 def _sort_files(
-    files: Sequence[File], reading: Reading, said: Keys
+    files: Sequence[File], reading: Reading, user_keys: Keys
 ) -> tuple[dict[tuple[str, ...], list[File]], dict[str, list[str]]]:
-    """Return the files by kind, and the names of those that are left out, by reason."""
-    classified, left = list[File](), defaultdict[str, list[str]](list)
-    seen = kinds.Seen(list)
+    """Return the files by kind, and the names of unsuited ones by reason."""
+    classified, unsuited = list[File](), defaultdict[str, list[str]](list)
+    sketches = kinds.SketchesByHeader(list)
     for file in files:
         slow.begin(file.source.name)
         try:
-            classified.append(_classify(file, reading, seen, said))
+            classified.append(_classify(file, reading, sketches, user_keys))
         except TtastatsError as error:
-            left[error.what].append(file.below)
+            unsuited[error.what].append(file.below)
         except NoLogError as error:
-            left[str(error)].append(file.below)
+            unsuited[str(error)].append(file.below)
         except Exception as error:  # a file of somebody's may hold anything
-            left[reason_of(error)].append(file.below)
+            unsuited[reason_of(error)].append(file.below)
     slow.begin("")
-    apart = runs_in_parts(_drop_twins(classified, left))
-    return _group_by_kind(apart), {reason: names for reason, names in left.items() if names}
+    grouped_files = runs_in_parts(_drop_twins(classified, unsuited))
+    return _group_by_kind(grouped_files), {
+        reason: names for reason, names in unsuited.items() if names
+    }
 
 
 def _group_by_kind(files: Sequence[File]) -> dict[tuple[str, ...], list[File]]:
@@ -220,43 +228,45 @@ def _group_by_kind(files: Sequence[File]) -> dict[tuple[str, ...], list[File]]:
     for file in files:
         if file.sketch:
             sketches[file.sketch.columns or file.kind].append(file.sketch)
-    longest = {kind: kinds.longest(alike) for kind, alike in sketches.items()}
+    longest = {kind: kinds.longest(similar) for kind, similar in sketches.items()}
     by_kind = defaultdict[tuple[str, ...], list[File]](list)
     for file in files:
         if file.sketch:
-            alike = longest[file.sketch.columns or file.kind]
-            file = replace(file, sketch=alike, kind=alike.same)
+            sketch = longest[file.sketch.columns or file.kind]
+            file = replace(file, sketch=sketch, kind=sketch.same)
         by_kind[file.kind].append(file)
     return by_kind
 
 
-def _drop_twins(files: list[File], left: dict[str, list[str]]) -> list[File]:
+def _drop_twins(files: list[File], unsuited: dict[str, list[str]]) -> list[File]:
     """Drop files that repeat runs of other files, unless the user named them."""
 
     def drop(twins: Collection[File], reason: str) -> list[File]:
         unnamed = {file for file in twins if not file.source.named}
-        left[reason] += [file.below for file in files if file in unnamed]
+        unsuited[reason] += [file.below for file in files if file in unnamed]
         return [file for file in files if file not in unnamed]
 
-    timed = {file.place.parent for file in files if _is_timed(file)}
-    events = [file for file in files if file.kind == _EVENTS and file.place.parent in timed]
+    timed_folders = {file.place.parent for file in files if _is_timed(file)}
+    events = [file for file in files if file.kind == _EVENTS and file.place.parent in timed_folders]
     files = drop(events, "the run is in the table beside it")
-    known = {file for file in files if file.kind[0] in {_RECOGNISED, "preset"}}
-    known -= {file for file in files if file.kind in _OF_RUNS}
-    folders = {file.place.parent for file in known}
+    logs_without_block = {file for file in files if file.kind[0] in {_RECOGNISED, "preset"}}
+    logs_without_block -= {file for file in files if file.kind in _OF_RUNS}
+    folders = {file.place.parent for file in logs_without_block}
     folders |= {folder / "files" for folder in folders}
-    others = [file for file in files if file.sketch and file not in known]
-    beside = [file for file in others if file.place.parent in folders]
-    files = drop(beside, "beside a log that is read without a block: possibly the same run")
+    other_files = [file for file in files if file.sketch and file not in logs_without_block]
+    possible_twins = [file for file in other_files if file.place.parent in folders]
+    files = drop(possible_twins, "beside a log that is read without a block: possibly the same run")
     servers = {_folder_above(file, _SERVER) for file in files} - {None}
     clients = [file for file in files if _folder_above(file, _CLIENT) in servers]
     files = drop(clients, "a client of the run that the server beside it logs")
     # A table with a row for each run, where logs lie beside or below.
     tables = [file for file in files if file.sketch and file.sketch.is_summary]
-    apart = {file for file in files if file.kind[0] == _DESCRIBED or file.kind in _OF_RUNS}
-    logs = {*files} - {*tables} - apart
-    above = {folder for log in logs for folder in log.place.parents}
-    tables = [file for file in tables if file.place.parent in above]
+    described_files = {
+        file for file in files if file.kind[0] == _DESCRIBED or file.kind in _OF_RUNS
+    }
+    logs = {*files} - {*tables} - described_files
+    log_folders = {folder for log in logs for folder in log.place.parents}
+    tables = [file for file in tables if file.place.parent in log_folders]
     of_each = "a summary beside logs: possibly of the same runs"
     return drop(tables, f"{of_each}; `ttastats guess FILE` reads it alone")
 
@@ -266,12 +276,12 @@ _SERVER = re.compile(r"(?i)(?:^|[_.-])(?:server|global|aggregator|aggregated)(?!
 _CLIENT = re.compile(r"(?i)(?:^|[_.-])clients?(?![a-z])")
 
 
-def _folder_above(file: File, called: re.Pattern[str]) -> PurePosixPath | None:
-    """Return the folder in which a file, or the folder of a file, is called so."""
+def _folder_above(file: File, pattern: re.Pattern[str]) -> PurePosixPath | None:
+    """Return the folder of a file with a name by a pattern, or of its folder with one."""
     folder = file.place.parent
-    if called.search(file.place.name):
-        return folder.parent if called.search(folder.name) else folder
-    return folder.parent if called.search(folder.name) else None
+    if pattern.search(file.place.name):
+        return folder.parent if pattern.search(folder.name) else folder
+    return folder.parent if pattern.search(folder.name) else None
 
 
 def _is_timed(file: File) -> bool:
@@ -281,30 +291,34 @@ def _is_timed(file: File) -> bool:
     return bool(preset.seconds if preset else keys.get("seconds"))
 
 
-def _classify(file: File, reading: Reading, seen: kinds.Seen, said: Keys) -> File:
+def _classify(
+    file: File, reading: Reading, sketches: kinds.SketchesByHeader, user_keys: Keys
+) -> File:
     """Return a file with its kind; raise NoLogError for one that is no log."""
     head = next(file.source.blocks(), b"")
     if head.startswith(LFS_POINTER):
         raise NoLogError("a Git LFS pointer, not the file itself: run `git lfs pull`")
-    dialect, block, named = choose_dialect(head, file.place.parent, file.place.name, None, reading)
+    dialect, block, path_values = choose_dialect(
+        head, file.place.parent, file.place.name, None, reading
+    )
     hit = described.block_for(str(file.place), reading.blocks)
     if hit is not None and dialect is not None:
         return replace(file, kind=(_DESCRIBED, f"already described in {hit[0].where}"))
     if block is not None:
         # What one part of a run holds says nothing of the metrics of the others.
-        sketch = kinds.of_a_preset(block, b"" if "part" in named else head, file.below)
+        sketch = kinds.of_a_preset(block, b"" if "part" in path_values else head, file.below)
     elif dialect is not None:
         return replace(file, kind=(_RECOGNISED, _READ.format(dialect.name)))
     else:
         # The name of the folder that is looked at may say what is in it, such as losses.
-        above = file.place.parts[: -len(PurePosixPath(file.below).parts)]
-        path = f"{above[-1] if above else ''}/{file.below}"
-        sketch = kinds.sketch_like(seen, head, path, several(said.get("line", ())))
+        parent_names = file.place.parts[: -len(PurePosixPath(file.below).parts)]
+        path = f"{parent_names[-1] if parent_names else ''}/{file.below}"
+        sketch = kinds.sketch_like(sketches, head, path, several(user_keys.get("line", ())))
     return replace(file, kind=sketch.same, sketch=sketch)
 
 
 def _propose_by_kind(
-    by_kind: Mapping[tuple[str, ...], Sequence[File]], unfit: Collection[str]
+    by_kind: Mapping[tuple[str, ...], Sequence[File]], unsuited_names: Collection[str]
 ) -> Iterator[tuple[str, list[File], Proposal | None]]:
     """Yield a title, the files and the proposal of each kind, those without a block first.
 
@@ -312,11 +326,11 @@ def _propose_by_kind(
     pattern says more.
     """
     later = {file.below for files in by_kind.values() for file in files}
-    beside = {PurePosixPath(path).name for path in unfit} & {*settings_files.NAMES}
-    ordered = sorted(
+    settings_names = {PurePosixPath(path).name for path in unsuited_names} & {*settings_files.NAMES}
+    sorted_kinds = sorted(
         by_kind.items(), key=lambda item: (item[1][0].sketch is not None, len(item[1]))
     )
-    for kind, files in ordered:
+    for kind, files in sorted_kinds:
         sketches = [file.sketch for file in files if file.sketch]
         if not sketches:
             yield kind[1], [*files], None
@@ -326,12 +340,16 @@ def _propose_by_kind(
         for file in files:
             by_run[file.run or file.below].append(file)
         later -= {file.below for file in files}
-        recorded = bool(beside) or any(
+        recorded = bool(settings_names) or any(
             sketch.recorded or "seed" in sketch.proposal.keys for sketch in sketches
         )
-        found = layouts(by_run, runs_inside="run" in sketch.proposal.keys, recorded=recorded)
-        apart = (_distinct_pattern(layout, by_run, later, unfit) for layout in found)
-        for layout in _preset_pattern(sketch, files) or apart:
+        patterns_of_kind = layouts(
+            by_run, runs_inside="run" in sketch.proposal.keys, recorded=recorded
+        )
+        distinct_patterns = (
+            _distinct_pattern(layout, by_run, later, unsuited_names) for layout in patterns_of_kind
+        )
+        for layout in _preset_pattern(sketch, files) or distinct_patterns:
             of_layout = [file for run in layout.paths for file in by_run[run]]
             keys = {"files": layout.pattern, **sketch.proposal.keys}
             if layout.entry and "entry" not in keys:
@@ -355,40 +373,46 @@ def _preset_pattern(sketch: kinds.Sketch, files: Sequence[File]) -> list[FilePat
 def _distinct_pattern(
     layout: FilePattern,
     by_run: Mapping[str, Sequence[File]],
-    others: Collection[str],
-    unfit: Collection[str],
+    later: Collection[str],
+    unsuited_names: Collection[str],
 ) -> FilePattern:
-    """Return a pattern that matches no files of another kind: if need be, a list of files."""
+    """Return a pattern without matches of another kind: if need be, a list of files."""
     layout = _with_metrics(layout, [file for run in layout.paths for file in by_run[run]])
     in_parts = patterns.PART in layout.pattern
-    also = [path for path in unfit if patterns.match_path(layout.pattern, path) and not in_parts]
-    taken = any(patterns.match_path(layout.pattern, path) for path in others)
-    if taken or len(also) >= len(layout.paths):
+    unsuited_matches = [
+        path
+        for path in unsuited_names
+        if patterns.match_path(layout.pattern, path) and not in_parts
+    ]
+    is_shared = any(patterns.match_path(layout.pattern, path) for path in later)
+    if is_shared or len(unsuited_matches) >= len(layout.paths):
         text = "other files have such names too, so the files are listed"
         return _list_files(layout, text)
-    text = f"also matches {units.join_names(sorted(also), 3)}, which cannot be read"
+    text = f"also matches {units.join_names(sorted(unsuited_matches), 3)}, which cannot be read"
     doubt = Reason("files", f"{text}: failed runs?", sure=False)
-    return replace(layout, reasons=(*layout.reasons, *([doubt] if also else [])))
+    return replace(layout, reasons=(*layout.reasons, *([doubt] if unsuited_matches else [])))
 
 
-def _list_files(layout: FilePattern, why: str) -> FilePattern:
-    listed = [literal(path) for path in layout.paths]
-    reasons = (Reason("files", why, sure=False),) * (len(listed) > 1)
-    return FilePattern("|".join(listed), layout.paths, reasons)
+def _list_files(layout: FilePattern, text: str) -> FilePattern:
+    path_patterns = [literal(path) for path in layout.paths]
+    reasons = (Reason("files", text, sure=False),) * (len(path_patterns) > 1)
+    return FilePattern("|".join(path_patterns), layout.paths, reasons)
 
 
 def _with_metrics(layout: FilePattern, files: Sequence[File]) -> FilePattern:
-    """Return a pattern that tells the same part of each file as its run, in folders of parts too.
+    """Return a pattern for the parts of runs, in folders of parts too.
 
     Of `adam_val_acc.csv`, `{entry}_{part}.csv` would tell the part `acc`.
     """
     nested = layout.pattern.replace(patterns.PART, f"{patterns.PART}/{{metric}}")
-    below = [file for file in files if file.run and file.below.count("/") > file.run.count("/")]
-    if below:
+    nested_files = [
+        file for file in files if file.run and file.below.count("/") > file.run.count("/")
+    ]
+    if nested_files:
         layout = replace(layout, pattern=f"{layout.pattern}|{nested}")
     for file in files:
-        named = patterns.match_path(layout.pattern, file.below) or {}
-        part = "/".join(named[name] for name in patterns.PARTS if named.get(name))
+        path_values = patterns.match_path(layout.pattern, file.below) or {}
+        part = "/".join(path_values[name] for name in patterns.PARTS if path_values.get(name))
         if file.run and file.run.replace(patterns.PART, part) != file.below:
             return _list_files(layout, "the files of each run")
     return layout

@@ -1,4 +1,4 @@
-"""What does the beginning of a file tell of it, so that files of one kind come together?"""
+"""Which kind of log is a file, by its beginning?"""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WIDEST = 5_000
 
 
 class Sketch(Struct, frozen=True):
-    """What a file is taken for; with `is_summary`, its rows may be runs of other files.
+    """The proposed reading of a file; with `is_summary`, its rows may be runs of other files.
 
     Files with the same `columns` are of one kind. With `recorded`, the head of a file tells the
     settings of its run.
@@ -52,46 +52,49 @@ class Sketch(Struct, frozen=True):
 
 
 #: The sketches of files so far, by their extension, depth and header.
-Seen = defaultdict[tuple[str, int, bytes], list[Sketch]]
+SketchesByHeader = defaultdict[tuple[str, int, bytes], list[Sketch]]
 
 
-def sketch_like(seen: Seen, head: bytes, path: str, line: Sequence[str]) -> Sketch:
-    """Return what a file seems to be; once many like it tell nothing new, it is not looked at.
+def sketch_like(sketches: SketchesByHeader, head: bytes, path: str, line: Sequence[str]) -> Sketch:
+    """Return the sketch of a file; after many alike, that of the longest without a look.
 
     Expressions for a `line`, if the user gave any, say what is read of a text.
     """
     _expect_text(head, path)
-    place = (path.rpartition(".")[2], path.count("/"))
-    alike = seen[(*place, head.partition(b"\n")[0])], seen[(*place, b"")]
+    extension_and_depth = (path.rpartition(".")[2], path.count("/"))
+    lists = (
+        sketches[(*extension_and_depth, head.partition(b"\n")[0])],
+        sketches[(*extension_and_depth, b"")],
+    )
     text = _whole_lines(head).decode("utf-8", "replace")
-    for known in alike:
+    for earlier in lists:
         # A text has the lines of those before, and a table their header.
-        patterns = known[-1].proposal.keys.get("line", ()) if known else ()
+        patterns = earlier[-1].proposal.keys.get("line", ()) if earlier else ()
         like = all(re.search(pattern, text, re.MULTILINE) for pattern in patterns)
-        last = known[-_CLOSELY:]
-        if like and len(last) == _CLOSELY and all(one.same == last[0].same for one in last):
+        last = earlier[-_CLOSELY:]
+        if like and len(last) == _CLOSELY and all(other.same == last[0].same for other in last):
             return max(last, key=lambda sketch: sketch.rows)
     sketch = make_sketch(head, path, line)
     if not _is_json(head):
-        alike[sketch.title == "text"].append(sketch)
+        lists[sketch.title == "text"].append(sketch)
     return sketch
 
 
 def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
-    """Return the sketch of a file that a preset recognises, with what the preset leaves open."""
-    known: Sequence[str] = ()
+    """Return the sketch of a file of a preset, with the open questions of the preset."""
+    column_names: Sequence[str] = ()
     if not block.metrics or not block.line:
         with suppress(UnfitError):
-            lined = rows_of_lines(log_from_bytes(head, block=block)) if block.line else None
-            known = (lined or unpivoted(_read_rows(head, path), block)).frame.columns
-        meant = (*block.metrics, *block.otherwise)
-        if meant and not any(metric.name in known for metric in meant):
+            text_rows = rows_of_lines(log_from_bytes(head, block=block)) if block.line else None
+            column_names = (text_rows or unpivoted(_read_rows(head, path), block)).frame.columns
+        preset_metrics = (*block.metrics, *block.otherwise)
+        if preset_metrics and not any(metric.name in column_names for metric in preset_metrics):
             return make_sketch(head, path)  # another program writes such files too
     preset = block.preset or ""
     keys: dict[str, str | tuple[str, ...]] = {"preset": preset}
     text = f"recognised: preset {preset}; needs no block, this one adds a target and names"
     reasons = [Reason("preset", text)]
-    ranked = sorted(guess_metrics(known), key=metric_rank)
+    ranked = sorted(guess_metrics(column_names), key=metric_rank)
     if ranked and not block.metrics:
         keys["metric"] = tuple(ranked)
         reasons.append(Reason("metric", f"{ranked[0]}, by name; add a target"))
@@ -120,27 +123,27 @@ def make_sketch(head: bytes, path: str, line: Sequence[str] = ()) -> Sketch:
     """Return the sketch of a file: a table, else lines with evaluations; or raise NoLogError."""
     if line:
         return _sketch_lines(head, path, tuple(line))
-    unfit = ""
+    problem = ""
     try:
         if not _has_json_head(head):
             return _sketch_table(_read_rows(head, path).frame, head)
     except UnfitError as error:
-        unfit = str(error) if path.endswith(_TABLES) else ""
-        if unfit and error.problem.code != "no_header":
-            raise NoLogError(unfit) from error
+        problem = str(error) if path.endswith(_TABLES) else ""
+        if problem and error.problem.code != "no_header":
+            raise NoLogError(problem) from error
     except NoLogError:
         if _is_json(head) or head.startswith(b"PAR1") or path.endswith(_TABLES):
             raise
     try:
         proposal = lines.proposal(_whole_lines(head).decode("utf-8", "replace"), path)
     except NoLogError as error:
-        raise NoLogError(unfit or str(error)) from error
+        raise NoLogError(problem or str(error)) from error
     recorded = bool(settings_files.of_head(head))
     return Sketch(_same("lines", proposal), proposal, "text", 0, recorded=recorded)
 
 
 def _sketch_lines(head: bytes, path: str, line: tuple[str, ...]) -> Sketch:
-    """Return the sketch of a text of which the user said what to read."""
+    """Return the sketch of a text by the expressions of the user."""
     log = log_from_bytes(_whole_lines(head), f"/{path}", block=Block("", line=line))
     try:
         proposal = columns.proposal(rows_of_lines(log).frame)
@@ -177,7 +180,7 @@ def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
 def longest(sketches: Sequence[Sketch]) -> Sketch:
     """Return the longest of some sketches of one kind, with a doubt if epochs count unlike."""
     sketch = max(sketches, key=lambda sketch: sketch.rows)
-    epochs = {str(one.proposal.keys.get("epoch")) for one in sketches}
+    epochs = {str(other.proposal.keys.get("epoch")) for other in sketches}
     if len(epochs) < 2:
         return sketch
     text = "starts at 0 in some of these files only: is the first epoch the same in all?"
@@ -206,13 +209,13 @@ def with_lines(sketch: Sketch, others: Iterable[Sketch]) -> Sketch:
 
 
 def _same(form: str, proposal: Proposal) -> tuple[str, ...]:
-    """Return what files of one kind have in common: their form and all proposed keys."""
+    """Return the mark of one kind of files: their form and all proposed keys."""
     return form, *(f"{key}={proposal.keys[key]}" for key in sorted(proposal.keys))
 
 
 def _read_rows(head: bytes, path: str) -> Rows:
-    whole = _is_json(head) or head.startswith(b"PAR1")
-    rows = rows_of(head if whole else _whole_lines(head))
+    is_whole = _is_json(head) or head.startswith(b"PAR1")
+    rows = rows_of(head if is_whole else _whole_lines(head))
     wrong = sum(problem.code == "row_width" for problem in rows.problems)
     if rows.frame.width < 2 or (wrong > rows.frame.height and not path.endswith(_TABLES)):
         raise UnfitError("no_table", "not a table: its lines have no common columns")
@@ -225,8 +228,8 @@ def _is_json(head: bytes) -> bool:
 
 def _has_json_head(head: bytes) -> bool:
     """Return whether a text begins with a line of JSON, which tells the settings."""
-    first, _, rest = head.partition(b"\n")
-    return first.startswith(b"{") and rest.strip()[:1] not in {b"", b"{"} and b"}" in first[-2:]
+    first, _, body = head.partition(b"\n")
+    return first.startswith(b"{") and body.strip()[:1] not in {b"", b"{"} and b"}" in first[-2:]
 
 
 def _whole_lines(head: bytes) -> bytes:

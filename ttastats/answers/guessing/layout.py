@@ -16,7 +16,7 @@ from ttastats.base.units import join_names
 from ttastats.formats import setups
 from ttastats.formats.patterns import PART, match_path
 
-#: What a number in a name counts, by the word before it; a run, if no word says more.
+#: The names of numbers, by the word before them; without such a word they count runs.
 _COUNTED = {"seed": "seed", "s": "seed", "trial": "trial", "study": "study", "fold": "fold"}
 _NUMBERED = re.compile(
     rf"(?P<before>|.*?[^A-Za-z0-9])(?P<word>{WORDS}|s|r|v|)"
@@ -43,14 +43,14 @@ def layouts(
 
     With `recorded`, settings that the files record tell more than a pattern can.
     """
-    alike: dict[tuple[int, str], list[str]] = defaultdict(list)
+    groups: dict[tuple[int, str], list[str]] = defaultdict(list)
     for path in sorted(paths):
         name = _without_compression(path).rpartition("/")[2]
         ending = f".{name.rpartition('.')[2]}" if "." in name[1:] else ""
-        alike[path.count("/"), ending].append(path)
+        groups[path.count("/"), ending].append(path)
     return [
         _propose_pattern(paths, ending, runs_inside, recorded)
-        for (_, ending), paths in sorted(alike.items())
+        for (_, ending), paths in sorted(groups.items())
     ]
 
 
@@ -83,15 +83,15 @@ class _Part(Struct):
 def _propose_pattern(
     paths: Sequence[str], ending: str, runs_inside: bool, recorded: bool
 ) -> FilePattern:
-    """Return a pattern that names what the names of the files tell, if one can say that."""
+    """Return a pattern with groups for the setups in the names of files, if one is possible."""
     split = [_without_compression(path).split("/") for path in paths]
-    told = setups.infer_setups(
+    inferred = setups.infer_setups(
         [setups.Seen((), tuple(way), stem_of(name), {}, None, "") for *way, name in split]
     )
     *folders, last = zip(*split, strict=True)
     for make in () if recorded and len(paths) > 1 else (_make_part, _vary_part):
         parts = [*(make(column, "") for column in folders), make(last, ending)]
-        if not _tells_setups(parts, split, told):
+        if not _tells_setups(parts, split, inferred):
             continue
         # Files of several folders may have one name, as runs of each setup may.
         repeat = len({tuple(path) for path in split}) > len(set(last))
@@ -99,33 +99,34 @@ def _propose_pattern(
         reasons = tuple(_reasons(parts, paths, entry, runs_inside))
         return FilePattern("/".join(part.pattern() for part in parts), tuple(paths), reasons, entry)
     parts = [*(_vary_part(column, "") for column in folders), _vary_part(last, ending)]
-    names = join_names(sorted({setup.entry for setup in told} - {""}), 5)
+    names = join_names(sorted({setup.entry for setup in inferred} - {""}), 5)
     text = f"entries and seeds from {'recorded settings and ' * recorded}the names of the files"
     reason = Reason("files", f"{text}: {names}" if names else text, sure=False)
     return FilePattern("/".join(part.pattern() for part in parts), tuple(paths), (reason,))
 
 
 def _tells_setups(
-    parts: Sequence[_Part], split: Sequence[Sequence[str]], told: Sequence[setups.Setup]
+    parts: Sequence[_Part], split: Sequence[Sequence[str]], inferred: Sequence[setups.Setup]
 ) -> bool:
-    """Return whether the words that parts leave vary just as the entries inferred from names."""
-    counted: set[str] = set()  # no two numbers have one name: those of the last part keep theirs
+    """Return whether the words of parts vary just as the entries inferred from names."""
+    # No two numbers have one name: those of the last part keep theirs.
+    number_names: set[str] = set()
     for number, part in enumerate(reversed(parts)):
         part.name = f"words{number}" if part.words else ""
-        if part.counted in counted:
+        if part.counted in number_names:
             part.counted = "_"
         elif part.counted:
-            counted.add(part.counted)
+            number_names.add(part.counted)
     pattern = "/".join(part.pattern() for part in parts)
     words = []
     for path in split:
-        named = match_path(pattern, "/".join(path)) or {}
-        words.append(tuple(named.get(part.name) for part in parts if part.name))
-    pairs = {(word, setup.entry) for word, setup in zip(words, told, strict=True)}
+        path_values = match_path(pattern, "/".join(path)) or {}
+        words.append(tuple(path_values.get(part.name) for part in parts if part.name))
+    pairs = {(word, setup.entry) for word, setup in zip(words, inferred, strict=True)}
     texts = [text for part in parts for text in part.words]
     if any(split_run_number(text)[0] != text for text in texts):  # with a date or a job in it
         return False
-    return len(pairs) == len(set(words)) == len({setup.entry for setup in told})
+    return len(pairs) == len(set(words)) == len({setup.entry for setup in inferred})
 
 
 def _make_part(values: Sequence[str], ending: str) -> _Part:
@@ -140,11 +141,11 @@ def _make_part(values: Sequence[str], ending: str) -> _Part:
 
 
 def _vary_part(values: Sequence[str], ending: str) -> _Part:
-    """Return a part that varies as a whole, apart from a common start and end."""
-    different = sorted(set(values))
-    if len(different) == 1:
-        return _Part(start=different[0])
-    stems = [value.removesuffix(ending) for value in different]
+    """Return a varying part between a common start and end."""
+    distinct_values = sorted(set(values))
+    if len(distinct_values) == 1:
+        return _Part(start=distinct_values[0])
+    stems = [value.removesuffix(ending) for value in distinct_values]
     # Up to the last separator.
     start = re.sub(r"[^-_ =]*$", "", commonprefix(stems))  # noqa: RUF071 - of letters
     backwards = [stem[::-1] for stem in stems]
@@ -159,13 +160,13 @@ def _vary_part(values: Sequence[str], ending: str) -> _Part:
 def _numbered_part(matches: Sequence[re.Match[str]], ending: str) -> _Part | None:
     words = {(match["word"], match["mark"]) for match in matches}
     before = sorted({match["before"] for match in matches})
-    ((word, mark), *others) = words
+    ((word, mark), *other_words) = words
     numbers = {match["number"] for match in matches}
-    if others or len(numbers) < 2:
+    if other_words or len(numbers) < 2:
         return None
-    counted = _COUNTED.get(word.lower(), "run")
+    number_name = _COUNTED.get(word.lower(), "run")
     if len(before) == 1:
-        return _Part(start=f"{before[0]}{word}{mark}", counted=counted, end=ending)
+        return _Part(start=f"{before[0]}{word}{mark}", counted=number_name, end=ending)
     # `resnet-18`, `vgg-16`: numbers of a name, where none comes twice.
     if not word and len(numbers) == len(matches):
         return None
@@ -173,7 +174,7 @@ def _numbered_part(matches: Sequence[re.Match[str]], ending: str) -> _Part | Non
     if not separator or any(text[-1:] != separator for text in before):
         return None
     names = tuple(text[:-1] for text in before)
-    return _Part("", names, f"{separator}{word}{mark}", counted, ending)
+    return _Part("", names, f"{separator}{word}{mark}", number_name, ending)
 
 
 def _name_parts(parts: Sequence[_Part], runs_inside: bool, repeat: bool) -> str | None:
@@ -197,9 +198,9 @@ def _reasons(
     parts: Sequence[_Part], paths: Sequence[str], entry: str | None, runs_inside: bool
 ) -> Iterable[Reason]:
     names = {part.name: part.words for part in parts if part.words}
-    counted = [part.counted for part in parts if part.counted not in {"", "_"}]
+    number_names = [part.counted for part in parts if part.counted not in {"", "_"}]
     if "entry" in names:
-        repeated = runs_inside or "run" in names or bool(counted)
+        repeated = runs_inside or "run" in names or bool(number_names)
         text = f"{{entry}}: {join_names(names['entry'])}"
         if not repeated and len(paths) > 1:
             text += "; each file is a separate entry, so no entry has repeated runs"
@@ -210,8 +211,8 @@ def _reasons(
     if "benchmark" in names:
         text = f"{{benchmark}}: {join_names(names['benchmark'])}; if these are entries, use {{run}}"
         yield Reason("files", text, sure=False)
-    if counted:
-        fields = " and ".join(f"{{{name}}}" for name in counted)
+    if number_names:
+        fields = " and ".join(f"{{{name}}}" for name in number_names)
         yield Reason("files", f"numbers in the names identify runs: {fields}")
     if entry:
         folders = ", ".join(f"{{{name}}}" for name in names if name.startswith("folder"))

@@ -73,24 +73,24 @@ def proposal(text: str, path: str) -> Proposal:
     lines = [_DRESS.sub("", line) for line in re.split("[\r\n]+", text)[:_MOST_LINES]]
     lines = [line for line in lines if line.strip() and len(line) <= _LONGEST]
     tags: dict[str, str] = {}
-    more: dict[str, Any] = {}
+    line_keys: dict[str, Any] = {}
     metrics, quantities = list[str](), list[Line]()
     expressions = _numbers_only(lines, path)
     if not expressions:
         metrics, quantities = _metrics(lines, read_lines(lines, tags), tags)
         try:
-            expressions, more = _expressions(lines, quantities, metrics)
+            expressions, line_keys = _expressions(lines, quantities, metrics)
         except NoLogError:  # those that the question names may be told apart
             if not (metrics := [*filter(is_named, metrics)]):
                 raise
-            expressions, more = _expressions(lines, quantities, metrics)
+            expressions, line_keys = _expressions(lines, quantities, metrics)
     if not expressions:
         commas = re.finditer(r"\b([A-Za-z]\w*)[ :=]{1,8}\d{1,3},\d{3}\b", text)
-        comma = next((one for one in commas if higher_is_better(one[1]) is not None), None)
+        comma = next((match for match in commas if higher_is_better(match[1]) is not None), None)
         question = f"; does the comma of {comma[0]!r} part thousands, or decimals?" if comma else ""
         raise NoLogError(f"neither a table nor a line with a metric as `key=value`{question}")
     patterns = tuple(expressions)
-    block = Block("", line=patterns, joined="joined" in more, new_run=more.get("new_run"))
+    block = Block("", line=patterns, joined="joined" in line_keys, new_run=line_keys.get("new_run"))
     try:
         rows = rows_of_lines(log_from_bytes("\n".join(lines).encode(), f"/{path}", block=block))
     except UnfitError as error:
@@ -99,27 +99,29 @@ def proposal(text: str, path: str) -> Proposal:
     before = (item for row in quantities if row.at <= first for item in row.form)
     trained = any(item.group not in metrics and _is_quality(item) for item in before)
     _expect_one_seed(lines, [row for row in quantities if _is_evaluation(row.form, {*metrics})])
-    told = (text for row in quantities for item, text in row.texts.items() if item.part == "epoch")
-    begin = numbers(pl.Series([next(told, None)], dtype=pl.String))[0]
+    epoch_texts = (
+        text for row in quantities for item, text in row.texts.items() if item.part == "epoch"
+    )
+    begin = numbers(pl.Series([next(epoch_texts, None)], dtype=pl.String))[0]
     guess = columns.proposal(rows.frame, tags, trained=trained, begin=begin)
     reasons = [
         Reason("line", f"guessed from {line.strip()[:160]!r}", False)
         for line in dict.fromkeys(expressions.values())
     ]
-    reasons += [Reason(key, _WHY[key], sure=False) for key in more]
+    reasons += [Reason(key, _WHY[key], sure=False) for key in line_keys]
     if not any(guess.keys.get(key) for key in (*COUNTS, "seconds")):
         values = _values(quantities)
         _expect_one_course({n: of for n, of in values.items() if higher_is_better(n) is None})
         reasons.append(
             Reason("step", "no step, epoch or time is told: counted by lines", sure=False)
         )
-    return Proposal({"line": patterns, **more, **guess.keys}, (*reasons, *guess.reasons))
+    return Proposal({"line": patterns, **line_keys, **guess.keys}, (*reasons, *guess.reasons))
 
 
-def _expect_one_seed(lines: Sequence[str], evaluated: Sequence[Line]) -> None:
+def _expect_one_seed(lines: Sequence[str], rows: Sequence[Line]) -> None:
     """Raise an error if evaluations tell several seeds: a run has one."""
     seeds: dict[str, int] = {}
-    for row in evaluated:
+    for row in rows:
         seeds |= {text: row.at for item, text in row.texts.items() if SEED.search(item.group)}
     if len(seeds) > 1:
         line = lines[next(iter(seeds.values()))].strip()[:80]
@@ -149,12 +151,12 @@ _WHY = {
 def _metrics(
     lines: Sequence[str], rows: list[Line], tags: Mapping[str, str]
 ) -> tuple[list[str], list[Line]]:
-    """Return the metrics and the rows with all that tell them: in words too, if no name does."""
+    """Return the metrics and the rows with their values: in words too, if without a name."""
     values = _values(rows)
     metrics = columns.measured(values, values, tags)
-    likely = [name for name in metrics if not columns.oddity(values[name])]
-    if not any(name in tags or names_its_tag(name) for name in likely):
-        rows = sorted([*rows, *_rows_in_words(lines, rows, likely)], key=attrgetter("at"))
+    likely_metrics = [name for name in metrics if not columns.oddity(values[name])]
+    if not any(name in tags or names_its_tag(name) for name in likely_metrics):
+        rows = sorted([*rows, *_rows_in_words(lines, rows, likely_metrics)], key=attrgetter("at"))
         values = _values(rows)
         metrics = columns.measured(values, values, tags)
     if not metrics and any(item.part == "meter" for row in rows for item in row.texts):
@@ -166,7 +168,7 @@ def _metrics(
 
 
 def _values(rows: Sequence[Line]) -> dict[str, pl.Series]:
-    """Return the values of each group that may be a metric."""
+    """Return the values of each possible metric."""
     texts = defaultdict[str, list[str]](list)
     for row in rows:
         for item, text in row.texts.items():
@@ -187,12 +189,14 @@ def _with_meters(row: Line) -> Line:
 def _rows_in_words(
     lines: Sequence[str], rows: Sequence[Line], metrics: Sequence[str]
 ) -> list[Line]:
-    """Return the lines without a metric that tell a quality in words, of kinds that recur."""
-    others = {*range(len(lines))}
-    others -= {row.at for row in rows if any(item.group in metrics for item in row.texts)}
-    more = [Line(at, {item: text}) for at in sorted(others) for item, text in in_words(lines[at])]
-    kinds = Counter(row.form for row in more)
-    return [row for row in more if kinds[row.form] > 1 or not metrics]
+    """Return the lines with a quality in words instead of a metric, of recurring kinds."""
+    other_lines = {*range(len(lines))}
+    other_lines -= {row.at for row in rows if any(item.group in metrics for item in row.texts)}
+    quality_rows = [
+        Line(at, {item: text}) for at in sorted(other_lines) for item, text in in_words(lines[at])
+    ]
+    kinds = Counter(row.form for row in quality_rows)
+    return [row for row in quality_rows if kinds[row.form] > 1 or not metrics]
 
 
 # ---------------------------------------------------------------------------- expressions
@@ -206,29 +210,31 @@ def _expressions(
     if not forms:
         return {}, {}
     expressions, parts = _of_metrics(lines, forms, displays, {*metrics})
-    evaluated = [row.at for row in next(iter(forms.values()))]
-    more = _new_run(lines, rows, evaluated)
-    others = _by_form(row for row in rows if row.form not in forms)
+    evaluation_lines = [row.at for row in next(iter(forms.values()))]
+    line_keys = _new_run(lines, rows, evaluation_lines)
+    other_forms = _by_form(row for row in rows if row.form not in forms)
     if not parts & {*COUNTS}:
-        counts = [form for form in others if any(item.part in COUNTS for item in form)]
+        counts = [form for form in other_forms if any(item.part in COUNTS for item in form)]
         for form in counts[:1]:
             items = [item for item in form if item.part in COUNTS]
-            expressions[expression_of(form, items)] = lines[others[form][0].at]
-    expressions |= _same_clock(lines, others, forms)
+            expressions[expression_of(form, items)] = lines[other_forms[form][0].at]
+    expressions |= _same_clock(lines, other_forms, forms)
     if "clock" not in parts:
-        if behind := _time_behind(lines, others, forms):
-            return {**behind, **expressions}, {**more, "joined": True}
+        if time_expression := _time_behind(lines, other_forms, forms):
+            return {**time_expression, **expressions}, {**line_keys, "joined": True}
         # A clock on other lines: rising times, or finished bars.
         clocks = {row.at: text for row in rows if (text := _clock_of(row))}
         bars = {at: _FINISHED for at, line in enumerate(lines) if re.search(_FINISHED, line)}
-        before = _before(clocks, evaluated) or _before(bars, evaluated)
+        before = _before(clocks, evaluation_lines) or _before(bars, evaluation_lines)
         expressions = {**{text: lines[at] for text, at in before.items()}, **expressions}
     stamps = {at: text for at, line in enumerate(lines) if (text := _stamp_expression(line))}
     first = next(iter(stamps.values()), "")
-    if {*stamps.values()} == {first} and re.fullmatch("T*(?:VT)+", _order(stamps, evaluated)):
-        return {first: lines[next(iter(stamps))], **expressions}, {**more, "joined": True}
-    before = _before(stamps, evaluated)
-    return {**{text: lines[at] for text, at in before.items()}, **expressions}, more
+    if {*stamps.values()} == {first} and re.fullmatch(
+        "T*(?:VT)+", _order(stamps, evaluation_lines)
+    ):
+        return {first: lines[next(iter(stamps))], **expressions}, {**line_keys, "joined": True}
+    before = _before(stamps, evaluation_lines)
+    return {**{text: lines[at] for text, at in before.items()}, **expressions}, line_keys
 
 
 def _by_form(rows: Iterable[Line]) -> dict[Form, list[Line]]:
@@ -242,30 +248,34 @@ def _by_form(rows: Iterable[Line]) -> dict[Form, list[Line]]:
 def _evaluations(
     rows: Sequence[Line], metrics: set[str]
 ) -> tuple[dict[Form, list[Line]], list[Line]]:
-    """Return the lines that tell a metric by their form, and those that only look like them.
+    """Return the lines with a metric by their form, and similar lines without one.
 
     Rare and incomplete ones are neither.
     """
-    every = _by_form(rows)
-    forms = {form: same for form, same in every.items() if _is_evaluation(form, metrics)}
+    rows_by_form = _by_form(rows)
+    forms = {
+        form: form_rows for form, form_rows in rows_by_form.items() if _is_evaluation(form, metrics)
+    }
     words = {item.name for form in forms for item in form if item.group in metrics and item.name}
     displays = [
-        form for form in every if form not in forms and {item.name for item in form} & words
+        form for form in rows_by_form if form not in forms and {item.name for item in form} & words
     ]
     for during, end in permutations([*forms][:_MOST_FORMS], 2):
-        shared = {item.group for item in during} & {item.group for item in end} & metrics
-        if during in forms and any(_sums_up(forms.get(end, ()), forms[during], n) for n in shared):
+        shared_metrics = {item.group for item in during} & {item.group for item in end} & metrics
+        if during in forms and any(
+            _sums_up(forms.get(end, ()), forms[during], n) for n in shared_metrics
+        ):
             del forms[during]
             displays.append(during)
-    most = max(map(len, forms.values()), default=0)
+    largest = max(map(len, forms.values()), default=0)
     progress = {item.part for item in next(iter(forms), ())} & {*COUNTS}
     common = {
-        form: same
-        for form, same in forms.items()
-        if len(same) >= max(0.1 * most, min(most, 2))
-        and (len(same) == most or progress <= {item.part for item in form})
+        form: form_rows
+        for form, form_rows in forms.items()
+        if len(form_rows) >= max(0.1 * largest, min(largest, 2))
+        and (len(form_rows) == largest or progress <= {item.part for item in form})
     }
-    return common, [row for form in displays for row in every[form]]
+    return common, [row for form in displays for row in rows_by_form[form]]
 
 
 def _groups(form: Form) -> set[str]:
@@ -284,9 +294,9 @@ def _sums_up(end: Sequence[Line], during: Sequence[Line], metric: str) -> bool:
     """Return whether each of some lines stands behind others, with a value of its own."""
     if not 2 <= len(end) < len(during):
         return False
-    places = [row.at for row in during]
-    before = [bisect(places, row.at) for row in end]
-    if not all(early < late for early, late in pairwise([0, *before])):
+    line_numbers = [row.at for row in during]
+    before = [bisect(line_numbers, row.at) for row in end]
+    if not all(first < second for first, second in pairwise([0, *before])):
         return False
     last = numbers(pl.Series(metric, [during[number - 1].text_of(metric) for number in before]))
     values = numbers(pl.Series(metric, [row.text_of(metric) for row in end]))
@@ -296,103 +306,109 @@ def _sums_up(end: Sequence[Line], during: Sequence[Line], metric: str) -> bool:
 def _of_metrics(
     lines: Sequence[str], forms: _Forms, displays: Sequence[Line], metrics: set[str]
 ) -> tuple[dict[str, str], set[str]]:
-    """Return the expressions of metrics with an example each, and the parts that they have."""
+    """Return the expressions of metrics with an example each, and their parts."""
     expressions: dict[str, str] = {}
     parts, covered = set[str](), set[str]()
-    for form, evaluated in forms.items():
+    for form, form_rows in forms.items():
         values = {item.group for item in form if item.part == "value"} & metrics
         if values <= covered or len(expressions) == _MOST_EXPRESSIONS:  # written in two forms
             continue
         covered |= values
         items = [item for item in form if item.group in values or item.part in {*COUNTS, "clock"}]
-        texts = [lines[row.at] for row in evaluated]
+        texts = [lines[row.at] for row in form_rows]
         expression = _apart(expression_of(form, items), texts, [lines[row.at] for row in displays])
-        others = [lines[same[0].at] for other, same in forms.items() if not values & _groups(other)]
+        other_lines = [
+            lines[other_rows[0].at]
+            for other, other_rows in forms.items()
+            if not values & _groups(other)
+        ]
         with suppress(NoLogError):  # `Accuracy` in `Mean Accuracy`
-            expression = _apart(expression, texts, others)
+            expression = _apart(expression, texts, other_lines)
         bars = [line for line in lines if BAR_TIME in expression and re.search(expression, line)]
         # Of bars that are finished once per epoch only the last line counts.
         if len(bars) > 1 and all(re.search(r"100%\||<0?0:00", line) for line in bars):
             expression = expression.replace(BAR_TIME, _ENDED_TIME)
-        expressions[expression] = lines[evaluated[0].at]
+        expressions[expression] = lines[form_rows[0].at]
         parts |= {item.part for item in items}
     return expressions, parts
 
 
-def _apart(expression: str, evaluated: Sequence[str], others: Sequence[str]) -> str:
-    """Return an expression that no other lines match, from the start of the line if need be."""
-    if not any(re.search(expression, line) for line in others):
+def _apart(expression: str, texts: Sequence[str], other_texts: Sequence[str]) -> str:
+    """Return an expression without other matches, from the start of the line if need be."""
+    if not any(re.search(expression, line) for line in other_texts):
         return expression
-    match = re.search(expression, evaluated[0])
-    start = template(evaluated[0][: match.start()] if match else "")
-    whole = re.compile(rf"^{start}{expression}")
-    if all(map(whole.search, evaluated)) and not any(map(whole.search, others)):
-        return whole.pattern
-    pair = f"{evaluated[0].strip()[:80]!r} and {others[0].strip()[:80]!r}"
+    match = re.search(expression, texts[0])
+    start = template(texts[0][: match.start()] if match else "")
+    from_start = re.compile(rf"^{start}{expression}")
+    if all(map(from_start.search, texts)) and not any(map(from_start.search, other_texts)):
+        return from_start.pattern
+    pair = f"{texts[0].strip()[:80]!r} and {other_texts[0].strip()[:80]!r}"
     raise NoLogError(f"lines such as {pair} have the same names: which evaluate? Write line = ...")
 
 
-def _same_clock(lines: Sequence[str], others: _Forms, forms: _Forms) -> dict[str, str]:
-    """Return the expression of lines that tell their part of a time which evaluations tell too.
+def _same_clock(lines: Sequence[str], other_forms: _Forms, forms: _Forms) -> dict[str, str]:
+    """Return the expression of lines with a clock that evaluations have too.
 
     Where the time of an evaluation is its own, that of the training stands on such a line.
     """
-    evaluated, rows = next(iter(forms.items()))
-    clocks = [item for item in evaluated if item.part == "clock" and item.group != BAR]
+    form, rows = next(iter(forms.items()))
+    clocks = [item for item in form if item.part == "clock" and item.group != BAR]
     for clock in clocks:
         seconds = times(pl.Series([row.texts.get(clock) for row in rows]), TimeColumn(""))
-        for form, same in others.items() if (seconds.diff() <= 0).any() else ():
-            parts = [n for n in form if n.group == clock.group or n.part in COUNTS]
-            if clock.group in _groups(form) and abs(len(same) - len(rows)) <= 1:
-                return {expression_of(form, parts): lines[same[0].at]}
+        for other_form, other_rows in other_forms.items() if (seconds.diff() <= 0).any() else ():
+            parts = [n for n in other_form if n.group == clock.group or n.part in COUNTS]
+            if clock.group in _groups(other_form) and abs(len(other_rows) - len(rows)) <= 1:
+                return {expression_of(other_form, parts): lines[other_rows[0].at]}
     return {}
 
 
-def _time_behind(lines: Sequence[str], others: _Forms, forms: _Forms) -> dict[str, str]:
+def _time_behind(lines: Sequence[str], other_forms: _Forms, forms: _Forms) -> dict[str, str]:
     """Return the expression of a line of time behind each evaluation, with an example."""
     counts = {item.group for form in forms for item in form if item.part in COUNTS}
-    evaluated = {row.at: row for rows in forms.values() for row in rows}
-    for form, rows in others.items():
+    evaluations = {row.at: row for rows in forms.values() for row in rows}
+    for form, rows in other_forms.items():
         clocks = [item for item in form if item.part == "clock" and item.group != BAR]
-        shared = [item for item in form if item.group in counts]
+        shared_counts = [item for item in form if item.group in counts]
         times = {row.at: row for row in rows}
-        if clocks and _stand_behind(times, evaluated, shared[0].group if shared else ""):
-            return {expression_of(form, [clocks[0], *shared]): lines[rows[0].at]}
+        if clocks and _stand_behind(
+            times, evaluations, shared_counts[0].group if shared_counts else ""
+        ):
+            return {expression_of(form, [clocks[0], *shared_counts]): lines[rows[0].at]}
     return {}
 
 
-def _stand_behind(times: Mapping[int, Line], evaluated: Mapping[int, Line], count: str) -> bool:
+def _stand_behind(times: Mapping[int, Line], evaluations: Mapping[int, Line], count: str) -> bool:
     """Return whether times follow evaluations: by a count on both lines, else by their order."""
     if count:
-        order = sorted([*times, *evaluated])
-        pairs = [(v, t) for v, t in pairwise(order) if v in evaluated and t in times]
-        equal = [evaluated[v].text_of(count) == times[t].text_of(count) for v, t in pairs]
+        order = sorted([*times, *evaluations])
+        pairs = [(v, t) for v, t in pairwise(order) if v in evaluations and t in times]
+        equal = [evaluations[v].text_of(count) == times[t].text_of(count) for v, t in pairs]
         return bool(equal) and all(equal)
-    return re.fullmatch(r"(V+)T(?:\1T)*", _order(times, evaluated)) is not None
+    return re.fullmatch(r"(V+)T(?:\1T)*", _order(times, evaluations)) is not None
 
 
-def _order(times: Collection[int], evaluated: Collection[int]) -> str:
+def _order(times: Collection[int], evaluations: Collection[int]) -> str:
     """Return the order of times and evaluations as letters, none where a line tells both."""
-    order = sorted([*times, *evaluated])
+    order = sorted([*times, *evaluations])
     return "".join("T" if at in times else "V" for at in order) * (len({*order}) == len(order))
 
 
-def _before(expressions: Mapping[int, str], evaluated: Collection[int]) -> dict[str, int]:
-    """Return the expression that comes before nearly every evaluation, with its first line."""
+def _before(expressions: Mapping[int, str], evaluations: Collection[int]) -> dict[str, int]:
+    """Return the expression before nearly every evaluation, with its first line."""
     since = set[str]()
-    fresh: Counter[str] = Counter()
-    ends = {*evaluated}
+    counts: Counter[str] = Counter()
+    ends = {*evaluations}
     for at in sorted({*expressions, *ends}):
         if at in expressions:
             since.add(expressions[at])
         if at in ends:
-            fresh.update(since)
+            counts.update(since)
             since.clear()
     # Of a model that is evaluated before it is trained no time has passed.
     number = len(ends)
-    enough = min(0.9 * number, number - 1) if number > 2 else number
+    limit = min(0.9 * number, number - 1) if number > 2 else number
     first = {text: at for at, text in reversed([*expressions.items()])}
-    return {text: first[text] for text, times in fresh.most_common(1) if times >= enough}
+    return {text: first[text] for text, times in counts.most_common(1) if times >= limit}
 
 
 _FINISHED = rf"100%\|.*{_ENDED_TIME}"
@@ -405,44 +421,46 @@ def _clock_of(row: Line) -> str:
 
 
 def _stamp_expression(line: str) -> str:
-    """Return an expression for the time stamp that a line begins with, or an empty text."""
-    if (stamp := _STAMPED.match(line)) is None or (whole := STAMP.search(stamp[0])) is None:
+    """Return an expression for the time stamp at the start of a line, or an empty text."""
+    if (stamp := _STAMPED.match(line)) is None or (match := STAMP.search(stamp[0])) is None:
         return ""
-    before = stamp[0][: whole.start()]
+    before = stamp[0][: match.start()]
     start = r"[Tt]ime\W+" if "time" in before.lower() else rf"^{re.escape(before)}"
-    return f"{start}{expression_like(whole)}"
+    return f"{start}{expression_like(match)}"
 
 
 def _new_run(
-    lines: Sequence[str], rows: Sequence[Line], evaluated: Sequence[int]
+    lines: Sequence[str], rows: Sequence[Line], evaluations: Sequence[int]
 ) -> dict[str, str]:
     """Return the expression of a line before each run where a file holds several.
 
     Progress begins anew behind each, or none is known and one evaluation follows. Else it is asked.
     """
     counts = _counts(rows)
-    for expression, places in _starts(lines, evaluated).items():
-        spans = [*pairwise([*places, len(lines)])]
-        behind = [sum(start < at < end for at in evaluated) for start, end in spans]
-        if not all(behind):
+    for expression, line_numbers in _starts(lines, evaluations).items():
+        spans = [*pairwise([*line_numbers, len(lines)])]
+        evaluation_counts = [sum(start < at < end for at in evaluations) for start, end in spans]
+        if not all(evaluation_counts):
             continue
         first = [next((n for at, n in counts if start < at < end), inf) for start, end in spans]
-        again = [late <= early for early, late in pairwise(first) if max(early, late) < inf]
-        if all(again) if again else {*behind} == {1}:
+        begins_anew = [
+            later <= earlier for earlier, later in pairwise(first) if max(earlier, later) < inf
+        ]
+        if all(begins_anew) if begins_anew else {*evaluation_counts} == {1}:
             return {"new_run": expression}
-        if any(again) or not again:
-            text = f"{lines[places[0]].strip()[:80]!r} stands in {len(places)} lines"
+        if any(begins_anew) or not begins_anew:
+            text = f"{lines[line_numbers[0]].strip()[:80]!r} stands in {len(line_numbers)} lines"
             raise NoLogError(f"{text}: are these several runs? Write new_run = '{expression}'")
     return {}
 
 
-def _starts(lines: Sequence[str], evaluated: Sequence[int]) -> dict[str, list[int]]:
-    """Return the places of lines that start something, of those that recur, by expression."""
+def _starts(lines: Sequence[str], evaluations: Sequence[int]) -> dict[str, list[int]]:
+    """Return the numbers of recurring lines that start something, by expression."""
     starts = defaultdict[str, list[int]](list)
     for at, line in enumerate(lines):
-        if (match := _START.search(line)) and at not in evaluated:
+        if (match := _START.search(line)) and at not in evaluations:
             starts[re.sub(r"\d+", r"\\d+", escape(match[0].strip()))].append(at)
-    return {text: at for text, at in starts.items() if len(at) > 1 and at[0] < evaluated[0]}
+    return {text: at for text, at in starts.items() if len(at) > 1 and at[0] < evaluations[0]}
 
 
 def _counts(rows: Sequence[Line]) -> list[tuple[int, float]]:
@@ -469,9 +487,9 @@ def _numbers_only(lines: Sequence[str], path: str) -> dict[str, str]:
     if len(rows) < 2:
         return {}
     width, first = len(lines[rows[0]].split()), lines[rows[0]]
-    above = next((line for line in lines[: rows[0]][::-1] if re.search(r"\w", line)), "")
-    apart = (re.split(mark, above.strip("# ")) for mark in (r"\s{2,}|\t", r"\s+"))
-    heads = next((heads for heads in apart if len(heads) == width), [])
+    head = next((line for line in lines[: rows[0]][::-1] if re.search(r"\w", line)), "")
+    head_cells = (re.split(mark, head.strip("# ")) for mark in (r"\s{2,}|\t", r"\s+"))
+    heads = next((heads for heads in head_cells if len(heads) == width), [])
     groups = [group_name(_HEADS.get(name, name)) for name in heads]
     if len(set(groups)) != width:
         counts = [float(lines[at].split()[0]) for at in rows]
@@ -480,7 +498,7 @@ def _numbers_only(lines: Sequence[str], path: str) -> dict[str, str]:
             return {}
         # A rising count, and what the path says. Numbers without groups are those of every step.
         words = reversed(re.findall("[a-z]+", path.lower()))
-        known = next((word for word in words if higher_is_better(word) is not None), "value")
-        groups = ["step", "train_loss" if known in {"loss", "losses"} else known]
+        quality = next((word for word in words if higher_is_better(word) is not None), "value")
+        groups = ["step", "train_loss" if quality in {"loss", "losses"} else quality]
     cells = r"\s+".join(rf"(?P<{name}>{_CELL})" for name in groups)
     return {rf"^\s*{cells}\s*$": first}

@@ -96,8 +96,8 @@ class Quantity(Struct, frozen=True):
         before = r"\s*" if self.mark[:1].isspace() else ""
         sign = re.sub(r"\\\(.*\\\)", lambda _: r"\([^()]*\)", re.escape(self.mark.strip()))
         mark = rf"{before}{sign}\s*" if sign else r"\s+" if self.mark else ""
-        whole = _COUNT_APART.format(self.group) if self.apart else f"(?P<{self.group}>{number})"
-        return f"{key}{mark}{whole}"
+        group = _COUNT_APART.format(self.group) if self.apart else f"(?P<{self.group}>{number})"
+        return f"{key}{mark}{group}"
 
     @property
     def trains(self) -> bool:
@@ -117,7 +117,7 @@ class Line(Struct, frozen=True):
 
     @property
     def form(self) -> Form:
-        """Return what the lines of a kind have in common."""
+        """Return the quantities of the line as the form of its kind."""
         return tuple(self.texts)
 
     def text_of(self, group: str) -> str | None:
@@ -148,30 +148,32 @@ def read_lines(lines: Sequence[str], tags: dict[str, str]) -> list[Line]:
 
 
 def _with_blanks(pairs: dict[int, _Pairs]) -> dict[int, _Pairs]:
-    """Return lines whose counts are whole where blanks part thousands: cut, they would go back."""
+    """Return lines with whole counts where blanks part thousands: cut, they would go back."""
     texts = defaultdict[Quantity, list[str]](list)
     for item, text in chain.from_iterable(pairs.values()):
         if item.part in COUNTS:
             texts[item].append(text)
-    apart = [item for item in texts if any(map(_BLANK.search, texts[item]))]
-    whole = {item for item in apart if numbers(pl.Series(texts[item])).is_sorted()}
+    blank_items = [item for item in texts if any(map(_BLANK.search, texts[item]))]
+    whole_items = {item for item in blank_items if numbers(pl.Series(texts[item])).is_sorted()}
 
     def read(item: Quantity, text: str) -> tuple[Quantity, str]:
-        if item in whole:
+        if item in whole_items:
             return replace(item, apart=True), text
-        return item, _BLANK.split(text)[0] if item in apart else text
+        return item, _BLANK.split(text)[0] if item in blank_items else text
 
-    return {at: [read(*pair) for pair in line] for at, line in pairs.items()} if apart else pairs
+    return (
+        {at: [read(*pair) for pair in line] for at, line in pairs.items()} if blank_items else pairs
+    )
 
 
-def _columns(distinct: Iterable[Quantity], tags: dict[str, str]) -> dict[Quantity, Quantity]:
-    """Return quantities with groups of their own for what their tags tell apart."""
+def _columns(items: Iterable[Quantity], tags: dict[str, str]) -> dict[Quantity, Quantity]:
+    """Return quantities with a group of their own for each tag."""
     of_group = defaultdict[str, set[str]](set)
-    for item in distinct:
+    for item in items:
         if not item.trains:
             of_group[item.group].add(item.tag)
     columns = {}
-    for item in distinct:
+    for item in items:
         group = item.group
         if item.trains:
             group = f"train_{group}"
@@ -184,7 +186,7 @@ def _columns(distinct: Iterable[Quantity], tags: dict[str, str]) -> dict[Quantit
 
 
 def _readable(item: Quantity, texts: Iterable[str]) -> set[str]:
-    """Return the texts of a quantity that are numbers, or times, if most are."""
+    """Return the numeric texts of a quantity, or its times, if most are."""
     cells = pl.Series(item.group, [*{*texts}])
     if item.part == "tag":
         return {*cells}
@@ -248,29 +250,29 @@ _IN_PROSE = (
 
 def _durations(line: str) -> Iterator[_Span]:
     """Yield durations without a `name=`: `0.3s elapsed`, and those of bars of tqdm."""
-    for group, before, behind in _IN_PROSE:
-        if match := re.search(rf"{before}(?<![\w.,:])({_DURATION}){behind}", line):
-            written = rf"{before}(?P<{group}>{_DURATION}){behind}"
-            yield *match.span(), Quantity("", "", group, "clock", "", written), match[1]
+    for group, before, after in _IN_PROSE:
+        if match := re.search(rf"{before}(?<![\w.,:])({_DURATION}){after}", line):
+            expression = rf"{before}(?P<{group}>{_DURATION}){after}"
+            yield *match.span(), Quantity("", "", group, "clock", "", expression), match[1]
     if match := re.search(r"\[(\d+:[\d:]+)<", line):
         yield *match.span(), Quantity("", "", BAR, "clock", "", BAR_TIME), match[1]
 
 
 @lru_cache(maxsize=10_000)
 def _quantity(key: str, mark: str, kind: str) -> Quantity | None:
-    """Return what stands behind a name: a number of a `unit`, a time with `:`, or before a sign."""
+    """Return the quantity of a name: a number of a `unit`, a time with `:`, or before a sign."""
     words = key.split(" ")
     while words and words[0].lower() in _FILLERS:
         words.pop(0)
     name = " ".join(words)
     if not words or _SOURCE.search(name) or (_TAG.fullmatch(name) and "_" not in name):
         return None
-    told = words[:-1] if len(words) > 1 and words[-1].lower() in _FILLERS else words
-    last = _ABBREVIATED.get(told[-1].lower(), group_name(told[-1]))
+    name_words = words[:-1] if len(words) > 1 and words[-1].lower() in _FILLERS else words
+    last = _ABBREVIATED.get(name_words[-1].lower(), group_name(name_words[-1]))
     for part in COUNTS:
         if last in names.LIKELY_COUNTS[part] and kind != "%":
-            return Quantity(" ".join(words[len(told) - 1 :]), mark, last, part)
-    group = group_name(" ".join(told))
+            return Quantity(" ".join(words[len(name_words) - 1 :]), mark, last, part)
+    group = group_name(" ".join(name_words))
     if unit_of(group) or unit_of_each(group):
         is_clock = kind in {"unit", ":"} or group in names.CLOCKS or unit_of_each(group)
         return Quantity(name, mark, group, "clock") if is_clock else None
@@ -288,16 +290,16 @@ _IN_WORDS = re.compile(
 
 def in_words(line: str) -> Iterator[tuple[Quantity, str]]:
     """Yield the share, or the last number, of a line with a word for a quality."""
-    every = re.finditer(r"[A-Za-z][\w-]*", line)
-    words = (match for match in every if _is_quality(match[0].lower()))
+    all_words = re.finditer(r"[A-Za-z][\w-]*", line)
+    words = (match for match in all_words if _is_quality(match[0].lower()))
     if (word := next(words, None)) is None or (match := _IN_WORDS.search(line)) is None:
         return
     start, end = match.span(str(match.lastgroup))
     tags = sorted(_TAG.findall(line), key=lambda tag: tag.lower().startswith("train"))
     group = group_name(" ".join([*tags[:1], word[0]]))
-    written = rf"(?P<{group}>{NUMBER}){template(line[end : word.end()])}"
-    written = template(line[word.start() : start]) + written
-    yield Quantity("", "", group, "value", "", written), match[0]
+    expression = rf"(?P<{group}>{NUMBER}){template(line[end : word.end()])}"
+    expression = template(line[word.start() : start]) + expression
+    yield Quantity("", "", group, "value", "", expression), match[0]
 
 
 @cache

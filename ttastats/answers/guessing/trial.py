@@ -46,7 +46,7 @@ class File(Struct, frozen=True, eq=False):
     run: str = ""
 
 
-class Found(Struct, frozen=True, eq=False):
+class FileKind(Struct, frozen=True, eq=False):
     """Files of one kind, and what is proposed for them if they need a block."""
 
     title: str
@@ -54,8 +54,8 @@ class Found(Struct, frozen=True, eq=False):
     proposal: Proposal | None
 
 
-def read_kinds(found: Sequence[Found], guess: Guess) -> Iterator[Kind]:
-    """Yield kinds of files with their runs, which `ingest` reads as is proposed."""
+def read_kinds(file_kinds: Sequence[FileKind], guess: Guess) -> Iterator[Kind]:
+    """Yield kinds of files with their runs, read by `ingest` as proposed."""
     with TemporaryDirectory(prefix="ttastats-") as folder:
         table = Path(folder) / "runs.parquet"
         try:
@@ -65,34 +65,34 @@ def read_kinds(found: Sequence[Found], guess: Guess) -> Iterator[Kind]:
             problems, rows = error.problems, pl.LazyFrame(schema=schema.POLARS)
         kinds = [
             ({file.source.name: file.below for file in kind.files}, kind.title, kind.proposal)
-            for kind in found
+            for kind in file_kinds
         ]
-        by_name = {name: place for place, (names, *_) in enumerate(kinds) for name in names}
+        by_name = {name: index for index, (names, *_) in enumerate(kinds) for name in names}
         # What was left out for its likeness to others may be read nevertheless.
-        others = rows.filter(~pl.col("source").is_in([*by_name])).select("source", "dialect")
-        for name, dialect in others.unique().sort("source").collect().iter_rows():
+        other_rows = rows.filter(~pl.col("source").is_in([*by_name])).select("source", "dialect")
+        for name, dialect in other_rows.unique().sort("source").collect().iter_rows():
             by_name[name] = len(kinds)
-            below = {name: name.removeprefix(f"{guess.path.rstrip('/')}/")}
-            kinds.append((below, f"read too, as {dialect}", None))
-        by_folder = {posixpath.dirname(name): place for name, place in by_name.items()}
+            path_by_name = {name: name.removeprefix(f"{guess.path.rstrip('/')}/")}
+            kinds.append((path_by_name, f"read too, as {dialect}", None))
+        by_folder = {posixpath.dirname(name): index for name, index in by_name.items()}
         of_kinds: list[list[Problem]] = [[] for _ in kinds]
         for problem in problems:
             source = problem.source or ""
-            place = by_name.get(source, by_folder.get(posixpath.dirname(source), 0))
-            of_kinds[place].append(problem)
+            index = by_name.get(source, by_folder.get(posixpath.dirname(source), 0))
+            of_kinds[index].append(problem)
         for kind, of_kind in zip(kinds, of_kinds, strict=True):
             yield _read_kind(*kind, rows, of_kind)
 
 
 def _read_kind(
-    below: Mapping[str, str],
+    path_by_name: Mapping[str, str],
     title: str,
     proposal: Proposal | None,
     rows: pl.LazyFrame,
     problems: Sequence[Problem],
 ) -> Kind:
-    """Return a kind of files, called by their paths `below` what is looked at, with its runs."""
-    rows = rows.filter(pl.col("source").is_in([*below]))
+    """Return a kind of files with its runs; `path_by_name` shortens the names of files."""
+    rows = rows.filter(pl.col("source").is_in([*path_by_name]))
     keys = proposal.keys if proposal else {}
     names = [metric.name for metric in complete_block(keys, str, "").metrics]
     choices = next((_CHOICES[problem.code] for problem in problems if problem.code in _CHOICES), ())
@@ -100,11 +100,11 @@ def _read_kind(
     preset = keys.get("preset")
     return Kind(
         title,
-        tuple(below.values()),
+        tuple(path_by_name.values()),
         replace(proposal, choices=choices) if proposal else None,
         _run_heads(rows, names),
-        tuple(_preview_run(run, names, below) for run in _some_runs([*below], rows)),
-        tuple(_problem_lines(problems, below)),
+        tuple(_preview_run(run, names, path_by_name) for run in _some_runs([*path_by_name], rows)),
+        tuple(_problem_lines(problems, path_by_name)),
         sum(problem.code == PART_OF_A_RUN for problem in problems),
         clock or (f"the clock of {preset}" if preset else ""),
     )
@@ -113,14 +113,16 @@ def _read_kind(
 def _some_runs(sources: Sequence[str], rows: pl.LazyFrame) -> list[pl.DataFrame]:
     """Return the rows of some runs, from the first, the middle and the last file."""
     of_each = _RUNS if len(sources) < _RUNS else 1
-    shown = sources if len(sources) <= _RUNS else [sources[at] for at in (0, len(sources) // 2, -1)]
-    files = rows.filter(pl.col("source").is_in(shown)).collect().partition_by("source")
+    sampled = (
+        sources if len(sources) <= _RUNS else [sources[at] for at in (0, len(sources) // 2, -1)]
+    )
+    files = rows.filter(pl.col("source").is_in(sampled)).collect().partition_by("source")
     runs = [run for file in files for run in file.partition_by("run_id")[:of_each]]
     return runs[:_RUNS]
 
 
 def _run_heads(rows: pl.LazyFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Return a row for each run, with what `Kind.heads` says of it."""
+    """Return a row for each run with the columns of `Kind.heads`."""
     is_evaluation = pl.col("eval_index") >= 0
     metric = _first_metric(rows.filter(is_evaluation).select("metric").unique().collect(), names)
     alone = (pl.col("suite") == TIMES_ALONE).any()
@@ -141,22 +143,24 @@ def _run_heads(rows: pl.LazyFrame, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _first_metric(evaluations: pl.DataFrame, names: Sequence[str]) -> str:
-    """Return the first of some metrics that was evaluated, else the likeliest other one."""
-    known = sorted(evaluations["metric"].drop_nulls().unique().sort(), key=metric_rank)
-    return next((name for name in (*names, *known) if name in known), "")
+    """Return the first evaluated one of some metrics, else the likeliest other one."""
+    metrics = sorted(evaluations["metric"].drop_nulls().unique().sort(), key=metric_rank)
+    return next((name for name in (*names, *metrics) if name in metrics), "")
 
 
-def _problem_lines(problems: Sequence[Problem], below: Mapping[str, str]) -> Iterator[str]:
-    """Yield each text of problems once, behind the places where it applies, errors first."""
-    places: dict[str, dict[str, None]] = {}
+def _problem_lines(problems: Sequence[Problem], path_by_name: Mapping[str, str]) -> Iterator[str]:
+    """Yield each text of problems once, behind its places, errors first."""
+    places_by_text: dict[str, dict[str, None]] = {}
     for problem in sorted(problems, key=lambda problem: problem.severity != "error"):
-        problem = replace(problem, source=below.get(problem.source or "", problem.source))
+        problem = replace(problem, source=path_by_name.get(problem.source or "", problem.source))
         text = problem.message
         if problem.code in _CHOICES:  # the choices stand in the block, as lines to choose from
             text = text.partition(". It may be")[0] + _CHOOSE
         if problem.severity != "info" and problem.code not in {PART_OF_A_RUN, DOUBT}:
-            places.setdefault(text, {})[problem.place] = None
-    yield from (f"{units.join_names(list(where), 3)}: {text}" for text, where in places.items())
+            places_by_text.setdefault(text, {})[problem.place] = None
+    yield from (
+        f"{units.join_names(list(places), 3)}: {text}" for text, places in places_by_text.items()
+    )
 
 
 #: What it may mean that a step, or a time, goes back.
@@ -180,9 +184,9 @@ _CHOOSE = (
 
 
 def _preview_run(
-    run: pl.DataFrame, names: Sequence[str], below: Mapping[str, str]
+    run: pl.DataFrame, names: Sequence[str], path_by_name: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return what a run would become, with the numbers of its last evaluation by one metric."""
+    """Return the preview of a run, with the numbers of its last evaluation by one metric."""
     row = time_to_target.runs(run).row(0, named=True)
     evaluations = run.filter(pl.col("eval_index") >= 0)
     metric = row["target_metric"] or _first_metric(evaluations, names)
@@ -195,10 +199,10 @@ def _preview_run(
         if row["tta_seconds"] is not None:
             counts = [f" in {units.seconds(row['tta_seconds'])}"]
         target += counts[0] if row["reached"] else " not reached"
-    named = ((name, row[name]) for name in ("entry", "benchmark", "seed"))
+    key_values = ((name, row[name]) for name in ("entry", "benchmark", "seed"))
     return {
-        "file": below[row["source"]],
-        "run": " ".join(f"{name}={value}" for name, value in named if value is not None),
+        "file": path_by_name[row["source"]],
+        "run": " ".join(f"{name}={value}" for name, value in key_values if value is not None),
         "evaluations": of_metric.height,
         "metric": metric,
         "last": last.get("value"),

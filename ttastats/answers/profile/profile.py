@@ -123,25 +123,25 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
     tables: list[Table] = []
     notes: list[Note] = []
     sentences: list[str] = []
-    several = rows["profile_id"].n_unique() > 1
+    several_profiles = rows["profile_id"].n_unique() > 1
     for name, profile in answers.profiles(rows):
-        title = f"{name}: " if several else ""
+        title = f"{name}: " if several_profiles else ""
         parts, measured = [*of_step(profile)], [*profile_measured.rows(profile)]
         work = answers.category_table(profile).rename({"category": "name"})
         kinds = [WorkRow(**row) for row in work.iter_rows(named=True)]
         operators, ranks = [*_operator_rows(profile)], answers.rank_table(profile)
-        shared = ranks.rename({"rank": "name"}).rows(named=True) if ranks.height > 1 else []
-        sharing = [RankRow(**row) for row in shared]
+        rank_rows = ranks.rename({"rank": "name"}).rows(named=True) if ranks.height > 1 else []
+        sharing = [RankRow(**row) for row in rank_rows]
         held = answers.measure_rows(profile, "memory_bytes").group_by("of", maintain_order=True)
-        most = held.agg(pl.col("value").max()).rows()
-        memory = [MemoryRow(name=of, bytes=value) for of, value in most]
-        every = [*parts, *kinds, *operators, *sharing, *memory, *measured]
-        records += [structs.replace(row, keys={"profile": name}) for row in every]
+        peaks = held.agg(pl.col("value").max()).rows()
+        memory = [MemoryRow(name=of, bytes=value) for of, value in peaks]
+        all_rows = [*parts, *kinds, *operators, *sharing, *memory, *measured]
+        records += [structs.replace(row, keys={"profile": name}) for row in all_rows]
         unit = "kernels" if answers.runs_on_device(profile) else "operators"
-        below = [row for row in operators if row.of_average and row.of_average < 1.0][:5]
+        slow_operators = [row for row in operators if row.of_average and row.of_average < 1.0][:5]
         longest, below_average = operators[:top] if top else operators, ""
-        if below and (average := below[0].average_flops_per_second) is not None:
-            peak = below[0].average_utilization  # (TBD, Tables V and VI)
+        if slow_operators and (average := slow_operators[0].average_flops_per_second) is not None:
+            peak = slow_operators[0].average_utilization  # (TBD, Tables V and VI)
             of_peak = "" if peak is None else f", {units.percent(peak)} of the peak"
             rate = units.with_prefix(average, "FLOP/s")
             below_average = f"longest operators below the average of {rate}{of_peak}"
@@ -149,13 +149,13 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
             (parts, _PARTS, "time of a step"),
             (kinds, _rate_fields("kind of work", kinds), f"{unit} by kind of work"),
             (longest, _operator_fields(longest), "longest operators"),
-            (below, _operator_fields(below), below_average),
+            (slow_operators, _operator_fields(slow_operators), below_average),
             (sharing, _RANKS, "ranks"),
             (memory, [_name_field("memory"), *fields.number_fields(MemoryRow, "bytes")], "memory"),
         ]
-        for some, shown, heading in sections:
-            if some and heading:
-                tables.append(fields.make_table(some, shown, f"{title}{heading}"))
+        for section_rows, section_fields, heading in sections:
+            if section_rows and heading:
+                tables.append(fields.make_table(section_rows, section_fields, f"{title}{heading}"))
         tables += profile_measured.tables(measured, title)
         remarks = [*_profile_notes(profile), *profile_measured.notes(profile)]
         notes += [remark for remark in remarks if remark not in notes]
@@ -167,8 +167,8 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
 def of_step(profile: pl.DataFrame) -> Iterator[PartRow]:
     """Yield the parts of a step with their seconds, spread over steps, and share."""
     steps = answers.step_table(profile)
-    whole = answers.mean_of_known(steps["step_seconds"])
-    if steps.is_empty() or not whole:
+    mean_step = answers.mean_of_known(steps["step_seconds"])
+    if steps.is_empty() or not mean_step:
         return
     parts = {name: steps[measure] for name, measure in answers.PARTS.items()}
     compute, bound = parts.pop("compute"), answers.compute_bound_share(profile)
@@ -183,7 +183,7 @@ def of_step(profile: pl.DataFrame) -> Iterator[PartRow]:
             n=values.count(),
             seconds=mean,
             seconds_std=cast("float | None", values.std()),
-            share=None if mean is None else mean / whole,
+            share=None if mean is None else mean / mean_step,
         )
 
 
@@ -229,15 +229,18 @@ def _rate_fields(
     title: str, rows: Sequence[WorkRow | OperatorRow]
 ) -> list[Field[WorkRow | OperatorRow]]:
     rates = ("flops_per_second", "tensor_core_share")
-    known = [name for name in rates if any(row.get(name) for row in rows)]
-    return [_name_field(title), *fields.number_fields(WorkRow, "calls", "seconds", "share", *known)]
+    known_rates = [name for name in rates if any(row.get(name) for row in rows)]
+    return [
+        _name_field(title),
+        *fields.number_fields(WorkRow, "calls", "seconds", "share", *known_rates),
+    ]
 
 
 def _operator_fields(rows: Sequence[OperatorRow]) -> list[Field[OperatorRow]]:
     name, *rates = _rate_fields("operator", rows)
     kind: Field[OperatorRow] = Field(Column("kind of work", rank=1), lambda row: Text(row.category))
-    shown = fields.known_keys(rows, ("utilization", "of_average"))
-    return [name, kind, *rates, *fields.number_fields(OperatorRow, *shown)]
+    shown_keys = fields.known_keys(rows, ("utilization", "of_average"))
+    return [name, kind, *rates, *fields.number_fields(OperatorRow, *shown_keys)]
 
 
 def _profile_notes(profile: pl.DataFrame) -> Iterator[Note]:
@@ -257,8 +260,8 @@ def _profile_notes(profile: pl.DataFrame) -> Iterator[Note]:
 
 
 def _profile_sentence(title: str, ranks: pl.DataFrame, parts: Sequence[PartRow]) -> str:
-    *some, whole = parts
-    shares = [(row.share, TITLES[row.name]) for row in some if row.share]
+    *parts_of_step, total = parts
+    shares = [(row.share, TITLES[row.name]) for row in parts_of_step if row.share]
     shares.sort(key=itemgetter(0), reverse=True)
     largest = ", ".join(f"{units.percent(share)} {name}" for share, name in shares[:3])
     slowest = ""
@@ -266,4 +269,4 @@ def _profile_sentence(title: str, ranks: pl.DataFrame, parts: Sequence[PartRow])
         first = ranks.filter("slowest")["rank"][0]
         slowest = f" Rank {first} is the slowest of {ranks.height}."
     parted = f": {largest}" if largest else ""
-    return f"{title}A step takes {units.seconds(whole.seconds or 0.0)}{parted}.{slowest}"
+    return f"{title}A step takes {units.seconds(total.seconds or 0.0)}{parted}.{slowest}"

@@ -76,9 +76,9 @@ class WorkersRow(Row, frozen=True, kw_only=True):
 
 def tables(rows: Sequence[Row], title: str) -> Iterator[Table]:
     """Yield the tables of such rows."""
-    for kind, (heading, shown) in _SHOWN.items():
-        if some := [row for row in rows if isinstance(row, kind)]:
-            yield fields.make_table(some, shown, f"{title}{heading}")
+    for kind, (heading, section_fields) in _SHOWN.items():
+        if section_rows := [row for row in rows if isinstance(row, kind)]:
+            yield fields.make_table(section_rows, section_fields, f"{title}{heading}")
 
 
 def notes(profile: pl.DataFrame) -> Iterator[Note]:
@@ -93,10 +93,10 @@ def notes(profile: pl.DataFrame) -> Iterator[Note]:
         yield note("contended.profile", times=wall / step)
     elif clock and step == wall and not answers.runs_on_device(profile):
         yield note("contended.unknown")
-    known = {row.name: row.value for row in _step_rows(profile)}
-    if (share := known.get("operators_share", 0.0)) > _DISTURBED:
+    values_by_name = {row.name: row.value for row in _step_rows(profile)}
+    if (share := values_by_name.get("operators_share", 0.0)) > _DISTURBED:
         yield note("disturbed", times=share)
-    intensity, ridge = known.get("intensity"), known.get("ridge")
+    intensity, ridge = values_by_name.get("intensity"), values_by_name.get("ridge")
     if intensity and ridge:  # on which side of the roofline's ridge the step lies as a whole
         side, binds = ("below", "memory") if intensity < ridge else ("above", "compute")
         yield note("roofline", intensity=intensity, side=side, ridge=ridge, binds=binds)
@@ -129,7 +129,7 @@ def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
     copied = answers.peak(profile, "peak_bandwidth")
     ridge = fastest / copied if fastest and copied else None
     machine = (("cpu", "the cores"), ("gpu", "the GPU"), ("tensor_core", "its tensor cores"))
-    known: list[tuple[str, str, float | None, Unit]] = [
+    known_values: list[tuple[str, str, float | None, Unit]] = [
         ("step_seconds", "unprofiled step", step, "seconds"),
         ("wall_step_seconds", "the same, wall-clock", measure("wall_step_seconds"), "seconds"),
         ("operators_share", "operators sum to", busy / step, "fraction"),
@@ -144,16 +144,16 @@ def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
            "fraction") for part, title in machine),
         ("power_watts", "watts", measure("power"), "number"),
     ]  # fmt: skip
-    for name, title, value, unit in known:
+    for name, title, value, unit in known_values:
         if value is not None:
             yield MeasuredRow(name=name, title=title, value=value, unit=unit)
 
 
 def rows(profile: pl.DataFrame) -> Iterator[Row]:
-    """Yield the rows of what was measured in one profile: of whole steps, and of their variants."""
+    """Yield the rows of measurements in one profile: of whole steps, and of their variants."""
 
     def values(name: str) -> dict[str, float]:
-        """Return the values of a measure by what they are `of`."""
+        """Return the values of a measure by their `of`."""
         of_measure = answers.measure_rows(profile, name).select("of", "value")
         return dict(of_measure.drop_nulls().iter_rows())
 
@@ -173,13 +173,13 @@ def rows(profile: pl.DataFrame) -> Iterator[Row]:
             cpu_utilization=busy.get(size),
         )
     steps, flops = values("ablated_step_seconds"), values("ablated_step_flops")
-    whole = steps.get("all layers", max(steps.values(), default=0.0))
+    total = steps.get("all layers", max(steps.values(), default=0.0))
     for variant in sorted(steps, key=len):  # the whole network first
         rate = flops[variant] / steps[variant]
         yield AblationRow(
             name=variant,
             seconds=steps[variant],
-            speedup=whole / steps[variant],
+            speedup=total / steps[variant],
             flops_per_second=rate,
             utilization=rate / fastest if fastest else None,
         )

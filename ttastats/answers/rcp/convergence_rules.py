@@ -38,11 +38,11 @@ Reason = Literal[
     "Insufficient convergence",
     "too few runs",
 ]
-"""Why a check ends as it does, in the words of the official checker, but for the last."""
+"""The reason for the verdict of a check, in the words of the official checker, but for the last."""
 
 
 class ConvergenceRules(Struct, frozen=True):
-    """What differs by benchmark and ruleset.
+    """The rules of one benchmark and ruleset.
 
     A submission makes `runs` runs; the `dropped` fastest and slowest leave its mean, and as many
     may fail. `slack` is by how much the mean may fall below the limit.
@@ -63,7 +63,7 @@ class Point(Struct, frozen=True):
 
 
 class ConvergenceVerdict(Struct, frozen=True):
-    """What the check says.
+    """The verdict of the official check.
 
     `mean` is the olympic mean of the entry; `point` what it was held against and `limit` what it
     had to reach, None where there was nothing to hold it against.
@@ -92,7 +92,7 @@ def rules(benchmark: str, ruleset: str | None, runs: int) -> ConvergenceRules:
 
 
 def as_written(rules: ConvergenceRules, ruleset: str | None) -> ConvergenceRules:
-    """Return the rules as written, without where the official code deviates from them."""
+    """Return the rules as written, without deviations of the official code."""
     return rules if ruleset == "5.0.0" else replace(rules, slack=0.0)
 
 
@@ -101,28 +101,29 @@ def points(records: Sequence[Record], rules: ConvergenceRules) -> tuple[Point, .
     measured = []
     for record in records:
         values = np.array(record.values)
-        counted = values[rules.dropped : len(values) - rules.dropped]
-        counted = counted if counted.size else values  # the official checker has no mean then
-        mean, std = float(np.mean(counted)), float(np.std(values))
-        limit = _lower_limit(mean, std, counted.size, rules.runs)
+        kept_values = values[rules.dropped : len(values) - rules.dropped]
+        if not kept_values.size:  # the official checker has no mean then
+            kept_values = values
+        mean, std = float(np.mean(kept_values)), float(np.std(values))
+        limit = _lower_limit(mean, std, kept_values.size, rules.runs)
         measured.append(Point(record.batch_size, mean, std, limit))
     # Without those slower than a smaller batch or their neighbours. The official pass never steps
     # back: it need not end in a convex curve.
     fastest = min(measured, key=lambda point: point.mean)
-    left = [point for point in measured if point.batch_size >= fastest.batch_size]
-    place = 1
-    while place < len(left) - 1:
-        low, here, high = left[place - 1 : place + 2]
-        if here.mean > _interpolate(here.batch_size, low, high, rules).mean:
-            del left[place]
+    candidates = [point for point in measured if point.batch_size >= fastest.batch_size]
+    index = 1
+    while index < len(candidates) - 1:
+        low, middle, high = candidates[index - 1 : index + 2]
+        if middle.mean > _interpolate(middle.batch_size, low, high, rules).mean:
+            del candidates[index]
         else:
-            place += 1
-    sizes = {point.batch_size for point in left}
+            index += 1
+    sizes = {point.batch_size for point in candidates}
     return tuple(point for point in measured if point.batch_size in sizes)
 
 
 def _lower_limit(mean: float, std: float, n_reference: int, runs: int) -> float:
-    """Return the lowest mean that a one-sided pooled t test at 5 % accepts as the reference's.
+    """Return the lowest mean to pass a one-sided pooled t test at 5 % against the reference.
 
     Both groups are given the standard deviation of the reference. The bisection is repeated since
     where it stops is up to 0.00005 away from the answer, which counts where epochs are fractions.
@@ -150,17 +151,17 @@ def _interpolate(batch_size: int, low: Point, high: Point, rules: ConvergenceRul
 def reference(
     batch_size: int, pruned: Sequence[Point], rules: ConvergenceRules
 ) -> tuple[Point | None, Reason]:
-    """Return the point to compare a batch size with, and how it was found."""
+    """Return the point to compare a batch size with, and its origin."""
     for point in pruned:
         if point.batch_size == batch_size:
             return point, "RCP found"
-    below = [point for point in pruned if point.batch_size < batch_size]
-    above = [point for point in pruned if point.batch_size > batch_size]
-    if below and above:
-        return _interpolate(batch_size, below[-1], above[0], rules), "RCP Interpolation"
-    if above:
-        return above[0], "RCP not found but slower convergence on smaller batch size"
-    return None, "Missing RCP" if below else "Cannot find any RCPs"
+    smaller = [point for point in pruned if point.batch_size < batch_size]
+    larger = [point for point in pruned if point.batch_size > batch_size]
+    if smaller and larger:
+        return _interpolate(batch_size, smaller[-1], larger[0], rules), "RCP Interpolation"
+    if larger:
+        return larger[0], "RCP not found but slower convergence on smaller batch size"
+    return None, "Missing RCP" if smaller else "Cannot find any RCPs"
 
 
 def check(
@@ -182,19 +183,19 @@ def check(
         return ConvergenceVerdict(passed=False, reason="Could not detect global_batch_size")
     if failed > rules.dropped:
         return ConvergenceVerdict(passed=False, reason="Insufficient convergence")
-    every = np.array(sorted([*values, *[math.inf] * failed]))
-    counted = every[rules.dropped : len(every) - rules.dropped]
-    if not counted.size:
+    sorted_values = np.array(sorted([*values, *[math.inf] * failed]))
+    kept_values = sorted_values[rules.dropped : len(sorted_values) - rules.dropped]
+    if not kept_values.size:
         return ConvergenceVerdict(passed=False, reason="too few runs")
     point, reason = reference(batch_size, pruned, rules)
-    mean = float(np.mean(counted))
+    mean = float(np.mean(kept_values))
     limit = None if point is None else point.limit - rules.slack
-    passed = limit is not None and mean >= limit
-    if not passed and reason.startswith("RCP not found"):
+    is_met = limit is not None and mean >= limit
+    if not is_met and reason.startswith("RCP not found"):
         reason = "Missing RCP"
-    bypassed = bypass and not passed and reason in {"RCP found", "RCP Interpolation", "Missing RCP"}
+    bypassed = bypass and not is_met and reason in {"RCP found", "RCP Interpolation", "Missing RCP"}
     factor = 1.0 if point is None else max(1.0, point.mean / mean)
-    return ConvergenceVerdict(passed or bypassed, reason, factor, mean, limit, point, bypassed)
+    return ConvergenceVerdict(is_met or bypassed, reason, factor, mean, limit, point, bypassed)
 
 
 #: What the official package calls the rulesets of a suite.
@@ -225,7 +226,7 @@ Library = Callable[[str | None, str | None], Records]
 """Returns the records of a suite and a ruleset."""
 
 
-class _Written(msgspec.Struct, frozen=True):
+class _RecordInFile(msgspec.Struct, frozen=True):
     """A record as it is written, as far as it is needed."""
 
     benchmark: str = msgspec.field(name="Benchmark")
@@ -240,29 +241,29 @@ def ruleset_of(round_: str | None) -> str | None:
     return None if match is None else ".".join(part or "0" for part in match.groups())
 
 
-def ruleset(written: str) -> str:
+def ruleset(text: str) -> str:
     """Return the name of a ruleset, which may be given as a round, or raise an error."""
-    name = ruleset_of(written)
+    name = ruleset_of(text)
     if name is None:
         raise TtastatsError(
-            f"{written!r} is not a ruleset", where="--ruleset", remedy="Write 5.0.0 for v5.0."
+            f"{text!r} is not a ruleset", where="--ruleset", remedy="Write 5.0.0 for v5.0."
         )
     return name
 
 
-def library(place: Path | None = None) -> Library:
-    """Return a function that finds records in a folder or in the official package.
+def library(records_folder: Path | None = None) -> Library:
+    """Return a function to find records in a folder or in the official package.
 
     It raises a TtastatsError where the package or the folder is not there or cannot be used.
     """
 
     def records(suite: str | None, ruleset: str | None) -> Records:
-        folder = place or _package_folder()
+        folder = records_folder or _package_folder()
         remedy = f"It must contain {_FILES} or subfolders of it."
         raise_if(not folder.exists(), "no such folder", str(folder), remedy)
         # A folder may have a part for each ruleset, as the package has.
         parts = (path for usage in _USAGES.values() for path in folder.glob(f"{usage}_*"))
-        if place is None or (folder.is_dir() and any(parts)):
+        if records_folder is None or (folder.is_dir() and any(parts)):
             folder = folder / f"{_USAGES.get(suite or '', '')}_{ruleset}"
             if not folder.is_dir():
                 return {}
@@ -273,7 +274,7 @@ def library(place: Path | None = None) -> Library:
         remedy = f"The folder must contain {_FILES}, as the official package does."
         raise_if(not by_benchmark, "no reference convergence records", str(folder), remedy)
         size = attrgetter("batch_size")
-        return {name: tuple(sorted(some, key=size)) for name, some in by_benchmark.items()}
+        return {name: tuple(sorted(records, key=size)) for name, records in by_benchmark.items()}
 
     return records
 
@@ -281,8 +282,8 @@ def library(place: Path | None = None) -> Library:
 def _package_folder() -> Path:
     """Return the folder of the official package's records without importing it."""
     spec = importlib.util.find_spec("mlperf_logging")
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    folder = Path(places[0]) / "rcp_checker" if places else None
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    folder = Path(folders[0]) / "rcp_checker" if folders else None
     if folder is None or not folder.is_dir():
         raise TtastatsError(
             "the reference convergence records are not installed",
@@ -294,22 +295,22 @@ def _package_folder() -> Path:
 
 
 def _records_in_file(path: Path) -> Iterator[Record]:
-    what = "not a file of reference convergence records"
+    problem = "not a file of reference convergence records"
     remedy = 'Expected: {"name": {"Benchmark": .., "BS": .., "Epochs to converge": [..]}}.'
     try:
-        records = msgspec.json.decode(path.read_bytes(), type=dict[str, _Written])
+        records = msgspec.json.decode(path.read_bytes(), type=dict[str, _RecordInFile])
     except OSError as error:
         raise TtastatsError(error.strerror or "cannot be read", where=str(path)) from None
     except msgspec.MsgspecError as error:
-        raise TtastatsError(f"{what}: {error}", where=str(path), remedy=remedy) from None
+        raise TtastatsError(f"{problem}: {error}", where=str(path), remedy=remedy) from None
     # The file's name tells the benchmark, as it does for the official checker.
-    named = path.stem.removeprefix("rcps_") if path.stem.startswith("rcps_") else None
+    name_of_file = path.stem.removeprefix("rcps_") if path.stem.startswith("rcps_") else None
     for name, record in records.items():
         values, size = record.samples or record.epochs, record.batch_size
-        without = f"{what}: {name} has no runs: neither epochs nor samples to converge"
-        raise_if(not values, without, str(path), remedy)
+        text = f"{problem}: {name} has no runs: neither epochs nor samples to converge"
+        raise_if(not values, text, str(path), remedy)
         wrong = not all(math.isfinite(value) and value > 0 for value in values) or size < 1
-        number = f"{what}: {name} contains a number that is not positive"
+        number = f"{problem}: {name} contains a number that is not positive"
         raise_if(wrong, number, str(path), remedy)
         unit: Unit = "samples" if record.samples else "epochs"
-        yield Record(name, named or record.benchmark, size, tuple(sorted(values)), unit)
+        yield Record(name, name_of_file or record.benchmark, size, tuple(sorted(values)), unit)

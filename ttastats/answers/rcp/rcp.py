@@ -41,26 +41,26 @@ def report(
     rows = [
         row_of(grouping.key_values(keys), group) for keys, group in grouping.group_runs(runs, by)
     ]
-    without = all(row.reference_n is None for row in rows)
+    has_no_reference = all(row.reference_n is None for row in rows)
     remedy = "--ruleset 5.0.0 selects the records of a round, --records FOLDER other records."
-    raise_if(without, f"no entry has a reference: {_reasons_text(rows)}", "rcp", remedy)
+    raise_if(has_no_reference, f"no entry has a reference: {_reasons_text(rows)}", "rcp", remedy)
     names = ("suite", "round", "benchmark", "batch_size", "ratio")
     rows.sort(
         key=lambda row: (row.official_verdict != "failed", grouping.sort_key(*map(row.get, names)))
     )
-    every = options.verbose or len(rows) <= _FEW
+    in_full = options.verbose or len(rows) <= _FEW
 
     def mean(side: str, row: RcpRow) -> Quantity:
         cv = row.get(f"{side}_cv")
         return Quantity(row.get(f"{side}_mean"), row.unit or "epochs", spread=cv)
 
     def lines(row: RcpRow) -> tuple[str, ...]:
-        if not every:  # the columns say enough; an entry without an interval gets its reason
+        if not in_full:  # the columns say enough; an entry without an interval gets its reason
             return () if row.low is not None else (_verdict_text(row),)
         texts = (_official_text, _pass_rates_text, _resolution_text, _verdict_text)
         return tuple(filter(None, (text(row) for text in texts)))
 
-    shown: list[Field[RcpRow]] = [
+    table_fields: list[Field[RcpRow]] = [
         Field(Column("official"), lambda row: Text(row.official_verdict or "–")),
         fields.text_field(
             "BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}", rank=1
@@ -80,31 +80,33 @@ def report(
             rank=1,
         ),
     ]
-    notes = _rcp_notes(rows, options.confidence, every=every)
+    notes = _rcp_notes(rows, options.confidence, in_full=in_full)
     return grouping.group_report(
-        "rcp", rows, shown, runs, by, notes, names=shown_keys(rows, by),
+        "rcp", rows, table_fields, runs, by, notes, names=shown_keys(rows, by),
         details=[*map(lines, rows)], sentence=_rcp_sentence(rows, by, options.confidence),
     )  # fmt: skip
 
 
 def _rcp_sentence(rows: Sequence[RcpRow], by: Sequence[str], confidence: float) -> str:
     one_benchmark = len({row.keys.get("benchmark") for row in rows}) == 1
-    hidden = (*_LESS, "benchmark") if one_benchmark else _LESS
-    names = grouping.row_names(rows, [name for name in by if name not in hidden] or by)
-    judged = [(name, row) for name, row in zip(names, rows, strict=True) if row.low is not None]
-    unlike: dict[str, list[str]] = {}
-    for name, row in judged:
+    hidden_keys = (*_LESS, "benchmark") if one_benchmark else _LESS
+    names = grouping.row_names(rows, [name for name in by if name not in hidden_keys] or by)
+    tested = [(name, row) for name, row in zip(names, rows, strict=True) if row.low is not None]
+    names_by_verdict: dict[str, list[str]] = {}
+    for name, row in tested:
         if Verdict(row.verdict).directed:
-            unlike.setdefault(row.verdict, []).append(name)
-    how = "; ".join(
-        f"{len(of):,} {verdict} ({units.join_names(of, 3)})" for verdict, of in unlike.items()
+            names_by_verdict.setdefault(row.verdict, []).append(name)
+    verdicts = "; ".join(
+        f"{len(of):,} {verdict} ({units.join_names(of, 3)})"
+        for verdict, of in names_by_verdict.items()
     )
     text = (
-        f"{sum(map(len, unlike.values())) or 'none'} of "
-        f"{units.plural(len(judged), 'entry', 'entries')} converge"
-        f"{'s' if len(judged) == 1 else ''} unlike the reference, at "
+        f"{sum(map(len, names_by_verdict.values())) or 'none'} of "
+        f"{units.plural(len(tested), 'entry', 'entries')} converge"
+        f"{'s' if len(tested) == 1 else ''} unlike the reference, at "
         f"{percentages.percent_text(confidence)} each (by chance alone "
-        f"{units.significant((1 - confidence) * len(judged), 2)}){f': {how}' if how else ''}."
+        f"{units.significant((1 - confidence) * len(tested), 2)})"
+        f"{f': {verdicts}' if verdicts else ''}."
     )
     official: dict[str, list[str]] = {}
     for name, row in zip(names, rows, strict=True):
@@ -147,13 +149,13 @@ def _verdict_text(row: RcpRow) -> str:
     if not interval or row.entry_mean is None or row.reference_mean is None:
         return text
     # The difference as the number of runs that stop at another evaluation.
-    each = abs(row.entry_mean - row.reference_mean) / interval
-    whole = each * row.reached
-    if each >= 1:
-        return f"{text}; as if every run stopped {each:.1f} evaluations {row.verdict}"
-    if whole < 1:
+    evaluations_apart = abs(row.entry_mean - row.reference_mean) / interval
+    total = evaluations_apart * row.reached
+    if evaluations_apart >= 1:
+        return f"{text}; as if every run stopped {evaluations_apart:.1f} evaluations {row.verdict}"
+    if total < 1:
         return f"{text}; less than one run stopping at the next evaluation"
-    runs = f"{round(whole)} of {units.plural(row.reached, 'run')}"
+    runs = f"{round(total)} of {units.plural(row.reached, 'run')}"
     return f"{text}; as if {runs} stopped one evaluation {row.verdict}"
 
 
@@ -193,7 +195,7 @@ def _pass_rates_text(row: RcpRow) -> str:
 
 
 def _resolution_text(row: RcpRow) -> str:
-    """Return how far apart evaluations are, which limits how well two means can agree."""
+    """Return the interval of evaluations in words: it limits the agreement of two means."""
     interval = row.interval or row.reference_interval
     if row.reference_mean is None:
         return ""
@@ -219,31 +221,35 @@ def _grids_differ(row: RcpRow) -> bool:
     return not 1 / _COARSER < row.interval / row.reference_interval < _COARSER
 
 
-def _rcp_notes(rows: Sequence[RcpRow], confidence: float, *, every: bool) -> Iterator[Note]:
+def _rcp_notes(rows: Sequence[RcpRow], confidence: float, *, in_full: bool) -> Iterator[Note]:
     official = [row for row in rows if row.official_verdict]
     yield note("rcp")
     if official:
         yield note("official")
-    judged = [row for row in rows if row.low is not None]
-    if len(judged) > 1:
-        differ = sum(Verdict(row.verdict).directed for row in judged)
-        chance = (1 - confidence) * len(judged)
+    tested = [row for row in rows if row.low is not None]
+    if len(tested) > 1:
+        n_directed = sum(Verdict(row.verdict).directed for row in tested)
+        chance = (1 - confidence) * len(tested)
         yield note(
-            "many_entries", differ=differ, n=len(judged), confidence=confidence, chance=chance
+            "many_entries",
+            differ=n_directed,
+            n=len(tested),
+            confidence=confidence,
+            chance=chance,
         )
-    known = [row for row in rows if row.ratio is not None]
+    rows_with_ratio = [row for row in rows if row.ratio is not None]
     for key, number in (
         ("interpolated.rcp", sum(row.reference == "interpolated" for row in rows)),
         ("smallest", sum(row.reference == "smallest" for row in rows)),
-        ("grids_differ.rcp", sum(map(_grids_differ, known))),
-        ("failed_runs.rcp", sum(row.n - row.reached for row in known)),
+        ("grids_differ.rcp", sum(map(_grids_differ, rows_with_ratio))),
+        ("failed_runs.rcp", sum(row.n - row.reached for row in rows_with_ratio)),
     ):
         if number:
             yield note(key, n=number)
     llama = [row for row in official if row.keys["benchmark"] == "llama31_405b"]
     if slack := [row for row in llama if row.ruleset != "5.0.0"]:
-        passed = (row for row in slack if row.official_verdict != "failed")
-        yield note("slack", n=sum(row.official_as_written == "failed" for row in passed))
+        passing_rows = (row for row in slack if row.official_verdict != "failed")
+        yield note("slack", n=sum(row.official_as_written == "failed" for row in passing_rows))
     if scaled := [row for row in official if _applied_factor(row) > 1]:
         earlier = sum(row.verdict == Verdict.EARLIER for row in scaled)
         yield note("scaled.rcp", n=len(scaled), earlier=earlier)
@@ -254,9 +260,9 @@ def _rcp_notes(rows: Sequence[RcpRow], confidence: float, *, every: bool) -> Ite
         other = sum(abs(factor - applied) > 1e-6 for factor, applied in published)
         key = "published.other" if other else "published.same"
         yield note(key, n=len(published), other=other)
-    if lacking := sum(row.reference_n is None for row in rows):
-        yield note("no_reference", n=lacking, reasons=_reasons_text(rows))
-    if not every:
+    if n_without_reference := sum(row.reference_n is None for row in rows):
+        yield note("no_reference", n=n_without_reference, reasons=_reasons_text(rows))
+    if not in_full:
         yield note("verbose")
 
 

@@ -114,7 +114,7 @@ class RcpRow(Row, frozen=True, kw_only=True):
 def row_maker(
     library: Library, options: RcpOptions
 ) -> Callable[[dict[str, Any], pl.DataFrame], RcpRow]:
-    """Return a function that makes the row of an entry from its keys and runs."""
+    """Return a function to make the row of an entry from its keys and runs."""
     benchmark_by_kind = cache(lambda *kind: benchmark_of(library, *kind))
     reference_by_size = cache(reference_at)
     rates = cache(lambda *point: _pass_rates(options, *point))
@@ -152,10 +152,10 @@ def row_maker(
         match = reference_by_size(held, row.batch_size, interval)
         if isinstance(match, str):
             return structs.replace(row, status=match)
-        how, records, reference = match
+        origin, records, reference = match
         row = structs.replace(
             row,
-            reference=how,
+            reference=origin,
             reference_records=records,
             interval=interval,
             **rates(held, row.batch_size, reference),
@@ -166,7 +166,7 @@ def row_maker(
 
 
 class BenchmarkReference(Struct, frozen=True, eq=False):
-    """What holds for a benchmark under a ruleset: records, their unit, and official rules."""
+    """The reference of a benchmark under a ruleset: records, their unit, and official rules."""
 
     ruleset: str | None
     records: tuple[Record, ...]
@@ -179,35 +179,40 @@ class BenchmarkReference(Struct, frozen=True, eq=False):
 def benchmark_of(
     library: Library, suite: str | None, ruleset: str | None, benchmark: str | None
 ) -> BenchmarkReference | str:
-    """Return the reference of a benchmark, or why it has none."""
+    """Return the reference of a benchmark, or the reason for none."""
     round_ = f"v{ruleset.removesuffix('.0')}" if ruleset else None
-    every = library(suite, ruleset)
+    all_records = library(suite, ruleset)
     # A benchmark may be named as the logs of its round name it.
     names = (
-        name for name in every
+        name for name in all_records
         if name != benchmark and canonical_name(suite or "", name, round_) == benchmark
     )  # fmt: skip
-    records = every.get(benchmark or "") or every.get(next(names, ""), ())
+    records = all_records.get(benchmark or "") or all_records.get(next(names, ""), ())
     if not records:
         of = f" under ruleset {ruleset}" if ruleset else ", and its round is unknown"
         return f"no reference record of {benchmark or 'an unknown benchmark'}{of}"
-    known = benchmarks.benchmarks_by_name(suite or "").get(benchmark or "")
+    benchmark_record = benchmarks.benchmarks_by_name(suite or "").get(benchmark or "")
     goals = benchmarks.targets(suite or "", benchmark or "", round_)
     # Where no rule says how many runs a submission makes: the reference makes twice as many.
     number = goals[0].runs if goals else max(len(record.values) for record in records) // 2
     rules = convergence_rules.rules(benchmark or "", ruleset, number)
     many = min(record.values[0] for record in records) >= FEWEST_SAMPLES
     unit: Unit = "samples" if many else records[0].unit
-    if known and unit != "samples":
-        unit = known.progress  # epochs of samples or tokens, or steps
+    if benchmark_record and unit != "samples":
+        unit = benchmark_record.progress  # epochs of samples or tokens, or steps
     # The official checker counts steps of stable_diffusion in 3.1.0, and samples in later rulesets.
-    if known and known.name == _EVALUATED_LATER and ruleset == "3.1.0" and not many:
+    if (
+        benchmark_record
+        and benchmark_record.name == _EVALUATED_LATER
+        and ruleset == "3.1.0"
+        and not many
+    ):
         unit = "steps"
     return BenchmarkReference(
         ruleset,
         records,
         unit,
-        (known.tokens_per_sample or 1) if known else 1,
+        (benchmark_record.tokens_per_sample or 1) if benchmark_record else 1,
         rules,
         convergence_rules.points(records, rules),
     )
@@ -219,23 +224,25 @@ def officially_counted(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     It counts to the end of the run, but of stable_diffusion to the first checkpoint, by its
     progress, that met the targets. `rows` are the rows from which the table was made.
     """
-    late = pl.col("benchmark") == _EVALUATED_LATER
-    if not runs.select(late.any()).item():
+    is_late = pl.col("benchmark") == _EVALUATED_LATER
+    if not runs.select(is_late.any()).item():
         return runs
-    least = time_to_target.least_progress(rows.filter(late))
+    least_progress = time_to_target.least_progress(rows.filter(is_late))
     names = [name for name, _ in PROGRESS]
-    beside = runs.join(least, on=schema.RUN, how="left", suffix="_least", maintain_order="left")
+    with_least = runs.join(
+        least_progress, on=schema.RUN, how="left", suffix="_least", maintain_order="left"
+    )
     counts = {
         name: pl.when("reached").then(pl.coalesce(f"{name}_least", name)).otherwise(name)
         for name in names
     }
-    return beside.with_columns(**counts).drop(f"{name}_least" for name in names)
+    return with_least.with_columns(**counts).drop(f"{name}_least" for name in names)
 
 
 def entry_of(
     group: pl.DataFrame, held: BenchmarkReference
 ) -> tuple[Outcomes | None, tuple[float, ...] | None, float | None]:
-    """Return the convergence of an entry's runs, what each needed, and their evaluation interval.
+    """Return the convergence of an entry's runs, the cost of each, and their evaluation interval.
 
     All is counted as the reference's runs are. What is needed is that of runs that say themselves
     that they converged, None if one does not tell how far it trained.
@@ -257,7 +264,7 @@ def entry_of(
 
 
 def common_value(group: pl.DataFrame, name: str) -> Any:
-    """Return the value of a column in which all runs agree, or None."""
+    """Return the common value of all runs in a column, or None."""
     values = group.get_column(name)  # `unique` takes a hundred times as long
     return values[0] if values.n_unique() == 1 else None
 
@@ -265,29 +272,29 @@ def common_value(group: pl.DataFrame, name: str) -> Any:
 FoundReference: TypeAlias = tuple[
     Literal["measured", "interpolated", "smallest"], tuple[str, ...], Reference
 ]
-"""How the reference at a batch size was found, the names of its records, and the reference."""
+"""The origin of the reference at a batch size, the names of its records, and the reference."""
 
 
 def reference_at(
     held: BenchmarkReference, size: int, interval: float | None
 ) -> FoundReference | str:
-    """Return the reference at a batch size, or why there is none.
+    """Return the reference at a batch size, or the reason for none.
 
     Measured runs come first, also where the official check leaves their record out; it is
     interpolated between the records next to it, and below the smallest the smallest one stands.
     `interval` is the entry's, for a reference that never varied.
     """
-    below = [record for record in held.records if record.batch_size < size]
-    rest = held.records[len(below) :]
-    if not rest:
-        return f"batch size {size:,} is above the largest record ({below[-1].batch_size:,})"
-    high, measured = rest[0], rest[0].batch_size == size
+    smaller = [record for record in held.records if record.batch_size < size]
+    larger = held.records[len(smaller) :]
+    if not larger:
+        return f"batch size {size:,} is above the largest record ({smaller[-1].batch_size:,})"
+    high, measured = larger[0], larger[0].batch_size == size
     values = {record: np.array(record.values) for record in held.records}
-    if measured or not below:
+    if measured or not smaller:
         step = convergence.smallest_step(values[high]) or interval
         reference = Reference((WeightedRuns(values[high]),), step)
         return "measured" if measured else "smallest", (high.name,), reference
-    low = below[-1]
+    low = smaller[-1]
     position = (size - low.batch_size) / (high.batch_size - low.batch_size)
     means = {record.batch_size: mean(values[record]) for record in held.records}
     misfit = convergence.interpolation_errors([*means], [*means.values()])
@@ -299,7 +306,7 @@ def reference_at(
 def _official_numbers(
     row: RcpRow, converged: tuple[float, ...] | None, held: BenchmarkReference, *, bypass: bool
 ) -> dict[str, Any]:
-    """Return the official verdict on runs that needed so much to converge."""
+    """Return the official verdict on runs by their costs to converge."""
     if converged is None:
         return {"official_reason": f"the runs do not log their {held.unit}"}
     failed, size = row.n - len(converged), row.batch_size
@@ -335,32 +342,32 @@ def _compared_numbers(
     if outcomes is None:
         unlogged = f"the runs do not log their {row.unit}"
         return numbers | {"status": unlogged if row.reached else "no run reached the target"}
-    compared = convergence.convergence_ratio(outcomes, reference, confidence=row.confidence)
-    solved = outcomes.times[outcomes.reached]
-    ratio = compared.ratio.estimate or 0.0
+    ratio_test = convergence.convergence_ratio(outcomes, reference, confidence=row.confidence)
+    reached_epochs = outcomes.times[outcomes.reached]
+    ratio = ratio_test.ratio.estimate or 0.0
     numbers |= {
-        "entry_mean": compared.a.term.estimate if compared.a else None,
-        "entry_cv": coefficient_of_variation(solved),
-        "early": convergence.stopped_early(solved, reference),
+        "entry_mean": ratio_test.a.term.estimate if ratio_test.a else None,
+        "entry_cv": coefficient_of_variation(reached_epochs),
+        "early": convergence.stopped_early(reached_epochs, reference),
         "reference_early": convergence.stopped_early(pooled, reference),
     }
     if not 1 / _FAR < ratio < _FAR:
         return numbers | {"status": "entry and reference use different units"}
-    numbers["ratio"], limits = ratio, compared.limits(row.confidence, epochs=True)
+    numbers["ratio"], limits = ratio, ratio_test.limits(row.confidence, epochs=True)
     if limits is None or not math.isfinite(limits[1]):
-        bounded = {"the entry": compared.a, "the reference": compared.b}
-        alike = [
+        bounded = {"the entry": ratio_test.a, "the reference": ratio_test.b}
+        equal_sides = [
             f" of {name}"
             for name, sample in bounded.items()
             if sample and math.isinf(sample.epoch_shift)
         ]
-        runs = "all runs" if len(alike) > 1 else f"all runs{''.join(alike)}"
-        why = f"{runs} stopped at the same evaluation, and the evaluation interval is unknown"
+        runs = "all runs" if len(equal_sides) > 1 else f"all runs{''.join(equal_sides)}"
+        reason = f"{runs} stopped at the same evaluation, and the evaluation interval is unknown"
         if any(sample is None or sample.n < 2 for sample in bounded.values()):
-            why = "2 runs are needed on each side"
+            reason = "2 runs are needed on each side"
         elif reference.misfit is not None and reference.misfit[0] is None:
-            why = "the interpolation error between only two records is unknown"
-        return numbers | {"status": why}
+            reason = "the interpolation error between only two records is unknown"
+        return numbers | {"status": reason}
     low, high = limits
     verdict = Verdict.EARLIER if high < 1 else Verdict.LATER if low > 1 else Verdict.UNDECIDED
     return numbers | {"low": low, "high": high, "verdict": verdict.value}
@@ -369,12 +376,12 @@ def _compared_numbers(
 def _pass_rates(
     options: RcpOptions, held: BenchmarkReference, batch_size: int, drawn: Reference
 ) -> dict[str, float | None]:
-    """Return how often the reference itself and truly faster setups pass the official check."""
+    """Return the pass rates of the official check for the reference and truly faster setups."""
     rules = held.rules
     point, _ = convergence_rules.reference(batch_size, held.points, rules)
     if point is None:
         return {}
-    same, faster_5, faster_10 = (
+    same_speed, faster_5, faster_10 = (
         convergence.pass_rate(
             drawn,
             point.limit - rules.slack,
@@ -388,7 +395,7 @@ def _pass_rates(
     )
     return {
         "submission_runs": rules.runs,
-        "reference_fails": None if same is None else 1 - same,
+        "reference_fails": None if same_speed is None else 1 - same_speed,
         "faster_5_passes": faster_5,
         "faster_10_passes": faster_10,
     }

@@ -29,7 +29,7 @@ from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.keys import Benchmark, High, Low
 from ttastats.report.row import Key, Number, Row
 from ttastats.sides import choice, pairing, setups
-from ttastats.sides.choice import Chosen
+from ttastats.sides.choice import Choice
 from ttastats.sides.question import Question, Source
 from ttastats.stats.results import Tone
 from ttastats.table import schema
@@ -81,7 +81,7 @@ class RulesRow(Row, frozen=True):
 
 
 def report(
-    judged: Sequence[tuple[str | None, JudgedRecord]], rules: Rules, labels: Sequence[str]
+    judged_records: Sequence[tuple[str | None, JudgedRecord]], rules: Rules, labels: Sequence[str]
 ) -> Report:
     """Return the report of each judged benchmark; `labels` name A, if there is one, and B."""
     letters = ("A", "B")[-len(labels) :]
@@ -91,7 +91,7 @@ def report(
         if (letter, label) != ("B", "A")  # the only frame, which has no name
     )
     rows, tables = [], []
-    for benchmark, record in judged:
+    for benchmark, record in judged_records:
         rows.append(
             RecordRow(
                 benchmark=benchmark,
@@ -110,7 +110,9 @@ def report(
         title = "   ".join(filter(None, (benchmark, rules.name, sides)))
         tables.append(Table(_COLUMNS, lines, title))
     notes = (Note("rules", rules.remark),) if rules.remark else ()
-    sentence = " ".join(_record_sentence(benchmark, record, rules) for benchmark, record in judged)
+    sentence = " ".join(
+        _record_sentence(benchmark, record, rules) for benchmark, record in judged_records
+    )
     return Report("record", tuple(rows), tuple(tables), notes, sentence)
 
 
@@ -148,7 +150,7 @@ def of_rules() -> Report:
     return Report("record", tuple(rows), (Table(columns, body, "contest rules"),))
 
 
-def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list[Chosen], Rules]:
+def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list[Choice], Rules]:
     """Return the runs of each source judged as the rules ask, and the rules for these runs.
 
     A metric or a target of the question replaces those of the rules; rules without a target take
@@ -157,10 +159,10 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     if rules.replicate:
         what = dataclasses.replace(what, unit="seconds", metric="")
         return choice.sides(sources, what), rules
-    goal, *others = what.goals or (UserTarget(rules.target or 0.0),)
-    raise_if(others, "rules have a single target", "--target", "Give one.")
-    without = bool(what.target) and rules.counts == "quality"
-    raise_if(without, f"{rules.name} has no target", "--target", "Leave out --target.")
+    goal, *other_goals = what.goals or (UserTarget(rules.target or 0.0),)
+    raise_if(other_goals, "rules have a single target", "--target", "Give one.")
+    without_target = bool(what.target) and rules.counts == "quality"
+    raise_if(without_target, f"{rules.name} has no target", "--target", "Leave out --target.")
     metric = _choose_metric(sources, rules, what, what.metric or goal.metric)
     up = goal.higher_is_better
     if up is None and metric in rules.metrics:
@@ -169,34 +171,38 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     targets = () if value is None else (UserTarget(value, metric or None, up),)
     sign = {True: ">=", False: "<=", None: "=" if metric else ""}[up]
     quoted = f'"{metric}"' if metric else ""
-    written = tuple(f"{quoted}{sign}{target.value!r}" for target in targets)
-    what = dataclasses.replace(what, target=written, metric=metric, at_end=True)
+    target_texts = tuple(f"{quoted}{sign}{target.value!r}" for target in targets)
+    what = dataclasses.replace(what, target=target_texts, metric=metric, at_end=True)
     try:
-        chosen = choice.sides(sources, what, of_answer=True)
+        choices = choice.sides(sources, what, of_answer=True)
     except TtastatsError as error:
         of_rules = (error.where or "").startswith("--target")
         where = f"--rules {rules.name}" if of_rules else error.where
         raise TtastatsError(error.what, where=where, remedy=error.remedy) from None
     if up is None:
-        up = is_upwards(*(side.runs for side in chosen))
+        up = is_upwards(*(side.runs for side in choices))
     if value is None and rules.counts != "quality":
-        values = pl.concat([side.runs["target_value"] for side in chosen])
+        values = pl.concat([side.runs["target_value"] for side in choices])
         common = values.drop_nulls().unique().sort()
-        listed = units.join_names([f"{target:g}" for target in common])
-        several = f"runs of several targets: {listed}" if listed else "the runs have no target"
+        targets_text = units.join_names([f"{target:g}" for target in common])
+        problem = (
+            f"runs of several targets: {targets_text}"
+            if targets_text
+            else "the runs have no target"
+        )
         remedy = "Select one: --target 'val_loss<=3.28'."
-        raise_if(common.len() != 1, several, f"--rules {rules.name}", remedy)
+        raise_if(common.len() != 1, problem, f"--rules {rules.name}", remedy)
         value = float(common[0])
     rules = replace(rules, target=value, meets=">=" if up else "<=")
     if rules.earliest:
-        chosen = [_judge_at_earliest(side, metric, rules, targets) for side in chosen]
-    return chosen, rules
+        choices = [_judge_at_earliest(side, metric, rules, targets) for side in choices]
+    return choices, rules
 
 
 def _choose_metric(
     sources: Sequence[Source], rules: Rules, what: Question, named: str | None
 ) -> str:
-    """Return the first metric of the rules that all sources log, or the named one.
+    """Return the first metric of the rules in all sources, or the named one.
 
     It is empty where the rules name none.
     """
@@ -208,71 +214,75 @@ def _choose_metric(
         for source in sources
     ]
     common = sorted(set.intersection(*(set(names.collect()["metric"]) for names in logged)))
-    if found := [name for name in wanted if name in common]:
-        return found[0]
-    there = (
+    if metric_names := [name for name in wanted if name in common]:
+        return metric_names[0]
+    metrics_text = (
         suggestion(wanted[0], common, "They log") if common else "They have no metric in common."
     )
     raise TtastatsError(
         f"the runs do not log the quality that {rules.name} judges: {' or '.join(wanted)}",
         where="--metric" if named else f"--rules {rules.name}",
-        remedy=f"{there} Select one: --metric NAME. {rules.hint}".rstrip(),
+        remedy=f"{metrics_text} Select one: --metric NAME. {rules.hint}".rstrip(),
     )
 
 
 def _judge_at_earliest(
-    side: Chosen, metric: str, rules: Rules, targets: Sequence[UserTarget]
-) -> Chosen:
-    """Return runs judged at the earliest common step at which the test holds.
+    side: Choice, metric: str, rules: Rules, targets: Sequence[UserTarget]
+) -> Choice:
+    """Return runs judged at the earliest common step with a successful test.
 
     The step is the same for all runs of a side, so that no run chooses its own.
     """
-    counted = unique(side.runs)
+    distinct_runs = unique(side.runs)
     values = (
         side.rows.filter(schema.is_evaluation(), pl.col("metric") == metric)
-        .join(counted.lazy().select(schema.RUN), on=schema.RUN, how="semi")
+        .join(distinct_runs.lazy().select(schema.RUN), on=schema.RUN, how="semi")
         .filter(pl.col("value").is_finite(), pl.col("step") > 0)
         .unique((*schema.RUN, "step"), keep="first")
         .group_by("step")
         .agg(quality="value")
-        .filter(pl.col("quality").list.len() == counted.height)
+        .filter(pl.col("quality").list.len() == distinct_runs.height)
         .sort("step")
         .collect()
     )
     if values.is_empty():
         return side
     step = values["step"][-1]
-    for early, quality in values.iter_rows():
+    for earliest, quality in values.iter_rows():
         # Qualities at a step are as fine as they are.
         of_step = pl.DataFrame({"quality": quality}).with_columns(
             quality_step=pl.lit(None, pl.Float64)
         )
         if meets_target(compare_with_threshold(of_step, rules), rules):
-            step = early
+            step = earliest
             break
     runs = at_budget.runs(side.rows, Budget("step", step), targets=targets, metric=metric)
     return replace(side, runs=runs)
 
 
 def by_benchmark(
-    chosen: Sequence[Chosen], labels: Sequence[str]
+    choices: Sequence[Choice], labels: Sequence[str]
 ) -> Iterator[tuple[str | None, dict[str, pl.DataFrame]]]:
     """Yield the runs of each benchmark of B by side, with those of A if there are any."""
-    *baseline, new = (setups.runs_by(side.runs, ["benchmark"]) for side in chosen)
-    of_a = baseline[0] if baseline else {}
-    lacking = [str(name or "an unknown benchmark") for (name,) in of_a if (name,) not in new]
+    *baseline, new = (setups.runs_by(side.runs, ["benchmark"]) for side in choices)
+    baseline_runs = baseline[0] if baseline else {}
+    missing_benchmarks = [
+        str(name or "an unknown benchmark") for (name,) in baseline_runs if (name,) not in new
+    ]
     raise_if(
-        lacking,
-        f"{labels[-1]} has no runs of {units.join_names(lacking, 5)}",
+        missing_benchmarks,
+        f"{labels[-1]} has no runs of {units.join_names(missing_benchmarks, 5)}",
         None,
         "Give runs of the same benchmarks, or exclude one: --where 'benchmark!=...'.",
     )
     for key, runs in new.items():
-        sides = {"A": of_a[key], "B": runs} if key in of_a else {"B": runs}
-        both = pairing.shared_contents(next(iter(sides.values())), runs)
+        sides = {"A": baseline_runs[key], "B": runs} if key in baseline_runs else {"B": runs}
+        shared_digests = pairing.shared_contents(next(iter(sides.values())), runs)
         raise_if(
             len(sides) > 1
-            and all(pairing.without_contents(side, both).is_empty() for side in sides.values()),
+            and all(
+                pairing.without_contents(side, shared_digests).is_empty() for side in sides.values()
+            ),
             f"{labels[0]} and {labels[-1]} contain the same runs",
             None,
             "Give other runs, or select two parts of one file with --a and --b.",

@@ -109,13 +109,13 @@ class Check(Struct, frozen=True):
     numbers: Mapping[str, Any] = {}
 
 
-def _check(name: str, passed: bool | None, figures: str, **more: Any) -> Check:
-    """Return a check of the evidence; not known where `passed` is None."""
-    return Check(name, _RESULTS[passed], figures, **more)
+def _check(name: str, outcome: bool | None, figures: str, **fields: Any) -> Check:
+    """Return a check of the evidence; not known where `outcome` is None."""
+    return Check(name, _RESULTS[outcome], figures, **fields)
 
 
 def _claim(name: str, passed: bool | None, figures: str, **more: Any) -> Check:
-    """Return a check of what the rules ask for."""
+    """Return a check of a requirement of the rules."""
     return _check(name, passed, figures, disproves=True, **more)
 
 
@@ -161,11 +161,11 @@ def unique(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _run_checks(sides: Sides, rules: Rules, stated: float | None) -> Iterator[Check]:
-    runs, missing = {}, {}
+    runs, n_missing = {}, {}
     for name, table in sides.items():
-        there = unique(table)
-        valued = runs[name] = there.filter("reached")
-        missing[name] = there.height + left_out.rows(table).height - valued.height
+        distinct_runs = unique(table)
+        valued = runs[name] = distinct_runs.filter("reached")
+        n_missing[name] = distinct_runs.height + left_out.rows(table).height - valued.height
         if valued.height < 2 and not (valued.height and rules.sigma):  # no spread is shown
             raise TtastatsError(
                 f"{name} has {units.plural(valued.height, 'run')} with a value; a test needs at "
@@ -185,26 +185,26 @@ def _run_checks(sides: Sides, rules: Rules, stated: float | None) -> Iterator[Ch
     means = {name: float(table["quality"].to_numpy().mean()) for name, table in runs.items()}
     yield from _length_check(runs, means, rules)
     counts = {name: table.height for name, table in runs.items()}
-    yield _count_check(counts, rules, missing, quality=means)
+    yield _count_check(counts, rules, n_missing, quality=means)
 
 
 def _count_check(
     counts: Mapping[str, int],
     rules: Rules,
-    missing: Mapping[str, int],
+    n_missing: Mapping[str, int],
     **means: Mapping[str, float],
 ) -> Check:
     """Return the check of the number of runs (or studies) a side, with their means."""
     forms = ("study", "studies") if rules.replicate else ("run", "runs")
     figures = units.join_names([f"{name} {units.plural(n, *forms)}" for name, n in counts.items()])
-    if few := min(counts.values()) < rules.least_runs:
+    if too_few := min(counts.values()) < rules.least_runs:
         figures += f"; the rules require {rules.least_runs}"
-    without = [f"{n} of {name} without a value" for name, n in missing.items() if n]
-    numbers = {f"{what}_{name.lower()}": number
-               for what, by_side in {"n": counts, **means}.items()
+    missing_texts = [f"{n} of {name} without a value" for name, n in n_missing.items() if n]
+    numbers = {f"{key}_{name.lower()}": number
+               for key, by_side in {"n": counts, **means}.items()
                for name, number in by_side.items()}  # fmt: skip
-    figures = "; ".join([figures, *without])
-    return _check("runs", not (few or without), figures, numbers=numbers)
+    figures = "; ".join([figures, *missing_texts])
+    return _check("runs", not (too_few or missing_texts), figures, numbers=numbers)
 
 
 def compare_with_threshold(
@@ -240,12 +240,12 @@ def _target_check(name: str, runs: pl.DataFrame, rules: Rules) -> Check:
         figures += f", one-sided {kind}: {_p_text(test.p_value, rules)}"
     figures += f", {condition_text(test.conditions)}" if test.conditions else ""
     figures += "" if rules.tested else _OURS
-    passed = meets_target(test, rules) or (None if margin > 0 else False)
-    if passed is None and (needed := test.runs_needed) and needed > test.n:
-        figures += f"; {needed:,} such runs would show it"
+    outcome = meets_target(test, rules) or (None if margin > 0 else False)
+    if outcome is None and (n_needed := test.runs_needed) and n_needed > test.n:
+        figures += f"; {n_needed:,} such runs would show it"
     if name == "A":
-        return _claim("A's quality", passed, figures, decides=False)
-    return _claim("quality", passed, figures, numbers={"quality_p": test.p_value})
+        return _claim("A's quality", outcome, figures, decides=False)
+    return _claim("quality", outcome, figures, numbers={"quality_p": test.p_value})
 
 
 def _gain_check(
@@ -274,10 +274,10 @@ def _gain_check(
         f"{digits.signed(gain)} (at least {rules.margin:.2g})"
     )
     figures += "" if p_value is None else f": {_p_text(p_value, rules)}"
-    passed = p_value is not None and p_value < rules.level
-    unknown = not passed and gain > rules.margin
+    outcome = p_value is not None and p_value < rules.level
+    unknown = not outcome and gain > rules.margin
     numbers = {"quality_p": p_value}
-    return _claim("quality", None if unknown else passed, figures, numbers=numbers)
+    return _claim("quality", None if unknown else outcome, figures, numbers=numbers)
 
 
 def _metric(runs: pl.DataFrame) -> str:
@@ -334,9 +334,9 @@ def _seconds_check(
         "seconds_a": mean_a, "seconds_b": mean_b, "seconds_ratio": estimate,
         "seconds_low": low, "seconds_high": high, "seconds_p": p_value,
     }  # fmt: skip
-    passed = {1: True, -1: False}.get(side_of(1.0, low, high))
+    outcome = {1: True, -1: False}.get(side_of(1.0, low, high))
     if decides:
-        yield _claim("faster", passed, figures, numbers=numbers)
+        yield _claim("faster", outcome, figures, numbers=numbers)
     else:
         yield Check("time ratio", "told", figures, decides=False, numbers=numbers)
 
@@ -351,8 +351,8 @@ def _length_check(runs: Sides, means: Mapping[str, float], rules: Rules) -> Iter
     gain = means["A"] - means["B"] + (a - b) * rules.loss_per_step
     score = gain / math.sqrt(1 / runs["A"].height + 1 / runs["B"].height)
     figures = f"{score:.2g}, at least {rules.least_score:g} shows that B is better than A"
-    passed = score >= rules.least_score * (1 - 1e-9) or None
-    yield _check("pairwise", passed, figures, decides=False)
+    outcome = score >= rules.least_score * (1 - 1e-9) or None
+    yield _check("pairwise", outcome, figures, decides=False)
 
 
 def _study_checks(sides: Sides, rules: Rules) -> Iterator[Check]:
@@ -425,24 +425,24 @@ def _studies_faster_check(
     return _claim("faster", one_sided <= _SURE + 1e-9 or None, figures, numbers=numbers)
 
 
-def evidence(every: Sides, rules: Rules) -> Iterator[Check]:
-    """Yield the checks of how the runs of each side were made; `every` includes copies."""
-    sides = {name: unique(runs) for name, runs in every.items()}
+def evidence(all_sides: Sides, rules: Rules) -> Iterator[Check]:
+    """Yield the checks of the design of each side's runs; `all_sides` includes copies."""
+    sides = {name: unique(runs) for name, runs in all_sides.items()}
     copies = [
         f"{units.plural(n, 'copy', 'copies')} in {name}"
-        for name, runs in every.items()
+        for name, runs in all_sides.items()
         if (n := left_out.standing(runs).height - sides[name].height)
     ]
-    if "A" in sides and (both := len(pairing.shared_contents(sides["A"], sides["B"]))):
-        copies.append(f"{units.plural(both, 'run')} of A also in B")
+    if "A" in sides and (n_shared := len(pairing.shared_contents(sides["A"], sides["B"]))):
+        copies.append(f"{units.plural(n_shared, 'run')} of A also in B")
     figures = f"{units.join_names(copies)}; each run counts once" if copies else "none"
     yield _check("copies", not copies, figures)
     yield _seeds_check(sides, rules)
-    mixed = _mixed_texts({name: sorted(runs["entry"].drop_nulls().unique())
-                          for name, runs in sides.items()})  # fmt: skip
-    mixed += [f"{name} mixes two speeds: {two}, as of two machines"
-              for name, runs in sides.items() if (two := speeds(runs))]  # fmt: skip
-    yield _check("one setup", not mixed, "; ".join(mixed) or "one entry a side")
+    mixtures = _mixed_texts({name: sorted(runs["entry"].drop_nulls().unique())
+                             for name, runs in sides.items()})  # fmt: skip
+    mixtures += [f"{name} mixes two speeds: {speeds_text}, as of two machines"
+                 for name, runs in sides.items() if (speeds_text := speeds(runs))]  # fmt: skip
+    yield _check("one setup", not mixtures, "; ".join(mixtures) or "one entry a side")
     yield _machines_check(sides, rules)
     yield _order_check(sides)
     if rules.most_seconds is not None:
@@ -480,8 +480,8 @@ def _machines_check(sides: Sides, rules: Rules) -> Check:
             for hardware, accelerators, nodes in kinds.sort(_MACHINE).iter_rows()
         ]
     of_time = rules.counts == "seconds"
-    if mixed := _mixed_texts(machines):
-        return _check("machines", False, "; ".join(mixed), disproves=False, decides=of_time)
+    if mixtures := _mixed_texts(machines):
+        return _check("machines", False, "; ".join(mixtures), disproves=False, decides=of_time)
     if silent := " and ".join(name for name, kinds in machines.items() if not kinds):
         seconds = {name: runs["run_seconds"].drop_nulls().sort() for name, runs in sides.items()}
         times = [
@@ -489,8 +489,8 @@ def _machines_check(sides: Sides, rules: Rules) -> Check:
             for name, of in seconds.items()
             if of.len()
         ]
-        more = f"; {units.join_names(times)}" if times else ""
-        return _check("machines", None, f"not in the logs of {silent}{more}")
+        times_text = f"; {units.join_names(times)}" if times else ""
+        return _check("machines", None, f"not in the logs of {silent}{times_text}")
     (b,) = machines["B"]
     if of_time and "A" not in machines:
         return _check("machines", None, f"B ran on {b}; no baseline runs")
@@ -502,16 +502,20 @@ def _machines_check(sides: Sides, rules: Rules) -> Check:
 
 def _order_check(sides: Sides) -> Check:
     started = [starts(runs) for runs in sides.values()]
-    passed, figures = None, "start times are not logged"
+    outcome, figures = None, "start times are not logged"
     if "A" not in sides:
         figures = "no baseline runs"
     elif None not in started and in_separate_sessions(*started):
-        passed, figures = False, "all runs of one side started before the first of the other"
+        outcome, figures = False, "all runs of one side started before the first of the other"
     elif None not in started:
-        made = [(start, name) for name, runs in sides.items() for start in runs["started_at"]]
-        turns = 1 + sum(earlier != later for (_, earlier), (_, later) in pairwise(sorted(made)))
-        passed, figures = True, f"interleaved, in {turns} turns"
-    return _check("order", passed, figures, decides=False)
+        starts_and_names = [
+            (start, name) for name, runs in sides.items() for start in runs["started_at"]
+        ]
+        turns = 1 + sum(
+            earlier != later for (_, earlier), (_, later) in pairwise(sorted(starts_and_names))
+        )
+        outcome, figures = True, f"interleaved, in {turns} turns"
+    return _check("order", outcome, figures, decides=False)
 
 
 def _limit_check(b: pl.DataFrame, limit: float) -> Check:
@@ -526,19 +530,22 @@ def _limit_check(b: pl.DataFrame, limit: float) -> Check:
 def _stop_check(sides: Sides) -> Check:
     """Return the check of whether all runs of a side end after the same training."""
     ends = {name: _lengths_of(runs.filter("reached")) for name, runs in sides.items()}
-    least = {name: "" if end.equal else f"{end.text(end.least)} to " for name, end in ends.items()}
+    shortest = {
+        name: "" if end.equal else f"{end.text(end.least)} to " for name, end in ends.items()
+    }
     figures = units.join_names(
-        [f"{name} {least[name]}{end.text(end.most)}" for name, end in ends.items()]
+        [f"{name} {shortest[name]}{end.text(end.most)}" for name, end in ends.items()]
     )
-    unlike = {end.unit for end in ends.values() if not end.equal}
-    if unlike == {"seconds"}:  # times of equal training vary: alone they do not show another stop
+    unequal_units = {end.unit for end in ends.values() if not end.equal}
+    # Times of equal training vary: alone they do not show another stop.
+    if unequal_units == {"seconds"}:
         figures = f"steps, samples and epochs not logged; {figures}"
         return _check("same stop", None, figures)
-    return _check("same stop", not unlike, figures)
+    return _check("same stop", not unequal_units, figures)
 
 
 def _lengths_of(runs: pl.DataFrame) -> Lengths:
-    """Return how long runs are, in steps if all log them.
+    """Return the lengths of runs, in steps if all log them.
 
     Without steps, samples and epochs, runs with the same number of evaluations, 2 or more, have
     one length.
@@ -546,5 +553,5 @@ def _lengths_of(runs: pl.DataFrame) -> Lengths:
     length = lengths(runs)
     without_clock = lengths(runs.with_columns(observed_seconds=pl.lit(None, pl.Float64)))
     by_clock = length.unit == "seconds" and not length.equal
-    alike = by_clock and without_clock.equal and without_clock.most > 1
-    return length if runs["steps"].null_count() and not alike else without_clock
+    is_fixed_length = by_clock and without_clock.equal and without_clock.most > 1
+    return length if runs["steps"].null_count() and not is_fixed_length else without_clock

@@ -42,7 +42,7 @@ def speedup_plots(material: Material) -> tuple[Plot, ...]:
         not material.compares, "only one file to compare", "Give two files, the baseline first."
     )
     baseline, *others = material.sides
-    report = compare_report.of_times(baseline, others, material.what)
+    report = compare_report.times_report(baseline, others, material.what)
     rows = expect_kind(report.records, TimesRow)
     table = _speedup_table(rows, report.by, material)
     reason = "`ttastats compare` shows the reason for each."
