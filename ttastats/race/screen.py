@@ -34,14 +34,14 @@ def watcher(
 
     console = Console(stderr=True)
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        drawn = 0.0
+        last_drawing = 0.0
 
         def show(state: State, event: str) -> None:
-            nonlocal drawn
+            nonlocal last_drawing
             if event:
                 note(event)
-            if event or time.monotonic() - drawn >= _SECONDS:
-                drawn = time.monotonic()
+            if event or time.monotonic() - last_drawing >= _SECONDS:
+                last_drawing = time.monotonic()
                 live.update(screen(state), refresh=True)
 
         yield show
@@ -62,8 +62,8 @@ def screen(state: State) -> Group:
     ahead = state.hours_to_come()
     most = "" if not ahead else f", at most about {units.seconds(3600 * ahead)} to come"
     hours = f"{units.seconds(3600 * state.hours)} of runs so far{most}"
-    known = f"{standing_text(state.standing)}; at most {state.definition.rules.most}"
-    return Group(*([table] if state.running else []), Text(known), Text(hours))
+    summary = f"{standing_text(state.standing)}; at most {state.definition.rules.most}"
+    return Group(*([table] if state.running else []), Text(summary), Text(hours))
 
 
 def _seed(record: Record) -> str:
@@ -76,5 +76,5 @@ def _progress(lasted: float, mean: float | None) -> str:
         return units.seconds(lasted)
     if lasted >= mean:
         return f"{units.seconds(lasted)}, longer than the mean of {units.seconds(mean)}"
-    left = units.seconds(mean - lasted)
-    return f"{units.seconds(lasted)}, {100 * lasted / mean:.0f}%, ends in about {left}"
+    remaining = units.seconds(mean - lasted)
+    return f"{units.seconds(lasted)}, {100 * lasted / mean:.0f}%, ends in about {remaining}"
