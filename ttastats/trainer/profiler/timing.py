@@ -306,8 +306,8 @@ def _counter_shares(nvml: Any, before: Any, after: Any) -> dict[str, float]:
     query.version = nvml.NVML_GPM_METRICS_GET_VERSION
     query.numMetrics = len(COUNTERS)
     query.sample1, query.sample2 = before, after
-    for place, name in enumerate(COUNTERS.values()):
-        query.metrics[place].metricId = getattr(nvml, name)
+    for number, name in enumerate(COUNTERS.values()):
+        query.metrics[number].metricId = getattr(nvml, name)
     try:
         nvml.nvmlGpmMetricsGet(query)
     finally:
