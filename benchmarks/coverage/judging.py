@@ -45,16 +45,16 @@ Judge = Callable[[Runs, Runs, float], Shown]
 
 def judge(a: Runs, b: Runs, margin: float = 0.01) -> Shown:
     """Judge B against A as `compare` judges a single benchmark."""
-    (compared,) = judged([measured(a, b)], Options(margin=margin), margin)
-    speedup = compared.speedup
+    (contrast,) = judged([measured(a, b)], Options(margin=margin), margin)
+    speedup = contrast.speedup
     if speedup is None:
-        return Shown(None, None, None, compared.verdict)
+        return Shown(None, None, None, contrast.verdict)
     level = speedup.ratio.confidence
     return Shown(
         limits(speedup.ratio),
         speedup.limits(level, epochs=True),
         speedup.limits(level, epochs=True, stragglers=True),
-        compared.verdict,
+        contrast.verdict,
     )
 
 

@@ -105,9 +105,9 @@ def escaped(error: BaseException) -> str:
     """Return an exception as text: its type, its message, and the last of our own lines."""
     steps = traceback.extract_tb(error.__traceback__)
     ours = [step for step in steps if "/ttastats/" in step.filename]
-    places = " < ".join(f"{Path(s.filename).name}:{s.lineno}" for s in reversed(ours[-4:]))
+    trace = " < ".join(f"{Path(s.filename).name}:{s.lineno}" for s in reversed(ours[-4:]))
     message = str(error).partition("\n")[0][:200]
-    return f"{type(error).__name__}: {message} ({places})"
+    return f"{type(error).__name__}: {message} ({trace})"
 
 
 def steering(text: str) -> Iterator[str]:

@@ -48,12 +48,12 @@ BATCH = 250
 #: This process, and those that it started: plots are drawn in one.
 PROCESSES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 #: One plot in so many is drawn as SVG, the others are pages, which a browser would draw.
-DRAWN = 2
+DRAW_ONE_IN = 2
 Files = dict[str, bytes]
 
 
 @dataclass(slots=True)
-class Drawn:
+class Tally:
     """The results of some draws of one kind."""
 
     count: int = 0
@@ -71,14 +71,14 @@ class Drawn:
         self.findings += [f"{' '.join(map(repr, words))}\n  {text}" for text in answer.findings]
         return answer
 
-    def add(self, other: Drawn) -> None:
+    def add(self, tally: Tally) -> None:
         """Add the draws of another process."""
-        self.count += other.count
-        self.commands += other.commands
-        self.seconds += other.seconds
-        self.megabytes = max(self.megabytes, other.megabytes)
-        self.codes += other.codes
-        self.findings += other.findings
+        self.count += tally.count
+        self.commands += tally.commands
+        self.seconds += tally.seconds
+        self.megabytes = max(self.megabytes, tally.megabytes)
+        self.codes += tally.codes
+        self.findings += tally.findings
 
 
 # ------------------------------------------------------------------------------------------ values
@@ -118,7 +118,7 @@ def text_of(rng: random.Random, value: Any) -> str:
 # ----------------------------------------------------------------------------------------- footers
 
 
-def footers(rng: random.Random, folder: Path, drawn: Drawn) -> None:
+def footers(rng: random.Random, folder: Path, tally: Tally) -> None:
     """Ask about a table whose footer, or whose list of parts, was changed."""
     path = folder / "a.parquet"
     rows = table(rng, folder, path)
@@ -143,10 +143,10 @@ def footers(rng: random.Random, folder: Path, drawn: Drawn) -> None:
         ["ingest", str(folder / "log.txt"), "-o", str(path)],
     )
     for words in rng.sample(commands[:-1], 2):
-        drawn.ask(words)
-    if drawn.ask(["filter", str(path), "-o", out]).code == 0:
-        expect_all(drawn, rows, Path(out))
-    drawn.ask(commands[-1])
+        tally.ask(words)
+    if tally.ask(["filter", str(path), "-o", out]).code == 0:
+        expect_all(tally, rows, Path(out))
+    tally.ask(commands[-1])
 
 
 def table(rng: random.Random, folder: Path, path: Path) -> pl.DataFrame:
@@ -154,9 +154,9 @@ def table(rng: random.Random, folder: Path, path: Path) -> pl.DataFrame:
     _, rows = columns.table(rng, columns.setups(rng), "a")
     log = next(iter(cases()["mlperf-mllog"].values()))
     (folder / "log.txt").write_bytes(log)
-    known = manifest.encode([], {"others": ["a"]}, (None, None, "evaluations"))
+    manifest_text = manifest.encode([], {"others": ["a"]}, (None, None, "evaluations"))
     problems = [Problem("x", "text", "info", 1, "a"), Problem("y", "text", "error", None, None)]
-    store.write(rows, path, manifest=known, problems=problems)
+    store.write(rows, path, manifest=manifest_text, problems=problems)
     return rows
 
 
@@ -187,11 +187,11 @@ def deep(_text: str) -> str:
     return base64.b64encode(zlib.compress(b"[" * 200_000)).decode()
 
 
-def expect_all(drawn: Drawn, rows: pl.DataFrame, path: Path) -> None:
+def expect_all(tally: Tally, rows: pl.DataFrame, path: Path) -> None:
     """Note the runs that a filter without a condition lost."""
     lost = rows.select(schema.RUN).unique().join(pl.read_parquet(path), on=schema.RUN, how="anti")
     if not lost.is_empty():
-        drawn.findings.append(f"filter lost {lost.height} runs of {path}")
+        tally.findings.append(f"filter lost {lost.height} runs of {path}")
 
 
 # -------------------------------------------------------------------------------------- companions
@@ -217,20 +217,20 @@ SYSTEM = {
 }  # fmt: skip
 
 
-def companions(rng: random.Random, folder: Path, drawn: Drawn) -> None:
+def companions(rng: random.Random, folder: Path, tally: Tally) -> None:
     """Ingest logs beside which files were changed; no log that is as it was may be gone."""
     files = rng.choice((submission, stored, stored, board))(rng)
-    place = folder / "logs"
-    written(place, files)
-    whole = sources_of(place, folder / "whole.parquet")
-    others = [name for name in files if not is_log(name)]
-    for name in rng.sample(others, min(len(others), rng.choice((1, 1, 2)))):
-        (place / name).write_bytes(companion(rng, files[name]))
-    names = {f"{place}/{name}" for name in files if is_log(name)}
-    answer = drawn.ask(["ingest", str(place), "-o", str(folder / "x.parquet")])
-    after = sources_of(place, folder / "x.parquet") if answer.code in {0, 1} else set()
+    logs = folder / "logs"
+    written(logs, files)
+    whole = sources_of(logs, folder / "whole.parquet")
+    companions_of_logs = [name for name in files if not is_log(name)]
+    for name in rng.sample(companions_of_logs, min(len(companions_of_logs), rng.choice((1, 1, 2)))):
+        (logs / name).write_bytes(companion(rng, files[name]))
+    names = {f"{logs}/{name}" for name in files if is_log(name)}
+    answer = tally.ask(["ingest", str(logs), "-o", str(folder / "x.parquet")])
+    after = sources_of(logs, folder / "x.parquet") if answer.code in {0, 1} else set()
     for lost in (whole & names) - after:
-        drawn.findings.append(f"{lost} had a run before another file was changed")
+        tally.findings.append(f"{lost} had a run before another file was changed")
 
 
 def is_log(name: str) -> bool:
@@ -255,9 +255,9 @@ def submission(rng: random.Random) -> Files:
 
 def stored(rng: random.Random) -> Files:
     """Return the files of a run of another program."""
-    known = cases()
-    name = rng.choice([case for case in known if case.startswith(_SEVERAL)])
-    files = dict(known[name])
+    all_cases = cases()
+    name = rng.choice([case for case in all_cases if case.startswith(_SEVERAL)])
+    files = dict(all_cases[name])
     for path in [path for path in files if path.endswith(".wandb")]:
         above = path.rpartition("/")[0]
         files.setdefault(f"{above}/files/wandb-summary.json", b'{"_step": 4, "_runtime": 20.5}')
@@ -282,27 +282,27 @@ def companion(rng: random.Random, content: bytes) -> bytes:
     return mutations.mutilate(rng, [content or b"{}", b'{"_wandb": {"runtime": 3}}'])[1]
 
 
-def written(place: Path, files: Files) -> None:
+def written(folder: Path, files: Files) -> None:
     for name, data in files.items():
-        path = place / name
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
 
 
-def sources_of(place: Path, output: Path) -> set[str]:
+def sources_of(folder: Path, output: Path) -> set[str]:
     """Return the files that a table names, in its runs or its problems."""
     if not output.exists():
-        answers.answer(["ingest", str(place), "-o", str(output)])
+        answers.answer(["ingest", str(folder), "-o", str(output)])
     if not output.exists():
         return set()
-    named = {problem.source or "" for problem in store.read_problems(output)}
-    return named | set(pl.read_parquet(output, columns=["source"]).to_series())
+    sources = {problem.source or "" for problem in store.read_problems(output)}
+    return sources | set(pl.read_parquet(output, columns=["source"]).to_series())
 
 
 # ------------------------------------------------------------------------------------------ stores
 
 
-def stores(rng: random.Random, folder: Path, drawn: Drawn) -> None:
+def stores(rng: random.Random, folder: Path, tally: Tally) -> None:
     """Ingest a changed database, event file, W&B store or file of arrays."""
     binary = ("mlflow-db", "tfevents", "wandb", "evaluations-npz")
     files = {
@@ -325,9 +325,9 @@ def stores(rng: random.Random, folder: Path, drawn: Drawn) -> None:
     last = name.rpartition("/")[2]
     written(folder, {"mlflow.db" if last.endswith(".db") else last: data})
     (path,) = folder.iterdir()
-    answer = drawn.ask(["ingest", str(path), "-o", str(folder / "x.parquet")])
+    answer = tally.ask(["ingest", str(path), "-o", str(folder / "x.parquet")])
     if answer.code in {0, 1}:
-        drawn.ask(["runs", str(folder / "x.parquet"), "-f", "json"])
+        tally.ask(["runs", str(folder / "x.parquet"), "-f", "json"])
 
 
 COLUMN_TYPES = ("TEXT", "INTEGER", "BLOB", "FLOAT")
@@ -374,15 +374,15 @@ def statement(rng: random.Random, connection: sqlite3.Connection) -> str:
 
 def events(rng: random.Random, data: bytes) -> bytes:
     """Return an event file with changed bytes in its records, and valid checksums."""
-    whole, place = b"", 0
-    while place + 16 <= len(data):
-        (size,) = struct.unpack_from("<Q", data, place)
-        record = data[place + 12 : place + 12 + size]
+    whole, offset = b"", 0
+    while offset + 16 <= len(data):
+        (size,) = struct.unpack_from("<Q", data, offset)
+        record = data[offset + 12 : offset + 12 + size]
         if rng.random() < 0.3:
             record = mutations.mutilate(rng, [record])[1]
         head = struct.pack("<Q", len(record))
         whole += head + masked(head) + record + masked(record)
-        place += 16 + size
+        offset += 16 + size
     return whole
 
 
@@ -394,22 +394,22 @@ def masked(data: bytes) -> bytes:
 
 def blocks(rng: random.Random, data: bytes) -> bytes:
     """Return a W&B store with changed bytes in its records, and valid checksums."""
-    whole, place = data[:7], 7
-    while place + 7 <= len(data):
-        _, size, kind = struct.unpack_from("<IHB", data, place)
-        record = data[place + 7 : place + 7 + size]
+    whole, offset = data[:7], 7
+    while offset + 7 <= len(data):
+        _, size, kind = struct.unpack_from("<IHB", data, offset)
+        record = data[offset + 7 : offset + 7 + size]
         if rng.random() < 0.3:
             record = mutations.mutilate(rng, [record])[1][:20_000]
         checksum = zlib.crc32(record, zlib.crc32(bytes([kind])))
         whole += struct.pack("<IHB", checksum, len(record), kind) + record
-        place += 7 + size
+        offset += 7 + size
     return whole
 
 
 # ---------------------------------------------------------------------------------------- archives
 
 
-def archives(rng: random.Random, folder: Path, drawn: Drawn) -> None:
+def archives(rng: random.Random, folder: Path, tally: Tally) -> None:
     """Ingest an archive with members of odd names and sizes, some of one name, or damaged."""
     files = list(cases()["mlperf-mllog"].values())
     names = [f"a/result_{number}.txt" for number in range(3)]
@@ -422,11 +422,11 @@ def archives(rng: random.Random, folder: Path, drawn: Drawn) -> None:
         data = mutations.mutilate(rng, [data])[1]
     path = folder / f"a.{way}"
     path.write_bytes(data)
-    answer = drawn.ask(["ingest", str(path), "-o", str(folder / "x.parquet")])
+    answer = tally.ask(["ingest", str(path), "-o", str(folder / "x.parquet")])
     logs = Counter(name for name, _ in members if not name.endswith("/"))  # the others are folders
     double = any(count > 1 for count in logs.values())
     if answer.code == 0 and double and not damage:
-        drawn.findings.append("members of one name are no problem")
+        tally.findings.append("members of one name are no problem")
 
 
 def zipped(rng: random.Random, members: Sequence[tuple[str, bytes]]) -> bytes:
@@ -467,28 +467,28 @@ NAMED = (
 )  # fmt: skip
 
 
-def names(rng: random.Random, folder: Path, drawn: Drawn) -> None:
+def names(rng: random.Random, folder: Path, tally: Tally) -> None:
     """Draw a kind of plot over tables with names that no renderer expects."""
     (_, first), (_, second) = tables.both(rng)
     rows = pl.concat([first.with_columns(side=1), second.with_columns(side=2)])
     for column in (*rng.sample(TITLES, rng.choice((1, 2, 3))), *rng.sample(NAMED, 2)):
         present = rows[column].drop_nulls().unique(maintain_order=True).to_list()
         # Names stay apart, and say nothing that cannot be written as UTF-8.
-        other = {
+        renamed = {
             name: f"{rng.choice(NAMES)}{n or ''}".encode("utf-8", "replace").decode()
             for n, name in enumerate(present)
         }
-        rows = rows.with_columns(pl.col(column).replace(other))
+        rows = rows.with_columns(pl.col(column).replace(renamed))
     paths = [folder / "a.parquet", folder / "b.parquet"]
     for side, path in enumerate(paths, start=1):
         store.write(rows.filter(side=side).drop("side"), path)
-    ending = "svg" if rng.randrange(DRAWN) == 0 else "html"
+    ending = "svg" if rng.randrange(DRAW_ONE_IN) == 0 else "html"
     for kind in rng.sample(sorted(kinds.KINDS), 4):  # most suit some tables only
         out = folder / f"{kind}.{ending}"
         files = paths if kind == speedups.KIND else paths[: rng.choice((1, 1, 2))]
         words = ["plot", kind, *map(str, files), "-o", str(out)]
-        if drawn.ask(words).code == 0:
-            drawn.findings += [f"{' '.join(map(repr, words))}\n  {text}" for text in undrawn(out)]
+        if tally.ask(words).code == 0:
+            tally.findings += [f"{' '.join(map(repr, words))}\n  {text}" for text in undrawn(out)]
             break
 
 
@@ -506,39 +506,39 @@ def undrawn(path: Path) -> Iterator[str]:
 
 # --------------------------------------------------------------------------------------------- all
 
-KINDS: dict[str, Callable[[random.Random, Path, Drawn], None]] = {
+KINDS: dict[str, Callable[[random.Random, Path, Tally], None]] = {
     source.__name__: source
     for source in (companions, stores, archives, names, footers, doors.arguments, doors.keys)
 }
 
 
-def draw(kind: str, numbers: Sequence[int], seed: int) -> Drawn:
+def draw(kind: str, numbers: Sequence[int], seed: int) -> Tally:
     """Make the draws of some numbers of a kind."""
-    drawn, begun = Drawn(), time.process_time()
+    tally, begun = Tally(), time.process_time()
     for number in numbers:
         # Each has a source of chance of its own, so that one can be made again alone.
         rng = random.Random(f"{kind}-{seed}-{number}")
-        before = len(drawn.findings)
+        before = len(tally.findings)
         with TemporaryDirectory(prefix="ttastats-fuzz-") as folder:
             try:
-                KINDS[kind](rng, Path(folder), drawn)
+                KINDS[kind](rng, Path(folder), tally)
             except TtastatsError as error:
-                drawn.findings.append(f"making: {error}")
+                tally.findings.append(f"making: {error}")
             except Exception as error:
-                drawn.findings.append(f"making: {answers.escaped(error)}")
-        drawn.findings[before:] = [f"{kind} {number}: {text}" for text in drawn.findings[before:]]
-        drawn.count += 1
-    drawn.seconds = time.process_time() - begun
-    peaks = (resource.getrusage(who).ru_maxrss for who in PROCESSES)
-    drawn.megabytes = max(peaks) / 1024
-    return drawn
+                tally.findings.append(f"making: {answers.escaped(error)}")
+        tally.findings[before:] = [f"{kind} {number}: {text}" for text in tally.findings[before:]]
+        tally.count += 1
+    tally.seconds = time.process_time() - begun
+    peaks = (resource.getrusage(process).ru_maxrss for process in PROCESSES)
+    tally.megabytes = max(peaks) / 1024
+    return tally
 
 
-def draw_all(count: int, seed: int) -> Iterator[tuple[str, Drawn]]:
+def draw_all(count: int, seed: int) -> Iterator[tuple[str, Tally]]:
     """Make so many draws of each kind; return their results, with the peak of the processes."""
     context = multiprocessing.get_context("spawn")
     for kind in KINDS:
-        whole = Drawn()
+        whole = Tally()
         of_kind = range(math.ceil(count / len(KINDS)))
         for start in of_kind[::BATCH]:
             numbers = of_kind[start : start + BATCH]
@@ -550,16 +550,16 @@ def draw_all(count: int, seed: int) -> Iterator[tuple[str, Drawn]]:
         yield kind, whole
 
 
-def text(draws: Mapping[str, Drawn], seed: int) -> str:
+def text(draws: Mapping[str, Tally], seed: int) -> str:
     """Return the page."""
     lines = [
         f"| seed {seed} | draws | commands | exit codes | CPU s | peak MB | findings |",
         "|---|---|---|---|---|---|---|",
     ]
-    for kind, drawn in draws.items():
-        codes = ", ".join(f"{code}: {n:,}" for code, n in sorted(drawn.codes.items(), key=str))
+    for kind, tally in draws.items():
+        codes = ", ".join(f"{code}: {n:,}" for code, n in sorted(tally.codes.items(), key=str))
         lines.append(
-            f"| {kind} | {drawn.count:,} | {drawn.commands:,} | {codes} | {drawn.seconds:.0f} | "
-            f"{drawn.megabytes:,.0f} | {len(drawn.findings)} |"
+            f"| {kind} | {tally.count:,} | {tally.commands:,} | {codes} | {tally.seconds:.0f} | "
+            f"{tally.megabytes:,.0f} | {len(tally.findings)} |"
         )
-    return "\n".join([*lines, *(text for drawn in draws.values() for text in drawn.findings[:20])])
+    return "\n".join([*lines, *(text for tally in draws.values() for text in tally.findings[:20])])

@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.fuzz import answers, questions, tables
 
 #: One pair of tables in so many is also drawn as SVG.
-DRAWN = 25
+DRAW_ONE_IN = 25
 #: Pairs that a process takes at a time.
 BATCH = 20
 
@@ -36,21 +36,21 @@ class Tally:
     kinds: Counter[str] = field(default_factory=Counter)
     findings: dict[str, str] = field(default_factory=dict)
 
-    def note(self, place: str, words: Sequence[str], text: str) -> None:
+    def note(self, origin: str, words: Sequence[str], text: str) -> None:
         """Count a finding; exceptions of one command at one place are of one kind."""
         kind = f"{words[0]}: {re.sub(r'[0-9]+', 'n', text.rpartition(' (')[2])}"
         self.kinds[kind] += 1
-        self.findings.setdefault(kind, f"{place}\n  {' '.join(map(repr, words))}\n  {text}")
+        self.findings.setdefault(kind, f"{origin}\n  {' '.join(map(repr, words))}\n  {text}")
 
-    def add(self, other: Tally) -> None:
+    def add(self, tally: Tally) -> None:
         """Add the findings of another process."""
-        self.pairs += other.pairs
-        self.tables += other.tables
-        self.seconds += other.seconds
-        self.origins += other.origins
-        self.codes += other.codes
-        self.kinds += other.kinds
-        self.findings = other.findings | self.findings
+        self.pairs += tally.pairs
+        self.tables += tally.tables
+        self.seconds += tally.seconds
+        self.origins += tally.origins
+        self.codes += tally.codes
+        self.kinds += tally.kinds
+        self.findings = tally.findings | self.findings
 
     def text(self, seed: int) -> str:
         """Return the page."""
@@ -123,16 +123,22 @@ def ask_of_pair(
     tally.origins[pair.origin] += len(pair.paths)
     if not pair.paths:
         return
-    draw = number % DRAWN == 0
+    draw = number % DRAW_ONE_IN == 0
     of_paths(tally, rng, f"{number} {pair.origin}: {pair.how}", pair.paths, folder, draw=draw)
 
 
 def of_paths(
-    tally: Tally, rng: random.Random, place: str, paths: Sequence[Path], folder: Path, *, draw: bool
+    tally: Tally,
+    rng: random.Random,
+    origin: str,
+    paths: Sequence[Path],
+    folder: Path,
+    *,
+    draw: bool,
 ) -> None:
     """Run every command on one or two tables; output files go to the folder."""
     for words in questions.questions(rng, paths, folder, draw=draw):
         answer = answers.answer(words)
         tally.codes[answer.code] += 1
         for text in answer.findings:
-            tally.note(place, words, text)
+            tally.note(origin, words, text)

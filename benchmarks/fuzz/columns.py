@@ -144,13 +144,13 @@ def setups(rng: random.Random) -> list[Row]:
     if way == "grid":
         systems = [setup(rng, qualities[0], letter) for letter in "ab"]
         return [system | of_quality(quality) for system in systems for quality in qualities]
-    drawn = [setup(rng, rng.choice(qualities), letter) for letter in "abcde"[: rng.randint(1, 5)]]
+    bases = [setup(rng, rng.choice(qualities), letter) for letter in "abcde"[: rng.randint(1, 5)]]
     if way == "curve":
         scales = {"submitter": "Org", "hardware": "V100"} | of_quality(qualities[0])
-        return [base | scales | {"accelerators": 8 * n} for n, base in enumerate(drawn, start=1)]
+        return [base | scales | {"accelerators": 8 * n} for n, base in enumerate(bases, start=1)]
     if way == "leaderboard":
-        return [base | of_quality(qualities[0]) | {"single": True} for base in drawn]
-    return drawn
+        return [base | of_quality(qualities[0]) | {"single": True} for base in bases]
+    return bases
 
 
 def of_quality(quality: Quality) -> Row:
@@ -225,13 +225,13 @@ def evaluation(
     """Return what one metric says of one checkpoint."""
     aim = 0.5 if target is None else target
     better = 1.01 if higher is not False else 0.99
-    measured = aim * better if met else aim / better * (0.9 if higher is not False else 1.1)
+    quality = aim * better if met else aim / better * (0.9 if higher is not False else 1.1)
     return {
         "eval_index": epoch - 1,
         "metric": metric,
         "higher_is_better": higher,
-        "value": measured,
-        "logged_value": measured,
+        "value": quality,
+        "logged_value": quality,
         "seconds": seconds,
         "epoch": float(epoch),
         "step": 100 * epoch,
@@ -251,9 +251,9 @@ def any_values(rng: random.Random, runs: list[list[Row]]) -> None:
     share = rng.choice((0.1, 0.5, 1.0))
     for rows in runs:
         if column.of_run and rng.random() < share:
-            drawn = value(rng, column.name)
+            random_value = value(rng, column.name)
             for row in rows:
-                row[column.name] = drawn
+                row[column.name] = random_value
         elif not column.of_run:
             for row in rows:
                 if rng.random() < share:
@@ -263,9 +263,9 @@ def any_values(rng: random.Random, runs: list[list[Row]]) -> None:
 def one_value(rng: random.Random, runs: list[list[Row]]) -> None:
     """Fill a column with one random value."""
     name = rng.choice(schema.NAMES)
-    drawn = value(rng, name)
+    random_value = value(rng, name)
     for row in (row for rows in runs for row in rows):
-        row[name] = drawn
+        row[name] = random_value
 
 
 def contradiction(rng: random.Random, runs: list[list[Row]]) -> None:
@@ -285,8 +285,8 @@ def no_length(rng: random.Random, runs: list[list[Row]]) -> None:
 def backwards(rng: random.Random, runs: list[list[Row]]) -> None:
     """Reverse a measure of a run."""
     rows, name = rng.choice(runs), rng.choice(("epoch", "step", "samples", "seconds", "eval_index"))
-    for row, other in zip(rows, [row.get(name) for row in reversed(rows)], strict=True):
-        row[name] = other
+    for row, reverse in zip(rows, [row.get(name) for row in reversed(rows)], strict=True):
+        row[name] = reverse
 
 
 def copies(rng: random.Random, runs: list[list[Row]]) -> None:

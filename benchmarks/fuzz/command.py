@@ -49,11 +49,11 @@ def main(arguments: Sequence[str]) -> int:
 def draw_around(options: argparse.Namespace) -> int:
     """Draw what lies around logs and tables; return the exit code: 1 if there are findings."""
     if options.only is not None:
-        drawn = ((kind, around.draw(kind, [options.only], options.seed)) for kind in around.KINDS)
+        tallies = ((kind, around.draw(kind, [options.only], options.seed)) for kind in around.KINDS)
     else:
-        drawn = around.draw_all(options.around, options.seed)
+        tallies = around.draw_all(options.around, options.seed)
     draws = {}
-    for kind, result in drawn:
+    for kind, result in tallies:
         draws[kind] = result
         sys.stderr.write(f"{kind}: {result.count:,} draws, {len(result.findings)} findings\n")
     print(around.text(draws, options.seed))

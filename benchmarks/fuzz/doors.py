@@ -29,7 +29,7 @@ from ttastats.base import arguments as door
 from ttastats.formats.block import KEYS
 
 if TYPE_CHECKING:
-    from benchmarks.fuzz.around import Drawn
+    from benchmarks.fuzz.around import Tally
 
 #: CPU seconds that a call may take.
 SECONDS = 10.0
@@ -59,20 +59,20 @@ ODD: tuple[Any, ...] = (
     NotImplemented,
 )  # fmt: skip
 #: Functions that take what they are given elsewhere, need a package, or would write anywhere.
-_LEFT = {"profile", "Account", "Gated", "Report"}
+_SKIPPED = {"profile", "Account", "Gated", "Report"}
 #: Parameters that name what is read or written: odd, but never elsewhere than in the folder.
-_WRITTEN = ("output", "logs", "path", "paths")
+_OUTPUTS = ("output", "logs", "path", "paths")
 
 
 @cache
 def functions() -> dict[str, Callable[..., Any]]:
     """Return the public functions by name."""
-    named = {name: getattr(tta, name) for name in {*tta.__all__, "filter"} - _LEFT}
+    objects = {name: getattr(tta, name) for name in {*tta.__all__, "filter"} - _SKIPPED}
     return {
-        name: named[name]
-        for name in sorted(named)
-        if callable(named[name]) and not (isinstance(named[name],
-        type) and issubclass(named[name], Exception))
+        name: objects[name]
+        for name in sorted(objects)
+        if callable(objects[name]) and not (isinstance(objects[name],
+        type) and issubclass(objects[name], Exception))
     }  # fmt: skip
 
 
@@ -82,7 +82,9 @@ def anything(rng: random.Random, depth: int = 0) -> Any:
         inner = [anything(rng, depth + 1) for _ in range(rng.randrange(4))]
         if rng.random() < 0.5:
             return rng.choice((list, tuple))(inner)
-        return {rng.choice(("acc", "epoch", "seed", "\ud800", 5, "metric")): each for each in inner}
+        return {
+            rng.choice(("acc", "epoch", "seed", "\ud800", 5, "metric")): value for value in inner
+        }
     return rng.choice(rng.choice((ODD, columns.TEXTS, columns.FLOATS)))
 
 
@@ -143,11 +145,11 @@ def call(rng: random.Random, folder: Path) -> tuple[str, list[Any], dict[str, An
         if args and (rng.random() < 0.2 or not free):
             args[rng.randrange(len(args))] = harmless(anything(rng), folder)
         elif free:
-            which = rng.choice(free)
+            parameter = rng.choice(free)
             value = anything(rng)
-            kwargs[which] = harmless(value, folder) if which in _WRITTEN else value
-            if which == "workers" and door.is_number(value):  # processes cost seconds
-                kwargs[which] = min(1, value)
+            kwargs[parameter] = harmless(value, folder) if parameter in _OUTPUTS else value
+            if parameter == "workers" and door.is_number(value):  # processes cost seconds
+                kwargs[parameter] = min(1, value)
     return name, args, kwargs
 
 
@@ -161,13 +163,13 @@ def harmless(value: Any, folder: Path) -> Any:
     return value
 
 
-def arguments(rng: random.Random, folder: Path, drawn: Drawn) -> None:
+def arguments(rng: random.Random, folder: Path, tally: Tally) -> None:
     """Call public functions with odd arguments."""
     for _ in range(CALLS):
         name, args, kwargs = call(rng, folder)
         words = [*map(short, args), *(f"{key}={short(value)}" for key, value in kwargs.items())]
-        shown = f"{name}({', '.join(words)})"
-        tried(drawn, shown, lambda: functions()[name](*args, **kwargs))  # noqa: B023 - at once
+        call_text = f"{name}({', '.join(words)})"
+        tried(tally, call_text, lambda: functions()[name](*args, **kwargs))  # noqa: B023 - at once
 
 
 def short(value: Any) -> str:
@@ -179,23 +181,23 @@ def short(value: Any) -> str:
     return text if len(text) < 80 else f"{text[:60]}...({len(text)})"
 
 
-def tried(drawn: Drawn, shown: str, act: Callable[[], Any]) -> None:
+def tried(tally: Tally, call_text: str, act: Callable[[], Any]) -> None:
     """Do something, and note an end other than an answer or a TtastatsError, or a late one."""
     begun = time.process_time()
-    drawn.commands += 1
+    tally.commands += 1
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             str(act())
-        drawn.codes[0] += 1
+        tally.codes[0] += 1
     except tta.TtastatsError as error:
-        drawn.codes[2] += 1
+        tally.codes[2] += 1
         if (
             "internal error" in str(error)
             or "dialect_failed" in str(error)
             or "failed: " in str(error)
         ):
-            drawn.findings.append(f"{shown}\n  {error}")
+            tally.findings.append(f"{call_text}\n  {error}")
     except Exception as error:
         if (
             not isinstance(error, TypeError)
@@ -204,10 +206,12 @@ def tried(drawn: Drawn, shown: str, act: Callable[[], Any]) -> None:
         ):
             frames = traceback.extract_tb(error.__traceback__)[-3:]
             at = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames))
-            drawn.findings.append(f"{shown}\n  {type(error).__name__}: {str(error)[:200]} ({at})")
-        drawn.codes[2] += 1
+            tally.findings.append(
+                f"{call_text}\n  {type(error).__name__}: {str(error)[:200]} ({at})"
+            )
+        tally.codes[2] += 1
     if (took := time.process_time() - begun) > SECONDS:
-        drawn.findings.append(f"{shown}\n  {took:.0f} s")
+        tally.findings.append(f"{call_text}\n  {took:.0f} s")
 
 
 _WORDS = (
@@ -224,7 +228,7 @@ def toml(rng: random.Random, depth: int = 0) -> str:
         inner = [toml(rng, depth + 1) for _ in range(rng.randrange(4))]
         if rng.random() < 0.6:
             return f"[{', '.join(inner)}]"
-        return "{" + ", ".join(f"k{n} = {each}" for n, each in enumerate(inner)) + "}"
+        return "{" + ", ".join(f"k{n} = {value}" for n, value in enumerate(inner)) + "}"
     plain = (
         "1",
         "-1.5",
@@ -257,7 +261,7 @@ def _cell(rng: random.Random) -> str:
     return rng.choice(("1", "2.5", "", "nan", "x", "1e400", '"\\ud800"', "[[]]", '{"a":[]}'))
 
 
-def keys(rng: random.Random, folder: Path, drawn: Drawn) -> None:
+def keys(rng: random.Random, folder: Path, tally: Tally) -> None:
     """Read a table, JSON lines or lines of text with a block in which any key has any value."""
     log = folder / "a.csv"
     log.write_text(
@@ -280,15 +284,15 @@ def keys(rng: random.Random, folder: Path, drawn: Drawn) -> None:
         }
     )  # fmt: skip
     nested.write_parquet(folder / "c.parquet")
-    written = {"files": '"*"', "metric": '"val_loss"'}
+    values = {"files": '"*"', "metric": '"val_loss"'}
     for key in rng.sample(KEYS, rng.choice((0, 1, 1, 2, 4))):
-        written[key] = toml(rng)
-    text = "[[logs]]\n" + "".join(f"{key} = {value}\n" for key, value in written.items())
+        values[key] = toml(rng)
+    text = "[[logs]]\n" + "".join(f"{key} = {value}\n" for key, value in values.items())
     if rng.random() < 0.05:
         text += f"deep = {'[' * 10_000}"
     (folder / "ttastats.toml").write_text(text, "utf-8")
-    tried(drawn, text, lambda: problems_of(tta.ingest(folder, folder / "o.parquet")))
-    tried(drawn, text, lambda: tta.guess(folder))
+    tried(tally, text, lambda: problems_of(tta.ingest(folder, folder / "o.parquet")))
+    tried(tally, text, lambda: tta.guess(folder))
 
 
 def problems_of(account: tta.Account) -> str:

@@ -17,8 +17,8 @@ _SCORE = (
 )
 
 
-def _filled(before: bytes, piece: bytes, behind: bytes = b"") -> bytes:
-    return before + piece * (SIZE // len(piece)) + behind
+def _filled(before: bytes, piece: bytes, after: bytes = b"") -> bytes:
+    return before + piece * (SIZE // len(piece)) + after
 
 
 #: What fills the line, by name.

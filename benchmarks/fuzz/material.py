@@ -29,6 +29,6 @@ def cutting(content: bytes, rng: random.Random) -> bytes:
     lines = [line[:LONGEST] for line in content.split(b"\n")]
     telling = [i for i, line in enumerate(lines) if b"run_st" in line or b"submission_b" in line]
     scores = [i for i, line in enumerate(lines) if b"eval_acc" in line][:10]
-    others = rng.sample(range(len(lines)), min(LINES // 2, len(lines)))
-    chosen = sorted({0, *telling[:8], *scores, *others})
-    return b"\n".join(lines[i] for i in chosen) + b"\n"
+    sampled = rng.sample(range(len(lines)), min(LINES // 2, len(lines)))
+    numbers = sorted({0, *telling[:8], *scores, *sampled})
+    return b"\n".join(lines[i] for i in numbers) + b"\n"

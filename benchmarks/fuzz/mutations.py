@@ -33,18 +33,18 @@ TOKENS = (
 )
 
 
-def cut(rng: random.Random, log: bytes, _other: bytes) -> bytes:
+def cut(rng: random.Random, log: bytes, _donor: bytes) -> bytes:
     """End the log anywhere."""
     return log[: rng.randrange(len(log) + 1)]
 
 
-def drop(rng: random.Random, log: bytes, _other: bytes) -> bytes:
+def drop(rng: random.Random, log: bytes, _donor: bytes) -> bytes:
     """Lose some bytes in the middle."""
     start = rng.randrange(len(log) + 1)
     return log[:start] + log[start + rng.randrange(1, 80) :]
 
 
-def swap(rng: random.Random, log: bytes, _other: bytes) -> bytes:
+def swap(rng: random.Random, log: bytes, _donor: bytes) -> bytes:
     """Exchange two lines."""
     lines = log.split(b"\n")
     i, j = rng.randrange(len(lines)), rng.randrange(len(lines))
@@ -52,7 +52,7 @@ def swap(rng: random.Random, log: bytes, _other: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-def flip(rng: random.Random, log: bytes, _other: bytes) -> bytes:
+def flip(rng: random.Random, log: bytes, _donor: bytes) -> bytes:
     """Change a few bytes into any others."""
     changed = bytearray(log)
     for _ in range(rng.randrange(1, 9) if log else 0):
@@ -60,45 +60,45 @@ def flip(rng: random.Random, log: bytes, _other: bytes) -> bytes:
     return bytes(changed)
 
 
-def splice(rng: random.Random, log: bytes, other: bytes) -> bytes:
+def splice(rng: random.Random, log: bytes, donor: bytes) -> bytes:
     """Continue with another log in the middle of a line."""
-    return log[: rng.randrange(len(log) + 1)] + other[rng.randrange(len(other) + 1) :]
+    return log[: rng.randrange(len(log) + 1)] + donor[rng.randrange(len(donor) + 1) :]
 
 
-def repeat(rng: random.Random, log: bytes, _other: bytes) -> bytes:
+def repeat(rng: random.Random, log: bytes, _donor: bytes) -> bytes:
     """Repeat a piece many times."""
     start = rng.randrange(len(log) + 1)
     piece = log[start : start + rng.randrange(1, 300)]
     return log[:start] + piece * rng.randrange(2, 40) + log[start:]
 
 
-def shuffle(rng: random.Random, log: bytes, _other: bytes) -> bytes:
+def shuffle(rng: random.Random, log: bytes, _donor: bytes) -> bytes:
     """Put all lines in another order."""
     lines = log.split(b"\n")
     rng.shuffle(lines)
     return b"\n".join(lines)
 
 
-def glue(rng: random.Random, log: bytes, _other: bytes) -> bytes:
+def glue(rng: random.Random, log: bytes, _donor: bytes) -> bytes:
     """Lose a line end."""
     at = log.find(b"\n", rng.randrange(len(log) + 1))
     return log if at < 0 else log[:at] + log[at + 1 :]
 
 
-def insert(rng: random.Random, log: bytes, _other: bytes) -> bytes:
+def insert(rng: random.Random, log: bytes, _donor: bytes) -> bytes:
     """Insert a token, or a byte that is no text, anywhere."""
     at = rng.randrange(len(log) + 1)
     return log[:at] + rng.choice(TOKENS) + log[at:]
 
 
-def replace_value(rng: random.Random, log: bytes, _other: bytes) -> bytes:
+def replace_value(rng: random.Random, log: bytes, _donor: bytes) -> bytes:
     """Write a huge number or a word where a number or a null stood."""
     at = log.find(rng.choice((b": ", b"\t")), rng.randrange(len(log) + 1)) + 2
     end = next((i for i in range(at, len(log)) if log[i] in b",}\n\t"), len(log))
     return log[:at] + rng.choice(NUMBERS + WORDS) + log[end:]
 
 
-def nest(rng: random.Random, log: bytes, _other: bytes) -> bytes:
+def nest(rng: random.Random, log: bytes, _donor: bytes) -> bytes:
     """Write a deeply nested value, closed or not."""
     depth = rng.choice((10, 400, 990, 1_500, 20_000))
     opening, closing = rng.choice(((b"[", b"]"), (b'{"a":', b"}"), (b"(", b")"), (b"-", b"")))
@@ -107,7 +107,7 @@ def nest(rng: random.Random, log: bytes, _other: bytes) -> bytes:
     return log[:at] + deep + log[at:]
 
 
-def stretch(rng: random.Random, log: bytes, _other: bytes) -> bytes:
+def stretch(rng: random.Random, log: bytes, _donor: bytes) -> bytes:
     """Make a line long with one character."""
     at = rng.randrange(len(log) + 1)
     letters = (b"a", b" ", b"\t", b"(", b"{", b'"', b"\\", b"9", b":", b",", b"\r", b"_", b"a.")

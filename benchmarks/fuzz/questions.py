@@ -101,13 +101,13 @@ def files_of(
 ) -> list[list[str]]:
     """Return the command lines that write files."""
     ours = files[:1]
-    shown = [
-        ["plot", kind, *given, "-o", f"{folder}/{kind}.{'svg' if draw else 'html'}"]
-        for kind, given in zip(rng.sample(sorted(kinds.KINDS), 2), (ours, files), strict=True)
+    commands = [
+        ["plot", kind, *inputs, "-o", f"{folder}/{kind}.{'svg' if draw else 'html'}"]
+        for kind, inputs in zip(rng.sample(sorted(kinds.KINDS), 2), (ours, files), strict=True)
     ]
     ends = ("rows.csv", "rows.jsonl", "logs")
     return [
-        *([*words, *chosen(rng, ("by", "target", "pool", "in"))] for words in shown),
+        *([*words, *chosen(rng, ("by", "target", "pool", "in"))] for words in commands),
         ["plot", rng.choice(tta.KINDS), *files],
         *(["export", *ours, "-o", f"{folder}/{name}"] for name in rng.sample(ends, 2)),
         ["filter", *files, *chosen(rng, ("where",)), "-o", f"{folder}/filtered.parquet"],
@@ -166,11 +166,13 @@ def sides(rng: random.Random) -> list[str]:
 def parts(rng: random.Random, path: Path) -> list[str]:
     """Return two parts of one file by the values of one of its columns."""
     names = ("system", "submitter", "hardware", "accelerators", "benchmark", "run_status")
-    known = {name: values(path, name) for name in names}
-    several = [name for name in names if len(known[name]) > 1]
+    values_by_name = {name: values(path, name) for name in names}
+    several = [name for name in names if len(values_by_name[name]) > 1]
     name = rng.choice(several or names)
     odd = ["nobody", rng.choice(HOSTILE)]
-    a, b = rng.sample(known[name] if several and rng.random() < 0.8 else [*known[name], *odd], 2)
+    a, b = rng.sample(
+        values_by_name[name] if several and rng.random() < 0.8 else [*values_by_name[name], *odd], 2
+    )
     return ["--a", f"{name}={a}", "--b", f"{name}={b}"]
 
 

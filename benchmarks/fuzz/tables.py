@@ -18,7 +18,7 @@ from ttastats.table import schema, store
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class TablePair:
     """The paths of up to two tables, and how they were made; refused tables are left out."""
 
     origin: str
@@ -26,19 +26,19 @@ class Made:
     paths: tuple[Path, ...]
 
 
-def pair(rng: random.Random, logs: Sequence[bytes], folder: Path) -> Made:
+def pair(rng: random.Random, logs: Sequence[bytes], folder: Path) -> TablePair:
     """Write tables A and B into a folder."""
     make = rng.choices((generated, ingested, foreign), (6, 2, 2))[0]
     return make(rng, logs, folder)
 
 
-def generated(rng: random.Random, _logs: Sequence[bytes], folder: Path) -> Made:
+def generated(rng: random.Random, _logs: Sequence[bytes], folder: Path) -> TablePair:
     """Write random valid tables; B has the setups of A, some of its runs, or all of them."""
-    (names, first), (others, second) = both(rng)
+    (names, first), (names_b, second) = both(rng)
     paths = [folder / "a.parquet", folder / "b.parquet"]
     for frame, path in zip((first, second), paths, strict=True):
         store.write(frame, path)
-    return Made("columns", f"{names} | {others}", tuple(paths))
+    return TablePair("columns", f"{names} | {names_b}", tuple(paths))
 
 
 def both(rng: random.Random) -> tuple[tuple[str, pl.DataFrame], tuple[str, pl.DataFrame]]:
@@ -47,37 +47,41 @@ def both(rng: random.Random) -> tuple[tuple[str, pl.DataFrame], tuple[str, pl.Da
     way = rng.choice(("other runs",) * 6 + ("other setups", "the same", "some shared"))
     if way == "the same":
         return (names, first), (way, first)
-    others, second = columns.table(
+    names_b, second = columns.table(
         rng, columns.setups(rng) if way == "other setups" else setups, "b"
     )
     if way == "some shared":
         second = pl.concat([second, first.head(rng.randrange(8))])
-    return (names, first), (f"{way} {others}", second)
+    return (names, first), (f"{way} {names_b}", second)
 
 
-def ingested(rng: random.Random, logs: Sequence[bytes], folder: Path) -> Made:
+def ingested(rng: random.Random, logs: Sequence[bytes], folder: Path) -> TablePair:
     """Write logs, most of them mutilated, as results of a submission, and ingest them."""
-    chosen = [rng.choice(logs) for _ in range(rng.choice((1, 1, 2)))]
+    originals = [rng.choice(logs) for _ in range(rng.choice((1, 1, 2)))]
     names, paths = [], []
     for side in ("a", "b"):
         for number in range(rng.choice((1, 3, 6))):
-            name, log = mutations.mutilate(rng, chosen) if rng.random() < 0.7 else ("", chosen[0])
+            name, log = (
+                mutations.mutilate(rng, originals) if rng.random() < 0.7 else ("", originals[0])
+            )
             round_, system = rng.choice(("v0.5", "v5.0")), rng.choice(("one", "two"))
-            place = folder / side / round_ / "Org" / "results" / system / rng.choice(("resnet", ""))
-            place.mkdir(parents=True, exist_ok=True)
+            folder_of_log = (
+                folder / side / round_ / "Org" / "results" / system / rng.choice(("resnet", ""))
+            )
+            folder_of_log.mkdir(parents=True, exist_ok=True)
             end = "tsv" if log.startswith(b"epoch\t") else "txt"
-            (place / f"result_{number}.{end}").write_bytes(log)
+            (folder_of_log / f"result_{number}.{end}").write_bytes(log)
             names.append(name)
         try:
             paths.append(tta.ingest([folder / side], folder / f"{side}.parquet", workers=1).output)
         except TtastatsError:
             continue  # nothing in them is a run
-    return Made("logs", " ".join(filter(None, names)), tuple(paths))
+    return TablePair("logs", " ".join(filter(None, names)), tuple(paths))
 
 
-def foreign(rng: random.Random, _logs: Sequence[bytes], folder: Path) -> Made:
+def foreign(rng: random.Random, _logs: Sequence[bytes], folder: Path) -> TablePair:
     """Write tables as other programs change them: other columns, rows and types."""
-    (names, first), (others, second) = both(rng)
+    (names, first), (names_b, second) = both(rng)
     way = rng.choice((framed, cast, fewer, filtered))
     paths = []
     for frame, path in ((first, folder / "a.parquet"), (second, folder / "b.parquet")):
@@ -86,7 +90,7 @@ def foreign(rng: random.Random, _logs: Sequence[bytes], folder: Path) -> Made:
         except TtastatsError:
             continue  # refused by name
         paths.append(path)
-    return Made("others", f"{way.__name__}: {names} | {others}", tuple(paths))
+    return TablePair("others", f"{way.__name__}: {names} | {names_b}", tuple(paths))
 
 
 def framed(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
@@ -96,9 +100,9 @@ def framed(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
     words |= {name: name for name in optional if rng.random() < 0.5}
     if rng.random() < 0.5:
         words |= {"target": "target_value", "higher_is_better": "higher_is_better"}
-    other = frame.rename({"seconds": "at", "metric": "name", "value": "measured"})
-    given = rng.choice((other, other.to_pandas, other.to_arrow, other.lazy))
-    content = given() if callable(given) else given
+    renamed = frame.rename({"seconds": "at", "metric": "name", "value": "measured"})
+    make_content = rng.choice((renamed, renamed.to_pandas, renamed.to_arrow, renamed.lazy))
+    content = make_content() if callable(make_content) else make_content
     table = tta.from_frame(content, metric="name", value="measured", seconds="at", **words)
     store.write(table, path)
 
@@ -107,9 +111,9 @@ def cast(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
     """Write some columns with another type, where they have one."""
     types = (pl.Float32, pl.Float64, pl.Int32, pl.UInt8, pl.String, pl.Categorical, pl.Null)
     for name in rng.sample(schema.NAMES, rng.randint(1, 4)):
-        wanted = rng.choice(types)
+        dtype = rng.choice(types)
         with contextlib.suppress(pl.exceptions.PolarsError):  # not every type has a cast to another
-            frame = frame.with_columns(pl.col(name).cast(wanted, strict=False))
+            frame = frame.with_columns(pl.col(name).cast(dtype, strict=False))
     frame.write_parquet(path)
 
 
