@@ -203,7 +203,7 @@ _HARM = {code: severity for severity, code in enumerate(CAUTIONS)}
 
 
 class Remark(Struct, frozen=True):
-    """All notes of one code. `share` names the rows that it is about, unless it is all of them."""
+    """All notes of one code; `share` names the rows concerned, unless all are."""
 
     code: str
     texts: tuple[str, ...]
@@ -223,7 +223,7 @@ class Remark(Struct, frozen=True):
 
     @property
     def tone(self) -> Tone:
-        """Return how serious the remark is."""
+        """Return the tone of the remark."""
         return DOUBTS.get(self.code, "plain")
 
     @property

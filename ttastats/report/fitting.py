@@ -29,7 +29,7 @@ _Fitted = tuple[dict[int, int], dict[int, dict[str, str]]]
 
 
 class Layout(Struct, frozen=True):
-    """Where each column of a table stands.
+    """The layout of the columns of a table.
 
     `heads` stand above the rows that share them and `shown` side by side with their `widths`;
     `hidden` find no room. `short` gives the names that are shortened, by column.

@@ -104,7 +104,7 @@ def group_report(
 
 
 def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Report:
-    """Return a report of one table whose rows state what was left out of their group."""
+    """Return a report of one table whose rows state the runs left out of their group."""
     absent, pooled = left_out.rows(runs), settings.pooled(counted(runs, by), by)
     unmixed = absent.is_empty() and not pooled
     if unmixed and all(row.get("left_out") == LeftOutKeys() for row in report.records):
@@ -122,7 +122,7 @@ def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Repo
 
 
 def append_line(details: Sequence[str], text: object) -> tuple[str, ...]:
-    """Return the detail lines of a row with one more, unless that is empty."""
+    """Append a line to the details of a row, unless it is empty."""
     line = str(text)
     return (*details, line) if line else tuple(details)
 
@@ -134,7 +134,7 @@ _SET_ASIDE = (
 
 
 def set_aside_notes(runs: pl.DataFrame) -> Iterator[Note]:
-    """Yield notes on the runs that are not counted, with the reasons."""
+    """Yield notes on uncounted runs, with the reasons."""
     if "set_aside" not in runs.columns:
         return
     reasons = dict(runs["set_aside"].value_counts().iter_rows())

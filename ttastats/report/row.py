@@ -152,7 +152,7 @@ def expect_kind(rows: Sequence[object], kind: type[R]) -> tuple[R, ...]:
 
 
 class Rows(Lazy[R]):
-    """Rows of one kind that stand in a table whose columns are their keys."""
+    """Rows of one kind, stored as a table with a column for each key."""
 
     def __init__(self, kind: type[R], frame: pl.DataFrame) -> None:
         super().__init__(lambda number: kind(**frame.row(number, named=True)), frame.height)

@@ -118,7 +118,7 @@ def make_page(content: Content) -> Page:
 
 
 class Section(Struct, frozen=True):
-    """What a page tells of one benchmark, or across them: verdicts, and numbered plots.
+    """The part of a page on one benchmark, or on several: verdicts, and numbered plots.
 
     Those that answer most are shown `first`, the others on demand.
     """

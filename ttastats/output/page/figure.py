@@ -85,7 +85,7 @@ def verdict_counts(rows: tuple[FigureRow, ...]) -> str:
 def _figure_row(
     row: TimesRow, a: Outcomes, b: Outcomes, keys: Sequence[str], *, several: bool
 ) -> FigureRow:
-    """Return a comparison as a row; `keys` tell it from others, as B does if there are several."""
+    """Return a comparison as a row; `keys` identify it, as does B if there are several."""
 
     def finite(number: float | None) -> float | None:
         return number if number is not None and math.isfinite(number) else None
@@ -145,7 +145,7 @@ class Slot(Struct, frozen=True):
 
 
 class Layout(Struct, frozen=True):
-    """Where everything stands, in pixels; None is left out.
+    """The positions of all elements, in pixels; None is left out.
 
     The head of a figure ends at `top` and holds the titles of its columns and, at two heights,
     the ticks of times and of ratios: without these, each row has its own ticks of times. All else
@@ -384,7 +384,7 @@ Located = Sequence[tuple[float, float]]
 
 
 def runs_attribute(reached: Located, failed: Located, axis: Axis) -> str:
-    """Return the attribute by which the page tells of runs: shares of the width, and times."""
+    """Return the attribute with the runs of a mark: shares of the width, and times."""
     words = [f"{x:.3f} {units.amount(time, axis.unit)}" for x, time in reached]
     words += [f"{x:.3f} failed at {units.amount(time, axis.unit)}" for x, time in failed]
     return f' data-runs="{";".join(words)}"' if 0 < len(words) <= _MOST_TOLD else ""

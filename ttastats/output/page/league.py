@@ -61,7 +61,7 @@ class Row(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """One league: what it is called and comes to, its axis, its rows, and which are tied.
+    """One league: its name and summary, its axis, its rows and their ties.
 
     A later round has a larger number in `round`.
     """
@@ -240,7 +240,7 @@ def _strip_svg(entry: Entry, scale: Scale) -> str:
 
 
 def _axis_svg(scale: Scale) -> str:
-    """Return the tick labels that are far enough apart, as SVG."""
+    """Return the tick labels that do not overlap, as SVG."""
     words, last = "", -1.0
     for value, text in scale.ticks:
         x = scale.position(value)

@@ -92,7 +92,7 @@ def profiles_content(
 
 
 def _advice(name: str, rows: pl.DataFrame) -> Conclusion:
-    """Return a conclusion on what takes most of a profile's steps, and what to do about it."""
+    """Return a conclusion on the longest part of a profile's steps, with advice."""
     sentence = profile_report.report(rows).sentence
     parts = [*profile_report.of_step(rows)][:-1]  # the last is the whole step
     most = max(parts, key=lambda part: part.share or 0.0, default=None)

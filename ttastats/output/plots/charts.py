@@ -104,7 +104,7 @@ class View(Struct, frozen=True):
 
 
 #: One view, or several that are drawn over each other, the last on top.
-Drawn = Sequence[View]
+Layers = Sequence[View]
 
 
 def table_view(name: str, where: str = "", **computed: str) -> View:
@@ -228,7 +228,7 @@ def make_plot(
     subject: Panel | str | None,
     title: str,
     caption: Sequence[str],
-    chart: Drawn,
+    chart: Layers,
     data: Mapping[str, pl.DataFrame],
     *,
     height: float,

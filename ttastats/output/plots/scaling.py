@@ -100,7 +100,7 @@ def _scaling_plot(rows: pl.DataFrame, level: str, *, several: bool) -> Plot:
 
 def _scaling_layers(
     curves: str, ideal: str, table: pl.DataFrame, labels: Sequence[str], level: str
-) -> charts.Drawn:
+) -> charts.Layers:
     color, shape, _ = charts.series_channels(labels)
     if labels[-1] == OTHERS:
         shape["scale"]["range"][-1] = "circle"

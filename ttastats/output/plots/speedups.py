@@ -154,7 +154,7 @@ def _limit_range(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     return visible, f"The {_MOST} of {count:,} rows farthest from 1 are shown."
 
 
-def _speedup_layers(table: pl.DataFrame, level: str, unit: Axis) -> charts.Drawn:
+def _speedup_layers(table: pl.DataFrame, level: str, unit: Axis) -> charts.Layers:
     title = f"ratio A/B, log scale: >1 means B {unit.fill(unit.better)}"
     parts = _part_names(unit)
     lines = max(row.count(fitting.LINE) for row in table["row"])

@@ -64,7 +64,7 @@ def _target_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str], level:
 
 
 #: What begins the title, the caption, the table, and the layers.
-_Chart = tuple[str, str, pl.DataFrame, charts.Drawn]
+_Chart = tuple[str, str, pl.DataFrame, charts.Layers]
 
 
 def _speedup_chart(

@@ -190,7 +190,7 @@ def _part_plots(report: Report, material: Material) -> Iterator[Plot]:
             )
 
 
-def _effect_layers(name: str, table: pl.DataFrame, part: str, level: str) -> charts.Drawn:
+def _effect_layers(name: str, table: pl.DataFrame, part: str, level: str) -> charts.Layers:
     ratios, ends = table["ratio"].drop_nulls(), [*table["ratio_low"], *table["ratio_high"]]
     title = "ratio, log scale: <1 means less"
     words = (
