@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from ttastats.base.arguments import on_command_line
 from ttastats.base.errors import TtastatsError
-from ttastats.cli.options import TAKEN, Output, declare, entries, read
+from ttastats.cli.options import PASSED_OPTIONS, Output, declare, entries, read
 from ttastats.cli.output import asking, progress, say, show
 from ttastats.trainer import BUILT_IN
 
@@ -62,7 +62,7 @@ _LOGS, _FOLDER = "--emit-log", "logs"
 
 
 class Group(TyperGroup):
-    """The program, which makes a command out of its function when it is asked for by name."""
+    """The program; a command is made of its function at its first use."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -160,7 +160,7 @@ class Command(TyperCommand):
         """Write nothing: the examples stand before the options."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Parse the arguments into `ctx`; return those that are left."""
+        """Parse the arguments into `ctx`; return the remaining ones."""
         if not ctx.resilient_parsing:  # a shell asks for completions
             if _LOGS in args:
                 args = self._with_log_folder(ctx, args)
@@ -236,7 +236,7 @@ def _with_flat_options(name: str, command: Callable[..., Any]) -> Callable[..., 
     Options that were not given are left to the defaults of the function that answers.
     """
     hints = get_type_hints(command, localns={"Report": Any})  # polars costs start-up time
-    answers, passed_types = hints.pop("return") is not type(None), TAKEN.get(name, {})
+    answers, passed_types = hints.pop("return") is not type(None), PASSED_OPTIONS.get(name, {})
     parameters = {n: p for n, p in signature(command).parameters.items() if p.kind != p.VAR_KEYWORD}
     types = {option: hints[option] for option in parameters if option not in passed_types}
     types |= {option: type_ or hints.get(option, str) for option, type_ in passed_types.items()}

@@ -127,7 +127,7 @@ COMPARING = (
     "fail_on require also",
 )
 #: The options that commands take by name, and their types where the signature has none, by command.
-TAKEN: dict[str, dict[str, Any]] = {}
+PASSED_OPTIONS: dict[str, dict[str, Any]] = {}
 
 
 def takes(*options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -137,7 +137,7 @@ def takes(*options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        types = TAKEN[command.__name__] = {}
+        types = PASSED_OPTIONS[command.__name__] = {}
         for option in options:
             if isinstance(option, str):
                 types |= {name: _TYPES.get(name) for name in option.split()}
@@ -203,12 +203,12 @@ def declare(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, s
 
 
 def given_options(options: Iterable[str]) -> list[str]:
-    """Return given options as they are written."""
+    """Return given options in the spelling of the command line."""
     return [f"--{_OPTION_NAMES.get(name, name).replace('_', '-')}" for name in options]
 
 
 def taken_out(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return those of the given options that have one of some names; they leave the options."""
+    """Remove the options with the given names, and return them."""
     return {name: options.pop(name) for name in names if name in options}
 
 
@@ -257,7 +257,7 @@ for _keywords in (Counted, Judged, Sided, AtBudget):
 
 
 def split_options(values: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
-    """Return how a comparison is made, and what else is asked, as keywords of the question."""
+    """Split options into those of the comparison and keywords of the question."""
     from ttastats.sides.comparison import MAX_RUNS  # polars costs start-up time
 
     keywords = dict(values)

@@ -149,7 +149,7 @@ def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
 
 
 def asking() -> Ask | None:
-    """Return what asks the user about a guess, each question once; None if nobody can answer."""
+    """Return a function that asks the user about a guess once; None without a terminal."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     answers: dict[tuple[str, str], Keys | None] = {}

@@ -117,7 +117,7 @@ def _raced(
     changes: dict[str, Any],
     output: Path,
 ) -> tuple[State, pl.DataFrame]:
-    """Race in a folder to the end; return what is known, and the table of runs."""
+    """Race in a folder to the end; return the state and the table of runs."""
     from ttastats.race.book import FolderBook
     from ttastats.race.folder import write_environment
     from ttastats.race.processes import RealProcesses
@@ -184,7 +184,7 @@ def _definition(
 
 
 def _begin(definition: Definition) -> None:
-    """Say what is odd of the commands, and run what comes before the race."""
+    """Print oddities of the commands, and run the preparation of the race."""
     for setup in definition.setups:
         words = definition.launcher or setup.command
         program = next((word for word in words.split() if "=" not in word), "")

@@ -37,7 +37,7 @@ _RECORDED = "steps batch_sizes without ablation"
 
 
 def overrides(workload: str, options: dict[str, Any]) -> tuple[Overrides, dict[str, list[Any]]]:
-    """Return the values that are set once, and those of a grid, by names of the recipe."""
+    """Return single values and the values of a grid, by names of the recipe."""
     from ttastats.trainer import workloads
     from ttastats.trainer.settings import Overrides
 
@@ -191,7 +191,7 @@ def _run_until_decided(
 
 
 def _table_of_runs(plan: Plan) -> tuple[pl.DataFrame, list[str]]:
-    """Make the missing runs; return the table of all, and what failed.
+    """Make the missing runs; return the table of all, and the failures.
 
     Workers but the first end here.
     """

@@ -27,7 +27,7 @@ _TAIL_LINES, _TAIL_BYTES = 5, 4000
 
 
 class Watched:
-    """What a run has said so far, by a reader if there is one."""
+    """The evaluations of a run so far, by a reader if there is one."""
 
     def __init__(self, reader: reading.Reader | None, record: Record) -> None:
         self._reader, self._record = reader, record

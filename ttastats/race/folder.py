@@ -62,7 +62,7 @@ class Record(Struct, frozen=True):
 
     @property
     def key(self) -> Key:
-        """Return which run this is."""
+        """Return the key of the run."""
         return Key(self.setup, self.block)
 
 
@@ -98,7 +98,7 @@ class RaceFolder:
         return definitions.read(file) if file.exists() else None
 
     def store(self, definition: Definition) -> None:
-        """Write what is raced."""
+        """Write the definition of the race."""
         values = msgspec.to_builtins(definition).items()
         text = tomli_w.dumps({key: value for key, value in values if value is not None})
         atomic.write_text(self.path / definitions.FILE, text)
@@ -144,13 +144,13 @@ class RaceFolder:
 
 
 def write_environment(folder: RaceFolder) -> None:
-    """Write what the race runs in."""
+    """Write the environment of the race."""
     text = msgspec.json.format(msgspec.json.encode(_environment()), indent=1).decode()
     atomic.write_text(folder.path / "environment.json", text)
 
 
 def _environment() -> dict[str, Any]:
-    """Return what the race runs in: code, host, GPUs, packages and variables that matter."""
+    """Return the environment: code, host, GPUs, packages and relevant variables."""
     status = _output_of("git", "status", "--porcelain")
     return {
         "git_commit": _output_of("git", "rev-parse", "HEAD"),

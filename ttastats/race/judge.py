@@ -96,12 +96,12 @@ class Standing(Struct, frozen=True):
 
 
 def before_any(setups: Sequence[str]) -> Standing:
-    """Return what is known before a run."""
+    """Return the standing before the first run."""
     return Standing(tuple(setups), tuple(Pair(a, b) for a, b in combinations(setups, 2)))
 
 
 def judge(runs: pl.DataFrame, rules: Rules, before: Standing, n: int) -> Standing:
-    """Return what is known after `n` blocks, looks in between included.
+    """Return the standing after `n` blocks, looks in between included.
 
     `runs` is a table of runs with `entry`, the setup, and `seed`, that of the block.
     """
@@ -147,7 +147,7 @@ def _at_look(runs: pl.DataFrame, rules: Rules, before: Standing, n: int) -> Stan
 
 
 def _end(standing: Standing, rules: Rules) -> str:
-    """Return why a race is over, or nothing."""
+    """Return the reason of the end, or nothing."""
     open_pairs = [pair for pair in standing.pairs if not pair.closed(standing.left)]
     if not open_pairs:
         return "decided"

@@ -249,7 +249,7 @@ class RealProcesses:
             self._tell_guard()
 
     def close(self) -> None:
-        """Kill what still runs."""
+        """Kill all running processes."""
         for process in self._running:
             process.stop(at_once=True)
         while self._running:

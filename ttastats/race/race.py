@@ -35,7 +35,7 @@ _MEMORY = ("out of memory", "outofmemory", "memoryerror", "cannot allocate memor
 
 
 class Progress(Protocol):
-    """What a run has said so far."""
+    """The evaluations of a run so far."""
 
     def update(self, process: Process, seconds: float) -> bool:
         """Take what is new after so many seconds; return whether the target is met."""
@@ -79,7 +79,7 @@ class Running(Struct):
 
 
 class State(Struct):
-    """All that is known while a race goes on."""
+    """The state of a race in progress."""
 
     definition: Definition
     done: dict[Key, Record]
@@ -101,7 +101,7 @@ class State(Struct):
         )
 
     def next_run(self, slot: int) -> Key | None:
-        """Return what a slot begins next."""
+        """Return the next run of a slot."""
         order = plan.runs_in_order(
             self.definition.names, self.blocks(), self.definition.seed, self.standing.left
         )
@@ -139,7 +139,7 @@ def run_race(
     book: Book,
     watch: Callable[[State, str], None],
 ) -> State:
-    """Race to the end, and return what is known then.
+    """Race to the end, and return the last state.
 
     `watch` is called when something happened, with it in words, and now and then without.
     """
@@ -235,7 +235,7 @@ def _finish(state: State, run: Running, book: Book, watch: Callable[[State, str]
 
 
 def _not_begun(state: State, record: Record) -> tuple[str, str] | None:
-    """Return why the command of a run never began, and what is wrong; None if it did."""
+    """Return the error of a command that never began, and its place; None if it did."""
     prepare = state.definition.prepare
     if prepare and record.exit_code == NOT_PREPARED:
         return "failed", f"--prepare {prepare}"
@@ -245,7 +245,7 @@ def _not_begun(state: State, record: Record) -> tuple[str, str] | None:
 
 
 def failure(end: str, record: Record, definition: Definition) -> str:
-    """Return why a run failed, by how it ended and what it said last; nothing of others."""
+    """Return the reason of a failure, by the end of the run and its last lines; else nothing."""
     if end == "timeout":
         return f"over the timeout of {definition.timeout}"
     if end != "failed":

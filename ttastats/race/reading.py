@@ -168,7 +168,7 @@ def complete(blocks: Sequence[Keys], root: Path) -> tuple[Block, ...]:
 
 
 class Live:
-    """What a run that goes on has evaluated so far, read as far as it must be.
+    """The evaluations of a run in progress, read as far as necessary.
 
     Lines of text are read once. Other files are read again when they have grown, ever more rarely
     as that takes longer. `seen` has the last value of each metric.
@@ -183,7 +183,7 @@ class Live:
         self.is_nan = False
 
     def update(self, arrivals: Arrivals, seconds: float) -> bool:
-        """Read what is new; return whether a value may have met the target."""
+        """Read new lines; return whether a value may have met the target."""
         if seconds < self._not_before:
             return False
         begun, may_meet = time.process_time(), False
@@ -201,7 +201,7 @@ class Live:
         return may_meet
 
     def _evaluations(self, name: str) -> Iterable[Evaluation]:
-        """Yield the evaluations of a file that are new; all of one that is read as a whole."""
+        """Yield the new evaluations of a file; all of one that is read as a whole."""
         path, start = self._folder / name, self._read.get(name, 0)
         reading = Reading(blocks=self._reader.blocks)
         with path.open("rb") as file:

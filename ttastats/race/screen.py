@@ -25,7 +25,7 @@ _HEADS = ("setup", "seed", "progress", "last value", "slot")
 def watcher(
     note: Callable[[str], None], *, is_terminal: bool
 ) -> Iterator[Callable[[State, str], None]]:
-    """Yield what shows the state of a race; `note` takes each event in words."""
+    """Yield a function that shows the state of a race; `note` takes each event in words."""
     if not is_terminal:
         yield lambda _, event: note(event) if event else None
         return
@@ -48,7 +48,7 @@ def watcher(
 
 
 def screen(state: State) -> Group:
-    """Return what is drawn: a line a run, what is known of the setups, and hours."""
+    """Return the screen: a line a run, the standing of the setups, and hours."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -71,7 +71,7 @@ def _seed(record: Record) -> str:
 
 
 def _progress(lasted: float, mean: float | None) -> str:
-    """Return how long a run has lasted, and when it will end if it is like those before."""
+    """Return the duration of a run, and its expected end by the mean of its setup."""
     if not mean:
         return units.seconds(lasted)
     if lasted >= mean:

@@ -66,7 +66,7 @@ def compute_rows(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _computing(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of what the computing time of a step is made of."""
+    """Return the rows of the computing time of a step."""
     work = compute_rows(rows)
     return work if runs_on_device(rows) else work.filter(~pl.col("category").is_in(_BESIDES))
 

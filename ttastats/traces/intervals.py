@@ -100,7 +100,7 @@ def outermost_marked(marked: Bools, nested: Nest) -> Ints:
 
 
 def calls_marked(marked: Bools, nested: Nest) -> Bools:
-    """Return which operators called a marked one, directly or not."""
+    """Return a mask of the operators that called a marked one, directly or not."""
     before = np.concatenate(([0], np.cumsum(marked)))
     calls_marked: Bools = before[nested.last + 1] > before[1:]
     return calls_marked

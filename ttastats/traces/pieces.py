@@ -91,7 +91,7 @@ class FullEvent(Event, gc=False):
 
 
 class _Whole(msgspec.Struct, gc=False):
-    """The end of a trace: the last events, and what stands behind them."""
+    """The end of a trace: the last events, and the keys after them."""
 
     traceEvents: list[FullEvent] = []  # noqa: N815 - the name in the file
 
@@ -232,7 +232,7 @@ def _split_piece(piece: bytearray, info: TraceInfo) -> tuple[ByCategory, bytearr
 
 
 def _cut_candidates(piece: bytearray) -> list[tuple[int, int]]:
-    """Return where the last events of a piece may begin, and where those before end.
+    """Return the possible starts of the last events of a piece, with the ends of those before.
 
     A name may look like the space between two events.
     """

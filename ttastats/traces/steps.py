@@ -240,7 +240,7 @@ def _warm_steps(
 
 
 def lies_within(moment: Floats, windows: Floats) -> NDArray[np.bool_]:
-    """Return which moments lie in some windows."""
+    """Return a mask of the moments in some windows."""
     inside: NDArray[np.bool_] = find_windows(moment, windows) != NONE
     return inside
 

@@ -73,7 +73,7 @@ def log_head(log: RunLog, folder: ResultFolder) -> None:
 
 
 def log_settings(log: RunLog, settings: Settings, recipe: Recipe) -> None:
-    """Log what is asked for, before anything can fail."""
+    """Log the settings, before anything can fail."""
     log.point("seed", settings.seed)
     metadata: dict[str, Any] = {
         "metric": recipe.metric,

@@ -104,7 +104,7 @@ def plan_runs(
 
 
 def make_runs(planned: Sequence[PlannedRun], *, keep_going: bool = False) -> list[str]:
-    """Make the planned runs in order, in this process or in workers; return what failed.
+    """Make the planned runs in order, in this process or in workers; return the failures.
 
     An error ends that, or with `keep_going` the run alone, unless it is an interruption.
     """
@@ -220,7 +220,7 @@ TableMaker = Callable[[int, Mapping[str, int]], pl.DataFrame]
 
 
 class Decided(Struct, frozen=True):
-    """The last look: its answer, and in words what came of the plan."""
+    """The last look: its answer, and the outcome of the plan in words."""
 
     report: Report
     remark: str

@@ -111,7 +111,7 @@ def cpu_has_bf16() -> bool:
 
 
 def gpu_state(device: torch.device) -> dict[str, str]:
-    """Return what `nvidia-smi` reports of a GPU now; empty without it."""
+    """Return the state of a GPU by `nvidia-smi`; empty without it."""
     uuid = getattr(torch.cuda.get_device_properties(device), "uuid", device.index or 0)
     name = uuid if isinstance(uuid, int) else f"GPU-{uuid}"
     query = f"--query-gpu={','.join(_GPU)}"

@@ -104,7 +104,7 @@ def _waiting_seconds() -> float | None:
 
 
 class Oddity(UserWarning):
-    """Something in a run that is no error and hardly meant."""
+    """A warning of an unlikely but valid choice in a run."""
 
 
 def _warn_of_nan(net: Network, checkpoint: Checkpoint) -> bool:
@@ -140,7 +140,7 @@ def _warmed_up(settings: Settings, team: Team, log: RunLog, stop: StopRequest) -
 
 
 def _end_reason(error: BaseException, team: Team) -> str:
-    """Return why a run broke off: stopped by the user, a worker lost, or an exception."""
+    """Return the reason of a broken run: a stop by the user, a lost worker, or an exception."""
     if text := team.failure_text():
         return text.partition("\n")[0]
     if isinstance(error, Interrupted):

@@ -194,7 +194,7 @@ def _run_worker(work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
 
 
 def _parent_alive() -> Callable[[], bool]:
-    """Return a function that tells whether the process that started this one is alive."""
+    """Return a function that checks whether the parent process is alive."""
     starter = multiprocessing.parent_process()  # which need not be the process this was forked of
     if starter is not None:
         return starter.is_alive

@@ -173,7 +173,7 @@ def _make_run(
 
 
 def _expected_failure(error: Exception, workers: Team) -> tuple[str, str] | None:
-    """Return what broke a run off and the advice; None for an error of the code."""
+    """Return the cause of a broken run and advice; None for an error of the code."""
     if text := workers.failure_text():
         first, _, trace = text.partition("\n")
         return f"{first}: the run counts as failed", trace

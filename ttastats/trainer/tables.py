@@ -263,6 +263,6 @@ def variation_remarks(table: pl.DataFrame) -> list[str]:
 
 
 def data_remarks(table: pl.DataFrame) -> list[str]:
-    """Return what the logs of runs report as odd about their data."""
+    """Return the oddities of the data in the logs of runs."""
     extras = map(parse_extra, api.run_table(table).get_column("extra"))
     return list(dict.fromkeys(extra["data_note"] for extra in extras if "data_note" in extra))

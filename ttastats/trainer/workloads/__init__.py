@@ -52,7 +52,7 @@ def load_workload(name: str) -> Workload:
 
 
 def _run_file(path: Path) -> dict[str, Any]:
-    """Return what a Python file defines, run as a script."""
+    """Run a Python file as a script, and return its names."""
     raise_if(not path.is_file(), "no such file", str(path), "Check the path.")
     folder = str(path.resolve().parent)
     if folder not in sys.path:  # as for a script: what lies beside the file can be imported

@@ -463,7 +463,7 @@ def _line_of(function: Callable[..., Any], file: str, name: str) -> str:
 
 
 def _unused_functions(namespace: Mapping[str, Any], source: str) -> Iterable[str]:
-    """Yield what is said of functions that nothing in a file calls and that look like hooks."""
+    """Yield warnings of uncalled functions whose names resemble hooks."""
     for name, function in namespace.items():
         close = isinstance(function, FunctionType) and nearest_names(name, HOOKS)
         if close and name not in HOOKS and len(re.findall(rf"\b{name}\b", source)) == 1:
