@@ -86,7 +86,7 @@ class Simulation:
         return self.clock
 
     def start(self, launch: Launch) -> Simulated:
-        """Draw what a run takes."""
+        """Draw the seconds of a run."""
         world, number = self.world, len(self.started)
         slower = (1 + world.drift) ** number * (
             world.slot if launch.variables["TTASTATS_SLOT"] == "1" else 1
@@ -192,7 +192,7 @@ class Result(Struct, frozen=True):
 
 
 def simulate(world: World, races: int, seed: int, **options: object) -> Iterator[Result]:
-    """Yield how races in a world went."""
+    """Yield the results of races in a world."""
     setups = tuple(
         Setup(f"train {number} {{seed}}", f"s{number}") for number in range(len(world.ratios))
     )

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def judge(data: Path) -> Iterator[tuple[Mapping[str, Any], str, list[str]]]:
-    """Yield each setup of the truth, its class, and what differs."""
+    """Yield each setup of the truth, its class, and its differences."""
     tables: dict[Path, tuple[pl.DataFrame, str]] = {}
     for setup in json.loads((data / "truth.json").read_text("utf-8")):
         folder = data / setup["runs"][0]["file"].partition("/")[0]
@@ -106,7 +106,7 @@ def run_of(
 
 
 def compare(run: pl.DataFrame, truth: Mapping[str, Any], refusal: str) -> tuple[str, str]:
-    """Return the class of a run, and what differs."""
+    """Return the class of a run, and its differences."""
     if run.is_empty():
         return ("asked", refusal) if refusal else ("marked", "not read")
     differing = [text for text in differences(run, truth) if text]
@@ -117,7 +117,7 @@ def compare(run: pl.DataFrame, truth: Mapping[str, Any], refusal: str) -> tuple[
 
 
 def differences(run: pl.DataFrame, truth: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what differs between a run and its truth."""
+    """Yield the differences between a run and its truth."""
     finite = run.filter(pl.col("value").is_finite())
     if truth.get("last_step") is not None:  # of a checkpoint that another one continues
         finite = finite.filter((pl.col("step") <= truth["last_step"]).fill_null(value=True))

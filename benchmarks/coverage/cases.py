@@ -14,7 +14,7 @@ from scipy import special
 
 from benchmarks.coverage.dependent import Session, StartUp, Systems, Throttled
 from benchmarks.coverage.figures import FREE, UNMARKED, UNSEEN, Figure, Kind, by_mark
-from benchmarks.coverage.judging import Judge, Mark, Shown, directed, judge, not_slower
+from benchmarks.coverage.judging import Judge, Judgement, Mark, directed, judge, not_slower
 from benchmarks.coverage.shapes import (
     CONST,
     GNMT,
@@ -173,7 +173,7 @@ def cases(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
             yield from _row(case, runs, judgements)
 
 
-def _row(case: Case, runs: str, judgements: Sequence[Shown]) -> Iterator[Figure]:
+def _row(case: Case, runs: str, judgements: Sequence[Judgement]) -> Iterator[Figure]:
     """Yield intervals and claims; the one interval that leaves no condition is to cover 1."""
     group, setup = case.group, case.name
     for name in ("printed", "deciding"):

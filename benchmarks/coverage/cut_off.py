@@ -154,7 +154,7 @@ def _faster(verdict: Decision) -> bool:
 def _verdicts(
     kinds: tuple[Kind, Kind], n: int, ratio: float, plan: Plan
 ) -> Iterator[tuple[Decision, Decision, Decision]]:
-    """Yield the verdict on each replicate by what is known of it, in the order of `_KNOWN`."""
+    """Yield the verdicts on each replicate, in the order of `_INFORMATION`."""
     rng = generator(plan.seed, *(kind.name for kind in kinds), f"{n}")
     for _ in range(plan.replicates):
         a, b = (_draw(kind, n, mean, rng) for kind, mean in zip(kinds, (ratio, 1.0), strict=True))

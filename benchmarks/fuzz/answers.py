@@ -82,7 +82,7 @@ def run(words: Sequence[str]) -> Result:
 
 
 def wrong(words: Sequence[str], result: Result) -> Iterator[str]:
-    """Yield what is wrong with an answer, by its code, on the screen or in its file."""
+    """Yield the faults of an answer, by its code, on the screen or in its file."""
     yield from result.warnings
     if result.code not in CODES:
         yield f"exit code {result.code}"
@@ -136,7 +136,7 @@ def not_json(name: str) -> None:
 
 
 def wrong_file(path: Path) -> Iterator[str]:
-    """Yield what is wrong with a file that was written, if it is there."""
+    """Yield the faults of an output file, if it exists."""
     if path.suffix == ".html" and path.exists():
         text = path.read_text("utf-8")
         yield from (f"{path.name} holds {raw!r}" for raw in RAW if raw in text)

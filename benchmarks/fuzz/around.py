@@ -493,7 +493,7 @@ def names(rng: random.Random, folder: Path, tally: Tally) -> None:
 
 
 def undrawn(path: Path) -> Iterator[str]:
-    """Return what is wrong with a plot file, beyond the checks of every file."""
+    """Return the faults of a plot file, beyond the checks of every file."""
     text = path.read_text("utf-8")
     if path.suffix == ".svg":
         if not re.search(r"<(path|line|rect|circle)\b", text):

@@ -222,7 +222,7 @@ def evaluation(
     *,
     met: bool,
 ) -> Row:
-    """Return what one metric says of one checkpoint."""
+    """Return the evaluation of one metric at one checkpoint."""
     aim = 0.5 if target is None else target
     better = 1.01 if higher is not False else 0.99
     quality = aim * better if met else aim / better * (0.9 if higher is not False else 1.1)

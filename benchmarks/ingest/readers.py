@@ -100,7 +100,7 @@ def agreement(ruleset: str, table: str) -> dict[str, Any]:
 def _agreements(
     rows: list[dict[str, Any]], events: tuple[list[Any], list[Any]] | None
 ) -> dict[str, bool]:
-    """Return which values of a file both readers agree on."""
+    """Return the agreements of both readers on a file, by name."""
     evaluations = [row for row in rows if row["seconds"] is not None]
     theirs = _evaluations(events[0]) if events else []
     if not theirs or not evaluations:
