@@ -30,8 +30,8 @@ def main() -> int:
     """Run one recipe; arguments it does not know go to the tool behind it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("recipe", choices=RECIPES, help="; ".join(map(_described, RECIPES)))
-    chosen, rest = parser.parse_known_args()
-    return RECIPES[chosen.recipe](rest)
+    options, arguments = parser.parse_known_args()
+    return RECIPES[options.recipe](arguments)
 
 
 def demo(_: list[str]) -> int:
@@ -73,7 +73,7 @@ def lowest(arguments: list[str]) -> int:
     folder = HERE / "build" / "lowest"
     folder.mkdir(parents=True, exist_ok=True)
     pins = folder / "pins.txt"
-    pins.write_text("".join(f"{each}\n" for each in _lowest_versions()), "utf-8")
+    pins.write_text("".join(f"{version}\n" for version in _lowest_versions()), "utf-8")
     python = _environment(".[dev,train]", folder / "venv", ["-c", str(pins)]) / "python"
     return _run(python, "-m", "pytest", *(arguments or _PARALLEL))
 
@@ -104,9 +104,9 @@ def types(_: list[str]) -> int:
     """Check types, and which folder imports which."""
     scripts = _environment(".[dev,train]")
     pyright = ["basedpyright", "--pythonpath", scripts / "python"]
-    with ThreadPoolExecutor() as together:  # each has one core
+    with ThreadPoolExecutor() as pool:  # each has one core
         checks = [
-            together.submit(_run, scripts / name, *words)
+            pool.submit(_run, scripts / name, *words)
             for name, *words in (["lint-imports"], ["mypy"], pyright)
         ]
     return int(any(check.result() for check in checks))
@@ -236,27 +236,27 @@ def _environment(requirement: str, at: Path = VENV, options: Sequence[str] = ())
     pip.append("--disable-pip-version-check")
     project = at / "installed-bare"
     if requirement[0] != ".":
-        wanted = [_declared(requirement)]
+        packages = [_declared(requirement)]
     elif project.exists() and project.read_text("utf-8") == current:  # it is not built again
-        wanted = _requirements(*requirement.strip(".[]").split(","))
+        packages = _requirements(*requirement.strip(".[]").split(","))
     else:
-        wanted = ["-e", requirement]
-    if _run(*pip, *options, *wanted):
+        packages = ["-e", requirement]
+    if _run(*pip, *options, *packages):
         sys.exit(1)
-    for made in {stamp, project} if requirement[0] == "." else {stamp}:
-        made.write_text(current, "utf-8")
+    for stamp_file in {stamp, project} if requirement[0] == "." else {stamp}:
+        stamp_file.write_text(current, "utf-8")
     return scripts
 
 
 def _declared(tool: str) -> str:
     """Return a tool with the versions that the project takes of it."""
-    return next(each for each in _requirements("dev") if each.startswith(tool))
+    return next(requirement for requirement in _requirements("dev") if requirement.startswith(tool))
 
 
 def _lowest_versions() -> Iterator[str]:
     """Yield every requirement of the project with the lowest version that it allows."""
-    for each in _requirements("dev", "train"):
-        bound, _, marker = each.partition(";")
+    for requirement in _requirements("dev", "train"):
+        bound, _, marker = requirement.partition(";")
         name, version = bound.split(",")[0].split(">=")
         yield f"{name.split('[')[0]}=={version}{marker and f';{marker}'}"
 
@@ -264,8 +264,8 @@ def _lowest_versions() -> Iterator[str]:
 def _requirements(*extras: str) -> list[str]:
     """Return the requirements of the project, with those of some extras."""
     project = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["project"]
-    named = [project["optional-dependencies"][extra] for extra in extras]
-    return [*project["dependencies"], *itertools.chain(*named)]
+    groups = [project["optional-dependencies"][extra] for extra in extras]
+    return [*project["dependencies"], *itertools.chain(*groups)]
 
 
 def _packages(environment: Path) -> str:

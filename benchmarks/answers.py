@@ -54,13 +54,13 @@ def eleven(tables: Path, folder: Path) -> list[Path]:
     """Write eleven tables: existing rounds, repeated under other names."""
     from ttastats.table import store
 
-    written = []
+    paths = []
     for number, name in enumerate(ELEVEN):
-        others = [pl.format(f"{{}}~{number}", column).alias(column) for column in NAMES]
-        written.append(folder / f"round_{number}.parquet")
-        rows = store.read_tables([tables / f"{name}.parquet"]).with_columns(others).collect()
-        store.write(rows, written[-1])
-    return written
+        renamed = [pl.format(f"{{}}~{number}", column).alias(column) for column in NAMES]
+        paths.append(folder / f"round_{number}.parquet")
+        rows = store.read_tables([tables / f"{name}.parquet"]).with_columns(renamed).collect()
+        store.write(rows, paths[-1])
+    return paths
 
 
 def large(folder: Path, entries: int, runs_of_each: int, least: int, most: int) -> list[Path]:
@@ -110,14 +110,14 @@ def programs_of(files: list[Path], commands: list[list[str]]) -> dict[str, list[
     """Return the hand-written programs and the commands that answer from some tables."""
     programs = {"polars by hand": [sys.executable, "-c", BY_HAND, *map(str, files)]}
     for words in commands:
-        shown = (word for word in words if not word.endswith(("page.html", "all.parquet")))
-        name = f"`{' '.join(shown)}`"
+        visible_words = (word for word in words if not word.endswith(("page.html", "all.parquet")))
+        name = f"`{' '.join(visible_words)}`"
         command = [sys.executable, "-m", "ttastats", words[0], *map(str, files), *words[1:]]
         programs[name.replace(" -o", "")] = command
     return programs
 
 
-def compared(what: str, programs: dict[str, list[str]], turns: int) -> list[str]:
+def compared(title: str, programs: dict[str, list[str]], turns: int) -> list[str]:
     """Return the section of some programs, measured in turns; ratios are over the first."""
     from benchmarks.ingest.measuring import Cost, measured, ratio
 
@@ -125,7 +125,7 @@ def compared(what: str, programs: dict[str, list[str]], turns: int) -> list[str]
     for _ in range(turns):
         for name, command in programs.items():
             costs[name].append(measured(command))
-    lines = [f"### {what}\n", "| | CPU s, least | CPU, first row 1 | MB | MB, first row 1 |"]
+    lines = [f"### {title}\n", "| | CPU s, least | CPU, first row 1 | MB | MB, first row 1 |"]
     lines.append("|---|---:|---:|---:|---:|")
     by_hand = next(iter(costs.values()))
     for name, of_command in costs.items():
@@ -154,7 +154,9 @@ def main(arguments: Any = None) -> int:
         # started from.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
             several = pool.submit(eleven, options.tables, folder).result()
-            few, many, million = (pool.submit(large, folder, *size).result() for size in SIZES)
+            small_table, medium_table, million = (
+                pool.submit(large, folder, *size).result() for size in SIZES
+            )
         rounds, merged = sorted(options.tables.glob("*.parquet")), folder / "rounds.parquet"
         filter_all = [sys.executable, "-m", "ttastats", "filter", *rounds, "-o", merged]
         subprocess.run(filter_all, check=True)
@@ -174,7 +176,7 @@ def main(arguments: Any = None) -> int:
             ),
             (
                 "100,000 runs in 10,000 groups",
-                many,
+                medium_table,
                 [
                     [*words, *rows]
                     for words in (["runs"], ["summary"], ["variance"])
@@ -182,7 +184,7 @@ def main(arguments: Any = None) -> int:
                 ]
                 + [page],
             ),
-            ("10,000 runs in 1,000 groups", few, [["summary", "-f", "csv"]]),
+            ("10,000 runs in 1,000 groups", small_table, [["summary", "-f", "csv"]]),
             (
                 "1,000,000 runs in 20,000 groups",
                 million,
@@ -192,13 +194,15 @@ def main(arguments: Any = None) -> int:
                 ],
             ),
         )
-        every = {what: programs_of(files, commands) for what, files, commands in parts}
-        every["A frame of a million rows"] = {
+        programs_by_input = {
+            title: programs_of(files, commands) for title, files, commands in parts
+        }
+        programs_by_input["A frame of a million rows"] = {
             "the frame": [sys.executable, "-c", FRAME],
             "`from_frame`": [sys.executable, "-c", FRAME + FROM_FRAME],
         }
-        for what, programs in every.items():
-            print("\n".join(compared(what, programs, options.turns)), flush=True)
+        for title, programs in programs_by_input.items():
+            print("\n".join(compared(title, programs, options.turns)), flush=True)
     return 0
 
 

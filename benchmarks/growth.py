@@ -38,8 +38,8 @@ def ingested(name: str, content: Callable[[int], bytes | str]) -> Callable[[Path
     """Return an ingest of a file."""
 
     def act(folder: Path, n: int) -> object:
-        written = content(n)
-        (folder / name).write_bytes(written.encode() if isinstance(written, str) else written)
+        text = content(n)
+        (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
         block = {"files": "*", "metric": "val_loss"}
         return lambda: tta.ingest(folder / name, folder / "o.parquet", block=block)
 
@@ -117,10 +117,10 @@ CASES: dict[str, tuple[int, Callable[[Path, int], object]]] = {
 def measured(act: Callable[[Path, int], object], n: int) -> float:
     """Return the CPU seconds of one input, without those of making it."""
     with tempfile.TemporaryDirectory() as folder:
-        made = act if act.__name__ == "<lambda>" else act(Path(folder), n)
+        action = act if act.__name__ == "<lambda>" else act(Path(folder), n)
         begun = time.process_time()
         with suppress(tta.TtastatsError):
-            made(Path(folder), n) if made is act else made()  # type: ignore[operator]
+            action(Path(folder), n) if action is act else action()  # type: ignore[operator]
         return time.process_time() - begun
 
 
@@ -131,7 +131,7 @@ def main(names: list[str]) -> None:
         return
     print(f"{'input':26} {'sizes':>24}  seconds{'':29} exponent")
     for name, (first, act) in CASES.items():
-        if names and not any(each in name for each in names):
+        if names and not any(word in name for word in names):
             continue
         measured(act, first)  # imports
         seconds: list[float] = []

@@ -102,10 +102,10 @@ def find(by_night: Callable[[np.ndarray], np.ndarray], series: int, limit: float
 
 
 if __name__ == "__main__":
-    what, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    if what == "alarms":
+    task, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    if task == "alarms":
         alarms(looks, count or 20_000)
-    elif what == "find":
+    elif task == "find":
         find(looks, count or 1_000, 4.6)
     else:
         alarms(peer(1e-5), count or 200, ("normal", "t3", "outliers", "alike 0.4"))

@@ -86,7 +86,7 @@ class Simulation:
         return self.clock
 
     def start(self, launch: Launch) -> Simulated:
-        """Draw what a run takes."""
+        """Draw the seconds of a run."""
         world, number = self.world, len(self.started)
         slower = (1 + world.drift) ** number * (
             world.slot if launch.variables["TTASTATS_SLOT"] == "1" else 1
@@ -109,14 +109,16 @@ class Simulation:
     def wait(self, processes: Sequence[Any], seconds: float) -> None:
         """Go on to the next moment at which something happens."""
         del seconds
-        moments = [each.end for each in processes]
-        moments += [each.met for each in processes if each.met and each.met > self.clock]
+        moments = [process.end for process in processes]
+        moments += [
+            process.met for process in processes if process.met and process.met > self.clock
+        ]
         self.clock = max(self.clock, min(moments))
-        for each in processes:
-            each.now = self.clock
-            if each.end <= self.clock:
-                each.exit_code = int(each.met is None)
-                each.seconds = self.clock - each.begin
+        for process in processes:
+            process.now = self.clock
+            if process.end <= self.clock:
+                process.exit_code = int(process.met is None)
+                process.seconds = self.clock - process.begin
 
     def close(self) -> None:
         """Leave nothing behind."""
@@ -190,7 +192,7 @@ class Result(Struct, frozen=True):
 
 
 def simulate(world: World, races: int, seed: int, **options: object) -> Iterator[Result]:
-    """Yield how races in a world went."""
+    """Yield the results of races in a world."""
     setups = tuple(
         Setup(f"train {number} {{seed}}", f"s{number}") for number in range(len(world.ratios))
     )
@@ -203,14 +205,14 @@ def simulate(world: World, races: int, seed: int, **options: object) -> Iterator
         except TtastatsError as error:  # such as no run that reached
             yield Result((), error.what, 0, 0.0)
             continue
-        shown = tuple(
+        claims = tuple(
             (pair.slower, pair.b if pair.slower == pair.a else pair.a)
             for pair in state.standing.pairs if pair.shown
         )  # fmt: skip
         seconds = sum(run.seconds for run in raced.started)
         failed = raced.judged()["reached"].not_().mean()
         end, n = state.standing.ended, state.standing.n
-        yield Result(shown, end, n, seconds, float(failed or 0.0))  # type: ignore[arg-type]
+        yield Result(claims, end, n, seconds, float(failed or 0.0))  # type: ignore[arg-type]
 
 
 def row(name: str, world: World, races: int, **options: object) -> str:
@@ -220,15 +222,24 @@ def row(name: str, world: World, races: int, **options: object) -> str:
     truth = dict(zip([f"s{k}" for k in range(len(world.ratios))], world.ratios, strict=True))
     wrong = sum(any(truth[slow] <= truth[fast] for slow, fast in r.shown) for r in results) / races
     best = min(truth, key=lambda name: truth[name])
-    others = [name for name in truth if truth[name] > truth[best]]
-    right = sum(all((other, best) in {*r.shown} for other in others) for r in results) / races
+    slower_names = [name for name in truth if truth[name] > truth[best]]
+    right = (
+        sum(all((slower_name, best) in {*r.shown} for slower_name in slower_names) for r in results)
+        / races
+    )
     spread = (wrong * (1 - wrong) / races) ** 0.5
     hours = float(np.mean([r.hours for r in results]))
-    each = np.mean([result.n for result in results])
-    shown = f"{100 * right:.0f}" if others else "–"
-    cells = [name, f"{races}", f"{100 * wrong:.1f} ±{100 * spread:.1f}", shown, f"{each:.1f}"]
-    if others and 0.05 < right < 1 and np.mean([r.failed for r in results]) < FEW:
-        ratio = min(truth[other] for other in others) / truth[best]
+    mean_runs = np.mean([result.n for result in results])
+    right_text = f"{100 * right:.0f}" if slower_names else "–"
+    cells = [
+        name,
+        f"{races}",
+        f"{100 * wrong:.1f} ±{100 * spread:.1f}",
+        right_text,
+        f"{mean_runs:.1f}",
+    ]
+    if slower_names and 0.05 < right < 1 and np.mean([r.failed for r in results]) < FEW:
+        ratio = min(truth[slower_name] for slower_name in slower_names) / truth[best]
         alpha = 0.05 / (len(truth) * (len(truth) - 1) / 2)
         n = runs_needed(ratio, world.cv, power=min(right, 0.999), alpha=alpha) or 0
         to_target = 100 * sum(world.ratios)
@@ -248,12 +259,12 @@ def entries_of(folders: Sequence[Path]) -> pl.DataFrame:
     """Return the entries of five runs or more whose epochs vary: epochs over their mean, and CV."""
     epochs = pl.col("epochs")
     tables_of = [tta.runs(folder).frame.filter("reached") for folder in folders]
-    named = [
+    labelled = [
         runs.with_columns(round=pl.lit(folder.name))
         for folder, runs in zip(folders, tables_of, strict=True)
     ]
     return (
-        pl.concat(named, how="diagonal_relaxed")
+        pl.concat(labelled, how="diagonal_relaxed")
         .filter(epochs.is_not_null())
         .group_by("round", "benchmark", "entry", "system", maintain_order=True)
         .agg(drawn=epochs / epochs.mean(), cv=epochs.std() / epochs.mean(), n=pl.len())
@@ -279,8 +290,8 @@ def fixed_runs(ratio: float, cvs: np.ndarray, right: float) -> int:
 def real_row(name: str, entries: pl.DataFrame, slower: float, races: int) -> str:
     """Return a row of the table of real entries: races of each of them."""
     results = list[Result]()
-    for number, drawn in enumerate(entries["drawn"]):
-        world = World((1, slower), drawn=tuple(drawn))
+    for number, times in enumerate(entries["drawn"]):
+        world = World((1, slower), drawn=tuple(times))
         results += simulate(world, races, number, max_runs=20)
     n, truth = len(results), ("s1", "s0")
     wrong = sum(any(pair != truth or slower == 1 for pair in r.shown) for r in results) / n
@@ -289,15 +300,15 @@ def real_row(name: str, entries: pl.DataFrame, slower: float, races: int) -> str
     to_target = 100 * (1 + slower)
     spread = 100 * (wrong * (1 - wrong) / n) ** 0.5
     cells = [name, f"{entries.height}", f"{n}", f"{100 * wrong:.1f} ± {spread:.1f}"]
-    each = f"{np.mean([r.n for r in results]):.1f}"
+    mean_runs = f"{np.mean([r.n for r in results]):.1f}"
     if slower == 1:
-        cells += ["", each, "", "", ""]
+        cells += ["", mean_runs, "", "", ""]
     else:  # the pace of a run varies by 3 %, too
         fixed = fixed_runs(slower, np.hypot(entries["cv"].to_numpy(), 0.03), right)
         cost = fixed * to_target
         cells += [
             f"{100 * right:.0f}",
-            each,
+            mean_runs,
             f"{fixed}",
             f"{hours / cost:.2f}",
             f"{hours / cost / 1.5:.2f}",
@@ -329,10 +340,10 @@ def main() -> None:
     if options.entries:
         entries = entries_of(options.entries)
         for slower in (1.0, 1.1, 1.2):
-            for (of,), own in entries.group_by("round", maintain_order=True):
+            for (of,), round_entries in entries.group_by("round", maintain_order=True):
                 name = f"{of}, {100 * slower - 100:.0f} % apart"
                 if options.only in name:
-                    print(real_row(name, own, slower, options.races), flush=True)
+                    print(real_row(name, round_entries, slower, options.races), flush=True)
         return
     worlds: list[tuple[str, World, dict[str, object]]] = [
         ("2 equal", World((1, 1)), {}),

@@ -72,10 +72,10 @@ def coverage(replicates: int, seed: int) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for cell, (sizes, spread, grids) in enumerate(product(SIZES, SPREADS, GRIDS)):
         rng = np.random.default_rng((seed, cell))
-        plain, shown = _covered(sizes, spread, grids, replicates, rng)
+        plain, with_epochs = _covered(sizes, spread, grids, replicates, rng)
         grid = " / ".join(f"{100 * size:g} %" for size in dict.fromkeys(grids))
         name = f"{sizes[0]} / {sizes[1]} | {100 * spread:g} % | {grid}"
-        yield f"| {name} | {_percent(plain, replicates)} | {_percent(shown, replicates)} |"
+        yield f"| {name} | {_percent(plain, replicates)} | {_percent(with_epochs, replicates)} |"
 
 
 def _percent(share: float, number: int) -> str:
@@ -101,9 +101,9 @@ def _covered(
     hits = np.zeros(2)
     for a, b in zip(entry, reference, strict=True):
         side = make_outcomes(a, progress=Epochs(a, grids[0]))
-        ratio = convergence_ratio(side, _measured(b, grids[1]), confidence=CONFIDENCE)
-        for which, epochs in enumerate((False, True)):
-            hits[which] += _holds(ratio.limits(CONFIDENCE, epochs=epochs), truth)
+        ratio = convergence_ratio(side, _reference(b, grids[1]), confidence=CONFIDENCE)
+        for number, epochs in enumerate((False, True)):
+            hits[number] += _holds(ratio.limits(CONFIDENCE, epochs=epochs), truth)
     return float(hits[0] / replicates), float(hits[1] / replicates)
 
 
@@ -115,7 +115,7 @@ def _stopped(
     return np.asarray(np.ceil(needed / grid) * grid)
 
 
-def _measured(values: Floats, interval: float) -> Reference:
+def _reference(values: Floats, interval: float) -> Reference:
     return Reference((WeightedRuns(values),), smallest_step(values) or interval)
 
 
@@ -129,37 +129,37 @@ def _holds(limits: Limits | None, truth: float) -> bool:
 def interpolations(library: Library) -> Iterator[str]:
     """Yield how often a record lies in the interval of a line between its neighbours."""
     coverages = {
-        (records[place].benchmark, records[place].values): held
+        (records[index].benchmark, records[index].values): hits
         for ruleset in RULESETS
         for records in library("mlperf", ruleset).values()
-        for place in range(1, len(records) - 1)
-        if (held := _left_out(records, place)) is not None
+        for index in range(1, len(records) - 1)
+        if (hits := _left_out(records, index)) is not None
     }
-    by_runs, by_both = (sum(held[which] for held in coverages.values()) for which in (0, 1))
+    by_runs, by_both = (sum(hits[number] for hits in coverages.values()) for number in (0, 1))
     yield "| records | within the scatter of the runs | within the interval that is shown |"
     yield "|---|---|---|"
     yield f"| {len(coverages)} | {by_runs} | {by_both} |"
 
 
-def _left_out(records: Sequence[Record], place: int) -> tuple[bool, bool] | None:
+def _left_out(records: Sequence[Record], index: int) -> tuple[bool, bool] | None:
     """Compare an inner record with its neighbours, as if it were an entry."""
-    others = [*records[:place], *records[place + 1 :]]
-    sizes = [record.batch_size for record in others]
-    low, here, high = records[place - 1 : place + 2]
-    off = interpolation_errors(sizes, [mean(np.array(record.values)) for record in others])
+    neighbours = [*records[:index], *records[index + 1 :]]
+    sizes = [record.batch_size for record in neighbours]
+    low, middle, high = records[index - 1 : index + 2]
+    off = interpolation_errors(sizes, [mean(np.array(record.values)) for record in neighbours])
     if not off.size or len(set(sizes)) < len(sizes):
         return None
-    position = (here.batch_size - low.batch_size) / (high.batch_size - low.batch_size)
+    position = (middle.batch_size - low.batch_size) / (high.batch_size - low.batch_size)
 
-    def held(misfit: Floats) -> bool:
+    def covers_mean(misfit: Floats) -> bool:
         line = interpolate_reference(np.array(low.values), np.array(high.values), position, misfit)
-        values = np.array(here.values)
+        values = np.array(middle.values)
         side = make_outcomes(values, progress=Epochs(values, line.interval))
         return _holds(
             convergence_ratio(side, line, confidence=0.95).limits(CONFIDENCE, epochs=True), 1.0
         )
 
-    return held(np.zeros(1000)), held(off)
+    return covers_mean(np.zeros(1000)), covers_mean(off)
 
 
 # -------------------------------------------------- error rates of the official check

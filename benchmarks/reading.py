@@ -54,17 +54,17 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def judge(data: Path) -> Iterator[tuple[Mapping[str, Any], str, list[str]]]:
-    """Yield each setup of the truth, its class, and what differs."""
+    """Yield each setup of the truth, its class, and its differences."""
     tables: dict[Path, tuple[pl.DataFrame, str]] = {}
     for setup in json.loads((data / "truth.json").read_text("utf-8")):
         folder = data / setup["runs"][0]["file"].partition("/")[0]
         if folder not in tables:
             tables[folder] = read(folder)
         rows, refusal = tables[folder]
-        places = Counter[str]()
+        positions = Counter[str]()
         verdicts, reasons = set[str](), list[str]()
         for truth in setup["runs"]:
-            run = run_of(rows, data, truth, places)
+            run = run_of(rows, data, truth, positions)
             verdict, reason = compare(run, truth, refusal)
             verdicts.add(verdict)
             reasons += [f"{truth['run']}: {reason}"] if reason else []
@@ -73,9 +73,9 @@ def judge(data: Path) -> Iterator[tuple[Mapping[str, Any], str, list[str]]]:
 
 def read(folder: Path) -> tuple[pl.DataFrame, str]:
     """Return the rows of a folder as it is guessed, and what was refused."""
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as scratch:
         try:
-            account = tta.ingest([folder], Path(place, "x.parquet"), guess=tta.guess)
+            account = tta.ingest([folder], Path(scratch, "x.parquet"), guess=tta.guess)
         except tta.TtastatsError as error:
             return pl.DataFrame(), str(error)
         refused = "; ".join(problem.message for problem in account.rejected)
@@ -83,30 +83,30 @@ def read(folder: Path) -> tuple[pl.DataFrame, str]:
 
 
 def run_of(
-    rows: pl.DataFrame, data: Path, truth: Mapping[str, Any], places: Counter[str]
+    rows: pl.DataFrame, data: Path, truth: Mapping[str, Any], positions: Counter[str]
 ) -> pl.DataFrame:
     """Return the evaluations of a run of the truth, the next in its file if there are several."""
     metric = NAMES.get(truth["metric"], truth["metric"])
     plain = "".join(char if char.isalnum() else "_" for char in metric.lower())
-    place = str(data / truth["file"])
+    source = str(data / truth["file"])
     if rows.is_empty():
         return rows
-    named = pl.col("metric").str.to_lowercase().str.replace_all(r"[^a-z0-9]", "_") == plain
-    of_file = rows.filter(named, pl.col("source") == place)
+    of_metric = pl.col("metric").str.to_lowercase().str.replace_all(r"[^a-z0-9]", "_") == plain
+    of_file = rows.filter(of_metric, pl.col("source") == source)
     if of_file.is_empty():  # a store is known by another of its files
-        store = re.split("/(?:metrics|files|checkpoint-[0-9]+|last-checkpoint)/", place)[0]
-        of_file = rows.filter(named, pl.col("source").str.starts_with(store))
+        store = re.split("/(?:metrics|files|checkpoint-[0-9]+|last-checkpoint)/", source)[0]
+        of_file = rows.filter(of_metric, pl.col("source").str.starts_with(store))
     runs = of_file.partition_by("source", "run_id")
     runs.sort(key=lambda run: (run["source"][0], int(run["run_id"][0].rpartition("-")[2])))
     called = [f"{run['entry'][0]} seed {run['seed'][0]}" for run in runs]
     seeded = [run for run, name in zip(runs, called, strict=True) if name.endswith(truth["run"])]
-    at = places[truth["file"]]
-    places[truth["file"]] += 1
+    at = positions[truth["file"]]
+    positions[truth["file"]] += 1
     return next(iter(seeded or runs[at : at + 1]), of_file[:0])
 
 
 def compare(run: pl.DataFrame, truth: Mapping[str, Any], refusal: str) -> tuple[str, str]:
-    """Return the class of a run, and what differs."""
+    """Return the class of a run, and its differences."""
     if run.is_empty():
         return ("asked", refusal) if refusal else ("marked", "not read")
     differing = [text for text in differences(run, truth) if text]
@@ -117,7 +117,7 @@ def compare(run: pl.DataFrame, truth: Mapping[str, Any], refusal: str) -> tuple[
 
 
 def differences(run: pl.DataFrame, truth: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what differs between a run and its truth."""
+    """Yield the differences between a run and its truth."""
     finite = run.filter(pl.col("value").is_finite())
     if truth.get("last_step") is not None:  # of a checkpoint that another one continues
         finite = finite.filter((pl.col("step") <= truth["last_step"]).fill_null(value=True))

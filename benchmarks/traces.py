@@ -69,17 +69,17 @@ def table(path: Path, size: int, turns: int) -> Iterator[str]:
 
 def write(path: Path, size: int, of: Path | None) -> int:
     """Write a trace of at least so many bytes, and return its size."""
-    head, steps, tail = _repeated(of) if of else _made()
+    head, steps, tail = _repeated(of) if of else _generated()
     with path.open("wb") as file:
-        written = file.write(head)
+        count = file.write(head)
         for number, step in enumerate(steps):
-            written += file.write((b",\n" if number else b"\n") + step)
-            if written >= size:
+            count += file.write((b",\n" if number else b"\n") + step)
+            if count >= size:
                 break
-        return written + file.write(tail)
+        return count + file.write(tail)
 
 
-def _made() -> tuple[bytes, Iterator[bytes], bytes]:
+def _generated() -> tuple[bytes, Iterator[bytes], bytes]:
     device = {"id": 0, "name": "Example GPU", "totalGlobalMem": 85_000_000_000, "numSms": 108}
     head = json.dumps({"schemaVersion": 1, "deviceProperties": [device], "record_shapes": 1})
     steps = (_step(number) for number in range(sys.maxsize))

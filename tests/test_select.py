@@ -114,6 +114,7 @@ def test_conditions_choose_runs_as_accepted(case: Case) -> None:
 @example(['"a"', "a\\,b", "a\\"], "=")
 @example(["=", " a "], "=")
 @example(["=1"], "<")
+@example(["<", ">1"], "=")
 @settings(max_examples=40)
 @given(st.lists(st.text(min_size=1), min_size=1), st.sampled_from(["=", "!="]))
 def test_values_are_written_so_that_they_are_read_again(values: list[str], operator: str) -> None:

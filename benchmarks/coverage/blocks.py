@@ -57,8 +57,8 @@ class Blocked:
         """Return the names of the shapes, with the spread of the blocks."""
         shapes = self.a.name if self.a == self.b else f"{self.a.name} / {self.b.name}"
         fails = f", {self.failing:.0%} fail" if self.failing else ""
-        apart = f", the difference {self.apart:g}×" if self.apart else ""
-        return f"{shapes}{fails}, blocks vary {self.spread:g}×{apart}"
+        difference = f", the difference {self.apart:g}×" if self.apart else ""
+        return f"{shapes}{fails}, blocks vary {self.spread:g}×{difference}"
 
     @property
     def sigma(self) -> float:
@@ -80,7 +80,7 @@ def _labels(layout: Layout) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return a, b
 
 
-def _drawn(
+def _sample_pairs(
     case: Blocked, layout: Layout, plan: Plan, ratio: float = 1.0
 ) -> Iterator[tuple[Runs, Runs]]:
     """Yield replicates of two sides in common blocks."""
@@ -88,10 +88,13 @@ def _drawn(
     labels = _labels(layout)
     size = (plan.replicates, len(layout))
     common = case.spread * case.sigma * rng.standard_normal(size)
-    apart = case.apart * case.sigma * rng.standard_normal(size)
+    difference = case.apart * case.sigma * rng.standard_normal(size)
     failing = Failing(case.failing, 1.5)
     sides = []
-    for shape, blocks, effect in ((case.a, labels[0], common + apart), (case.b, labels[1], common)):
+    for shape, blocks, effect in (
+        (case.a, labels[0], common + difference),
+        (case.b, labels[1], common),
+    ):
         times, epochs = shape.successes((plan.replicates, blocks.size), rng)
         reached = rng.random(times.shape) >= failing.share
         times = np.where(reached, times, failing.stopped_at) * np.exp(effect[:, blocks])
@@ -109,11 +112,11 @@ def times(plan: Plan) -> Iterator[Figure]:
     """Measure the interval that decides, and false claims, of equal sides within blocks."""
     for case in CASES:
         for name, layout in LAYOUTS.items():
-            shown = [judge(a, b) for a, b in _drawn(case, layout, plan)]
+            judgements = [judge(a, b) for a, b in _sample_pairs(case, layout, plan)]
             kind: Kind = "no promise" if case.apart else "coverage"
-            hits = hit_rate([judgement.deciding for judgement in shown], 1.0)
+            hits = hit_rate([judgement.deciding for judgement in judgements], 1.0)
             yield Figure("blocks: covered", case.name, name, hits, kind)
-            verdicts = [judgement.verdict for judgement in shown]
+            verdicts = [judgement.verdict for judgement in judgements]
             free = case.apart or case.failing
             kinds = FREE if case.apart else {**STEADY, "‡": "no promise"} if free else STEADY
             yield from by_mark("blocks: claims", case.name, name, verdicts, directed, kinds)
@@ -240,7 +243,9 @@ def _decided(
 ) -> Iterator[Figure]:
     layout = LAYOUTS[name]
     ratio = float(np.exp(effect * case.sigma))
-    pairs = [(np.log(a.times), np.log(b.times)) for a, b in _drawn(case, layout, plan, ratio)]
+    pairs = [
+        (np.log(a.times), np.log(b.times)) for a, b in _sample_pairs(case, layout, plan, ratio)
+    ]
     for test_name, test in CANDIDATES.items():
         if test_name == _MIXED and (effect or column not in {"0×", "3×"}):
             continue
@@ -273,11 +278,11 @@ def sessions(plan: Plan) -> Iterator[Figure]:
                     time_term(make_outcomes(of_set), "mean") for of_set in seconds * np.exp(effects)
                 ]
                 logs = [float(np.log(term.estimate)) for term in terms]
-                known = [
+                variances = [
                     Set(log, term.variance or 0.0, term.df)
                     for log, term in zip(logs, terms, strict=True)
                 ]
-                variance = variance_between_sets(known[:sets], confidence=0.95)
+                variance = variance_between_sets(variances[:sets], confidence=0.95)
                 beyond += abs(logs[sets] - logs[sets + 1]) > variance.smallest_claim
                 bounded += variance.highest >= spread * sigma
             runs = f"{sets} sets of {n}"
@@ -286,8 +291,8 @@ def sessions(plan: Plan) -> Iterator[Figure]:
                 "sessions: beyond", setup, runs, far, "excluded" if share else "false claim"
             )
             if not share:
-                held = rate(bounded, plan.replicates)
-                yield Figure("sessions: bound", setup, runs, held, "coverage")
+                coverage = rate(bounded, plan.replicates)
+                yield Figure("sessions: bound", setup, runs, coverage, "coverage")
 
 
 def figures(plan: Plan) -> Iterator[Figure]:

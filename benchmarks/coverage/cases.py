@@ -14,7 +14,7 @@ from scipy import special
 
 from benchmarks.coverage.dependent import Session, StartUp, Systems, Throttled
 from benchmarks.coverage.figures import FREE, UNMARKED, UNSEEN, Figure, Kind, by_mark
-from benchmarks.coverage.judging import Judge, Mark, Shown, directed, judge, not_slower
+from benchmarks.coverage.judging import Judge, Judgement, Mark, directed, judge, not_slower
 from benchmarks.coverage.shapes import (
     CONST,
     GNMT,
@@ -62,8 +62,8 @@ class Case:
 def _failing(a: Failing, b: Failing) -> str:
     if not b.share:
         return ""
-    who = "" if a.share else "only B: "
-    return f", {who}{b.share:.0%} fail after {b.stopped_at:g} mean times"
+    prefix = "" if a.share else "only B: "
+    return f", {prefix}{b.share:.0%} fail after {b.stopped_at:g} mean times"
 
 
 def _unlogged(shape: Shape) -> Shape:
@@ -131,8 +131,8 @@ def _stragglers() -> Iterator[Case]:
     against_steady = ((const, CONST), (trf, TRF), (ln05, LN05), (unlogged, steady))
     for a, b in against_steady:
         yield Case("stragglers", a, b, _STRAGGLING, promise=UNSEEN)
-    for both in (const, trf, ln05, unlogged):
-        yield Case("stragglers", both, both, _STRAGGLING, promise=UNSEEN)
+    for shape in (const, trf, ln05, unlogged):
+        yield Case("stragglers", shape, shape, _STRAGGLING, promise=UNSEEN)
 
 
 def _unequal() -> Iterator[Case]:
@@ -168,20 +168,20 @@ def cases(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
     """Measure intervals and claims of every case."""
     for case in CASES:
         for runs, size in sizes(*case.sizes).items():
-            drawn = samples(case, size, plan, case.group, case.name, failing=case.failing)
-            shown = [judge_runs(a, b, 0.01) for a, b in drawn]
-            yield from _row(case, runs, shown)
+            pairs = samples(case, size, plan, case.group, case.name, failing=case.failing)
+            judgements = [judge_runs(a, b, 0.01) for a, b in pairs]
+            yield from _row(case, runs, judgements)
 
 
-def _row(case: Case, runs: str, shown: Sequence[Shown]) -> Iterator[Figure]:
+def _row(case: Case, runs: str, judgements: Sequence[Judgement]) -> Iterator[Figure]:
     """Yield intervals and claims; the one interval that leaves no condition is to cover 1."""
     group, setup = case.group, case.name
     for name in ("printed", "deciding"):
-        hits = hit_rate([getattr(judgement, name) for judgement in shown], 1.0)
+        hits = hit_rate([getattr(judgement, name) for judgement in judgements], 1.0)
         yield Figure(f"{group}: {name}", setup, runs, hits, "no promise")
-    hits = hit_rate([judgement.robust for judgement in shown], 1.0)
+    hits = hit_rate([judgement.robust for judgement in judgements], 1.0)
     yield Figure(f"{group}: robust", setup, runs, hits, "coverage")
-    verdicts = [judgement.verdict for judgement in shown]
+    verdicts = [judgement.verdict for judgement in judgements]
     yield from by_mark(f"{group}: claims", setup, runs, verdicts, directed, case.promise)
 
 
@@ -192,16 +192,18 @@ def systems(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
         labels = np.repeat(np.arange(count), RUNS_PER_SYSTEM)
         size = (labels.size, labels.size)
         case = Case("systems", source, source, ())
-        drawn = list(samples(case, size, plan, case.group))
-        pooled = [(replace(a, clusters=labels), replace(b, clusters=labels)) for a, b in drawn]
-        for known, pairs in (("by system", pooled), ("by run", drawn)):
-            shown = [judge_runs(a, b, 0.01) for a, b in pairs]
-            hits = hit_rate([judgement.deciding for judgement in shown], 1.0)
-            setup, runs = f"{source.name}, {known}", f"{labels.size}"
+        independent = list(samples(case, size, plan, case.group))
+        pooled = [
+            (replace(a, clusters=labels), replace(b, clusters=labels)) for a, b in independent
+        ]
+        for assumption, pairs in (("by system", pooled), ("by run", independent)):
+            judgements = [judge_runs(a, b, 0.01) for a, b in pairs]
+            hits = hit_rate([judgement.deciding for judgement in judgements], 1.0)
+            setup, runs = f"{source.name}, {assumption}", f"{labels.size}"
             known_so = pairs is pooled
             kind: Kind = "coverage" if known_so else "no promise"
             yield Figure("systems: deciding", setup, runs, hits, kind)
-            verdicts = [judgement.verdict for judgement in shown]
+            verdicts = [judgement.verdict for judgement in judgements]
             kinds = UNMARKED if known_so else FREE
             yield from by_mark("systems: claims", setup, runs, verdicts, directed, kinds)
 
@@ -218,6 +220,6 @@ def gates(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
     """Measure claims that B is not slower by more than 2 %, which it just is, by stragglers."""
     for pair in _gates():
         for runs, size in sizes(*_STRAGGLING).items():
-            drawn = samples(pair, size, plan, "gate")
-            verdicts = [judge_runs(a, b, GATE_MARGIN).verdict for a, b in drawn]
+            pairs = samples(pair, size, plan, "gate")
+            verdicts = [judge_runs(a, b, GATE_MARGIN).verdict for a, b in pairs]
             yield from by_mark("gate", pair.name, runs, verdicts, not_slower, UNSEEN)

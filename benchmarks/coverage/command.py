@@ -94,8 +94,8 @@ def main(arguments: Sequence[str]) -> int:
         if not path.is_file():
             print(f"coverage: no such file: {path}", file=sys.stderr)
             return 2
-    known = {name for name, _ in _tasks(options.data)}
-    if unknown := sorted(set(options.only) - known):
+    names = {name for name, _ in _tasks(options.data)}
+    if unknown := sorted(set(options.only) - names):
         print(f"coverage: no measurement is called {', '.join(unknown)}", file=sys.stderr)
         return 2
     figures = measured(Plan(options.replicates, options.seed), options)
@@ -137,18 +137,18 @@ def measured(plan: Plan, options: argparse.Namespace) -> dict[str, list[Figure]]
     tasks = _tasks(options.data)
     if not options.only:
         return measure(plan, tasks, options.workers)
-    chosen = [task for task in tasks if task[0] in options.only]
-    return results.read(options.output) | measure(plan, chosen, options.workers)
+    selection = [task for task in tasks if task[0] in options.only]
+    return results.read(options.output) | measure(plan, selection, options.workers)
 
 
 def measure(plan: Plan, tasks: Sequence[Task], workers: int = 1) -> dict[str, list[Figure]]:
     """Return the figures of each measurement; print on stderr how long it took."""
     names, files = zip(*tasks, strict=True)
     if workers == 1:
-        figures = list(map(_measured, names, files, repeat(plan)))
+        figures = list(map(_figures_of, names, files, repeat(plan)))
     else:
         with ProcessPoolExecutor(workers) as pool:
-            figures = list(pool.map(_measured, names, files, repeat(plan)))
+            figures = list(pool.map(_figures_of, names, files, repeat(plan)))
     return dict(zip(names, figures, strict=True))
 
 
@@ -158,7 +158,7 @@ def _tasks(data: Sequence[Path]) -> list[Task]:
     return [*tasks, ("all files", data)] if len(data) > 1 else tasks
 
 
-def _measured(name: str, files: Sequence[Path], plan: Plan) -> list[Figure]:
+def _figures_of(name: str, files: Sequence[Path], plan: Plan) -> list[Figure]:
     """Return the figures of a measurement of made-up runs, or of the entries of some files."""
     if not files:
         return _timed(name, MEASUREMENTS[name](plan))

@@ -32,7 +32,7 @@ from ttastats.table import schema
 #: How runs are drawn: times of so many, in mean times of a success, and which of them reached.
 Law = Callable[[int, np.random.Generator], tuple[Floats, Bools]]
 
-_KNOWN = ("alone", "with 4 more rows", "all of one length")
+_INFORMATION = ("alone", "with 4 more rows", "all of one length")
 _NO_OTHERS = Pair({}, pl.DataFrame(), pl.DataFrame())
 
 #: Evaluations up to a mean time, of which epochs are counted, and the CV of the time per epoch.
@@ -131,19 +131,19 @@ def figures(plan: Plan) -> Iterator[Figure]:
     for (a, b), n in product(FALSE, SIZES):
         truth, fails = b.expected_time / a.expected_time, bool(a.end or b.end)
         verdicts = list(_verdicts((a, b), n, truth, plan))
-        for known, each in zip(
-            _KNOWN[: 3 if fails else 2], zip(*verdicts, strict=True), strict=False
+        for information, decisions in zip(
+            _INFORMATION[: 3 if fails else 2], zip(*verdicts, strict=True), strict=False
         ):
-            kinds = UNMARKED if fails and known == _KNOWN[1] else UNSEEN
-            name = f"{a.name} / {b.name}, {known}"
-            yield from by_mark("cut off: claims", name, f"{n}", each, directed, kinds)
+            kinds = UNMARKED if fails and information == _INFORMATION[1] else UNSEEN
+            name = f"{a.name} / {b.name}, {information}"
+            yield from by_mark("cut off: claims", name, f"{n}", decisions, directed, kinds)
     for (kind, cv), n in product(RIGHT, SIZES):
         verdicts = list(
             _verdicts((kind, kind), n, detectable_ratio(n, cv, power=0.8, alpha=0.05) or 1.0, plan)
         )
-        for known, each in zip(_KNOWN, zip(*verdicts, strict=True), strict=True):
-            name = f"{kind.name}, 80% power, {known}"
-            yield from by_mark("cut off: right", name, f"{n}", each, _faster, FREE)
+        for information, decisions in zip(_INFORMATION, zip(*verdicts, strict=True), strict=True):
+            name = f"{kind.name}, 80% power, {information}"
+            yield from by_mark("cut off: right", name, f"{n}", decisions, _faster, FREE)
     yield from _throughput(plan)
 
 
@@ -154,21 +154,21 @@ def _faster(verdict: Decision) -> bool:
 def _verdicts(
     kinds: tuple[Kind, Kind], n: int, ratio: float, plan: Plan
 ) -> Iterator[tuple[Decision, Decision, Decision]]:
-    """Yield the verdict on each replicate by what is known of it, in the order of `_KNOWN`."""
+    """Yield the verdicts on each replicate, in the order of `_INFORMATION`."""
     rng = generator(plan.seed, *(kind.name for kind in kinds), f"{n}")
     for _ in range(plan.replicates):
         a, b = (_draw(kind, n, mean, rng) for kind, mean in zip(kinds, (ratio, 1.0), strict=True))
         rows = [[kind.law(n, rng)[1] for kind in kinds] for _ in range(_ROWS)]
         base = measured(a, b)
-        alone = _judged(base, [])
-        if not directed(alone) or alone.conditions:  # what is known only adds a condition
-            yield alone, alone, alone
+        bare = _decision(base, [])
+        if not directed(bare) or bare.conditions:  # what is known only adds a condition
+            yield bare, bare, bare
             continue
         ended = replace(base, a=_ended(base.a, kinds[0], a), b=_ended(base.b, kinds[1], b))
-        yield alone, _judged(base, [[a.reached, b.reached], *rows]), _judged(ended, [])
+        yield bare, _decision(base, [[a.reached, b.reached], *rows]), _decision(ended, [])
 
 
-def _judged(base: comparison.Comparison, rows: Sequence[Sequence[Bools]]) -> Decision:
+def _decision(base: comparison.Comparison, rows: Sequence[Sequence[Bools]]) -> Decision:
     pairs = _pairs(rows) if rows else [_NO_OTHERS]
     return contrast.with_verdicts([comparison.with_clues(base, pairs, 0)], Options())[0].verdict
 

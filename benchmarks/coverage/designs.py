@@ -43,21 +43,21 @@ class Case:
     right: bool = False
 
 
-def _rows(replicates: int, runs: int, places: Floats, **columns: Floats) -> pl.DataFrame:
+def _rows(replicates: int, runs: int, positions: Floats, **columns: Floats) -> pl.DataFrame:
     """Return a row per evaluation; columns of shape (replicates, runs, places)."""
-    shape = (replicates, runs, places.size)
+    shape = (replicates, runs, positions.size)
     numbers = np.arange(replicates * runs)
     return pl.DataFrame(
         {
-            "run": np.repeat(numbers, places.size),
-            "replicate": np.repeat(numbers // runs, places.size),
-            "place": np.broadcast_to(places, shape).ravel(),
+            "run": np.repeat(numbers, positions.size),
+            "replicate": np.repeat(numbers // runs, positions.size),
+            "place": np.broadcast_to(positions, shape).ravel(),
             **{name: np.broadcast_to(values, shape).ravel() for name, values in columns.items()},
         }
     )
 
 
-def to_target(every: int, cv: float, slow: float = 0.0) -> Logs:
+def to_target(interval: int, cv: float, slow: float = 0.0) -> Logs:
     """Return runs that meet their target at 60.5 epochs, evaluated at each of so many.
 
     `slow` is the share of runs that were made on a machine twice as slow.
@@ -67,18 +67,18 @@ def to_target(every: int, cv: float, slow: float = 0.0) -> Logs:
         size = (replicates, runs, 1)
         met = 60.5 * (1 + cv * rng.standard_normal(size))
         pace = 1 + 0.003 * rng.standard_normal(size) + (rng.random(size) < slow)
-        epochs = np.arange(every, 100.0, every)
+        epochs = np.arange(interval, 100.0, interval)
         rows = _rows(replicates, runs, epochs, seconds=pace * epochs, value=(epochs >= met) * 1.0)
         return rows.rename({"place": "epoch"})
 
     return draw
 
 
-def curves(every: int, sd: float) -> Logs:
+def curves(interval: int, sd: float) -> Logs:
     """Return runs of one falling curve of losses, evaluated at each of so many of 3,000 steps."""
 
     def draw(replicates: int, runs: int, rng: np.random.Generator) -> pl.DataFrame:
-        steps = np.arange(every, 3001.0, every)
+        steps = np.arange(interval, 3001.0, interval)
         noise = sd * rng.standard_normal((replicates, runs, steps.size))
         seconds = 0.1 * steps * (1 + 0.003 * rng.standard_normal((replicates, runs, 1)))
         loss = 3.0 + 2.0 * np.exp(-steps / 600) + noise
@@ -102,15 +102,15 @@ def plateaus(noise: float, evaluations: int = 40, lead: float = 0.0) -> Logs:
     return draw
 
 
-def timed(every: float, lead: float = 0.0) -> Logs:
+def timed(interval: float, lead: float = 0.0) -> Logs:
     """Return runs of one falling curve, evaluated each so many seconds from any moment on."""
 
     def draw(replicates: int, runs: int, rng: np.random.Generator) -> pl.DataFrame:
         size = (replicates, runs, 1)
-        places = np.arange(1.0, 200 / every)
-        seconds = every * (places - rng.random(size))
+        positions = np.arange(1.0, 200 / interval)
+        seconds = interval * (positions - rng.random(size))
         loss = 3.0 + 2.0 * np.exp(-seconds / 60) - lead + 0.004 * rng.standard_normal(size)
-        rows = _rows(replicates, runs, places, seconds=seconds, value=loss)
+        rows = _rows(replicates, runs, positions, seconds=seconds, value=loss)
         return rows.rename({"place": "step"})
 
     return draw
@@ -146,10 +146,10 @@ BUDGETS = (
         for noise, lead in ((0.02, 0), (0.03, 0), (0.04, 0), (0.02, 0.02), (0.03, 0.02))
     ),
     *(
-        Case(f"after 100 s{', interpolated' * budget.interpolate}, each 10 s / each {every} s"
+        Case(f"after 100 s{', interpolated' * budget.interpolate}, each 10 s / each {interval} s"
              f"{', B is 0.03 better' * bool(lead)}",
-             timed(10), timed(every, lead), budget, right=bool(lead))
-        for budget, every, lead in (
+             timed(10), timed(interval, lead), budget, right=bool(lead))
+        for budget, interval, lead in (
             (_TIME, 10, 0), (_TIME, 11, 0), (_TIME, 14, 0), (_TIME, 20, 0),
             (_BETWEEN_TIMES, 14, 0), (_TIME, 10, 0.03), (_TIME, 14, 0.03),
             (_BETWEEN_TIMES, 14, 0.03),
@@ -174,7 +174,7 @@ def _figures(plan: Plan, case: Case, sizes: Sequence[int]) -> Iterator[Figure]:
     for runs in sizes:
         rng = generator(plan.seed, "designs", case.name, str(runs))
         sides = [draw(plan.replicates, runs, rng) for draw in (case.a, case.b)]
-        judgements = list(_judged(sides, case.budget, plan.replicates))
+        judgements = list(_judgements(sides, case.budget, plan.replicates))
         claims = [claim for word, claim, *_ in judgements if word in _CLAIMS]
         kind: Kind = "no promise" if case.right else "false claim"
         shares: list[tuple[str, int, Kind]] = [
@@ -188,7 +188,7 @@ def _figures(plan: Plan, case: Case, sizes: Sequence[int]) -> Iterator[Figure]:
             yield Figure(f"designs: {name}", case.name, str(runs), share, promise)
 
 
-def _judged(
+def _judgements(
     sides: list[pl.DataFrame], budget: Budget | None, replicates: int
 ) -> Iterator[tuple[str, bool, str, bool]]:
     """Yield each verdict, whether it carries a condition, and why there is none.
@@ -200,8 +200,8 @@ def _judged(
         a, b = (side[number,] for side in runs)
         plain = False
         if budget is None:
-            (compared,) = comparison.compare([Pair({}, a, b)], Options())
-            verdict = compared.verdict
+            (contrast,) = comparison.compare([Pair({}, a, b)], Options())
+            verdict = contrast.verdict
         else:
             (at,) = quality_comparison.compare([Pair({}, a, b)], budget, Options())
             verdict, gap = at.verdict, at.difference

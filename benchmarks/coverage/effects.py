@@ -56,8 +56,8 @@ class Case:
         """Return the design as the program makes it."""
         columns = np.array(self.cells).T
         settings = tuple(
-            Setting(levels, levels.astype(float) if place in self.numbers else None)
-            for place, levels in enumerate(columns)
+            Setting(levels, levels.astype(float) if number in self.numbers else None)
+            for number, levels in enumerate(columns)
         )
         return Design(settings, self.pairs, self.sessions, self.nested)
 
@@ -128,9 +128,9 @@ def intervals(plan: Plan) -> Iterator[Figure]:
         for _ in range(plan.replicates):
             part = fit_part(case.drawn(rng), design, confidence=0.95)
             effect = part.effects[len(design.settings) if case.pairs else 0][0]
-            for place, ratio in enumerate((effect.ratio, effect.plain)):
+            for number, ratio in enumerate((effect.ratio, effect.plain)):
                 if ratio.low is not None and ratio.high is not None:
-                    hits[place] += ratio.low <= 1 <= ratio.high
+                    hits[number] += ratio.low <= 1 <= ratio.high
         runs = str(len(case.cells))
         covered, plain = (rate(int(count), plan.replicates) for count in hits)
         yield Figure("effects: covered", case.name, runs, covered, case.kind)
@@ -139,11 +139,11 @@ def intervals(plan: Plan) -> Iterator[Figure]:
 
 def failures(plan: Plan) -> Iterator[Figure]:
     """Measure claims about the fraction reached at 5 %, of equal and of unequal levels."""
-    for runs, others in ((12, 1), (24, 1), (12, 3)):
-        cells = np.array(_grid(2, others, runs=runs // others)).T
-        settings = [Setting(levels) for levels in cells[: min(others, 2)]]
+    for runs, other_levels in ((12, 1), (24, 1), (12, 3)):
+        cells = np.array(_grid(2, other_levels, runs=runs // other_levels)).T
+        settings = [Setting(levels) for levels in cells[: min(other_levels, 2)]]
         for rates in ((0.1, 0.1), (0.3, 0.3), (0.1, 0.5)):
-            name = f"{rates[0]:.0%} and {rates[1]:.0%} fail" + (", × 3" if others > 1 else "")
+            name = f"{rates[0]:.0%} and {rates[1]:.0%} fail" + (", × 3" if other_levels > 1 else "")
             rng = generator(plan.seed, "effects of failures", name, str(runs))
             claims = 0
             for _ in range(plan.replicates):

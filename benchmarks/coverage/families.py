@@ -104,17 +104,18 @@ def _claims_freely(family: Family) -> bool:
     decided = contrast.with_verdicts(family, Options(margin=0.01), 0.01)
     rows = tuple(
         TimesRow(
-            n_a=each.a.n, n_b=each.b.n, reached_a=each.a.n_reached, reached_b=each.b.n_reached,
-            speedup=each.speedup.ratio.estimate if each.speedup else None,
-            **verdict_numbers(each.verdict),
+            n_a=contrast.a.n, n_b=contrast.b.n,
+            reached_a=contrast.a.n_reached, reached_b=contrast.b.n_reached,
+            speedup=contrast.speedup.ratio.estimate if contrast.speedup else None,
+            **verdict_numbers(contrast.verdict),
         )
-        for each in decided
+        for contrast in decided
     )  # fmt: skip
     names = [f"benchmark {number}" for number in range(len(rows))]
     lead = headline.lead(Against(rows, (), None), names, "", 0.95)
     word = re.search("FASTER|SLOWER", lead.word) and not lead.word.endswith("WITH CONDITIONS")
-    counted = any(row.word.directed and not row.conditions for row in rows)
-    return bool(word) or counted
+    has_claim = any(row.word.directed and not row.conditions for row in rows)
+    return bool(word) or has_claim
 
 
 def judged(family: Family, margin: float) -> list[Decision]:
@@ -132,6 +133,8 @@ def _mean_row(family: Family) -> Limits | None:
 def _family(
     pairs: Sequence[Pair], size: tuple[int, int], plan: Plan, name: str
 ) -> Iterator[Family]:
-    drawn = [samples(pair, size, plan, name, str(place)) for place, pair in enumerate(pairs)]
-    for replicate in zip(*drawn, strict=True):
+    pairs_of_runs = [
+        samples(pair, size, plan, name, str(number)) for number, pair in enumerate(pairs)
+    ]
+    for replicate in zip(*pairs_of_runs, strict=True):
         yield tuple(measured(a, b) for a, b in replicate)

@@ -37,8 +37,8 @@ def variations(plan: Plan) -> Iterator[Figure]:
     for shape in SHAPES:
         for n in (5, 10, 30):
             rng = generator(plan.seed, "cv", shape.name, str(n))
-            drawn = draw(shape, (plan.replicates, n), rng)
-            rows = [drawn.row(index) for index in range(plan.replicates)]
+            runs = draw(shape, (plan.replicates, n), rng)
+            rows = [runs.row(index) for index in range(plan.replicates)]
             cvs = [
                 cv_interval(
                     r.times,
@@ -121,13 +121,13 @@ def _unlike(plan: Plan) -> Iterator[Figure]:
                 None if e.low is None or e.high is None else e.low <= shape.cv <= e.high
                 for e in cvs
             ]
-            for name, wanted in (("seen", True), ("unseen", False)):
-                known = [
+            for name, is_marked in (("seen", True), ("unseen", False)):
+                marked_hits = [
                     hit
-                    for hit, shown in zip(hits, shows, strict=True)
-                    if hit is not None and shown is wanted
+                    for hit, marked in zip(hits, shows, strict=True)
+                    if hit is not None and marked is is_marked
                 ]
-                covered = rate(sum(known), len(known))
+                covered = rate(sum(marked_hits), len(marked_hits))
                 yield Figure(f"unlike runs: {name}", shape.name, str(n), covered, _FREE)
             printed = rate(sum(hit is not None for hit in hits), len(hits))
             yield Figure("unlike runs: printed", shape.name, str(n), printed, _FREE)
@@ -137,12 +137,14 @@ def _unlike(plan: Plan) -> Iterator[Figure]:
 
 def parts(plan: Plan) -> Iterator[Figure]:
     """Measure the two parts of a speedup, as the line "why" shows them."""
-    counted = [pair for pair in (*ALIKE, *MIXED) if pair.a.epochs_logged and pair.b.epochs_logged]
-    for pair in counted:
+    logged_pairs = [
+        pair for pair in (*ALIKE, *MIXED) if pair.a.epochs_logged and pair.b.epochs_logged
+    ]
+    for pair in logged_pairs:
         for runs, size in SIZES.items():
             throughput, epochs = [], []
             for a, b in samples(pair, size, plan):
-                e_a, e_b = _known(a), _known(b)
+                e_a, e_b = _logged_epochs(a), _logged_epochs(b)
                 throughput.append(
                     limits(ratio_of_means(a.times / e_a, b.times / e_b, confidence=0.95))
                 )
@@ -153,7 +155,7 @@ def parts(plan: Plan) -> Iterator[Figure]:
             yield Figure("epochs", pair.name, runs, hits, "coverage")
 
 
-def _known(side: Runs) -> Floats:
+def _logged_epochs(side: Runs) -> Floats:
     if side.epochs is None:
         raise ValueError("a shape without epochs has no parts")
     return side.epochs
@@ -163,10 +165,10 @@ def geometric_means(plan: Plan) -> Iterator[Figure]:
     """Measure the interval of the ratio of geometric means (`--estimand geomean`)."""
     for pair in (*ALIKE, *MIXED):
         for runs, size in SIZES.items():
-            drawn = samples(pair, size, plan)
+            pairs = samples(pair, size, plan)
             intervals = [
                 limits(ratio_of_geometric_means(a.times, b.times, confidence=0.95))
-                for a, b in drawn
+                for a, b in pairs
             ]
             hits = hit_rate(intervals, pair.geometric)
             yield Figure("geometric means", pair.name, runs, hits, "coverage")
@@ -181,8 +183,8 @@ def shares(plan: Plan) -> Iterator[Figure]:
     for shape in (TRF, GNMT, RARE10, SSD, TRF2, paced, *straggling):
         for n in (10, 30):
             rng = generator(plan.seed, "share", shape.name, str(n))
-            drawn = draw(shape, (plan.replicates, n), rng)
-            intervals = [_share(drawn.row(index)) for index in range(plan.replicates)]
+            runs = draw(shape, (plan.replicates, n), rng)
+            intervals = [_share(runs.row(index)) for index in range(plan.replicates)]
             hits = hit_rate(intervals, shape.share_epochs)
             kind: Kind = "no promise" if shape.stragglers else "coverage"
             yield Figure("share of epochs", shape.name, str(n), hits, kind)
@@ -191,7 +193,7 @@ def shares(plan: Plan) -> Iterator[Figure]:
 
 
 def _share(row: Runs) -> Limits | None:
-    shares = variance_shares(row.times[None], _known(row)[None], 0.95)
+    shares = variance_shares(row.times[None], _logged_epochs(row)[None], 0.95)
     low, high = float(shares.low[0, 0]), float(shares.high[0, 0])
     return None if math.isnan(low) else (low, high)
 

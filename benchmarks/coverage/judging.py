@@ -27,7 +27,7 @@ Mark = Literal["", "‡", "†"]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Judgement:
     """The interval that is printed, two that allow for more, and the verdict.
 
     `deciding` allows for unseen epochs, `robust` for unseen stragglers and failures too: a
@@ -40,21 +40,21 @@ class Shown:
     verdict: Decision
 
 
-Judge = Callable[[Runs, Runs, float], Shown]
+Judge = Callable[[Runs, Runs, float], Judgement]
 
 
-def judge(a: Runs, b: Runs, margin: float = 0.01) -> Shown:
+def judge(a: Runs, b: Runs, margin: float = 0.01) -> Judgement:
     """Judge B against A as `compare` judges a single benchmark."""
-    (compared,) = with_verdicts([measured(a, b)], Options(margin=margin), margin)
-    speedup = compared.speedup
+    (contrast,) = with_verdicts([measured(a, b)], Options(margin=margin), margin)
+    speedup = contrast.speedup
     if speedup is None:
-        return Shown(None, None, None, compared.verdict)
+        return Judgement(None, None, None, contrast.verdict)
     level = speedup.ratio.confidence
-    return Shown(
+    return Judgement(
         limits(speedup.ratio),
         speedup.limits(level, epochs=True),
         speedup.limits(level, epochs=True, stragglers=True),
-        compared.verdict,
+        contrast.verdict,
     )
 
 
@@ -86,7 +86,7 @@ def side(runs: Runs) -> Outcomes:
 
 
 def measured(a: Runs, b: Runs) -> comparison.Comparison:
-    """Return what a verdict of `compare` rests on."""
+    """Return the comparison behind a verdict of `compare`."""
     return comparison.measure(
         comparison.Comparison({}, numbers(a), numbers(b)), Options(), brief=True
     )

@@ -54,18 +54,19 @@ def figures(plan: Plan) -> Iterator[Figure]:
     for name, make in UNCHANGED.items():
         rng = generator(plan.seed, "nights", name)
         series = [make(rng) for _ in range(plan.replicates)]
-        found = [changes.find_changes(x, 0.95) for x in series]
-        judged = [
-            bool(steps) and _judged(x, steps[0]) for x, steps in zip(series, found, strict=True)
+        changes_found = [changes.find_changes(x, 0.95) for x in series]
+        gated = [
+            bool(steps) and _fails_gate(x, steps[0])
+            for x, steps in zip(series, changes_found, strict=True)
         ]
-        alarms = rate(sum(map(bool, found)), len(series))
+        alarms = rate(sum(map(bool, changes_found)), len(series))
         yield Figure("history: alarms", name, f"{NIGHTS}", alarms, "no promise")
         yield Figure(
-            "history: gate", name, f"{NIGHTS}", rate(sum(judged), len(series)), "no promise"
+            "history: gate", name, f"{NIGHTS}", rate(sum(gated), len(series)), "no promise"
         )
     for size, noise in product(SIZES, NOISES):
         setup = f"+{size:.0%}, noise {noise:.0%}"
-        rng, true, said = generator(plan.seed, "nights", setup), math.log1p(size), []
+        rng, true, hits_by_series = generator(plan.seed, "nights", setup), math.log1p(size), []
         for number in range(plan.replicates):
             at = _STEPS[number % len(_STEPS)]
             x = rng.normal(0, noise, NIGHTS) + true * (np.arange(NIGHTS) >= at)
@@ -73,14 +74,18 @@ def figures(plan: Plan) -> Iterator[Figure]:
             if steps:
                 first = steps[0]
                 nights = first.first <= at <= first.last
-                said.append((covers((first.low, first.high), true), nights, len(steps) > 1))
-        right, nights, more = (rate(sum(hits), len(said)) for hits in zip(*said, strict=True))
+                hits_by_series.append(
+                    (covers((first.low, first.high), true), nights, len(steps) > 1)
+                )
+        right, nights, second_changes = (
+            rate(sum(hits), len(hits_by_series)) for hits in zip(*hits_by_series, strict=True)
+        )
         yield Figure("history: size", setup, f"{NIGHTS}", right, "coverage")
         yield Figure("history: nights", setup, f"{NIGHTS}", nights, "coverage")
-        yield Figure("history: second", setup, f"{NIGHTS}", more, "no promise")
+        yield Figure("history: second", setup, f"{NIGHTS}", second_changes, "no promise")
 
 
-def _judged(x: Floats, first: changes.Change) -> bool:
+def _fails_gate(x: Floats, first: changes.Change) -> bool:
     """Return whether a gate fails on any night from the first alarm on."""
     for end in range(first.alarm or NIGHTS, NIGHTS + 1):
         last = changes.find_changes(x[:end], 0.95)[-1]

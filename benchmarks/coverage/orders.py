@@ -53,29 +53,31 @@ def _orders(
     rng = generator(plan.seed, "orders", name, str(n))
     side = np.resize(pattern, 2 * n) if pattern else np.repeat([0, 1], n)
     for options in (Options(), Options(same_convergence=True)):
-        verdicts, bare, throughput, named = [], 0, 0, 0
+        verdicts, bare, throughput, drift_notes = [], 0, 0, 0
         for _ in range(plan.replicates):
             begins = np.arange(2 * n) / 6.0 + np.where(side == 1, pause / 60, 0)
             epochs = np.rint(rng.normal(30, 1, 2 * n))
             pace = 10 * (1 + drift * begins) * (1 + rng.normal(0, _SPEED, 2 * n))
             a, b = (_side(begins[side == s], pace[side == s], epochs[side == s]) for s in (0, 1))
-            (made,) = with_verdicts([measure_pair(a, b, options)], options)
-            verdicts.append(made.verdict)
+            (contrast,) = with_verdicts([measure_pair(a, b, options)], options)
+            verdicts.append(contrast.verdict)
             if options.same_convergence:
                 continue
-            named += any(each.code == "drift" for each in made.findings)
-            parts = speedup_parts(made, options)
+            drift_notes += any(finding.code == "drift" for finding in contrast.findings)
+            parts = speedup_parts(contrast, options)
             if parts and side_of(1, parts.throughput.low, parts.throughput.high):
                 throughput += 1
                 bare += not parts.conditions
-        what = "same convergence" if options.same_convergence else "claims"
-        yield from by_mark(f"orders: {what}", name, str(n), verdicts, directed)
+        claim = "same convergence" if options.same_convergence else "claims"
+        yield from by_mark(f"orders: {claim}", name, str(n), verdicts, directed)
         if not options.same_convergence:
-            false, every, told = (rate(hits, plan.replicates) for hits in (bare, throughput, named))
+            false, throughput_rate, drift_rate = (
+                rate(hits, plan.replicates) for hits in (bare, throughput, drift_notes)
+            )
             yield Figure("orders: throughput", name, str(n), false, "false claim")
-            yield Figure("orders: throughput, all", name, str(n), every, "no promise")
+            yield Figure("orders: throughput, all", name, str(n), throughput_rate, "no promise")
             kind: Kind = "no promise" if drift else "false claim"
-            yield Figure("orders: drift", name, str(n), told, kind)
+            yield Figure("orders: drift", name, str(n), drift_rate, kind)
 
 
 def _side(begins: np.ndarray, pace: Floats, epochs: Floats) -> SideNumbers:
@@ -102,19 +104,19 @@ DAYS = ((1, 10), (2, 5), (3, 4))
 
 
 def _proposals(plan: Plan) -> Iterator[Figure]:
-    for each, days in DAYS:
+    for per_side, days in DAYS:
         for between in (0.0, 0.01, 0.05):
-            name = f"{days} days of {each}+{each}, days vary {between:.0%}"
+            name = f"{days} days of {per_side}+{per_side}, days vary {between:.0%}"
             rng = generator(plan.seed, "proposals", name)
-            day, proposed, false, plain = np.repeat(np.arange(days), each), 0, 0, 0
-            frame = _runs(24.0 * day + np.tile(np.arange(each), days))
+            day, proposed, false, plain = np.repeat(np.arange(days), per_side), 0, 0, 0
+            frame = _runs(24.0 * day + np.tile(np.arange(per_side), days))
             for _ in range(plan.replicates):
                 level = rng.normal(0, between, days)[day]
                 times = [300 * np.exp(level + rng.normal(0, 0.02, day.size)) for _ in "ab"]
-                asked = propose([frame, frame], times) is not None
-                proposed += asked
+                is_proposed = propose([frame, frame], times) is not None
+                proposed += is_proposed
                 plain += _differs(times, None)
-                false += _differs(times, day if asked else None)
+                false += _differs(times, day if is_proposed else None)
             runs = str(day.size)
             yield Figure("blocks: proposed", name, runs, rate(proposed, plan.replicates),
                          "false claim" if not between else "no promise")  # fmt: skip
@@ -126,9 +128,9 @@ def _proposals(plan: Plan) -> Iterator[Figure]:
 def _differs(times: list[Floats], blocks: np.ndarray | None) -> bool:
     """Return whether equal sides are called different, within blocks if there are any."""
     outcomes = (
-        make_outcomes(each, progress=Epochs(each / 10, 0.1), blocks=blocks) for each in times
+        make_outcomes(side, progress=Epochs(side / 10, 0.1), blocks=blocks) for side in times
     )
     a, b = (SideNumbers(of.n, of) for of in outcomes)
     options = Options()
-    (made,) = with_verdicts([measure(Comparison({}, a, b), options, brief=True)], options)
-    return directed(made.verdict)
+    (contrast,) = with_verdicts([measure(Comparison({}, a, b), options, brief=True)], options)
+    return directed(contrast.verdict)

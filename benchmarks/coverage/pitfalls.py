@@ -29,8 +29,8 @@ def figures(plan: Plan) -> Iterator[Figure]:
     yield from overlap(plan)
 
 
-def _figure(what: str, runs: str, share: Rate | None) -> Figure:
-    return Figure(QUANTITY, what, runs, share, "no promise")
+def _figure(setup: str, runs: str, share: Rate | None) -> Figure:
+    return Figure(QUANTITY, setup, runs, share, "no promise")
 
 
 def _part(side: Runs, n: int) -> Runs:
@@ -46,40 +46,40 @@ def peeking(plan: Plan) -> Iterator[Figure]:
     """Add a run a side after each look, from 5 on, until there is a verdict."""
     pair = Pair(LN15, LN15)
     for most in (5, 10, 20, 50):
-        drawn = samples(pair, (most, most), plan, "peeking")
+        pairs = samples(pair, (most, most), plan, "peeking")
         hits = sum(
-            any(_decided(_part(a, n), _part(b, n)) for n in range(5, most + 1)) for a, b in drawn
+            any(_decided(_part(a, n), _part(b, n)) for n in range(5, most + 1)) for a, b in pairs
         )
-        what = "equal sides, a look after every further run a side"
-        yield _figure(what, f"5 to {most}", rate(hits, plan.replicates))
+        setup = "equal sides, a look after every further run a side"
+        yield _figure(setup, f"5 to {most}", rate(hits, plan.replicates))
 
 
 def choosing(plan: Plan) -> Iterator[Figure]:
     """Keep the fastest runs of B, or the fastest of its sets of runs."""
     for pair in (Pair(TRF, TRF), Pair(LN15, LN15)):
         for n, of in ((5, 8), (10, 20)):
-            chosen = [(a, _fastest(b, n)) for a, b in samples(pair, (n, of), plan, "best runs")]
-            hits = sum(judge(a, b).verdict.word == "faster" for a, b in chosen)
-            what = f"{pair.name}, equal sides, B keeps its fastest {n} of {of} runs"
-            yield _figure(what, str(n), rate(hits, plan.replicates))
-        chosen = [(a, _best_set(b, 5)) for a, b in samples(pair, (5, 15), plan, "best set")]
-        hits = sum(judge(a, b).verdict.word == "faster" for a, b in chosen)
-        what = f"{pair.name}, equal sides, B keeps the best of 3 sets of 5 runs"
-        yield _figure(what, "5", rate(hits, plan.replicates))
+            pairs = [(a, _fastest(b, n)) for a, b in samples(pair, (n, of), plan, "best runs")]
+            hits = sum(judge(a, b).verdict.word == "faster" for a, b in pairs)
+            setup = f"{pair.name}, equal sides, B keeps its fastest {n} of {of} runs"
+            yield _figure(setup, str(n), rate(hits, plan.replicates))
+        pairs = [(a, _best_set(b, 5)) for a, b in samples(pair, (5, 15), plan, "best set")]
+        hits = sum(judge(a, b).verdict.word == "faster" for a, b in pairs)
+        setup = f"{pair.name}, equal sides, B keeps the best of 3 sets of 5 runs"
+        yield _figure(setup, "5", rate(hits, plan.replicates))
 
 
-def _chosen(side: Runs, places: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Runs:
-    epochs = None if side.epochs is None else side.epochs[places]
-    return Runs(side.times[places], side.reached[places], epochs, side.evaluation_interval)
+def _subset(side: Runs, indices: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Runs:
+    epochs = None if side.epochs is None else side.epochs[indices]
+    return Runs(side.times[indices], side.reached[indices], epochs, side.evaluation_interval)
 
 
 def _fastest(side: Runs, n: int) -> Runs:
-    return _chosen(side, np.argsort(side.times)[:n])
+    return _subset(side, np.argsort(side.times)[:n])
 
 
 def _best_set(side: Runs, n: int) -> Runs:
     best = int(np.argmin(side.times.reshape(-1, n).mean(axis=1)))
-    return _chosen(side, np.arange(best * n, (best + 1) * n))
+    return _subset(side, np.arange(best * n, (best + 1) * n))
 
 
 def sessions(plan: Plan) -> Iterator[Figure]:
@@ -92,9 +92,9 @@ def sessions(plan: Plan) -> Iterator[Figure]:
             verdict = judge(a, b).verdict
             hits += directed(verdict)
             by_margin += directed(verdict) and "by more than" in verdict.claim
-        what = "equal sides, runs vary by 0.2%, sessions by 0.3%"
-        yield _figure(what, str(n), rate(hits, plan.replicates))
-        yield _figure(f"{what}: by more than 1%", str(n), rate(by_margin, plan.replicates))
+        setup = "equal sides, runs vary by 0.2%, sessions by 0.3%"
+        yield _figure(setup, str(n), rate(hits, plan.replicates))
+        yield _figure(f"{setup}: by more than 1%", str(n), rate(by_margin, plan.replicates))
 
 
 def _session(n: int, rng: np.random.Generator) -> Runs:
@@ -113,8 +113,8 @@ def ranks(plan: Plan) -> Iterator[Figure]:
         for a, b in samples(pair, (n, n), plan, "ranks"):
             p = mann_whitney_p(a.times, b.times, rng=rng, draws=999)
             hits += p is not None and p < 0.05
-        what = f"{pair.name}, equal means, Mann-Whitney p < .05"
-        yield _figure(what, str(n), rate(hits, plan.replicates))
+        setup = f"{pair.name}, equal means, Mann-Whitney p < .05"
+        yield _figure(setup, str(n), rate(hits, plan.replicates))
 
 
 def overlap(plan: Plan) -> Iterator[Figure]:
@@ -123,8 +123,8 @@ def overlap(plan: Plan) -> Iterator[Figure]:
     for n in (10, 30):
         decided = [(a, b) for a, b in samples(pair, (n, n), plan, "overlap") if _decided(a, b)]
         hits = sum(_overlap(a.times, b.times) for a, b in decided)
-        what = "LN15 1.2×, decided, yet the intervals of the two means overlap"
-        yield _figure(what, str(n), rate(hits, len(decided)))
+        setup = "LN15 1.2×, decided, yet the intervals of the two means overlap"
+        yield _figure(setup, str(n), rate(hits, len(decided)))
 
 
 def _overlap(a: Floats, b: Floats) -> bool:

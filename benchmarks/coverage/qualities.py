@@ -122,15 +122,15 @@ def differences(plan: Plan) -> Iterator[Figure]:
             rng = generator(plan.seed, "quality", _name(a, b), runs)
             offset = rng.uniform(0, 1, (plan.replicates, 1)) * max(a.step, 1.0)
             # Equal means of what is logged: B is moved by what its own runs differ.
-            other = offset - b.sd * b.bad * b.far + a.sd * a.bad * a.far
+            offset_b = offset - b.sd * b.bad * b.far + a.sd * a.bad * a.far
             drawn_a = a.draw((plan.replicates, n_a), rng, offset)
-            drawn_b = b.draw((plan.replicates, n_b), rng, other)
-            truth = b.mean(other) - a.mean(offset)
+            drawn_b = b.draw((plan.replicates, n_b), rng, offset_b)
+            truth = b.mean(offset_b) - a.mean(offset)
             shifts = [
                 mean_difference(u, v, resolution=max(a.step, b.step), confidence=0.95)
                 for u, v in zip(drawn_a, drawn_b, strict=True)
             ]
-            gaps = [_around(shift, true) for shift, true in zip(shifts, truth, strict=True)]
+            gaps = [_gap_limits(shift, true) for shift, true in zip(shifts, truth, strict=True)]
             hits = hit_rate(gaps, 0.0)
             yield Figure("quality difference", _name(a, b), runs, hits, "coverage")
             claims = sum(gap is not None and not gap[0] <= 0 <= gap[1] for gap in gaps)
@@ -139,7 +139,7 @@ def differences(plan: Plan) -> Iterator[Figure]:
             )
 
 
-def _around(difference: MeanDifference, truth: float) -> tuple[float, float] | None:
+def _gap_limits(difference: MeanDifference, truth: float) -> tuple[float, float] | None:
     """Return the interval of the error of a difference."""
     if difference.low is None or difference.high is None:
         return None
@@ -155,21 +155,26 @@ _TIMES = (CONST, TRF, RARE10, RARE03, SSD, LN15)
 
 def claims(plan: Plan) -> Iterator[Figure]:
     """Measure how often a mean that equals a number is shown to be better than it."""
-    for quality in (*dict.fromkeys(each for pair in QUALITIES for each in pair), *_LONG_TAILS):
+    for quality in (
+        *dict.fromkeys(quality for pair in QUALITIES for quality in pair),
+        *_LONG_TAILS,
+    ):
         odd = quality.skewed or bool(quality.bad) or bool(quality.log_sd)
         for n in (2, 3, 5, 10, 20):
             rng = generator(plan.seed, "claim", quality.name, str(n))
             offset = rng.uniform(0, 1, (plan.replicates, 1)) * max(quality.step, 1.0)
-            drawn = quality.draw((plan.replicates, n), rng, offset)
-            pairs = list(zip(drawn, quality.mean(offset), strict=True))
+            samples = quality.draw((plan.replicates, n), rng, offset)
+            pairs = list(zip(samples, quality.mean(offset), strict=True))
             lower = [_claim(x, true, quality, higher=False) for x, true in pairs]
             upper = [_claim(x, true, quality, higher=True) for x, true in pairs]
             strict = [_claim(x, true, quality, higher=False, level=0.01) for x, true in pairs]
             setup, runs = quality.name, str(n)
             yield Figure("claim, lower is better", setup, runs, _bare(lower), "false claim")
             yield Figure("claim, higher is better", setup, runs, _bare(upper), "false claim")
-            every = rate(sum(test.holds for test in lower), len(lower))
-            yield Figure("claims with or without a condition", setup, runs, every, "no promise")
+            claim_rate = rate(sum(test.holds for test in lower), len(lower))
+            yield Figure(
+                "claims with or without a condition", setup, runs, claim_rate, "no promise"
+            )
             yield Figure("claims at 1%", setup, runs, _bare(strict), "no promise")
             if quality is NORMAL:
                 yield Figure("right claims, bare", setup, runs, _right(n, rng, plan), "no promise")
@@ -188,10 +193,10 @@ def claims_about_times(plan: Plan) -> Iterator[Figure]:
     for shape in _TIMES:
         for n in (3, 5, 10, 20):
             rng = generator(plan.seed, "claim about times", shape.name, str(n))
-            drawn = draw(shape, (plan.replicates, n), rng)
+            sample_runs = draw(shape, (plan.replicates, n), rng)
             tests = []
             for replicate in range(plan.replicates):
-                runs = side(drawn.row(replicate))
+                runs = side(sample_runs.row(replicate))
                 longer = unseen_epochs(runs, LEVEL)
                 tests.append(
                     compare_with_number(
@@ -199,16 +204,16 @@ def claims_about_times(plan: Plan) -> Iterator[Figure]:
                     )
                 )
             yield Figure("claim, times", shape.name, str(n), _bare(tests), "false claim")
-            every = rate(sum(test.holds for test in tests), len(tests))
-            yield Figure("claims about times, all", shape.name, str(n), every, "no promise")
+            claim_rate = rate(sum(test.holds for test in tests), len(tests))
+            yield Figure("claims about times, all", shape.name, str(n), claim_rate, "no promise")
 
 
 def _right(n: int, rng: np.random.Generator, plan: Plan) -> Rate | None:
     """Return which share of right claims about normal samples has no condition, at 95 % power."""
     limit = float(special.stdtrit(n - 1, 1 - LEVEL))
     better = float(special.nctdtrinc(n - 1, 0.05, limit))
-    drawn = rng.normal(-better / np.sqrt(n), 1.0, (plan.replicates, n))
-    right = [test for x in drawn if (test := _claim(x, 0.0, NORMAL, higher=False)).holds]
+    samples = rng.normal(-better / np.sqrt(n), 1.0, (plan.replicates, n))
+    right = [test for x in samples if (test := _claim(x, 0.0, NORMAL, higher=False)).holds]
     return rate(sum(not test.conditions for test in right), len(right))
 
 

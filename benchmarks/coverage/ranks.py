@@ -74,34 +74,34 @@ def ranks(plan: Plan) -> Iterator[Figure]:
     """Measure tables in which any interval of ranks leaves out a rank that an entry may have."""
     for table in _tables():
         names = (table.name, table.column)
-        made = list(_orders(table, plan))
+        orders = list(_orders(table, plan))
         means = np.array([mean for _, mean, _ in table.entries])
         slower = means[:, None] >= means  # what is claimed of a pair is false
-        for quantity, shown in (
-            ("ranks: missed", [each.faster for each in made]),
-            ("ranks: missed without marks", [each.conditional for each in made]),
+        for quantity, claims in (
+            ("ranks: missed", [entry_order.faster for entry_order in orders]),
+            ("ranks: missed without marks", [entry_order.conditional for entry_order in orders]),
         ):
-            false = rate(sum(_any(each & slower) for each in shown), len(made))
+            false = rate(sum(_has_claim(claim & slower) for claim in claims), len(orders))
             # That an entry happened not to fail is what every claim excludes.
             kind: Kind = (
                 "excluded" if any(share for _, _, share in table.entries) else "false claim"
             )
             kind = kind if quantity == "ranks: missed" else "no promise"
             yield Figure(quantity, *names, false, kind)
-        marked = rate(sum(bool(each.conditions) for each in made), len(made))
+        marked = rate(sum(bool(entry_order.conditions) for entry_order in orders), len(orders))
         yield Figure("ranks: marked", *names, marked, "no promise")
 
 
-def _any(shown: Bools) -> bool:
-    return bool(shown.any())
+def _has_claim(claims: Bools) -> bool:
+    return bool(claims.any())
 
 
 def _orders(table: Table, plan: Plan) -> Iterator[Order]:
-    drawn = []
-    for place, ((shape, mean, share), n) in enumerate(zip(table.entries, table.runs, strict=True)):
-        rng = generator(plan.seed, "ranks", table.name, table.column, str(place))
+    samples = []
+    for number, ((shape, mean, share), n) in enumerate(zip(table.entries, table.runs, strict=True)):
+        rng = generator(plan.seed, "ranks", table.name, table.column, str(number))
         failing = Failing(share)
         size, success = (plan.replicates, n), mean / failing.expected_time
-        drawn.append(draw(shape, size, rng, mean=success, failing=failing))
+        samples.append(draw(shape, size, rng, mean=success, failing=failing))
     for replicate in range(plan.replicates):
-        yield order([numbers(runs.row(replicate)) for runs in drawn], 0.95)
+        yield order([numbers(runs.row(replicate)) for runs in samples], 0.95)

@@ -44,15 +44,15 @@ class Entry:
         """Return the entry without its failed runs."""
         return self.chosen(np.flatnonzero(self.runs.reached))
 
-    def chosen(self, places: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Entry:
+    def chosen(self, indices: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Entry:
         """Return some of the runs, with their evaluation interval."""
-        runs, intervals = self.runs, self.intervals[places]
-        grid = intervals[runs.reached[places]]
+        runs, intervals = self.runs, self.intervals[indices]
+        grid = intervals[runs.reached[indices]]
         evaluation_interval = float(grid.max()) if grid.size and not np.isnan(grid).any() else None
-        epochs = None if runs.epochs is None else runs.epochs[places]
+        epochs = None if runs.epochs is None else runs.epochs[indices]
         return Entry(
             self.name,
-            Runs(runs.times[places], runs.reached[places], epochs, evaluation_interval),
+            Runs(runs.times[indices], runs.reached[indices], epochs, evaluation_interval),
             intervals,
         )
 
@@ -122,12 +122,12 @@ def splits(entry: Entry, n: int, plan: Plan, name: str, judge_runs: Judge = judg
 
 
 def _outcomes(a: Runs, b: Runs, judge_runs: Judge) -> Iterator[tuple[str, Kind, bool]]:
-    shown = judge_runs(a, b, 0.01)
-    if shown.printed is not None and shown.deciding is not None:
-        yield "real: printed", "coverage", covers(shown.printed, 1.0)
-        yield "real: deciding", "coverage", covers(shown.deciding, 1.0)
-        yield "real: unbounded", "no promise", math.isinf(shown.deciding[1])
-    word = mark(shown.verdict) if directed(shown.verdict) else None
+    judgement = judge_runs(a, b, 0.01)
+    if judgement.printed is not None and judgement.deciding is not None:
+        yield "real: printed", "coverage", covers(judgement.printed, 1.0)
+        yield "real: deciding", "coverage", covers(judgement.deciding, 1.0)
+        yield "real: unbounded", "no promise", math.isinf(judgement.deciding[1])
+    word = mark(judgement.verdict) if directed(judgement.verdict) else None
     for claim, kind in STEADY.items():
         yield f"real: claims {claim}".strip(), kind, word == claim
 
@@ -157,20 +157,22 @@ def figures(
         f"{name}, successes": [entry.successes() for entry in cases],
         f"{name}, entries with failures": [e for e in failed if e.runs.reached.any()],
     }
-    for label, chosen in groups_of.items():
+    for label, group in groups_of.items():
         for n in SIZES:
-            large = [entry for entry in chosen if entry.runs.times.size >= 2 * n]
+            large = [entry for entry in group if entry.runs.times.size >= 2 * n]
             if len(large) > 1:
                 yield from _rates(large, n, label, plan, judge_runs)
 
 
 def _rates(
-    chosen: Sequence[Entry], n: int, setup: str, plan: Plan, judge_runs: Judge
+    entries: Sequence[Entry], n: int, setup: str, plan: Plan, judge_runs: Judge
 ) -> Iterator[Figure]:
-    counted = [splits(entry, n, plan, setup, judge_runs) for entry in chosen]
-    runs = f"{n} ({len(chosen)} entries)"
-    quantities = {name: count.kind for counts in counted for name, count in counts.items()}
+    counts_by_entry = [splits(entry, n, plan, setup, judge_runs) for entry in entries]
+    runs = f"{n} ({len(entries)} entries)"
+    quantities = {name: count.kind for counts in counts_by_entry for name, count in counts.items()}
     for quantity, kind in quantities.items():
-        known = [counts[quantity] for counts in counted if quantity in counts]
-        mean = clustered_rate([c.hits for c in known], [c.trials for c in known])
+        quantity_counts = [counts[quantity] for counts in counts_by_entry if quantity in counts]
+        mean = clustered_rate(
+            [c.hits for c in quantity_counts], [c.trials for c in quantity_counts]
+        )
         yield Figure(quantity, setup, runs, mean, kind)

@@ -23,9 +23,9 @@ Measured = Mapping[str, Sequence[Figure]]
 """Figures by the measurement that made them."""
 
 
-def write(path: Path, measured: Measured) -> None:
+def write(path: Path, figures_by_name: Measured) -> None:
     """Write the figures, and beside them what the quantities mean and which runs were simulated."""
-    rows = [_row(name, figure) for name, figures in measured.items() for figure in figures]
+    rows = [_row(name, figure) for name, figures in figures_by_name.items() for figure in figures]
     _write(path, HEAD, rows)
     _write(path.with_name("quantities.csv"), QUANTITIES, quantities())
     _write(path.with_name("shapes.csv"), SHAPE, map(_shape, SHAPES))

@@ -119,9 +119,9 @@ def stops(
     lengths = np.full(a.times.shape[0], float(most))
     decided = np.zeros(lengths.size, dtype=np.bool_)
     for n in range(FIRST_LOOK, most + 1):
-        now = decides(a.first(n), b.first(n), level(n, most), epoch_safe=epoch_safe) & ~decided
-        lengths[now] = n
-        decided |= now
+        deciding = decides(a.first(n), b.first(n), level(n, most), epoch_safe=epoch_safe) & ~decided
+        lengths[deciding] = n
+        decided |= deciding
     return lengths, decided
 
 
@@ -265,8 +265,8 @@ def families(plan: Plan) -> Iterator[Figure]:
         pairs += [Pair(TRF, CONST)] if name.startswith("CONST") else []
         for most in MOST[:2]:
             false = np.zeros(plan.replicates, dtype=np.bool_)
-            for place, pair in enumerate(pairs):
-                a, b = drawn(pair, most, plan, "family", name, str(place), str(most))
+            for number, pair in enumerate(pairs):
+                a, b = drawn(pair, most, plan, "family", name, str(number), str(most))
                 for n in range(FIRST_LOOK, most + 1):
                     look, x, y = Look(n, most), a.first(n), b.first(n)
                     tested = decides(x, y, look.level(ALPHA / len(pairs)), epoch_safe=False)

@@ -49,9 +49,9 @@ class Layout:
     within: bool = False
 
 
-def _days(name: str, a: Sequence[int], b: Sequence[int], **more: bool) -> Iterator[Layout]:
+def _days(name: str, a: Sequence[int], b: Sequence[int], **options: bool) -> Iterator[Layout]:
     for between in (0.0, 1.0, 3.0):
-        yield Layout(f"{name}, vary {between:g}×", tuple(a), tuple(b), between, **more)
+        yield Layout(f"{name}, vary {between:g}×", tuple(a), tuple(b), between, **options)
 
 
 def _repeated(days: Sequence[int], runs: int) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ def _side(
     times = 300 * np.exp(offsets[clusters] + rng.normal(0, RUN, clusters.size))
     progress = Epochs(times / 10, 0.1)  # epochs that vary as times do
     outcomes = make_outcomes(times, progress=progress, blocks=clusters if layout.within else None)
-    order = [int((clusters[:place] == day).sum()) for place, day in enumerate(clusters)]
+    order = [int((clusters[:number] == day).sum()) for number, day in enumerate(clusters)]
     when = [
         _BEGIN + timedelta(days=0 if layout.seeds else int(day), minutes=10 * number)
         for day, number in zip(clusters, order, strict=True)

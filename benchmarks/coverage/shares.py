@@ -34,5 +34,5 @@ def figures(plan: Plan) -> Iterator[Figure]:
             part = variance_parts(y, [sessions], fixed, 0.95)[0]
             if part.low is not None and part.high is not None:
                 hits += covers((part.low, part.high), _SHARE)
-        said = rate(hits, plan.replicates)
-        yield Figure("share of a source", name, f"{_SESSIONS} × {_RUNS}", said, "no promise")
+        coverage = rate(hits, plan.replicates)
+        yield Figure("share of a source", name, f"{_SESSIONS} × {_RUNS}", coverage, "no promise")

@@ -91,20 +91,20 @@ def samples(
 
 def hit_rate(intervals: Sequence[Limits | None], truth: float) -> Rate | None:
     """Return the share of the intervals, where there is one, that hold the truth."""
-    known = [interval for interval in intervals if interval is not None]
-    return rate(sum(covers(interval, truth) for interval in known), len(known))
+    finite = [interval for interval in intervals if interval is not None]
+    return rate(sum(covers(interval, truth) for interval in finite), len(finite))
 
 
 def speedups(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
     """Measure interval and verdict at a true speedup of 1, when every run reaches the target."""
     for pair in (*ALIKE, *MIXED):
         for runs, size in SIZES.items():
-            shown = [judge_runs(a, b, 0.01) for a, b in samples(pair, size, plan)]
-            printed = hit_rate([judgement.printed for judgement in shown], pair.ratio)
-            deciding = hit_rate([judgement.deciding for judgement in shown], pair.ratio)
+            judgements = [judge_runs(a, b, 0.01) for a, b in samples(pair, size, plan)]
+            printed = hit_rate([judgement.printed for judgement in judgements], pair.ratio)
+            deciding = hit_rate([judgement.deciding for judgement in judgements], pair.ratio)
             yield Figure("speedup, printed", pair.name, runs, printed, "coverage")
             yield Figure("speedup, deciding", pair.name, runs, deciding, "coverage")
-            verdicts = [judgement.verdict for judgement in shown]
+            verdicts = [judgement.verdict for judgement in judgements]
             yield from by_mark("claims", pair.name, runs, verdicts, directed, STEADY)
 
 
@@ -183,21 +183,21 @@ def failures(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
     for row in FAILURES:
         truth = row.pair.ratio * row.a.expected_time / row.b.expected_time
         for runs, size in SIZES.items():
-            drawn = list(samples(row.pair, size, plan, row.name, failing=(row.a, row.b)))
+            pairs = list(samples(row.pair, size, plan, row.name, failing=(row.a, row.b)))
             ratios = [
-                ratio_between(side(a), side(b), estimand="mean", confidence=0.95) for a, b in drawn
+                ratio_between(side(a), side(b), estimand="mean", confidence=0.95) for a, b in pairs
             ]
-            every = [limits(ratio) for ratio in ratios]
+            all_limits = [limits(ratio) for ratio in ratios]
             # `compare` shows expected times where a run failed, and mean times otherwise.
-            shown = [
+            marked_limits = [
                 interval
-                for interval, (a, b) in zip(every, drawn, strict=True)
+                for interval, (a, b) in zip(all_limits, pairs, strict=True)
                 if not (a.reached.all() and b.reached.all())
             ]
-            none = rate(sum(interval is None for interval in every), len(every))
-            yield Figure("ERT, shown", row.name, runs, hit_rate(shown, truth), "coverage")
-            yield Figure("ERT, always", row.name, runs, hit_rate(every, truth), "coverage")
-            yield Figure("ERT, none", row.name, runs, none, "no promise")
+            missing_rate = rate(sum(interval is None for interval in all_limits), len(all_limits))
+            yield Figure("ERT, shown", row.name, runs, hit_rate(marked_limits, truth), "coverage")
+            yield Figure("ERT, always", row.name, runs, hit_rate(all_limits, truth), "coverage")
+            yield Figure("ERT, none", row.name, runs, missing_rate, "no promise")
             if truth == 1.0:
-                verdicts = [judge_runs(a, b, 0.01).verdict for a, b in drawn]
+                verdicts = [judge_runs(a, b, 0.01).verdict for a, b in pairs]
                 yield from by_mark("ERT, claims", row.name, runs, verdicts, directed)

@@ -27,7 +27,7 @@ MADE: dict[str, Callable[[Path, Path, int], list[str]]] = {
 def main(arguments: Sequence[str]) -> int:
     """Measure, write the page, and return the exit code."""
     options = _parser().parse_args(arguments)
-    lines = [_MARK, "", _HOW, _about(arguments)]
+    lines = [_MARK, "", _HOW, _setting_text(arguments)]
     try:
         with _scratch(options.scratch) as scratch:
             for name in options.rounds:
@@ -51,8 +51,8 @@ def _above(page: Path) -> str:
     """Return the part of a page that was written by hand, which is kept."""
     if not page.exists():
         return ""
-    written, mark, _ = page.read_text("utf-8").partition(_MARK)
-    return written if mark else ""
+    head, mark, _ = page.read_text("utf-8").partition(_MARK)
+    return head if mark else ""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,8 +75,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 @contextmanager
-def _scratch(place: Path | None) -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="ttastats-ingest-", dir=place))
+def _scratch(parent: Path | None) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="ttastats-ingest-", dir=parent))
     try:
         yield folder
     finally:
@@ -93,7 +93,7 @@ memory is that of the largest process.
 """
 
 
-def _about(arguments: Sequence[str]) -> str:
+def _setting_text(arguments: Sequence[str]) -> str:
     model = "an unknown processor"
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text().splitlines()

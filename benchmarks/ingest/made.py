@@ -27,9 +27,9 @@ def repeated(folder: Path, target: Path, times: int) -> int:
             def moved(match: re.Match[bytes], later: int = later) -> bytes:
                 return b'"time_ms": %d' % (int(match.group(1)) + later)
 
-            place = target / f"copy{copy}" / folder.name / path.relative_to(folder)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            total += place.write_bytes(_STAMP.sub(moved, content))
+            path_of_copy = target / f"copy{copy}" / folder.name / path.relative_to(folder)
+            path_of_copy.parent.mkdir(parents=True, exist_ok=True)
+            total += path_of_copy.write_bytes(_STAMP.sub(moved, content))
     return total
 
 
@@ -45,9 +45,9 @@ _STATS = {"tracked_stats": {"throughput": 12345.6}}
 @lru_cache(4_096)
 def _around_time(key: str, value: object, **labels: object) -> tuple[str, str]:
     """Return the text of an event around its time, which is all that differs in most events."""
-    about = {"file": "/workspace/train.py", "lineno": 100, **labels}
+    metadata = {"file": "/workspace/train.py", "lineno": 100, **labels}
     before, after = run_log.event_line(
-        "POINT_IN_TIME", 0, key, _STATS.get(key, value), about
+        "POINT_IN_TIME", 0, key, _STATS.get(key, value), metadata
     ).split('"time_ms": 0', 1)
     return before + '"time_ms": ', after
 
@@ -129,12 +129,12 @@ def runs(target: Path, number: int, length: int = 1) -> tuple[int, int]:
         ]
         text = _head(first) + "".join(bodies) + _tail(first + length - 1)
         system = f"made_{run // 1000}"
-        place = root / "results" / system / "resnet"
+        system_folder = root / "results" / system / "resnet"
         if not run % 1000:
-            place.mkdir(parents=True)
+            system_folder.mkdir(parents=True)
             described = json.dumps({**_SYSTEM, "system_name": system})
             (root / "systems" / f"{system}.json").write_text(described)
-        total += (place / f"result_{run % 1000}.txt").write_text(text)
+        total += (system_folder / f"result_{run % 1000}.txt").write_text(text)
         events += text.count(":::MLLOG")
     return total, events
 

@@ -57,14 +57,14 @@ def measured(command: Sequence[str], cwd: Path | None = None) -> Cost:
     while block := os.read(process.stdout.fileno(), 1 << 20):
         last = (last + block)[-2000:]
     process.stdout.close()
-    _, status, used = os.wait4(process.pid, 0)
+    _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - start
     if process.returncode not in allowed:
         raise FailedError(f"{' '.join(command)} ended with {process.returncode}")
     output = last.decode("utf-8", "replace").strip()
     share = (_stolen() - stolen) / wall / (os.cpu_count() or 1)
-    return Cost(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * 1024, output, share)
+    return Cost(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss * 1024, output, share)
 
 
 def _stolen() -> float:
@@ -95,7 +95,7 @@ def ours(folder: Path, output: Path, *options: str, afresh: bool = True) -> list
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     """Return the ratios of measurements of the same turn, sorted."""
-    return sorted(our / other for our, other in zip(ours, theirs, strict=True))
+    return sorted(our / their for our, their in zip(ours, theirs, strict=True))
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:

@@ -87,35 +87,35 @@ def agreement(ruleset: str, table: str) -> dict[str, Any]:
     )
     different: list[str] = []
     for (source, *_), group in rows.group_by("source", maintain_order=True):
-        judged = _judged(group.to_dicts(), _official_events(Path(str(source)), ruleset))
-        for name, holds in judged.items():
+        agreements = _agreements(group.to_dicts(), _official_events(Path(str(source)), ruleset))
+        for name, holds in agreements.items():
             counts[name] += bool(holds)
-        if judged.get("files") and not (
-            judged["same_last"] and judged["same_tta"] == judged["reached"]
+        if agreements.get("files") and not (
+            agreements["same_last"] and agreements["same_tta"] == agreements["reached"]
         ):
             different.append(str(source))
     return {**counts, "different": different[:20]}
 
 
-def _judged(
+def _agreements(
     rows: list[dict[str, Any]], events: tuple[list[Any], list[Any]] | None
 ) -> dict[str, bool]:
-    """Return which values of a file both readers agree on."""
-    measured = [row for row in rows if row["seconds"] is not None]
+    """Return the agreements of both readers on a file, by name."""
+    evaluations = [row for row in rows if row["seconds"] is not None]
     theirs = _evaluations(events[0]) if events else []
-    if not theirs or not measured:
-        return {"only_ours": bool(measured) and not theirs}
+    if not theirs or not evaluations:
+        return {"only_ours": bool(evaluations) and not theirs}
     # What several ranks logged at one moment is one evaluation.
-    values = sorted({(row["logged_value"], row["seconds"]) for row in measured}, key=_when)
+    values = sorted({(row["logged_value"], row["seconds"]) for row in evaluations}, key=_when)
     # Of two metrics a run must meet both; that rule is tested elsewhere, evaluation by evaluation.
-    single = len({row["metric"] for row in measured}) == 1
-    target = measured[0]
+    single = len({row["metric"] for row in evaluations}) == 1
+    target = evaluations[0]
     ours_at = next((at for value, at in values if single and _reaches(target, value)), None)
     theirs_at = next((at for value, at in theirs if _reaches(target, value)), None)
     return {
         "files": True,
-        "same_all": len(values) == len(theirs) and all(map(_same, values, theirs)),
-        "same_last": _same(values[-1], theirs[-1]),
+        "same_all": len(values) == len(theirs) and all(map(_is_same_point, values, theirs)),
+        "same_last": _is_same_point(values[-1], theirs[-1]),
         "reached": ours_at is not None,
         "same_tta": ours_at is not None and theirs_at is not None and _close(ours_at, theirs_at),
     }
@@ -127,7 +127,7 @@ def _when(evaluation: tuple[float, float]) -> tuple[int, float]:
     return round(seconds * 1e3), value
 
 
-def _same(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
+def _is_same_point(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
     return ours[0] == theirs[0] and _close(ours[1], theirs[1])
 
 
@@ -156,8 +156,8 @@ def polars_table(path: str) -> dict[str, Any]:
     """Read a CSV file or JSON lines with polars, and keep the rows that hold an evaluation."""
     import polars as pl
 
-    read = pl.read_csv if path.endswith(".csv") else pl.read_ndjson
-    rows = read(path, infer_schema_length=1000)
+    read_file = pl.read_csv if path.endswith(".csv") else pl.read_ndjson
+    rows = read_file(path, infer_schema_length=1000)
     return {"rows": rows.filter(pl.col("val_accuracy").is_not_null()).height}
 
 
@@ -176,15 +176,15 @@ def store_by_hand(path: str) -> dict[str, Any]:
 
     from wandb.proto import wandb_internal_pb2
 
-    data, place, parts, rows = Path(path).read_bytes(), 7, [], 0
-    while place < len(data):
-        left = 32768 - place % 32768
-        if left < 7:
-            place += left
+    data, offset, parts, rows = Path(path).read_bytes(), 7, [], 0
+    while offset < len(data):
+        remaining = 32768 - offset % 32768
+        if remaining < 7:
+            offset += remaining
             continue
-        _, size, kind = struct.unpack_from("<IHB", data, place)
-        parts.append(data[place + 7 : place + 7 + size])
-        place += 7 + size
+        _, size, kind = struct.unpack_from("<IHB", data, offset)
+        parts.append(data[offset + 7 : offset + 7 + size])
+        offset += 7 + size
         if kind in {1, 4}:  # the last part of a record
             record = wandb_internal_pb2.Record()
             record.ParseFromString(b"".join(parts))

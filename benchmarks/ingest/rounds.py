@@ -85,9 +85,9 @@ def _turn(folder: Path, table: Path, ruleset: str | None) -> dict[str, Cost]:
 
 def _summarizer(folder: Path, ruleset: str) -> list[str]:
     submitters = ",".join(sorted(path.name for path in folder.iterdir() if path.is_dir()))
-    places = f"{folder.resolve()}/{{{submitters}}}"
+    pattern = f"{folder.resolve()}/{{{submitters}}}"
     module = "mlperf_logging.result_summarizer"
-    return [sys.executable, "-m", module, places, "training", ruleset]
+    return [sys.executable, "-m", module, pattern, "training", ruleset]
 
 
 def _cpu(costs: Sequence[Cost]) -> list[float]:
@@ -126,13 +126,13 @@ def _table(costs: dict[str, list[Cost]], size: int) -> list[str]:
 
 def _goals(costs: dict[str, list[Cost]]) -> list[str]:
     lines = []
-    for name, other, goal in GOALS:
-        if other not in costs:
+    for name, rival, goal in GOALS:
+        if rival not in costs:
             continue
-        reached = _ratio(costs[name], costs[other])
+        reached = _ratio(costs[name], costs[rival])
         word = "met" if reached <= goal else "**missed**"
         lines.append(
-            f"- {name}, against {other}: {reached:.3f}{_spread(costs[name], costs[other])}; "
+            f"- {name}, against {rival}: {reached:.3f}{_spread(costs[name], costs[rival])}; "
             f"goal {goal:.3f}: {word}"
         )
     return [*lines, ""]
@@ -141,18 +141,18 @@ def _goals(costs: dict[str, list[Cost]]) -> list[str]:
 def _checks(ruleset: str, table: Path, costs: dict[str, list[Cost]]) -> list[str]:
     """Return whether the readers agree, as text."""
     plain, official = (_counts(costs[name][-1]) for name in (PLAIN, OFFICIAL))
-    same = _counts(measured(reader("agreement", ruleset, table)))
+    tally = _counts(measured(reader("agreement", ruleset, table)))
     lines = [
         f"- events: {plain['events']:,} by the plain loop, {official['events']:,} by the official "
         f"parser, which fails on {official['failed']:,} lines and {official['crashed']:,} files",
-        f"- files read by the official parser and by ours: {same['files']:,}; the last evaluation "
-        f"has the same value and time (to the millisecond) in {same['same_last']:,}, every one in "
-        f"{same['same_all']:,}; of runs with one metric {same['reached']:,} reached the target, "
-        f"{same['same_tta']:,} of them at the same time by both",
-        f"- files in which only ours finds evaluations of one number: {same['only_ours']:,}",
+        f"- files read by the official parser and by ours: {tally['files']:,}; the last evaluation "
+        f"has the same value and time (to the millisecond) in {tally['same_last']:,}, every one in "
+        f"{tally['same_all']:,}; of runs with one metric {tally['reached']:,} reached the target, "
+        f"{tally['same_tta']:,} of them at the same time by both",
+        f"- files in which only ours finds evaluations of one number: {tally['only_ours']:,}",
     ]
-    if same["different"]:
-        lines.append(f"- different: {', '.join(same['different'])}")
+    if tally["different"]:
+        lines.append(f"- different: {', '.join(tally['different'])}")
     return ["They agree on what they read:\n", *lines, ""]
 
 

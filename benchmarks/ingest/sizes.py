@@ -75,16 +75,16 @@ def _two_processes(folder: Path, scratch: Path, turns: int, copies: int) -> list
     logs, table = scratch / "repeated", scratch / "w.parquet"
     size = made.repeated(folder, logs, copies)
     commands = [lambda n=n: ours(logs, table, "--workers", n) for n in ("1", "2")]
-    (alone, two), note = _in_quiet_turns(commands, turns)
+    (single, two), note = _in_quiet_turns(commands, turns)
     shutil.rmtree(logs)
-    of_turns = ratios([cost.wall for cost in alone], [cost.wall for cost in two])
+    of_turns = ratios([cost.wall for cost in single], [cost.wall for cost in two])
     faster = median(of_turns)
-    dearer = ratio([cost.cpu for cost in two], [cost.cpu for cost in alone])
-    peak = max(cost.peak for cost in (*alone, *two)) / 2**20
+    dearer = ratio([cost.cpu for cost in two], [cost.cpu for cost in single])
+    peak = max(cost.peak for cost in (*single, *two)) / 2**20
     return [
         f"{size / 1e9:.1f} GB. {note}\n",
         *_HEAD,
-        _line("one process", alone, size),
+        _line("one process", single, size),
         _line("two processes", two, size),
         "",
         f"- wall time {faster:.2f}× better ({of_turns[0]:.2f} to {of_turns[-1]:.2f}); goal 1.6: "
@@ -140,7 +140,7 @@ def small_files(_folder: Path, scratch: Path, turns: int) -> list[str]:
     times, of_plain, of_grep = (ratio(*cpu[first : first + 2]) for first in (0, 2, 4))
     a_byte = large_size / size
     readers = ("ours", "plain loop", "grep -F")
-    names = [f"{files}, {who}" for who in readers for files in ("50,000 small", "1,000 long")]
+    names = [f"{files}, {reader}" for reader in readers for files in ("50,000 small", "1,000 long")]
     return [
         "### Small files\n",
         f"50,000 complete runs of {size / 5e4 / 1e3:.1f} KB ({events:,} events, {size / 1e6:,.0f} "
@@ -165,13 +165,13 @@ def many_files(_folder: Path, scratch: Path, _turns: int) -> list[str]:
     logs, table = scratch / "many", scratch / "m.parquet"
     size, _ = made.runs(logs, 100_000)
     first = measured(ours(logs, table))
-    again = measured(ours(logs, table, afresh=False))
+    second_cost = measured(ours(logs, table, afresh=False))
     shutil.rmtree(logs)
     return [
         f"### 100,000 logs: {size / 1e9:.1f} GB\n",
         *_HEAD,
         _line("read", [first], size),
-        _line("read again, unchanged", [again], size),
+        _line("read again, unchanged", [second_cost], size),
         "",
     ]
 
@@ -214,14 +214,14 @@ def own_logs(_folder: Path, scratch: Path, turns: int) -> list[str]:
             mine = costs[times][0]
             peak = median(cost.peak for cost in mine) / 2**20
             row = f"{size * times / 1e6:.0f} | {median(c.cpu for c in mine):.2f} | {peak:.0f}"
-            rest = (
+            cells = (
                 " | | |"
                 if times > 1
                 else (
                     f" {medians[1]:.2f} ({words}) | {ratio(*cpu):.2f}× | {goal:g}: {_word(holds)} |"
                 )
             )
-            lines.append(f"| {kind} | {row} |{rest}")
+            lines.append(f"| {kind} | {row} |{cells}")
         for folder in folders.values():
             shutil.rmtree(folder)
     return [*lines, ""]

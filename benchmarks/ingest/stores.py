@@ -23,8 +23,8 @@ def _rows(number: int) -> Iterator[dict[str, float]]:
     for step in range(number):
         row: dict[str, float] = {"step": step, "epoch": round(step / 5000, 4)}
         row["time"] = round(step * 0.11, 3)
-        for place, name in enumerate(_TRAINING, start=3):
-            row[name] = round((step * 7919 % 9973 + 1) / 9973 * place, 6)
+        for position, name in enumerate(_TRAINING, start=3):
+            row[name] = round((step * 7919 % 9973 + 1) / 9973 * position, 6)
         if step % EVERY == EVERY - 1:
             row |= {"val_loss": round(3 - step / number, 5), "val_accuracy": step / number}
         yield row
@@ -93,7 +93,7 @@ _BLOCK = 32 * 1024
 
 def wandb(path: Path, number: int) -> int:
     """Write a W&B store and return its bytes."""
-    place = 7
+    offset = 7
     with path.open("wb") as file:
         file.write(b":W&B\xe1\xbe\x00")
         for row in _rows(number):
@@ -104,18 +104,18 @@ def wandb(path: Path, number: int) -> int:
                 _field(1, _field(1, key.encode()) + _varint(16 << 3 | 2) + _sized(value))
                 for key, value in fields.items()
             )
-            rest, first = _field(2, items), True
-            while rest or first:
-                left = _BLOCK - place % _BLOCK
-                if left < 7:
-                    place += file.write(bytes(left))
+            content, first = _field(2, items), True
+            while content or first:
+                remaining = _BLOCK - offset % _BLOCK
+                if remaining < 7:
+                    offset += file.write(bytes(remaining))
                     continue
-                part, rest = rest[: left - 7], rest[left - 7 :]
+                part, content = content[: remaining - 7], content[remaining - 7 :]
                 kind = {(True, False): 1, (True, True): 2, (False, True): 3, (False, False): 4}[
-                    first, bool(rest)
+                    first, bool(content)
                 ]
                 checksum = zlib.crc32(part, zlib.crc32(bytes([kind])))
-                place += file.write(struct.pack("<IHB", checksum, len(part), kind) + part)
+                offset += file.write(struct.pack("<IHB", checksum, len(part), kind) + part)
                 first = False
     return path.stat().st_size
 

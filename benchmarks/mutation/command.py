@@ -78,8 +78,8 @@ def main(arguments: Sequence[str]) -> int:
         killed = outcome in {"killed", "timeout"}
         print(line, file=sys.stderr if killed else sys.stdout, flush=True)
     print(table(counts))
-    every = sum(counts.values(), Counter[Outcome]())
-    return 0 if _share(every) >= options.least else 1
+    total = sum(counts.values(), Counter[Outcome]())
+    return 0 if _share(total) >= options.least else 1
 
 
 def parser() -> argparse.ArgumentParser:
@@ -101,15 +101,15 @@ def sample(
     files: dict[str, list[Path]], count: int, seed: int, only: str
 ) -> list[tuple[str, Mutant]]:
     """Draw mutants of all files, equally likely and in random order."""
-    every = [
+    all_mutants = [
         (group, mutant)
         for group, paths in files.items()
         for path in paths
         if only in str(path.relative_to(ROOT))
         for mutant in mutants(str(path), path.read_text("utf-8"))
     ]
-    print(f"{len(every)} mutants, seed {seed}", file=sys.stderr, flush=True)
-    return random.Random(seed).sample(every, min(count, len(every)))
+    print(f"{len(all_mutants)} mutants, seed {seed}", file=sys.stderr, flush=True)
+    return random.Random(seed).sample(all_mutants, min(count, len(all_mutants)))
 
 
 def _share(counts: Counter[Outcome]) -> float:
@@ -119,10 +119,10 @@ def _share(counts: Counter[Outcome]) -> float:
 def table(counts: dict[str, Counter[Outcome]]) -> str:
     """Return the counts in Markdown."""
     lines = ["| | mutants | killed | survived | not tested |", "| --- | --- | --- | --- | --- |"]
-    every = sum(counts.values(), Counter[Outcome]())
-    for name, of_folder in (*counts.items(), ("all", every)):
+    total = sum(counts.values(), Counter[Outcome]())
+    for name, of_folder in (*counts.items(), ("all", total)):
         if of_folder:
             killed = f"{of_folder['killed'] + of_folder['timeout']} ({_share(of_folder):.0%})"
-            rest = f"{of_folder['survived']} | {of_folder['not tested']}"
-            lines.append(f"| {name} | {of_folder.total()} | {killed} | {rest} |")
+            cells = f"{of_folder['survived']} | {of_folder['not tested']}"
+            lines.append(f"| {name} | {of_folder.total()} | {killed} | {cells} |")
     return "\n".join(lines)

@@ -71,8 +71,8 @@ def _function(functions: Sequence[ast.FunctionDef], line: int) -> int:
 def mutated(source: str, number: int) -> ast.Module:
     """Return a source with one of its changes made."""
     tree = ast.parse(source)
-    for place, (_, _, change) in enumerate(_changes(tree)):
-        if place == number:
+    for index, (_, _, change) in enumerate(_changes(tree)):
+        if index == number:
             change()
             return ast.fix_missing_locations(tree)
     raise ValueError(f"no change has the number {number}")

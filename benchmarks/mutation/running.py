@@ -24,11 +24,11 @@ QUICK = 0.3
 
 def judged(mutant: Mutant, tests: Sequence[str], seconds: dict[str, float]) -> Outcome:
     """Run the tests of a mutant, in a process of its own that ends with the first failure."""
-    chosen = within_budget(tests, seconds)
-    if not chosen:
+    selection = within_budget(tests, seconds)
+    if not selection:
         return "not tested"
-    slower = [test for test in tests if "accepted" in test and test not in chosen]
-    for group in filter(None, (wide(chosen, seconds), chosen, slower)):
+    slower = [test for test in tests if "accepted" in test and test not in selection]
+    for group in filter(None, (wide(selection, seconds), selection, slower)):
         code = _in_a_process(mutant, group, int(60 + 10 * sum(seconds[test] for test in group)))
         if code:
             return "killed" if code > 0 else "timeout"
@@ -52,13 +52,13 @@ def _in_a_process(mutant: Mutant | None, tests: Sequence[str], limit: int) -> in
 
 def within_budget(tests: Sequence[str], seconds: dict[str, float]) -> list[str]:
     """Return the quickest tests whose time together is within the budget; one at least."""
-    spent, chosen = 0.0, []
+    spent, selection = 0.0, []
     for test in tests:
         spent += seconds[test]
-        if chosen and spent > BUDGET:
+        if selection and spent > BUDGET:
             break
-        chosen.append(test)
-    return chosen
+        selection.append(test)
+    return selection
 
 
 def wide(tests: Sequence[str], seconds: dict[str, float]) -> list[str]:

@@ -331,7 +331,11 @@ def axes_of() -> Iterator[object]:
         rows = zip(ticks, scales, strict=True)
         yield [ratios, *({"scale": y.vega, "axis": {"values": x, "format": "~g"}} for x, y in rows)]
     for name, of in axis.AXES.items():
-        yield [name, axes.amount_expression("x", of), axes.amount_expression("x", of, named=False)]
+        yield [
+            name,
+            axes.amount_expression("x", of),
+            axes.amount_expression("x", of, with_unit=False),
+        ]
     yield [axes.duration_expression("x")]
     yield [axes.round_ticks(1.0, 1.0 + 10.0**-power) for power in range(1, 8)]
     yield [axes.round_ticks(1.0, high) for high in (200.0, 500.0, 1000.0)]

@@ -131,7 +131,7 @@ class TestAblation:
 
     def test_functions_are_left_out_like_modules(self) -> None:
         x = torch.tensor([-1.0, 2.0])
-        with workload.Without(["relu"]) as mode:
+        with workload.LayerRemoval(["relu"]) as mode:
             assert nn.functional.relu(x) is x
             assert torch.relu(x) is x
             assert x.relu() is x
@@ -139,7 +139,7 @@ class TestAblation:
         assert nn.functional.relu(x).tolist() == [0.0, 2.0]
         layers, images = (nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()), torch.randn(2, 3, 8, 8)
         for kinds in workload.VARIANTS.values():
-            with workload.Without(kinds) as mode:
+            with workload.LayerRemoval(kinds) as mode:
                 output = nn.Sequential(*layers)(images)
             assert mode.met == {"batch norm": 1, "relu": 1}
             rest = [layers[0], *(layers[1:] if not kinds else layers[1 + len(kinds) :])]

@@ -18,7 +18,7 @@ from ttastats import api
 from ttastats.recording import run_log
 from ttastats.trainer import experiment, session, tables, workloads
 from ttastats.trainer.experiment import Request
-from ttastats.trainer.session import Made
+from ttastats.trainer.session import FinishedRun
 from ttastats.trainer.settings import Overrides
 
 #: The workloads of the examples; an installed copy has none.
@@ -82,19 +82,19 @@ def request(root: Path, workload: str = "digits", **changes: object) -> Request:
 
 def trained(
     root: Path, options: Overrides, workload: str = "digits", seeds: Sequence[int] = (0,)
-) -> list[Made]:
+) -> list[FinishedRun]:
     """Train in this process and return the runs, with those that existed before."""
     planned = experiment.plan_runs(request(root, workload), options, seeds).runs
     return session.make_all(planned, session.Watcher())
 
 
-def summary(runs: Sequence[Made]) -> Sequence[Mapping[str, Any]]:
+def summary(runs: Sequence[FinishedRun]) -> Sequence[Mapping[str, Any]]:
     """Return the rows of the summary of the folders that runs lie in."""
     places = list(dict.fromkeys(run.log.parent for run in runs))
     return api.summary(tables.table_of_logs(places)).rows
 
 
-def curve(run: Made) -> list[tuple[float, float]]:
+def curve(run: FinishedRun) -> list[tuple[float, float]]:
     """Return loss and quality of every epoch, bit for bit."""
     return [(epoch.train_loss, epoch.quality) for epoch in run.outcome.checkpoints]
 

@@ -19,7 +19,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.recording import run_log
 from ttastats.recording.run_log import Clock, RunLog
 from ttastats.trainer import experiment, session, tables, workloads
-from ttastats.trainer.session import Made
+from ttastats.trainer.session import FinishedRun
 from ttastats.trainer.settings import Settings
 
 RULES = importlib.resources.files("ttastats.trainer") / "rules" / "ttastats_common.yaml"
@@ -30,7 +30,7 @@ def rulesets() -> list[str]:
     return [ruleset for ruleset in checker.rule_choices() if ruleset != "0.6.0"]
 
 
-def test_the_events_of_an_epoch_come_in_order(two_runs: list[Made]) -> None:
+def test_the_events_of_an_epoch_come_in_order(two_runs: list[FinishedRun]) -> None:
     logged = events(two_runs[0].log)
     keys, times = ([event[name] for event in logged] for name in ("key", "time_ms"))
     assert times == sorted(times)
@@ -44,7 +44,7 @@ def test_the_events_of_an_epoch_come_in_order(two_runs: list[Made]) -> None:
     assert keys.index("init_stop") < keys.index("run_start") < keys.index("train_samples") < first
 
 
-def test_the_log_holds_all_settings_that_decide_the_run(two_runs: list[Made]) -> None:
+def test_the_log_holds_all_settings_that_decide_the_run(two_runs: list[FinishedRun]) -> None:
     every = events(two_runs[1].log)
     logged = {event["key"]: event for event in every}
     assert logged["seed"]["value"] == 1
@@ -107,7 +107,7 @@ def complies(log: Path, ruleset: str) -> bool:
 
 
 def test_the_official_checker_accepts_the_logs_with_our_rules(
-    two_runs: list[Made], tmp_path: Path
+    two_runs: list[FinishedRun], tmp_path: Path
 ) -> None:
     (missed,) = trained(tmp_path, small(target=0.9999, epochs=1))
     for log in (two_runs[0].log, missed.log):
@@ -116,7 +116,7 @@ def test_the_official_checker_accepts_the_logs_with_our_rules(
 
 @pytest.mark.parametrize("lost", ["run_stop", "seed", "eval_accuracy", "epoch_stop", "init_stop"])
 def test_the_official_checker_refuses_a_log_that_lacks_an_event(
-    lost: str, two_runs: list[Made], tmp_path: Path
+    lost: str, two_runs: list[FinishedRun], tmp_path: Path
 ) -> None:
     lines = [
         line for line in two_runs[0].log.read_text().splitlines() if f'"key": "{lost}"' not in line
@@ -126,7 +126,9 @@ def test_the_official_checker_refuses_a_log_that_lacks_an_event(
     assert not complies(torn, rulesets()[-1])
 
 
-def test_the_official_checker_accepts_the_description_of_the_system(two_runs: list[Made]) -> None:
+def test_the_official_checker_accepts_the_description_of_the_system(
+    two_runs: list[FinishedRun],
+) -> None:
     checker = pytest.importorskip("mlperf_logging.system_desc_checker.system_desc_checker")
     path = two_runs[0].log.parent.parent.parent.parent / "systems" / "machine.json"
     for ruleset in ("1.0.0", "4.1.0", "5.1.0"):
@@ -161,7 +163,7 @@ def test_our_own_lines_equal_those_of_the_official_package() -> None:
 def test_dawnbench_files_hold_the_same_curve(tmp_path: Path) -> None:
     planned = experiment.plan_runs(request(tmp_path, dawnbench=True), small(), (0,)).runs
     (run,) = session.make_all(planned, session.Watcher())
-    (table,) = planned[0].place.dawnbench.glob("*.tsv")
+    (table,) = planned[0].folder.dawnbench.glob("*.tsv")
     assert json.loads(table.with_suffix(".json").read_text())["logFilename"] == run.log.name
     account = api.ingest([table], tmp_path / "entry.parquet")
     assert account.problems == ()

@@ -13,7 +13,7 @@ from tests.trainer.runs import events, trained
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
 from ttastats.trainer.loop import Oddity
-from ttastats.trainer.session import Made
+from ttastats.trainer.session import FinishedRun
 from ttastats.trainer.settings import Overrides
 
 GOOD = """
@@ -120,7 +120,7 @@ MISTAKES: dict[str, tuple[str, str, str, str, str]] = {
 }  # fmt: skip
 
 
-def run(folder: Path, text: str, **changes: Any) -> Made:
+def run(folder: Path, text: str, **changes: Any) -> FinishedRun:
     path = folder / "mine.py"
     path.write_text(text)
     (made,) = trained(folder / "logs", Overrides(changes, device="cpu"), str(path))

@@ -85,7 +85,7 @@ def shared_runs(torchrun: Path) -> list[Path]:
     """Return logs of the same run twice: its two workers were started by torchrun, then by us."""
     planned = experiment.plan_runs(request(torchrun), small(workers=2, epochs=2), (5,)).runs
     experiment.make_runs(planned)
-    return sorted(planned[0].place.results.iterdir())
+    return sorted(planned[0].folder.results.iterdir())
 
 
 def test_torchrun_starts_a_run_on_two_nodes(torchrun: Path) -> None:
@@ -204,7 +204,7 @@ def test_an_error_of_another_worker_is_shown_and_fails_the_run(tmp_path: Path) -
     message = str(caught.value)
     assert "worker 1: ValueError: my own mistake" in message
     assert 'raising.py", line' in message
-    (log,) = planned.runs[0].place.results.iterdir()
+    (log,) = planned.runs[0].folder.results.iterdir()
     last = log.read_text().splitlines()[-1]
     assert '"reason": "worker 1: ValueError: my own mistake"' in last
     row = the_run(tmp_path)

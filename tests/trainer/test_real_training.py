@@ -12,12 +12,12 @@ import torch
 from tests.trainer.runs import curve, small, summary, trained
 from ttastats import api
 from ttastats.trainer import hardware
-from ttastats.trainer.session import Made
+from ttastats.trainer.session import FinishedRun
 from ttastats.trainer.settings import Overrides
 
 
 def test_both_seeds_reach_the_target_in_different_ways_and_our_reader_finds_so(
-    two_runs: list[Made], tmp_path: Path
+    two_runs: list[FinishedRun], tmp_path: Path
 ) -> None:
     assert [run.outcome.reached for run in two_runs] == [True, True]
     for run in two_runs:

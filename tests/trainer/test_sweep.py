@@ -144,7 +144,7 @@ def test_more_runs_are_the_seeds_that_are_missing(workload: Path, tmp_path: Path
     experiment.make_runs(first.missing)
     more = planned(workload, tmp_path, runs=5)
     assert [run.settings.seed for run in more.missing] == [2, 3, 4]
-    assert {run.place for run in more.runs} == {first.runs[0].place}
+    assert {run.folder for run in more.runs} == {first.runs[0].folder}
     elsewhere = tmp_path / "copy" / "line.py"
     elsewhere.parent.mkdir()
     for name in ("line.py", "beside_the_line.py"):
@@ -161,14 +161,14 @@ def test_a_changed_file_makes_other_runs_of_another_entry(
 ) -> None:
     before = planned(workload, tmp_path)
     experiment.make_runs(before.missing)
-    logged = (before.runs[0].place.results / "result_0.txt").read_text()
+    logged = (before.runs[0].folder.results / "result_0.txt").read_text()
     assert '"key": "workload_import", "value": "RATE = 0.1\\n"' in logged
     changed = tmp_path / name
     text = changed.read_text()
     changed.write_text(text.replace(value, other))
     after_change = planned(workload, tmp_path)
     assert len(after_change.missing) == 2
-    assert after_change.runs[0].place != before.runs[0].place
+    assert after_change.runs[0].folder != before.runs[0].folder
     experiment.make_runs(after_change.missing)
     assert planned(workload, tmp_path).missing == ()
     changed.write_text(text)
@@ -181,13 +181,13 @@ def test_a_run_that_was_killed_in_its_beginning_is_made_in_the_same_place(
 ) -> None:
     before = planned(workload, tmp_path)
     experiment.make_runs(before.missing)
-    log = before.runs[1].place.results / "result_1.txt"
+    log = before.runs[1].folder.results / "result_1.txt"
     lines = log.read_text().splitlines(keepends=True)
     at = next(i for i, line in enumerate(lines) if f'"key": "{last}"' in line)
     log.write_text("".join(lines[: at + 1]))
     again = planned(workload, tmp_path)
     assert [run.settings.seed for run in again.missing] == [1]
-    assert again.runs[1].place == before.runs[1].place
+    assert again.runs[1].folder == before.runs[1].folder
 
 
 def test_table_7_sets_throughput_beside_time_to_accuracy(swept: Path) -> None:

@@ -58,22 +58,22 @@ def summary(
     """
     from ttastats.answers import rank as rank_report  # scipy costs start-up time
 
-    what = Question(**keywords)
-    (side,) = choice.sides([source], what, of_answer=True)
-    report = with_choice_notes(summarize_entries(side, what, ddof, confidence, dots=dots), side)
+    query = Question(**keywords)
+    (side,) = choice.sides([source], query, of_answer=True)
+    report = with_choice_notes(summarize_entries(side, query, ddof, confidence, dots=dots), side)
     return rank_report.shown(report, sort=sort, top=top, confidence=confidence)
 
 
 def summarize_entries(
-    side: Choice, what: Question, ddof: int, confidence: float, *, dots: bool = False
+    side: Choice, query: Question, ddof: int, confidence: float, *, dots: bool = False
 ) -> Report:
     """Report each entry, of times or of qualities at a budget."""
     from ttastats.answers import qualities
     from ttastats.answers import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    keys = choice.group_keys(what.by, ENTRY, side)
-    if (budget := what.budget) is not None:
+    keys = choice.group_keys(query.by, ENTRY, side)
+    if (budget := query.budget) is not None:
         return qualities.of_groups(side.runs, budget, keys, ddof=ddof, confidence=confidence)
     return summary_report.report(side.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
 
@@ -100,9 +100,9 @@ def rank(
     """
     from ttastats.answers import rank as rank_report  # scipy costs start-up time
 
-    what = Question(**keywords)
-    (side,) = choice.sides([source], what)
-    entries = summarize_entries(side, what, 1, confidence)
+    query = Question(**keywords)
+    (side,) = choice.sides([source], query)
+    entries = summarize_entries(side, query, 1, confidence)
     return with_choice_notes(
         rank_report.report(entries, mine=mine, top=top, confidence=confidence), side
     )
@@ -388,7 +388,7 @@ def claim(
 
     rules = claim_report.ClaimOptions(level, sigma)
     limits = claim_report.limits(str(seconds), str(steps))
-    threshold, what = question.with_claim(Question(**keywords), quality)
+    threshold, query = question.with_claim(Question(**keywords), quality)
     raise_if(
         threshold is None and not limits,
         "no claim given",
@@ -396,7 +396,7 @@ def claim(
         "Add --quality 'val_loss <= 3.28', --seconds '<= 80' or --steps '<= 3325'.",
     )
     try:
-        (side,) = choice.sides([source], what)
+        (side,) = choice.sides([source], query)
     except TtastatsError as error:
         if threshold is None:
             raise
@@ -405,13 +405,13 @@ def claim(
             for text in (error.where, error.remedy)
         )
         raise TtastatsError(error.what, where=where, remedy=remedy) from None
-    keys = choice.group_keys(what.by, ENTRY, side)
+    keys = choice.group_keys(query.by, ENTRY, side)
     report = claim_report.report(
         side.runs,
         keys,
         threshold=threshold,
         limits=limits,
-        budget=what.budget,
+        budget=query.budget,
         rules=rules,
     )
     return with_choice_notes(report, side)
@@ -437,13 +437,13 @@ def targets(
     from ttastats.answers import targets as targets_report  # scipy costs start-up time
     from ttastats.report.grouping import BENCHMARK, ENTRY
 
-    sources, what = [a] if b is None else [a, b], Question(**keywords)
+    sources, query = [a] if b is None else [a, b], Question(**keywords)
     names = question.labels(sources, labels)
-    choices = choice.sides(sources, what)
+    choices = choice.sides(sources, query)
     for side in choices if metric else ():
         expect_metric(side.rows, metric or "", "--metric")
-    sides = choice.as_sides(choices, what, names)
-    keys = choice.group_keys(what.by, ENTRY if b is None else BENCHMARK, choices[0])
+    sides = choice.as_sides(choices, query, names)
+    keys = choice.group_keys(query.by, ENTRY if b is None else BENCHMARK, choices[0])
     # Qualities of two benchmarks have no order; of one table no round is mixed with another.
     always = BENCHMARK if b is None else ("benchmark",)
     report = targets_report.report(
@@ -492,15 +492,15 @@ def judge_record(
         "Give the baseline and the new runs, or only the new runs.",
     )
     if against is not None:
-        both = "both a baseline table and --against"
-        raise_if(len(sources) == 2, both, "--against", "Give one of them.")
+        conflict = "both a baseline table and --against"
+        raise_if(len(sources) == 2, conflict, "--against", "Give one of them.")
         positive = 0 < against < float("inf")
         raise_if(not positive, f"a baseline of {against:g}", "--against", "Give a number above 0.")
-    what = Question(where=where, target=target, metric=metric)
-    choices, contest = record_report.sides(sources, contest, what)
+    query = Question(where=where, target=target, metric=metric)
+    choices, contest = record_report.sides(sources, contest, query)
     labels = choice.side_names(choices, question.labels(sources, labels))
-    made = [
+    decisions = [
         (benchmark, record_checks.judged(sides, contest, against))
         for benchmark, sides in record_report.by_benchmark(choices, labels)
     ]
-    return with_choice_notes(record_report.report(made, contest, labels), *choices)
+    return with_choice_notes(record_report.report(decisions, contest, labels), *choices)

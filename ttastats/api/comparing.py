@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Profiles = str | Path | Sequence[str | Path]
 
 
-class _Compared(ComparisonBudgetKeywords, total=False):
+class _CompareOptions(ComparisonBudgetKeywords, total=False):
     view: View | None
     also: Sequence[str]
     profiles: tuple[Profiles, Profiles] | None
@@ -56,7 +56,7 @@ def compare(
     *others: Source,
     fail_on: None = None,
     require: None = None,
-    **keywords: Unpack[_Compared],
+    **keywords: Unpack[_CompareOptions],
 ) -> Report: ...
 @overload
 def compare(
@@ -64,7 +64,7 @@ def compare(
     *others: Source,
     fail_on: Conditions,
     require: Gates = None,
-    **keywords: Unpack[_Compared],
+    **keywords: Unpack[_CompareOptions],
 ) -> Gated: ...
 @overload
 def compare(
@@ -72,7 +72,7 @@ def compare(
     *others: Source,
     fail_on: Gates = None,
     require: Conditions,
-    **keywords: Unpack[_Compared],
+    **keywords: Unpack[_CompareOptions],
 ) -> Gated: ...
 @takes(ComparisonBudgetKeywords, view=view_of)
 def compare(
@@ -115,23 +115,23 @@ def compare(
         `not-worse:0.001`; the result is in `.gate`, true if it passed, and `check` raises an
         error if it failed.
     """
-    what, sources = Question(**keywords), (a, *others)
+    query, sources = Question(**keywords), (a, *others)
     also, block = several(also), several(block)
-    options, of_one_table = what.judgement, same and not others
-    refuse_excluded(options, what.budget, also, block, same=same, profiles=profiles is not None)
+    options, of_one_table = query.judgement, same and not others
+    refuse_excluded(options, query.budget, also, block, same=same, profiles=profiles is not None)
     remedy = "Give a second table; same=True compares the groups of by= in one."
     raise_if(not others and not same, "only one table to compare", "others=", remedy)
     if same:
         needs = "--same needs several sets of runs, but there is one table"
         remedy = "Give one file per set, or split the table: --same --by day."
-        raise_if(of_one_table and not what.by, needs, "--same", remedy)
+        raise_if(of_one_table and not query.by, needs, "--same", remedy)
         view = replace(view or View(), same=True)
-    by_sets = replace(what, by=(), labels=()) if of_one_table else what
+    by_sets = replace(query, by=(), labels=()) if of_one_table else query
     conditions = conditions_of(by_sets, fail_on, require)
     names = question.short_labels(sources, by_sets.labels)
     choices = choice.sides(sources, by_sets, of_answer=True)
     if of_one_table:
-        names, choices = choice.split_into_sets(choices[0], what.by, what.labels)
+        names, choices = choice.split_into_sets(choices[0], query.by, query.labels)
     sides = choice.as_sides(choices, by_sets, names)
     report = judged_sides(sides, by_sets, conditions, view, also, block, profiles)
     if same:
@@ -141,18 +141,18 @@ def compare(
     return with_choice_notes(report, *choices)
 
 
-def conditions_of(what: Question, fail_on: Gates, require: Gates) -> tuple[Requirement, ...]:
+def conditions_of(query: Question, fail_on: Gates, require: Gates) -> tuple[Requirement, ...]:
     """Return the conditions of a gate, which are read before any file, as is a plan of looks."""
     from ttastats.answers.compare import gate
     from ttastats.sides import comparison  # scipy costs start-up time
 
-    comparison.check_plan(what.judgement.max_runs)
-    return gate.conditions(fail_on, require, gate.QUALITIES if what.budget else gate.TIMES)
+    comparison.check_plan(query.judgement.max_runs)
+    return gate.conditions(fail_on, require, gate.QUALITIES if query.budget else gate.TIMES)
 
 
 def judged_sides(
     sides: Sequence[Side],
-    what: Question,
+    query: Question,
     conditions: Sequence[Requirement],
     view: View | None = None,
     also: Sequence[str] = (),
@@ -163,17 +163,17 @@ def judged_sides(
     from ttastats.answers.compare import compare as compare_report
     from ttastats.answers.compare import gate  # scipy costs start-up time
 
-    baseline, *others = sides
-    if (budget := what.budget) is not None:
-        report = compare_report.qualities_report(baseline, others, what, budget, view, block)
+    baseline, *challengers = sides
+    if (budget := query.budget) is not None:
+        report = compare_report.qualities_report(baseline, challengers, query, budget, view, block)
     else:
         for side, metric in product(sides, also):
             expect_metric(side.evaluations, metric, "--also")
         rows = _profile_rows(*profiles) if profiles else ()
         report = compare_report.times_report(
-            baseline, others, what, view, also=also, block=block, profiles=rows
+            baseline, challengers, query, view, also=also, block=block, profiles=rows
         )
-    return gate.judge(report, conditions, what.judgement.confidence)
+    return gate.judge(report, conditions, query.judgement.confidence)
 
 
 @takes(by=arguments.choice("work", "operator"))
@@ -252,8 +252,10 @@ def profile_page(
     profiles = [given.profile_rows(side) for side in sides]
     labelled = zip(question.short_labels(sources), (side.rows for side in profiles), strict=True)
     notes = [_problem_note(problem) for side in profiles for problem in side.problems]
-    made = of_profiles.profiles_content(list(labelled), notes, title=title, confidence=confidence)
-    page = document.make_page(made)
+    page_content = of_profiles.profiles_content(
+        list(labelled), notes, title=title, confidence=confidence
+    )
+    page = document.make_page(page_content)
     if output is not None:
         document.write_page(Path(output), page.html)
     return page

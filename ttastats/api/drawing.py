@@ -112,43 +112,45 @@ def html_report(
         "--fail-on" if fail_on else "--require" if require else "--also",
         "Give two files, the baseline first, or --a and --b.",
     )
-    what = Question(**keywords)
-    options, also = what.judgement, several(also)
-    refuse_excluded(options, what.budget, also)
-    conditions = conditions_of(what, fail_on, require)
+    query = Question(**keywords)
+    options, also = query.judgement, several(also)
+    refuse_excluded(options, query.budget, also)
+    conditions = conditions_of(query, fail_on, require)
     if output is not None:
         document.expect_page_path(
             Path(output), [path for source in sources for path in question.files(source)]
         )
-    names = question.short_labels(sources, what.labels)
-    choices = choice.sides(sources, what)
+    names = question.short_labels(sources, query.labels)
+    choices = choice.sides(sources, query)
     names = choice.side_names(choices, names)
     short = shorten_names(names, _LONGEST_LABEL) or {}  # sentences repeat them
-    made = _chosen_material(choices, what, [short.get(name, name) for name in names])
+    page_material = _chosen_material(choices, query, [short.get(name, name) for name in names])
     runs = [side.runs for side in choices]
-    if made.compares:
-        answer = judged_sides(made.sides, what, conditions, also=also)
+    if page_material.compares:
+        answer = judged_sides(page_material.sides, query, conditions, also=also)
     else:
-        answer = summarize_entries(choices[0], what, options.ddof, options.confidence)
+        answer = summarize_entries(choices[0], query, options.ddof, options.confidence)
     answer = with_choice_notes(answer, *choices)
     page = document.make_page(
         content.page_content(
             list(zip(names, runs, strict=True)),
-            dataclasses.replace(answer, notes=(*answer.notes, *kinds.slow_kind_notes(made))),
+            dataclasses.replace(
+                answer, notes=(*answer.notes, *kinds.slow_kind_notes(page_material))
+            ),
             # The first screen shows what these would: of a comparison, and of a summary.
             kinds.all_plots(
-                made,
-                without=(speedups.KIND if made.compares else tta.KIND,),
+                page_material,
+                without=(speedups.KIND if page_material.compares else tta.KIND,),
                 on_progress=on_progress,
             ),
             title=title,
             conditions=[
-                *map(str, arguments.conditions("where", what.where)),
-                *(f"target {text}" for text in arguments.targets("target", what.target)),
+                *map(str, arguments.conditions("where", query.where)),
+                *(f"target {text}" for text in arguments.targets("target", query.target)),
             ],
             confidence=options.confidence,
             command=command,
-            looks=content.find_looks(made.sides),
+            looks=content.find_looks(page_material.sides),
         )
     )
     if output is not None:
@@ -161,16 +163,16 @@ def material(
     *sources: Source, metric: str = "", **keywords: Unpack[ComparisonKeywords]
 ) -> Material:
     """Return the data that plots are made of, for runs of one or more sources."""
-    what = Question(**keywords)
-    names = question.labels(sources, what.labels)
-    choices = choice.sides(sources, what)
+    query = Question(**keywords)
+    names = question.labels(sources, query.labels)
+    choices = choice.sides(sources, query)
     for side in choices if metric else ():
         expect_metric(side.rows, metric, "--metric", of_training=True)
-    return replace(_chosen_material(choices, what, names), metric=metric)
+    return replace(_chosen_material(choices, query, names), metric=metric)
 
 
-def _chosen_material(choices: Sequence[Choice], what: Question, names: Sequence[str]) -> Material:
+def _chosen_material(choices: Sequence[Choice], query: Question, names: Sequence[str]) -> Material:
     from ttastats.output.plots.material import make_material  # scipy costs start-up time
 
-    sides = choice.as_sides(choices, what, names)
-    return make_material(sides, what)
+    sides = choice.as_sides(choices, query, names)
+    return make_material(sides, query)

@@ -36,11 +36,11 @@ def with_choice_notes(report: Report, *sides: Choice) -> Report:
 
     A gate has judged all rows before: a condition must not hide a failure from it.
     """
-    everywhere = {text for text in sides[0].notes if all(text in each.notes for each in sides)}
-    notes = [each for each in sides[0].notes if each in everywhere]
+    everywhere = {text for text in sides[0].notes if all(text in side.notes for side in sides)}
+    notes = [text for text in sides[0].notes if text in everywhere]
     for number, side in enumerate(sides):
         letter = chr(ord("A") + number)
-        notes += [each.prefixed(letter) for each in side.notes if each not in everywhere]
+        notes += [text.prefixed(letter) for text in side.notes if text not in everywhere]
     try:
         report = filter_rows(report, sides[0].of_answer)
     except TtastatsError as error:
@@ -88,11 +88,11 @@ def runs(
 
     At a budget: its quality there.
     """
-    what = Question(where=where, target=target, **keywords)
-    if (budget := what.budget) is not None:
+    query = Question(where=where, target=target, **keywords)
+    if (budget := query.budget) is not None:
         from ttastats.answers import qualities  # scipy costs start-up time
 
-        (at,) = choice.sides([source], what)
+        (at,) = choice.sides([source], query)
         return with_choice_notes(qualities.of_runs(at.runs, budget), at)
     side = choose_runs(source, where, target, by_evaluation=True)
     return with_choice_notes(runs_report.report(side.runs), side)
@@ -130,25 +130,32 @@ def filter(  # noqa: A001 - the name of the command
 
     where = arguments.conditions("where", where)
 
-    place, in_parts = stores.parse_place(output), str(output).endswith("/")
+    output_path, in_parts = stores.parse_place(output), str(output).endswith("/")
     inputs = [path for source in sources for path in given.paths(source)]
-    anew = not where and place.is_dir() and [path.resolve() for path in inputs] == [place.resolve()]
+    anew = (
+        not where
+        and output_path.is_dir()
+        and [path.resolve() for path in inputs] == [output_path.resolve()]
+    )
     if not anew:
-        atomic.expect_no_input(place, inputs)
-    store.expect_output(place, in_parts=in_parts or place.is_dir())
-    state, manifest = store.table_state(place), store.read_manifest(place) if anew else ""
-    every = store.concatenate([given.tidy(source) for source in sources])
-    side = choose_runs(every, where, by_evaluation=True) if where else None
-    known = [problem for source in sources for problem in given.problems(source)]
+        atomic.expect_no_input(output_path, inputs)
+    store.expect_output(output_path, in_parts=in_parts or output_path.is_dir())
+    state, manifest = (
+        store.table_state(output_path),
+        store.read_manifest(output_path) if anew else "",
+    )
+    rows = store.concatenate([given.tidy(source) for source in sources])
+    side = choose_runs(rows, where, by_evaluation=True) if where else None
+    found_problems = [problem for source in sources for problem in given.problems(source)]
     done = subset.write_subset(
-        every,
-        side.rows if side else every,
-        known,
-        place,
-        in_parts=in_parts or place.is_dir(),
+        rows,
+        side.rows if side else rows,
+        found_problems,
+        output_path,
+        in_parts=in_parts or output_path.is_dir(),
         manifest=manifest,
         expected=[state],
-        partition=(RUNS.partition_columns(place) or None) if anew else None,
+        partition=(RUNS.partition_columns(output_path) or None) if anew else None,
     )
     return replace(done, notes=tuple(note.text for note in side.notes)) if side else done
 
@@ -177,12 +184,12 @@ def problems(*sources: given.Source, where: Where = (), codes: Sequence[str] = (
         )
         for number, table in enumerate(given_tables)
     ]
-    every = pl.concat(tables).unique(["table", *schema.RUN], maintain_order=True)
-    known = [problem for table in given_tables for problem in given.problems(table)]
+    all_runs = pl.concat(tables).unique(["table", *schema.RUN], maintain_order=True)
+    found_problems = [problem for table in given_tables for problem in given.problems(table)]
     rows = store.concatenate([given.tidy(table) for table in given_tables])
     if not where:
-        return problems_report.report(known, every, every, rows, several(codes))
+        return problems_report.report(found_problems, all_runs, all_runs, rows, several(codes))
     side = choose_runs(rows, where, by_evaluation=True)
-    runs = every.join(side.runs, on=schema.RUN, how="semi")
-    report = problems_report.report(known, runs, every, rows, several(codes))
+    runs = all_runs.join(side.runs, on=schema.RUN, how="semi")
+    report = problems_report.report(found_problems, runs, all_runs, rows, several(codes))
     return dataclasses.replace(report, notes=(*report.notes, *side.notes))

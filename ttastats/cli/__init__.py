@@ -100,7 +100,7 @@ def _damaged_table_error(error: BaseException, words: Iterable[str]) -> Ttastats
             try:
                 pl.read_parquet(part)
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-                what = "is corrupt: its rows cannot be read"
+                message = "is corrupt: its rows cannot be read"
                 remedy = "Ingest the logs again, or restore the file."
-                return TtastatsError(what, where=str(part), remedy=remedy)
+                return TtastatsError(message, where=str(part), remedy=remedy)
     return None

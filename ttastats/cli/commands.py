@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from ttastats.base.arguments import on_command_line
 from ttastats.base.errors import TtastatsError
-from ttastats.cli.options import TAKEN, Output, declare, entries, read
+from ttastats.cli.options import PASSED_OPTIONS, Output, declare, entries, read
 from ttastats.cli.output import asking, progress, say, show
 from ttastats.trainer import BUILT_IN
 
@@ -54,7 +54,7 @@ _OPTIONS = {
 #: The options of every command that takes logs.
 _OF_LOGS = ("guess", "no_cache")
 #: Commands with at most so many options list all of them, without groups.
-_FEW = 12
+_FEW_OPTIONS = 12
 #: What most need of these, in a line each, so that `--help` is read without scrolling.
 _USUAL = "on a b where by target margin fail_on top verbose output_format"
 #: The option that takes a folder or none, and the folder where the command has no default.
@@ -62,7 +62,7 @@ _LOGS, _FOLDER = "--emit-log", "logs"
 
 
 class Group(TyperGroup):
-    """The program, which makes a command out of its function when it is asked for by name."""
+    """The program; a command is made of its function at its first use."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -115,10 +115,14 @@ class Command(TyperCommand):
         groups: dict[str, Iterable[str]] = {"Arguments": arguments, "Options": options}
         if "help_all" in params:
             shared = {title: names.split() for title, names in _OPTIONS.items()}
-            alone = [name for name in options if name not in chain(*shared.values())]
-            groups |= {"Options": alone, **shared}
+            unshared = [name for name in options if name not in chain(*shared.values())]
+            groups |= {"Options": unshared, **shared}
             if width is not None:
-                names = [*alone, *(name for name in _USUAL.split() if name in params), "help_all"]
+                names = [
+                    *unshared,
+                    *(name for name in _USUAL.split() if name in params),
+                    "help_all",
+                ]
                 room = width - 4 - max(len(records[name][0]) for name in names)
                 for name in names:
                     records[name] = records[name][0], _first_sentence(params[name].help, room)
@@ -132,8 +136,8 @@ class Command(TyperCommand):
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         """Return the parameters, with `--help-all` if `--help` shows a selection."""
         params = super().get_params(ctx)
-        listed = sum(param.param_type_name == "option" for param in params) + 1
-        if listed <= _FEW + 1 or all(param.name != "files" for param in params):
+        count = sum(param.param_type_name == "option" for param in params) + 1
+        if count <= _FEW_OPTIONS + 1 or all(param.name != "files" for param in params):
             return params
 
         def print_all(ctx: typer.Context, _: Any, value: bool) -> None:
@@ -144,7 +148,7 @@ class Command(TyperCommand):
 
         option = TyperOption(
             param_decls=["--help-all"],
-            help=f"Show all {listed} options.",
+            help=f"Show all {count} options.",
             callback=print_all,
             is_flag=True,
             is_eager=True,
@@ -156,7 +160,7 @@ class Command(TyperCommand):
         """Write nothing: the examples stand before the options."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Parse the arguments into `ctx`; return those that are left."""
+        """Parse the arguments into `ctx`; return the remaining ones."""
         if not ctx.resilient_parsing:  # a shell asks for completions
             if _LOGS in args:
                 args = self._with_log_folder(ctx, args)
@@ -169,24 +173,24 @@ class Command(TyperCommand):
             return args
         at = args.index(_LOGS)
         after = args[at + 1 :]
-        without = [*args[:at], f"{_LOGS}={option.default or _FOLDER}", *after]
+        completed = [*args[:at], f"{_LOGS}={option.default or _FOLDER}", *after]
         if not after or after[0].startswith("-"):
-            return without
-        surplus = self.make_parser(ctx).parse_args(list(without))[1]
-        named = after[0] in BUILT_IN or Path(after[0]).suffix == ".py"
-        return without if named and not Path(after[0]).is_dir() and not surplus else args
+            return completed
+        surplus = self.make_parser(ctx).parse_args(list(completed))[1]
+        is_workload = after[0] in BUILT_IN or Path(after[0]).suffix == ".py"
+        return completed if is_workload and not Path(after[0]).is_dir() and not surplus else args
 
     def _expect_arguments(self, ctx: typer.Context, args: list[str]) -> None:
         words = self.make_parser(ctx).parse_args(list(args))[0]
-        missing = [
+        absent = [
             param.make_metavar(ctx) if param.param_type_name == "argument" else param.opts[0]
             for param in self.params
             if param.required and words.get(str(param.name)) is None
         ]
-        if missing and not {"help", "help_all"} & words.keys():
+        if absent and not {"help", "help_all"} & words.keys():
             examples = "\n          ".join(str(self.epilog).splitlines()[2:])
             raise TtastatsError(
-                f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing",
+                f"{' and '.join(absent)} {'is' if len(absent) == 1 else 'are'} missing",
                 where=self.name,
                 remedy=f"Examples:{examples.removeprefix(' ')}",
             )
@@ -219,11 +223,11 @@ def make_command(name: str) -> TyperCommand:
     command = _load(name)
     examples = re.findall(r"^ *\$ (.*)", command.__doc__ or "", re.MULTILINE)
     epilog = "\n".join(["\b\nExamples:", *(f"  {line}" for line in examples)])
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name, cls=Command, help=_help_text(command), epilog=epilog)(
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(name, cls=Command, help=_help_text(command), epilog=epilog)(
         _with_flat_options(name, command)
     )
-    return cast("TyperCommand", typer.main.get_command(alone))
+    return cast("TyperCommand", typer.main.get_command(app))
 
 
 def _with_flat_options(name: str, command: Callable[..., Any]) -> Callable[..., None]:
@@ -232,22 +236,24 @@ def _with_flat_options(name: str, command: Callable[..., Any]) -> Callable[..., 
     Options that were not given are left to the defaults of the function that answers.
     """
     hints = get_type_hints(command, localns={"Report": Any})  # polars costs start-up time
-    answers, taken = hints.pop("return") is not type(None), TAKEN.get(name, {})
-    own = {n: p for n, p in signature(command).parameters.items() if p.kind != p.VAR_KEYWORD}
-    types = {option: hints[option] for option in own if option not in taken}
-    types |= {option: type_ or hints.get(option, str) for option, type_ in taken.items()}
+    answers, passed_types = hints.pop("return") is not type(None), PASSED_OPTIONS.get(name, {})
+    parameters = {n: p for n, p in signature(command).parameters.items() if p.kind != p.VAR_KEYWORD}
+    types = {option: hints[option] for option in parameters if option not in passed_types}
+    types |= {option: type_ or hints.get(option, str) for option, type_ in passed_types.items()}
     of_output = get_type_hints(Output) if answers else {}
     # `ingest` reads logs for its table, not for a question.
     of_logs = _OF_LOGS if "files" in types and "guess" not in types else ()
     texts, declared = entries(command.__doc__), {}
     for option, type_ in (types | of_output | dict.fromkeys(of_logs, bool)).items():
-        default = own[option].default if option in own else False if type_ is bool else None
+        default = (
+            parameters[option].default if option in parameters else False if type_ is bool else None
+        )
         declared[option] = declare(option, type_, default, texts)
 
     def called(**words: Any) -> None:
-        given = {n: read(n, word) for n, word in words.items() if word != declared[n].default}
+        values = {n: read(n, word) for n, word in words.items() if word != declared[n].default}
         arguments, output, logs = (
-            {option: given[option] for option in options if option in given}
+            {option: values[option] for option in options if option in values}
             for options in (types, of_output, of_logs)
         )
         with on_command_line(), _reading_logs(**logs) if of_logs else nullcontext():

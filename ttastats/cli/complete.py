@@ -31,8 +31,8 @@ def conditions(incomplete: str) -> list[str]:
     values = _unique_values(column if column in NAMES else "extra")
     if values is not None and column not in NAMES:
         values = settings.values(values, column)
-    known = [] if values is None else sorted(map(str, values.drop_nulls().unique()))[:_MOST]
-    return [text for value in known if (text := f"{column}={value}").startswith(incomplete)]
+    texts = [] if values is None else sorted(map(str, values.drop_nulls().unique()))[:_MOST]
+    return [text for value in texts if (text := f"{column}={value}").startswith(incomplete)]
 
 
 def units(incomplete: str) -> list[str]:

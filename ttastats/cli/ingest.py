@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ttastats.ingestion.account import Account
 
 #: Problems that are named of each code, by how bad they are; `problems` lists all.
-_NAMED = {"error": None, "warning": 5, "info": 1}
+_MOST_LINES = {"error": None, "warning": 5, "info": 1}
 #: What options say of logs, by the keys of a block of `ttastats.toml`.
 _BLOCK = "files line metric seconds step epoch samples run new_run resume new_epoch preset"
 
@@ -97,8 +97,8 @@ def ingest(
     """
     block, config = taken_out(options, _BLOCK.split()), options.get("config")
     option = next(iter(given_options(block)), "--config")
-    both = f"{option} and --config both describe the logs"
-    raise_if(block and config, both, option, "Move it to that file, or drop --config.")
+    conflict = f"{option} and --config both describe the logs"
+    raise_if(block and config, conflict, option, "Move it to that file, or drop --config.")
     from ttastats.ingestion.ingest import ingest as read_logs  # polars costs start-up time
     from ttastats.ingestion.workers import dask as cluster
 
@@ -153,11 +153,11 @@ def _print_account(account: Account) -> None:
         problems = [problem for problem in account.problems if problem.code == code]
         say(f"  {problems[0].severity}: {code} ({number:,})")
         lines = [*dict.fromkeys(f"    {problem.place}: {problem.message}" for problem in problems)]
-        listed = lines[: _NAMED[problems[0].severity]]
-        say(*listed)
-        if number > len(listed):
-            rest = number - len(listed)
-            say(f"    and {rest:,} more: ttastats problems {account.output} --code {code}")
+        printed = lines[: _MOST_LINES[problems[0].severity]]
+        say(*printed)
+        if number > len(printed):
+            surplus = number - len(printed)
+            say(f"    and {surplus:,} more: ttastats problems {account.output} --code {code}")
     if account.tries > 1:
         say(f"begun {account.tries} times: another writer replaced the table meanwhile")
     say(f"wrote {account.output}" if account.written else f"{account.output} is up to date")

@@ -74,7 +74,7 @@ FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives,
 --org NAME: Submitter; the name of a folder in the logs.
 --system NAME: System; the name of a folder in the logs. [default: (detected)]
 """
-_BEHIND = re.compile(
+_LIMITS = re.compile(
     r" \[(?:default: (?:\((?P<shown>.*?)\)|(?P<default>[^;\]]+)))?(?:; )?"
     r"(?:x>=(?P<min>\d+)|(?P<low>\d+)<=x<=(?P<max>\d+))?\]$"
 )
@@ -123,7 +123,7 @@ COMPARING = (
     "fail_on require also",
 )
 #: The options that commands take by name, and their types where the signature has none, by command.
-TAKEN: dict[str, dict[str, Any]] = {}
+PASSED_OPTIONS: dict[str, dict[str, Any]] = {}
 
 
 def takes(*options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -133,12 +133,12 @@ def takes(*options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        taken = TAKEN[command.__name__] = {}
+        types = PASSED_OPTIONS[command.__name__] = {}
         for option in options:
             if isinstance(option, str):
-                taken |= {name: _TYPES.get(name) for name in option.split()}
+                types |= {name: _TYPES.get(name) for name in option.split()}
             else:
-                taken |= option if isinstance(option, dict) else get_type_hints(option)
+                types |= option if isinstance(option, dict) else get_type_hints(option)
         return command
 
     return decorate
@@ -166,23 +166,23 @@ def declare(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, s
     head, text = texts.get(name) or SHARED[name]
     if "{}" in SHARED.get(name, ("", ""))[1]:
         head, text = SHARED[name][0], SHARED[name][1].format(text)
-    behind = _BEHIND.search(text)
-    limits = behind.groupdict() if behind else {}
-    more: dict[str, Any] = {
-        "help": text[: behind.start()] if behind else text,
+    suffix = _LIMITS.search(text)
+    limits = suffix.groupdict() if suffix else {}
+    extras: dict[str, Any] = {
+        "help": text[: suffix.start()] if suffix else text,
         "show_default": limits.get("shown") or _USUAL.get(name) or True,
     }
     if (least := limits.get("min") or limits.get("low")) is not None:
-        more |= {"min": int(least), "max": int(limits["max"]) if limits["max"] else None}
+        extras |= {"min": int(least), "max": int(limits["max"]) if limits["max"] else None}
     if head.startswith("-"):
-        *others, last = head.split(", ")
+        *aliases, last = head.split(", ")
         spelled, _, metavar = last.partition(" ")
         completed = _COMPLETED.get(metavar)
         option = typer.Option(
-            *others, spelled, metavar=metavar or None, autocompletion=completed, **more
+            *aliases, spelled, metavar=metavar or None, autocompletion=completed, **extras
         )
     else:
-        option = typer.Argument(metavar=head, autocompletion=_COMPLETED.get(head), **more)
+        option = typer.Argument(metavar=head, autocompletion=_COMPLETED.get(head), **extras)
     if get_origin(hint) is Sequence and name not in _LISTS:
         hint, default = list[get_args(hint)], default or None  # type: ignore[misc]
     elif hint in (Prices, Where, Targets):
@@ -191,20 +191,20 @@ def declare(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, s
         hint = str
     elif name in {*_LISTS, *_FRACTIONS}:
         hint, default = str, default or None
-    if known := limits.get("default"):
-        default = hint(known) if hint in {int, float} else known
+    if default_text := limits.get("default"):
+        default = hint(default_text) if hint in {int, float} else default_text
     return Parameter(
         name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, option]
     )
 
 
 def given_options(options: Iterable[str]) -> list[str]:
-    """Return given options as they are written."""
+    """Return given options in the spelling of the command line."""
     return [f"--{_OPTION_NAMES.get(name, name).replace('_', '-')}" for name in options]
 
 
 def taken_out(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return those of the given options that have one of some names; they leave the options."""
+    """Remove the options with the given names, and return them."""
     return {name: options.pop(name) for name in names if name in options}
 
 
@@ -252,15 +252,16 @@ for _keywords in (GroupKeywords, TargetKeywords, SideKeywords, BudgetKeywords):
     SHARED |= entries(_keywords.__doc__)
 
 
-def split_options(given: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
-    """Return how a comparison is made, and what else is asked, as keywords of the question."""
+def split_options(values: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
+    """Split options into those of the comparison and keywords of the question."""
     from ttastats.sides.comparison import MAX_RUNS  # polars costs start-up time
 
-    keywords = dict(given)
+    keywords = dict(values)
     options = taken_out(keywords, Options.__annotations__)
     sequential, most = keywords.pop("sequential", False), options.get("max_runs")
-    alone, remedy = most is not None and not sequential, "Add --sequential, or remove --max-runs."
-    raise_if(alone, "needs --sequential", f"--max-runs {most}", remedy)
+    lacks_plan = most is not None and not sequential
+    remedy = "Add --sequential, or remove --max-runs."
+    raise_if(lacks_plan, "needs --sequential", f"--max-runs {most}", remedy)
     if sequential:
         options.setdefault("max_runs", MAX_RUNS)
     return Options(**options), keywords
@@ -268,6 +269,6 @@ def split_options(given: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
 
 def refuse_of_runs(options: Mapping[str, Any], but: Sequence[str] = ("--confidence",)) -> None:
     """Raise an error for options about runs that are given for profiles."""
-    what = "applies to runs, but the files are profiles"
+    message = "applies to runs, but the files are profiles"
     for option in given_options(options):
-        raise_if(option not in but, what, option, "Remove it, or give tables of runs.")
+        raise_if(option not in but, message, option, "Remove it, or give tables of runs.")

@@ -120,13 +120,13 @@ def say(*lines: str) -> None:
 
 def say_error(error: TtastatsError) -> None:
     """Print an error and its remedy to stderr."""
-    what = f"{error.where}: {error.what}" if error.where else error.what
+    message = f"{error.where}: {error.what}" if error.where else error.what
     remedy = f"  {error.remedy}".split("\n") if error.remedy else ()
     with suppress(OSError):  # nobody hears it
-        say(f"ttastats: {what}", *remedy)
+        say(f"ttastats: {message}", *remedy)
 
 
-_shown: list[Progress] = []
+_open_bars: list[Progress] = []
 
 
 @contextmanager
@@ -139,17 +139,17 @@ def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
     from rich.progress import Progress
 
     with ExitStack() as stack:
-        if not _shown:
+        if not _open_bars:
             bars = Progress(console=Console(stderr=True), transient=True)
-            _shown.append(stack.enter_context(bars))
-            stack.callback(_shown.clear)
-        bars = _shown[0]
+            _open_bars.append(stack.enter_context(bars))
+            stack.callback(_open_bars.clear)
+        bars = _open_bars[0]
         task = bars.add_task(label, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
 def asking() -> Ask | None:
-    """Return what asks the user about a guess, each question once; None if nobody can answer."""
+    """Return a function that asks the user about a guess once; None without a terminal."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     answers: dict[tuple[str, str], Keys | None] = {}
@@ -171,10 +171,10 @@ def _choose(path: str, doubt: Doubt) -> Keys | None:
     say(f"{path}: {doubt.key}: {doubt.text}")
     for number, choice in enumerate(doubt.choices, start=1):
         (value,) = choice.values()
-        named = value if isinstance(value, str) else ", ".join(value)
-        say(f"  {number}. {doubt.key} = {named or 'none'}")
+        value_text = value if isinstance(value, str) else ", ".join(value)
+        say(f"  {number}. {doubt.key} = {value_text or 'none'}")
     numbers = [str(number) for number in range(1, len(doubt.choices) + 1)]
-    for bars in _shown:
+    for bars in _open_bars:
         bars.stop()
     try:
         console = Console(stderr=True)
@@ -182,7 +182,7 @@ def _choose(path: str, doubt: Doubt) -> Keys | None:
     except EOFError:
         answer = "q"
     finally:
-        for bars in _shown:
+        for bars in _open_bars:
             bars.start()
     return None if answer == "q" else doubt.choices[int(answer) - 1]
 
@@ -218,5 +218,5 @@ def flush() -> None:
     except OSError as error:
         # Else the interpreter would try once more, and end with a message of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        what = f"cannot write: {error.strerror}"
-        raise TtastatsError(what, where="standard output") from error
+        message = f"cannot write: {error.strerror}"
+        raise TtastatsError(message, where="standard output") from error

@@ -91,18 +91,18 @@ def race(
     from ttastats.race import outcome
 
     log = taken_out(options, _LOG.split())
-    given = {
+    changes = {
         **options,
         **({"log": log} if log else {}),
         **({"target": tuple(target)} if target else {}),
     }
-    given |= {"slots": tuple(slot) or ("",) * slots} if slot or slots > 1 else {}
+    changes |= {"slots": tuple(slot) or ("",) * slots} if slot or slots > 1 else {}
     gate.conditions(tuple(fail_on) or None, None)  # which is wrong before a run, not behind all
     folder = folders.RaceFolder(output)
     nothing = not commands and folder.stored() is None
     raise_if(nothing, f"no race in {output}/", None, "Give two commands, or -o FOLDER.")
     with folder.locked():
-        state, runs = _raced(folder, commands, name, given, output)
+        state, runs = _raced(folder, commands, name, changes, output)
     standing, rules = state.standing, state.definition.rules
     spent = units.seconds(3600 * state.hours)
     say(f"{spent} of runs; {outcome.end_text(standing, rules, runs)}")
@@ -114,10 +114,10 @@ def _raced(
     folder: RaceFolder,
     commands: Sequence[str],
     names: Sequence[str],
-    given: dict[str, Any],
+    changes: dict[str, Any],
     output: Path,
 ) -> tuple[State, pl.DataFrame]:
-    """Race in a folder to the end; return what is known, and the table of runs."""
+    """Race in a folder to the end; return the state and the table of runs."""
     from ttastats.race.book import FolderBook
     from ttastats.race.folder import write_environment
     from ttastats.race.processes import RealProcesses
@@ -125,22 +125,22 @@ def _raced(
     from ttastats.race.screen import watcher
 
     records, stored = folder.records(), folder.stored()
-    definition = _definition(stored, commands, names, given)
+    definition = _definition(stored, commands, names, changes)
     for field in definition.__struct_fields__ if stored and records else ():
-        other = field not in _FREE and getattr(definition, field) != getattr(stored, field)
-        what = f"holds another race: its {field.replace('_', ' ')} differs"
-        raise_if(other, what, f"{output}/", "Give -o FOLDER for a new race.")
+        differs = field not in _FREE and getattr(definition, field) != getattr(stored, field)
+        message = f"holds another race: its {field.replace('_', ' ')} differs"
+        raise_if(differs, message, f"{output}/", "Give -o FOLDER for a new race.")
     folder.store(definition)
     book = FolderBook(folder, definition, asking())
     book.load(records)
 
-    told = [book.read_as]
+    printed = [book.read_as]
 
     def note(event: str) -> None:
         folder.note(event)
         say(event)
-        if book.read_as != told[-1]:
-            told.append(book.read_as)
+        if book.read_as != printed[-1]:
+            printed.append(book.read_as)
             say(f"  read as: {book.read_as}")
 
     if not records:
@@ -164,7 +164,7 @@ def _definition(
     stored: Definition | None,
     commands: Sequence[str],
     names: Sequence[str],
-    given: dict[str, Any],
+    changes: dict[str, Any],
 ) -> Definition:
     """Return the race of commands, of a file, or of the folder."""
     import msgspec
@@ -173,18 +173,18 @@ def _definition(
 
     raise_if(names and len(names) != len(commands), "needs a name for each command", "--name")
     if len(commands) == 1 and commands[0].endswith((".toml", ".yaml", ".yml")):
-        asked = msgspec.structs.replace(definitions.read(Path(commands[0])), **given)
+        definition = msgspec.structs.replace(definitions.read(Path(commands[0])), **changes)
     elif commands:
         pairs = zip(commands, names or [""] * len(commands), strict=True)
         setups = tuple(definitions.Setup(command, name) for command, name in pairs)
-        asked = definitions.Definition(setups=setups, **given)
+        definition = definitions.Definition(setups=setups, **changes)
     else:
-        asked = msgspec.structs.replace(stored or definitions.Definition(), **given)
-    return definitions.checked(asked)
+        definition = msgspec.structs.replace(stored or definitions.Definition(), **changes)
+    return definitions.checked(definition)
 
 
 def _begin(definition: Definition) -> None:
-    """Say what is odd of the commands, and run what comes before the race."""
+    """Print oddities of the commands, and run the preparation of the race."""
     for setup in definition.setups:
         words = definition.launcher or setup.command
         program = next((word for word in words.split() if "=" not in word), "")

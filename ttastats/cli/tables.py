@@ -282,24 +282,24 @@ def compare(
     if baseline:
         whole = "--same has no baseline"
         raise_if(same, whole, f"--baseline {baseline}", "Remove one of the two.")
-        judged: Any = {
+        judgement: Any = {
             name: keywords[name] for name in TargetKeywords.__annotations__ if name in keywords
         }
-        judged["confidence"] = how.confidence
-        sides = [tta.latest_segment([baseline], **judged), *sides]
+        judgement["confidence"] = how.confidence
+        sides = [tta.latest_segment([baseline], **judgement), *sides]
     view = View(wide, verbose, margin_claims="margin" in options)
     report: Report = tta.compare(*sides, view=view, profiles=profiles, options=how, **keywords)
     return report
 
 
-def _profiles_alone(files: Sequence[str], both: _Profiles | None) -> _Profiles | None:
+def _profiles_alone(files: Sequence[str], profile_pair: _Profiles | None) -> _Profiles | None:
     """Return the profiles of A and B if no runs are given; raise an error for a mixture."""
     from ttastats.ingestion.given import is_profile  # polars costs start-up time
 
     if not files:
         remedy = "Give two files: ttastats compare a.parquet b.parquet"
-        raise_if(both is None, "nothing to compare", remedy=remedy)
-        return both
+        raise_if(profile_pair is None, "nothing to compare", remedy=remedy)
+        return profile_pair
     profiles = [file for file in files if is_profile(parse_place(file))]
     if len(profiles) == len(files) == 2:
         return profiles[:1], profiles[1:]

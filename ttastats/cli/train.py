@@ -37,7 +37,7 @@ _RECORDED = "steps batch_sizes without ablation"
 
 
 def overrides(workload: str, options: dict[str, Any]) -> tuple[Overrides, dict[str, list[Any]]]:
-    """Return the values that are set once, and those of a grid, by names of the recipe."""
+    """Return single values and the values of a grid, by names of the recipe."""
     from ttastats.trainer import workloads
     from ttastats.trainer.settings import Overrides
 
@@ -56,9 +56,9 @@ def overrides(workload: str, options: dict[str, Any]) -> tuple[Overrides, dict[s
         name: [recipe.parse_value(name, word.strip()) for word in text.split(",")]
         for name, text in texts.items()
     }
-    once = {name: value for name, (value, *others) in values.items() if not others}
+    once = {name: value for name, (value, *repeats) in values.items() if not repeats}
     grid = {name: several for name, several in values.items() if len(several) > 1}
-    return Overrides(once, **{name: str(place) for name, place in where.items()}), grid
+    return Overrides(once, **{name: str(option) for name, option in where.items()}), grid
 
 
 @takes(_ENDING, {"target": str}, _SETUP, "emit_log dawnbench org system")
@@ -134,9 +134,9 @@ def sweep(
     $ ttastats sweep --batch-size 32,512 --runs 5 --emit-log logs
     $ ttastats sweep --precision fp32,bf16 --until-decided
     """
-    what, remedy = "needs --until-decided", "Add --until-decided, or use --runs."
-    alone = max_runs is not None and not until_decided
-    raise_if(alone, what, f"--max-runs {max_runs}", remedy)
+    message, remedy = "needs --until-decided", "Add --until-decided, or use --runs."
+    lacks_plan = max_runs is not None and not until_decided
+    raise_if(lacks_plan, message, f"--max-runs {max_runs}", remedy)
     with needs("torch", "training", "ttastats[train]"):
         from ttastats.sides.comparison import MAX_RUNS
         from ttastats.trainer import experiment, tables
@@ -171,19 +171,19 @@ def _run_until_decided(
     """Add runs to setups until their race is over, and print the result."""
     from ttastats.trainer import experiment, tables
 
-    def plan(n: int, left: Mapping[str, int]) -> Plan:
-        absent = {name: seed + number for name, number in left.items()}
+    def plan(n: int, dropouts: Mapping[str, int]) -> Plan:
+        absent = {name: seed + number for name, number in dropouts.items()}
         return experiment.plan_runs(request, options, range(seed, seed + n), grid, absent)
 
-    def made(n: int, left: Mapping[str, int]) -> pl.DataFrame:
-        failures.extend(experiment.make_runs(plan(n, left).missing, keep_going=True))
-        return tables.table_of_logs([place.results for place in first.setups.values()])
+    def table_of(n: int, dropouts: Mapping[str, int]) -> pl.DataFrame:
+        failures.extend(experiment.make_runs(plan(n, dropouts).missing, keep_going=True))
+        return tables.table_of_logs([setup.results for setup in first.setups.values()])
 
     failures: list[str] = []
     first = plan(1, {})
     experiment.expect_plan(list(first.setups), max_runs)
-    systems = {name: place.system for name, place in first.setups.items()}
-    decided = experiment.run_until_decided(made, systems, seed, max_runs)
+    systems = {name: setup.system for name, setup in first.setups.items()}
+    decided = experiment.run_until_decided(table_of, systems, seed, max_runs)
     show(decided.report, no_pager=True)
     say(decided.remark)
     _say_next(decided.report, request.root, first)
@@ -191,19 +191,19 @@ def _run_until_decided(
 
 
 def _table_of_runs(plan: Plan) -> tuple[pl.DataFrame, list[str]]:
-    """Make the missing runs; return the table of all, and what failed.
+    """Make the missing runs; return the table of all, and the failures.
 
     Workers but the first end here.
     """
     from ttastats.trainer import experiment, tables
 
-    there = len(plan.runs) - len(plan.missing)
-    if there and experiment.is_leader():
-        say(f"{there} of {len(plan.runs)} runs are already complete")
+    completed = len(plan.runs) - len(plan.missing)
+    if completed and experiment.is_leader():
+        say(f"{completed} of {len(plan.runs)} runs are already complete")
     failures = experiment.make_runs(plan.missing, keep_going=len(plan.setups) > 1)
     if not experiment.is_leader():
         raise typer.Exit
-    return tables.table_of_logs([place.results for place in plan.setups.values()]), failures
+    return tables.table_of_logs([setup.results for setup in plan.setups.values()]), failures
 
 
 def _say_failures(failures: Sequence[str]) -> None:
@@ -221,10 +221,10 @@ def _say_next(report: Report, emit_log: Path | None, plan: Plan) -> None:
         say("next: ttastats train --runs 10 --emit-log   (nothing was saved this time)")
         return
     file = default_output([emit_log])
-    place = next(iter(plan.setups.values()))
+    setup = next(iter(plan.setups.values()))
     logs = quote(f"{emit_log}/")
-    if place.dawnbench.parent.exists():  # the same runs once more
-        logs = f"{quote(str(place.results.parent.parent))} -o {quote(str(file))}"
+    if setup.dawnbench.parent.exists():  # the same runs once more
+        logs = f"{quote(str(setup.results.parent.parent))} -o {quote(str(file))}"
     contended = any(note.code == "contended" for note in report.notes)
     clock = " --in cpu-seconds" if contended else ""
     say(f"next: ttastats ingest {logs} && ttastats variance {quote(str(file))}{clock}")
@@ -249,7 +249,7 @@ def profile(what: Sequence[str], *, top: int = 10, **options: Any) -> None:
     $ ttastats profile digits
     $ ttastats profile trace.json.gz
     """
-    shown = taken_out(options, Output.__annotations__)
+    output_options = taken_out(options, Output.__annotations__)
     paths = [Path(name) for name in what]
     to_be_run = [
         path for path in paths if path.suffix == ".py" or not (path.suffix or path.exists())
@@ -262,16 +262,16 @@ def profile(what: Sequence[str], *, top: int = 10, **options: Any) -> None:
         option = next(iter(given_options(options)), None)
         raise_if(option, idle, option, "Give a workload, such as digits, instead of files.")
     if not to_be_run:
-        show(tta.profiled(what, top=top), **shown)
+        show(tta.profiled(what, top=top), **output_options)
         return
     output, recorded = options.pop("output", None), taken_out(options, _RECORDED.split())
     with TemporaryDirectory(prefix="ttastats-") as folder:
         if is_script:
-            written = _run_script(what[0])
+            profiles = _run_script(what[0])
         else:
-            written = [output or Path(folder, "profile.parquet")]
-            _record_workload(what[0], written[0], recorded, options)
-        show(tta.profiled(written, top=top), **shown)
+            profiles = [output or Path(folder, "profile.parquet")]
+            _record_workload(what[0], profiles[0], recorded, options)
+        show(tta.profiled(profiles, top=top), **output_options)
     if not is_script and output is None:
         say("next: add -o prof.parquet to save the profile   (nothing was saved this time)")
 
@@ -292,16 +292,16 @@ def _record_workload(
     for value in _ENDING.split():
         idle = "has no effect on a step"
         raise_if(value in options.values, idle, f"--set {value}", "Leave it out.")
-    apart = "Profile each value separately; only --batch-sizes takes several."
+    advice = "Profile each value separately; only --batch-sizes takes several."
     several = next(iter(grid), "")
-    raise_if(several, "takes one value", f"--set {several}", apart)
+    raise_if(several, "takes one value", f"--set {several}", advice)
     sizes = recorded.pop("batch_sizes", None)  # empty to search for them
-    listed = [] if sizes in {None, "auto"} else str(sizes).split(",")
-    wrong = not all(word.strip().isdecimal() and int(word) for word in listed)
+    size_texts = [] if sizes in {None, "auto"} else str(sizes).split(",")
+    wrong = not all(word.strip().isdecimal() and int(word) for word in size_texts)
     remedy = "Write sizes such as 8,32,128, or auto."
     raise_if(wrong, f"invalid batch sizes {sizes!r}", "--batch-sizes", remedy)
     if sizes is not None:
-        recorded["batch_sizes"] = tuple(map(int, listed))
+        recorded["batch_sizes"] = tuple(map(int, size_texts))
     request = workload.Request(name, options, **recorded)
     with workloads.mistakes_located(name):
         profile = workload.profile_workload(request)

@@ -217,7 +217,7 @@ class Condition(Struct, frozen=True):
         # A value is read as it is: not as `==`, nor without its spaces.
         values = [
             '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
-            if re.search(r'[,"\\]|^[=\s]|\s$', value)
+            if re.search(r'[,"\\]|^[=<>\s]|\s$', value)
             else value
             for value in self.values
         ]

@@ -28,7 +28,7 @@ Row = Mapping[str, Any]
 
 
 class Exported(Struct, frozen=True):
-    """What was written where; `left_out` counts the runs without a log format, by suite."""
+    """The folder and number of logs; `left_out` counts runs without a log format, by suite."""
 
     output: Path
     runs: int
@@ -38,29 +38,29 @@ class Exported(Struct, frozen=True):
 def write_logs(table: pl.LazyFrame, output: Path) -> Exported:
     """Write a log per run into a new folder, which appears once it is complete."""
     with atomic.new_folder(output) as folder:
-        written, left_out = 0, Counter[str]()
-        taken: set[PurePosixPath] = set()
-        every = table.filter(schema.is_run()).collect().sort(schema.ORDER, maintain_order=True)
+        count, left_out = 0, Counter[str]()
+        paths: set[PurePosixPath] = set()
+        all_runs = table.filter(schema.is_run()).collect().sort(schema.ORDER, maintain_order=True)
         # A log that was rejected has nothing to write.
-        for _, run in groupby(every.iter_rows(named=True), key=itemgetter(*schema.RUN)):
+        for _, run in groupby(all_runs.iter_rows(named=True), key=itemgetter(*schema.RUN)):
             rows = list(run)
-            files = _run_files(rows, taken)
-            for place, text in files.items():
-                (folder / place).parent.mkdir(parents=True, exist_ok=True)
-                (folder / place).write_text(text, "utf-8", newline="\n")
-            taken |= files.keys()
-            written += bool(files)
+            files = _run_files(rows, paths)
+            for path, text in files.items():
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).write_text(text, "utf-8", newline="\n")
+            paths |= files.keys()
+            count += bool(files)
             left_out.update([] if files else [str(rows[0]["suite"] or "unknown")])
-        if not written:
+        if not count:
             raise TtastatsError(
                 f"no log format is known for these runs: {', '.join(left_out) or 'no run'}",
                 where="export",
                 remedy="Export rows instead, which works for every run: NAME.csv or NAME.jsonl.",
             )
-    return Exported(output, written, dict(left_out))
+    return Exported(output, count, dict(left_out))
 
 
-def _run_files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosixPath, str]:
+def _run_files(rows: Sequence[Row], used_paths: set[PurePosixPath]) -> dict[PurePosixPath, str]:
     """Return the files of one run under names not taken; none for suites without a log format.
 
     A log keeps its name if it is that of a result, or has the first number that is free.
@@ -69,14 +69,14 @@ def _run_files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosix
     if run["suite"] in _MLPERF or _was_recorded(run):
         folder = _result_folder(run)
         log = folder / str(run["source"]).rsplit("/", 1)[-1]
-        if run_log.log_number(log) is None or log in taken:
+        if run_log.log_number(log) is None or log in used_paths:
             numbered = (folder / name for name in run_log.log_names())
-            log = next(place for place in numbered if place not in taken)
+            log = next(path for path in numbered if path not in used_paths)
         return {log: _log_text(rows), **_companion_files(run)}
     if run["suite"] != "dawnbench":
         return {}
     files, number = entry_files(rows), 2
-    while taken & files.keys():
+    while used_paths & files.keys():
         entry = f"{run['entry']}_{number}"
         files, number = entry_files([{**row, "entry": entry} for row in rows]), number + 1
     return files
@@ -90,7 +90,7 @@ def entry_files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
     run = rows[0]
     benchmark = str(run["benchmark"] or "unknown")
     kind = "inference" if benchmark.endswith(_INFERENCE) else "train"
-    place = PurePosixPath("dawnbench", safe_file_name(benchmark.removesuffix(_INFERENCE)), kind)
+    folder = PurePosixPath("dawnbench", safe_file_name(benchmark.removesuffix(_INFERENCE)), kind)
     stem = safe_file_name(run["entry"])
     started = run["started_at"]
     fields = {
@@ -98,7 +98,7 @@ def entry_files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
         "costPerHour": run["cost_per_hour"],
         "timestamp": None if started is None else f"{started:%Y-%m-%d}",
     }  # fmt: skip
-    texts = {place / f"{stem}.json": run_log.description_json(fields | parse_extra(run["extra"]))}
+    texts = {folder / f"{stem}.json": run_log.description_json(fields | parse_extra(run["extra"]))}
     if run["metric"] is None:
         return texts
     # A line for each evaluated checkpoint.
@@ -109,7 +109,7 @@ def entry_files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
         first = next(iter(scores.values()))
         logged = (scores[name]["logged_value"] if name in scores else None for name in metrics)
         lines.append([first["epoch"], first["seconds"], *logged])
-    return texts | {place / f"{stem}.tsv": run_log.curve_table(metrics, lines)}
+    return texts | {folder / f"{stem}.tsv": run_log.curve_table(metrics, lines)}
 
 
 def _write_csv(table: pl.LazyFrame, output: Path) -> None:
@@ -197,11 +197,11 @@ def _companion_files(run: Row) -> dict[PurePosixPath, str]:
         "accelerators_per_node": accelerators // nodes if accelerators and nodes else None,
         "framework": run["framework"],
     }
-    known = {name: value for name, value in fields.items() if value is not None}
-    place = _result_folder(run)
-    files = {place.parents[2] / "systems" / f"{place.parent.name}.json": _json(known)}
+    values = {name: value for name, value in fields.items() if value is not None}
+    folder = _result_folder(run)
+    files = {folder.parents[2] / "systems" / f"{folder.parent.name}.json": _json(values)}
     if run["scaling_factor"] is not None:
-        files[place / "scaling.json"] = _json({"scaling_factor": run["scaling_factor"]})
+        files[folder / "scaling.json"] = _json({"scaling_factor": run["scaling_factor"]})
     return files
 
 
@@ -251,8 +251,8 @@ def _head_events(
     targets = {row["metric"]: row for row in rows if row["target_source"] == "log"}
     for metric, row in targets.items():  # the round tells others
         higher = row["higher_is_better"]
-        about = {"metric": metric} | ({} if higher is None else {"higher_is_better": higher})
-        yield 0.0, _POINT, "eval_target", row["target_value"], about
+        metadata = {"metric": metric} | ({} if higher is None else {"higher_is_better": higher})
+        yield 0.0, _POINT, "eval_target", row["target_value"], metadata
 
 
 def _score_events(rows: Sequence[Row], extra: Mapping[str, Any]) -> Iterator[_Event]:
@@ -268,18 +268,18 @@ def _score_events(rows: Sequence[Row], extra: Mapping[str, Any]) -> Iterator[_Ev
             labels = labels or {"epoch_num": row["eval_index"]}  # a label that tells no progress
             yield row["weights_seconds"], "INTERVAL_END", "block_stop", None, labels
         spent = {name: amounts[at] for name, amounts in clocks.items() if at < len(amounts)}
-        about = {"metric": row["metric"], **labels, **spent}
-        yield row["seconds"], _POINT, "eval_accuracy", row["logged_value"], about
+        metadata = {"metric": row["metric"], **labels, **spent}
+        yield row["seconds"], _POINT, "eval_accuracy", row["logged_value"], metadata
     seconds, status = run["run_seconds"], run["run_status"]
     if status == "truncated":
         yield seconds, _POINT, "log_end", None, {}
     elif seconds is not None:
-        about = {} if status == "unknown" else _OWN_ENDS.get(status, {"status": status})
-        yield seconds, "INTERVAL_END", "run_stop", None, about
+        metadata = {} if status == "unknown" else _OWN_ENDS.get(status, {"status": status})
+        yield seconds, "INTERVAL_END", "run_stop", None, metadata
 
 
 def _name_lost_in_path(name: str | None) -> str | None:
-    """Return a name that no folder of the log can have, else None: the folder tells it."""
+    """Return a name that no folder of the log can have, else None."""
     return None if name is None or safe_file_name(name) == name else name
 
 

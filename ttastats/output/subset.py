@@ -33,8 +33,8 @@ class Subset(Struct, frozen=True):
 
 
 def write_subset(
-    every: pl.LazyFrame,
-    chosen: pl.LazyFrame,
+    table: pl.LazyFrame,
+    selection: pl.LazyFrame,
     problems: Iterable[Problem],
     output: Place,
     *,
@@ -48,31 +48,31 @@ def write_subset(
     Copies are marked anew, since the first of them may be another now. Of the problems stay those
     of the runs that stay, and of files without any run. An error if no run is left.
     """
-    rows = every.with_columns(duplicate_of=pl.lit(None, pl.String))
-    if chosen is not every:
-        wanted = chosen.select(schema.RUN).unique().collect()
-        rows = rows.join(wanted.lazy(), on=schema.RUN, how="semi")
-    runs = known = tables.run_heads(rows)
-    if chosen is not every:
-        known = every.filter(schema.is_run()).select(schema.RUN).unique().collect()
+    rows = table.with_columns(duplicate_of=pl.lit(None, pl.String))
+    if selection is not table:
+        selected_runs = selection.select(schema.RUN).unique().collect()
+        rows = rows.join(selected_runs.lazy(), on=schema.RUN, how="semi")
+    runs = former_runs = tables.run_heads(rows)
+    if selection is not table:
+        former_runs = table.filter(schema.is_run()).select(schema.RUN).unique().collect()
     if runs.is_empty():
         raise TtastatsError(
             "no run matches; nothing was written",
             where=str(output),
             remedy="`ttastats runs FILE` lists the runs.",
         )
-    gone = {*known.join(runs, on="source", how="anti")["source"]}
+    gone = {*former_runs.join(runs, on="source", how="anti")["source"]}
     remaining = [problem for problem in dict.fromkeys(problems) if problem.source not in gone]
     done = Subset(
         output=output,
         runs=runs.height,
-        all_runs=known.height,
+        all_runs=former_runs.height,
         evaluations=int(runs.get_column("evaluations").sum()),
         copies=runs.height - runs.get_column("duplicate_of").null_count(),
         problems=len(remaining),
     )
     ordered = _sorted_rows(tables.mark_copies(rows, runs), runs)
-    del runs, known  # a million of them take more memory than the rows being written
+    del runs, former_runs  # a million of them take more memory than the rows being written
     store.write(
         ordered,
         output,

@@ -27,7 +27,7 @@ _TAIL_LINES, _TAIL_BYTES = 5, 4000
 
 
 class Watched:
-    """What a run has said so far, by a reader if there is one."""
+    """The evaluations of a run so far, by a reader if there is one."""
 
     def __init__(self, reader: reading.Reader | None, record: Record) -> None:
         self._reader, self._record = reader, record
@@ -50,19 +50,19 @@ class Watched:
             return ""
         value = "NaN" if self._live and self._live.is_nan else units.significant(last.value or 0.0)
         targets = self._reader.targets if self._reader else ()
-        goals = [each for each in targets if each.metric in {None, last.metric}]
+        goals = [target for target in targets if target.metric in {None, last.metric}]
         goal = goals[0].value if goals else last.target_value
         if goal is None:
             return f"{last.metric} {value}"
         higher = last.higher_is_better
         higher = goals[0].higher_is_better if goals and higher is None else higher
         gap = goal - (last.value or 0.0) if higher else (last.value or 0.0) - goal
-        left = (
+        remaining = (
             ""
             if value == "NaN" or gap <= 0
             else f", {units.significant(float(f'{gap:.3g}'))} to go"
         )
-        return f"{last.metric} {value} (target{target_text('', higher, goal)}{left})"
+        return f"{last.metric} {value} (target{target_text('', higher, goal)}{remaining})"
 
 
 class FolderBook:
@@ -130,7 +130,7 @@ class FolderBook:
             reader = reading.reader_for(self._folder.runs, blocks, self._definition.target)
             reading.expect_evaluations(reader, reader.rows(record), record)
         except TtastatsError:
-            failed = {each.setup for each in self._records.values()} | {record.setup}
+            failed = {earlier.setup for earlier in self._records.values()} | {record.setup}
             if record.end == "failed" and failed < {*self._definition.names}:
                 return
             raise

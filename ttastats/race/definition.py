@@ -75,9 +75,9 @@ class Definition(Struct, frozen=True, forbid_unknown_fields=True):
     def launch(self, key: Key, folder: Path, slot: int) -> Launch:
         """Return how a run is started: names in braces are filled in, before it the launcher."""
         files = folder / FILES
-        named = {"seed": str(self.seed_of(key)), "dir": str(files), "name": key.setup}
+        fields = {"seed": str(self.seed_of(key)), "dir": str(files), "name": key.setup}
         command = self.command(key)
-        for name, value in named.items():
+        for name, value in fields.items():
             command = command.replace(f"{{{name}}}", shlex.quote(value))
         if self.launcher:
             command = f"{self.launcher} sh -c {shlex.quote(command)}"
@@ -86,7 +86,7 @@ class Definition(Struct, frozen=True, forbid_unknown_fields=True):
         if slot_words := self.slots[slot]:
             command = f"export {slot_words}; {command}"
         variables = {
-            "TTASTATS_SEED": named["seed"], "TTASTATS_DIR": named["dir"],
+            "TTASTATS_SEED": fields["seed"], "TTASTATS_DIR": fields["dir"],
             "TTASTATS_NAME": key.setup, "TTASTATS_SLOT": str(slot),
         }  # fmt: skip
         return Launch(command, folder, variables, self.tty)
@@ -131,7 +131,7 @@ def short_names(commands: Sequence[str]) -> list[str]:
     """Return names of commands: their words that not all of them have."""
     words = [re.findall(r"-[\w-]+ +\.?\d[^\s'\"]*|[^\s'\"]+", command) for command in commands]
     common = set.intersection(*map(set, words))
-    texts = ["-".join(word for word in each if word not in common) for each in words]
+    texts = ["-".join(word for word in name_words if word not in common) for name_words in words]
     plain = [re.sub(r"[^\w.+=-]+", "-", re.sub(r"\{\w+\}", "", text)) for text in texts]
     short = [name.strip("-.=")[-40:].strip("-.=") for name in plain]
     is_clear = all(short) and len({*short}) == len(short)

@@ -62,7 +62,7 @@ class Record(Struct, frozen=True):
 
     @property
     def key(self) -> Key:
-        """Return which run this is."""
+        """Return the key of the run."""
         return Key(self.setup, self.block)
 
 
@@ -98,7 +98,7 @@ class RaceFolder:
         return definitions.read(file) if file.exists() else None
 
     def store(self, definition: Definition) -> None:
-        """Write what is raced."""
+        """Write the definition of the race."""
         values = msgspec.to_builtins(definition).items()
         text = tomli_w.dumps({key: value for key, value in values if value is not None})
         atomic.write_text(self.path / definitions.FILE, text)
@@ -144,35 +144,35 @@ class RaceFolder:
 
 
 def write_environment(folder: RaceFolder) -> None:
-    """Write what the race runs in."""
+    """Write the environment of the race."""
     text = msgspec.json.format(msgspec.json.encode(_environment()), indent=1).decode()
     atomic.write_text(folder.path / "environment.json", text)
 
 
 def _environment() -> dict[str, Any]:
-    """Return what the race runs in: code, host, GPUs, packages and variables that matter."""
-    status = _said("git", "status", "--porcelain")
+    """Return the environment: code, host, GPUs, packages and relevant variables."""
+    status = _output_of("git", "status", "--porcelain")
     return {
-        "git_commit": _said("git", "rev-parse", "HEAD"),
+        "git_commit": _output_of("git", "rev-parse", "HEAD"),
         "git_clean": None if status is None else not status,
         "folder": str(Path.cwd()),
         "host": platform.node(),
         "system": platform.platform(),
         "cpus": os.cpu_count(),
-        "gpus": _said("nvidia-smi", "--query-gpu=name", "--format=csv,noheader"),
+        "gpus": _output_of("nvidia-smi", "--query-gpu=name", "--format=csv,noheader"),
         "python": platform.python_version(),
-        "packages": {each.name: each.version for each in metadata.distributions()},
-        "variables": _known(os.environ),
+        "packages": {package.name: package.version for package in metadata.distributions()},
+        "variables": _environment_variables(os.environ),
         "time_zone": time.tzname[0],
     }
 
 
-def _known(variables: Mapping[str, str]) -> dict[str, str]:
+def _environment_variables(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if name.startswith(_VARIABLES)}
 
 
-def _said(*words: str) -> str | None:
-    """Return what a program prints; None if it is not there or fails."""
+def _output_of(*words: str) -> str | None:
+    """Return the output of a program; None if it is missing or fails."""
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(  # noqa: S603 - words of this module
             words, capture_output=True, text=True, timeout=20, check=True

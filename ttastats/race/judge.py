@@ -70,9 +70,9 @@ class Pair(Struct, frozen=True):
         """Return whether a direction is shown without conditions."""
         return self.verdict.directed and not self.conditions
 
-    def closed(self, left: Collection[str]) -> bool:
-        """Return whether nothing more is asked of the pair: it is shown, or one has left."""
-        return self.shown or self.a in left or self.b in left
+    def closed(self, dropouts: Collection[str]) -> bool:
+        """Return whether the pair is finished: it is shown, or a setup dropped out."""
+        return self.shown or self.a in dropouts or self.b in dropouts
 
     @property
     def slower(self) -> str:
@@ -96,12 +96,12 @@ class Standing(Struct, frozen=True):
 
 
 def before_any(setups: Sequence[str]) -> Standing:
-    """Return what is known before a run."""
+    """Return the standing before the first run."""
     return Standing(tuple(setups), tuple(Pair(a, b) for a, b in combinations(setups, 2)))
 
 
 def judge(runs: pl.DataFrame, rules: Rules, before: Standing, n: int) -> Standing:
-    """Return what is known after `n` blocks, looks in between included.
+    """Return the standing after `n` blocks, looks in between included.
 
     `runs` is a table of runs with `entry`, the setup, and `seed`, that of the block.
     """
@@ -115,12 +115,12 @@ def _at_look(runs: pl.DataFrame, rules: Rules, before: Standing, n: int) -> Stan
     sides = {setup: _side(runs, setup, n) for setup in before.active}
 
     @cache
-    def at_level(place: int, level: float) -> Pair:
-        pair = before.pairs[place]
+    def at_level(index: int, level: float) -> Pair:
+        pair = before.pairs[index]
         if pair.closed(before.left):
             return pair
-        own = Options(confidence=1 - rules.level(n, level))
-        contrast = judge_pair(sides[pair.a], sides[pair.b], own)
+        options = Options(confidence=1 - rules.level(n, level))
+        contrast = judge_pair(sides[pair.a], sides[pair.b], options)
         ratio = contrast.speedup.ratio if contrast.speedup else None
         return replace(
             pair,
@@ -134,20 +134,20 @@ def _at_look(runs: pl.DataFrame, rules: Rules, before: Standing, n: int) -> Stan
             and is_hopeless(ratio, Look(n, rules.most), level),
         )
 
-    def shown(place: int, level: float) -> bool:
-        levels[place] = level
-        return at_level(place, level).shown
+    def is_decided(index: int, level: float) -> bool:
+        levels[index] = level
+        return at_level(index, level).shown
 
     levels: dict[int, float] = {}
-    step_down(range(len(before.pairs)), shown, round(1 - rules.confidence, 12))
-    pairs = tuple(at_level(place, level) for place, level in sorted(levels.items()))
-    left = {pair.slower: n for pair in pairs if pair.shown} | before.left
-    standing = replace(before, pairs=pairs, left=left, n=n)
+    step_down(range(len(before.pairs)), is_decided, round(1 - rules.confidence, 12))
+    pairs = tuple(at_level(index, level) for index, level in sorted(levels.items()))
+    dropouts = {pair.slower: n for pair in pairs if pair.shown} | before.left
+    standing = replace(before, pairs=pairs, left=dropouts, n=n)
     return replace(standing, ended=_end(standing, rules))
 
 
 def _end(standing: Standing, rules: Rules) -> str:
-    """Return why a race is over, or nothing."""
+    """Return the reason of the end, or nothing."""
     open_pairs = [pair for pair in standing.pairs if not pair.closed(standing.left)]
     if not open_pairs:
         return "decided"
@@ -158,9 +158,12 @@ def _end(standing: Standing, rules: Rules) -> str:
 
 def _side(runs: pl.DataFrame, setup: str, n: int) -> SideNumbers:
     """Return the numbers of the runs of a setup in the first blocks."""
-    own = runs.filter(pl.col("entry") == setup).sort("seed").head(n)
-    own = own.with_columns((pl.col("seed") - pl.col("seed").min()).cast(pl.UInt32).alias(BLOCK))
-    return SideNumbers(own.height, numbers.outcomes_of(own), design=design(own))
+    setup_runs = runs.filter(pl.col("entry") == setup).sort("seed").head(n)
+    setup_runs = setup_runs.with_columns(
+        (pl.col("seed") - pl.col("seed").min()).cast(pl.UInt32).alias(BLOCK)
+    )
+    outcomes = numbers.outcomes_of(setup_runs)
+    return SideNumbers(setup_runs.height, outcomes, design=design(setup_runs))
 
 
 def is_hopeless(ratio: Ratio, look: Look, alpha: float) -> bool:
@@ -171,12 +174,12 @@ def is_hopeless(ratio: Ratio, look: Look, alpha: float) -> bool:
     """
     if not ratio.estimate or not ratio.se_log or not ratio.df:
         return False
-    seen, left = ratio.se_log**-2, ratio.se_log**-2 * (look.most / look.n - 1)
+    information, remaining = ratio.se_log**-2, ratio.se_log**-2 * (look.most / look.n - 1)
     drift = abs(math.log(ratio.estimate))
     hoped = drift + ratio.se_log * two_sided_t(ratio.df, 2 * _FAVOURABLE - 1)
     critical = boundaries(alpha, look.most, look.most)[-1]
-    gap = drift * seen + hoped * left - critical * math.sqrt(seen + left)
-    return left > 0 and float(special.ndtr(gap / math.sqrt(left))) < _HOPE
+    gap = drift * information + hoped * remaining - critical * math.sqrt(information + remaining)
+    return remaining > 0 and float(special.ndtr(gap / math.sqrt(remaining))) < _HOPE
 
 
 def fixed_runs(ratio: float | None, cv: float) -> int | None:

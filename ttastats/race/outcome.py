@@ -24,7 +24,7 @@ _ENDS = {
 
 
 def standing_text(standing: Standing) -> str:
-    """Return what is known of the pairs in the race, in one line."""
+    """Return the standing of the pairs in one line."""
     texts = []
     for pair in standing.pairs:
         if pair.n == standing.n and pair.ratio and pair.ratio.estimate:
@@ -35,7 +35,7 @@ def standing_text(standing: Standing) -> str:
 
 
 def end_text(standing: Standing, rules: Rules, runs: pl.DataFrame) -> str:
-    """Return why a race is over, and what a fixed plan would have cost."""
+    """Return the reason of the end, and the cost of a fixed plan."""
     after = f"after {units.plural(standing.n, 'run')} each"
     end = f"{_ENDS[standing.ended]} {after}, of at most {rules.most}"
     if rules.fixed and standing.n == rules.most:
@@ -44,21 +44,21 @@ def end_text(standing: Standing, rules: Rules, runs: pl.DataFrame) -> str:
 
 
 def _fixed_plan_text(standing: Standing, runs: pl.DataFrame) -> str:
-    """Return what a fixed plan would have cost for the pair that takes most."""
+    """Return the cost of a fixed plan for the pair with most runs."""
     costs, time = [], pl.col("tta_seconds")
     for pair in standing.pairs:
-        own = runs.filter(pl.col("entry").is_in([pair.a, pair.b]) & pl.col("reached"))
-        spread = own.group_by("entry").agg(cv=time.std() / time.mean(), mean=time.mean())
+        pair_runs = runs.filter(pl.col("entry").is_in([pair.a, pair.b]) & pl.col("reached"))
+        spread = pair_runs.group_by("entry").agg(cv=time.std() / time.mean(), mean=time.mean())
         if spread.height < 2 or spread["cv"].null_count() or not pair.ratio:
             continue
         cv = float(spread.select((pl.col("cv") ** 2).mean().sqrt()).item())
         costs.append((judge.fixed_runs(pair.ratio.estimate, cv), float(spread["mean"].sum())))
     if not costs:
         return ""
-    known = [(needed, needed * seconds) for needed, seconds in costs if needed is not None]
-    if not known:
+    plans = [(needed, needed * seconds) for needed, seconds in costs if needed is not None]
+    if not plans:
         return "no fixed number of runs detects a difference of 0"
-    needed, seconds = max(known)
+    needed, seconds = max(plans)
     cost = f"{needed:,} runs each, {units.seconds(seconds)}"
     return f"a fixed plan would have taken {cost} (80% power)"
 

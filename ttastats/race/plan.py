@@ -22,19 +22,22 @@ class Key(NamedTuple):
 
 def block_order(setups: Sequence[str], block: int, seed: int) -> list[str]:
     """Return the order of setups in a block."""
-    turn, place = divmod(block, len(setups))
-    first = Random(f"{seed} {turn}").sample(setups, len(setups))[place]  # noqa: S311 - no secret
-    others = [setup for setup in setups if setup != first]
-    return [first, *Random(f"{seed} {turn} {place}").sample(others, len(others))]  # noqa: S311
+    turn, position = divmod(block, len(setups))
+    first = Random(f"{seed} {turn}").sample(setups, len(setups))[position]  # noqa: S311 - no secret
+    later = [setup for setup in setups if setup != first]
+    return [first, *Random(f"{seed} {turn} {position}").sample(later, len(later))]  # noqa: S311
 
 
 def runs_in_order(
-    setups: Sequence[str], blocks: Sequence[int], seed: int, left: Mapping[str, int] | None = None
+    setups: Sequence[str],
+    blocks: Sequence[int],
+    seed: int,
+    dropouts: Mapping[str, int] | None = None,
 ) -> Iterator[Key]:
-    """Yield the runs of blocks in order; `left` gives the first block without a setup that left."""
+    """Yield the runs of blocks in order; `dropouts` gives the first block without a setup."""
     for block in blocks:
         for setup in block_order(setups, block, seed):
-            if left is None or block < left.get(setup, block + 1):
+            if dropouts is None or block < dropouts.get(setup, block + 1):
                 yield Key(setup, block)
 
 

@@ -31,7 +31,7 @@ Arrivals = dict[str, list[tuple[int, float]]]
 _CHUNK = 1 << 20
 #: Output is taken at most so often, and so many chunks at once: a program that prints single bytes
 #: costs no more than others.
-_APART, _AT_ONCE = 0.01, 16
+_READ_PAUSE, _AT_ONCE = 0.01, 16
 #: How often files are looked at, and processes that closed their output.
 _LOOK = 0.2
 #: From SIGTERM to SIGKILL.
@@ -195,7 +195,7 @@ def note_arrival(noted: list[tuple[int, float]], size: int, seconds: float) -> N
     """Note the size of something that grew; what arrived shortly before counts as this."""
     if noted and noted[-1][0] == size:
         return
-    if len(noted) > 1 and seconds - noted[-2][1] < _APART:
+    if len(noted) > 1 and seconds - noted[-2][1] < _READ_PAUSE:
         noted.pop()
     noted.append((size, seconds))
 
@@ -239,8 +239,8 @@ class RealProcesses:
             for process in self._running:
                 if process.is_open:
                     selector.register(process.output, selectors.EVENT_READ)
-            time.sleep(_APART)
-            selector.select(max(0.0, min(seconds, _LOOK) - _APART))
+            time.sleep(_READ_PAUSE)
+            selector.select(max(0.0, min(seconds, _LOOK) - _READ_PAUSE))
         for process in self._running:
             process.look()
         ended = [process for process in self._running if process.exit_code is not None]
@@ -249,7 +249,7 @@ class RealProcesses:
             self._tell_guard()
 
     def close(self) -> None:
-        """Kill what still runs."""
+        """Kill all running processes."""
         for process in self._running:
             process.stop(at_once=True)
         while self._running:
@@ -264,8 +264,8 @@ def kill_marked(folder: Path) -> None:
     mark = f"{_MARK}={folder}".encode()
     if sys.platform != "linux":
         return
-    for place in Path("/proc").iterdir():
-        if place.name.isdecimal() and int(place.name) != os.getpid():
+    for process in Path("/proc").iterdir():
+        if process.name.isdecimal() and int(process.name) != os.getpid():
             with suppress(OSError):
-                if mark in (place / "environ").read_bytes().split(b"\0"):
-                    os.kill(int(place.name), signal.SIGKILL)
+                if mark in (process / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(process.name), signal.SIGKILL)

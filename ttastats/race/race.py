@@ -35,7 +35,7 @@ _MEMORY = ("out of memory", "outofmemory", "memoryerror", "cannot allocate memor
 
 
 class Progress(Protocol):
-    """What a run has said so far."""
+    """The evaluations of a run so far."""
 
     def update(self, process: Process, seconds: float) -> bool:
         """Take what is new after so many seconds; return whether the target is met."""
@@ -79,7 +79,7 @@ class Running(Struct):
 
 
 class State(Struct):
-    """All that is known while a race goes on."""
+    """The state of a race in progress."""
 
     definition: Definition
     done: dict[Key, Record]
@@ -101,18 +101,18 @@ class State(Struct):
         )
 
     def next_run(self, slot: int) -> Key | None:
-        """Return what a slot begins next."""
+        """Return the next run of a slot."""
         order = plan.runs_in_order(
             self.definition.names, self.blocks(), self.definition.seed, self.standing.left
         )
-        taken = {*self.done, *(run.record.key for run in self.running.values())}
-        return plan.next_run([*order], taken, self.slots, slot)
+        started = {*self.done, *(run.record.key for run in self.running.values())}
+        return plan.next_run([*order], started, self.slots, slot)
 
     def mean_seconds(self, setup: str) -> float | None:
         """Return the mean length of the runs of a setup, of those to the target if there are."""
-        own = [record for record in self.done.values() if record.setup == setup]
-        lengths = [record.seconds for record in own if record.end == "target"]
-        lengths = lengths or [record.seconds for record in own]
+        records = [record for record in self.done.values() if record.setup == setup]
+        lengths = [record.seconds for record in records if record.end == "target"]
+        lengths = lengths or [record.seconds for record in records]
         return sum(lengths) / len(lengths) if lengths else None
 
     def hours_to_come(self) -> float | None:
@@ -139,7 +139,7 @@ def run_race(
     book: Book,
     watch: Callable[[State, str], None],
 ) -> State:
-    """Race to the end, and return what is known then.
+    """Race to the end, and return the last state.
 
     `watch` is called when something happened, with it in words, and now and then without.
     """
@@ -188,7 +188,7 @@ def _fill_slots(
         process = processes.start(launch)
         state.slots[key.block] = slot
         state.running[slot] = Running(record, process, progress, processes.now())
-        watch(state, f"{_named(state, record)} begins")
+        watch(state, f"{_run_name(state, record)} begins")
 
 
 def _stop_if_due(state: State, run: Running, now: float) -> None:
@@ -217,25 +217,25 @@ def _finish(state: State, run: Running, book: Book, watch: Callable[[State, str]
                      arrivals=process.arrivals)  # fmt: skip
     if run.ending == "needless":
         book.end(replace(record, end="interrupted", reason="the race was over"))
-        watch(state, f"{_named(state, record)} is needed no more")
+        watch(state, f"{_run_name(state, record)} is needed no more")
         return
     end = run.ending or ("finished" if process.exit_code == 0 else "failed")
     if wrong := _not_begun(state, record):
         record = book.end(replace(record, end="interrupted", reason=wrong[0]))
-        what, where = wrong
-        raise TtastatsError(": ".join(filter(None, [what, " ".join(record.tail)])), where=where,
+        message, where = wrong
+        raise TtastatsError(": ".join(filter(None, [message, " ".join(record.tail)])), where=where,
                             remedy="Correct the command. The run was not counted.")  # fmt: skip
     record = book.end(replace(record, end=end, reason=failure(end, record, state.definition)))
     state.done[record.key] = record
     how = {"target": "met the target", "timeout": "failed"}.get(record.end, record.end)
     how = f"{how} after {units.seconds(record.seconds)}"
     how += f": {record.reason}" if record.reason else ""
-    watch(state, f"{_named(state, record)} {how}")
+    watch(state, f"{_run_name(state, record)} {how}")
     _look(state, book, watch)
 
 
 def _not_begun(state: State, record: Record) -> tuple[str, str] | None:
-    """Return why the command of a run never began, and what is wrong; None if it did."""
+    """Return the error of a command that never began, and its place; None if it did."""
     prepare = state.definition.prepare
     if prepare and record.exit_code == NOT_PREPARED:
         return "failed", f"--prepare {prepare}"
@@ -245,7 +245,7 @@ def _not_begun(state: State, record: Record) -> tuple[str, str] | None:
 
 
 def failure(end: str, record: Record, definition: Definition) -> str:
-    """Return why a run failed, by how it ended and what it said last; nothing of others."""
+    """Return the reason of a failure, by the end of the run and its last lines; else nothing."""
     if end == "timeout":
         return f"over the timeout of {definition.timeout}"
     if end != "failed":
@@ -285,7 +285,7 @@ def _look(state: State, book: Book, watch: Callable[[State, str], None]) -> None
     watch(state, standing_text(state.standing))
 
 
-def _named(state: State, record: Record) -> str:
+def _run_name(state: State, record: Record) -> str:
     slot = f", slot {record.slot}" if len(state.definition.slots) > 1 else ""
     warm_up = "warm-up of " if record.block < 0 else ""
     return f"{warm_up}{record.setup} (seed {record.seed}{slot})"

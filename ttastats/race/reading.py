@@ -35,7 +35,7 @@ _CHUNK, _AT_ONCE = 1 << 20, 1 << 23
 _STATUS: dict[str, RunStatus] = {"target": "success", "finished": "unknown"}
 #: A file that grows is read again after so many times what it took before, and at most so much of a
 #: line that does not end is kept.
-_REST, _LONGEST = 50.0, 1 << 20
+_PAUSE_FACTOR, _LONGEST = 50.0, 1 << 20
 
 
 class Reader(Struct, frozen=True):
@@ -54,8 +54,10 @@ class Reader(Struct, frozen=True):
         """Return the rows of a run in a tidy table; one without values if nothing was evaluated."""
         folder = self.runs / run_name(record.key)
         with given.asked_about(self.metrics):
-            read = read_unit([*find([str(folder)])], Reading(blocks=self.blocks)).rows
-            rows = given.as_named(read.lazy()).collect() if isinstance(read, pl.DataFrame) else None
+            table = read_unit([*find([str(folder)])], Reading(blocks=self.blocks)).rows
+            rows = (
+                given.as_named(table.lazy()).collect() if isinstance(table, pl.DataFrame) else None
+            )
         best = None if rows is None else self._best(rows)
         status = _STATUS.get(record.end, "exception")
         problems = (Problem("exception", record.reason),) if status == "exception" else ()
@@ -68,7 +70,7 @@ class Reader(Struct, frozen=True):
         head = tables.table_of_runs([tables.SourcedRun(run, f"runs/{name}", name, 0, "race")])
         if best is None:
             return head
-        own = head.select(schema.RUN_NAMES)[pl.zeros(best.height, pl.UInt32, eager=True)]
+        run_keys = head.select(schema.RUN_NAMES)[pl.zeros(best.height, pl.UInt32, eager=True)]
         timed = best.select(schema.EVALUATION_NAMES).with_columns(
             seconds=_seconds(best, folder, record), weights_seconds=pl.lit(None, pl.Float64)
         )
@@ -80,15 +82,15 @@ class Reader(Struct, frozen=True):
                 target_value=pl.when(is_aim).then(target.value).otherwise("target_value"),
                 target_source=pl.when(is_aim).then(pl.lit("user")).otherwise("target_source"),
             )
-        return own.hstack(timed)
+        return run_keys.hstack(timed)
 
     def _best(self, rows: pl.DataFrame) -> pl.DataFrame | None:
         """Return the run whose evaluations count: of the metrics asked for, the one with most."""
-        known = rows.filter(pl.col("metric").is_not_null())
+        values = rows.filter(pl.col("metric").is_not_null())
         if self.metrics:
-            asked = known.filter(pl.col("metric").is_in(self.metrics))
-            known = known.join(asked, on=schema.RUN, how="semi", nulls_equal=True)
-        parts = known.partition_by(schema.RUN, maintain_order=True)
+            of_metrics = values.filter(pl.col("metric").is_in(self.metrics))
+            values = values.join(of_metrics, on=schema.RUN, how="semi", nulls_equal=True)
+        parts = values.partition_by(schema.RUN, maintain_order=True)
         return max(parts, key=lambda part: part.height, default=None)
 
     def reached(self, rows: pl.DataFrame) -> bool:
@@ -135,14 +137,14 @@ def arrival_of_lines(
 
 
 def propose(
-    runs: Path, name: str, said: Keys, metrics: Iterable[str], ask: Ask | None
+    runs: Path, name: str, answers: Keys, metrics: Iterable[str], ask: Ask | None
 ) -> list[Keys]:
     """Return the blocks that read the runs of a race, proposed from one of them.
 
     A doubt that nobody answers is an error, as in `ingest`.
     """
     with given.asked_about(metrics):
-        guess = guessing.propose(str(runs / name), (), {"seconds": "", **said}, ask)
+        guess = guessing.propose(str(runs / name), (), {"seconds": "", **answers}, ask)
     blocks: list[Keys] = []
     doubts = []
     for proposed in guess.blocks:
@@ -153,10 +155,10 @@ def propose(
         doubts += [doubt for doubt in proposed.doubts if doubt.is_open and doubt.key != "seconds"]
     if doubts:
         choices = [as_options(choice) for doubt in doubts for choice in doubt.choices]
-        listed = "\n  ".join(f"ttastats race {choice}" for choice in choices if choice)
-        what = "; ".join(f"{doubt.key}: {doubt.text}" for doubt in doubts)
-        remedy = f"Go on with one of\n  {listed}"
-        raise TtastatsError(what, where=f"{runs.name}/{name}", remedy=remedy)
+        commands = "\n  ".join(f"ttastats race {choice}" for choice in choices if choice)
+        message = "; ".join(f"{doubt.key}: {doubt.text}" for doubt in doubts)
+        remedy = f"Go on with one of\n  {commands}"
+        raise TtastatsError(message, where=f"{runs.name}/{name}", remedy=remedy)
     return blocks
 
 
@@ -166,7 +168,7 @@ def complete(blocks: Sequence[Keys], root: Path) -> tuple[Block, ...]:
 
 
 class Live:
-    """What a run that goes on has evaluated so far, read as far as it must be.
+    """The evaluations of a run in progress, read as far as necessary.
 
     Lines of text are read once. Other files are read again when they have grown, ever more rarely
     as that takes longer. `seen` has the last value of each metric.
@@ -181,7 +183,7 @@ class Live:
         self.is_nan = False
 
     def update(self, arrivals: Arrivals, seconds: float) -> bool:
-        """Read what is new; return whether a value may have met the target."""
+        """Read new lines; return whether a value may have met the target."""
         if seconds < self._not_before:
             return False
         begun, may_meet = time.process_time(), False
@@ -189,20 +191,22 @@ class Live:
             if sizes and sizes[-1][0] > self._read.get(name, 0):
                 values = [*self._evaluations(name)]
                 may_meet |= any(map(self._meets, values))
-                for each in values:
-                    if self._is_asked(each):
-                        self.last = each
-                        self.is_nan |= each.value is None or each.value != each.value
-        self._not_before = seconds + _REST * (time.process_time() - begun)
+                for evaluation in values:
+                    if self._is_asked(evaluation):
+                        self.last = evaluation
+                        self.is_nan |= (
+                            evaluation.value is None or evaluation.value != evaluation.value
+                        )
+        self._not_before = seconds + _PAUSE_FACTOR * (time.process_time() - begun)
         return may_meet
 
     def _evaluations(self, name: str) -> Iterable[Evaluation]:
-        """Yield the evaluations of a file that are new; all of one that is read as a whole."""
+        """Yield the new evaluations of a file; all of one that is read as a whole."""
         path, start = self._folder / name, self._read.get(name, 0)
         reading = Reading(blocks=self._reader.blocks)
         with path.open("rb") as file:
             head = file.read(_CHUNK)
-            dialect, block, named = choose_dialect(
+            dialect, block, start_name = choose_dialect(
                 head, PurePosixPath(path.parent), path.name, None, reading
             )
             data = head
@@ -217,26 +221,26 @@ class Live:
                 self._read[name] = len(data)
         if dialect is None or not data:
             return
-        log = log_from_bytes(data, str(path), block=block, named=named)
+        log = log_from_bytes(data, str(path), block=block, named=start_name)
         with given.asked_about(self._reader.metrics):
             for item in dialect.parse(log):
                 if isinstance(item, Run):
                     yield from item.evaluations
 
-    def _is_asked(self, each: Evaluation) -> bool:
+    def _is_asked(self, evaluation: Evaluation) -> bool:
         names = {*map(plain, self._reader.metrics)}
-        return plain(each.metric) in names if names else each.target_value is not None
+        return plain(evaluation.metric) in names if names else evaluation.target_value is not None
 
-    def _meets(self, each: Evaluation) -> bool:
+    def _meets(self, evaluation: Evaluation) -> bool:
         goals: list[tuple[float | None, bool | None]] = [
             (target.value, target.higher_is_better)
             for target in self._reader.targets
-            if target.metric is None or plain(target.metric) == plain(each.metric)
-        ] or [(each.target_value, None)]
+            if target.metric is None or plain(target.metric) == plain(evaluation.metric)
+        ] or [(evaluation.target_value, None)]
         for value, higher in goals:
-            higher = each.higher_is_better if higher is None else higher
-            goal = Target(each.metric, higher is not False, value, 1, "")
-            if each.value is not None and goal.is_met_by(each.value):
+            higher = evaluation.higher_is_better if higher is None else higher
+            goal = Target(evaluation.metric, higher is not False, value, 1, "")
+            if evaluation.value is not None and goal.is_met_by(evaluation.value):
                 return True
         return False
 

@@ -25,7 +25,7 @@ _HEADS = ("setup", "seed", "progress", "last value", "slot")
 def watcher(
     note: Callable[[str], None], *, is_terminal: bool
 ) -> Iterator[Callable[[State, str], None]]:
-    """Yield what shows the state of a race; `note` takes each event in words."""
+    """Yield a function that shows the state of a race; `note` takes each event in words."""
     if not is_terminal:
         yield lambda _, event: note(event) if event else None
         return
@@ -34,21 +34,21 @@ def watcher(
 
     console = Console(stderr=True)
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        drawn = 0.0
+        last_drawing = 0.0
 
         def show(state: State, event: str) -> None:
-            nonlocal drawn
+            nonlocal last_drawing
             if event:
                 note(event)
-            if event or time.monotonic() - drawn >= _SECONDS:
-                drawn = time.monotonic()
+            if event or time.monotonic() - last_drawing >= _SECONDS:
+                last_drawing = time.monotonic()
                 live.update(screen(state), refresh=True)
 
         yield show
 
 
 def screen(state: State) -> Group:
-    """Return what is drawn: a line a run, what is known of the setups, and hours."""
+    """Return the screen: a line a run, the standing of the setups, and hours."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -62,8 +62,8 @@ def screen(state: State) -> Group:
     ahead = state.hours_to_come()
     most = "" if not ahead else f", at most about {units.seconds(3600 * ahead)} to come"
     hours = f"{units.seconds(3600 * state.hours)} of runs so far{most}"
-    known = f"{standing_text(state.standing)}; at most {state.definition.rules.most}"
-    return Group(*([table] if state.running else []), Text(known), Text(hours))
+    summary = f"{standing_text(state.standing)}; at most {state.definition.rules.most}"
+    return Group(*([table] if state.running else []), Text(summary), Text(hours))
 
 
 def _seed(record: Record) -> str:
@@ -71,10 +71,10 @@ def _seed(record: Record) -> str:
 
 
 def _progress(lasted: float, mean: float | None) -> str:
-    """Return how long a run has lasted, and when it will end if it is like those before."""
+    """Return the duration of a run, and its expected end by the mean of its setup."""
     if not mean:
         return units.seconds(lasted)
     if lasted >= mean:
         return f"{units.seconds(lasted)}, longer than the mean of {units.seconds(mean)}"
-    left = units.seconds(mean - lasted)
-    return f"{units.seconds(lasted)}, {100 * lasted / mean:.0f}%, ends in about {left}"
+    remaining = units.seconds(mean - lasted)
+    return f"{units.seconds(lasted)}, {100 * lasted / mean:.0f}%, ends in about {remaining}"

@@ -94,7 +94,7 @@ class Report:
 
     @property
     def _value(self) -> tuple[Any, ...]:
-        """Return what tells answers apart: not how they are laid out for people."""
+        """Return the content by which answers are compared, without their layout."""
         notes = tuple((note.code, note.text, note.mark) for note in self.notes)
         return self.command, self.sentence, self.target, self.gate, notes, self.rows
 
@@ -106,7 +106,7 @@ class Report:
         return hash((*plain, len(rows)))
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
         return {**state, "people": None, "displayed": self.displayed} if self.people else state
 
     @cached_property
@@ -119,7 +119,7 @@ class Report:
 
     @property
     def headline(self) -> tuple[Lead, ...]:
-        """Return what every rendering of the report begins with, its target named."""
+        """Return the first sentence of every rendering, with the target."""
         text = to_target(self.target, self.sentence)
         return self.lead or ((Lead("", text),) if text else ())
 
@@ -130,7 +130,7 @@ class Report:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """Return the rows as a DataFrame, with the types that the keys of their class have."""
+        """Return the rows as a DataFrame with the types of their keys."""
         if isinstance(self.records, Rows):
             return self.records.typed_frame
         return table_of(self.records, self.rows)
@@ -138,13 +138,15 @@ class Report:
     def check(self) -> Self:
         """Return the report if its gate passed or none was set; raise `GateFailed` if it failed."""
         if self.gate is not None and not self.gate:
-            failures = "; ".join(f"{each.group}: {each.text}" for each in self.gate.failures)
+            failures = "; ".join(
+                f"{failure.group}: {failure.text}" for failure in self.gate.failures
+            )
             with named_in_python():
                 raise GateFailed(failures, where=" ".join(self.gate.conditions))
         return self
 
     def to_markdown(self) -> str:
-        """Return what people see as Markdown, as `--format md` does."""
+        """Return the report for people as Markdown, as `--format md` does."""
         from ttastats.report import as_markdown
 
         return as_markdown.render_markdown(self.displayed)
@@ -178,30 +180,30 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Gated(Report):
-    """The result of a command that was given conditions."""
+    """The result of a command with conditions."""
 
     gate: Gate = field(kw_only=True)
 
 
 def with_gate(report: Report, gate: Gate) -> Gated:
-    """Return a report with what its conditions come to."""
-    values: dict[str, Any] = {each.name: getattr(report, each.name) for each in fields(report)}
+    """Return a report with the verdict of its conditions."""
+    values: dict[str, Any] = {field.name: getattr(report, field.name) for field in fields(report)}
     values["gate"] = gate
     return Gated(**values)
 
 
 def to_target(target: str, sentence: str) -> str:
-    """Return a sentence about times that says to which target they are."""
+    """Return a sentence about times with their target."""
     if not target or target in sentence:
         return sentence
     return f"To {target}: {sentence}" if sentence else f"Target: {target}."
 
 
-_HARM = {code: place for place, code in enumerate(CAUTIONS)}
+_HARM = {code: severity for severity, code in enumerate(CAUTIONS)}
 
 
 class Remark(Struct, frozen=True):
-    """All notes of one code. `share` names the rows that it is about, unless it is all of them."""
+    """All notes of one code; `share` names the rows concerned, unless all are."""
 
     code: str
     texts: tuple[str, ...]
@@ -216,24 +218,24 @@ class Remark(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Return the remark in a few words with the rows that it is about."""
+        """Return the remark in a few words with the rows it concerns."""
         return f"{self.short}{f': {self.share}' if self.share else ''}"
 
     @property
     def tone(self) -> Tone:
-        """Return how serious the remark is."""
+        """Return the tone of the remark."""
         return DOUBTS.get(self.code, "plain")
 
     @property
     def brief(self) -> str:
         """Return the remark with its advice, or else its first note."""
         if self.advice:
-            about = f": {self.share} rows" if " of " in self.share else f": {self.share}"
-            name = f"{self.short[:1].upper()}{self.short[1:]}{about if self.share else ''}"
+            extent = f": {self.share} rows" if " of " in self.share else f": {self.share}"
+            name = f"{self.short[:1].upper()}{self.short[1:]}{extent if self.share else ''}"
             text = f"{name}. {self.advice}"
         else:
-            more = len(self.texts) - 1
-            text = self.texts[0] + (f" ({more} more like it)" if more else "")
+            repeats = len(self.texts) - 1
+            text = self.texts[0] + (f" ({repeats} more like it)" if repeats else "")
         return f"{self.mark} {text}".strip()
 
 

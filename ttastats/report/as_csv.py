@@ -23,8 +23,8 @@ def render_csv(report: Report) -> str:
     if (frame := report.typed_columns) is not None:
         texts = pl.col(pl.String).replace("", None).str.replace_all(FORMULA, "${1}'${2}")
         lists = pl.col(pl.List(pl.String), pl.List(pl.Int64)).cast(pl.List(pl.String))
-        listed = frame.with_columns(lists.list.join(";"))
-        return escape_frame(listed.with_columns(texts)).write_csv()
+        flat = frame.with_columns(lists.list.join(";"))
+        return escape_frame(flat.with_columns(texts)).write_csv()
     names = list(dict.fromkeys(name for row in report.rows for name in row))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

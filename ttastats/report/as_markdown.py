@@ -68,12 +68,12 @@ def _escape_prose(text: str) -> str:
 def _escape_markup(text: str) -> str:
     """Return a text in which markup, links and mentions are set as code."""
     parts = _LINK.split(escape_invisible(text))
-    for place, part in enumerate(parts):
-        if place % 2:  # code stands between more backticks than it holds in succession
+    for position, part in enumerate(parts):
+        if position % 2:  # code stands between more backticks than it holds in succession
             fence = "`" * (1 + max(map(len, re.findall("`+", part)), default=0))
             room = " " if "`" in part else ""
-            parts[place] = f"{fence}{room}{part}{room}{fence}"
+            parts[position] = f"{fence}{room}{part}{room}{fence}"
         else:
             escaped = _MARKUP.sub(lambda markup: "\\" + markup.group(), part)
-            parts[place] = escaped.replace("&", "&amp;").replace("<", "&lt;")
+            parts[position] = escaped.replace("&", "&amp;").replace("<", "&lt;")
     return "".join(parts)

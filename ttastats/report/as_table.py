@@ -91,9 +91,11 @@ def _report_lines(report: Report, width: int | None, *, verbose: bool) -> Iterat
 def _answer_lines(report: Report, width: int | None) -> Iterator[Line]:
     """Yield the lines with the answer of the report."""
     for lead in report.headline:
-        first, *others = _wrap(f"{lead.word}   {lead.text}" if lead.word else lead.text, width)
+        first, *continuation = _wrap(
+            f"{lead.word}   {lead.text}" if lead.word else lead.text, width
+        )
         first.stylize(f"bold {_STYLES[lead.tone]}".strip(), 1, 1 + len(lead.word))
-        yield from (first, *others)
+        yield from (first, *continuation)
     if report.headline and (report.tables or report.notes or report.gate is not None):
         yield Line("")
 
@@ -106,9 +108,9 @@ def _caution_lines(ranked: Sequence[Remark], width: int | None, most: int) -> It
         if len(lines) > _LINES and width is not None:
             lines[_LINES - 1] = Line(_cut_line(lines[_LINES - 1].plain, "", width))
         yield from lines[:_LINES]
-    rest = [f"{remark.short} {remark.mark}".strip() for remark in ranked if remark not in worst]
-    if rest:
-        names = f" + {len(rest)} more: {', '.join(rest)}"
+    lesser = [f"{remark.short} {remark.mark}".strip() for remark in ranked if remark not in worst]
+    if lesser:
+        names = f" + {len(lesser)} more: {', '.join(lesser)}"
         end = " (-v shows all)"
         if width is not None and cell_len(names + end) > width:
             names = _cut_line(names, end, width)
@@ -116,7 +118,7 @@ def _caution_lines(ranked: Sequence[Remark], width: int | None, most: int) -> It
 
 
 def _cut_line(line: str, end: str, width: int) -> str:
-    """Return the words of a line that leave room for its end, with an ellipsis."""
+    """Return a line cut before its end, with an ellipsis."""
     room = max(20, width - cell_len(end) - 2)
     words = line.rstrip(",")[: room + 1].rpartition(" ")[0].rstrip(" ,;:(")
     return f"{words} …"
@@ -161,20 +163,21 @@ def _table_lines(table: Table, layout: Layout, width: int | None) -> Iterator[Li
 def _screen_table(table: Table, width: int) -> Table:
     """Return a table in screen order, with short names and only informative columns."""
     rows = sorted(table.rows, key=lambda row: (row.of_all, row.place))
-    listed = [row for row in rows if not row.aside]
+    body = [row for row in rows if not row.aside]
     text = ""
     if aside := [row.aside for row in rows if row.aside]:
         text = f"{len(aside)} more: {', '.join(dict.fromkeys(aside))} (-v lists them)"
-    if not listed:
+    if not body:
         return Table((), (), text)
-    lines = [replace(row, more=()) for row in listed]
-    for place, column in enumerate(table.columns):
+    lines = [replace(row, more=()) for row in body]
+    for position, column in enumerate(table.columns):
         if column.models:
-            texts = [harmless.cell_text(row.cells[place]) for row in lines]
+            texts = [harmless.cell_text(row.cells[position]) for row in lines]
             models = hardware_models(texts)
             lines = [
                 replace(
-                    row, cells=(*row.cells[:place], Text(models[text]), *row.cells[place + 1 :])
+                    row,
+                    cells=(*row.cells[:position], Text(models[text]), *row.cells[position + 1 :]),
                 )
                 for row, text in zip(lines, texts, strict=True)
             ]
@@ -184,37 +187,37 @@ def _screen_table(table: Table, width: int) -> Table:
     if not any(column.narrow for column in table.columns):
         return screen
     narrow, whole = _narrow_table(screen), fitting.fit_columns(screen, width)
-    more = len(fitting.fit_columns(narrow, width).shown) > len(whole.shown)
-    return narrow if more or whole.hidden else screen
+    shows_more = len(fitting.fit_columns(narrow, width).shown) > len(whole.shown)
+    return narrow if shows_more or whole.hidden else screen
 
 
 def _with_common_keys(table: Table) -> Table:
     """Return a table whose title states the keys that all rows share."""
     rows = [row for row in table.rows if not row.of_all]
     shared = {
-        place: harmless.cell_text(rows[0].cells[place])
-        for place, column in enumerate(table.columns)
-        if column.names and column.narrow and len({row.cells[place] for row in rows}) == 1
+        position: harmless.cell_text(rows[0].cells[position])
+        for position, column in enumerate(table.columns)
+        if column.names and column.narrow and len({row.cells[position] for row in rows}) == 1
     }
     if len(rows) < 2 or not shared:
         return table
-    shown = [place for place in range(len(table.columns)) if place not in shared]
+    visible = [position for position in range(len(table.columns)) if position not in shared]
     texts = [
-        f"{text} {table.columns[place].title}" if text.isdigit() else text
-        for place, text in shared.items()
+        f"{text} {table.columns[position].title}" if text.isdigit() else text
+        for position, text in shared.items()
     ]
     return replace(
         table,
-        columns=tuple(table.columns[place] for place in shown),
-        rows=tuple(replace(row, cells=tuple(row.cells[p] for p in shown)) for row in table.rows),
+        columns=tuple(table.columns[position] for position in visible),
+        rows=tuple(replace(row, cells=tuple(row.cells[p] for p in visible)) for row in table.rows),
         title="   ".join(filter(None, (" × ".join(texts), table.title))),
     )
 
 
 def _narrow_table(table: Table) -> Table:
-    """Return a table whose columns with short titles show only the necessary."""
+    """Return a table with short titles and cells where columns have them."""
 
-    def shown(column: Column, cell: Cell) -> Cell:
+    def narrow_cell(column: Column, cell: Cell) -> Cell:
         if column.narrow and isinstance(cell, Quantity):
             return replace(cell, spread=None)
         if column.narrow and isinstance(cell, Text):
@@ -222,7 +225,9 @@ def _narrow_table(table: Table) -> Table:
         return cell
 
     columns = (replace(column, title=column.narrow or column.title) for column in table.columns)
-    rows = (replace(row, cells=tuple(map(shown, table.columns, row.cells))) for row in table.rows)
+    rows = (
+        replace(row, cells=tuple(map(narrow_cell, table.columns, row.cells))) for row in table.rows
+    )
     return replace(table, columns=tuple(columns), rows=tuple(rows))
 
 
@@ -231,13 +236,13 @@ def _aligned_line(row: TableLine, table: Table, layout: Layout, style: str = "")
     for number, position in enumerate(layout.shown):
         cell, width = row.cells[position], layout.widths[position]
         whole = harmless.cell_text(cell)
-        shown = layout.short.get(position, {}).get(whole, whole)
-        room = " " * (width - cell_len(shown))
+        label = layout.short.get(position, {}).get(whole, whole)
+        room = " " * (width - cell_len(label))
         before, after = (room, "") if table.columns[position].align == "right" else ("", room)
         text += f"{GAP if number else ' '}{before}"
         if isinstance(cell, Text) and cell.tone != "plain":
-            styled.append((cell.tone, len(text), len(text) + len(shown)))
-        text += f"{shown}{after}"
+            styled.append((cell.tone, len(text), len(text) + len(label)))
+        text += f"{label}{after}"
     line = Line(text.rstrip(), style=style)
     for tone, start, end in styled:
         line.stylize(_STYLES[tone], start, end)

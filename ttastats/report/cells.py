@@ -132,8 +132,8 @@ class Gate(Struct, frozen=True):
         return self.passed
 
     def __repr__(self) -> str:
-        named = (f"{name}={getattr(self, name)!r}" for name in ("passed", *self.__struct_fields__))
-        return f"Gate({', '.join(named)})"
+        values = (f"{name}={getattr(self, name)!r}" for name in ("passed", *self.__struct_fields__))
+        return f"Gate({', '.join(values)})"
 
     @property
     def failures(self) -> tuple[Finding, ...]:

@@ -17,7 +17,7 @@ T = TypeVar("T", contravariant=True)
 
 
 class Field(Struct, Generic[T], frozen=True):
-    """A column, and what makes its cell of a row for programs."""
+    """A column, and the function that makes its cell of a row."""
 
     column: Column
     cell: Callable[[T], Cell]
@@ -35,9 +35,9 @@ def make_table(
     `aside` gives the reason why a row without a value is only counted on a screen, or nothing.
     """
 
-    def make_line(place: int) -> Line:
-        cells = tuple(field.cell(rows[place]) for field in fields)
-        return Line(cells, details[place] if details else (), aside=aside(rows[place]))
+    def make_line(number: int) -> Line:
+        cells = tuple(field.cell(rows[number]) for field in fields)
+        return Line(cells, details[number] if details else (), aside=aside(rows[number]))
 
     return Table(tuple(field.column for field in fields), Lazy(make_line, len(rows)), title)
 
@@ -73,7 +73,7 @@ def number_field(
 
 
 #: How numbers of a unit are shown; those of another, such as runs, are counts.
-_SHOWN: dict[str, Unit] = {
+_UNITS: dict[str, Unit] = {
     "fraction": "fraction", "ratio": "ratio", "number": "number", "bytes": "bytes",
     "flop/second": "flop/second", "seconds": "seconds", "dollars": "dollars",
 }  # fmt: skip
@@ -83,9 +83,9 @@ def number_fields(kind: type[Row], *names: str, rank: int = 0) -> list[Field[Any
     """Return the fields of several numbers of a row, as the metadata of their keys describe."""
 
     def described(name: str) -> Field[Any]:
-        about = key_descriptions(kind)[name]
-        title, unit = about.title or name, _SHOWN.get(about.unit, "count")
-        return number_field(title, name, unit, interval=about.interval, std=about.std, rank=rank)
+        key = key_descriptions(kind)[name]
+        title, unit = key.title or name, _UNITS.get(key.unit, "count")
+        return number_field(title, name, unit, interval=key.interval, std=key.std, rank=rank)
 
     return [described(name) for name in names]
 
@@ -114,7 +114,7 @@ def log_field() -> Field[Any]:
 
 
 def known_keys(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
-    """Return those of some keys that have a value in any row."""
+    """Return the keys with a value in any row."""
     return [name for name in names if any(row.get(name) is not None for row in rows)]
 
 

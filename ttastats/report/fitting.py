@@ -29,7 +29,7 @@ _Fitted = tuple[dict[int, int], dict[int, dict[str, str]]]
 
 
 class Layout(Struct, frozen=True):
-    """Where each column of a table stands.
+    """The layout of the columns of a table.
 
     `heads` stand above the rows that share them and `shown` side by side with their `widths`;
     `hidden` find no room. `short` gives the names that are shortened, by column.
@@ -62,21 +62,21 @@ def fit_columns(table: Table, width: int | None, without: Collection[str] = ()) 
         return Layout((), everything, (), {p: natural(p) for p in everything}, {})
     heads = _head_columns(table)
     body = [p for p in range(len(table.columns)) if p not in heads]
-    shown = [p for p in body if table.columns[p].title not in without]
+    visible = [p for p in body if table.columns[p].title not in without]
     weak = sorted(
-        (p for p in shown if not table.columns[p].names),
+        (p for p in visible if not table.columns[p].names),
         key=lambda p: (table.columns[p].rank, p),
     )
 
     def fit(shortest: int) -> _Fitted | None:
-        return _widths_and_names(table, {p: natural(p) for p in shown}, width, shortest, texts)
+        return _widths_and_names(table, {p: natural(p) for p in visible}, width, shortest, texts)
 
-    while not (fitted := fit(_NAME)) and weak and shown[1:]:
-        shown.remove(weak.pop())
+    while not (fitted := fit(_NAME)) and weak and visible[1:]:
+        visible.remove(weak.pop())
     fitted = fitted or fit(_SHORTEST_NAME)
-    widths, short = fitted or ({p: natural(p) for p in shown}, {})  # the screen breaks the names
-    hidden = tuple(p for p in body if p not in shown)
-    return Layout(heads, tuple(shown), hidden, widths, short)
+    widths, short = fitted or ({p: natural(p) for p in visible}, {})  # the screen breaks the names
+    hidden = tuple(p for p in body if p not in visible)
+    return Layout(heads, tuple(visible), hidden, widths, short)
 
 
 def _head_columns(table: Table) -> tuple[int, ...]:
@@ -149,14 +149,14 @@ _MODEL = re.compile(r"[A-Za-z]+(?:\d|-[A-Za-z]*\d| (?=\d+\b))\w*")
 
 
 def hardware_models(names: Iterable[str]) -> dict[str, str]:
-    """Return the model of each hardware name, with as many words behind it as tell it apart."""
+    """Return the model of each hardware name, with the words that keep it distinct."""
     parts = {name: list(map(_model_and_rest, name.split(" | "))) for name in dict.fromkeys(names)}
     short: dict[str, str] = {}
     for words in range(
-        1 + max((len(rest) for some in parts.values() for _, rest in some), default=0)
+        1 + max((len(suffix) for models in parts.values() for _, suffix in models), default=0)
     ):
         texts = {
-            name: " | ".join(model + "".join(rest[:words]) for model, rest in parts[name])
+            name: " | ".join(model + "".join(suffix[:words]) for model, suffix in parts[name])
             for name in parts.keys() - short.keys()
         }
         owners = Counter([*texts.values(), *short.values()])
@@ -178,7 +178,7 @@ def cut_middle(name: str, width: int) -> str:
 
 
 def _head_and_tail(name: str, head: int, width: int) -> tuple[str, str]:
-    """Return the beginning and the end of a name that remain."""
+    """Return the beginning and the end of a shortened name."""
     return _take_width(name, head), _take_width(name[::-1], width - head - 1)[::-1]
 
 
@@ -222,7 +222,7 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     parts = [name.split("/") for name in names]
     parts = [[part for part in path if part not in _NOISE] or path for path in parts]
     folders = zip(*(path[:-1] for path in parts), strict=False)
-    shared = [*takewhile(lambda some: len(set(some)) == 1, folders)] if len(parts) > 1 else []
+    shared = [*takewhile(lambda level: len(set(level)) == 1, folders)] if len(parts) > 1 else []
     bare = ["/".join(path[len(shared) :]) for path in parts]
     for width in (_LONGEST, _LONGEST + 8, _LONGEST + 16):
         cut = {name: cut_middle(name, width) for name in bare}
@@ -230,8 +230,8 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
             break
     else:
         cut = shorten_names(bare, width) or cut
-    shown = {name: cut[text] for name, text in zip(names, bare, strict=True)}
-    return dict(zip(shown, number_duplicates(shown.values()), strict=True))
+    labels = {name: cut[text] for name, text in zip(names, bare, strict=True)}
+    return dict(zip(labels, number_duplicates(labels.values()), strict=True))
 
 
 def short_labels(rows: Iterable[Sequence[Any]]) -> list[str]:
@@ -252,16 +252,16 @@ def wrapped_names(names: Iterable[str], fits: Callable[[str], bool], most: int) 
         if len(cut) == len(long):
             break
     cut = {piece: cut_middle(piece, 3) for piece in long} | cut
-    shown = number_duplicates(LINE.join(cut[piece] for piece in line) for line in pieces.values())
-    return dict(zip(pieces, shown, strict=True))
+    labels = number_duplicates(LINE.join(cut[piece] for piece in line) for line in pieces.values())
+    return dict(zip(pieces, labels, strict=True))
 
 
 def number_duplicates(names: Iterable[str]) -> list[str]:
     """Return names with a number behind later ones of equal names."""
-    seen, numbered = Counter[str](), []
+    counts, numbered = Counter[str](), []
     for name in names:
-        seen[name] += 1
-        numbered.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+        counts[name] += 1
+        numbered.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
     return numbered
 
 

@@ -56,8 +56,10 @@ class Groups(Struct, frozen=True):
 def group_runs(runs: pl.DataFrame, by: Sequence[str]) -> Groups:
     """Return the groups of runs that count, sorted by their keys; unknown keys come last."""
     if not by:
-        every = counted(runs)
-        return Groups(every, pl.DataFrame(height=1), np.zeros(1, int), np.array([every.height]))
+        counting = counted(runs)
+        return Groups(
+            counting, pl.DataFrame(height=1), np.zeros(1, int), np.array([counting.height])
+        )
     ordered = in_group_order(runs, by)
     sizes = ordered.group_by(by, maintain_order=True).len(name="runs of a group")
     counts = sizes["runs of a group"].to_numpy().astype(np.int64)
@@ -95,14 +97,14 @@ def group_report(
     title = common_title(rows, by) if title is None else title
     keys = fields.key_fields(shown_keys(rows, by) if names is None else names)
     table = fields.make_table(rows, [*keys, *shown], title, details, aside)
-    every = (*alone_notes(runs), *group_notes(runs, by), *notes)
+    all_notes = (*alone_notes(runs), *group_notes(runs, by), *notes)
     keyed = row_keys(by, ENTRY)
-    report = Report(command, tuple(rows), (table,), every, sentence=sentence, by=keyed)
+    report = Report(command, tuple(rows), (table,), all_notes, sentence=sentence, by=keyed)
     return with_left_out(report, runs, by)
 
 
 def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Report:
-    """Return a report of one table whose rows state what was left out of their group."""
+    """Return a report of one table whose rows state the runs left out of their group."""
     absent, pooled = left_out.rows(runs), settings.pooled(counted(runs, by), by)
     unmixed = absent.is_empty() and not pooled
     if unmixed and all(row.get("left_out") == LeftOutKeys() for row in report.records):
@@ -119,9 +121,9 @@ def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Repo
     return dataclasses.replace(report, records=tuple(rows), tables=tables)
 
 
-def append_line(details: Sequence[str], more: object) -> tuple[str, ...]:
-    """Return the detail lines of a row with one more, unless that is empty."""
-    line = str(more)
+def append_line(details: Sequence[str], text: object) -> tuple[str, ...]:
+    """Append a line to the details of a row, unless it is empty."""
+    line = str(text)
     return (*details, line) if line else tuple(details)
 
 
@@ -132,7 +134,7 @@ _SET_ASIDE = (
 
 
 def set_aside_notes(runs: pl.DataFrame) -> Iterator[Note]:
-    """Yield notes on the runs that are not counted, with the reasons."""
+    """Yield notes on uncounted runs, with the reasons."""
     if "set_aside" not in runs.columns:
         return
     reasons = dict(runs["set_aside"].value_counts().iter_rows())
@@ -164,32 +166,34 @@ def shown_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
 
 def common_title(rows: Sequence[AnyRow], by: Sequence[str]) -> str:
     """Return the values of keys without a column of their own, as a title."""
-    shown = shown_keys(rows, by)
-    hidden = [rows[0].get(name) for name in by if rows and name not in shown]
+    titled = shown_keys(rows, by)
+    hidden = [rows[0].get(name) for name in by if rows and name not in titled]
     return " ".join(str(value) for value in hidden if value is not None)
 
 
 def row_names(rows: Sequence[AnyRow], by: Sequence[str]) -> list[str]:
     """Return each row's name: its known keys, without a suite and round common to all."""
-    shown = shown_keys(rows, by)
-    known = [[str(row.get(name)) for name in shown if row.get(name) is not None] for row in rows]
-    nameless = "unknown" if any(known) else ALONE
-    return [" ".join(words) or nameless for words in known]
+    keys = shown_keys(rows, by)
+    values = [[str(row.get(name)) for name in keys if row.get(name) is not None] for row in rows]
+    nameless = "unknown" if any(values) else ALONE
+    return [" ".join(words) or nameless for words in values]
 
 
 def group_notes(
     runs: pl.DataFrame, by: Sequence[str], labels: Sequence[str] = ()
 ) -> Iterator[Note]:
-    """Yield notes on what varies inside groups, which `labels` may name, and does not count."""
+    """Yield notes on variation inside groups, named by `labels`, and on runs left out."""
     counting = counted(runs, by)
     names = settings.differing_columns(counting, by)
     recorded = settings.differing_settings(counting, by)
     if names or recorded:
-        what = [", ".join(names)] if names else []
+        varying = [", ".join(names)] if names else []
         if recorded:
-            what.append(f"recorded settings (`extra`): {units.join_names([*recorded])}")
+            varying.append(f"recorded settings (`extra`): {units.join_names([*recorded])}")
         advice = ": split with --by or filter with --where" if names else ""
-        mixed = {key for some in (names, recorded) for keys in some.values() for key in keys}
+        mixed = {
+            key for differing in (names, recorded) for keys in differing.values() for key in keys
+        }
         counts = {name: counting[name].n_unique() for name in by}
         common = {name for name in by if name in {"suite", "round"} and counts[name] < 2}
         groups = []
@@ -197,9 +201,9 @@ def group_notes(
             texts = (labels[key[0]], *key[1:]) if labels else key
             pairs = zip(by, texts, strict=True)
             groups.append([str(x) for name, x in pairs if x is not None and name not in common])
-        listed = units.join_names([" ".join(group) or "unknown" for group in groups], 3)
-        which = f" ({listed})" if any(count > 1 for count in counts.values()) else ""
-        yield note("runs_vary", what="; ".join(what), which=which, advice=advice)
+        group_names = units.join_names([" ".join(group) or "unknown" for group in groups], 3)
+        location = f" ({group_names})" if any(count > 1 for count in counts.values()) else ""
+        yield note("runs_vary", what="; ".join(varying), which=location, advice=advice)
     yield from left_out_notes(runs, by)
 
 
@@ -233,32 +237,34 @@ def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
     failed = runs.filter(~pl.col("reached") & ~aims.is_aimless())
     if failed.is_empty():
         return
-    alone = pl.col("suite").eq_missing(pl.lit(TIMES_ALONE))
+    is_time_alone = pl.col("suite").eq_missing(pl.lit(TIMES_ALONE))
     cases = {
         "an exception": pl.col("run_status") == "exception",
-        "no evaluation logged": pl.col("evaluations").is_null() & ~alone,
+        "no evaluation logged": pl.col("evaluations").is_null() & ~is_time_alone,
         "values above 1 against a target below 1": pl.col("problems").str.contains(
             f'"{scales.OFF_SCALE}"', literal=True
         ),
     }
     ended = {"unknown": "no status", "success": "status success, but the target was not met"}
-    known = (pl.when(case).then(pl.lit(words)) for words, case in cases.items())
-    how = pl.coalesce(*known, pl.col("run_status").replace(ended)).alias("how")
+    endings = (pl.when(case).then(pl.lit(words)) for words, case in cases.items())
+    how = pl.coalesce(*endings, pl.col("run_status").replace(ended)).alias("how")
     counts = failed.select(how).group_by("how").len().sort("how")
     reasons = ", ".join(f"{number} {reason}" for reason, number in counts.iter_rows())
     expected = axis.axis_of(runs).expected
-    aimed = runs.select((pl.col("target_value").is_not_null() | ~alone).any()).item()
+    aimed = runs.select((pl.col("target_value").is_not_null() | ~is_time_alone).any()).item()
     key = "failed_runs" if aimed and not aims.lack_target(runs) else "failed_runs.no_target"
     yield note(key, failed=failed.height, n=runs.height, reasons=reasons, expected=expected)
 
 
 def alone_notes(runs: pl.DataFrame) -> Iterator[Note]:
     """Yield a note on runs that are times alone."""
-    every = standing(runs)
-    n = int((every["suite"] == TIMES_ALONE).sum())
+    counting = standing(runs)
+    n = int((counting["suite"] == TIMES_ALONE).sum())
     if n:
-        which = "" if n == every.height else wording("times_alone.some", n=n, all=every.height)
-        yield note("times_alone", which=which)
+        share = (
+            "" if n == counting.height else wording("times_alone.some", n=n, all=counting.height)
+        )
+        yield note("times_alone", which=share)
 
 
 def sort_key(*values: Any) -> tuple[tuple[bool, Any], ...]:

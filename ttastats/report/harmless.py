@@ -46,15 +46,15 @@ def escape_frame(frame: pl.DataFrame) -> pl.DataFrame:
     import polars as pl  # --help must not wait for it
 
     texts = frame.select(pl.col(pl.String).unique().implode())
-    shown = []
+    escapes = []
     for column in texts.columns:
         odd = {
             name: escape_invisible(name)
             for name in texts[column][0]
             if name and not name.isprintable()
         }
-        shown += [pl.col(column).replace(odd)] if odd else []
-    return frame.with_columns(shown) if shown else frame
+        escapes += [pl.col(column).replace(odd)] if odd else []
+    return frame.with_columns(escapes) if escapes else frame
 
 
 UNKNOWN = "–"
@@ -78,8 +78,9 @@ def gate_lines(value: Gate) -> tuple[str, ...]:
     headline = f"gate {' '.join(value.conditions)}: {'passed' if value.passed else 'failed'}"
     several = len(value.conditions) > 1
     lines = [
-        f"{each.outcome}{f' ({each.condition})' if several else ''}: {each.group}: {each.text}"
-        for each in (*value.failures, *value.undecided, *value.conditional)
+        f"{finding.outcome}{f' ({finding.condition})' if several else ''}: "
+        f"{finding.group}: {finding.text}"
+        for finding in (*value.failures, *value.undecided, *value.conditional)
     ]
     return tuple(map(escape_invisible, (headline, *lines)))
 

@@ -29,32 +29,33 @@ def filter_rows(report: Report, conditions: Sequence[Condition]) -> Report:
     if not conditions:
         return report
     frame = report.frame
-    known = [*frame.columns, *select.of_runs()]
+    columns = [*frame.columns, *select.of_runs()]
     for condition in conditions:
         if select.full_name(condition.column, frame.columns) is None:
-            raise select.unknown(condition.column, known, condition.option)
-    place = "row of the report"
-    numbered = frame.lazy().with_row_index(place)
-    shown = set(select.where(numbered, conditions).collect().get_column(place))
-    if not shown:
+            raise select.unknown(condition.column, columns, condition.option)
+    number_column = "row of the report"
+    numbered = frame.lazy().with_row_index(number_column)
+    matches = set(select.where(numbered, conditions).collect().get_column(number_column))
+    if not matches:
         raise select.unmet(frame, conditions, "row")
     notes = report.notes
-    if hidden := frame.height - len(shown):
+    if hidden := frame.height - len(matches):
         key = "rows_left_out.compare" if report.command == "compare" else "rows_left_out"
-        places = " ".join(condition.place for condition in conditions)
-        notes = (*notes, note(key, conditions=places, shown=len(shown), hidden=hidden))
+        texts = " ".join(condition.place for condition in conditions)
+        notes = (*notes, note(key, conditions=texts, shown=len(matches), hidden=hidden))
     numbers = iter(range(frame.height))
     return dataclasses.replace(
         report,
-        records=tuple(row for number, row in enumerate(report.records) if number in shown),
+        records=tuple(row for number, row in enumerate(report.records) if number in matches),
         # The rows of a table but those of all are the report's, in their order.
         tables=tuple(
             replace(
-                table, rows=tuple(row for row in table.rows if row.of_all or next(numbers) in shown)
+                table,
+                rows=tuple(row for row in table.rows if row.of_all or next(numbers) in matches),
             )
             for table in report.tables
         ),
-        groups=lazy_subset(report.groups, sorted(shown)) if report.groups else (),
+        groups=lazy_subset(report.groups, sorted(matches)) if report.groups else (),
         notes=notes,
         people=None,
     )
@@ -75,15 +76,15 @@ def sort_rows(report: Report, *, sort: str = "", top: int = 0) -> Report:
         benchmarks: dict[Any, list[int]] = {}
         for number in order:
             benchmarks.setdefault(_benchmark_key(report.rows[number]), []).append(number)
-        more = {key: len(rows) - top for key, rows in benchmarks.items() if len(rows) > top}
-        shown = {number for rows in benchmarks.values() for number in rows[:top]}
-        order = [number for number in order if number in shown]
-        names = [key[-1][1] or "unknown benchmark" for key in more]
+        surplus = {key: len(rows) - top for key, rows in benchmarks.items() if len(rows) > top}
+        leading = {number for rows in benchmarks.values() for number in rows[:top]}
+        order = [number for number in order if number in leading]
+        names = [key[-1][1] or "unknown benchmark" for key in surplus]
         if len(set(names)) < len(names):  # suite and round tell them apart
-            names = [" ".join(text for unknown, text in key if not unknown) for key in more]
-        each = ", ".join(map("{} {}".format, names, more.values()))
-        if more:
-            notes = (*notes, note("top", top=top, hidden=sum(more.values()), each=each))
+            names = [" ".join(text for unknown, text in key if not unknown) for key in surplus]
+        counts = ", ".join(map("{} {}".format, names, surplus.values()))
+        if surplus:
+            notes = (*notes, note("top", top=top, hidden=sum(surplus.values()), each=counts))
     return dataclasses.replace(
         report,
         records=lazy_subset(report.records, order),
@@ -100,8 +101,8 @@ def default_rows(report: Report) -> Report:
         if (hidden := len(table.rows) - _MOST) <= 0:
             return table
         *first, last = table.rows[:_MOST]
-        more = f"{units.plural(hidden, 'more row')} not shown: --top 0 shows all"
-        return replace(table, rows=(*first, replace(last, details=(*last.details, more))))
+        line = f"{units.plural(hidden, 'more row')} not shown: --top 0 shows all"
+        return replace(table, rows=(*first, replace(last, details=(*last.details, line))))
 
     tables = tuple(map(cut_table, report.tables))
     return dataclasses.replace(report, people=lambda: dataclasses.replace(report, tables=tables))
@@ -113,15 +114,15 @@ def _sort_order(rows: Sequence[Mapping[str, Any]], sort: str) -> list[int]:
     ordered = {
         key: value
         for key, value in (rows[0] if rows else {}).items()
-        if not any(isinstance(other[key], dict | list) for other in rows)
+        if not any(isinstance(row[key], dict | list) for row in rows)
     }
     key = select.full_name(name, tuple(ordered))
     if key is None:
         raise select.unknown(name, select.short_names(ordered), "--sort")
-    known = [number for number, row in enumerate(rows) if row[key] is not None]
+    valued = [number for number, row in enumerate(rows) if row[key] is not None]
     unknown = [number for number, row in enumerate(rows) if row[key] is None]
-    known.sort(key=lambda number: rows[number][key], reverse=sort.startswith("-"))
-    return sorted([*known, *unknown], key=lambda number: _benchmark_key(rows[number]))
+    valued.sort(key=lambda number: rows[number][key], reverse=sort.startswith("-"))
+    return sorted([*valued, *unknown], key=lambda number: _benchmark_key(rows[number]))
 
 
 def _benchmark_key(row: Mapping[str, Any]) -> tuple[tuple[bool, str], ...]:

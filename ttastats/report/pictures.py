@@ -28,31 +28,35 @@ def with_pictures(table: Table) -> Table:
         quantities = [cell if isinstance(cell, Quantity) else Quantity(None) for cell in cells]
         if sum(quantity.low is not None for quantity in quantities) < 2:
             continue
-        (title, place), after = _axis_of(quantities), position + 1
+        (title, position_of), after = _axis_of(quantities), position + 1
         marks = [" "] * len(title)
         if quantities[0].unit == "ratio":
-            marks[place(1)] = "│"
-        pictures = [Text(_draw_interval(quantity, marks, place)) for quantity in quantities]
+            marks[position_of(1)] = "│"
+        pictures = [Text(_draw_interval(quantity, marks, position_of)) for quantity in quantities]
         rows = (
             replace(row, cells=(*row.cells[:after], picture, *row.cells[after:]))
             for row, picture in zip(table.rows, pictures, strict=True)
         )
-        drawn = Column(title, rank=_RANK, drawn=True)
-        columns = (*table.columns[:after], drawn, *table.columns[after:])
+        picture_column = Column(title, rank=_RANK, drawn=True)
+        columns = (*table.columns[:after], picture_column, *table.columns[after:])
         return replace(table, columns=columns, rows=tuple(rows))
     return table
 
 
-def _draw_interval(quantity: Quantity, marks: Sequence[str], place: Callable[[float], int]) -> str:
+def _draw_interval(
+    quantity: Quantity, marks: Sequence[str], position_of: Callable[[float], int]
+) -> str:
     """Return the marks of an axis with an interval and a dot at its value, or only the dot."""
     value = quantity.value
     if value is None or value <= 0:
         return ""
-    left, right = (place(value if end is None else end) for end in (quantity.low, quantity.high))
+    left, right = (
+        position_of(value if end is None else end) for end in (quantity.low, quantity.high)
+    )
     line = ["─" if mark == " " else "┼" for mark in marks[left : right + 1]]
-    drawn = [*marks[:left], *line, *marks[right + 1 :]]
-    drawn[place(value)] = "●"
-    return "".join(drawn).rstrip()
+    letters = [*marks[:left], *line, *marks[right + 1 :]]
+    letters[position_of(value)] = "●"
+    return "".join(letters).rstrip()
 
 
 def _axis_of(quantities: Sequence[Quantity]) -> tuple[str, Callable[[float], int]]:
@@ -74,21 +78,23 @@ def _axis_of(quantities: Sequence[Quantity]) -> tuple[str, Callable[[float], int
         values = [math.log(quantity.value) for quantity in quantities if quantity.value]
         reach = math.exp(max(2 * max(map(abs, values), default=0.0), _NEAR))
         low, high = max(min(low, 1.0), 1 / reach), min(max(high, 1.0), reach)
-        left, right = f"{low:.2g}", f"{high:.2g}"
+        low_label, high_label = f"{low:.2g}", f"{high:.2g}"
     else:
         bare = replace(quantities[0], low=None, high=None, spread=None, mark="")
-        left, right = (harmless.cell_text(replace(bare, value=end)) for end in (low, high))
-        width = max(width, len(left) + len(right) + 2)
+        low_label, high_label = (
+            harmless.cell_text(replace(bare, value=end)) for end in (low, high)
+        )
+        width = max(width, len(low_label) + len(high_label) + 2)
     scaled = math.log if of_ratios or high > _FAR * low else float
 
-    def place(value: float) -> int:
+    def position_of(value: float) -> int:
         inside = min(max(value, low), high)
         return strip_position(scaled(inside), scaled(low), scaled(high), width)
 
-    title = left + right.rjust(width - len(left))
-    if of_ratios and title[max(0, place(1) - 1) : place(1) + 2] == "   ":
-        title = f"{title[: place(1)]}1{title[place(1) + 1 :]}"
-    return title, place
+    title = low_label + high_label.rjust(width - len(low_label))
+    if of_ratios and title[max(0, position_of(1) - 1) : position_of(1) + 2] == "   ":
+        title = f"{title[: position_of(1)]}1{title[position_of(1) + 1 :]}"
+    return title, position_of
 
 
 WIDTH = 40

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Lazy(Sequence[T]):
-    """So many items, each made by its place when it is first read."""
+    """A sequence of a known size whose items are computed when they are first read."""
 
     def __init__(self, make: Callable[[int], T], size: int) -> None:
         self._make, self._size = make, size
@@ -51,22 +51,22 @@ class Lazy(Sequence[T]):
         return tuple, (tuple(self),)
 
     @overload
-    def __getitem__(self, place: int) -> T: ...
+    def __getitem__(self, index: int) -> T: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[T]: ...
-    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
-        if isinstance(place, slice):
-            places = range(self._size)[place]
-            return Lazy(lambda number: self[places[number]], len(places))
-        place = range(self._size)[place]
-        if place not in self._made:
-            self._made[place] = self._make(place)
-        return self._made[place]
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        if isinstance(index, slice):
+            positions = range(self._size)[index]
+            return Lazy(lambda number: self[positions[number]], len(positions))
+        index = range(self._size)[index]
+        if index not in self._made:
+            self._made[index] = self._make(index)
+        return self._made[index]
 
 
-def lazy_subset(items: Sequence[T], places: Sequence[int]) -> Sequence[T]:
+def lazy_subset(items: Sequence[T], positions: Sequence[int]) -> Sequence[T]:
     """Return the items at the given positions, in that order, as a lazy sequence."""
-    return Lazy(lambda number: items[places[number]], len(places))
+    return Lazy(lambda number: items[positions[number]], len(positions))
 
 
 #: A number of a row, None where it is unknown.
@@ -152,7 +152,7 @@ def expect_kind(rows: Sequence[object], kind: type[R]) -> tuple[R, ...]:
 
 
 class Rows(Lazy[R]):
-    """Rows of one kind that stand in a table whose columns are their keys."""
+    """Rows of one kind, stored as a table with a column for each key."""
 
     def __init__(self, kind: type[R], frame: pl.DataFrame) -> None:
         super().__init__(lambda number: kind(**frame.row(number, named=True)), frame.height)
@@ -163,8 +163,8 @@ class Rows(Lazy[R]):
 
     @property
     def typed_frame(self) -> pl.DataFrame:
-        """Return the table with types for the columns in which nothing is known."""
-        types = {**schema.POLARS, **_own(self.kind)}
+        """Return the table with types for columns without a value."""
+        types = {**schema.POLARS, **_types_of_kind(self.kind)}
         unknown = [name for name, dtype in self.frame.schema.items() if dtype == pl.Null]
         return self.frame.cast({name: types.get(name, pl.String()) for name in unknown})
 
@@ -187,8 +187,8 @@ def typed_table(rows: Sequence[Row]) -> pl.DataFrame | None:
         columns = list(_typed_columns(rows))
     except UnicodeEncodeError:
         return None
-    known = [column for column in columns if column is not None]
-    return pl.DataFrame([*keys, *known]) if len(known) == len(columns) else None
+    typed = [column for column in columns if column is not None]
+    return pl.DataFrame([*keys, *typed]) if len(typed) == len(columns) else None
 
 
 def table_of(records: Sequence[Row], rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -201,7 +201,7 @@ def table_of(records: Sequence[Row], rows: Sequence[Mapping[str, Any]]) -> pl.Da
 
 
 def _column(name: str, values: list[Any], types: Mapping[str, pl.DataType]) -> pl.Series:
-    """Return a column of its type, or of that of its values where they have another."""
+    """Return a column of the type of its key, or of its values if they differ."""
     dtype = types.get(name)
     if fields := dict.fromkeys(key for value in values if isinstance(value, dict) for key in value):
         dtype = pl.Struct(dict.fromkeys(fields, dtype or pl.Float64()))
@@ -214,8 +214,8 @@ def _column(name: str, values: list[Any], types: Mapping[str, pl.DataType]) -> p
 
 
 def _types_of(row: Row) -> Mapping[str, pl.DataType]:
-    """Return the types of the keys of a row that have one, and of those of its parts."""
-    types = dict(_own(type(row)))
+    """Return the types of the keys of a row and its parts."""
+    types = dict(_types_of_kind(type(row)))
     for part in (getattr(row, name) for name in type(row).__struct_fields__):
         if isinstance(part, Row):
             # Keys that are made of a name, such as that of a metric: most are numbers.
@@ -238,13 +238,13 @@ def _type_of(hint: Any) -> pl.DataType | None:
 
 
 @cache
-def _own(kind: type[Row]) -> Mapping[str, pl.DataType]:
+def _types_of_kind(kind: type[Row]) -> Mapping[str, pl.DataType]:
     hints, types = get_type_hints(kind), dict[str, pl.DataType]()
     for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         hint = hints[name]
         parts = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
-        found = [dtype for part in parts if (dtype := _type_of(part))]
-        types |= {key: found[0]} if key and len(found) == 1 else {}
+        dtypes = [dtype for part in parts if (dtype := _type_of(part))]
+        types |= {key: dtypes[0]} if key and len(dtypes) == 1 else {}
     return types
 
 
@@ -255,19 +255,19 @@ def _typed_columns(rows: Sequence[Row]) -> Iterator[pl.Series | None]:
     for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         values, hint = [getattr(row, name) for row in rows], hints[name]
         of_list = get_origin(hint) is list
-        known = [part for part in get_args(hint) if part is not NoneType and not of_list] or [hint]
+        parts = [part for part in get_args(hint) if part is not NoneType and not of_list] or [hint]
         if isinstance(hint, type) and issubclass(hint, Row):
             yield from _typed_columns(values)
         elif name != "keys":
-            if not (key and known[0] in _TYPES and len(known) == 1):
+            if not (key and parts[0] in _TYPES and len(parts) == 1):
                 yield None
             elif of_list:  # thousands of rows have a few lists
                 lists = [list(texts) for texts in dict.fromkeys(map(tuple, values))]
-                places = {tuple(texts): place for place, texts in enumerate(lists)}
+                positions = {tuple(texts): position for position, texts in enumerate(lists)}
                 column = pl.Series(key, lists, _TYPES[hint])
-                yield column.gather([places[tuple(value)] for value in values])
+                yield column.gather([positions[tuple(value)] for value in values])
             else:
-                yield pl.Series(key, values, _TYPES[known[0]])
+                yield pl.Series(key, values, _TYPES[parts[0]])
 
 
 @cache

@@ -44,5 +44,5 @@ def _is_time(cell: Cell) -> TypeGuard[Quantity]:
 
 
 def _quantity_of(title: str) -> str:
-    """Return the title of a column without the side that it is about."""
+    """Return the title of a column without its side."""
     return title.removeprefix("A: ").removeprefix("B: ")

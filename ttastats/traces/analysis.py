@@ -33,14 +33,14 @@ def profile_rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
     keep = ~is_step[trace.annotations["name"]]
     annotations = {name: column[keep] for name, column in trace.annotations.items()}
     ranges = pl.DataFrame(events.ranges.take_arrays()).filter(pl.col("flops") != UNKNOWN)
-    counted = ranges.group_by("name").agg(pl.len().alias("calls"), pl.col("flops").sum())
+    calls = ranges.group_by("name").agg(pl.len().alias("calls"), pl.col("flops").sum())
     work = pl.concat(
         [
             _operator_rows(trace),
             _device_rows(trace),
             _timed_rows(trace, trace.host, "host"),
             _timed_rows(trace, annotations, "annotation"),
-            counted.with_columns(kind=pl.lit("kernel")),
+            calls.with_columns(kind=pl.lit("kernel")),
         ],
         how="diagonal_relaxed",
     )
@@ -57,8 +57,8 @@ def _with_names(trace: SteppedTrace, rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows of work with names and steps in the place of their indices, and categories."""
     texts = pl.Series(trace.names, dtype=pl.String)
     names, operators = texts.gather(rows["name"]), texts.gather(rows["operator"])
-    about = zip(rows["kind"], names, operators, rows["optimizes"], strict=True)
-    category = pl.Series([_category(*work) for work in about], dtype=pl.String)
+    work_keys = zip(rows["kind"], names, operators, rows["optimizes"], strict=True)
+    category = pl.Series([_category(*work) for work in work_keys], dtype=pl.String)
     tensor = pl.Series([categories.is_tensor_core(name) for name in names], dtype=pl.Boolean)
     kind = pl.col("kind")
     is_collective = (kind == "kernel") & (category == categories.COMMUNICATION)
@@ -86,14 +86,14 @@ def _operator_rows(trace: SteppedTrace) -> pl.DataFrame:
     """Return the rows of operators, with the device time that they launched."""
     grouped, launches = trace.operators, trace.launches
     if len(trace.device["start"]):
-        known = launches.account != NONE
-        start = launches.account_start[known]
+        is_assigned = launches.account != NONE
+        start = launches.account_start[is_assigned]
         launched = pl.DataFrame(
             {
-                "name": launches.account_name[known],
+                "name": launches.account_name[is_assigned],
                 "optimizes": lies_within(start, trace.optimizing),
                 "step": steps.find_windows(start, trace.steps.host),
-                "device_seconds": trace.device["length"][known] * MICRO,
+                "device_seconds": trace.device["length"][is_assigned] * MICRO,
             }
         )
         keys = ("name", "optimizes", "step")
@@ -172,17 +172,17 @@ def _measures(trace: SteppedTrace, events: Events, head: Mapping[str, Any]) -> I
     yield measure_row("window_seconds", float(windows[-1, 1] - windows[0, 0]) * MICRO)
     yield measure_row("flops_unknown", trace.unknown)
     devices = head.get("deviceProperties")
-    used = set(np.unique(trace.device["index"]).tolist())
+    used_devices = set(np.unique(trace.device["index"]).tolist())
     for device in devices if isinstance(devices, list) else ():
-        if not isinstance(device, dict) or (used and device.get("id") not in used):
+        if not isinstance(device, dict) or (used_devices and device.get("id") not in used_devices):
             continue
         number = str(device.get("id"))
         if isinstance(device.get("name"), str):
             yield measure_row("device_name", of=number, text=device["name"])
         if isinstance(device.get("totalGlobalMem"), int | float):
             yield measure_row("device_memory_bytes", float(device["totalGlobalMem"]), of=number)
-    for place, peak in sorted(events.peak_bytes().items()):
-        yield measure_row("memory_bytes", peak, of=f"allocated on {place}")
+    for memory, peak in sorted(events.peak_bytes().items()):
+        yield measure_row("memory_bytes", peak, of=f"allocated on {memory}")
     distributed = head.get("distributedInfo")
     if isinstance(distributed, dict) and isinstance(distributed.get("world_size"), int):
         yield measure_row("world_size", distributed["world_size"])
@@ -205,8 +205,8 @@ def step_parts(trace: SteppedTrace) -> dict[str, Floats]:
     length = windows[:, 1] - windows[:, 0]
     if len(device["start"]):
         # The device of a process that worked longest; few processes have several.
-        _, place = np.unique(device["index"], return_inverse=True)
-        on_device = place == np.argmax(np.bincount(place, weights=device["length"]))
+        _, number = np.unique(device["index"], return_inverse=True)
+        on_device = number == np.argmax(np.bincount(number, weights=device["length"]))
         is_kernel = device["kind"] == DEVICE_KINDS.index("kernel")
         communicates = (trace.category == categories.COMMUNICATION)[device["name"]] & is_kernel
         waiting = np.array([any(word in name for word in _WAITING) for name in trace.names], bool)
@@ -259,6 +259,6 @@ def _split_window(edges: Mapping[str, Floats], low: float, high: float) -> Float
     return sums
 
 
-def _time_of(events: Numbers, chosen: NDArray[np.bool_]) -> Floats:
-    start = events["start"][chosen]
-    return intervals.merge_intervals(start, start + events["length"][chosen])
+def _time_of(events: Numbers, mask: NDArray[np.bool_]) -> Floats:
+    start = events["start"][mask]
+    return intervals.merge_intervals(start, start + events["length"][mask])

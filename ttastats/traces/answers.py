@@ -66,7 +66,7 @@ def compute_rows(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _computing(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of what the computing time of a step is made of."""
+    """Return the rows of the computing time of a step."""
     work = compute_rows(rows)
     return work if runs_on_device(rows) else work.filter(~pl.col("category").is_in(_BESIDES))
 
@@ -100,11 +100,11 @@ def mean_of_known(values: pl.Series) -> float | None:
 
 def peak(rows: pl.DataFrame, name: str) -> float | None:
     """Return the highest measured peak of a kind, or None; FLOP/s of the profile's precision."""
-    known = measure_rows(rows, name)
+    values = measure_rows(rows, name)
     precision = measure_rows(rows, "precision")["text"].drop_nulls()
     if name == "peak_flops" and precision.len():
-        known = known.filter(pl.col("of").is_in(precision.to_list()))
-    highest = known["value"].max()
+        values = values.filter(pl.col("of").is_in(precision.to_list()))
+    highest = values["value"].max()
     return float(highest) if isinstance(highest, int | float) else None
 
 
@@ -118,10 +118,10 @@ def operator_table(rows: pl.DataFrame) -> pl.DataFrame:
     by_name = rows.filter(kind="operator").group_by(operator="name")
     moved = by_name.agg(pl.col("bytes").sum() / step_count(rows))
     category = pl.col("category").sort_by("seconds").last()
-    known = (pl.col("flops") > 0) & (pl.col("bytes") > 0)
+    has_intensity = (pl.col("flops") > 0) & (pl.col("bytes") > 0)
     grouped = _work_by("operator", keyed, step_count(rows), category)
     return grouped.join(moved, on="operator", how="left", maintain_order="left").with_columns(
-        intensity=pl.when(known).then(pl.col("flops") / pl.col("bytes"))
+        intensity=pl.when(has_intensity).then(pl.col("flops") / pl.col("bytes"))
     )
 
 
@@ -130,7 +130,7 @@ def category_table(rows: pl.DataFrame) -> pl.DataFrame:
     return _work_by("category", compute_rows(rows), step_count(rows))
 
 
-def _work_by(key: str, work: pl.DataFrame, steps: int, *more: pl.Expr) -> pl.DataFrame:
+def _work_by(key: str, work: pl.DataFrame, steps: int, *sums: pl.Expr) -> pl.DataFrame:
     """Return calls, seconds, FLOPs and the share of a step by a key, the longest first.
 
     A time of 0 was too short for its clock, so that it has no rate.
@@ -138,7 +138,7 @@ def _work_by(key: str, work: pl.DataFrame, steps: int, *more: pl.Expr) -> pl.Dat
     tensor = pl.col("seconds").filter(pl.col("tensor_core")).sum()
     is_tensor_known = (pl.col("tensor_core").count() > 0) & (pl.col("seconds").sum() > 0)
     grouped = work.group_by(key).agg(
-        *more,
+        *sums,
         *(pl.col(name).sum() / steps for name in ("calls", "seconds", "flops")),
         tensor_core_share=pl.when(is_tensor_known).then(tensor / pl.col("seconds").sum()),
     )
@@ -169,8 +169,8 @@ def rank_table(rows: pl.DataFrame) -> pl.DataFrame:
         )
     )
     work = pl.col("work_seconds")
-    compared = {"skew": work / work.mean() - 1, "slowest": work == work.max()}
-    return by_rank.sort("rank").with_columns(**compared)
+    comparison = {"skew": work / work.mean() - 1, "slowest": work == work.max()}
+    return by_rank.sort("rank").with_columns(**comparison)
 
 
 #: A batch size is large enough when twice as many samples a step give less than so much more.
@@ -233,8 +233,8 @@ def _time_by_step(rows: pl.DataFrame, by: By) -> pl.DataFrame:
     kinds = kinds.join(of_steps, on=_KEYS, nulls_equal=True).sort(*_KEYS, "name")
     kinds = kinds.with_columns(seconds=share * pl.col("compute_seconds"))
     wide = kinds.pivot("name", index=_KEYS, values="seconds", aggregate_function="sum")
-    others = {WHOLE: "step_seconds"} | {name: PARTS[name] for name in PARTS if name != "compute"}
-    parts = of_steps.select(*_KEYS, *(pl.col(of).alias(name) for name, of in others.items()))
-    joined = parts.join(wide, on=_KEYS, how="left", nulls_equal=True)
-    means = joined.fill_null(0.0).group_by("step", maintain_order=True).mean()
+    columns = {WHOLE: "step_seconds"} | {name: PARTS[name] for name in PARTS if name != "compute"}
+    parts = of_steps.select(*_KEYS, *(pl.col(of).alias(name) for name, of in columns.items()))
+    times = parts.join(wide, on=_KEYS, how="left", nulls_equal=True)
+    means = times.fill_null(0.0).group_by("step", maintain_order=True).mean()
     return means.drop(_KEYS)

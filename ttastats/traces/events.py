@@ -97,13 +97,13 @@ class Columns:
         return len(next(iter(self._arrays.values())))
 
 
-def parse_number(value: Number, missing: int = MISSING) -> int:
+def parse_number(value: Number, default: int = MISSING) -> int:
     """Return a number that may be given as text; `0x7` is 7."""
     try:
         number = int(value, 0) if isinstance(value, str) else value
     except ValueError:
-        return missing
-    return missing if number is None else number
+        return default
+    return default if number is None else number
 
 
 def _fit_to_column(value: Any, column: array[Any]) -> Any:
@@ -171,9 +171,11 @@ class Events:
             if category == _MEMORY:
                 for args in (event.args for event in full):
                     on_host = parse_number(args.device_type, 0) == 0
-                    place = _HOST if on_host else f"gpu {parse_number(args.device_id, 0)}"
-                    now = max(parse_number(args.allocated), parse_number(args.allocated_before))
-                    self._peaks[place] = max(now, self._peaks.get(place, 0))
+                    memory = _HOST if on_host else f"gpu {parse_number(args.device_id, 0)}"
+                    allocated = max(
+                        parse_number(args.allocated), parse_number(args.allocated_before)
+                    )
+                    self._peaks[memory] = max(allocated, self._peaks.get(memory, 0))
             elif not category:  # traces that name processes instead of kinds
                 for process, kind in _PROCESSES.items():
                     of_process: list[Any] = [event for event in full if event.pid == process]
@@ -185,8 +187,8 @@ class Events:
 
         Beside an accelerator the host allocates counters of a few bytes, not what the step holds.
         """
-        others = {place: peak for place, peak in self._peaks.items() if place != _HOST}
-        return others or self._peaks
+        device_peaks = {memory: peak for memory, peak in self._peaks.items() if memory != _HOST}
+        return device_peaks or self._peaks
 
     def _add_kind(self, kind: str, events: list[Event]) -> None:
         """Append the events of a kind that have a duration."""
@@ -210,8 +212,10 @@ class Events:
         if dims.count(NOTHING) == len(dims):
             return [0] * len(dims)
         # The values of inputs that are no tensors, where FLOPs depend on them.
-        counted = flops.COUNTED
-        values = [bytes(event.args.concrete) if event.name in counted else b"" for event in events]
+        costed_names = flops.COUNTED
+        values = [
+            bytes(event.args.concrete) if event.name in costed_names else b"" for event in events
+        ]
         types = map(bytes, [event.args.types for event in events])
         names = [event.name for event in events]
         calls = zip(names, map(bytes, dims), types, values, strict=True)

@@ -88,10 +88,10 @@ def _convolution_flops(x: Shape, weight: Shape, out: Shape, *, transposed: bool)
     return 2 * x[0] * prod(weight) * prod(points)
 
 
-def _forward_cost(inputs: Inputs, places: Sequence[int] = (3, 4, 5)) -> Cost:
+def _forward_cost(inputs: Inputs, positions: Sequence[int] = (3, 4, 5)) -> Cost:
     """Return the cost of a convolution by the places of its stride, padding and dilation."""
     x, weight = inputs.shape(0), inputs.shape(1)
-    settings = (inputs.per_dimension(place, len(x) - 2) for place in places)
+    settings = (inputs.per_dimension(position, len(x) - 2) for position in positions)
     sizes = [
         (size + 2 * pad - dilated * (width - 1) - 1) // step + 1
         for size, width, step, pad, dilated in zip(x[2:], weight[2:], *settings, strict=True)
@@ -109,10 +109,10 @@ def _convolution_cost(inputs: Inputs) -> Cost:
     if not inputs.value(6):
         return _forward_cost(inputs)
     x, weight, groups = inputs.shape(0), inputs.shape(1), int(inputs.value(8))
-    settings = (inputs.per_dimension(place, len(x) - 2) for place in (3, 4, 5, 7))
+    settings = (inputs.per_dimension(position, len(x) - 2) for position in (3, 4, 5, 7))
     sizes = [
-        (size - 1) * step - 2 * pad + dilated * (width - 1) + 1 + more
-        for size, width, step, pad, dilated, more in zip(x[2:], weight[2:], *settings, strict=True)
+        (size - 1) * step - 2 * pad + dilated * (width - 1) + 1 + extra
+        for size, width, step, pad, dilated, extra in zip(x[2:], weight[2:], *settings, strict=True)
     ]
     out = [x[0], weight[1] * groups, *sizes]
     return Cost(_convolution_flops(x, weight, out, transposed=True), prod(out))
@@ -169,9 +169,9 @@ _RULES: dict[str, Rule] = {
     "aten::convolution": _convolution_cost,
     "aten::_convolution": _convolution_cost,
     "aten::convolution_overrideable": _convolution_cost,
-    "aten::cudnn_convolution": partial(_forward_cost, places=(3, 2, 4)),
-    "aten::miopen_convolution": partial(_forward_cost, places=(4, 3, 5)),
-    "aten::mkldnn_convolution": partial(_forward_cost, places=(4, 3, 5)),
+    "aten::cudnn_convolution": partial(_forward_cost, positions=(3, 2, 4)),
+    "aten::miopen_convolution": partial(_forward_cost, positions=(4, 3, 5)),
+    "aten::mkldnn_convolution": partial(_forward_cost, positions=(4, 3, 5)),
     "aten::convolution_backward": _gradient_cost,
     **{
         f"aten::{library}_convolution_backward": partial(_gradient_cost, by_library=True)
@@ -237,5 +237,5 @@ def bytes_moved(name: str, inputs: Inputs, output: int | None = None) -> int | N
     if not sized:
         return None
     largest, size = max(sized)
-    read: int = sum(number * size for number, size in sized)
-    return read + (output or largest) * size
+    input_bytes: int = sum(number * size for number, size in sized)
+    return input_bytes + (output or largest) * size

@@ -30,22 +30,22 @@ def merge_intervals(start: Floats, end: Floats) -> Floats:
         order = np.argsort(start, kind="stable")
         start, end = start[order], end[order]
     end = np.maximum.accumulate(end)
-    apart = np.flatnonzero(start[1:] > end[:-1])
-    merged = np.empty((len(apart) + 1, 2))
-    merged[0, 0], merged[1:, 0] = start[0], start[apart + 1]
-    merged[:-1, 1], merged[-1, 1] = end[apart], end[-1]
+    gaps = np.flatnonzero(start[1:] > end[:-1])
+    merged = np.empty((len(gaps) + 1, 2))
+    merged[0, 0], merged[1:, 0] = start[0], start[gaps + 1]
+    merged[:-1, 1], merged[-1, 1] = end[gaps], end[-1]
     return merged
 
 
 def union_all(sets: list[Floats]) -> Floats:
     """Return the time in any of some sets, which are removed from their list to free memory."""
-    every = np.empty((sum(map(len, sets)), 2))
-    end = len(every)
+    all_spans = np.empty((sum(map(len, sets)), 2))
+    end = len(all_spans)
     while sets:
         last = sets.pop()
-        every[end - len(last) : end] = last
+        all_spans[end - len(last) : end] = last
         end -= len(last)
-    return merge_intervals(*every.T)
+    return merge_intervals(*all_spans.T)
 
 
 class Nest(Struct, frozen=True):
@@ -66,16 +66,16 @@ def find_callers(start: Floats, length: Floats) -> Nest:
     what has begun and not ended at each start; the caller is the last before that is one less deep.
     """
     count, end = len(start), start + length
-    place = np.arange(count)
+    index = np.arange(count)
     ended = np.searchsorted(np.sort(end), start, side="right")
-    depth = place - np.minimum(ended, place)
-    order = np.lexsort((place, depth))
+    depth = index - np.minimum(ended, index)
+    order = np.lexsort((index, depth))
     keys = depth[order] * count + order
-    before = np.searchsorted(keys, (depth - 1) * count + place) - 1
+    before = np.searchsorted(keys, (depth - 1) * count + index) - 1
     caller = order[np.maximum(before, 0)]
     is_called = (before >= 0) & (depth > 0) & (depth[caller] == depth - 1) & (end[caller] >= start)
     last = np.searchsorted(start, end, side="left") - 1
-    return Nest(np.where(is_called, caller, NONE), np.maximum(last, place))
+    return Nest(np.where(is_called, caller, NONE), np.maximum(last, index))
 
 
 def self_time(length: Floats, nested: Nest) -> Floats:
@@ -87,20 +87,20 @@ def self_time(length: Floats, nested: Nest) -> Floats:
 
 def outermost_marked(marked: Bools, nested: Nest) -> Ints:
     """Return the outermost marked operator that contains each operator, or NONE."""
-    places = np.flatnonzero(marked)
-    reached = np.maximum.accumulate(nested.last[places])
-    is_outer = np.ones(len(places), bool)
-    is_outer[1:] = places[1:] > reached[:-1]
-    outer = places[is_outer]
+    indices = np.flatnonzero(marked)
+    reached = np.maximum.accumulate(nested.last[indices])
+    is_outer = np.ones(len(indices), bool)
+    is_outer[1:] = indices[1:] > reached[:-1]
+    outer = indices[is_outer]
     if not len(outer):
         return np.full(len(marked), NONE)
-    place = np.arange(len(marked))
-    candidate = outer[np.maximum(np.searchsorted(outer, place, side="right") - 1, 0)]
-    return np.where((candidate <= place) & (place <= nested.last[candidate]), candidate, NONE)
+    index = np.arange(len(marked))
+    candidate = outer[np.maximum(np.searchsorted(outer, index, side="right") - 1, 0)]
+    return np.where((candidate <= index) & (index <= nested.last[candidate]), candidate, NONE)
 
 
 def calls_marked(marked: Bools, nested: Nest) -> Bools:
-    """Return which operators called a marked one, directly or not."""
+    """Return a mask of the operators that called a marked one, directly or not."""
     before = np.concatenate(([0], np.cumsum(marked)))
     calls_marked: Bools = before[nested.last + 1] > before[1:]
     return calls_marked
@@ -111,8 +111,8 @@ def enclosing(moment: Floats, start: Floats, length: Floats, nested: Nest) -> In
     operator = np.searchsorted(start, moment, side="right") - 1
     waiting = np.flatnonzero(operator != NONE)
     while len(waiting):
-        now = operator[waiting]
-        waiting = waiting[start[now] + length[now] < moment[waiting]]
+        current = operator[waiting]
+        waiting = waiting[start[current] + length[current] < moment[waiting]]
         operator[waiting] = nested.parent[operator[waiting]]
         waiting = waiting[operator[waiting] != NONE]
     return operator

@@ -29,7 +29,7 @@ def recognises(head: bytes) -> bool:
 
 
 class ReadTrace(Struct, frozen=True):
-    """What one trace says: rows of a profile but for who it is of, and what was wrong with it."""
+    """The content of one trace: rows of a profile without its name, and problems."""
 
     rows: pl.DataFrame
     rank: int | None

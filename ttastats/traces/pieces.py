@@ -31,7 +31,7 @@ NOTHING = msgspec.Raw(b"")
 
 
 #: How CUPTI calls the number of executed instructions of a kind.
-_COUNTED = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
+_COUNTER = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 
 
 class Args(msgspec.Struct, gc=False, frozen=True):
@@ -50,7 +50,7 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     dtype: Number = None
 
 
-class MoreArgs(Args, gc=False, frozen=True, rename=_COUNTED.format):
+class MoreArgs(Args, gc=False, frozen=True, rename=_COUNTER.format):
     """Further arguments: of memory, of counted instructions and of old events.
 
     Every field costs time at every event, so that these are looked for where there may be some.
@@ -91,7 +91,7 @@ class FullEvent(Event, gc=False):
 
 
 class _Whole(msgspec.Struct, gc=False):
-    """The end of a trace: the last events, and what stands behind them."""
+    """The end of a trace: the last events, and the keys after them."""
 
     traceEvents: list[FullEvent] = []  # noqa: N815 - the name in the file
 
@@ -112,7 +112,7 @@ def _by_category(events: Iterable[Event]) -> ByCategory:
 
 
 #: Categories of events that have more arguments: those in capitals are of 2021, none is of before.
-_MORE = {"cpu_instant_event", "cuda_profiler_range", "Operator", "Kernel", ""}
+_DETAILED = {"cpu_instant_event", "cuda_profiler_range", "Operator", "Kernel", ""}
 
 
 #: How many of the last events of a piece may be the first of the next.
@@ -123,7 +123,7 @@ _END_OF_ARRAY = ord("]")
 #: How the array of events ends; other keys may follow.
 _CLOSED = re.compile(rb'\}\s*\]\s*(?:\Z|\}\s*\Z|,\s*")')
 _ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[')
-_ALONE = re.compile(rb"\s*\[")
+_BARE_LIST = re.compile(rb"\s*\[")
 #: Between two events: the end of one, and the first key of the next.
 _BETWEEN = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id|s|bp)"\s*:)')
 #: Numbers that JSON does not have, as some versions of the recorder write them.
@@ -131,7 +131,7 @@ _NO_NUMBER = re.compile(rb"(?<=[:,\[\s])[-+]?(?:inf(?:inity)?|nan)(?=\s*[,}\]])"
 
 
 class TraceInfo(Struct):
-    """What a trace holds beside its events, as far as it has been read.
+    """Facts of a trace beside its events, as far as it has been read.
 
     `head` is what stands before the events, `ending` why it ends before its end, `damaged` counts
     events that could not be read.
@@ -163,15 +163,15 @@ def event_pieces(chunks: Iterable[bytes], info: TraceInfo) -> Iterator[ByCategor
 
 
 class _Stream:
-    """Bytes on demand; where they cannot be read any further, that is noted."""
+    """Bytes on demand; the first unreadable one ends them with a note."""
 
     def __init__(self, chunks: Iterable[bytes], info: TraceInfo) -> None:
         self._chunks, self._info, self._has_read = iter(chunks), info, False
 
     def fill(self, piece: bytearray) -> bool:
         """Append more bytes to a piece; return whether there may be more."""
-        wanted = len(piece) + PIECE
-        while len(piece) < wanted:
+        size = len(piece) + PIECE
+        while len(piece) < size:
             try:
                 chunk = next(self._chunks)
             except StopIteration:
@@ -189,15 +189,15 @@ class _Stream:
 def _skip_to_events(stream: _Stream, info: TraceInfo) -> bytearray:
     """Return `[` and the bytes from the first event on."""
     before = bytearray()
-    more = stream.fill(before)
+    has_more = stream.fill(before)
     if before.startswith(b"\xef\xbb\xbf"):
         del before[:3]
-    if match := _ALONE.match(before):
+    if match := _BARE_LIST.match(before):
         return bytearray(b"[") + before[match.end() :]
     while not (match := _ARRAY.search(before)):
-        if not more or len(before) > _LONGEST_EVENT:
+        if not has_more or len(before) > _LONGEST_EVENT:
             raise NoTraceError
-        more = stream.fill(before)
+        has_more = stream.fill(before)
     head = bytes(before[: match.end()])
     for text in (head, _NO_NUMBER.sub(b"null", head)):
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
@@ -217,7 +217,7 @@ def _split_piece(piece: bytearray, info: TraceInfo) -> tuple[ByCategory, bytearr
         try:
             array = memoryview(piece)[: cut + 1]
             events = _by_category(_EVENTS.decode(array))
-            if not _MORE.isdisjoint(events):
+            if not _DETAILED.isdisjoint(events):
                 events = _by_category(_FULL_EVENTS.decode(array))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             piece[cut] = after
@@ -232,36 +232,36 @@ def _split_piece(piece: bytearray, info: TraceInfo) -> tuple[ByCategory, bytearr
 
 
 def _cut_candidates(piece: bytearray) -> list[tuple[int, int]]:
-    """Return where the last events of a piece may begin, and where those before end.
+    """Return the possible starts of the last events of a piece, with the ends of those before.
 
     A name may look like the space between two events.
     """
     for near in (_NEAR, len(piece)):
-        places = _BETWEEN.finditer(piece, max(1, len(piece) - near))
-        if cuts := [(match.start() + 1, match.end()) for match in places]:
+        matches = _BETWEEN.finditer(piece, max(1, len(piece) - near))
+        if cuts := [(match.start() + 1, match.end()) for match in matches]:
             return cuts[: -_TRIES - 1 : -1]
     return []
 
 
-def _last_events(rest: bytes, info: TraceInfo) -> Iterable[Event]:
+def _last_events(tail: bytes, info: TraceInfo) -> Iterable[Event]:
     """Return the events of the last piece, whether or not the trace ends properly."""
     for end in (b"", b"}"):  # an array that stands alone has no end of an object
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
-            return _END.decode(b'{"traceEvents":[' + rest + end).traceEvents
-    is_whole = _CLOSED.search(rest, max(0, len(rest) - _TAIL)) is not None
+            return _END.decode(b'{"traceEvents":[' + tail + end).traceEvents
+    is_whole = _CLOSED.search(tail, max(0, len(tail) - _TAIL)) is not None
     if not is_whole:
         info.ending = info.ending or "it ends within the events"
-    return _decode_one_by_one(rest, info, is_whole=is_whole)
+    return _decode_one_by_one(tail, info, is_whole=is_whole)
 
 
-def _decode_one_by_one(rest: bytes, info: TraceInfo, *, is_whole: bool = True) -> list[Event]:
+def _decode_one_by_one(tail: bytes, info: TraceInfo, *, is_whole: bool = True) -> list[Event]:
     """Return the events that can be decoded one by one; the last may be cut off."""
     events: list[Event] = []
-    between = list(_BETWEEN.finditer(rest))
+    between = list(_BETWEEN.finditer(tail))
     starts = [0, *(match.end() for match in between)]
-    ends = [*(match.start() + 1 for match in between), len(rest)]
+    ends = [*(match.start() + 1 for match in between), len(tail)]
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        text, is_last = rest[start:end], number == len(between)
+        text, is_last = tail[start:end], number == len(between)
         if (event := _decode_event(text, is_last=is_last)) is not None:
             events.append(event)
         elif text.strip(b" \t\r\n,[]}") and (is_whole or not is_last):

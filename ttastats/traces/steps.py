@@ -96,9 +96,9 @@ def assign_steps(events: Events) -> SteppedTrace:
         for name in (ids, "correlation"):
             kind.pop(name, None)  # millions of numbers not needed any more
     grain = 1e-3 + 4 * float(np.spacing(abs(zero)))
-    counted = np.array([name in flops.COUNTED for name in names], bool)
+    is_costed = np.array([name in flops.COUNTED for name in names], bool)
     costs = work.call_costs(events.calls)
-    batches = work.operator_batches(columns, order, costs, counted, grain)
+    batches = work.operator_batches(columns, order, costs, is_costed, grain)
     optimizing = annotated_time(names, annotations, OPTIMIZER)
     on_device = bool(len(device["start"]))
     operators, (busy, computes, communicates), unknown = _sum_operators(
@@ -107,8 +107,8 @@ def assign_steps(events: Events) -> SteppedTrace:
     del columns, batches
     launched_in = find_windows(launches.launch_times(device), windows)
     worked = np.union1d(operators["step"].to_numpy(), launched_in)
-    steps, places = _warm_steps(numbers, windows, marked, worked, launched_in, device)
-    operators = operators.with_columns(step=pl.Series(places[operators["step"].to_numpy()]))
+    steps, step_numbers = _warm_steps(numbers, windows, marked, worked, launched_in, device)
+    operators = operators.with_columns(step=pl.Series(step_numbers[operators["step"].to_numpy()]))
     return SteppedTrace(
         names,
         category,
@@ -122,7 +122,7 @@ def assign_steps(events: Events) -> SteppedTrace:
         device,
         annotations,
         steps,
-        places[launched_in],
+        step_numbers[launched_in],
         optimizing,
     )
 
@@ -153,10 +153,10 @@ def _annotated_steps(
         last = max((float((start + length).max()) for start, length in present), default=0.0)
         return np.zeros(1, np.int64), np.array([(first, last)]), False
     by_start = marks[np.lexsort((numbers[marks], annotations["start"][marks]))]
-    _, places = np.unique(numbers[by_start], return_index=True)
-    chosen = by_start[np.sort(places)]
-    start, length = annotations["start"][chosen], annotations["length"][chosen]
-    return numbers[chosen], np.column_stack((start, start + length)), True
+    _, firsts = np.unique(numbers[by_start], return_index=True)
+    order = by_start[np.sort(firsts)]
+    start, length = annotations["start"][order], annotations["length"][order]
+    return numbers[order], np.column_stack((start, start + length)), True
 
 
 def _sum_operators(
@@ -199,8 +199,8 @@ def _sum_operators(
         lost = (operators.flops == UNKNOWN) & (in_step != NONE)
         unknown += np.bincount(in_step[lost], minlength=len(windows))
         outside = operators.nest.parent == NONE
-        chosen = (outside, computing[operators.name], communicating[operators.name])
-        for spans, mask in zip(sets, chosen[: 1 if on_device else 3], strict=False):
+        masks = (outside, computing[operators.name], communicating[operators.name])
+        for spans, mask in zip(sets, masks[: 1 if on_device else 3], strict=False):
             start = operators.start[mask]
             spans.append(intervals.merge_intervals(start, start + operators.length[mask]))
     rows = pl.concat(frames).group_by(_KEYS).sum().sort(_KEYS)
@@ -210,17 +210,17 @@ def _sum_operators(
 def _warm_steps(
     numbers: Ints, host: Floats, marked: bool, worked: Ints, launched_in: Ints, device: Numbers
 ) -> tuple[Steps, Ints]:
-    """Return the steps with work that no longer warm up, and their places by marked step.
+    """Return the steps with work after the warm-up, and their numbers by marked step.
 
-    The place of a step that is left out is NONE; that of NONE itself stands last. Windows on the
+    A step left out has the number NONE; the last number is that of NONE itself. Windows on the
     device are those of the host unless most steps end on the device after they end on the host.
     """
-    places = np.full(len(numbers) + 1, NONE)
+    step_numbers = np.full(len(numbers) + 1, NONE)
     active = worked[worked != NONE]
     active = active if len(active) else np.arange(len(numbers))
-    places[active] = np.arange(len(active))
+    step_numbers[active] = np.arange(len(active))
     numbers, host = numbers[active], host[active]
-    launched_in, start = places[launched_in], device["start"]
+    launched_in, start = step_numbers[launched_in], device["start"]
     inside = launched_in != NONE
     begins, ends = np.full(len(active), np.inf), np.full(len(active), -np.inf)
     np.minimum.at(begins, launched_in[inside], start[inside])
@@ -232,21 +232,21 @@ def _warm_steps(
         windows, ahead = np.column_stack((begins, np.append(begins[1:], ends[-1]))), True
     lengths = windows[:, 1] - windows[:, 0]
     for warmup, length in enumerate(lengths):
-        rest = lengths[warmup + 1 :]
-        if len(rest) < _FEWEST or length <= _LONGER * np.median(rest):
+        later = lengths[warmup + 1 :]
+        if len(later) < _FEWEST or length <= _LONGER * np.median(later):
             break
     steps = Steps(numbers[warmup:], host[warmup:], windows[warmup:], warmup, marked, ahead)
-    return steps, np.maximum(places - warmup, NONE)
+    return steps, np.maximum(step_numbers - warmup, NONE)
 
 
 def lies_within(moment: Floats, windows: Floats) -> NDArray[np.bool_]:
-    """Return which moments lie in some windows."""
+    """Return a mask of the moments in some windows."""
     inside: NDArray[np.bool_] = find_windows(moment, windows) != NONE
     return inside
 
 
 def annotated_time(names: Sequence[str], annotations: Numbers, *starts: str) -> Floats:
     """Return the time in annotations whose names start with one of some prefixes."""
-    chosen = np.array([name.startswith(starts) for name in names], bool)[annotations["name"]]
-    start = annotations["start"][chosen]
-    return intervals.merge_intervals(start, start + annotations["length"][chosen])
+    mask = np.array([name.startswith(starts) for name in names], bool)[annotations["name"]]
+    start = annotations["start"][mask]
+    return intervals.merge_intervals(start, start + annotations["length"][mask])

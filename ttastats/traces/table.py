@@ -151,8 +151,8 @@ def concatenated(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
         )
         for part in frames
     ]
-    none = pl.DataFrame(schema=POLARS)
-    return pl.concat([none, *parts]).sort(ORDER, nulls_last=True, maintain_order=True)
+    empty = pl.DataFrame(schema=POLARS)
+    return pl.concat([empty, *parts]).sort(ORDER, nulls_last=True, maintain_order=True)
 
 
 #: What a profile cannot be read without.
@@ -183,10 +183,10 @@ def read_profiles(paths: Sequence[Place]) -> pl.DataFrame:
     read_ids: set[str] = set()
     for path in paths:
         scanned = PROFILES.scan(path)
-        missing = [name for name in _REQUIRED if name not in scanned.collect_schema()]
-        if missing:
-            what = f"is not a profile: missing columns {', '.join(missing)}"
-            raise TtastatsError(what, where=str(path), remedy=PROFILES.remedy)
+        absent = [name for name in _REQUIRED if name not in scanned.collect_schema()]
+        if absent:
+            message = f"is not a profile: missing columns {', '.join(absent)}"
+            raise TtastatsError(message, where=str(path), remedy=PROFILES.remedy)
         frame = concatenated([scanned.collect()])
         frames.append(frame.filter(~pl.col("profile_id").is_in(read_ids)))
         read_ids |= set(frame.get_column("profile_id").unique())

@@ -76,11 +76,11 @@ def operator_order(columns: Numbers) -> Ints:
 
 
 def operator_batches(
-    columns: Numbers, order: Ints, costs: Ints, counted: Bools, grain: float
+    columns: Numbers, order: Ints, costs: Ints, is_costed: Bools, grain: float
 ) -> Iterator[Operators]:
     """Yield the operators in batches, cut where every operator that has begun has ended.
 
-    `costs` are those of the calls, `counted` tells by name which operators are counted ones, and
+    `costs` are those of the calls, `is_costed` is a mask of names with a cost, and
     `grain` is the time resolution.
     """
     changes = np.flatnonzero(np.diff(columns["thread"][order])) + 1
@@ -92,27 +92,27 @@ def operator_batches(
                 part = order[begin : begin + size]
                 start = columns["start"][part]
                 reached = np.maximum.accumulate(start + columns["length"][part])
-                apart = np.flatnonzero((start[1:] >= reached[:-1]) & (start[1:] > start[:-1]))
-                cut = begin + int(apart[-1]) + 1 if len(apart) else end
+                gaps = np.flatnonzero((start[1:] >= reached[:-1]) & (start[1:] > start[:-1]))
+                cut = begin + int(gaps[-1]) + 1 if len(gaps) else end
                 size *= 2
-            yield _nested_operators(columns, order[begin:cut], begin, costs, counted, grain)
+            yield _nested_operators(columns, order[begin:cut], begin, costs, is_costed, grain)
             begin = cut
 
 
 def _nested_operators(
-    columns: Numbers, part: Ints, first: int, costs: Ints, counted: Bools, grain: float
+    columns: Numbers, part: Ints, first: int, costs: Ints, is_costed: Bools, grain: float
 ) -> Operators:
     """Return the operators of a part of a thread, nested and with their FLOPs and bytes."""
     start, length, name = columns["start"][part], columns["length"][part], columns["name"][part]
     # Neighbours share a moment, but for rounding.
     nested = intervals.find_callers(start, np.maximum(length - grain, grain))
-    is_counted = counted[name]
+    is_counted = is_costed[name]
     outer = intervals.outermost_marked(is_counted, nested)
     itself = np.arange(len(part))
     account = np.where(outer == NONE, itself, outer)
     operations, moved = costs[columns["call"][part]].T
-    alone = account == itself
-    below = intervals.calls_marked((moved != UNKNOWN) & alone, nested)
+    is_account = account == itself
+    below = intervals.calls_marked((moved != UNKNOWN) & is_account, nested)
     return Operators(
         int(columns["thread"][part[0]]),
         first,
@@ -122,8 +122,8 @@ def _nested_operators(
         nested,
         account,
         intervals.self_time(length, nested),
-        np.where(is_counted & alone, operations, 0),
-        np.where(alone & (is_counted | ~below), moved, UNKNOWN),
+        np.where(is_counted & is_account, operations, 0),
+        np.where(is_account & (is_counted | ~below), moved, UNKNOWN),
     )
 
 
@@ -144,34 +144,36 @@ class Launches:
         # NONE stands for the last of each.
         self._called = np.append(host["start"], np.nan)[call]
         self._thread = np.append(host["thread"], NONE)[call]
-        external, place = device["external"], np.full(count, NONE)
+        external, operator = device["external"], np.full(count, NONE)
         # Ids that merely repeat the correlation lead to no operator, as in traces of 2022.
         if (external == device["correlation"]).sum() * 2 <= count:
-            place = _find_ids(external, columns["external"], order)
-        self._by_id = np.argsort(place, kind="stable").astype(np.int32)
-        self._place = place[self._by_id]
-        self._rest = np.flatnonzero((place == NONE) & (call != NONE))
-        self._rest = self._rest[np.argsort(self._called[self._rest], kind="stable")]
+            operator = _find_ids(external, columns["external"], order)
+        self._by_id = np.argsort(operator, kind="stable").astype(np.int32)
+        self._operator = operator[self._by_id]
+        self._unassigned = np.flatnonzero((operator == NONE) & (call != NONE))
+        self._unassigned = self._unassigned[
+            np.argsort(self._called[self._unassigned], kind="stable")
+        ]
 
     def add(self, operators: Operators) -> None:
         """Record which device events some operators launched, by their ids or else by time."""
         first = operators.first
-        low, high = np.searchsorted(self._place, (first, first + len(operators.start)))
-        self._assign_operators(self._by_id[low:high], self._place[low:high] - first, operators)
+        low, high = np.searchsorted(self._operator, (first, first + len(operators.start)))
+        self._assign_operators(self._by_id[low:high], self._operator[low:high] - first, operators)
         ends = operators.start[0], (operators.start + operators.length).max()
-        low, high = np.searchsorted(self._called[self._rest], ends, side="left")
-        events = self._rest[low:high]
+        low, high = np.searchsorted(self._called[self._unassigned], ends, side="left")
+        events = self._unassigned[low:high]
         events = events[self._thread[events] == operators.thread]
-        place = intervals.enclosing(
+        operator = intervals.enclosing(
             self._called[events], operators.start, operators.length, operators.nest
         )
-        known = place != NONE
-        self._assign_operators(events[known], place[known], operators)
+        is_assigned = operator != NONE
+        self._assign_operators(events[is_assigned], operator[is_assigned], operators)
 
-    def _assign_operators(self, events: Ints, place: Ints, operators: Operators) -> None:
-        account = operators.account[place]
-        self.name[events] = operators.name[place]
-        self.start[events] = operators.start[place]
+    def _assign_operators(self, events: Ints, operator: Ints, operators: Operators) -> None:
+        account = operators.account[operator]
+        self.name[events] = operators.name[operator]
+        self.start[events] = operators.start[operator]
         self.account[events] = account + operators.first
         self.account_name[events] = operators.name[account]
         self.account_start[events] = operators.start[account]
@@ -185,25 +187,25 @@ class Launches:
     def flops_of_kernels(self, length: Floats) -> Ints:
         """Return FLOPs for each kernel: an operator's go to the longest kernel it launched."""
         per_kernel = np.zeros(len(length), np.int64)
-        known = np.flatnonzero(self.account != NONE)
-        order = known[np.lexsort((-length[known], self.account[known]))]
+        assigned = np.flatnonzero(self.account != NONE)
+        order = assigned[np.lexsort((-length[assigned], self.account[assigned]))]
         _, first = np.unique(self.account[order], return_index=True)
         longest = order[first]
         per_kernel[longest] = np.maximum(self.flops[longest], 0)
         return per_kernel
 
 
-def _find_ids(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:
+def _find_ids(values: Ints, ids: Ints, order: Ints | None = None) -> Ints:
     """Return the index of each wanted id among some, or NONE; negative ids are not found.
 
     The ids are looked at some at a time, in an `order` if there is one: there may be millions.
     """
-    known, inverse = np.unique(wanted, return_inverse=True)
-    places = np.full(len(known), NONE, np.int32)
-    for begin in range(0, len(ids) if len(known) else 0, _BATCH):
+    distinct, inverse = np.unique(values, return_inverse=True)
+    indices = np.full(len(distinct), NONE, np.int32)
+    for begin in range(0, len(ids) if len(distinct) else 0, _BATCH):
         batch = slice(begin, begin + _BATCH)
         part = ids[batch] if order is None else ids[order[batch]]
-        place = np.minimum(np.searchsorted(known, part), len(known) - 1)
-        same = np.flatnonzero((known[place] == part) & (part >= 0))
-        places[place[same]] = same + begin
-    return places[inverse]
+        index = np.minimum(np.searchsorted(distinct, part), len(distinct) - 1)
+        matches = np.flatnonzero((distinct[index] == part) & (part >= 0))
+        indices[index[matches]] = matches + begin
+    return indices[inverse]

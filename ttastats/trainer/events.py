@@ -62,21 +62,24 @@ class Outcome(Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def log_head(log: RunLog, place: ResultFolder) -> None:
+def log_head(log: RunLog, folder: ResultFolder) -> None:
     """Log who made the run, on what system, and that no rules of a round apply."""
     log.point(run_log.RECORDER, f"ttastats {__version__}")
-    log.point("submission_benchmark", place.benchmark)
-    log.point("submission_org", place.org)
+    log.point("submission_benchmark", folder.benchmark)
+    log.point("submission_org", folder.org)
     log.point("submission_division", "open")
     log.point("submission_status", "research")
-    log.point("submission_platform", place.system)
+    log.point("submission_platform", folder.system)
 
 
 def log_settings(log: RunLog, settings: Settings, recipe: Recipe) -> None:
-    """Log what is asked for, before anything can fail."""
+    """Log the settings, before anything can fail."""
     log.point("seed", settings.seed)
-    about: dict[str, Any] = {"metric": recipe.metric, "higher_is_better": recipe.higher_is_better}
-    log.point("eval_target", settings.target, **about)
+    metadata: dict[str, Any] = {
+        "metric": recipe.metric,
+        "higher_is_better": recipe.higher_is_better,
+    }
+    log.point("eval_target", settings.target, **metadata)
     log.point("settings", asdict(settings))
 
 
@@ -106,8 +109,8 @@ def log_evaluation(log: RunLog, metric: str, checkpoint: Checkpoint, at: Stamp) 
         "training_seconds": checkpoint.trained.wall,
         "training_cpu_seconds": checkpoint.trained.cpu,
     }
-    about = checkpoint.progress | {name: round(seconds, 6) for name, seconds in clocks.items()}
-    log.point("eval_accuracy", checkpoint.quality, at=at, metric=metric, **about)
+    metadata = checkpoint.progress | {name: round(seconds, 6) for name, seconds in clocks.items()}
+    log.point("eval_accuracy", checkpoint.quality, at=at, metric=metric, **metadata)
 
 
 def log_totals(
@@ -131,24 +134,24 @@ def log_totals(
     log.point("dataset_sha256", outcome.dataset)
 
 
-def write_entry(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) -> Path:
+def write_entry(folder: ResultFolder, settings: Settings, log: Path, outcome: Outcome) -> Path:
     """Write the two DAWNBench files of a run; return the path of the table."""
-    name = f"{place.org}_{place.benchmark}_{place.system}_pytorch_run{log_number(log)}"
-    table = place.dawnbench / f"{name}.tsv"
+    name = f"{folder.org}_{folder.benchmark}_{folder.system}_pytorch_run{log_number(log)}"
+    table = folder.dawnbench / f"{name}.tsv"
     description = {
         "version": "v1.0",
-        "author": place.org,
+        "author": folder.org,
         "authorEmail": "",
         "framework": f"PyTorch {torch.__version__}",
         "codeURL": "",
-        "model": place.benchmark,
-        "hardware": place.system,
+        "model": folder.benchmark,
+        "hardware": folder.system,
         "costPerHour": None,
         "timestamp": datetime.now(UTC).strftime("%Y-%m-%d"),
         "logFilename": log.name,
         "ttastats": {
-            "benchmark": place.benchmark,
-            "entry": f"{place.org}/{place.system}",
+            "benchmark": folder.benchmark,
+            "entry": f"{folder.org}/{folder.system}",
             "target": settings.target,
             "settings": asdict(settings),
         },

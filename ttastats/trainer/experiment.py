@@ -31,7 +31,7 @@ from ttastats.sides import comparison
 from ttastats.stats.multiplicity import FIRST_LOOK
 from ttastats.trainer import hardware, parallel, session, workloads
 from ttastats.trainer.loop import Interrupted
-from ttastats.trainer.session import Planned
+from ttastats.trainer.session import PlannedRun
 from ttastats.trainer.settings import Overrides, Settings, complete_settings, setup_suffix
 from ttastats.trainer.workloads.contract import Value
 
@@ -60,8 +60,8 @@ class Plan(Struct, frozen=True):
     `setups` are the places of the setups by their names for people, the baseline first.
     """
 
-    runs: tuple[Planned, ...]
-    missing: tuple[Planned, ...]
+    runs: tuple[PlannedRun, ...]
+    missing: tuple[PlannedRun, ...]
     setups: Mapping[str, ResultFolder]
 
 
@@ -70,24 +70,24 @@ def plan_runs(
     options: Overrides,
     seeds: Sequence[int],
     grid: Mapping[str, Sequence[Value]] | None = None,
-    left: Mapping[str, int] | None = None,
+    dropouts: Mapping[str, int] | None = None,
 ) -> Plan:
     """Return the runs of a grid (values by name in the recipe), all checked before any begins.
 
-    `left` gives the first seed of which a setup has no run any more.
+    `dropouts` gives the first seed without a run of a setup.
     """
     workload = workloads.load_workload(request.workload)
     metric = workload.recipe.metric
-    other = f"DAWNBench tables hold accuracies, not {metric}"
+    message = f"DAWNBench tables hold accuracies, not {metric}"
     remedy = "Remove the option; the log contains all metrics."
-    raise_if(request.dawnbench and metric != "accuracy", other, "--dawnbench", remedy)
+    raise_if(request.dawnbench and metric != "accuracy", message, "--dawnbench", remedy)
     grid = {name: values for name, values in (grid or {}).items() if values}
     setups = {}
     for values in product(*grid.values()):
-        chosen = dict(zip(grid, values, strict=True))
-        varied = [f"{name} {value}" for name, value in chosen.items() if len(grid[name]) > 1]
+        setup_values = dict(zip(grid, values, strict=True))
+        varied = [f"{name} {value}" for name, value in setup_values.items() if len(grid[name]) > 1]
         name = ", ".join(varied) or "the only setup"
-        setups[name] = _runs_of_setup(request, options, chosen, seeds)
+        setups[name] = _runs_of_setup(request, options, setup_values, seeds)
     digests = {planned[0].settings.setup_digest() for planned in setups.values()}
     twice = len(digests) < math.prod(len(values) for values in grid.values())
     raise_if(twice, "two setups of the grid are identical", remedy="Give each value once.")
@@ -96,15 +96,15 @@ def plan_runs(
         folder = Path(settings.data) if settings.data else None
         with workloads.mistakes_located(request.workload):
             workload.check(folder, **settings.hook_arguments())
-    places = {seed: place for place, seed in enumerate(seeds)}
-    order = plan.runs_in_order([*setups], seeds, 0, left)
-    runs = [setups[key.setup][places[key.block]] for key in order]
-    missing = tuple(run for run in runs if not _is_complete(run))
-    return Plan(tuple(runs), missing, {name: planned[0].place for name, planned in setups.items()})
+    numbers = {seed: number for number, seed in enumerate(seeds)}
+    order = plan.runs_in_order([*setups], seeds, 0, dropouts)
+    runs = [setups[key.setup][numbers[key.block]] for key in order]
+    pending = tuple(run for run in runs if not _is_complete(run))
+    return Plan(tuple(runs), pending, {name: planned[0].folder for name, planned in setups.items()})
 
 
-def make_runs(planned: Sequence[Planned], *, keep_going: bool = False) -> list[str]:
-    """Make the planned runs in order, in this process or in workers; return what failed.
+def make_runs(planned: Sequence[PlannedRun], *, keep_going: bool = False) -> list[str]:
+    """Make the planned runs in order, in this process or in workers; return the failures.
 
     An error ends that, or with `keep_going` the run alone, unless it is an interruption.
     """
@@ -119,22 +119,22 @@ def make_runs(planned: Sequence[Planned], *, keep_going: bool = False) -> list[s
                     parallel.run_workers(workers, _make_here, runs)
                 break
             except Exception as error:
-                left = [run for run in runs if not _is_complete(run)]
+                pending = [run for run in runs if not _is_complete(run)]
                 # Now and then gloo aborts a worker that has finished: the logs tell what was done.
                 finished = all(_end_reasons(run) & _FINISHED for run in runs)
                 if workers > 1 and finished and isinstance(error, TtastatsError):
                     break
                 if not keep_going or isinstance(error.__cause__, Interrupted):
                     raise
-                known = isinstance(error, TtastatsError)
-                text = str(error) if known else f"{type(error).__name__}: {error}"
+                is_ours = isinstance(error, TtastatsError)
+                text = str(error) if is_ours else f"{type(error).__name__}: {error}"
                 failures.append(text.partition("\n")[0])
                 # Of a run that failed before its log began, nothing is left that says so.
-                runs = left if len(left) < len(runs) else left[1:]
+                runs = pending if len(pending) < len(runs) else pending[1:]
     return failures
 
 
-def _make_here(planned: list[Planned]) -> None:
+def _make_here(planned: list[PlannedRun]) -> None:
     with session.progress_watcher() as watcher:
         session.make_all(planned, watcher)
 
@@ -145,19 +145,19 @@ def is_leader() -> bool:
 
 
 def _runs_of_setup(
-    request: Request, options: Overrides, chosen: Mapping[str, Value], seeds: Sequence[int]
-) -> list[Planned]:
+    request: Request, options: Overrides, setup_values: Mapping[str, Value], seeds: Sequence[int]
+) -> list[PlannedRun]:
     """Return the planned runs of one setup.
 
     A detected system, or one that a sweep varies, is named by what differs from the recipe as well.
     """
     workload = workloads.load_workload(request.workload)
-    values = {**options.values, **chosen}
+    values = {**options.values, **setup_values}
     if parallel.is_worker():
         workers, started = values.get("workers", 1), parallel.world_size()
-        other = f"torchrun started {started} workers, not {workers}"
+        message = f"torchrun started {started} workers, not {workers}"
         raise_if(
-            workers not in {1, started}, other, "--workers", "Remove the option under torchrun."
+            workers not in {1, started}, message, "--workers", "Remove the option under torchrun."
         )
         values["workers"] = started
     options = replace(options, values=values)
@@ -166,39 +166,39 @@ def _runs_of_setup(
     system = checked_folder_name(
         request.system or hardware.default_system(settings[0].device), "--system"
     )
-    place = ResultFolder(
+    folder = ResultFolder(
         request.root,
         checked_folder_name(request.org, "--org"),
-        safe_file_name(system + (suffix if chosen or not request.system else "")),
+        safe_file_name(system + (suffix if setup_values or not request.system else "")),
         checked_folder_name(workload.name, "workload"),
     )
     setup = settings[0].setup_digest()
     # Where runs of another setup lie, such as those of a file before a change, a name of its own.
-    if any(logged is None or logged.setup_digest() != setup for logged, _ in _read_logs(place)):
-        place = dataclasses.replace(place, system=f"{place.system}-{setup[:7]}")
-    return [Planned(of_seed, place, request.dawnbench) for of_seed in settings]
+    if any(logged is None or logged.setup_digest() != setup for logged, _ in _read_logs(folder)):
+        folder = dataclasses.replace(folder, system=f"{folder.system}-{setup[:7]}")
+    return [PlannedRun(of_seed, folder, request.dawnbench) for of_seed in settings]
 
 
-def _is_complete(run: Planned) -> bool:
+def _is_complete(run: PlannedRun) -> bool:
     return not _end_reasons(run) <= _BROKEN_OFF
 
 
-def _end_reasons(run: Planned) -> set[str | None]:
+def _end_reasons(run: PlannedRun) -> set[str | None]:
     """Return why the logs of a run say that it ended; None is in it for one that does not say."""
     identity = run.settings.identifying_values()
     return {
         reason
-        for settings, reason in _read_logs(run.place)
+        for settings, reason in _read_logs(run.folder)
         if settings is not None and settings.identifying_values() == identity
     }
 
 
-def _read_logs(place: ResultFolder) -> Iterator[tuple[Settings | None, str | None]]:
+def _read_logs(folder: ResultFolder) -> Iterator[tuple[Settings | None, str | None]]:
     """Yield the settings and the end reason of each log in a folder whose run has begun."""
-    for path in place.results.glob("result_*.txt"):
+    for path in folder.results.glob("result_*.txt"):
         is_log = run_log.log_number(path) is not None
-        if is_log and (read := _read_log(path, path.stat().st_size)):
-            yield read
+        if is_log and (entry := _read_log(path, path.stat().st_size)):
+            yield entry
 
 
 @cache
@@ -214,13 +214,13 @@ def _read_log(path: Path, _size: int) -> tuple[Settings | None, str | None] | No
     return Settings(**values) if is_known else None, reason
 
 
-#: Gives the table of all logs, once setups have runs of so many seeds; the other argument says
-#: after how many some have left.
-Made = Callable[[int, Mapping[str, int]], pl.DataFrame]
+#: Return the table of all logs, with runs of so many seeds by setup; the other argument gives the
+#: seeds of setups that dropped out.
+TableMaker = Callable[[int, Mapping[str, int]], pl.DataFrame]
 
 
 class Decided(Struct, frozen=True):
-    """The last look: its answer, and in words what came of the plan."""
+    """The last look: its answer, and the outcome of the plan in words."""
 
     report: Report
     remark: str
@@ -231,16 +231,18 @@ def expect_plan(setups: Sequence[str], max_runs: int) -> None:
     comparison.check_plan(max_runs)
     values = "Give one option two values, such as --batch-size 32,512."
     raise_if(len(setups) < 2, "--until-decided compares two setups or more", None, values)
-    alone = "--until-decided does not run under torchrun"
-    raise_if(parallel.is_worker(), alone, None, "Use --workers instead.")
+    message = "--until-decided does not run under torchrun"
+    raise_if(parallel.is_worker(), message, None, "Use --workers instead.")
 
 
-def run_until_decided(made: Made, setups: Mapping[str, str], seed: int, max_runs: int) -> Decided:
+def run_until_decided(
+    make_table: TableMaker, setups: Mapping[str, str], seed: int, max_runs: int
+) -> Decided:
     """Add a run to each setup after every look, until the race of them is over."""
     names = {system: name for name, system in setups.items()}
     rules, standing, n = judge.Rules(max_runs), judge.before_any([*setups]), FIRST_LOOK
     while True:
-        table = made(n, standing.left).filter(pl.col("seed").is_between(seed, seed + n - 1))
+        table = make_table(n, standing.left).filter(pl.col("seed").is_between(seed, seed + n - 1))
         setup = pl.col("system").replace_strict(names, default=None)
         runs = api.run_table(table).with_columns(entry=setup).drop_nulls("entry")
         standing = judge.judge(runs, rules, standing, n)

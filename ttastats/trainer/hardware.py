@@ -42,15 +42,15 @@ FIELDS = (
 )  # fmt: skip
 
 
-def system_description(place: ResultFolder, settings: Settings) -> dict[str, Any]:
+def system_description(folder: ResultFolder, settings: Settings) -> dict[str, Any]:
     """Return the official fields of a system description, all as text, and some of our own."""
     local_workers = int(os.environ.get("LOCAL_WORLD_SIZE") or settings.workers)
     system = re.search(r'^PRETTY_NAME="?([^"\n]*)', _read_text(_RELEASE), re.MULTILINE)
     detected = {
-        "submitter": place.org,
+        "submitter": folder.org,
         "division": "open",
         "status": "Research, Development, or Internal (RDI)",
-        "system_name": place.system,
+        "system_name": folder.system,
         "number_of_nodes": str(settings.workers // local_workers),
         "framework": f"PyTorch {torch.__version__}",
         "other_software_stack": f"Python {platform.python_version()}",
@@ -111,7 +111,7 @@ def cpu_has_bf16() -> bool:
 
 
 def gpu_state(device: torch.device) -> dict[str, str]:
-    """Return what `nvidia-smi` reports of a GPU now; empty without it."""
+    """Return the state of a GPU by `nvidia-smi`; empty without it."""
     uuid = getattr(torch.cuda.get_device_properties(device), "uuid", device.index or 0)
     name = uuid if isinstance(uuid, int) else f"GPU-{uuid}"
     query = f"--query-gpu={','.join(_GPU)}"

@@ -104,7 +104,7 @@ def _waiting_seconds() -> float | None:
 
 
 class Oddity(UserWarning):
-    """Something in a run that is no error and hardly meant."""
+    """A warning of an unlikely but valid choice in a run."""
 
 
 def _warn_of_nan(net: Network, checkpoint: Checkpoint) -> bool:
@@ -140,7 +140,7 @@ def _warmed_up(settings: Settings, team: Team, log: RunLog, stop: StopRequest) -
 
 
 def _end_reason(error: BaseException, team: Team) -> str:
-    """Return why a run broke off: stopped by the user, a worker lost, or an exception."""
+    """Return the reason of a broken run: a stop by the user, a lost worker, or an exception."""
     if text := team.failure_text():
         return text.partition("\n")[0]
     if isinstance(error, Interrupted):
@@ -170,20 +170,20 @@ def _train_and_evaluate(
     worker_seed = settings.seed * team.size + team.rank + 2**32
     augmentation = torch.Generator(team.device).manual_seed(worker_seed)
     per_epoch = network.steps_per_epoch(len(data.train_targets), settings)
-    last, every = math.ceil(settings.epochs * per_epoch), settings.evaluate_every
+    last, interval = math.ceil(settings.epochs * per_epoch), settings.evaluate_every
     for number in itertools.count(1):
-        planned = last if every == END else math.ceil(number * every * per_epoch)
+        planned = last if interval == END else math.ceil(number * interval * per_epoch)
         step = min(last, max(before.step + 1, planned))
         began, epoch = clock.stamp(), before.step // per_epoch + 1
         log.begin("block_start", at=began, first_epoch_num=epoch, epoch_count=1)
         log.begin("epoch_start", at=began, epoch_num=epoch)
-        places = range(before.step, step)
-        loss, samples = _take_steps(net, places, batches, augmentation, per_epoch, stop)
+        positions = range(before.step, step)
+        loss, samples = _take_steps(net, positions, batches, augmentation, per_epoch, stop)
         trained = clock.stamp()
         training = trained.since(began)
         done = replace(before, epoch=step / per_epoch, step=step, samples=before.samples + samples)
-        about = done.progress
-        log.end("epoch_stop", at=trained, **about)
+        metadata = done.progress
+        log.end("epoch_stop", at=trained, **metadata)
         stats = {
             "throughput": round(samples / training.wall, 3) if training.wall else None,
             "train_loss": loss,
@@ -191,24 +191,24 @@ def _train_and_evaluate(
             "wall_seconds": round(training.wall, 6),
             "cpu_seconds": round(training.cpu, 6),
         }
-        log.point("tracked_stats", stats, step=step, epoch_num=about["epoch_num"])
+        log.point("tracked_stats", stats, step=step, epoch_num=metadata["epoch_num"])
         evaluating = clock.stamp()
-        log.begin("eval_start", at=evaluating, **about)
+        log.begin("eval_start", at=evaluating, **metadata)
         quality = net.evaluate_quality(data) if team.is_leader else math.nan
-        known = clock.stamp()
-        counted = clock.counted(known)
-        cpu, cpu_trained = team.sum_over_workers(counted.cpu, training.cpu)
+        evaluated = clock.stamp()
+        run_seconds = clock.counted(evaluated)
+        cpu, cpu_trained = team.sum_over_workers(run_seconds.cpu, training.cpu)
         before = replace(
             done,
             quality=quality,
             train_loss=loss,
             trained=Seconds(before.trained.wall + training.wall, before.trained.cpu + cpu_trained),
-            evaluated=before.evaluated + known.since(evaluating).wall,
-            known_at=Seconds(counted.wall, cpu),
+            evaluated=before.evaluated + evaluated.since(evaluating).wall,
+            known_at=Seconds(run_seconds.wall, cpu),
         )
-        events.log_evaluation(log, net.workload.recipe.metric, before, known)
-        log.end("eval_stop", at=known, **about)
-        log.end("block_stop", at=known, first_epoch_num=epoch)
+        events.log_evaluation(log, net.workload.recipe.metric, before, evaluated)
+        log.end("eval_stop", at=evaluated, **metadata)
+        log.end("block_stop", at=evaluated, first_epoch_num=epoch)
         stop.raise_if_stopped()
         yield before
         if step == last:
@@ -234,7 +234,7 @@ def _all_batches(net: Network, data: Data) -> Iterator[Batch]:
 
 def _take_steps(
     net: Network,
-    places: range,
+    positions: range,
     batches: Iterator[Batch],
     rng: torch.Generator,
     per_epoch: int,
@@ -242,7 +242,7 @@ def _take_steps(
 ) -> tuple[float, int]:
     """Take the steps of these numbers; return their mean loss and the number of samples."""
     total, samples = torch.zeros((), dtype=torch.float64, device=net.team.device), 0
-    for step, (inputs, targets, count) in zip(places, batches, strict=False):
+    for step, (inputs, targets, count) in zip(positions, batches, strict=False):
         stop.raise_if_stopped()
         loss = net.train_step(inputs, targets, rng, (step + 0.5) / per_epoch, step)
         total += loss.double() * count

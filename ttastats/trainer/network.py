@@ -47,17 +47,17 @@ def make_optimizers(model: nn.Module, workload: Workload, settings: Settings) ->
     An optimizer is whatever has `param_groups`, `zero_grad` and `step`.
     """
     if workload.optimizer is not None:
-        made = workload.optimizer(model, **settings.hook_arguments())
+        choice = workload.optimizer(model, **settings.hook_arguments())
     else:
         rates: dict[str, Any] = {"lr": settings.lr, "weight_decay": settings.weight_decay}
         rates["fused"] = settings.device == "cuda" or None
         if settings.optimizer == "adamw":
-            made = torch.optim.AdamW(model.parameters(), **rates)
+            choice = torch.optim.AdamW(model.parameters(), **rates)
         else:
             momentum, nesterov = settings.momentum, settings.nesterov and settings.momentum > 0
             rates |= {"momentum": momentum, "nesterov": nesterov}
-            made = torch.optim.SGD(model.parameters(), **rates)
-    optimizers = list(made) if isinstance(made, Sequence) else [made]
+            choice = torch.optim.SGD(model.parameters(), **rates)
+    optimizers = list(choice) if isinstance(choice, Sequence) else [choice]
     for group in (group for optimizer in optimizers for group in optimizer.param_groups):
         group.setdefault("initial_lr", group["lr"])
     return optimizers
@@ -88,17 +88,19 @@ class Network(Struct, eq=False):
             arguments = settings.hook_arguments(team.device)
             for batch in self.workload.batches(data, rng, epoch, **arguments):
                 if not isinstance(batch, Sequence) or len(batch) != 2:
-                    what = "yielded something else than a pair of inputs and targets"
-                    raise TtastatsError(what, where=self.workload.batches.where)
+                    message = "yielded something else than a pair of inputs and targets"
+                    raise TtastatsError(message, where=self.workload.batches.where)
                 inputs, targets = batch
                 count = len(targets) - len(targets) % team.size
                 yield team.own_share(inputs[:count]), team.own_share(targets[:count]), count
             return
         samples, batch_size = len(data.train_inputs), settings.batch_size
-        few = f"{samples:,} samples are fewer than a batch of {batch_size:,}, and smaller batches "
+        message = (
+            f"{samples:,} samples are fewer than a batch of {batch_size:,}, and smaller batches "
+        )
         remedy = "Use a smaller --batch-size, or --set drop_last=false."
         none_left = settings.drop_last and samples < batch_size
-        raise_if(none_left, f"{few}are dropped", remedy=remedy)
+        raise_if(none_left, f"{message}are dropped", remedy=remedy)
         shuffled = torch.randperm(samples, generator=rng, device=team.device)
         usable = shuffled[: samples - samples % team.size]
         for batch in torch.split(usable, batch_size):

@@ -121,18 +121,18 @@ def rank() -> int:
 @contextmanager
 def join_team(device: str) -> Iterator[Team]:
     """Yield the team of workers by the environment; leave it at the end."""
-    place, gpu = torch.device(device), None
+    main_device, gpu = torch.device(device), None
     if device == "cuda":
-        place = gpu = torch.device(device, int(os.environ.get("LOCAL_RANK", "0")))
+        main_device = gpu = torch.device(device, int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(gpu)
     if not is_worker():
-        yield Team(0, 1, place)
+        yield Team(0, 1, main_device)
         return
     threading.Thread(target=exit_with_parent, args=(_parent_alive(),), daemon=True).start()
     backend = "nccl" if gpu else "gloo"
     dist.init_process_group(backend, timeout=_PATIENCE, device_id=gpu)
     try:
-        yield Team(rank(), world_size(), place)
+        yield Team(rank(), world_size(), main_device)
     finally:
         dist.destroy_process_group()
 
@@ -141,7 +141,7 @@ def _rendezvous_store() -> Any:
     return dist.distributed_c10d._get_default_store()
 
 
-def run_workers(workers: int, work: Callable[..., None], *given: Any) -> None:
+def run_workers(workers: int, work: Callable[..., None], *arguments: Any) -> None:
     """Run a function in several processes, each a worker of the same run."""
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -163,7 +163,7 @@ def run_workers(workers: int, work: Callable[..., None], *given: Any) -> None:
     if _START == "forkserver":
         multiprocessing.set_forkserver_preload(list(IMPORTED_ONCE))
     try:
-        elastic_launch(config, _run_worker)(work, given)
+        elastic_launch(config, _run_worker)(work, arguments)
     except ChildFailedError as error:
         raise _worker_error(*error.get_first_failure()) from None
     except SignalException as error:
@@ -194,7 +194,7 @@ def _run_worker(work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
 
 
 def _parent_alive() -> Callable[[], bool]:
-    """Return a function that tells whether the process that started this one is alive."""
+    """Return a function that checks whether the parent process is alive."""
     starter = multiprocessing.parent_process()  # which need not be the process this was forked of
     if starter is not None:
         return starter.is_alive

@@ -28,16 +28,16 @@ from ttastats.trainer.settings import Settings
 _OF_A_RUN = (SystemDiffers, Oddity)
 
 
-class Planned(Struct, frozen=True):
-    """A run to be made and where its log goes; `dawnbench` asks for DAWNBench files beside it."""
+class PlannedRun(Struct, frozen=True):
+    """A run and the folder of its log; `dawnbench` asks for DAWNBench files beside it."""
 
     settings: Settings
-    place: ResultFolder
+    folder: ResultFolder
     dawnbench: bool = False
 
 
-class Made(Struct, frozen=True):
-    """A run that has been made."""
+class FinishedRun(Struct, frozen=True):
+    """A run with its log and outcome."""
 
     settings: Settings
     log: Path
@@ -50,13 +50,13 @@ class Watcher:
     def __init__(self, bar: Progress | None = None) -> None:
         self._bar = bar or Progress(console=Console(quiet=True), disable=True)
         self._task = self._bar.add_task("setting up", total=None, state="")
-        self._place: ResultFolder | None = None
+        self._folder: ResultFolder | None = None
 
-    def on_begin(self, planned: Planned, number: int, count: int) -> None:
+    def on_begin(self, planned: PlannedRun, number: int, count: int) -> None:
         """Draw an empty progress line for a run; `number` counts from 1."""
-        if self._place != planned.place:
-            self._bar.console.print(planned.place.system, highlight=False, style="bold")
-        self._place, self._settings = planned.place, planned.settings
+        if self._folder != planned.folder:
+            self._bar.console.print(planned.folder.system, highlight=False, style="bold")
+        self._folder, self._settings = planned.folder, planned.settings
         self._run = f"run {number}/{count} seed {planned.settings.seed}"
         epochs = planned.settings.epochs
         self._bar.reset(self._task, total=epochs, description=self._run, state="warming up")
@@ -65,21 +65,21 @@ class Watcher:
         """Draw the progress of the run and its latest quality."""
         settings, quality = self._settings, checkpoint.quality
         recipe = workloads.load_workload(settings.workload).recipe
-        missing = f"{abs(settings.target - quality):.4f} to go"
+        gap = f"{abs(settings.target - quality):.4f} to go"
         reached = recipe.target(settings.target).is_met_by(quality)
-        distance = "target reached" if reached else missing
+        distance = "target reached" if reached else gap
         state = (
             f"epoch {checkpoint.epoch:g}/{settings.epochs:g} {recipe.metric} {quality:.4f} "
             f"{checkpoint.known_at.wall:.1f} s, {distance}"
         )
         self._bar.update(self._task, completed=checkpoint.epoch, state=state)
 
-    def on_end(self, made: Made) -> None:
+    def on_end(self, run: FinishedRun) -> None:
         """Replace the progress line by one with the result."""
-        outcome, last = made.outcome, made.outcome.checkpoints[-1]
+        outcome, last = run.outcome, run.outcome.checkpoints[-1]
         how = "reached" if outcome.reached else "NOT reached"
         line = (
-            f"{self._run}: {made.settings.target:g} {how}, {last.epoch:g} epochs, "
+            f"{self._run}: {run.settings.target:g} {how}, {last.epoch:g} epochs, "
             f"{last.quality:.4f}, {outcome.run.wall:.2f} s ({outcome.run.cpu:.2f} s CPU)"
         )
         self._bar.console.print(line, highlight=False)
@@ -110,9 +110,9 @@ def progress_watcher() -> Iterator[Watcher]:
         sys.stderr.write(f"{message}\n")
 
 
-def make_all(planned: Sequence[Planned], watcher: Watcher) -> list[Made]:
+def make_all(planned: Sequence[PlannedRun], watcher: Watcher) -> list[FinishedRun]:
     """Make the runs in this process, which may be one worker of several."""
-    made: list[Made] = []
+    finished: list[FinishedRun] = []
     with (
         join_team(planned[0].settings.device) as workers,
         stop_on_signals(obey=workers.is_leader, alone=workers.size == 1) as stop,
@@ -131,15 +131,18 @@ def make_all(planned: Sequence[Planned], watcher: Watcher) -> list[Made]:
                 done = _make_run(run, workers, stop, listener.on_checkpoint)
             if done:
                 if run.dawnbench:
-                    events.write_entry(run.place, done.settings, done.log, done.outcome)
+                    events.write_entry(run.folder, done.settings, done.log, done.outcome)
                 listener.on_end(done)
-                made.append(done)
-    return made
+                finished.append(done)
+    return finished
 
 
 def _make_run(
-    planned: Planned, workers: Team, stop: StopRequest, on_checkpoint: Callable[[Checkpoint], None]
-) -> Made | None:
+    planned: PlannedRun,
+    workers: Team,
+    stop: StopRequest,
+    on_checkpoint: Callable[[Checkpoint], None],
+) -> FinishedRun | None:
     """Return one finished run; None in workers other than the first."""
     settings = planned.settings
     if settings.threads:
@@ -151,26 +154,26 @@ def _make_run(
     if not workers.is_leader:
         train_run(settings, workers, SilentLog(), clock, stop, on_checkpoint)
         return None
-    run_log.write_description(planned.place, hardware.system_description(planned.place, settings))
-    path, stream = run_log.create_log(planned.place)
+    run_log.write_description(planned.folder, hardware.system_description(planned.folder, settings))
+    path, stream = run_log.create_log(planned.folder)
     log = RunLog(path, stream, clock)
     try:
-        events.log_head(log, planned.place)
+        events.log_head(log, planned.folder)
         outcome = train_run(settings, workers, log, clock, stop, on_checkpoint)
         log.save()
     except Exception as error:
         log.save()
         if failure := _expected_failure(error, workers):
-            what, remedy = failure
-            raise TtastatsError(what, where=str(path), remedy=remedy) from error
+            message, remedy = failure
+            raise TtastatsError(message, where=str(path), remedy=remedy) from error
         raise
     finally:
         log.close()
-    return Made(settings, path, outcome)
+    return FinishedRun(settings, path, outcome)
 
 
 def _expected_failure(error: Exception, workers: Team) -> tuple[str, str] | None:
-    """Return what broke a run off and the advice; None for an error of the code."""
+    """Return the cause of a broken run and advice; None for an error of the code."""
     if text := workers.failure_text():
         first, _, trace = text.partition("\n")
         return f"{first}: the run counts as failed", trace

@@ -49,8 +49,8 @@ class Settings(Struct, frozen=True):
 
     def hook_arguments(self, device: torch.device | None = None) -> dict[str, Any]:
         """Return the arguments of a workload's hooks: all values, the device and the seed."""
-        about = {"device": device or torch.device(self.device), "seed": self.seed}
-        return {**self.values, **about}
+        arguments = {"device": device or torch.device(self.device), "seed": self.seed}
+        return {**self.values, **arguments}
 
     def identifying_values(self) -> dict[str, Any]:
         """Return all settings that identify the run: without the paths of file and data."""
@@ -93,8 +93,8 @@ def complete_settings(options: Overrides, name: str, seed: int) -> Settings:
     # torchrun may have started workers on other machines as well.
     local_workers = int(os.environ.get("LOCAL_WORLD_SIZE") or workers)
     gpus = torch.cuda.device_count()
-    few = f"{local_workers} workers need as many GPUs; there are {gpus}"
-    raise_if(settings.device == "cuda" and local_workers > gpus, few, "--workers")
+    message = f"{local_workers} workers need as many GPUs; there are {gpus}"
+    raise_if(settings.device == "cuda" and local_workers > gpus, message, "--workers")
     return settings
 
 

@@ -124,19 +124,19 @@ def _sweep_row(
         also = [tested] if tested else []
         (speedups,) = expect_kind(compare(also=also).records, TimesRow)
         (cpu,) = expect_kind(compare(unit="cpu-seconds").records, TimesRow)
-    about, spent = (
+    wall, cpu_row = (
         expect_kind(api.summary(side, by=["benchmark"], unit=unit).records, SummaryRow)[0]
         for unit in ("seconds", "cpu-seconds")
     )
     return SweepRow(
-        benchmark=about.keys["benchmark"],
+        benchmark=wall.keys["benchmark"],
         setup=names[1],
-        n=about.n,
-        reached=about.reached,
-        epochs_mean=about.epochs_mean,
-        tta_mean_seconds=about.tta_mean_seconds,
-        cpu_tta_mean_seconds=spent.tta_mean_seconds,
-        cpu_epoch_mean_seconds=spent.epoch_seconds_mean,
+        n=wall.n,
+        reached=wall.reached,
+        epochs_mean=wall.epochs_mean,
+        tta_mean_seconds=wall.tta_mean_seconds,
+        cpu_tta_mean_seconds=cpu_row.tta_mean_seconds,
+        cpu_epoch_mean_seconds=cpu_row.epoch_seconds_mean,
         **{name: getattr(speedups, name) for name in _BY_THE_WALL},
         cpu_throughput_speedup=cpu.throughput_speedup,
         cpu_tta_speedup=cpu.speedup,
@@ -170,11 +170,11 @@ _FIELDS: tuple[Field[SweepRow], ...] = (
 
 
 def _throughput_sentence(rows: Sequence[SweepRow]) -> str:
-    """Return which setup has the best throughput, and whether it also reaches the target sooner."""
-    others = [row for row in rows[1:] if row.cpu_throughput_speedup and row.cpu_tta_speedup]
-    if not others:
+    """Return a sentence on the setup of the best throughput and its speedup to the target."""
+    challengers = [row for row in rows[1:] if row.cpu_throughput_speedup and row.cpu_tta_speedup]
+    if not challengers:
         return ""
-    best = max(others, key=lambda row: row.cpu_throughput_speedup or 0.0)
+    best = max(challengers, key=lambda row: row.cpu_throughput_speedup or 0.0)
     interval = units.interval_suffix(best.cpu_tta_low, best.cpu_tta_high)
     return (
         f"In CPU seconds {best.setup} trains {best.cpu_throughput_speedup:.2f} times as fast "
@@ -183,10 +183,10 @@ def _throughput_sentence(rows: Sequence[SweepRow]) -> str:
     )
 
 
-def _test_row(side: pl.DataFrame, metric: str, compared: TimesRow) -> UnseenRow:
+def _test_row(side: pl.DataFrame, metric: str, comparison: TimesRow) -> UnseenRow:
     """Return the quality of a setup's runs on the test part, and its difference from the first.
 
-    `compared` is the row of the comparison with the first setup; nothing of it for the first.
+    `comparison` is the row against the first setup; the first has an empty one.
     """
     runs = api.run_table(side)
     deciding, test = (
@@ -194,7 +194,9 @@ def _test_row(side: pl.DataFrame, metric: str, compared: TimesRow) -> UnseenRow:
         for name in (metric.removeprefix("test_"), metric)
     )
     keys = ("difference", "difference_low", "difference_high", "p_adjusted", "verdict")
-    gap: dict[str, Any] = {f"test_{key}": compared.also.keys.get(f"{metric}_{key}") for key in keys}
+    gap: dict[str, Any] = {
+        f"test_{key}": comparison.also.keys.get(f"{metric}_{key}") for key in keys
+    }
     return UnseenRow(
         deciding_mean=mean_of(deciding),
         test_n=test.len(),
@@ -229,11 +231,11 @@ def _test_table(setups: Mapping[str, UnseenRow], metric: str) -> Table:
     return Table(columns, tuple(lines), title)
 
 
-def table_of_logs(places: Sequence[Path]) -> pl.DataFrame:
+def table_of_logs(folders: Sequence[Path]) -> pl.DataFrame:
     """Return the table of the logs in some folders, read as `ttastats ingest` reads them."""
     with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
         file = Path(folder, "runs.parquet")
-        api.ingest(list(places), file)
+        api.ingest(list(folders), file)
         return api.read(file).collect()
 
 
@@ -261,6 +263,6 @@ def variation_remarks(table: pl.DataFrame) -> list[str]:
 
 
 def data_remarks(table: pl.DataFrame) -> list[str]:
-    """Return what the logs of runs report as odd about their data."""
+    """Return the oddities of the data in the logs of runs."""
     extras = map(parse_extra, api.run_table(table).get_column("extra"))
     return list(dict.fromkeys(extra["data_note"] for extra in extras if "data_note" in extra))

@@ -40,7 +40,7 @@ Sides = Sequence[tuple[str, pl.DataFrame]]
 
 
 class Answer(Struct, frozen=True, eq=False):
-    """What the first screen of a comparison shows; `above` is a title that was given."""
+    """The first screen of a comparison; `above` is the title of the user."""
 
     above: str
     sides: tuple[str, ...]
@@ -137,19 +137,22 @@ def _league_controls(choices: pl.DataFrame) -> tuple[str, ...]:
 
 
 def _page_title(labels: Sequence[str], axis: Axis, report: Report) -> str:
-    first, *others = labels
+    first, *challengers = labels
     rows = [row for row in report.records if isinstance(row, QualityRow | QualitiesRow)]
     if rows:  # of qualities at a budget, `val_loss at step 3325`
         metrics = {row.metric for row in rows}
         metric = (metrics.pop() if len(metrics) == 1 else None) or "Quality"
-        against = f"{units.join_names(others, 3)} against {first}" if others else first
+        against = f"{units.join_names(challengers, 3)} against {first}" if challengers else first
         return f"{metric} {rows[0].at}: {against}"
-    what = f"{axis.to_target[:1].upper()}{axis.to_target[1:]}"
-    if not others:
-        return f"{what} of {first}"
-    listed = " or ".join(others) if len(others) < 4 else f"one of {len(others)} others"
+    quantity = f"{axis.to_target[:1].upper()}{axis.to_target[1:]}"
+    if not challengers:
+        return f"{quantity} of {first}"
+    count = len(challengers)
+    choice = " or ".join(challengers) if count < 4 else f"one of {count} others"
     return (
-        f"Is {listed} faster than {first}?" if axis.is_time else f"{what}: {first} against {listed}"
+        f"Is {choice} faster than {first}?"
+        if axis.is_time
+        else f"{quantity}: {first} against {choice}"
     )
 
 
@@ -159,26 +162,28 @@ def limit_rows(report: Report, most: int = 600) -> Report:
     Of a summary the fastest of each benchmark stay. The rows for programs stay as they are.
     """
     total = sum(len(table.rows) for table in report.tables)
-    shown, which = [table.rows[:most] for table in report.tables], "the first"
+    table_rows, extent = [table.rows[:most] for table in report.tables], "the first"
     if report.command == "summary" and total > most:  # one table, row by row that for programs
         names = [row.get("benchmark") for row in report.records]
-        share, place = max(1, most // len(set(names))), pl.int_range(pl.len()).over("name")
-        places = pl.DataFrame({"name": names}, {"name": pl.String}).select(place).to_series()
-        rows = zip(report.tables[0].rows, places, strict=True)
-        shown, which = [[row for row, n in rows if n < share]], "the first of each benchmark"
-    count = sum(map(len, shown))
+        share, rank = max(1, most // len(set(names))), pl.int_range(pl.len()).over("name")
+        ranks = pl.DataFrame({"name": names}, {"name": pl.String}).select(rank).to_series()
+        rows = zip(report.tables[0].rows, ranks, strict=True)
+        table_rows, extent = [[row for row, n in rows if n < share]], "the first of each benchmark"
+    count = sum(map(len, table_rows))
     if count == total:
         return report
-    left = note("capped", shown=count, n=total, which=which, command=report.command)
-    tables = (replace(t, rows=tuple(rows)) for t, rows in zip(report.tables, shown, strict=True))
-    return dataclasses.replace(report, tables=tuple(tables), notes=(left, *report.notes))
+    remark = note("capped", shown=count, n=total, which=extent, command=report.command)
+    tables = (
+        replace(t, rows=tuple(rows)) for t, rows in zip(report.tables, table_rows, strict=True)
+    )
+    return dataclasses.replace(report, tables=tuple(tables), notes=(remark, *report.notes))
 
 
 _PLURALS = {"benchmark": "benchmarks", "system": "systems", "entry": "entries"}
 
 
 class Fact(Struct, frozen=True):
-    """One line of the head: what, and how much of it."""
+    """One line of the head: a name and an amount."""
 
     name: str
     text: str
@@ -188,16 +193,16 @@ def page_facts(sides: Sides, conditions: Sequence[str]) -> tuple[Fact, ...]:
     """Return the facts at the head of a page: runs, benchmarks and conditions."""
     runs, several = _all_runs(sides), len(sides) > 1
     names = ["A", *("B" if len(sides) == 2 else f"B{n}" for n in range(1, len(sides)))]
-    counted = [f"{label}: {_reached_text(rows)}" if several else _reached_text(rows)
+    side_counts = [f"{label}: {_reached_text(rows)}" if several else _reached_text(rows)
                for label, rows in sides]  # fmt: skip
     suites = runs.select("suite", "round").unique().sort("suite", "round")
     words = [" ".join(filter(None, pair)) for pair in suites.iter_rows() if any(pair)]
     counts = {name: runs[name].drop_nulls().n_unique() for name in FILTERS}
     covers = [", ".join(units.plural(n, x, _PLURALS[x]) for x, n in counts.items() if n)]
-    first, *others = [set(rows["benchmark"]) for _, rows in sides]
-    alone = first.union(*others) - (first & set().union(*others))
-    if others and alone:
-        covers.append(f"{units.plural(len(alone), 'benchmark')} on one side only")
+    first, *further = [set(rows["benchmark"]) for _, rows in sides]
+    unpaired = first.union(*further) - (first & set().union(*further))
+    if further and unpaired:
+        covers.append(f"{units.plural(len(unpaired), 'benchmark')} on one side only")
     days, notes = runs["started_at"].drop_nulls().dt.date().unique().sort(), []
     if troubled := int(runs["problems"].is_not_null().sum()):
         notes.append(f"{units.plural(troubled, 'run')} with problems, see `ttastats problems`")
@@ -205,7 +210,7 @@ def page_facts(sides: Sides, conditions: Sequence[str]) -> tuple[Fact, ...]:
     if copies := len(digests) - digests.n_unique():
         notes.append(units.plural(copies, "duplicate run"))
     texts = [
-        *zip(names if several else ["Runs"], counted, strict=True),
+        *zip(names if several else ["Runs"], side_counts, strict=True),
         ("Suite", ", ".join(words)),
         ("Covers", "; ".join(filter(None, covers))),
         ("Started", " to ".join(dict.fromkeys(map(str, (*days[:1], *days[-1:]))))),
@@ -241,7 +246,7 @@ def _reached_text(runs: pl.DataFrame) -> str:
 
 
 #: Runs of a kind that are named one by one; the others are counted.
-_NAMED = 10
+_MOST_REMARKS = 10
 
 
 class Look(Struct, frozen=True):
@@ -286,7 +291,7 @@ _SINGLY = ("stall", "epoch_time_outlier")
 
 
 def find_looks(sides: Sequence[Side]) -> tuple[Look, ...]:
-    """Return what `ttastats problems` finds in the runs of all sides; nothing at a budget."""
+    """Return the findings of `ttastats problems` in the runs of all sides; none at a budget."""
     if any(side.at_budget for side in sides):
         return ()
     labelled = (side.runs.with_columns(table=pl.lit("these runs")) for side in sides)
@@ -295,14 +300,14 @@ def find_looks(sides: Sequence[Side]) -> tuple[Look, ...]:
     findings, looks = list(problems.findings(runs, rows)), []
     for code, (plot, template) in _CODES.items():
         of_code = [finding for finding in findings if finding.code == code]
-        named = of_code[:_NAMED] if code in _SINGLY else []
-        for finding in named:
+        singles = of_code[:_MOST_REMARKS] if code in _SINGLY else []
+        for finding in singles:
             log = fitting.short_path(finding.source or "")
             message, _, _ = finding.message.partition(" (modified")
             looks.append(Look(f"{log}: {message}.", finding.benchmark, plot, log))
-        more = " more" if named else ""
-        others = Counter(finding.benchmark for finding in of_code[len(named) :])
-        for benchmark, number in others.items():
-            text = f"{units.count(number)}{more} {fill_template(template, n=number)}"
+        suffix = " more" if singles else ""
+        numbers = Counter(finding.benchmark for finding in of_code[len(singles) :])
+        for benchmark, number in numbers.items():
+            text = f"{units.count(number)}{suffix} {fill_template(template, n=number)}"
             looks.append(Look(text, benchmark, plot))
     return tuple(looks)

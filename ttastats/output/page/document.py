@@ -30,13 +30,13 @@ from ttastats.report.harmless import escape_frame
 #: Fonts that are there; a page brings none.
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 #: The heading of plots that are of no one benchmark, beside those that are, and alone.
-_ACROSS, _ALL = "Across benchmarks", "Plots"
+_ACROSS, _PLOTS = "Across benchmarks", "Plots"
 #: The kinds that answer most, and how many plots are shown before the others.
 _FIRST_KINDS = ("tta", "quality-time", "targets", "leaderboard", "scaling", "solved")
 _RANKS = {kind: rank for rank, kind in enumerate(_FIRST_KINDS)}
 _FIRST = 3
 #: Kinds that are no plots among others: each has a section, after those of benchmarks.
-_APART = {"effects": "Effects of settings", "history": "History"}
+_OWN_SECTIONS = {"effects": "Effects of settings", "history": "History"}
 #: These scripts and this style, and no network; Vega places and colours by style attributes.
 _POLICY = (
     "default-src 'none'; script-src {scripts}; style-src-elem {style}; style-src-attr "
@@ -45,7 +45,7 @@ _POLICY = (
 
 
 class Page(Struct, frozen=True):
-    """A page and what it is of (`20 runs`), the number of its plots, and the verdict of a gate."""
+    """A page, its subject (`20 runs`), the number of its plots, and the verdict of a gate."""
 
     html: str
     counted: str
@@ -71,16 +71,16 @@ class Page(Struct, frozen=True):
 def make_page(content: Content) -> Page:
     """Return the page with some content."""
     style, program = package_file("page.css"), page_script()
-    vega, sections, drawn = renderer.vega_script(), _benchmark_sections(content), ""
+    vega, sections, figure_text = renderer.vega_script(), _benchmark_sections(content), ""
     answer, rows = content.answer, content.answer.rows if content.answer else ()
     if answer:
-        a, *others = answer.sides
-        b = others[0] if len(others) == 1 else f"each of {len(others)} others"
+        a, *challengers = answer.sides
+        b = challengers[0] if len(challengers) == 1 else f"each of {len(challengers)} others"
         links = {section.benchmark: f"#{section.name}" for section in sections}
-        drawn = figure.figure_svg(rows, (a, b), answer.axis, answer.confidence, links)
+        figure_text = figure.figure_svg(rows, (a, b), answer.axis, answer.confidence, links)
     # The choices and themes that the script reads at the start.
-    shown = escape_frame(content.choices)
-    choices = {"height": shown.height, "columns": shown.to_dict(as_series=False)}
+    combinations = escape_frame(content.choices)
+    choices = {"height": combinations.height, "columns": combinations.to_dict(as_series=False)}
     themes = {
         name: theme.theme_config(dark=name == "dark", font_size=12.0) | {"font": _FONT}
         for name in ("light", "dark")
@@ -89,7 +89,7 @@ def make_page(content: Content) -> Page:
         "output/page/parts/page.html",
         content=content,
         sections=sections,
-        figure=drawn,
+        figure=figure_text,
         answer=answer,
         leagues=league.league_tables(content.leagues, content.choices),
         looks=list(_linked_looks(content.looks, sections)),
@@ -104,7 +104,7 @@ def make_page(content: Content) -> Page:
         style=style,
         data=script_json(
             {
-                "filters": shown.columns[:-1],
+                "filters": combinations.columns[:-1],
                 "controls": content.controls,
                 "choices": choices,
                 "themes": themes,
@@ -118,7 +118,7 @@ def make_page(content: Content) -> Page:
 
 
 class Section(Struct, frozen=True):
-    """What a page tells of one benchmark, or across them: verdicts, and numbered plots.
+    """The part of a page on one benchmark, or on several: verdicts, and numbered plots.
 
     Those that answer most are shown `first`, the others on demand.
     """
@@ -137,21 +137,21 @@ def _benchmark_sections(content: Content) -> list[Section]:
     # By the kind, of those of `_APART`, or by the benchmark.
     groups: dict[tuple[str, str | None], list[tuple[int, Plot]]] = {}
     for number, plot in enumerate(content.plots):
-        about = (plot.kind, None) if plot.kind in _APART else ("", plot.benchmark)
-        groups.setdefault(about, []).append((number, plot))
+        key = (plot.kind, None) if plot.kind in _OWN_SECTIONS else ("", plot.benchmark)
+        groups.setdefault(key, []).append((number, plot))
     for verdict in verdicts:
         groups.setdefault(("", verdict.benchmark), [])
-    across = _ACROSS if sum(not kind for kind, _ in groups) > 1 else _ALL
-    kinds, sections = ["", *_APART], list[Section]()
+    across = _ACROSS if sum(not kind for kind, _ in groups) > 1 else _PLOTS
+    kinds, sections = ["", *_OWN_SECTIONS], list[Section]()
     for kind, name in sorted(groups, key=lambda x: (kinds.index(x[0]), x[1] is not None)):
-        heading = _APART[kind] if kind else name or across
+        heading = _OWN_SECTIONS[kind] if kind else name or across
         conclusions = tuple(v for v in verdicts if not kind and v.benchmark == name)
         # The figure of an answer has the times of all runs: its curves come first.
         ranks = _RANKS | {quality.TIME: -1} if content.answer else _RANKS
         plots = sorted(groups[kind, name], key=lambda item: ranks.get(item[1].kind, len(ranks)))
         first, more = tuple(plots[:_FIRST]), tuple(plots[_FIRST:])
-        place = f"section-{len(sections)}"
-        sections.append(Section(place, heading, name, conclusions, first, more))
+        anchor = f"section-{len(sections)}"
+        sections.append(Section(anchor, heading, name, conclusions, first, more))
     return sections
 
 
@@ -163,8 +163,8 @@ def _linked_looks(looks: Sequence[Look], sections: Sequence[Section]) -> Iterato
         plots = (*section.first, *section.more) if section else ()
         numbers = {plot.kind: n for n, plot in reversed(plots)}
         number = numbers.get(look.plot, numbers.get(quality.TIME))
-        place = section.name if section and number is None else f"plot-{number}"
-        yield look, place if section else ""
+        anchor = section.name if section and number is None else f"plot-{number}"
+        yield look, anchor if section else ""
 
 
 #: What every page says of itself near its beginning.
@@ -173,7 +173,7 @@ _HEAD_BYTES = 4_000
 
 
 def expect_page_path(path: Path, inputs: Iterable[Place]) -> None:
-    """Raise an error if a page cannot be written to a path, or would replace what is no page."""
+    """Raise an error if a path is not writable or holds a file that is no page."""
     atomic.expect_no_input(path, inputs)
     atomic.expect_file_place(path, remedy=f"Try -o {path}/report.html.")
     head = b""
@@ -198,18 +198,18 @@ _PROGRAM = (
 
 def tables_json(frames: Sequence[pl.DataFrame]) -> str:
     """Return tables as a JSON list, each by columns; NaN and infinity are null."""
-    written = (
+    texts = (
         f'{{"height":{frame.height},"columns":{frame.select(pl.all().implode()).write_json()[1:-1]}}}'
         for frame in frames
     )
-    return f"[{','.join(written)}]"
+    return f"[{','.join(texts)}]"
 
 
 def plots_json(plots: Sequence[Plot]) -> str:
     """Return the charts and shared tables that the script reads when a section opens, as JSON."""
-    tables, places = share_tables([plot.data for plot in plots])
+    tables, indices = share_tables([plot.data for plot in plots])
     charts = [
-        {"chart": plot.chart, "tables": mine} for plot, mine in zip(plots, places, strict=True)
+        {"chart": plot.chart, "tables": mine} for plot, mine in zip(plots, indices, strict=True)
     ]
     return f'{{"plots":{dumps(charts, allow_nan=False)},"tables":{tables_json(tables)}}}'
 
@@ -219,22 +219,22 @@ def share_tables(
 ) -> tuple[list[pl.DataFrame], list[dict[str, int]]]:
     """Return the distinct tables of some plots, and for each plot the indices of its own.
 
-    A table that plots share under one name is there once.
+    Equal tables of one name are listed once.
     """
     different: list[tuple[str, pl.DataFrame]] = []
-    places: list[dict[str, int]] = []
+    indices: list[dict[str, int]] = []
     for data in plots:
-        places.append({})
+        indices.append({})
         for name, frame in data.items():
-            same = (n for n, (x, y) in enumerate(different) if x == name and y.equals(frame))
-            places[-1][name] = next(same, len(different))
-            if places[-1][name] == len(different):
+            matches = (n for n, (x, y) in enumerate(different) if x == name and y.equals(frame))
+            indices[-1][name] = next(matches, len(different))
+            if indices[-1][name] == len(different):
                 different.append((name, frame))
-    return [frame for _, frame in different], places
+    return [frame for _, frame in different], indices
 
 
 def compress(text: str) -> str:
-    """Return a text compressed as `unpacked` of data.js reads it."""
+    """Return a text compressed as `unpack` of data.js reads it."""
     return b64encode(zlib.compress(text.encode())).decode()
 
 

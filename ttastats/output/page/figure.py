@@ -85,7 +85,7 @@ def verdict_counts(rows: tuple[FigureRow, ...]) -> str:
 def _figure_row(
     row: TimesRow, a: Outcomes, b: Outcomes, keys: Sequence[str], *, several: bool
 ) -> FigureRow:
-    """Return a comparison as a row; `keys` tell it from others, as B does if there are several."""
+    """Return a comparison as a row; `keys` identify it, as does B if there are several."""
 
     def finite(number: float | None) -> float | None:
         return number if number is not None and math.isfinite(number) else None
@@ -102,9 +102,9 @@ def _figure_row(
         counts = f"{row.reached_a:,}/{row.n_a:,}, {row.reached_b:,}/{row.n_b:,}"
         counts = f"reached {counts}" if len(counts) < 14 else counts
     # The keys but the benchmark, such as `8× NVIDIA H200`.
-    known = {key: str(row.get(key)) for key in keys if row.get(key) is not None}
-    accelerators = known.pop("accelerators", "")
-    text = " ".join(known.values())
+    key_texts = {key: str(row.get(key)) for key in keys if row.get(key) is not None}
+    accelerators = key_texts.pop("accelerators", "")
+    text = " ".join(key_texts.values())
     if accelerators:
         text = f"{accelerators}× {text}" if text else f"{accelerators} accelerators"
     throughput, epochs = finite(row.throughput_speedup), finite(row.epochs_ratio)
@@ -132,20 +132,20 @@ def _figure_row(
     )
 
 
-class Place(Struct, frozen=True):
-    """Where something stands in a row: from `x` to `end`, at `y`."""
+class Slot(Struct, frozen=True):
+    """The position of an element in a row: from `x` to `end`, at `y`."""
 
     x: float
     y: float
     end: float = 0.0
 
     def along(self, scale: Scale, value: float) -> float:
-        """Return where a value of a scale stands between the ends."""
+        """Return the position of a value of a scale between the ends."""
         return self.x + scale.position(value) * (self.end - self.x)
 
 
 class Layout(Struct, frozen=True):
-    """Where everything stands, in pixels; None is left out.
+    """The positions of all elements, in pixels; None is left out.
 
     The head of a figure ends at `top` and holds the titles of its columns and, at two heights,
     the ticks of times and of ratios: without these, each row has its own ticks of times. All else
@@ -159,43 +159,43 @@ class Layout(Struct, frozen=True):
     height: float
     top: float
     letters: tuple[int, int, int]
-    titles: tuple[Place, ...]
+    titles: tuple[Slot, ...]
     ticks: tuple[float, float] | None
     lines: tuple[tuple[float, float], tuple[float, float]]
-    names: Place
-    setup: Place | None
-    count: Place | None
-    a: Place
+    names: Slot
+    setup: Slot | None
+    count: Slot | None
+    a: Slot
     b: float
-    ratio: Place
+    ratio: Slot
     bars: float | None
-    text: Place
-    parts: Place | None
-    verdict: Place
-    p: Place | None = None
+    text: Slot
+    parts: Slot | None
+    verdict: Slot
+    p: Slot | None = None
 
 
 _WIDE = Layout(
-    "wide", 1240, 52, 64, (24, 34, 44), (Place(240, 34), Place(650, 34), Place(1084, 34)),
-    (58, 58), ((0, 52), (0, 52)), Place(0, 19), Place(0, 37), Place(1084, 37), Place(240, 15, 556),
-    36, Place(650, 14, 850), 30, Place(860, 19), Place(860, 37),
-    Place(1084, 19),
+    "wide", 1240, 52, 64, (24, 34, 44), (Slot(240, 34), Slot(650, 34), Slot(1084, 34)),
+    (58, 58), ((0, 52), (0, 52)), Slot(0, 19), Slot(0, 37), Slot(1084, 37), Slot(240, 15, 556),
+    36, Slot(650, 14, 850), 30, Slot(860, 19), Slot(860, 37),
+    Slot(1084, 19),
 )  # fmt: skip
 _WIDE_THIN = replace(
-    _WIDE, height=27, letters=(30, 30, 44), lines=((0, 27), (0, 27)), names=Place(0, 18),
-    setup=None, count=None, a=Place(240, 9, 610), b=19, ratio=Place(650, 9, 850),
-    bars=17, text=Place(860, 18), parts=None, verdict=Place(1084, 18),
+    _WIDE, height=27, letters=(30, 30, 44), lines=((0, 27), (0, 27)), names=Slot(0, 18),
+    setup=None, count=None, a=Slot(240, 9, 610), b=19, ratio=Slot(650, 9, 850),
+    bars=17, text=Slot(860, 18), parts=None, verdict=Slot(1084, 18),
 )  # fmt: skip
 _NARROW = Layout(
-    "narrow", 360, 148, 85, (22, 30, 30), (Place(0, 48), Place(0, 64)), None, ((42, 39), (98, 31)),
-    Place(0, 18), Place(0, 34), Place(360, 34), Place(6, 52, 286), 71,
-    Place(6, 106, 176), 121, Place(186, 110), Place(6, 142), Place(360, 18),
-    Place(186, 126),
+    "narrow", 360, 148, 85, (22, 30, 30), (Slot(0, 48), Slot(0, 64)), None, ((42, 39), (98, 31)),
+    Slot(0, 18), Slot(0, 34), Slot(360, 34), Slot(6, 52, 286), 71,
+    Slot(6, 106, 176), 121, Slot(186, 110), Slot(6, 142), Slot(360, 18),
+    Slot(186, 126),
 )  # fmt: skip
 _NARROW_THIN = replace(
     _NARROW, height=60, top=103, letters=(30, 30, 30), ticks=(83, 97), lines=((15, 30), (40, 16)),
-    names=Place(0, 15), setup=None, count=None, a=Place(6, 25, 354), b=35,
-    ratio=Place(6, 48, 176), bars=None, text=Place(186, 52), parts=None, verdict=Place(360, 15),
+    names=Slot(0, 15), setup=None, count=None, a=Slot(6, 25, 354), b=35,
+    ratio=Slot(6, 48, 176), bars=None, text=Slot(186, 52), parts=None, verdict=Slot(360, 15),
     p=None,
 )  # fmt: skip
 
@@ -208,19 +208,21 @@ def figure_svg(
 
     `links` are the addresses of what else there is of a benchmark.
     """
-    both = [runs for row in rows for runs in (row.a, row.b)]
-    times = axes.tick_scale([x for runs in both for x in (*runs.reached, *runs.failed)], axis.unit)
+    samples = [runs for row in rows for runs in (row.a, row.b)]
+    times = axes.tick_scale(
+        [x for runs in samples for x in (*runs.reached, *runs.failed)], axis.unit
+    )
     ratios = [row.ratio for row in rows if row.ratio]
     ratios += [row.parts[0][1] for row in rows if row.parts]
     scale = axes.ratio_scale(ratios, [end for row in rows for end in (row.low, row.high)])
     level = percentages.percent_text(confidence)
     layouts = (_WIDE_THIN, _NARROW_THIN) if len(rows) >= THIN_FROM else (_WIDE, _NARROW)
-    drawn = (_Figure(layout, times, scale, axis, links) for layout in layouts)
-    return "\n".join(figure.svg(rows, sides, level) for figure in drawn)
+    figures = (_Figure(layout, times, scale, axis, links) for layout in layouts)
+    return "\n".join(figure.svg(rows, sides, level) for figure in figures)
 
 
 class _Figure(Struct, frozen=True):
-    """A figure in one layout, with what all its rows share."""
+    """A figure in one layout, with the scales and links of all its rows."""
 
     layout: Layout
     times: Scale
@@ -235,24 +237,24 @@ class _Figure(Struct, frozen=True):
         for kind, name in zip("ab", sides, strict=True):
             text = f"{kind.upper()} {cut_middle(escape_invisible(name), layout.letters[2])}"
             marks += f'<path class="{kind}" d="M{x + 4:g} {y - 4:g}h.01"/>'
-            marks += _svg_text(Place(x + 14, y), text, "l")
+            marks += _svg_text(Slot(x + 14, y), text, "l")
             x, y = (x + 40 + 7.8 * len(text), y) if wide else (x, y + 17)
         if any(row.a.failed or row.b.failed for row in rows):
             x, y = (x, y) if wide else (layout.width - 100, 13.0)
             marks += f'<path class="x" d="{cross_path(x + 4, y - 4)}"/>'
-            marks += _svg_text(Place(x + 14, y), "did not reach", "l")
+            marks += _svg_text(Slot(x + 14, y), "did not reach", "l")
         parts = "; bars: its parts" if any(row.parts for row in rows) else ""
         interval = f"{axis.ratio}, {level} interval (log){parts}"
         titles = (f"{axis.to_target} of every run (log)", interval, "verdict")
-        for place, title in zip(layout.titles, titles, strict=False):
-            marks += _svg_text(place, title, "t")
+        for slot, title in zip(layout.titles, titles, strict=False):
+            marks += _svg_text(slot, title, "t")
         if layout.ticks:
             marks += _tick_labels(self.times, layout.a, layout.ticks[0])
             marks += _tick_labels(self.ratios, layout.ratio, layout.ticks[1])
         for n, (row, name_setup) in enumerate(zip(rows, _short_names(rows, layout), strict=True)):
-            about = "" if row.benchmark is None else f' data-row="{_escaped(row.benchmark)}"'
+            attribute = "" if row.benchmark is None else f' data-row="{_escaped(row.benchmark)}"'
             shift = f'transform="translate(0 {layout.top + n * layout.height:g})"'
-            marks += f"<g{about} {shift}>{''.join(self.row_marks(row, *name_setup))}</g>"
+            marks += f"<g{attribute} {shift}>{''.join(self.row_marks(row, *name_setup))}</g>"
         height = layout.top + len(rows) * layout.height + 4
         label = f"{axis.to_target} of every run, {axis.ratio} and verdict of each benchmark"
         return (
@@ -271,8 +273,8 @@ class _Figure(Struct, frozen=True):
         if layout.setup and setup:
             yield _svg_text(layout.setup, setup, "t")
         columns = ((self.times, layout.a), (self.ratios, layout.ratio))
-        for (scale, place), (top, height) in zip(columns, layout.lines, strict=True):
-            at = (place.along(scale, value) for value, _ in scale.ticks)
+        for (scale, slot), (top, height) in zip(columns, layout.lines, strict=True):
+            at = (slot.along(scale, value) for value, _ in scale.ticks)
             yield f'<path class="g" d="{"".join(f"M{x:.1f} {top:g}v{height:g}" for x in at)}"/>'
         if layout.ticks is None:
             yield _tick_labels(self.times, layout.a, layout.b + 18)
@@ -281,15 +283,15 @@ class _Figure(Struct, frozen=True):
         yield from self.run_marks(row.a, "a", layout.a.y)
         yield from self.run_marks(row.b, "b", layout.b)
         yield from self.speedup_marks(row)
-        place, anchor = layout.verdict, "end" if layout.name == "narrow" else "start"
+        slot, anchor = layout.verdict, "end" if layout.name == "narrow" else "start"
         if row.carried:
             width = 8.0 * len(row.carried) + 14
-            left = place.x - width if anchor == "end" else place.x
+            left = slot.x - width if anchor == "end" else slot.x
             size = f'width="{width:g}" height="19" rx="9"'
-            yield f'<rect class="chip" x="{left:g}" y="{place.y - 14:g}" {size}/>'
-            yield _svg_text(Place(left + width / 2, place.y), row.carried, "bad", "middle")
+            yield f'<rect class="chip" x="{left:g}" y="{slot.y - 14:g}" {size}/>'
+            yield _svg_text(Slot(left + width / 2, slot.y), row.carried, "bad", "middle")
         else:
-            yield _svg_text(place, row.verdict, f"w {row.tone}", anchor)
+            yield _svg_text(slot, row.verdict, f"w {row.tone}", anchor)
         if layout.count:
             yield _svg_text(layout.count, row.count, "t", anchor)
 
@@ -298,44 +300,44 @@ class _Figure(Struct, frozen=True):
         thin, ends = self.layout.setup is None, list[float]()
         for times, look in ((runs.reached, kind), (runs.failed, f"{kind} x")):
             # Runs of one place stand below each other.
-            places = [round(2 * self.layout.a.along(self.times, time)) / 2 for time in times]
+            positions = [round(2 * self.layout.a.along(self.times, time)) / 2 for time in times]
             lanes = cycle([y] if thin else [y + lane for lane in LANES])
-            at = dict.fromkeys(zip(places, lanes, strict=False))
+            at = dict.fromkeys(zip(positions, lanes, strict=False))
             draw = "M{:.4g} {:g}h.01".format if look == kind else cross_path
             if at:
-                shares = (place / self.layout.width for place in places)
+                shares = (position / self.layout.width for position in positions)
                 located = [*zip(shares, times, strict=True)]
                 on, off = (located, ()) if look == kind else ((), located)
                 words = runs_attribute(on, off, self.axis)
                 yield f'<path class="{look}"{words} d="{"".join(starmap(draw, at))}"/>'
-            ends += places
+            ends += positions
         if ends and runs.mean is not None and not thin:
             text = units.amount(runs.mean, self.axis.unit)
             if self.axis.unit not in {"seconds", "dollars", "joules"}:  # the axis says what it is
                 text = text.split(" ")[0]
-            yield _svg_text(Place(max(ends) + 9, y + 4), text, f"l on-{kind}")
+            yield _svg_text(Slot(max(ends) + 9, y + 4), text, f"l on-{kind}")
 
     def speedup_marks(self, row: FigureRow) -> Iterator[str]:
         """Yield the speedup with its interval, as marks and in words, and its parts as bars."""
-        layout, ratios, place = self.layout, self.ratios, self.layout.ratio
+        layout, ratios, slot = self.layout, self.ratios, self.layout.ratio
         if row.ratio is None:
             yield _svg_text(layout.text, "–", "t")
             return
         text, tone = units.factor(row.ratio), "dim" if row.carried else row.tone
         if row.low and row.high:
-            x, end = place.along(ratios, row.low), place.along(ratios, row.high)
-            yield f'<path class="ci {tone}" d="M{x:.1f} {place.y:g}H{end:.1f}"/>'
+            x, end = slot.along(ratios, row.low), slot.along(ratios, row.high)
+            yield f'<path class="ci {tone}" d="M{x:.1f} {slot.y:g}H{end:.1f}"/>'
             text += units.interval_suffix(row.low, row.high)
         if row.ratio > 0:
-            x = place.along(ratios, row.ratio)
-            yield f'<path class="pt {tone}" d="M{x:.1f} {place.y:g}h.01"/>'
-        beside = f'<tspan class="t">  {_escaped(row.p)}</tspan>' if layout.name == "wide" else ""
-        yield _svg_text(layout.text, text, "v", more=beside)
+            x = slot.along(ratios, row.ratio)
+            yield f'<path class="pt {tone}" d="M{x:.1f} {slot.y:g}h.01"/>'
+        p_span = f'<tspan class="t">  {_escaped(row.p)}</tspan>' if layout.name == "wide" else ""
+        yield _svg_text(layout.text, text, "v", suffix=p_span)
         if layout.p:
             yield _svg_text(layout.p, row.p, "t")
         start, height = 1.0, 5.0 if layout.parts else 3.0
         for n, (_, ratio) in enumerate(row.parts):  # the second from the end of the first
-            left, right = sorted(place.along(ratios, value) for value in (start, start * ratio))
+            left, right = sorted(slot.along(ratios, value) for value in (start, start * ratio))
             size = f'width="{max(right - left, 0.8):.1f}" height="{height:g}"'
             if layout.bars:
                 y = layout.bars + n * (height + 1)
@@ -346,15 +348,15 @@ class _Figure(Struct, frozen=True):
             yield _svg_text(layout.parts, text, "t")
 
 
-def _tick_labels(scale: Scale, place: Place, y: float) -> str:
+def _tick_labels(scale: Scale, slot: Slot, y: float) -> str:
     """Return the tick labels that do not overlap; that of 1 takes precedence."""
-    taken, labels = list[float](), ""
+    positions, labels = list[float](), ""
     for value, text in sorted(scale.ticks, key=lambda tick: tick[0] != 1.0):
-        x = place.along(scale, value)
-        if all(abs(x - other) >= _ROOM for other in taken):
-            taken.append(x)
-            anchor = "start" if x < place.x + 14 else "end" if x > place.end - 14 else "middle"
-            labels += _svg_text(Place(x, y), text, "t", anchor)
+        x = slot.along(scale, value)
+        if all(abs(x - position) >= _ROOM for position in positions):
+            positions.append(x)
+            anchor = "start" if x < slot.x + 14 else "end" if x > slot.end - 14 else "middle"
+            labels += _svg_text(Slot(x, y), text, "t", anchor)
     return labels
 
 
@@ -382,7 +384,7 @@ Located = Sequence[tuple[float, float]]
 
 
 def runs_attribute(reached: Located, failed: Located, axis: Axis) -> str:
-    """Return the attribute by which the page tells of runs: shares of the width, and times."""
+    """Return the attribute with the runs of a mark: shares of the width, and times."""
     words = [f"{x:.3f} {units.amount(time, axis.unit)}" for x, time in reached]
     words += [f"{x:.3f} failed at {units.amount(time, axis.unit)}" for x, time in failed]
     return f' data-runs="{";".join(words)}"' if 0 < len(words) <= _MOST_TOLD else ""
@@ -393,9 +395,9 @@ def cross_path(x: float, y: float) -> str:
     return f"M{x - 3.5:g} {y - 3.5:g}l7 7m0-7l-7 7"
 
 
-def _svg_text(at: Place, text: str, kind: str, anchor: str = "start", *, more: str = "") -> str:
+def _svg_text(at: Slot, text: str, kind: str, anchor: str = "start", *, suffix: str = "") -> str:
     end = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text x="{at.x:g}" y="{at.y:g}" class="{kind}"{end}>{_escaped(text)}{more}</text>'
+    return f'<text x="{at.x:g}" y="{at.y:g}" class="{kind}"{end}>{_escaped(text)}{suffix}</text>'
 
 
 def _escaped(text: str) -> str:

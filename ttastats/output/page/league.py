@@ -27,7 +27,7 @@ from ttastats.report.fitting import shorten_names
 #: Columns of a screen that a name may take before it is shortened.
 _LONGEST = 64
 #: Ticks stand at least this share of the axis apart.
-_APART = 0.17
+_LABEL_GAP = 0.17
 #: Entries whose mean is this many times the median one are left beyond the end of the axis.
 _FAR = 3.0
 #: Height of a strip and its middle, in pixels.
@@ -61,7 +61,7 @@ class Row(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """One league: what it is called and comes to, its axis, its rows, and which are tied.
+    """One league: its name and summary, its axis, its rows and their ties.
 
     A later round has a larger number in `round`.
     """
@@ -89,7 +89,7 @@ def league_tables(leagues: Sequence[League], choices: pl.DataFrame) -> list[Tabl
     """Return the table of each league, with the largest of the newest round selected."""
     if not leagues:
         return []
-    places = {keys[:-1]: place for place, keys in enumerate(choices.iter_rows())}
+    numbers = {keys[:-1]: number for number, keys in enumerate(choices.iter_rows())}
     rounds = sorted(map(_round_numbers, leagues))
     orders = [rounds.index(_round_numbers(ranked)) for ranked in leagues]
     newest = rounds.index(rounds[-1])
@@ -99,7 +99,7 @@ def league_tables(leagues: Sequence[League], choices: pl.DataFrame) -> list[Tabl
     whole = {league.hardware(entry) for ranked in leagues for entry in ranked.entries}
     models = fitting.hardware_models(name.rpartition("× ")[2] for name in sorted(whole))
     return [
-        _league_table(ranked, places, by, models, order, ranked is first)
+        _league_table(ranked, numbers, by, models, order, ranked is first)
         for ranked, order in zip(leagues, orders, strict=True)
     ]
 
@@ -110,7 +110,7 @@ def _round_numbers(ranked: League) -> list[int]:
 
 
 def _league_table(
-    ranked: League, places: Mapping[tuple[Any, ...], int], by: Sequence[str],
+    ranked: League, numbers: Mapping[tuple[Any, ...], int], by: Sequence[str],
     models: Mapping[str, str], order: int, is_first: bool,
 ) -> Table:  # fmt: skip
     axis = AXES[ranked.entries[0].row.axis]
@@ -120,17 +120,19 @@ def _league_table(
             tuple(f"{part} if" if part else "" for part in row)
             for row in ranked.lanes(ranked.open_ties)
         )
-        lanes = [(*row, *more)[: league.LANES] for row, more in zip(lanes, dotted, strict=True)]
+        lanes = [
+            (*row, *open_row)[: league.LANES] for row, open_row in zip(lanes, dotted, strict=True)
+        ]
     scale = _entry_scale(ranked.entries, axis)
-    every = ranked.entries
-    complete = Counter(_count_text(entry) for entry in every if entry.side.all_reached)
+    entries = ranked.entries
+    complete = Counter(_count_text(entry) for entry in entries if entry.side.all_reached)
     # How many runs most entries have, all of which reached.
     usual = complete.most_common(1)[0][0] if complete else ""
-    unless = "" if {*map(_count_text, every)} == {usual} else " unless stated otherwise"
-    runs = f"{usual} each{unless}" if usual and len(every) > 1 else usual
+    unless = "" if {*map(_count_text, entries)} == {usual} else " unless stated otherwise"
+    runs = f"{usual} each{unless}" if usual and len(entries) > 1 else usual
     whole = [fitting.key_label([entry.label]) for entry in ranked.entries]
     short = shorten_names(whole, _LONGEST) or {}
-    means = [entry.mean for entry in every if entry.mean is not None]
+    means = [entry.mean for entry in entries if entry.mean is not None]
     unit = units.time_unit(means) if means and axis.unit == "seconds" else ""
     amount = partial(units.amount, unit=axis.unit, of_time=unit)
     rows = []
@@ -153,7 +155,7 @@ def _league_table(
             mean=mean,
             interval="[{}, {}]".format(*units.without_unit(ends, mean)) if ends else "",
             hours="" if hours is None else units.significant(hours / 3600),
-            of=" ".join(map(str, sorted(places[key] for key in keys))),
+            of=" ".join(map(str, sorted(numbers[key] for key in keys))),
         )
         rows.append(row)
     return Table(
@@ -165,7 +167,7 @@ def _league_table(
         claim=" ".join(f"{text}." for text in (league.claim(ranked), runs) if text),
         axis_title=f"{axis.to_target} of every run (log)",
         axis=_axis_svg(scale),
-        mean="mean" if all(entry.side.all_reached for entry in every) else axis.ert,
+        mean="mean" if all(entry.side.all_reached for entry in entries) else axis.ert,
         # The lines of the ticks as a background of CSS.
         grid=",".join(
             f"linear-gradient(var(--line) 0 0) {100 * scale.position(at):.1f}% 0/1px 100% no-repeat"
@@ -182,7 +184,7 @@ def _league_table(
 
 
 def _open_text(rank: Rank | None) -> str:
-    """Return which ranks an entry may have, if several."""
+    """Return the possible ranks of an entry, if several."""
     if rank is None or rank.first == rank.last:
         return ""
     return f"may be {rank.first} to {rank.last}"
@@ -229,20 +231,20 @@ def _strip_svg(entry: Entry, scale: Scale) -> str:
     signs = [(scale.position(time), _CROSS) for time in failed]
     signs += [(1.0, _BEYOND) for time in (*reached, *failed) if time > scale.high]
     placed = dict.fromkeys((round(100 * share, 1), sign) for share, sign in signs)
-    more = "".join(f'<svg x="{x:.1f}%">{sign}</svg>' for x, sign in placed)
+    sign_marks = "".join(f'<svg x="{x:.1f}%">{sign}</svg>' for x, sign in placed)
     on_axis, off = ([(scale.position(time), time) for time in times] for times in (reached, failed))
     words = figure.runs_attribute(on_axis, off, AXES[entry.row.axis])
-    if not more:
+    if not sign_marks:
         return f'<svg class="strip"{words} {stretched}'
-    return f'<svg class="strip"{words}><svg {stretched}{more}</svg>'
+    return f'<svg class="strip"{words}><svg {stretched}{sign_marks}</svg>'
 
 
 def _axis_svg(scale: Scale) -> str:
-    """Return the tick labels that are far enough apart, as SVG."""
+    """Return the tick labels that do not overlap, as SVG."""
     words, last = "", -1.0
     for value, text in scale.ticks:
         x = scale.position(value)
-        if x - last >= _APART:
+        if x - last >= _LABEL_GAP:
             anchor = "start" if x < 0.06 else "end" if x > 0.94 else "middle"
             words += f'<text x="{100 * x:.1f}%" y="12" text-anchor="{anchor}">{text}</text>'
             last = x

@@ -52,9 +52,9 @@ def profiles_content(
     for label, rows in sides[1:]:
         profile_change.expect_others(sides[0][1], rows, label)
     profiles = profiles_by_name(sides)
-    (a, before), *others = [(_profile_name(side, profiles), side[1]) for side in sides]
+    (a, before), *challengers = [(_profile_name(side, profiles), side[1]) for side in sides]
     reports, verdicts = [], []
-    for b, rows in others:
+    for b, rows in challengers:
         report = profile_change.report(before, rows, (a, b), confidence=confidence)
         whole = expect_kind(report.records, profile_change.ChangeRow)[0]
         low, high = whole.change_low, whole.change_high
@@ -62,36 +62,37 @@ def profiles_content(
         label = "not tested" if low is None else word.label
         verdicts.append(Conclusion(f"{b} against {a}", label, report.sentence, tone=word.tone))
         reports.append(report)
-    drawn, notes = profiles, list(more_notes)
+    plotted, notes = profiles, list(more_notes)
     if len(profiles) > kinds.MOST_PROFILES:  # then one of each side
         first = (
             (label, next(answers.profiles(rows))[1]) for label, rows in sides[: kinds.MOST_PROFILES]
         )
-        drawn = profiles_by_name(first)
-    if len(drawn) < len(profiles):
-        notes.append(note("not_drawn.profiles", drawn=len(drawn), n=len(profiles)))
-    names, compared = units.join_names(list(profiles)), units.join_names([b for b, _ in others])
-    question = f"Is a step of {compared} shorter than one of {a}?"
+        plotted = profiles_by_name(first)
+    if len(plotted) < len(profiles):
+        notes.append(note("not_drawn.profiles", drawn=len(plotted), n=len(profiles)))
+    names = units.join_names(list(profiles))
+    challenger_names = units.join_names([b for b, _ in challengers])
+    question = f"Is a step of {challenger_names} shorter than one of {a}?"
     # One report of all profiles, the comparisons first.
-    named = (rows.with_columns(profile=pl.lit(name)) for name, rows in profiles.items())
-    joint = profile_report.report(pl.concat(named))
+    labelled = (rows.with_columns(profile=pl.lit(name)) for name, rows in profiles.items())
+    joint = profile_report.report(pl.concat(labelled))
     reports.append(joint)
-    every = dict.fromkeys((*(note for report in reports for note in report.notes), *notes))
+    all_notes = dict.fromkeys((*(note for report in reports for note in report.notes), *notes))
     tables = tuple(table for report in reports for table in report.tables)
     return Content(
-        title=title or (question if others else f"Time of a step of {names}"),
+        title=title or (question if challengers else f"Time of a step of {names}"),
         counted=units.plural(len(profiles), "profile"),
         facts=_profile_facts(profiles),
         verdicts=(*verdicts, *(_advice(name, rows) for name, rows in profiles.items())),
-        report=limit_rows(replace(joint, tables=tables, notes=tuple(every))),
-        plots=kinds.all_plots_of_profiles(drawn),
+        report=limit_rows(replace(joint, tables=tables, notes=tuple(all_notes))),
+        plots=kinds.all_plots_of_profiles(plotted),
         choices=pl.DataFrame(schema=dict.fromkeys(FILTERS, pl.String) | {"runs": pl.Int64}),
         controls=FILTERS,
     )
 
 
 def _advice(name: str, rows: pl.DataFrame) -> Conclusion:
-    """Return a conclusion on what takes most of a profile's steps, and what to do about it."""
+    """Return a conclusion on the longest part of a profile's steps, with advice."""
     sentence = profile_report.report(rows).sentence
     parts = [*profile_report.of_step(rows)][:-1]  # the last is the whole step
     most = max(parts, key=lambda part: part.share or 0.0, default=None)
@@ -117,8 +118,8 @@ def _profile_facts(profiles: Profiles) -> tuple[Fact, ...]:
     steps = [f"{name}: {answers.step_table(rows).height:,}" for name, rows in profiles.items()]
     facts = [Fact("Steps", units.join_names(steps, between="; "))]
     for name, measure in _FACTS.items():
-        measured = (answers.measure_rows(rows, measure) for rows in profiles.values())
-        values = pl.concat([rows.select("text", "value") for rows in measured]).iter_rows()
+        measurements = (answers.measure_rows(rows, measure) for rows in profiles.values())
+        values = pl.concat([rows.select("text", "value") for rows in measurements]).iter_rows()
         texts = (text if value is None else units.count(value) for text, value in values)
         facts.append(Fact(name, units.join_names([text for text in dict.fromkeys(texts) if text])))
     return tuple(fact for fact in facts if fact.text)

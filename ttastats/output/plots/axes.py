@@ -64,54 +64,54 @@ class AmountAxis(Struct, frozen=True):
 def amount_axis(
     amounts: Iterable[float],
     measure: Axis,
-    what: str,
+    title: str,
     *,
     log_from: float = LOG_FROM,
     from_zero: bool = False,
 ) -> AmountAxis:
     """Return the axis for amounts to the target, logarithmic if they span a wide range.
 
-    `what` is the title, and names what is counted.
+    `title` names the counted quantity.
     """
     low, high = _positive_range(amounts)
     is_time, axis = measure.unit == "seconds", dict[str, Any](tickCount=6)
     if not is_time:
-        axis["labelExpr"] = amount_expression("datum.value", measure, named=False)
+        axis["labelExpr"] = amount_expression("datum.value", measure, with_unit=False)
     if high / low > log_from:
         room = (high / low) ** 0.04
         scale = Scale(low / room, high * room)
         if is_time:
             unit, values = _unit_ticks(scale.low, scale.high)
             axis = {"labelExpr": f"format(datum.value / {units.SECONDS[unit]:g}, ',~g')"}
-            what = f"{what} ({_NAMES[unit]}, log scale)"
+            title = f"{title} ({_NAMES[unit]}, log scale)"
         else:
-            values, what = round_ticks(scale.low, scale.high), f"{what} (log scale)"
-        return AmountAxis(what, 1.0, scale.vega, axis | {"values": values})
+            values, title = round_ticks(scale.low, scale.high), f"{title} (log scale)"
+        return AmountAxis(title, 1.0, scale.vega, axis | {"values": values})
     divisor = 1.0
     if is_time:
         unit = units.time_unit([low, high])
-        divisor, what = units.SECONDS[unit], f"{what} ({_NAMES[unit]})"
+        divisor, title = units.SECONDS[unit], f"{title} ({_NAMES[unit]})"
     # Room on both sides, so that no mark lies on the frame.
     margin = 0.04 * (high - low) or 0.05 * high
     domain = [max(0.0, low - margin) / divisor, (high + margin) / divisor]
     linear = {"domain": domain, "nice": False, "zero": False}
-    return AmountAxis(what, divisor, {"zero": True, "nice": True} if from_zero else linear, axis)
+    return AmountAxis(title, divisor, {"zero": True, "nice": True} if from_zero else linear, axis)
 
 
-def amount_expression(value: str, measure: Axis, *, named: bool = True) -> str:
+def amount_expression(value: str, measure: Axis, *, with_unit: bool = True) -> str:
     """Return the Vega expression that formats an amount as `units.amount` does.
 
-    A count is not `named` where the title of an axis says what is counted; its values are round.
+    A count has no unit where the title of an axis names it; its values are round.
     """
     if measure.unit == "seconds":
         return duration_expression(value)
     if measure.unit == "dollars":
         amount = f"format({value}, {value} < 0.1 ? '.2~g' : ',.2f')"
-        return f"'$' + {amount if named else value}"
+        return f"'$' + {amount if with_unit else value}"
     if measure.unit == "joules":
         return f"format({value}, '.3~s') + 'J'"
     count = f"format({value}, {value} < 1000 ? '.4~g' : ',.0f')"
-    return f"{count} + ' {measure.noun}'" if named else count
+    return f"{count} + ' {measure.noun}'" if with_unit else count
 
 
 def duration_expression(value: str) -> str:
@@ -124,8 +124,8 @@ def duration_expression(value: str) -> str:
 
 
 def _positive_range(amounts: Iterable[float]) -> tuple[float, float]:
-    known = [amount for amount in amounts if amount > 0 and math.isfinite(amount)]
-    return min(known, default=1.0), max(known, default=1.0)
+    positive = [amount for amount in amounts if amount > 0 and math.isfinite(amount)]
+    return min(positive, default=1.0), max(positive, default=1.0)
 
 
 def _unit_ticks(low: float, high: float) -> tuple[str, list[float]]:
@@ -138,10 +138,10 @@ def _unit_ticks(low: float, high: float) -> tuple[str, list[float]]:
 def round_ticks(low: float, high: float) -> list[float]:
     """Return ticks between two ends that begin with 1, 2 or 5, or even steps if too few."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    every = [float(f"{first}e{power}") for power in powers for first in (1, 2, 5)]
-    values = [value for value in every if low <= value <= high]
+    candidates = [float(f"{first}e{power}") for power in powers for first in (1, 2, 5)]
+    values = [value for value in candidates if low <= value <= high]
     if len(values) > _MOST_TICKS:
-        return [value for value in every[::3] if low <= value <= high]
+        return [value for value in candidates[::3] if low <= value <= high]
     # On a logarithmic axis as well: between ends that are near, it is hardly another.
     for power in range(powers[-1], powers[-1] - 6, -1):
         for first in (5, 2, 1):
@@ -176,13 +176,13 @@ _NEARER = (0.9, 0.92, 0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06, 1.08, 1.1)
 _FARTHEST = 16.0
 
 
-def ratio_scale(ratios: Iterable[float], more: Iterable[float | None] = ()) -> Scale:
+def ratio_scale(ratios: Iterable[float], limits: Iterable[float | None] = ()) -> Scale:
     """Return the axis of ratios that includes 1.
 
-    `ratios` are all in sight, `more` (known ends of intervals) unless they are far away.
+    All `ratios` are in sight, `limits` of intervals unless they are far away.
     """
     low, high = _positive_range([*ratios, 1.0])
-    ends = [end for end in more if end and low / _FARTHEST < end < high * _FARTHEST]
+    ends = [end for end in limits if end and low / _FARTHEST < end < high * _FARTHEST]
     low, high = min(low, *ends, low), max(high, *ends, high)
     room = max(1.02, (high / low) ** 0.06)
     steps = _NEARER if high / low < 1.2 else _NEAR_ONE if high / low < 8 else _RATIOS

@@ -74,9 +74,9 @@ class View(Struct, frozen=True):
         Rows without an end have none, nor do those that do not fulfil the expression `where`.
         """
         title = self.specification["encoding"][channel]["title"]
-        known = [f"datum.{low} != null", f"datum.{high} != null", *filter(None, [where])]
+        conditions = [f"datum.{low} != null", f"datum.{high} != null", *filter(None, [where])]
         look = look or {"strokeWidth": 1.6, "strokeOpacity": 1}
-        lines = self.where(" && ".join(known)).mark("rule", clip=True, **look)
+        lines = self.where(" && ".join(conditions)).mark("rule", clip=True, **look)
         return lines.encode(**{channel: field(f"{low}:Q", title=title), f"{channel}2": high})
 
     def points(self, size: float, **look: Any) -> View:
@@ -104,7 +104,7 @@ class View(Struct, frozen=True):
 
 
 #: One view, or several that are drawn over each other, the last on top.
-Drawn = Sequence[View]
+Layers = Sequence[View]
 
 
 def table_view(name: str, where: str = "", **computed: str) -> View:
@@ -116,10 +116,10 @@ def table_view(name: str, where: str = "", **computed: str) -> View:
     return (view.where(where) if where else view).computing(**computed)
 
 
-def field(name: str, **more: Any) -> Channel:
+def field(name: str, **properties: Any) -> Channel:
     """Return the encoding of a field: `x:Q` of numbers, `x:N` of names, `x:T` of times."""
     name, _, kind = name.partition(":")
-    return {"field": name} | ({"type": _TYPES[kind]} if kind else {}) | more
+    return {"field": name} | ({"type": _TYPES[kind]} if kind else {}) | properties
 
 
 def _tooltip_line(name: str, title: str = "", form: str = "") -> Channel:
@@ -171,8 +171,8 @@ def series_channels(
         legend |= {"labelLimit": _WHOLE} if columns == 1 else {}
     number = {label: n for n, label in enumerate(labels) if label != OTHERS}
 
-    def looking(looks: Sequence[Any], behind: Any) -> Channel:
-        ranged = [looks[number[x] % len(looks)] if x in number else behind for x in labels]
+    def looking(looks: Sequence[Any], background: Any) -> Channel:
+        ranged = [looks[number[x] % len(looks)] if x in number else background for x in labels]
         scale = {"domain": list(labels), "range": ranged}
         return field(f"{name}:N", legend=legend, scale=scale)
 
@@ -201,14 +201,14 @@ def with_run_tooltip(view: View, panel: Panel) -> View:
     elif panel.is_aimless:
         missed = "none; ended after"
     # Vega writes what is unknown as `null`, and as 0 where a format is given.
-    known = {
+    columns = {
         "entry_": ("entry", "datum.entry"),
         "seed_": ("seed", "datum.seed"),
         "epochs_": ("epochs", "format(datum.epochs, '.4~g')"),
         "quality_": ("value_final", "format(datum.value_final, '.5~g')"),
     }
     words = {"outcome": f"(datum.reached ? '{reached} ' : '{missed} ') + ({amount})"} | {
-        name: f"datum.{column} == null ? '' : {text}" for name, (column, text) in known.items()
+        name: f"datum.{column} == null ? '' : {text}" for name, (column, text) in columns.items()
     }
     tooltip = [
         ("entry_:N", "entry"), ("source:N", "log"), ("seed_:N", "seed"), ("outcome:N", "target"),
@@ -228,7 +228,7 @@ def make_plot(
     subject: Panel | str | None,
     title: str,
     caption: Sequence[str],
-    chart: Drawn,
+    chart: Layers,
     data: Mapping[str, pl.DataFrame],
     *,
     height: float,
@@ -244,10 +244,11 @@ def make_plot(
     if isinstance(subject, Panel):
         title, runs, subject = f"{title}: {subject.title}", subject.counts_text, subject.benchmark
     text = " ".join(sentence.strip() for sentence in (runs, *caption) if sentence.strip())
-    drawn = [view.specification for view in chart]
-    shared = {"data": drawn[0]["data"]} if all(x["data"] == drawn[0]["data"] for x in drawn) else {}
-    layers = [{name: part for name, part in x.items() if name not in shared} for x in drawn]
-    specification = (shared | {"layer": layers} if len(drawn) > 1 else drawn[0]) | {
+    layer_specs = [view.specification for view in chart]
+    data_source = layer_specs[0]["data"]
+    shared = {"data": data_source} if all(x["data"] == data_source for x in layer_specs) else {}
+    layers = [{name: part for name, part in x.items() if name not in shared} for x in layer_specs]
+    specification = (shared | {"layer": layers} if len(layer_specs) > 1 else layer_specs[0]) | {
         "width": theme.PAGE,
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "height": height,
@@ -255,6 +256,6 @@ def make_plot(
         "description": f"{title}. {described or runs or text}",
     }
     # No renderer, page or screen gets a control character: some write invalid SVG, some abort.
-    shown = {escape_invisible(name): escape_frame(frame) for name, frame in data.items()}
+    tables = {escape_invisible(name): escape_frame(frame) for name, frame in data.items()}
     title, text = escape_invisible(title), escape_invisible(text)
-    return Plot(kind, title, text, escape_json(specification), shown, subject)
+    return Plot(kind, title, text, escape_json(specification), tables, subject)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from ttastats.output.plots.material import MOST_POINTS, Panel
 
 #: Words of metrics that are not written as they are spelled.
-_WRITTEN = {
+_SPELLINGS = {
     "auc": "AUC", "bleu": "BLEU", "ca": "Cα", "clip": "CLIP", "f1": "F1", "fid": "FID",
     "iou": "IoU", "lddt": "lDDT", "lm": "LM",
     "lr": "learning rate", "map": "mAP", "top1": "top-1", "top5": "top-5",
@@ -32,7 +32,7 @@ class DrawnMetric(Struct, frozen=True):
     @property
     def words(self) -> str:
         """Return the name of the metric as in a sentence."""
-        return " ".join(_WRITTEN.get(word, word) for word in self.name.split("_"))
+        return " ".join(_SPELLINGS.get(word, word) for word in self.name.split("_"))
 
 
 def drawn_metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> list[DrawnMetric]:
@@ -49,21 +49,21 @@ def drawn_metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> list[Dr
         .collect()
     )
     # The targets by which the runs were judged, those of the user before all.
-    judged = panel.runs.select("target_metric", "target_value").drop_nulls().unique()
-    targets = dict(judged.iter_rows()) if judged.height == 1 else {}
+    aims = panel.runs.select("target_metric", "target_value").drop_nulls().unique()
+    targets = dict(aims.iter_rows()) if aims.height == 1 else {}
     only, by_user = next(iter(targets), None), panel.sides[0].targets
     targets |= {target.metric or only: target.value for target in by_user}
     targets.pop(None, None)
-    known = [
+    candidates = [
         DrawnMetric(name, higher, targets.get(name) or (values[0] if len(values) == 1 else None))
         for name, higher, values, _ in logged.iter_rows()
     ]
     if metric:
-        return [drawn for drawn in known if drawn.name == metric]
+        return [candidate for candidate in candidates if candidate.name == metric]
     if targets and by_user:
-        return [drawn for drawn in known if drawn.name in targets]
-    aimed = zip(known, logged["targets"].list.len(), strict=True)
-    return [drawn for drawn, several in aimed if several] or known[:1]
+        return [candidate for candidate in candidates if candidate.name in targets]
+    aimed = zip(candidates, logged["targets"].list.len(), strict=True)
+    return [candidate for candidate, several in aimed if several] or candidates[:1]
 
 
 def curve_table(
@@ -85,8 +85,8 @@ def curve_table(
         return values, ""
     most, value = max(4, MOST_POINTS // max(1, values["run"].n_unique())), pl.col("value")
     best = value.min() if metric.higher_is_better is False else value.max()
-    drawn = values.filter(evenly_spaced(most, ["run"]) | (value == best.over("run")))
-    return drawn, f"{drawn.height:,} of {values.height:,} values are drawn, evenly spaced. "
+    thinned = values.filter(evenly_spaced(most, ["run"]) | (value == best.over("run")))
+    return thinned, f"{thinned.height:,} of {values.height:,} values are drawn, evenly spaced. "
 
 
 def quantiles_over_time(
@@ -98,12 +98,12 @@ def quantiles_over_time(
     `high` (5, 25, 50, 75 and 95 % of the evaluations), `n`.
     """
     x = pl.col(over).log() if log else pl.col(over)
-    known = rows.filter(pl.col("metric") == metric.name, pl.col(over) > 0)
+    values = rows.filter(pl.col("metric") == metric.name, pl.col(over) > 0)
     low, high = x.min().over("series"), x.max().over("series")
     step = ((high - low) / SPANS).clip(1e-12)
     middle = low + (((x - low) / step).floor().clip(0, SPANS - 1) + 0.5) * step
     return (
-        known.with_columns(at=middle.exp() if log else middle)
+        values.with_columns(at=middle.exp() if log else middle)
         .group_by(*_SERIES, "at")
         .agg(_quantile_columns(0.05), n=pl.len())
         .sort("order", "at")
@@ -140,8 +140,8 @@ def quantiles_by_epoch(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric) ->
     )
     most = epochs.group_by("order").agg(pl.col("n").max())
     ranked = most.sort(["n", "order"], descending=[True, False]).head(_MOST_SPREADS)
-    shown = epochs.join(ranked.select("order"), on="order", how="semi")
-    return panel.with_owners(shown).drop("order")
+    visible = epochs.join(ranked.select("order"), on="order", how="semi")
+    return panel.with_owners(visible).drop("order")
 
 
 def evenly_spaced(most: int, over: Sequence[str]) -> pl.Expr:
@@ -149,6 +149,6 @@ def evenly_spaced(most: int, over: Sequence[str]) -> pl.Expr:
 
     About `most` stay of each group, all of one that has no more; the rows are in order.
     """
-    place, count = pl.int_range(pl.len()).over(over), pl.len().over(over)
+    position, count = pl.int_range(pl.len()).over(over), pl.len().over(over)
     step = ((count - 1) / (most - 1)).clip(1.0)
-    return ((place / step).floor() != ((place - 1) / step).floor()) | (place == count - 1)
+    return ((position / step).floor() != ((position - 1) / step).floor()) | (position == count - 1)

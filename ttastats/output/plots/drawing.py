@@ -72,8 +72,8 @@ def render_pdf(plots: Sequence[Plot], look: Style = _USUAL) -> bytes:
 
 def _stack_on_white(plots: Sequence[Plot], look: Style) -> str:
     """Return plots as `_stack` on white, since the page may have any colour."""
-    head, end, rest = _stack(plots, look).partition(">")
-    return f'{head}{end}<rect width="100%" height="100%" fill="white"/>{rest}'
+    head, end, content = _stack(plots, look).partition(">")
+    return f'{head}{end}<rect width="100%" height="100%" fill="white"/>{content}'
 
 
 def _stack(plots: Sequence[Plot], look: Style) -> str:
@@ -82,13 +82,13 @@ def _stack(plots: Sequence[Plot], look: Style) -> str:
     for n, plot in enumerate(plots):
         laid_out = renderer.call_renderer("vegalite_to_svg", sized_specification(plot, look))
         # Every clip and gradient gets a name that no other plot of the file has.
-        drawn = _NAME.sub(rf"\g<1>p{n}-", laid_out.decode())
+        svg = _NAME.sub(rf"\g<1>p{n}-", laid_out.decode())
         # What programs that read aloud look for.
         texts = f"<title>{escape(plot.title)}</title><desc>{escape(plot.caption)}</desc>"
-        described = drawn.replace(">", f' role="img">{texts}', 1)
+        described = svg.replace(">", f' role="img">{texts}', 1)
         if len(plots) == 1:
             return described
-        width, height = (float(size) for size in _SIZE.findall(drawn)[0])
+        width, height = (float(size) for size in _SIZE.findall(svg)[0])
         placed.append(f'<svg y="{top:g}"{described.removeprefix("<svg")}')
         widths.append(width)
         top += height + _GAP
@@ -114,16 +114,16 @@ def sized_specification(plot: Plot, look: Style) -> dict[str, Any]:
     whole = plot.specification(font_size=size)
     whole["width"], config = width, whole["config"]
     views = [view.get("encoding", {}) for view in (whole, *whole.get("layer", ()))]
-    beside = [view["y"] for view in views if view.get("y", {}).get("type") == "nominal"]
+    row_axes = [view["y"] for view in views if view.get("y", {}).get("type") == "nominal"]
     config["legend"]["labelLimit"] = width - 40
     config["axis"] |= {"labelLimit": width, "titleLimit": width - 10}
-    if beside:  # names push the plot to the right: its legend may begin above them
+    if row_axes:  # names push the plot to the right: its legend may begin above them
         config["legend"]["layout"] = {"top": {"anchor": "end"}}
-    _fit_legends(views, width if beside else width - _BESIDE_LEGEND, size)
+    _fit_legends(views, width if row_axes else width - _BESIDE_LEGEND, size)
     if narrow:  # in the middle, a long title would be cut
         config["axisX"]["titleAnchor"] = "end"
     rows = [row for table in whole["datasets"].values() for row in table]
-    _shorten_row_names(rows, beside, width, size)
+    _shorten_row_names(rows, row_axes, width, size)
     if look.title:  # a letter is about half as wide as it is high
         whole["title"] = {"text": wrap(plot.title, max(20, int(width / 6.2))) or [""]}
     return whole
@@ -142,12 +142,12 @@ def _fit_legends(views: Sequence[Mapping[str, Any]], room: float, size: float) -
 
 
 def _shorten_row_names(
-    rows: Sequence[dict[str, Any]], beside: Sequence[dict[str, Any]], width: float, size: float
+    rows: Sequence[dict[str, Any]], row_axes: Sequence[dict[str, Any]], width: float, size: float
 ) -> None:
     """Shorten the names beside rows and lines, and in the order of rows, unless all fit."""
-    columns, limit = {NAME, *(how["field"] for how in beside)}, _NAMES * width
-    named = [(row, name) for row in rows for name in columns if isinstance(row.get(name), str)]
-    names = dict.fromkeys(row[name] for row, name in named)
+    columns, limit = {NAME, *(how["field"] for how in row_axes)}, _NAMES * width
+    cells = [(row, name) for row in rows for name in columns if isinstance(row.get(name), str)]
+    names = dict.fromkeys(row[name] for row, name in cells)
 
     def fits(line: str) -> bool:
         return theme.text_width(line, size) <= limit
@@ -155,21 +155,21 @@ def _shorten_row_names(
     if all(fits(line) for name in names for line in name.split(LINE)):
         return
     short = wrapped_names(names, fits, int(limit / (size * 0.4)))
-    for row, name in named:
+    for row, name in cells:
         row[name] = short[row[name]]
-    for scale in (how.get("scale", {}) for how in beside):
+    for scale in (how.get("scale", {}) for how in row_axes):
         if "domain" in scale:
             scale["domain"] = [short.get(name, name) for name in scale["domain"]]
 
 
-def _with_unit_size(drawn: str, factor: float, unit: str) -> str:
+def _with_unit_size(svg: str, factor: float, unit: str) -> str:
     """Return an SVG with its size in a unit of length for paper."""
 
     def length(match: re.Match[str]) -> str:
         return f'{match[1]}="{float(match[2]) * factor:.4f}{unit}"'
 
-    head, end, rest = drawn.partition(">")
-    return "".join((re.sub(r'\b(width|height)="([\d.]+)"', length, head), end, rest))
+    head, end, content = svg.partition(">")
+    return "".join((re.sub(r'\b(width|height)="([\d.]+)"', length, head), end, content))
 
 
 _FORMATS: dict[str, Callable[[Sequence[Plot], Style], str | bytes]] = {
@@ -182,8 +182,8 @@ _FORMATS: dict[str, Callable[[Sequence[Plot], Style], str | bytes]] = {
 
 def expect_drawable(output: Path, inputs: Sequence[Place] = ()) -> None:
     """Raise an error before any work if plots cannot be written to an output of this name."""
-    unknown, known = output.suffix.lower() not in _FORMATS, ", ".join(_FORMATS)
-    remedy = f"Use one of these extensions: {known}."
+    unknown, extensions = output.suffix.lower() not in _FORMATS, ", ".join(_FORMATS)
+    remedy = f"Use one of these extensions: {extensions}."
     raise_if(unknown, "has no supported plot format", str(output), remedy)
     atomic.expect_no_input(output, inputs)
     atomic.expect_file_place(output)
@@ -200,13 +200,15 @@ def write_plots(output: Path, plots: Sequence[Plot], look: Style) -> None:
     several = len(names) > 1
     if suffix != ".html" and (several or len(plots) > _MOST_STACKED):
         titles = "; ".join(plot.title for plot in plots)
-        listed = f" ({', '.join(names)}) for one file" if several else f" for one file: {titles}"
+        kinds_text = (
+            f" ({', '.join(names)}) for one file" if several else f" for one file: {titles}"
+        )
         condition = f"benchmark={names[0]}" if several else "round=..."
         raise TtastatsError(
-            f"{len(plots)} plots{listed}",
+            f"{len(plots)} plots{kinds_text}",
             where=plots[0].kind,
             remedy=f"Select one with --where {condition}, or write all to an .html file.",
         )
-    drawn = _FORMATS[suffix](plots, look)
+    image = _FORMATS[suffix](plots, look)
     with atomic.replacing(output) as temporary:
-        temporary.write_bytes(drawn.encode() if isinstance(drawn, str) else drawn)
+        temporary.write_bytes(image.encode() if isinstance(image, str) else image)

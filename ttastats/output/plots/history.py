@@ -36,27 +36,27 @@ def history_plots(material: Material) -> tuple[Plot, ...]:
     days = pl.col("started_at").dt.date().drop_nulls().n_unique()
     # A page tries this of thousands of entries, of which hardly any was run every night.
     long = runs.group_by(by).agg(days=days).filter(pl.col("days") >= WAIT).sort("days")
-    chosen = runs.join(long.tail(_MOST).select(by), on=by, how="semi", nulls_equal=True)
+    longest = runs.join(long.tail(_MOST).select(by), on=by, how="semi", nulls_equal=True)
     plots, level = [], percent_text(material.confidence)
-    for keys, group in grouping.group_runs(chosen, by) if chosen.height else ():
+    for keys, group in grouping.group_runs(longest, by) if longest.height else ():
         history = history_report.history_of(group, history_report.BY_DATE, material.confidence)
         parts = [part for part in history.parts[:-1] if part.name != FAILURES] or [history.whole]
         if all(part.values.size for part in parts):
             plots.append(_history_plot(keys, history, parts, level))
         if history.failures.values.any():
             plots.append(_history_plot(keys, history, [history.failures], level))
-    other = "`ttastats history FILE --order COLUMN` takes another order."
-    return expect_plots(plots, f"no setup was run on {WAIT} days or more", other)
+    remedy = "`ttastats history FILE --order COLUMN` takes another order."
+    return expect_plots(plots, f"no setup was run on {WAIT} days or more", remedy)
 
 
 def _part_rows(history: History, part: Part) -> Iterator[dict[str, Any]]:
     """Yield the nights, segments and changes of a part; times relative to the first segment."""
     segments, share = part.segments(len(history.nights)), part.name == FAILURES
     first = 1.0 if share else part.mean(*segments[0]) or 1.0
-    for place, value in zip(part.places, part.values, strict=True):
-        night = history.nights[place]
+    for night_number, value in zip(part.places, part.values, strict=True):
+        night = history.nights[night_number]
         yield {
-            "what": "night", "at": place + 1.0,
+            "what": "night", "at": night_number + 1.0,
             "value": (float(value) if share else math.exp(value)) / first,
             "name": night.name, "commits": ", ".join(night.commits),
             "reached": f"{night.reached}/{night.n}",
@@ -80,7 +80,7 @@ def _history_plot(
         owner | {"part": part.name} | row for part in parts for row in _part_rows(history, part)
     ]
     table, shares = pl.DataFrame(rows, _COLUMNS), parts[0].name == FAILURES
-    known = [value for value in keys.values() if value is not None]
+    values = [value for value in keys.values() if value is not None]
     changed = [f"{part.name} {history_report.size_of(part, border)}"
                for part in parts for border in part.borders]  # fmt: skip
     runs, reached = (sum(getattr(x, name) for x in history.nights) for name in ("n", "reached"))
@@ -92,8 +92,8 @@ def _history_plot(
         f"Lines are the means of segments; a change lies between the nights of its band ({level}).",
         f"Changes: {units.join_names(changed)}." if changed else "No change.",
     )  # fmt: skip
-    name = f"history of {'failures' if shares else 'times'}: {' '.join(map(str, known))}"
-    setup = fitting.key_label(known or ["these runs"])
+    name = f"history of {'failures' if shares else 'times'}: {' '.join(map(str, values))}"
+    setup = fitting.key_label(values or ["these runs"])
     title = f"{'Failures' if shares else 'Times'} by night: {setup}"
     y = charts.ratio_position("value", "ratio, log scale", table["value"].drop_nulls())
     if shares:
@@ -103,8 +103,8 @@ def _history_plot(
     x = charts.position("at", "night", scale, {"grid": False, "tickMinStep": 1})
     color, shape, _ = charts.series_channels([part.name for part in parts], "part")
     night, segment, change = (
-        charts.table_view(name, f"datum.what == '{what}'").encode(x=x, color=color)
-        for what in ("night", "segment", "change")
+        charts.table_view(name, f"datum.what == '{layer}'").encode(x=x, color=color)
+        for layer in ("night", "segment", "change")
     )
     change = change.encode(tooltip=["part:N", ("size:N", "change"), ("name:N", "between")])
     of_night = [("name:N", "night"), "part:N", ("value:Q", "", ".4~g"), "reached:N", "commits:N"]

@@ -109,8 +109,8 @@ def all_plots(
         if on_progress is not None:
             on_progress(number, len(kinds))
         plots += plots_or_none(KINDS[kind][0], material)
-    places = {panel.benchmark: number for number, panel in enumerate(material.panels)}
-    return tuple(sorted(plots, key=lambda plot: places.get(plot.benchmark, len(places))))
+    numbers = {panel.benchmark: number for number, panel in enumerate(material.panels)}
+    return tuple(sorted(plots, key=lambda plot: numbers.get(plot.benchmark, len(numbers))))
 
 
 def slow_kind_notes(material: Material) -> Iterator[Note]:
@@ -130,15 +130,15 @@ def drawer_of(kind: str, metric: str = "", on: Sequence[str] = ()) -> Draw:
     for option, value, kinds in (
         ("--metric", metric, quality.OF_ANY_METRIC), ("--on", on, (variance.EFFECTS,)),
     ):  # fmt: skip
-        none = f"plot {kind} does not support {option}"
-        raise_if(value and kind not in kinds, none, option, f"Supported by: {', '.join(kinds)}.")
+        message = f"plot {kind} does not support {option}"
+        raise_if(value and kind not in kinds, message, option, f"Supported by: {', '.join(kinds)}.")
     return KINDS[kind][0]
 
 
 def kind_descriptions() -> list[tuple[str, str]]:
     """Return each kind with the question it answers, those of profiles last."""
-    every = (*KINDS.items(), *OF_PROFILES.items())
-    return [(kind, question) for kind, (_, question) in every]
+    all_kinds = (*KINDS.items(), *OF_PROFILES.items())
+    return [(kind, question) for kind, (_, question) in all_kinds]
 
 
 def plots_of_profiles(kind: str, profiles: Profiles) -> tuple[Plot, ...]:

@@ -23,14 +23,14 @@ def leaderboard_plots(material: Material) -> tuple[Plot, ...]:
     """Return a plot by time, and by cost if known, for each benchmark of single-run entries."""
     measures = {"tta_seconds": material.axis}
     measures |= {"cost": AXES["cost"]} if material.axis.is_time else {}
-    drawn = (
+    plots = (
         _leaderboard_plot(panel, column, unit)
         for panel in _suitable_panels(material)
         for column, unit in measures.items()
         if panel.runs[column].count() > 2
     )
     return expect_plots(
-        drawn,
+        plots,
         "a leaderboard needs entries of one run each; these have more",
         "`ttastats plot tta` shows entries of many runs.",
     )
@@ -40,7 +40,7 @@ def record_plots(material: Material) -> tuple[Plot, ...]:
     """Return a plot of the fastest time so far by date, per benchmark."""
     refuse_if(not material.axis.is_time, "the record plot shows time only", "Remove --in.")
     dated = [(panel, _entries_by_date(panel)) for panel in _suitable_panels(material)]
-    drawn = (
+    plots = (
         _record_plot(panel, entries)
         for panel, entries in dated
         if entries.height > 2
@@ -48,7 +48,7 @@ def record_plots(material: Material) -> tuple[Plot, ...]:
         and entries["record"].sum() > 1
     )
     return expect_plots(
-        drawn,
+        plots,
         f"a record needs three dated entries of one run each, over {_FEWEST_DAYS} days",
         "`ttastats plot tta` shows entries of one round.",
     )
@@ -76,9 +76,9 @@ def _leaderboard_plot(panel: Panel, column: str, unit: Axis) -> Plot:
     """Return the plot of the entries by rank in time or `cost`; ties share a rank."""
     ranked = _named_entries(panel).drop_nulls(column).sort(column, "entry")
     ranked = ranked.with_columns(rank=pl.col(column).rank("min").cast(pl.Int32))
-    named = ranked.with_columns(row=pl.format("{}. {}", "rank", "series"))
-    ranked = named.unique("row", keep="first", maintain_order=True)
-    shown = ranked.head(_MOST)
+    labelled = ranked.with_columns(row=pl.format("{}. {}", "rank", "series"))
+    ranked = labelled.unique("row", keep="first", maintain_order=True)
+    leaders = ranked.head(_MOST)
     unpriced = panel.runs.height - ranked.height if column == "cost" else 0
     caption = (
         f"The {_MOST} best of {ranked.height} are shown." if ranked.height > _MOST else "",
@@ -86,7 +86,7 @@ def _leaderboard_plot(panel: Panel, column: str, unit: Axis) -> Plot:
         "Cost is time-to-accuracy times the price of the hardware." if column == "cost" else "",
         "Each entry is a single run, so the order of close entries may be due to chance.",
     )
-    amounts = shown[column].to_list()
+    amounts = leaders[column].to_list()
     # One beyond them, so that words fit right of the last mark.
     amounts.append(amounts[-1] * (amounts[-1] / amounts[0]) ** 0.4)
     axis = axes.amount_axis(amounts, unit, unit.to_target, log_from=5)
@@ -101,13 +101,13 @@ def _leaderboard_plot(panel: Panel, column: str, unit: Axis) -> Plot:
     marks = base.encode(color=charts.BLUE, tooltip=tooltip).points(45)
     return charts.make_plot(
         KIND, panel, f"Leaderboard by {unit.noun}", caption,
-        (marks, base.labels("words", align="left", dx=7)), {name: shown.drop("started_at")},
-        height=shown.height * _STEP, described=f"First: {shown['entry'][0]}.",
+        (marks, base.labels("words", align="left", dx=7)), {name: leaders.drop("started_at")},
+        height=leaders.height * _STEP, described=f"First: {leaders['entry'][0]}.",
     )  # fmt: skip
 
 
 def _entries_by_date(panel: Panel) -> pl.DataFrame:
-    """Return the entries by date, with which were records.
+    """Return the entries by date, with a mark of records.
 
     Records have their time beside them (`said`) unless they are close to a later one that has.
     """
@@ -124,12 +124,12 @@ def _entries_by_date(panel: Panel) -> pl.DataFrame:
 
 
 def _record_plot(panel: Panel, dated: pl.DataFrame) -> Plot:
-    held = dated.filter("record")["tta_seconds"]
-    times = f"{units.seconds(held[0])} to {units.seconds(held[-1])}"
+    bests = dated.filter("record")["tta_seconds"]
+    times = f"{units.seconds(bests[0])} to {units.seconds(bests[-1])}"
     undated = panel.runs.filter("reached").height - dated.height
     caption = (
-        f"The line is the shortest time-to-accuracy so far: {units.plural(len(held), 'record')}, "
-        f"from {times}, a factor of {units.significant(held[0] / held[-1])}. Filled marks were "
+        f"The line is the shortest time-to-accuracy so far: {units.plural(len(bests), 'record')}, "
+        f"from {times}, a factor of {units.significant(bests[0] / bests[-1])}. Filled marks were "
         "records when they were entered; hollow marks were not. Dates are those of the entries.",
         f"{undated} without a date are not shown." if undated else "",
     )
@@ -156,18 +156,20 @@ def _record_plot(panel: Panel, dated: pl.DataFrame) -> Plot:
         best=axis.field_expression("best_seconds"),
         words=axes.duration_expression("datum.tta_seconds"),
     ).encode(x=x, y=axis.y())
-    others, records = base.where("!datum.record"), base.where("datum.record")
+    slower, records = base.where("!datum.record"), base.where("datum.record")
     # Text stands left of marks far on the right.
     far = "scale('x', datum.started_at) > 0.8 * width"
     sides = {"align": ("'right'", "'left'"), "dx": (-7, 6), "dy": (1, -7)}
-    beside = {side: {"expr": f"{far} ? {left} : {right}"} for side, (left, right) in sides.items()}
+    positions = {
+        side: {"expr": f"{far} ? {left} : {right}"} for side, (left, right) in sides.items()
+    }
     layers = (
         base.encode(y=axis.y("best"), color=charts.BLUE)
         .mark("line", interpolate="step-after", strokeWidth=1.8),
-        others.encode(color={"value": theme.GREY}, tooltip=tooltip)
+        slower.encode(color={"value": theme.GREY}, tooltip=tooltip)
         .mark("point", size=30, opacity=0.9, filled=False),
         records.encode(color=charts.BLUE, tooltip=tooltip).points(60),
-        records.where("datum.said").labels("words", **beside),
+        records.where("datum.said").labels("words", **positions),
     )  # fmt: skip
     return charts.make_plot(
         RECORD, panel, "The record over time", caption, layers,

@@ -41,7 +41,7 @@ _SERIES = {
 
 
 class OfSides:
-    """What the sides have in common that something is made of."""
+    """The common properties of the sides."""
 
     sides: tuple[Side, ...]
 
@@ -128,15 +128,15 @@ class Panel(OfSides):
         does = does.replace("the target", asked(self.runs) or "the target")
         failed = f", {n - reached:,} {does_not}" if n > reached else ""
         runs = units.plural(self.hidden_runs, "run")
-        left = f" {self.hidden:,} further {self._several} ({runs}) are not shown."
+        remainder = f" {self.hidden:,} further {self._several} ({runs}) are not shown."
         several = units.plural(self.series.height, self.what, self._several)
         ends = aims.NO_TARGET if self.is_aimless else f"{reached:,} {does}{failed}"
         text = f"{units.plural(n, 'run')} of {several}: {ends}."
-        return text + (left if self.hidden else "")
+        return text + (remainder if self.hidden else "")
 
     @property
     def highlighted_text(self) -> str:
-        """Return which series have a colour, if not all have, in words."""
+        """Return a sentence about the series with a colour, unless all have one."""
         if self.series.height <= theme.HIGHLIGHTS:
             return ""
         return f"The first {theme.HIGHLIGHTS} {self._several} are coloured, the others grey."
@@ -156,27 +156,27 @@ class Panel(OfSides):
         rows = self.logged(schema.is_evaluation())
         return rows if self.too_many else rows.collect().lazy()
 
-    def logged(self, wanted: pl.Expr) -> pl.LazyFrame:
-        """Return what was logged of the runs, as far as it is `wanted`.
+    def logged(self, condition: pl.Expr) -> pl.LazyFrame:
+        """Return the logged values of the runs that meet a condition.
 
         Columns: `run`, `series`, `order`, `colour`, `metric`, `value`, `higher_is_better`,
         `target_value`, `epoch`, `step`, `samples`, `evaluation` (from 1), and `seconds`: when the
         weights existed if the evaluation was logged after the run, as the time to accuracy counts.
         """
-        chosen = self.runs.lazy().select(*RUN, "side", "run", "series", "order", "colour")
+        runs = self.runs.lazy().select(*RUN, "side", "run", "series", "order", "colour")
         parts = [
-            side.evaluations.filter(wanted, pl.col("value").is_finite()).select(
+            side.evaluations.filter(condition, pl.col("value").is_finite()).select(
                 *RUN, "metric", "value", "higher_is_better", "target_value", "epoch", "step",
                 "samples", "eval_index", side=pl.lit(number, pl.Int32), seconds=evaluated_at(),
                 evaluation=pl.col("eval_index") + 1,
             )
             for number, side in enumerate(self.sides)
         ]  # fmt: skip
-        return pl.concat(parts).join(chosen, on=[*RUN, "side"], how="inner").drop(*RUN, "side")
+        return pl.concat(parts).join(runs, on=[*RUN, "side"], how="inner").drop(*RUN, "side")
 
 
 class Material(Struct, OfSides, frozen=True, eq=False):
-    """All that plots are made of. One side is a summary; of several the first is the baseline.
+    """The data of plots. One side is a summary; of several the first is the baseline.
 
     `what` is asked of them, `by` are the columns that make a series (a summary) or a row (a
     comparison); with none, a comparison makes its rows as `pairing.pairings` does. `metric` is
@@ -193,12 +193,12 @@ class Material(Struct, OfSides, frozen=True, eq=False):
     on: tuple[str, ...] = ()
 
 
-def make_material(sides: Sequence[Side], what: Question) -> Material:
+def make_material(sides: Sequence[Side], query: Question) -> Material:
     """Return the runs of one side by entry, or of several by side, as panels."""
-    several, level = len(sides) > 1, what.judgement.confidence
-    by = tuple(what.by) or (() if several else ENTRY)
+    several, level = len(sides) > 1, query.judgement.confidence
+    by = tuple(query.by) or (() if several else ENTRY)
     if several:
-        groups = _runs_by_panel(sides, what)
+        groups = _runs_by_panel(sides, query)
     else:
         numbered = standing(sides[0].runs).with_columns(side=pl.lit(0, pl.Int32))
         ordered = numbered.sort(BENCHMARK, nulls_last=True, maintain_order=True)
@@ -210,15 +210,15 @@ def make_material(sides: Sequence[Side], what: Question) -> Material:
         panels = [panel for panel in panels if panel.series.height > 1] or panels
     titles = _panel_titles([panel.keys for panel in panels])
     titled = map(lambda panel, title: replace(panel, title=title), panels, titles)
-    return Material(tuple(sides), what, by, level, tuple(titled))
+    return Material(tuple(sides), query, by, level, tuple(titled))
 
 
 def _runs_by_panel(
-    sides: Sequence[Side], what: Question
+    sides: Sequence[Side], query: Question
 ) -> list[tuple[dict[str, Any], pl.DataFrame]]:
     """Return the compared runs of all sides, by benchmark."""
     panels: dict[tuple[Any, ...], tuple[dict[str, Any], list[pl.DataFrame]]] = {}
-    paired = pairings(sides[0], sides[1:], what.by, pool=what.pool)
+    paired = pairings(sides[0], sides[1:], query.by, pool=query.pool)
     for number, pairing in enumerate(paired, 1):
         for pair in (pair for pair in pairing.pairs if pair.unavailable != SAME_RUNS):
             for side, runs in ((0, pair.a), (number, pair.b)):
@@ -236,8 +236,8 @@ def _runs_by_panel(
 
 def _panel_titles(panels: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return panel titles: the benchmark and differing keys, `resnet (mlperf v0.5)`."""
-    every = panels[0] if panels else {}
-    varying = [x for x in every if x != "benchmark" and len({keys[x] for keys in panels}) > 1]
+    first_keys = panels[0] if panels else {}
+    varying = [x for x in first_keys if x != "benchmark" and len({keys[x] for keys in panels}) > 1]
     titles = []
     for keys in panels:
         words = [fitting.key_label([keys[key]]) for key in varying if keys[key] is not None]
@@ -254,40 +254,42 @@ def _make_panel(
     speed = pl.col("tta_seconds").filter("reached").mean().alias("mean")
     ranked = runs.group_by(by or pl.lit(0).alias("all"), maintain_order=True).agg(speed)
     ranked = ranked.sort(by if by == ["side"] else ["mean", *by], nulls_last=True)
-    shown = ranked.head(MOST_SERIES)
+    visible = ranked.head(MOST_SERIES)
     if by == ["side"]:
         of_sides = side_labels(sides)
-        named = [of_sides[number] for number in shown["side"]]
+        names = [of_sides[number] for number in visible["side"]]
     else:
-        named = fitting.short_labels([row[key] for key in by] for row in shown.to_dicts())
-    labels, order = pl.Series(named, dtype=pl.String), pl.int_range(pl.len(), dtype=pl.Int32)
-    series = shown.select(*by, series=labels, order=order)
+        names = fitting.short_labels([row[key] for key in by] for row in visible.to_dicts())
+    labels, order = pl.Series(names, dtype=pl.String), pl.int_range(pl.len(), dtype=pl.Int32)
+    series = visible.select(*by, series=labels, order=order)
     if by:
-        drawn = runs.join(series, on=by, how="inner", nulls_equal=True, maintain_order="left").sort(
-            "order", maintain_order=True
-        )
+        visible_runs = runs.join(
+            series, on=by, how="inner", nulls_equal=True, maintain_order="left"
+        ).sort("order", maintain_order=True)
     else:
-        drawn = runs.join(series, how="cross")
+        visible_runs = runs.join(series, how="cross")
     # All stand out where they are few.
     colour = pl.when(pl.col("order") < theme.HIGHLIGHTS).then("series").otherwise(pl.lit(OTHERS))
-    drawn = drawn.with_columns(run=pl.int_range(pl.len(), dtype=pl.Int32), colour=colour)
-    parts, rows = drawn.partition_by("order", maintain_order=True), []
-    mixed = mixed_setups(drawn, [part.height for part in parts])
+    visible_runs = visible_runs.with_columns(
+        run=pl.int_range(pl.len(), dtype=pl.Int32), colour=colour
+    )
+    parts, rows = visible_runs.partition_by("order", maintain_order=True), []
+    mixed = mixed_setups(visible_runs, [part.height for part in parts])
     for part, pooled in zip(parts, mixed, strict=True):
         timed = part.filter("reached", pl.col("tta_seconds") > 0)
         setups = setup_names(timed).to_numpy() if pooled else None
         mean = mean_interval(timed["tta_seconds"].to_numpy(), confidence=level, setups=setups)
-        known = part["order"][0], part["series"][0], part.height, int(part["reached"].sum())
-        rows.append((*known, mean.estimate, mean.low, mean.high))
+        cells = part["order"][0], part["series"][0], part.height, int(part["reached"].sum())
+        rows.append((*cells, mean.estimate, mean.low, mean.high))
     plain = len(by) == 1 and not by[0].endswith("s")
     return Panel(
         keys=keys,
         name=" ".join(str(value) for value in keys.values() if value is not None),
         title="",
-        runs=drawn,
+        runs=visible_runs,
         series=pl.DataFrame(rows, _SERIES, orient="row"),
-        hidden=ranked.height - shown.height,
-        hidden_runs=runs.height - drawn.height,
+        hidden=ranked.height - visible.height,
+        hidden_runs=runs.height - visible_runs.height,
         sides=tuple(sides),
         what=by[0] if plain else "group",
     )
@@ -295,6 +297,6 @@ def _make_panel(
 
 def side_labels(sides: Sequence[Side]) -> list[str]:
     """Return `A: one_gpu.parquet` and so on for sides."""
-    shown = [fitting.key_label([side.label]) for side in sides]
-    short = fitting.short_names(shown)
-    return [f"{chr(ord('A') + n)}: {short[label]}" for n, label in enumerate(shown)]
+    labels = [fitting.key_label([side.label]) for side in sides]
+    short = fitting.short_names(labels)
+    return [f"{chr(ord('A') + n)}: {short[label]}" for n, label in enumerate(labels)]

@@ -25,7 +25,7 @@ _REMOVED = (
     "A kind of work is removed by subtracting the time of its operators, not by a new measurement."
 )
 #: Of each plot: the column, its title, what its axis says and how, and what the column is.
-_DRAWN = (
+_RATES = (
     ("samples_per_second", "Throughput", "samples per second", "~s", ""),
     ("utilization", "Share of the peak", "share of peak FLOP/s", ".0%",
      "FLOP/s of a step divided by the measured peak of a matrix multiplication."),
@@ -36,16 +36,16 @@ _DRAWN = (
 
 def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return one roofline plot of all profiles."""
-    every = _operators_with_flops(profiles, "intensity", "bytes", "flops")
-    known = every.filter(pl.col("intensity").is_not_null())
+    operators = _operators_with_flops(profiles, "intensity", "bytes", "flops")
+    bounded = operators.filter(pl.col("intensity").is_not_null())
     # An operator that took no time has no place.
-    points = pl.concat([known, _whole_steps(profiles, every)]).filter(
+    points = pl.concat([bounded, _whole_steps(profiles, operators)]).filter(
         pl.col("intensity").is_finite(), pl.col("flops_per_second").is_finite()
     )
     refuse_if(points.is_empty(), "bytes of operators are not known")
     roofs = _roof_lines(profiles, points)
-    without = float(every.filter(pl.col("intensity").is_null())["seconds"].sum())
-    without /= float(every["seconds"].sum())
+    unmeasured = float(operators.filter(pl.col("intensity").is_null())["seconds"].sum())
+    unmeasured /= float(operators["seconds"].sum())
     caption = (
         "Each mark is an operator; its area is its share of the time. Hollow marks are whole "
         "steps, including waits.",
@@ -54,11 +54,11 @@ def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
         else "Peaks are not known for these traces.",
         "Bytes are those of inputs and outputs, ignoring caches, so the true intensity may lie "
         "further left.",
-        f"Operators without FLOPs ({units.percent(without)} of the time) are included in the "
+        f"Operators without FLOPs ({units.percent(unmeasured)} of the time) are included in the "
         "steps only.",
     )
-    both = pl.concat([points.select(roofs.columns), roofs])
-    ends = (both["intensity"].to_list(), both["flops_per_second"].to_list())
+    all_points = pl.concat([points.select(roofs.columns), roofs])
+    ends = (all_points["intensity"].to_list(), all_points["flops_per_second"].to_list())
     across, up = ((min(values) / _ROOM, max(values) * _ROOM) for values in ends)
     color, shape, _ = charts.series_channels(list(profiles), "profile")
     scale = {"type": "log", "nice": False}
@@ -66,7 +66,7 @@ def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
     label = rate_expression("datum.value", "")
     rates = {"labelExpr": label, "values": axes.round_ticks(*up)}
     titles = "FLOPs per byte, at least (log scale)", "achieved FLOP/s (log scale)"
-    places = {
+    encodings = {
         "x": charts.position("intensity", titles[0], scale | {"domain": across}, intensities),
         "y": charts.position("flops_per_second", titles[1], scale | {"domain": up}, rates),
         "color": color,
@@ -77,40 +77,40 @@ def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
     ]  # fmt: skip
     areas = {"domain": [0, 1], "range": [12, 500]}
     size = charts.field("share:Q", scale=areas, legend=None)
-    base = charts.table_view("operators").encode(**places, tooltip=tooltip)
+    base = charts.table_view("operators").encode(**encodings, tooltip=tooltip)
     whole = "datum.operator == 'the whole step'"
     marks = base.where(f"!({whole})").encode(shape=shape, size=size)
     steps = base.where(whole).mark("point", shape="diamond", size=90, strokeWidth=2, filled=False)
-    roof = charts.table_view("roof").mark("line", strokeWidth=1.2).encode(**places)
+    roof = charts.table_view("roof").mark("line", strokeWidth=1.2).encode(**encodings)
     chart = (roof, marks.mark("point", filled=True, opacity=0.75), steps)
     title, texts = of_profiles(profiles, "Roofline of operators", caption)
     data = {"operators": points.drop("bytes", "flops"), "roof": roofs}
     return (charts.make_plot(ROOFLINE, None, title, texts, chart, data, height=260.0),)
 
 
-def _whole_steps(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
+def _whole_steps(profiles: Profiles, operators: pl.DataFrame) -> pl.DataFrame:
     """Return each step as a single operator, with all its waiting."""
     steps = {name: answers.mean_of_known(answers.step_table(rows)["step_seconds"])
              for name, rows in profiles.items()}  # fmt: skip
-    known = pl.col("profile").replace_strict(steps, return_dtype=pl.Float64)
+    step_seconds = pl.col("profile").replace_strict(steps, return_dtype=pl.Float64)
     sums = (
-        every.group_by("profile", maintain_order=True)
+        operators.group_by("profile", maintain_order=True)
         .agg(pl.col("calls", "seconds", "flops", "bytes").sum())
-        .with_columns(seconds=pl.coalesce(known, "seconds"))
+        .with_columns(seconds=pl.coalesce(step_seconds, "seconds"))
     )
     whole = {"operator": pl.lit("the whole step"), "category": pl.lit(""), "share": pl.lit(1.0)}
     flops = pl.col("flops")
     rates = {"intensity": flops / pl.col("bytes"), "flops_per_second": flops / pl.col("seconds")}
-    return sums.with_columns(**whole, **rates).select(every.columns).cast(every.schema)
+    return sums.with_columns(**whole, **rates).select(operators.columns).cast(operators.schema)
 
 
 def _roof_lines(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
     """Return the corners of the roof of each profile."""
-    known, rows = points["intensity"].to_list(), []
+    intensities, rows = points["intensity"].to_list(), []
     for name, (flops, copied) in _measured_peaks(profiles).items():
         if flops and copied:
             ridge = flops / copied
-            corners = (min(*known, ridge / 2), ridge, max(*known, ridge * 2))
+            corners = (min(*intensities, ridge / 2), ridge, max(*intensities, ridge * 2))
             rows += [(name, x, min(flops, copied * x)) for x in corners]
     schema = {"profile": pl.String, "intensity": pl.Float64, "flops_per_second": pl.Float64}
     return pl.DataFrame(rows, schema, orient="row")
@@ -126,12 +126,12 @@ def work_plots(profiles: Profiles) -> tuple[Plot, ...]:
     if not on_device["tensor_core_share"].sum():
         return (_rate_plot(profiles, lines),)
     rates = plots_or_none(lambda lines: (_rate_plot(profiles, lines),), lines)
-    known = list(dict.fromkeys(on_device["profile"]))
-    used = on_device.with_columns(share=pl.col("share") * pl.col("tensor_core_share"))
+    names = list(dict.fromkeys(on_device["profile"]))
+    weighted = on_device.with_columns(share=pl.col("share") * pl.col("tensor_core_share"))
     caption = (
         "Each operator adds its share of the time at the fraction of its time spent in tensor "
         "core kernels. These are identified by name; their utilization is not measured.",
-        f"In such kernels, of the time: {_share_text(known, used)}.",
+        f"In such kernels, of the time: {_share_text(names, weighted)}.",
     )
     title = "time of an operator in kernels of tensor cores"
     words = ("use of tensor cores", "on tensor cores", ".1%")
@@ -147,13 +147,13 @@ def _with_compute_only(profiles: Profiles) -> Profiles:
     """
     if len(profiles) > 1:
         return profiles
-    ((name, rest),) = profiles.items()
-    lines, without = {name: rest}, []
+    ((name, rows),) = profiles.items()
+    lines, removed = {name: rows}, []
     for kind in _LEFT_OUT:
-        if kind in answers.compute_rows(rest)["category"]:
-            without.append(kind)
-            rest = rest.filter(pl.col("category").ne_missing(kind))
-            lines[f"without {', '.join(without)}"] = rest
+        if kind in answers.compute_rows(rows)["category"]:
+            removed.append(kind)
+            rows = rows.filter(pl.col("category").ne_missing(kind))
+            lines[f"without {', '.join(removed)}"] = rows
     return lines
 
 
@@ -164,18 +164,18 @@ def _rate_plot(profiles: Profiles, lines: Profiles) -> Plot:
         "Each operator adds its share of the time at its achieved rate.",
         f"Without FLOPs: {_share_text(lines, unknown)}.",
     )
-    known = [(name, top) for name, (top, _) in _measured_peaks(profiles).items() if top]
+    tops = [(name, top) for name, (top, _) in _measured_peaks(profiles).items() if top]
     types = {"profile": pl.String, "flops_per_second": pl.Float64}
-    peaks = pl.DataFrame(known, types, orient="row")
+    peaks = pl.DataFrame(tops, types, orient="row")
     words = ("achieved FLOP/s", "FLOP/s", ".3s")
     axis = {"labelExpr": rate_expression("datum.value", "")}
     x = charts.position("flops_per_second", words[0], {}, {"grid": False, "tickCount": 5} | axis)
     return _work_plot(profiles, lines, operators, x, words, caption, peaks)
 
 
-def _share_text(lines: Iterable[str], some: pl.DataFrame) -> str:
-    """Return what share of the time some operators of each line take."""
-    shares = {name: float(some.filter(profile=name)["share"].sum()) for name in lines}
+def _share_text(lines: Iterable[str], operators: pl.DataFrame) -> str:
+    """Return the shares of the time of operators, by line, in words."""
+    shares = {name: float(operators.filter(profile=name)["share"].sum()) for name in lines}
     return units.join_names([f"{name} {units.percent(share)}" for name, share in shares.items()])
 
 
@@ -231,14 +231,14 @@ def batch_size_plots(profiles: Profiles) -> tuple[Plot, ...]:
     scale, ticks = {"type": "log", "base": 2, "nice": False}, {"grid": False, "format": "~d"}
     x = charts.position("batch_size", "samples per step (log scale)", scale, ticks)
     plots = []
-    for column, title, on_axis, form, text in _DRAWN:
+    for column, title, on_axis, form, text in _RATES:
         if table[column].count():
             y = charts.field(f"{column}:Q", title=on_axis, axis={"format": form, "tickCount": 5})
             base = charts.table_view("batch sizes").encode(x=x, y=y, color=color)
             points = base.encode(shape=shape, tooltip=tooltip).points(40)
             chart, data = (base.mark("line", strokeWidth=1.5), points), {"batch sizes": table}
-            about = of_profiles(profiles, f"{title} over batch size", [text or saturated])
-            plots.append(charts.make_plot(BATCH_SIZES, None, *about, chart, data, height=200.0))
+            subject = of_profiles(profiles, f"{title} over batch size", [text or saturated])
+            plots.append(charts.make_plot(BATCH_SIZES, None, *subject, chart, data, height=200.0))
     return tuple(plots)
 
 
@@ -247,8 +247,8 @@ def _batch_size_table(profiles: Profiles) -> pl.DataFrame:
     how = "Measure it with `ttastats profile digits --batch-sizes auto -o prof.parquet`."
     rates = measure_values(profiles, "batch_samples_per_second", how)
     for measure in ("batch_step_flops", "batch_cpu_utilization"):
-        more = measure_values(profiles, measure)
-        rates = rates.join(more, on=["profile", "of"], how="left")
+        values = measure_values(profiles, measure)
+        rates = rates.join(values, on=["profile", "of"], how="left")
     peaks = {name: top for name, (top, _) in _measured_peaks(profiles).items()}
     peak = pl.col("profile").replace_strict(peaks, return_dtype=pl.Float64)
     size, rate = pl.col("of").cast(pl.Int64), pl.col("batch_samples_per_second")
@@ -261,9 +261,9 @@ def _batch_size_table(profiles: Profiles) -> pl.DataFrame:
     ).sort("profile", "batch_size")
 
 
-def _operators_with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
+def _operators_with_flops(profiles: Profiles, *columns: str) -> pl.DataFrame:
     """Return the operators of all profiles that have FLOPs; an error if there are none."""
-    operators = _operator_rates(profiles, *more)
+    operators = _operator_rates(profiles, *columns)
     refuse_if(
         not operators["flops_per_second"].sum(),
         "FLOPs are unknown: the traces contain no input shapes",
@@ -272,14 +272,14 @@ def _operators_with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
     return operators
 
 
-def _operator_rates(profiles: Profiles, *more: str) -> pl.DataFrame:
+def _operator_rates(profiles: Profiles, *columns: str) -> pl.DataFrame:
     """Return the operators that took time, with their rate and share of the time."""
     frames = [
         answers.operator_table(rows)
         .filter(pl.col("seconds") > 0)
         .select(
             pl.lit(name).alias("profile"), "operator", "category", "calls", "seconds", "share",
-            pl.col("flops_per_second").fill_null(0.0), *more,
+            pl.col("flops_per_second").fill_null(0.0), *columns,
         )
         for name, rows in profiles.items()
     ]  # fmt: skip

@@ -26,11 +26,11 @@ class NothingToDrawError(TtastatsError):
 
 
 def refuse_if(
-    holds: object, what: str, remedy: str | None = None, *, where: str | None = None
+    holds: object, message: str, remedy: str | None = None, *, where: str | None = None
 ) -> None:
     """Raise a NothingToDrawError if a condition holds."""
     if holds:
-        raise NothingToDrawError(what, where=where, remedy=remedy)
+        raise NothingToDrawError(message, where=where, remedy=remedy)
 
 
 class Plot(Struct, frozen=True, eq=False):
@@ -110,11 +110,13 @@ class Plots(tuple[Plot, ...]):
         return "".join(f"<div>{plot.to_svg()}</div>" for plot in self)
 
 
-def expect_plots(plots: Iterable[Plot], what: str, remedy: str | None = None) -> tuple[Plot, ...]:
+def expect_plots(
+    plots: Iterable[Plot], message: str, remedy: str | None = None
+) -> tuple[Plot, ...]:
     """Return some plots; raise a NothingToDrawError if there are none."""
-    drawn = tuple(plots)
-    refuse_if(not drawn, what, remedy)
-    return drawn
+    all_plots = tuple(plots)
+    refuse_if(not all_plots, message, remedy)
+    return all_plots
 
 
 def plots_or_none(draw: Callable[[_T], tuple[Plot, ...]], subject: _T) -> tuple[Plot, ...]:

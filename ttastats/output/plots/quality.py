@@ -20,7 +20,7 @@ TIME, EPOCHS = "quality-time", "quality-epochs"
 #: Kinds that draw any metric of the table, those of training too.
 OF_ANY_METRIC = (TIME, EPOCHS)
 #: Of more runs than these the lines are thin and the marks small.
-_MANY = 60
+_CROWD = 60
 #: What the first plot is drawn over, by the axis; of what is known of whole runs there is none.
 _COLUMN = {"seconds": "seconds", "steps": "step", "samples": "samples", "evaluations": "evaluation"}
 #: What the columns of the horizontal axis are called in titles.
@@ -47,20 +47,20 @@ def over_epochs(material: Material) -> tuple[Plot, ...]:
 
 
 def _quality_plots(material: Material, over: str) -> tuple[Plot, ...]:
-    drawn = []
+    plots = []
     for panel in material.panels:
-        wanted = pl.col("metric") == material.metric
-        rows = panel.logged(wanted) if material.metric else panel.evaluations
+        of_metric = pl.col("metric") == material.metric
+        rows = panel.logged(of_metric) if material.metric else panel.evaluations
         draw = _plot_together if panel.too_many else _plot_each_run
         metrics = curves.drawn_metrics(panel, rows, material.metric)
-        drawn += [draw(panel, rows, metric, over) for metric in metrics]
+        plots += [draw(panel, rows, metric, over) for metric in metrics]
     text = f" of {material.metric}" if material.metric else ""
-    none = f"no run has two values{text}" if text else "no run was evaluated"
-    other = "`plot quality-time` plots it over time, or over steps or samples with --in."
+    message = f"no run has two values{text}" if text else "no run was evaluated"
+    remedy = "`plot quality-time` plots it over time, or over steps or samples with --in."
     return expect_plots(
-        filter(None, drawn),
-        none if over == "seconds" else f"no run logs its {_OVER[over]}{text}",
-        other if over == "epoch" else "`ttastats runs FILE` lists the runs.",
+        filter(None, plots),
+        message if over == "seconds" else f"no run logs its {_OVER[over]}{text}",
+        remedy if over == "epoch" else "`ttastats runs FILE` lists the runs.",
     )
 
 
@@ -120,19 +120,19 @@ class Curves(Struct, frozen=True):
 def _plot_each_run(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str) -> Plot | None:
     """Return the plot of a line for each run, None if no line has two points."""
     lines, thinned = curves.curve_table(rows, metric, over)
-    drawn = lines.drop_nulls(over) if over == "epoch" else lines.filter(pl.col(over) > 0)
-    if drawn.is_empty() or drawn[over].n_unique() < 2:
+    points = lines.drop_nulls(over) if over == "epoch" else lines.filter(pl.col(over) > 0)
+    if points.is_empty() or points[over].n_unique() < 2:
         return None
     # The columns a reader chooses rows by are few different words.
     filters = panel.runs.select("run", pl.col("benchmark", "system", "entry"))
     lines = lines.join(filters, on="run", how="left", maintain_order="left")
-    axis, scale = _progress_axis(drawn, over), _value_scale(metric, drawn)
+    axis, scale = _progress_axis(points, over), _value_scale(metric, points)
     chart = Curves(panel, metric, over, axis, scale)
     bands = curves.quantiles_by_epoch(panel, rows, metric) if over == "epoch" else pl.DataFrame()
     # A run's end belongs among the values if its target is of this metric.
     judged_by = panel.runs["target_metric"].drop_nulls().unique().to_list()
     with_ends = judged_by == [metric.name]
-    marks = _mark_texts(chart, drawn, bands, with_ends=with_ends)
+    marks = _mark_texts(chart, points, bands, with_ends=with_ends)
     caption = (thinned, panel.highlighted_text, *marks)
     of_lines, (of_runs, runs) = f"quality: {panel.name} {metric.name}", charts.runs_table(panel)
     data = {of_lines: lines, of_runs: runs}
@@ -147,11 +147,11 @@ def _plot_each_run(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: 
 
 
 def _mark_texts(
-    chart: Curves, drawn: pl.DataFrame, bands: pl.DataFrame, *, with_ends: bool
+    chart: Curves, points: pl.DataFrame, bands: pl.DataFrame, *, with_ends: bool
 ) -> Iterator[str]:
-    """Yield which runs are not shown, what lines, their ends and bands mean, and what is cut."""
+    """Yield texts on hidden runs, on lines, their ends and bands, and on clipped values."""
     panel, (low, high) = chart.panel, chart.scale["domain"]
-    if unseen := panel.runs.height - drawn["run"].n_unique():
+    if unseen := panel.runs.height - points["run"].n_unique():
         yield f"Not shown: {units.plural(unseen, 'run')} without {chart.metric.words}."
     mark = "; the mark is its time-to-accuracy, which may end at `run_stop`"
     if panel.at_budget:
@@ -165,12 +165,12 @@ def _mark_texts(
         yield f"Dashed{cross}: a run that {failed}."
     start, _ = chart.axis.scale.get("domain", (0.0, None))
     inside = pl.col("value").is_between(low, high) & (pl.col(chart.over) >= start)
-    beyond = drawn.filter(~inside)
+    beyond = points.filter(~inside)
     if beyond.height:
         runs = units.plural(beyond["run"].n_unique(), "run")
         span = _span_text(beyond["value"], ".4g")
-        what = units.plural(beyond.height, "value")
-        yield f"Lines are clipped at the frame; outside it: {what} of {runs} ({span})."
+        values_text = units.plural(beyond.height, "value")
+        yield f"Lines are clipped at the frame; outside it: {values_text} of {runs} ({span})."
     if bands.height:
         yield (
             f"Thick is the median of the {_span_text(bands['n'], 'd')} runs evaluated after an "
@@ -184,10 +184,10 @@ def _span_text(values: pl.Series, form: str) -> str:
     return " to ".join(dict.fromkeys(f"{end:{form}}" for end in (ordered[0], ordered[-1])))
 
 
-def _progress_axis(drawn: pl.DataFrame, over: str, by: str = "run") -> axes.AmountAxis:
+def _progress_axis(points: pl.DataFrame, over: str, by: str = "run") -> axes.AmountAxis:
     if over != "seconds":
         return axes.AmountAxis(_OVER[over], 1.0, {"zero": False, "nice": True}, {"tickCount": 6})
-    ends = drawn.group_by(by).agg(pl.col(over).max())[over]
+    ends = points.group_by(by).agg(pl.col(over).max())[over]
     low, high = float(ends.min()), float(ends.max())  # type: ignore[arg-type]
     if high / low <= axes.LOG_FROM:
         return axes.amount_axis([high], SECONDS, "time", from_zero=True)
@@ -195,9 +195,9 @@ def _progress_axis(drawn: pl.DataFrame, over: str, by: str = "run") -> axes.Amou
     return axes.amount_axis([low / 6, high], SECONDS, "time")
 
 
-def _value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
+def _value_scale(metric: DrawnMetric, points: pl.DataFrame) -> dict[str, Any]:
     """Return the scale of quality values without the far start of training."""
-    value, rises, falls = drawn["value"], metric.higher_is_better, metric.higher_is_better is False
+    value, rises, falls = points["value"], metric.higher_is_better, metric.higher_is_better is False
     low: Any = value.quantile(_START) if rises else value.min()
     high: Any = value.quantile(1 - _START) if falls else value.max()
     if metric.target is not None:
@@ -213,16 +213,16 @@ def _run_lines(chart: Curves, lines: str, runs: str, *, thin: bool) -> tuple[cha
     color, *_ = charts.series_channels(chart.panel.coloured_labels)
     fields = ["colour", "order", "series", "entry", "source", "seed", "reached"]
     fields += ["observed_seconds", "epochs", "value_final"]
-    known = {"data": {"name": runs}, "key": "run", "fields": fields}
+    lookup = {"data": {"name": runs}, "key": "run", "fields": fields}
     ends = (("min", "value", "lowest"), ("max", "value", "highest"), ("min", "at", "first"))
-    joined = [{"op": op, "field": name, "as": end} for op, name, end in ends]
+    aggregates = [{"op": op, "field": name, "as": end} for op, name, end in ends]
     missed = [1, 0] if chart.panel.is_aimless else theme.FAILED_DASH
     dashes = {"domain": [True, False], "range": [[1, 0], missed]}
     at = chart.axis.field_expression(chart.over)
     values = charts.table_view(lines, f"datum['{chart.over}'] != null && datum['{chart.over}'] > 0")
-    placed = values.transform({"lookup": "run", "from": known}).computing(at=at)
+    placed = values.transform({"lookup": "run", "from": lookup}).computing(at=at)
     described = charts.with_run_tooltip(placed, chart.panel)
-    view = described.transform({"joinaggregate": joined, "groupby": ["run"]}).encode(
+    view = described.transform({"joinaggregate": aggregates, "groupby": ["run"]}).encode(
         x=chart.axis.x(),
         y=chart.y("value", tickCount=5),
         color=color,
@@ -230,12 +230,12 @@ def _run_lines(chart: Curves, lines: str, runs: str, *, thin: bool) -> tuple[cha
         strokeDash=charts.field("reached:N", scale=dashes, legend=None),
         order="at:Q",
     )
-    thin = thin or chart.panel.runs.height > _MANY
+    thin = thin or chart.panel.runs.height > _CROWD
     look = {"strokeWidth": 0.8 if thin else 1.2, "strokeOpacity": 0.45 if thin else 0.7}
     # To clip a line costs as much as ten to draw: only those that leave the frame are.
-    within = chart.visible("lowest", "highest", "first")
-    clipped = view.where(f"!({within})").mark("line", clip=True, **look)
-    return clipped, view.where(within).mark("line", **look)
+    inside = chart.visible("lowest", "highest", "first")
+    clipped = view.where(f"!({inside})").mark("line", clip=True, **look)
+    return clipped, view.where(inside).mark("line", **look)
 
 
 def _median_layers(chart: Curves, name: str) -> tuple[charts.View, ...]:
@@ -261,17 +261,17 @@ def _end_marks(chart: Curves, runs: str) -> tuple[charts.View, ...]:
     """Return the marks at the ends of runs, or crosses where they failed."""
     color, shape, _ = charts.series_channels(chart.panel.coloured_labels)
     field = "epochs" if chart.over == "epoch" else "observed_seconds"
-    known = f"datum['{field}'] != null && datum.value_final != null"
+    has_end = f"datum['{field}'] != null && datum.value_final != null"
     at = chart.axis.field_expression(field)
-    every = charts.with_run_tooltip(charts.table_view(runs, known, at=at), chart.panel)
-    ends = every.where(chart.visible("value_final", "value_final", "at")).encode(
+    all_ends = charts.with_run_tooltip(charts.table_view(runs, has_end, at=at), chart.panel)
+    ends = all_ends.where(chart.visible("value_final", "value_final", "at")).encode(
         x=chart.axis.x(),
         y=chart.y("value_final"),
         color=color,
         order=charts.field("order:Q", sort="descending"),
     )
     reached = ends.where("datum.reached").encode(shape=shape)
-    size = 22 if chart.panel.runs.height > _MANY else 34
+    size = 22 if chart.panel.runs.height > _CROWD else 34
     return reached.points(size, fillOpacity=0.8), ends.crosses(40, strokeWidth=1.6)
 
 
@@ -286,18 +286,18 @@ def _plot_together(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: 
         return None
     bands = bands.with_columns(benchmark=pl.lit(panel.benchmark))
     name = f"{EPOCHS if over == 'epoch' else TIME}: {panel.name} {metric.name}"
-    shown = panel.coloured_labels[: theme.HIGHLIGHTS]
-    rest = panel.series.height - len(shown)
+    labels = panel.coloured_labels[: theme.HIGHLIGHTS]
+    surplus = panel.series.height - len(labels)
     caption = (
         "Too many runs to draw individually: "
-        f"{f'of the first {len(shown)}, ' if rest else ''}a line is the median of the values "
+        f"{f'of the first {len(labels)}, ' if surplus else ''}a line is the median of the values "
         f"in each of up to {curves.SPANS} intervals; the bands contain 50% and 90% of them.",
-        f"{units.plural(rest, 'more is', 'more are')} not drawn." if rest else "",
+        f"{units.plural(surplus, 'more is', 'more are')} not drawn." if surplus else "",
     )
     axis = _progress_axis(bands.rename({"at": over}), over, "series")
     values = pl.concat([bands.select(value="low"), bands.select(value="high")])
     chart = Curves(panel, metric, over, axis, _value_scale(metric, values))
-    color, _, dash = charts.series_channels(shown)
+    color, _, dash = charts.series_channels(labels)
     tooltip = [
         ("series:N", "runs of"), ("median:Q", "", ".5~g"), ("low:Q", "5%", ".5~g"),
         ("high:Q", "95%", ".5~g"), ("n:Q", "values"),

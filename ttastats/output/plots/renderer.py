@@ -35,12 +35,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_running.clear)  # two processes cannot share the answers
 
 
-def call_renderer(function: str, *values: Any, **named: Any) -> bytes:
+def call_renderer(function: str, *values: Any, **keywords: Any) -> bytes:
     """Return the result of a function of vl-convert, called in its own process.
 
     An error if it refuses the plot, or if the process ends.
     """
-    question = json.dumps([function, values, named]).encode() + b"\n"
+    question = json.dumps([function, values, keywords]).encode() + b"\n"
     with _lock:
         process = _renderer_process()
         try:
@@ -135,10 +135,10 @@ def serve_calls() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what the libraries print is no answer
     vl_convert.register_font_directory(str(theme.font_folder()))
     while line := sys.stdin.buffer.readline():
-        function, values, named = json.loads(line)
+        function, values, keywords = json.loads(line)
         refused = False
         try:
-            answer = getattr(vl_convert, function)(*values, **named)
+            answer = getattr(vl_convert, function)(*values, **keywords)
         except ValueError as error:
             refused, answer = True, str(error)
         data = answer.encode() if isinstance(answer, str) else answer or b""

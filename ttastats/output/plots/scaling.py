@@ -60,19 +60,19 @@ def _scaling_table(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _scaling_plot(rows: pl.DataFrame, level: str, *, several: bool) -> Plot:
     # Curves are named by the keys in which they differ: `NVIDIA H100`.
-    every, first = rows.to_dicts(), rows.row(0, named=True)
-    differing = scaling_report.distinct_keys(every, scaling_report.CURVE)
+    all_rows, first = rows.to_dicts(), rows.row(0, named=True)
+    differing = scaling_report.distinct_keys(all_rows, scaling_report.CURVE)
     keys = [key for key in differing if key not in BENCHMARK] or ["submitter"]
-    named = fitting.short_labels([row[key] for key in keys] for row in every)
-    rows = rows.with_columns(curve=pl.Series(named))
+    names = fitting.short_labels([row[key] for key in keys] for row in all_rows)
+    rows = rows.with_columns(curve=pl.Series(names))
     table = _scaling_table(rows)
     ranked = table.group_by("curve").agg(pl.len(), pl.col("growth").max())
     ranked = ranked.sort(["growth", "len", "curve"], descending=[True, True, False])
     labels = ranked["curve"].to_list()
     if len(labels) > _BOTH_UP_TO:
         table = table.filter(pl.col("measure") == "time-to-accuracy")
-    shown = labels[: theme.HIGHLIGHTS]
-    colour = pl.when(pl.col("curve").is_in(shown)).then("curve").otherwise(pl.lit(OTHERS))
+    visible = labels[: theme.HIGHLIGHTS]
+    colour = pl.when(pl.col("curve").is_in(visible)).then("curve").otherwise(pl.lit(OTHERS))
     table = table.with_columns(colour=colour)
     ends = [1.0, float(table["growth"].max() or 1.0)]  # type: ignore[arg-type]
     key = " ".join(str(first[name]) for name in ("suite", "round", "benchmark") if first[name])
@@ -91,7 +91,7 @@ def _scaling_plot(rows: pl.DataFrame, level: str, *, several: bool) -> Plot:
         f"dashed grey line is the ideal. Vertical lines are {level} intervals.",
         "Throughput (hollow, dotted) is from time per epoch." if len(labels) <= _BOTH_UP_TO else "",
     )
-    labels = [*shown, OTHERS] if len(labels) > len(shown) else shown
+    labels = [*visible, OTHERS] if len(labels) > len(visible) else visible
     layers = _scaling_layers(of_curves, of_ideal, table, labels, level)
     return charts.make_plot(
         KIND, first["benchmark"], title, caption, layers, data, height=260.0, described=f"{runs}."
@@ -100,7 +100,7 @@ def _scaling_plot(rows: pl.DataFrame, level: str, *, several: bool) -> Plot:
 
 def _scaling_layers(
     curves: str, ideal: str, table: pl.DataFrame, labels: Sequence[str], level: str
-) -> charts.Drawn:
+) -> charts.Layers:
     color, shape, _ = charts.series_channels(labels)
     if labels[-1] == OTHERS:
         shape["scale"]["range"][-1] = "circle"
@@ -108,7 +108,7 @@ def _scaling_layers(
     ticks = {"grid": False, "format": "~g", "values": [2**n for n in range(20)]}
     across = "accelerators, as a multiple of the fewest"
     top = [*table["speedup"], *table["growth"]]
-    places = {
+    encodings = {
         "x": charts.position("growth", across, axes.ratio_scale(table["growth"]).vega, ticks),
         "y": charts.ratio_position("speedup", "speedup", top, table["low"]),
     }
@@ -120,13 +120,13 @@ def _scaling_layers(
         ("low:Q", f"{level} from", ".3~r"), ("high:Q", "to", ".3~r"), ("base_entry:N", "over"),
         "reached:Q", ("n:Q", "of"),
     ]  # fmt: skip
-    base = charts.table_view(curves).encode(**places, color=color)
+    base = charts.table_view(curves).encode(**encodings, color=color)
     best = base.where("datum.best").encode(strokeDash=dash, detail="curve:N")
     marks = base.encode(shape=shape, tooltip=tooltip)
     hollow, filled = (marks.where(f"datum.measure {sign} 'throughput'") for sign in ("==", "!="))
     look = {"strokeOpacity": 0.7, "strokeWidth": 1}
     return (
-        charts.table_view(ideal).mark("line", style="ideal").encode(**places),
+        charts.table_view(ideal).mark("line", style="ideal").encode(**encodings),
         best.mark("line", strokeWidth=1.5),
         base.interval("y", "low", "high", "datum.growth > 1", **look),
         hollow.mark("point", filled=False, size=32, opacity=1),

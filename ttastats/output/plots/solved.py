@@ -30,13 +30,13 @@ _LOG_FROM = 1.5
 
 def solved_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark that has a series of three runs, of which one reached."""
-    drawn = (
+    plots = (
         _solved_plot(panel)
         for panel in material.panels
         if panel.series.filter(pl.col("n") >= _FEWEST, pl.col("reached_runs") > 0).height
     )
-    none = f"a distribution needs {_FEWEST} runs of one setup"
-    return expect_plots(drawn, none, "`ttastats runs FILE` lists the runs.")
+    message = f"a distribution needs {_FEWEST} runs of one setup"
+    return expect_plots(plots, message, "`ttastats runs FILE` lists the runs.")
 
 
 def _solved_table(panel: Panel) -> pl.DataFrame:
@@ -54,15 +54,15 @@ def _solved_table(panel: Panel) -> pl.DataFrame:
         if runs.height < _FEWEST:
             continue
         times = np.sort(runs["tta_seconds"].filter(runs["reached"]).to_numpy())
-        places = np.arange(1, times.size + 1)
+        ranks = np.arange(1, times.size + 1)
         if times.size > _STEPS:
             thinned = np.unique(np.linspace(0, times.size - 1, _STEPS).round().astype(int))
-            times, places = times[thinned], places[thinned]
+            times, ranks = times[thinned], ranks[thinned]
         longest = runs["observed_seconds"].max()
         end = float(longest) if isinstance(longest, float) else 0.0
         seconds, done = [end / 100, end], [0, 0]
         if times.size:
-            seconds, done = [times[0], *times, end], [0, *places, places[-1]]
+            seconds, done = [times[0], *times, end], [0, *ranks, ranks[-1]]
         steps = pl.DataFrame({"seconds": seconds, "done": done}, types).select(
             "seconds", "done", (pl.col("done") / runs.height).alias("share"),
             *(pl.lit(runs[name][0]).alias(name) for name in ("order", "series", "colour")),
@@ -94,14 +94,14 @@ def _solved_plot(panel: Panel) -> Plot:
     steps, unit = _solved_table(panel), panel.axis
     axis = axes.amount_axis(steps["seconds"], unit, unit.noun, log_from=_LOG_FROM)
     ends = _line_ends(steps, axis)
-    few = int((panel.series["n"] < _FEWEST).sum())
+    sparse = int((panel.series["n"] < _FEWEST).sum())
     caption = (
         panel.highlighted_text,
         f"Each line is the fraction of runs that {unit.success} (empirical distribution function).",
         ""
         if panel.runs["reached"].all()
         else "Failed runs are included, so their lines stay below 100%.",
-        f"Not drawn: {few} with fewer than {_FEWEST} runs." if few else "",
+        f"Not drawn: {sparse} with fewer than {_FEWEST} runs." if sparse else "",
         f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps."
         if (panel.series["reached_runs"] > _STEPS).any()
         else "",
@@ -111,18 +111,18 @@ def _solved_plot(panel: Panel) -> Plot:
     scale: dict[str, Any] = {"domain": [0, height], "nice": False}
     shares = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1], "titleAnchor": "start"}
     y = charts.position("share", up, scale, shares)
-    places = {"x": axis.x(), "y": y, "color": color}
+    encodings = {"x": axis.x(), "y": y, "color": color}
     at, time = axis.field_expression("seconds"), axes.amount_expression("datum.seconds", unit)
     data = {f"solved: {panel.name}": steps, f"ends of solved: {panel.name}": ends}
     of_steps, of_ends = data
     tooltip = [("series:N", "runs of"), ("time:N", "within"), ("runs:N", "reached")]
     lines = (
         charts.table_view(of_steps, at=at, time=time, runs="datum.done + ' of ' + datum.n")
-        .encode(**places, strokeDash=dash, detail="series:N", tooltip=tooltip)
+        .encode(**encodings, strokeDash=dash, detail="series:N", tooltip=tooltip)
         .mark("line", interpolate="step-after", strokeWidth=1.5, strokeOpacity=0.9)
     )
     last = charts.table_view(of_ends, at=at)
-    joins = last.encode(**places, y2="level").mark("rule", strokeWidth=0.7, strokeOpacity=0.8)
+    joins = last.encode(**encodings, y2="level").mark("rule", strokeWidth=0.7, strokeOpacity=0.8)
     text = last.encode(x=axis.x(), y=charts.field("level:Q", title=up, scale=scale))
     # Names have so many pixels, of the place where their line ends.
     rooms = (
@@ -130,8 +130,10 @@ def _solved_plot(panel: Panel) -> Plot:
         ("!datum.left", "right", -4, f"scale('x', datum.at) + {_BESIDE}"),
     )
     labels = (
-        text.where(which).labels(NAME, align=side, dx=dx, baseline="middle", limit={"expr": room})
-        for which, side, dx, room in rooms
+        text.where(condition).labels(
+            NAME, align=side, dx=dx, baseline="middle", limit={"expr": room}
+        )
+        for condition, side, dx, room in rooms
     )
     title = f"Fraction of runs at the target over {unit.noun}"
     layers = (joins, lines, *labels)
@@ -159,21 +161,21 @@ def performance_profile_plots(material: Material) -> tuple[Plot, ...]:
         "Give more logs.",
     )
     table, scores = _profile_lines(times)
-    shown = list(scores)[: theme.HIGHLIGHTS]
+    labels = list(scores)[: theme.HIGHLIGHTS]
     benchmarks = len({name for row in times.values() for name in row})
-    best = ", ".join(f"{label} {scores[label]:.2f}" for label in shown)
-    left, of_size = len(scores) - len(shown), pl.col("accelerators") == size
-    several = "a lower score, is" if left == 1 else "lower scores, are"
+    best = ", ".join(f"{label} {scores[label]:.2f}" for label in labels)
+    hidden, of_size = len(scores) - len(labels), pl.col("accelerators") == size
+    several = "a lower score, is" if hidden == 1 else "lower scores, are"
     runs = sum(panel.runs.filter(of_size).height for panel in material.panels)
     caption = (
         f"{units.plural(runs, 'run')}. A line says on what share of the {benchmarks} benchmarks a "
         f"system's {material.axis.expected} to a success is within a factor of the best of those "
         "shown and not shown; a benchmark that it was not run on or never solved counts as missed. "
         f"Score, the area up to {_TAU_MAX:g}: {best}.",
-        f"{left} more, with {several} not shown." if left else "",
+        f"{hidden} more, with {several} not shown." if hidden else "",
         "Systems of other sizes are no rivals: `--where accelerators=...` chooses them.",
     )
-    color, _, dash = charts.series_channels(shown, "series")
+    color, _, dash = charts.series_channels(labels, "series")
     ticks = {"values": [1, 1.25, 1.5, 2, 2.5, 3, 4], "grid": False, "format": "~g"}
     scale = {"type": "log", "domain": [1, _TAU_MAX], "nice": False}
     across = f"factor of the best {material.axis.expected} (log scale)"
@@ -190,7 +192,7 @@ def performance_profile_plots(material: Material) -> tuple[Plot, ...]:
     )  # fmt: skip
     line = line.mark("line", interpolate="step-after", strokeWidth=1.8, strokeOpacity=0.9)
     title = f"Performance profile of {len(times)} systems of {units.plural(size, 'accelerator')}"
-    data = {"profile": table.filter(pl.col("series").is_in(shown))}
+    data = {"profile": table.filter(pl.col("series").is_in(labels))}
     plot = charts.make_plot(
         PROFILE, None, title, caption, [line], data, height=200.0, described=f"{best}."
     )
@@ -201,8 +203,8 @@ def _most_common_size(panels: Sequence[Panel]) -> tuple[int, Times]:
     """Return the most common number of accelerators, and the times of its systems."""
     times: dict[int, dict[str, dict[str, float]]] = {}
     for panel in panels:
-        known = panel.runs.drop_nulls(["system", "accelerators", "observed_seconds"])
-        groups = known.group_by("accelerators", "system", maintain_order=True)
+        sized = panel.runs.drop_nulls(["system", "accelerators", "observed_seconds"])
+        groups = sized.group_by("accelerators", "system", maintain_order=True)
         for (size, system), runs in groups:
             ert = expected_seconds(runs)
             if ert is not None and np.isfinite(ert):

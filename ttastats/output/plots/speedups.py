@@ -41,26 +41,26 @@ def speedup_plots(material: Material) -> tuple[Plot, ...]:
     refuse_if(
         not material.compares, "only one file to compare", "Give two files, the baseline first."
     )
-    baseline, *others = material.sides
-    report = compare_report.times_report(baseline, others, material.what)
+    baseline, *challengers = material.sides
+    report = compare_report.times_report(baseline, challengers, material.what)
     rows = expect_kind(report.records, TimesRow)
     table = _speedup_table(rows, report.by, material)
     reason = "`ttastats compare` shows the reason for each."
     refuse_if(table.is_empty(), "no benchmark has a speedup", reason)
-    shown, choice = _limit_range(table)
+    visible, choice = _limit_range(table)
     sides, unit = side_labels(material.sides), material.axis
     level = percentages.percent_text(material.confidence)
     title = charts.sentence_case(unit.ratio if unit.is_time else f"{unit.noun} ratio")
     title += f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
     counts = [f"{row.benchmark} {_reached_text(row)}" for row in rows]
-    whole = shown.filter(pl.col("place") == 0).head(12)
+    whole = visible.filter(pl.col("place") == 0).head(12)
     described = " ".join(
         f"{row['row'].replace(fitting.LINE, ' · ')} {row['ratio']:.3g}, {row['verdict']}."
         for row in whole.iter_rows(named=True)
     )
     plot = charts.make_plot(
         KIND,
-        shown["benchmark"][0] if shown["benchmark"].n_unique() == 1 else None,
+        visible["benchmark"][0] if visible["benchmark"].n_unique() == 1 else None,
         title,
         (
             to_target(report.target, ""),
@@ -68,16 +68,16 @@ def speedup_plots(material: Material) -> tuple[Plot, ...]:
             *_explanations(rows, unit, level),
             f"n: {units.join_names(counts, 8)}.",
         ),
-        _speedup_layers(shown, level, unit),
-        {"speedups": shown},
-        height=max(1.4, shown["order"].n_unique()) * _STEP,
+        _speedup_layers(visible, level, unit),
+        {"speedups": visible},
+        height=max(1.4, visible["order"].n_unique()) * _STEP,
         described=described,
     )
     return (plot,)
 
 
 def _part_names(unit: Axis) -> list[str]:
-    """Return what the axis calls a ratio and the two parts it is a product of."""
+    """Return the names of a ratio and of its two factors on the axis."""
     first = ("TTA speedup", "throughput") if unit.is_time else (unit.to_target, unit.per_epoch)
     return [*first, "epochs"]
 
@@ -87,7 +87,7 @@ _PARTS = (("speedup", "speedup"), ("throughput_speedup", "throughput"), ("epochs
 
 
 def _explanations(rows: Sequence[TimesRow], unit: Axis, level: str) -> Iterator[str]:
-    """Yield what the ratios mean, where runs failed and under which conditions they hold."""
+    """Yield texts on the meaning of the ratios, failed runs and conditions."""
     if unit.is_time:
         yield (
             f"Right of 1: faster than the baseline. The TTA speedup with its {level} interval is "
@@ -119,8 +119,8 @@ def _speedup_table(rows: Sequence[TimesRow], by: Sequence[str], material: Materi
     models = fitting.hardware_models(row.get("hardware") for row in rows if row.get("hardware"))
     table, parts = [], [*zip(_part_names(material.axis), _PARTS, strict=True)]
     for number, row in enumerate(rows):
-        first, *rest = (models.get(value, value) for value in map(row.get, keys))
-        lines = [fitting.key_label(values) for values in ([first], rest) if values]
+        first, *further = (models.get(value, value) for value in map(row.get, keys))
+        lines = [fitting.key_label(values) for values in ([first], further) if values]
         lines += [labels[row.b]] if len(labels) > 2 else []
         words = {Verdict.SAME: str(row.claim), Verdict.UNAVAILABLE: "n/a"}
         verdict = words.get(row.word, row.word.signed)
@@ -132,9 +132,9 @@ def _speedup_table(rows: Sequence[TimesRow], by: Sequence[str], material: Materi
         }  # fmt: skip
         table += [
             whole
-            | {"part": part, "place": place, "ratio": row.get(value)}
+            | {"part": part, "place": number, "ratio": row.get(value)}
             | {end: row.get(f"{stem}_{end}") for end in ("low", "high")}
-            for place, (part, (value, stem)) in enumerate(parts)
+            for number, (part, (value, stem)) in enumerate(parts)
         ]
     return pl.DataFrame(table, schema=_COLUMNS).drop_nulls("ratio")
 
@@ -150,11 +150,11 @@ def _limit_range(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
         return table, ""
     whole = table.filter(pl.col("place") == 0)
     ranked = whole.sort(pl.col("ratio").log().abs(), descending=True).head(_MOST)
-    shown = table.join(ranked.select("order"), on="order", how="semi", maintain_order="left")
-    return shown, f"The {_MOST} of {count:,} rows farthest from 1 are shown."
+    visible = table.join(ranked.select("order"), on="order", how="semi", maintain_order="left")
+    return visible, f"The {_MOST} of {count:,} rows farthest from 1 are shown."
 
 
-def _speedup_layers(table: pl.DataFrame, level: str, unit: Axis) -> charts.Drawn:
+def _speedup_layers(table: pl.DataFrame, level: str, unit: Axis) -> charts.Layers:
     title = f"ratio A/B, log scale: >1 means B {unit.fill(unit.better)}"
     parts = _part_names(unit)
     lines = max(row.count(fitting.LINE) for row in table["row"])

@@ -51,8 +51,8 @@ def step_plots(profiles: Profiles) -> tuple[Plot, ...]:
     if float(sums["seconds"].max()) > _FARTHEST * float(sums["seconds"].min()):  # type: ignore[arg-type]
         x = _share_channel("share of the time of a step")
     tooltip = (("part:N",), ("seconds:Q", "seconds", ".3s"))
-    shown = {part: colour for part, colour in _COLOURS.items() if part in set(parts["part"])}
-    return _bar_plot(STEP, profiles, "Time of a step", caption, parts, x, shown, tooltip)
+    colours = {part: colour for part, colour in _COLOURS.items() if part in set(parts["part"])}
+    return _bar_plot(STEP, profiles, "Time of a step", caption, parts, x, colours, tooltip)
 
 
 def memory_plots(profiles: Profiles) -> tuple[Plot, ...]:
@@ -77,16 +77,16 @@ def worker_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return one plot with three bars for each profile and number of workers."""
     how = "Measure it with `ttastats profile digits --workers 2 -o prof.parquet`."
     steps = measure_values(profiles, "workers_step_seconds", how)
-    measured = [
+    worker_parts = [
         measure_values(profiles, measure, how)
         .rename({measure: "seconds"})
         .with_columns(part=pl.lit(name))
         for name, measure in _MEASURES.items()
     ]
-    alone = pl.col("of").n_unique().over("profile") == 1
-    named = pl.format("{}, {} workers", "profile", "of")
-    parts = pl.concat(measured).join(steps, on=["profile", "of"]).select(
-        pl.when(alone).then("profile").otherwise(named).alias("bar"), "part", "seconds",
+    is_single = pl.col("of").n_unique().over("profile") == 1
+    label = pl.format("{}, {} workers", "profile", "of")
+    parts = pl.concat(worker_parts).join(steps, on=["profile", "of"]).select(
+        pl.when(is_single).then("profile").otherwise(label).alias("bar"), "part", "seconds",
         share=pl.col("seconds") / pl.col("workers_step_seconds"),
     )  # fmt: skip
     caption = (
@@ -168,8 +168,8 @@ def of_profiles(
     """Return a title with the name of the only profile, and a caption with the devices."""
     title = f"{title}: {next(iter(profiles))}" if len(profiles) == 1 else title
     devices = [answers.measure_rows(rows, "device_name")["text"] for rows in profiles.values()]
-    known = list(dict.fromkeys(pl.concat(devices).drop_nulls()))
-    return title, (*caption, f"On {units.join_names(known)}." if known else "")
+    device_names = list(dict.fromkeys(pl.concat(devices).drop_nulls()))
+    return title, (*caption, f"On {units.join_names(device_names)}." if device_names else "")
 
 
 def rate_expression(value: str, unit: str) -> str:

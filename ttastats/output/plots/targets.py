@@ -32,8 +32,8 @@ def target_plots(material: Material) -> tuple[Plot, ...]:
         "expected times of different setups cannot be pooled",
         "Select one with --where entry=..., or give two files.",
     )
-    chosen = pl.col("benchmark").is_in([name for name in suited if name is not None])
-    sides = [replace(side, runs=side.runs.filter(chosen)) for side in material.sides]
+    is_suited = pl.col("benchmark").is_in([name for name in suited if name is not None])
+    sides = [replace(side, runs=side.runs.filter(is_suited)) for side in material.sides]
     try:
         report = targets_report.report(sides, confidence=material.confidence)
     except TtastatsError as error:
@@ -52,19 +52,19 @@ def _target_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str], level:
     x = charts.position("target", "quality target", {"zero": False, "padding": 12}, axis)
     name, unit = f"targets: {panel.name}", panel.axis
     draw = _speedup_chart if len(labels) > 1 else _time_chart
-    what, text, shown, layers = draw(rows, unit, labels, name, x, level)
+    quantity, text, chart_rows, layers = draw(rows, unit, labels, name, x, level)
     ends = "TTA here is" if unit.is_time else f"{charts.sentence_case(unit.to_target)} here end at"
     official = rows.filter("official")["target"].to_list()
     caption = (
         f"{text} {ends} the first evaluation that meets the target.",
         f"The dotted line is the official target, {official[0]:g}." if official else "",
     )
-    title = f"{charts.sentence_case(what)} other quality targets"
-    return charts.make_plot(KIND, panel, title, caption, layers, {name: shown}, height=190.0)
+    title = f"{charts.sentence_case(quantity)} other quality targets"
+    return charts.make_plot(KIND, panel, title, caption, layers, {name: chart_rows}, height=190.0)
 
 
 #: What begins the title, the caption, the table, and the layers.
-_Chart = tuple[str, str, pl.DataFrame, charts.Drawn]
+_Chart = tuple[str, str, pl.DataFrame, charts.Layers]
 
 
 def _speedup_chart(
@@ -79,12 +79,12 @@ def _speedup_chart(
         "no verdict": (theme.GREY, "diamond"),
     }
     verdicts = ("faster", "slower", "same", "undecided", "unavailable")
-    shown = rows.select(
+    chart_rows = rows.select(
         "benchmark", "target", "official", "speedup", "speedup_low", "speedup_high", "p_adjusted",
         reached=pl.format("A {}/{}, B {}/{}", "reached_a", "n_a", "reached_b", "n_b"),
         verdict=pl.col("verdict").replace(dict(zip(verdicts, looks, strict=True))),
     )  # fmt: skip
-    present = [word for word in looks if word in set(shown["verdict"])]
+    present = [word for word in looks if word in set(chart_rows["verdict"])]
     color, shape = (
         charts.field(
             "verdict:N",
@@ -99,8 +99,8 @@ def _speedup_chart(
         ("speedup_high:Q", "to", ".4~r"), ("p_adjusted:Q", "p", ".2~g"), "verdict:N",
         "reached:N",
     ]  # fmt: skip
-    limits = [*shown["speedup_low"], *shown["speedup_high"]]
-    y = charts.ratio_position("speedup", ratio, shown["speedup"].drop_nulls(), limits)
+    limits = [*chart_rows["speedup_low"], *chart_rows["speedup_high"]]
+    y = charts.ratio_position("speedup", ratio, chart_rows["speedup"].drop_nulls(), limits)
     data = charts.table_view(name, "datum.speedup != null")
     base = data.encode(x=x, y=y)
     marks = base.encode(color=color, tooltip=tooltip)
@@ -115,17 +115,17 @@ def _speedup_chart(
         f"{labels[0]}, {labels[1]}. {charts.sentence_case(ratio)} in {unit.ert} to each target"
         f", with a {level} interval per target; above 1, B {unit.fill(unit.better)}."
     )
-    return f"{unit.ratio} at", text, shown, layers
+    return f"{unit.ratio} at", text, chart_rows, layers
 
 
 def _time_chart(
     rows: pl.DataFrame, unit: Axis, _: Sequence[str], name: str, x: charts.Channel, __: str
 ) -> _Chart:
-    shown = rows.select(
+    chart_rows = rows.select(
         "benchmark", "target", "official", ert_seconds="ert_a_seconds", n="n_a",
         reached="reached_a", fraction=pl.format("{}/{}", "reached_a", "n_a"),
     )  # fmt: skip
-    times = shown["ert_seconds"].drop_nulls()
+    times = chart_rows["ert_seconds"].drop_nulls()
     axis = axes.amount_axis(times.filter(times.is_finite()), unit, f"expected {unit.noun}")
     data = charts.table_view(
         name,
@@ -151,4 +151,4 @@ def _time_chart(
         f"counts with all its {unit.noun}. Numbers are the runs that reached the target, where "
         "some did not."
     )
-    return f"expected {unit.noun} to", text, shown, layers
+    return f"expected {unit.noun} to", text, chart_rows, layers

@@ -107,8 +107,8 @@ def font_folder() -> Path:
 
 def embed_fonts(svg: str) -> str:
     """Return an SVG with the glyphs that it shows embedded."""
-    shown = html.unescape(re.sub(r"<[^>]+>", "", "".join(_TEXT.findall(svg))))
-    letters = "".join(sorted(set(shown)))
+    text = html.unescape(re.sub(r"<[^>]+>", "", "".join(_TEXT.findall(svg))))
+    letters = "".join(sorted(set(text)))
     if not letters.strip():
         return svg
     faces = ""
@@ -126,8 +126,8 @@ def embed_fonts(svg: str) -> str:
 
 def text_width(text: str, size: float) -> float:
     """Return the width of a line of text in the unit of its font size."""
-    known = _glyph_widths()
-    return sum(known.get(ord(letter), 1.0) for letter in text) * size
+    widths = _glyph_widths()
+    return sum(widths.get(ord(letter), 1.0) for letter in text) * size
 
 
 @cache

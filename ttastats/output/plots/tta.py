@@ -44,8 +44,8 @@ def tta_plots(material: Material) -> tuple[Plot, ...]:
 
 def _tta_plot(panel: Panel, level: str) -> Plot | None:
     """Return the plot of a panel, None if no run of it has a time."""
-    of_runs, every = charts.runs_table(panel)
-    timed = every.filter(pl.col("observed_seconds") > 0)
+    of_runs, all_runs = charts.runs_table(panel)
+    timed = all_runs.filter(pl.col("observed_seconds") > 0)
     if timed.is_empty():
         return None
     dots, thinned = timed, ""
@@ -64,10 +64,10 @@ def _tta_plot(panel: Panel, level: str) -> Plot | None:
     ends = means.select(low.alias("low"), "high").drop_nulls()
     unit = panel.axis
     times = [*timed["observed_seconds"], *ends["low"], *ends["high"]]
-    sizes, places = _size_headings(panel)
+    sizes, row_table = _size_headings(panel)
     tables = {of_runs: dots, f"{unit.mean}: {panel.name}": means}
     data = {
-        name: table.join(places, on="order", how="left", maintain_order="left")
+        name: table.join(row_table, on="order", how="left", maintain_order="left")
         for name, table in tables.items()
     } | ({f"sizes: {panel.name}": sizes} if sizes.height else {})
     headings = sizes["series"].n_unique() if sizes.height else 0
@@ -79,7 +79,7 @@ def _tta_plot(panel: Panel, level: str) -> Plot | None:
 
 
 def _mark_texts(panel: Panel, timed: pl.DataFrame, thinned: str, level: str) -> Iterator[str]:
-    """Yield which runs are not shown, and what the marks mean."""
+    """Yield texts on hidden runs and the meaning of the marks."""
     unit, untimed = panel.axis, panel.runs.height - timed.height
     if untimed:
         noun = unit.noun if unit.progress else f"a {unit.noun}"
@@ -109,12 +109,13 @@ def _size_headings(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
     if panel.compares or series["size"].n_unique() == 1:
         return pl.DataFrame(), series.select("order", place=pl.col("order").cast(pl.Float64))
     ordered = series.sort("size", "order", nulls_last=True).with_row_index("place")
-    places = ordered.select("order", pl.col("place").cast(pl.Float64))
+    row_table = ordered.select("order", pl.col("place").cast(pl.Float64))
     words = {None: "size unknown", _MIXED: "several sizes"}
     names = [words.get(n) or units.plural(n, "accelerator") for n in ordered["size"]]
-    place, named = pl.col("place").min().over("size") - 0.5, pl.Series(names, dtype=pl.String)
-    headings = panel.with_owners(ordered.select("order", place=place, series=named))
-    return headings.select("order", "place", "benchmark", "series", "system", "entry"), places
+    heading_row = pl.col("place").min().over("size") - 0.5
+    heading_names = pl.Series(names, dtype=pl.String)
+    headings = panel.with_owners(ordered.select("order", place=heading_row, series=heading_names))
+    return headings.select("order", "place", "benchmark", "series", "system", "entry"), row_table
 
 
 def _dot_offsets(dots: pl.DataFrame) -> pl.Series:
@@ -125,11 +126,11 @@ def _dot_offsets(dots: pl.DataFrame) -> pl.Series:
     times, order = dots["observed_seconds"].log().to_numpy(), dots["order"].to_numpy()
     offsets, near = np.zeros(dots.height), _NEAR * (float(np.ptp(times)) or 1.0)
     for row in np.unique(order):
-        here = np.flatnonzero(order == row)
+        members = np.flatnonzero(order == row)
         last: list[float] = []
-        for index in here[np.argsort(times[here], kind="stable")]:
+        for index in members[np.argsort(times[members], kind="stable")]:
             at = float(times[index])
-            level = next((n for n, other in enumerate(last) if at - other > near), len(last))
+            level = next((n for n, end in enumerate(last) if at - end > near), len(last))
             last[level : level + 1] = [at]
             step = (level + 1) // 2 % (_LEVELS + 1) * _SPREAD / (2 * _LEVELS)
             offsets[index] = step if level % 2 else -step
@@ -142,7 +143,7 @@ def _tta_layers(
     bold = {"condition": {"test": _HEADING, "value": 600}, "value": 400}
     rows = charts.rows_by_name("series", labelFontWeight=bold)
     rows["sort"] = {"field": "place", "op": "min"}
-    places = {"x": axis.x(), "y": rows}
+    encodings = {"x": axis.x(), "y": rows}
     across = {"domain": [-0.5, 0.5]}
     # A colour that the names beside the rows explain; of many rows it would mean nothing.
     color: Any = charts.BLUE
@@ -150,7 +151,7 @@ def _tta_layers(
         color, *_ = charts.series_channels(panel.coloured_labels, key=False)
     of_runs, of_means, *of_sizes = data
     dots = charts.table_view(of_runs, at=axis.field_expression("observed_seconds"))
-    dots = dots.encode(**places, yOffset=charts.field("offset:Q", scale=across), color=color)
+    dots = dots.encode(**encodings, yOffset=charts.field("offset:Q", scale=across), color=color)
     dots = charts.with_run_tooltip(dots, panel)
     layers = [
         dots.where("datum.reached").points(26, fillOpacity=0.65),
@@ -177,7 +178,7 @@ def _tta_layers(
         said=mean,
         lane=f"{_MEAN}",
         interval=f"datum.low == null ? 'needs 2 runs' : ({low}) + ' to ' + ({high})",
-    ).encode(**places, yOffset=charts.field("lane:Q", scale=across), tooltip=tooltip)
+    ).encode(**encodings, yOffset=charts.field("lane:Q", scale=across), tooltip=tooltip)
     return [
         means.interval("x", "from_", "to", "datum.low != null", style="mean"),
         means.mark("point", style="mean", shape=theme.MEAN_SHAPE, size=36, filled=False),
@@ -208,7 +209,7 @@ def text_plot(material: Material, *, width: int) -> Iterator[str]:
             dots = pictures.draw_strip(done.to_list(), failed.to_list(), low, high, room)
             mean = "–" if average is None else units.amount(average, unit)
             yield f"{label[:margin]:<{margin}}  {dots}  {reached}/{n}  mean {mean}"
-        left, right = units.amount(low, unit), units.amount(high, unit)
-        yield f"{'':<{margin}}  {left}{right.rjust(room - len(left))}"
+        low_label, high_label = units.amount(low, unit), units.amount(high, unit)
+        yield f"{'':<{margin}}  {low_label}{high_label.rjust(room - len(low_label))}"
         yield panel.counts_text
         yield ""

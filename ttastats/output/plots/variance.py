@@ -36,28 +36,28 @@ _NUMBERS = (
 def variance_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot of all entries, or one per benchmark if they are many."""
     refuse_if(not material.axis.is_time, "the variance plot shows time only", "Remove --in.")
-    by, shown = material.by or grouping.ENTRY, list[dict[str, Any]]()
+    by, group_rows = material.by or grouping.ENTRY, list[dict[str, Any]]()
     for number, side in enumerate(material.sides):
         if side.runs.select(by).unique().height > _MOST_GROUPS:
             continue
-        every = variance_report.report(
+        report_rows = variance_report.report(
             side.runs, by, ddof=material.what.judgement.ddof, confidence=material.confidence
         ).rows
-        rows = [row for row in every if row["share_epochs"] is not None]
+        rows = [row for row in report_rows if row["share_epochs"] is not None]
         keys = [key for key in grouping.shown_keys(rows, by) if key not in grouping.BENCHMARK]
         groups = fitting.short_labels([row[key] for key in keys] for row in rows)
         letter = f"{chr(ord('A') + number)}: " if material.compares else ""
-        shown += [
+        group_rows += [
             {"benchmark": row["benchmark"], "entry": row["entry"], "group": letter + group}
             | {name: row[name] for name in _NUMBERS}
             for row, group in zip(rows, groups, strict=True)
         ]
     refuse_if(
-        not shown,
+        not group_rows,
         "no group has two runs with different numbers of epochs to the target",
         "`ttastats variance FILE` shows the numbers.",
     )
-    table = pl.DataFrame(shown, infer_schema_length=None)
+    table = pl.DataFrame(group_rows, infer_schema_length=None)
     several = table["benchmark"].n_unique() > 1
     level = percentages.percent_text(material.confidence)
     if several and table.height <= _MOST:
@@ -67,26 +67,27 @@ def variance_plots(material: Material) -> tuple[Plot, ...]:
 
 
 def _variance_plot(benchmark: str | None, table: pl.DataFrame, level: str) -> Plot:
-    shown = table.sort("benchmark", "with_epochs", "share_epochs", descending=[False, True, True])
-    shown = shown.head(_MOST).sort("benchmark", "share_epochs", descending=[False, True])
+    visible = table.sort("benchmark", "with_epochs", "share_epochs", descending=[False, True, True])
+    visible = visible.head(_MOST).sort("benchmark", "share_epochs", descending=[False, True])
     group = pl.col("group") if benchmark is not None else pl.format("{}: {}", "benchmark", "group")
-    shown = shown.with_columns(row=group)
+    visible = visible.with_columns(row=group)
     title = "Share of epochs in the variance of time-to-accuracy"
     title += f": {benchmark}" if benchmark is not None else ""
-    runs, groups = int(shown["with_epochs"].sum()), units.plural(shown.height, "group")
-    left, verb = table.height - shown.height, "is" if table.height - shown.height == 1 else "are"
-    more = f"{units.plural(left, 'more group')}, with fewer runs, {verb} not shown; "
+    runs, groups = int(visible["with_epochs"].sum()), units.plural(visible.height, "group")
+    hidden = table.height - visible.height
+    verb = "is" if hidden == 1 else "are"
+    remark = f"{units.plural(hidden, 'more group')}, with fewer runs, {verb} not shown; "
     caption = (
-        f"{units.plural(runs, 'run')} of {groups} whose epochs vary; {more if left else ''}"
+        f"{units.plural(runs, 'run')} of {groups} whose epochs vary; {remark if hidden else ''}"
         "only runs that reached the target. The rest of the variance of log TTA is due "
         "to time per epoch. Shares can be below 0% or above 100% if the two are "
         f"correlated. Lines are {level} intervals, shown from 10 runs on and left out where they "
         "would hold nearly every share or a run is unlike the others.",
     )
     # Every share is in sight; an interval may go on beyond the frame.
-    shares = shown["share_epochs"].to_list()
-    low = min(*shares, max(-0.5, min(0.0, *shown["share_epochs_low"].drop_nulls(), *shares)))
-    high = max(*shares, min(1.5, max(1.0, *shown["share_epochs_high"].drop_nulls(), *shares)))
+    shares = visible["share_epochs"].to_list()
+    low = min(*shares, max(-0.5, min(0.0, *visible["share_epochs_low"].drop_nulls(), *shares)))
+    high = max(*shares, min(1.5, max(1.0, *visible["share_epochs_high"].drop_nulls(), *shares)))
     step = 0.25 if high - low < 1.2 else 0.5 if high - low < 3 else 1.0
     values = [step * n for n in range(-4, 41) if low <= step * n <= high]
     across = "share of the variance due to epochs; the rest is due to time per epoch"
@@ -107,8 +108,8 @@ def _variance_plot(benchmark: str | None, table: pl.DataFrame, level: str) -> Pl
     intervals = base.interval("x", "share_epochs_low", "share_epochs_high")
     layers = intervals, base.points(50, clip=True)
     return charts.make_plot(
-        VARIANCE, benchmark, title, caption, layers, {name: shown},
-        height=max(3, shown.height) * _STEP, described=f"{groups}.",
+        VARIANCE, benchmark, title, caption, layers, {name: visible},
+        height=max(3, visible.height) * _STEP, described=f"{groups}.",
     )  # fmt: skip
 
 
@@ -141,19 +142,22 @@ def _effects_reports(material: Material) -> Iterator[Report]:
     varied = {keys: several for keys, several in pooled if len(several) <= _MOST_VARIED}
     for keys, rows in grouping.group_runs(runs, by):
         if several := varied.get(tuple(keys.values())):
-            known = settings.setting_names(rows["extra"])
+            all_settings = settings.setting_names(rows["extra"])
             short = [(name.split(".")[-1], name) for name in several]
-            on = [last if settings.full_name(last, known) == name else name for last, name in short]
+            on = [
+                last if settings.full_name(last, all_settings) == name else name
+                for last, name in short
+            ]
             with suppress(TtastatsError):  # too few runs of a value
                 yield effects_report.report(rows, by, EffectsOptions(on, confidence=confidence))
 
 
 def _part_plots(report: Report, material: Material) -> Iterator[Plot]:
     """Yield a panel for each part of each benchmark, on one axis."""
-    every = [row for row in report.records if isinstance(row, EffectRow) and row.ratio_low]
+    effects = [row for row in report.records if isinstance(row, EffectRow) and row.ratio_low]
     level = percentages.percent_text(material.confidence)
-    for benchmark in dict.fromkeys(row.keys.get("benchmark") for row in every):
-        rows = [row for row in every if row.keys.get("benchmark") == benchmark]
+    for benchmark in dict.fromkeys(row.keys.get("benchmark") for row in effects):
+        rows = [row for row in effects if row.keys.get("benchmark") == benchmark]
         records = [
             {"benchmark": benchmark, "row": effects_report.name_of(row), "part": part_of(row)}
             | {name: row.get(name) for name in _COLUMNS}
@@ -171,8 +175,8 @@ def _part_plots(report: Report, material: Material) -> Iterator[Plot]:
             f"{report.sentence}"
         )
         for part in table["part"].unique(maintain_order=True):
-            shown = table.filter(part=part)
-            texts = [f"{row} {ratio:.3g}" for row, ratio in shown.select("row", "ratio").rows()]
+            part_rows = table.filter(part=part)
+            texts = [f"{row} {ratio:.3g}" for row, ratio in part_rows.select("row", "ratio").rows()]
             title = charts.sentence_case(f"{part} by setting")
             yield charts.make_plot(
                 EFFECTS,
@@ -181,12 +185,12 @@ def _part_plots(report: Report, material: Material) -> Iterator[Plot]:
                 [*caption, explained] if part == table["part"][0] else caption,
                 _effect_layers(name, table, part, level),
                 {name: table},
-                height=max(2, shown.height) * _PANEL_STEP,
+                height=max(2, part_rows.height) * _PANEL_STEP,
                 described=f"{units.join_names(texts, 8)}.",
             )
 
 
-def _effect_layers(name: str, table: pl.DataFrame, part: str, level: str) -> charts.Drawn:
+def _effect_layers(name: str, table: pl.DataFrame, part: str, level: str) -> charts.Layers:
     ratios, ends = table["ratio"].drop_nulls(), [*table["ratio_low"], *table["ratio_high"]]
     title = "ratio, log scale: <1 means less"
     words = (

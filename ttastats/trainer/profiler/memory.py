@@ -48,8 +48,10 @@ class TrainingState(Struct, frozen=True, eq=False):
             for state in getattr(optimizer, "state", {}).values()
         ]
         storages = _storage_sizes(tree_leaves(states))
-        others = {address: size for address, size in storages.items() if address not in weights}
-        return {"weights": weights, "optimizer state": others}
+        optimizer_state = {
+            address: size for address, size in storages.items() if address not in weights
+        }
+        return {"weights": weights, "optimizer state": optimizer_state}
 
 
 def _storage_sizes(tensors: Iterable[Any]) -> dict[int, int]:

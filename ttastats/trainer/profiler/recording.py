@@ -107,10 +107,10 @@ def steps_to_profile(step_seconds: float) -> int:
     return max(_FEWEST, min(_MOST, round(_SECONDS / step_seconds)))
 
 
-class About(Struct, frozen=True):
-    """What is profiled; `samples` are those of a step, if known.
+class ProfileSubject(Struct, frozen=True):
+    """The workload of a profile; `samples` are those of a step, if known.
 
-    `left_out` says which batch size of the recipe was too large to be taken.
+    `left_out` names the batch size of the recipe if it was too large.
     """
 
     profile: str
@@ -120,31 +120,33 @@ class About(Struct, frozen=True):
     left_out: str | None = None
 
 
-def profile_rows(recording: Recording, about: About, more: Iterable[Row]) -> pl.DataFrame:
-    """Return the rows of a profile; `more` are measures of other variants of the step.
+def profile_rows(
+    recording: Recording, subject: ProfileSubject, measures: Iterable[Row]
+) -> pl.DataFrame:
+    """Return the rows of a profile; `measures` are those of other variants of the step.
 
     What was measured beside the trace stands in the place of what the trace says of all steps.
     """
-    read = kineto.read_trace([recording.trace])
-    measured = table.frame_of([*_measures(recording, about), *more])
+    trace = kineto.read_trace([recording.trace])
+    measure_table = table.frame_of([*_measures(recording, subject), *measures])
     replaced = (
         (pl.col("kind") == "measure")
-        & pl.col("name").is_in(measured["name"].implode())
+        & pl.col("name").is_in(measure_table["name"].implode())
         & pl.col("step").is_null()
     )
     digest = xxhash.xxh3_128_hexdigest(recording.trace)
     shared = {
         "profile_id": digest,
-        "profile": about.profile,
-        "source": about.source,
+        "profile": subject.profile,
+        "source": subject.source,
         "source_digest": digest,
         "origin": "recorded",
     }
-    rows = table.concatenated([read.rows.filter(~replaced), measured])
+    rows = table.concatenated([trace.rows.filter(~replaced), measure_table])
     return rows.with_columns(pl.lit(value).alias(name) for name, value in shared.items())
 
 
-def _measures(recording: Recording, about: About) -> Iterator[Row]:
+def _measures(recording: Recording, subject: ProfileSubject) -> Iterator[Row]:
     """Yield the measures of steps that were timed without the profiler, and of the machine."""
     plain, device, cores = recording.plain, recording.device, hardware.available_cpus()
     warm_up, rule = timing.warm_up_steps(recording.first.seconds)
@@ -159,10 +161,10 @@ def _measures(recording: Recording, about: About) -> Iterator[Row]:
     number = str(device.index or 0)
     for name, value in recording.driver_measures.items():
         yield measure_row(name, value, of=number)
-    if about.samples:
-        throughput = about.samples / plain.median
-        yield measure_row("batch_size", about.samples, text=about.left_out)
-        yield measure_row("samples_per_second", throughput, of=str(about.samples))
+    if subject.samples:
+        throughput = subject.samples / plain.median
+        yield measure_row("batch_size", subject.samples, text=subject.left_out)
+        yield measure_row("samples_per_second", throughput, of=str(subject.samples))
     on_gpu = device.type == "cuda"
     name = torch.cuda.get_device_name(device) if on_gpu else hardware.processor_name()
     yield measure_row("device_name", of=number, text=name)
@@ -171,7 +173,7 @@ def _measures(recording: Recording, about: About) -> Iterator[Row]:
     for precision, rate in timing.peak_flops(device).items():
         yield measure_row("peak_flops", rate, of=precision)
     yield measure_row("peak_bandwidth", timing.peak_bandwidth(device), of=device.type)
-    yield measure_row("precision", text=about.precision)
+    yield measure_row("precision", text=subject.precision)
 
 
 #: The profiles that scripts of this process have written, the last one last.
@@ -181,8 +183,8 @@ WRITTEN: list[Path] = []
 class Profile:
     """A profile that is being recorded."""
 
-    def __init__(self, path: Path, recording: Recording, about: About) -> None:
-        self._path, self._recording, self._about = path, recording, about
+    def __init__(self, path: Path, recording: Recording, subject: ProfileSubject) -> None:
+        self._path, self._recording, self._about = path, recording, subject
 
     @property
     def done(self) -> bool:

@@ -55,10 +55,10 @@ def profile(
         import torch
 
         from ttastats.trainer.profiler.memory import TrainingState
-        from ttastats.trainer.profiler.recording import About, Profile, Recording
+        from ttastats.trainer.profiler.recording import Profile, ProfileSubject, Recording
 
-    place = Path(path)
-    atomic.expect_file_place(place)
+    file = Path(path)
+    atomic.expect_file_place(file)
     if model is None:  # where this process has computed so far
         device, state = torch.device("cuda" if torch.cuda.is_initialized() else "cpu"), None
     else:
@@ -68,4 +68,4 @@ def profile(
     compiled = type(model).__name__ == "OptimizedModule"
     recording = Recording(device, state, steps=steps, compiled=compiled)
     source = Path(sys.argv[0]).as_posix()
-    return Profile(place, recording, About(place.stem, source, precision, samples))
+    return Profile(file, recording, ProfileSubject(file.stem, source, precision, samples))

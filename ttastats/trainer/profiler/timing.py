@@ -88,7 +88,7 @@ class Stopwatch:
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until a device has finished what it was given."""
+    """Wait until a device has finished its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
@@ -268,7 +268,7 @@ def driver_measures(device: torch.device) -> Iterator[dict[str, float]]:
 
 
 def _handle(nvml: Any, index: int) -> Any:
-    """Return what NVML calls a GPU; None where it knows none of this name, such as a MIG slice."""
+    """Return the handle of a GPU in NVML; None for unknown names, such as a MIG slice."""
     uuid = str(getattr(torch.cuda.get_device_properties(index), "uuid", ""))
     name = uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
     with suppress(nvml.NVMLError):
@@ -306,8 +306,8 @@ def _counter_shares(nvml: Any, before: Any, after: Any) -> dict[str, float]:
     query.version = nvml.NVML_GPM_METRICS_GET_VERSION
     query.numMetrics = len(COUNTERS)
     query.sample1, query.sample2 = before, after
-    for place, name in enumerate(COUNTERS.values()):
-        query.metrics[place].metricId = getattr(nvml, name)
+    for number, name in enumerate(COUNTERS.values()):
+        query.metrics[number].metricId = getattr(nvml, name)
     try:
         nvml.nvmlGpmMetricsGet(query)
     finally:

@@ -82,17 +82,17 @@ class TimedOperators(TorchDispatchMode):
         result = func(*args, **by_name)
         seconds = (time.thread_time_ns() - began) / 1e9
         if name.startswith((_NOTE_BEGINS, _NOTE_ENDS)):
-            seconds, about = 0.0, {"note": args[0]}
+            seconds, details = 0.0, {"note": args[0]}
         else:  # as `record_shapes` does, in the order of the operator's signature
-            rest = func._schema.arguments[len(args) :]
+            omitted = func._schema.arguments[len(args) :]
             values = [
                 *args,
-                *(by_name.get(parameter.name, parameter.default_value) for parameter in rest),
+                *(by_name.get(parameter.name, parameter.default_value) for parameter in omitted),
             ]
             parts = [_describe_argument(value) for value in values]
             names = ("Input Dims", "Input type", "Concrete Inputs")
-            about = {name: [part[place] for part in parts] for place, name in enumerate(names)}
-        self.calls.append(Call(name, began / 1e9, seconds, about))
+            details = {name: [part[number] for part in parts] for number, name in enumerate(names)}
+        self.calls.append(Call(name, began / 1e9, seconds, details))
         return result
 
 

@@ -33,7 +33,12 @@ from ttastats.trainer import hardware, parallel, workloads
 from ttastats.trainer.parallel import Team
 from ttastats.trainer.profiler import timing
 from ttastats.trainer.profiler.memory import TrainingState
-from ttastats.trainer.profiler.recording import About, Recording, profile_rows, steps_to_profile
+from ttastats.trainer.profiler.recording import (
+    ProfileSubject,
+    Recording,
+    profile_rows,
+    steps_to_profile,
+)
 from ttastats.trainer.profiler.timing import FlopCounter, Stopwatch, Subject
 from ttastats.trainer.settings import Overrides, Settings, complete_settings, setup_suffix
 
@@ -88,18 +93,18 @@ def profile_workload(request: Request) -> pl.DataFrame:
     raise_if(parallel.is_worker(), "starts its workers itself", "profile", remedy)
     workers, team = shared.workers, Team(0, 1, torch.device(shared.device))
     fitted, left_out = _shortened_settings(request, shared, team)
-    alone = _request_settings(request, workers=1, batch_size=fitted.batch_size // workers)
-    recording, samples = _record_steps(alone, team, request)
+    one_worker = _request_settings(request, workers=1, batch_size=fitted.batch_size // workers)
+    recording, samples = _record_steps(one_worker, team, request)
     steps = request.steps or steps_to_profile(recording.plain.median)
     further: list[Row] = []
     if request.batch_sizes is not None:
         make = partial(_step_of_batch, request, team)
-        largest = int(alone.values.get("train_samples", alone.batch_size))
+        largest = int(one_worker.values.get("train_samples", one_worker.batch_size))
         cores = hardware.available_cpus()
         further += batch_size_measures(make, request.batch_sizes, largest, cores)
     if request.ablation:
-        raise_if(alone.compile, _COMPILED, "--ablation")
-        step_of = partial(timing.prepare_step, alone, team)
+        raise_if(one_worker.compile, _COMPILED, "--ablation")
+        step_of = partial(timing.prepare_step, one_worker, team)
         ablated = list(ablation_measures(step_of, steps))
         absent = "the network has no batch norm and no ReLU to remove"
         raise_if(not ablated, absent, "--ablation")
@@ -115,8 +120,8 @@ def profile_workload(request: Request) -> pl.DataFrame:
     name = workloads.load_workload(request.workload).name
     name += setup_suffix(replace(request.options, values=changed), fitted)
     name += f" without {', '.join(request.without)}" if request.without else ""
-    about = About(name, request.workload, precision, samples, left_out)
-    return profile_rows(recording, about, further)
+    subject = ProfileSubject(name, request.workload, precision, samples, left_out)
+    return profile_rows(recording, subject, further)
 
 
 def _request_settings(request: Request, **values: Any) -> Settings:
@@ -134,7 +139,7 @@ def _record_steps(settings: Settings, team: Team, request: Request) -> tuple[Rec
         layers = f"Layers: {', '.join(LAYERS)}."
         raise_if(kind not in LAYERS, f"unknown layers {kind!r}", where, layers)
     recording = Recording(step_of.device, state, steps=request.steps, compiled=compiled)
-    with Without(request.without) if request.without else nullcontext() as mode:
+    with LayerRemoval(request.without) if request.without else nullcontext() as mode:
         recording.step()
         while not recording.done:
             step_of.step()
@@ -186,11 +191,11 @@ def batch_size_measures(
 
     Without sizes, the batch is doubled until that hardly helps, or a step takes too long.
     """
-    chosen = sorted(set(sizes))
+    fixed_sizes = sorted(set(sizes))
     doubled = takewhile(lambda size: size <= largest, (_FIRST * 2**power for power in count()))
     throughputs: dict[int, float] = {}
-    enough = None
-    for size in chosen or list(doubled) or [largest]:
+    saturation = None
+    for size in fixed_sizes or list(doubled) or [largest]:
         of_size = make(size)
         with FlopCounter() as counter:  # the first two steps warm up
             of_size.step()
@@ -202,17 +207,21 @@ def batch_size_measures(
         yield measure_row("batch_samples_per_second", throughputs[samples], of=str(samples))
         yield measure_row("batch_step_flops", flops, of=str(samples))
         yield measure_row("batch_cpu_utilization", watch.utilization(cores), of=str(samples))
-        enough = answers.saturation_point(throughputs)
-        if not chosen and (enough is not None or 2 * watch.median > _LONGEST_TRIED_SECONDS):
+        saturation = answers.saturation_point(throughputs)
+        if not fixed_sizes and (
+            saturation is not None or 2 * watch.median > _LONGEST_TRIED_SECONDS
+        ):
             break
     rule = f"the smallest at which doubling the batch gains less than {answers.GAIN:.0%}"
-    yield measure_row("saturation_batch_size", enough, text=rule if enough else f"none is {rule}")
+    yield measure_row(
+        "saturation_batch_size", saturation, text=rule if saturation else f"none is {rule}"
+    )
 
 
-class Without(TorchFunctionMode):
-    """Leaves layers of some kinds out; `met` counts the calls of each kind it knows.
+class LayerRemoval(TorchFunctionMode):
+    """Removes layers of some kinds; `met` counts the calls of each kind.
 
-    Calls of them are answered with what they were given: the network is not changed.
+    Calls of them return their input: the network is not changed.
     """
 
     def __init__(self, left_out: Collection[str]) -> None:
@@ -237,9 +246,9 @@ def ablation_measures(make: Callable[[], Subject], steps: int) -> Iterator[Row]:
     subjects = {variant: make() for variant in VARIANTS}
     flops, is_there = {}, False
     for variant, of_variant in subjects.items():
-        with Without(VARIANTS[variant]):  # the first two steps warm up
+        with LayerRemoval(VARIANTS[variant]):  # the first two steps warm up
             of_variant.step()
-        with Without(VARIANTS[variant]) as mode, FlopCounter() as counter:
+        with LayerRemoval(VARIANTS[variant]) as mode, FlopCounter() as counter:
             of_variant.step()
         flops[variant] = counter.get_total_flops()
         is_there = is_there or any(mode.met.values())
@@ -248,7 +257,7 @@ def ablation_measures(make: Callable[[], Subject], steps: int) -> Iterator[Row]:
     watches = {variant: Stopwatch(subjects[variant].device) for variant in VARIANTS}
     for _ in range(steps):
         for variant, left_out in VARIANTS.items():
-            with Without(left_out):
+            with LayerRemoval(left_out):
                 watches[variant].time(subjects[variant].step)
     for variant, watch in watches.items():
         yield measure_row("ablated_step_seconds", watch.median, of=variant)

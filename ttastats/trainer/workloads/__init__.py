@@ -33,17 +33,17 @@ def load_workload(name: str) -> Workload:
         try:
             names = vars(importlib.import_module(BUILT_IN[name]))
         except ModuleNotFoundError as error:
-            what = f"needs the package {error.name}"
+            message = f"needs the package {error.name}"
             remedy = 'Install it: pip install "ttastats[train]"'
-            raise TtastatsError(what, where=f"workload {name}", remedy=remedy) from error
+            raise TtastatsError(message, where=f"workload {name}", remedy=remedy) from error
     else:
         remedy = f"Choose {', '.join(BUILT_IN)}, or give a Python file such as mine.py."
         raise_if(Path(name).suffix != ".py", f"unknown workload {name!r}", remedy=remedy)
         names = _run_file(Path(name))
     path = Path(names["__file__"])
-    missing = [word for word in REQUIRED if word not in names]
+    absent = [word for word in REQUIRED if word not in names]
     remedy = "docs/trainer.md describes what a workload must define."
-    raise_if(missing, f"does not define {', '.join(missing)}", str(path), remedy)
+    raise_if(absent, f"does not define {', '.join(absent)}", str(path), remedy)
     name = name if name in BUILT_IN else path.stem.replace("_", "-")
     try:
         return contract.make_workload(name, path.read_text("utf-8"), imported_sources(path), names)
@@ -52,7 +52,7 @@ def load_workload(name: str) -> Workload:
 
 
 def _run_file(path: Path) -> dict[str, Any]:
-    """Return what a Python file defines, run as a script."""
+    """Run a Python file as a script, and return its names."""
     raise_if(not path.is_file(), "no such file", str(path), "Check the path.")
     folder = str(path.resolve().parent)
     if folder not in sys.path:  # as for a script: what lies beside the file can be imported
@@ -66,9 +66,9 @@ def _run_file(path: Path) -> dict[str, Any]:
         line, _, trace = _last_line(error, str(path))
         if isinstance(error, SyntaxError) and error.filename == str(path):
             line = error.lineno or 0
-        what = f"cannot be run: {type(error).__name__}: {error}"
+        message = f"cannot be run: {type(error).__name__}: {error}"
         where = f"{path}, line {line}" if line else str(path)
-        raise TtastatsError(what, where=where, remedy=trace.rstrip()) from error
+        raise TtastatsError(message, where=where, remedy=trace.rstrip()) from error
     return vars(module)
 
 
@@ -89,15 +89,15 @@ def mistakes_located(name: str) -> Iterator[None]:
         if refused is not None:
             raise TtastatsError(refused.what, where=where, remedy=refused.remedy) from None
         message = str(error).strip().partition("\n")[0]
-        what = f"{type(error).__name__}: {message}".removesuffix(": ")
-        raise TtastatsError(what, where=where, remedy=trace.rstrip()) from error
+        text = f"{type(error).__name__}: {message}".removesuffix(": ")
+        raise TtastatsError(text, where=where, remedy=trace.rstrip()) from error
 
 
 def _cause(error: BaseException, workload: Workload) -> str:
     """Return the hook that has led to an exception outside the file, if PyTorch raised it."""
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
-    within = any(Path(file).is_relative_to(_TORCH) for file in files)
-    if within or isinstance(error, torch.OutOfMemoryError):
+    is_torch = any(Path(file).is_relative_to(_TORCH) for file in files)
+    if is_torch or isinstance(error, torch.OutOfMemoryError):
         return getattr(error, "hook", workload.model.where)
     return getattr(error, "hook", "")
 
@@ -143,18 +143,18 @@ def _imported_files(path: Path, folder: Path) -> Iterator[Path]:
             for alias in node.names:
                 yield from _module_files(folder, alias.name)
         elif isinstance(node, ast.ImportFrom):
-            place = path.parents[node.level - 1] if node.level else folder
+            parent = path.parents[node.level - 1] if node.level else folder
             for alias in node.names:
-                yield from _module_files(place, f"{node.module or ''}.{alias.name}".lstrip("."))
+                yield from _module_files(parent, f"{node.module or ''}.{alias.name}".lstrip("."))
 
 
 def _module_files(folder: Path, name: str) -> Iterator[Path]:
     """Yield the files that importing a dotted name runs; the last part need not be a module."""
     if name.startswith(f"{_PACKAGE}."):
         folder, name = _FOLDER, name.removeprefix(f"{_PACKAGE}.")
-    place, words = folder, name.split(".")
+    path, words = folder, name.split(".")
     for word in words if words[0] != "ttastats" else ():  # a checkout may lie in the folder
-        place /= word
-        for file in (place.with_suffix(".py"), place / "__init__.py"):
+        path /= word
+        for file in (path.with_suffix(".py"), path / "__init__.py"):
             if file.is_file():
                 yield file

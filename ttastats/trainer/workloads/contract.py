@@ -1,7 +1,7 @@
 """What may a workload's file give? A recipe, data, a model, and what of the training it owns.
 
 Every function of a file takes what it names: values of its recipe, what its hook is given, and what
-all are given (`GIVEN`). Whatever a file leaves out, the trainer does in its own way.
+all are given (`COMMON`). Whatever a file leaves out, the trainer does in its own way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ttastats.base.errors import TtastatsError, nearest_names, raise_if, suggest
 
 #: Names a workload's file must define.
 REQUIRED = ("RECIPE", "data", "model")
-#: The hooks a file may define, and what each is given beside the values of the recipe and `GIVEN`;
+#: The hooks a file may define, and what each is given beside the values of the recipe and `COMMON`;
 #: what comes first is given by place as well, so that a file may call it as it likes.
 HOOKS: Mapping[str, tuple[str, ...]] = {
     "data": ("folder",),
@@ -42,7 +42,7 @@ HOOKS: Mapping[str, tuple[str, ...]] = {
     "evaluate": ("model", "data"),
     "check": ("folder",),
 }
-GIVEN = ("device", "seed")
+COMMON = ("device", "seed")
 
 Value: TypeAlias = float | int | bool | str
 
@@ -103,7 +103,7 @@ class Recipe:
         learning_rates: Mapping[str, LearningRate] | None = None,
         **values: Value,
     ) -> None:
-        reserved = {name for names in HOOKS.values() for name in names} - {"width"} | set(GIVEN)
+        reserved = {name for names in HOOKS.values() for name in names} - {"width"} | set(COMMON)
         wrong = sorted(reserved & values.keys())
         raise_if(wrong, f"reserved names for values: {', '.join(wrong)}", "RECIPE")
         self.metric, self.higher_is_better = metric, higher_is_better
@@ -139,11 +139,11 @@ class Recipe:
         A schedule that would end before the run may is stretched, unless it is set itself.
         """
         for name in changes.keys() - set(self.names):
-            what, nearest = (
+            message, nearest = (
                 f"the recipe has no value {name!r}",
                 suggestion(name, self.names, "Values"),
             )
-            raise TtastatsError(what, where=f"--set {name}", remedy=nearest)
+            raise TtastatsError(message, where=f"--set {name}", remedy=nearest)
         values: dict[str, Any] = {**self.values, **changes}
         for name in self.values.keys() & changes.keys():
             kind: Callable[[Any], Value] = type(self.values[name])
@@ -159,11 +159,11 @@ class Recipe:
             peak = rate.peak * (ratio if rate.scaling == "linear" else ratio**0.5)
             scaled = {"lr": peak, "weight_decay": rate.weight_decay}
             return values | scaled | {name: values[name] for name in scaled.keys() & changes}
-        known = " or ".join(self.learning_rates)
-        missing = "lr" not in values or (known and "lr" not in changes)
-        remedy = f"Choose {known}, or add --set lr=..." if known else "Give lr=..."
-        what = f"the recipe has no learning rate for {values['optimizer']!r}"
-        raise_if(missing, what, "--optimizer" if known else "RECIPE", remedy)
+        rated = " or ".join(self.learning_rates)
+        is_missing = "lr" not in values or (rated and "lr" not in changes)
+        remedy = f"Choose {rated}, or add --set lr=..." if rated else "Give lr=..."
+        message = f"the recipe has no learning rate for {values['optimizer']!r}"
+        raise_if(is_missing, message, "--optimizer" if rated else "RECIPE", remedy)
         return values
 
     def target(self, value: float) -> metrics.Target:
@@ -172,12 +172,12 @@ class Recipe:
 
     def _expect_target(self, value: float) -> None:
         """Raise an error if a share is to be above 1: a percentage without its sign."""
-        own = float(self.values["target"])
-        fraction = self.higher_is_better and own <= 1 and metrics.may_be_share(self.metric)
+        official = float(self.values["target"])
+        fraction = self.higher_is_better and official <= 1 and metrics.may_be_share(self.metric)
         beyond = value > (1 if self.is_share else metrics.LARGEST_FRACTION)
-        what = f"{value:g} cannot be reached: {self.metric} is a number from 0 to 1"
+        message = f"{value:g} cannot be reached: {self.metric} is a number from 0 to 1"
         remedy = f"Write {value:g}% or {value / 100:g}."
-        raise_if(beyond and (fraction or self.is_share), what, "--target", remedy)
+        raise_if(beyond and (fraction or self.is_share), message, "--target", remedy)
 
     def parse_value(self, name: str, text: str) -> Value:
         """Return the value of `--set NAME=`, in the type of the default."""
@@ -246,7 +246,7 @@ class Data(Struct, frozen=True, eq=False):
 
 
 class Hook(Struct, frozen=True):
-    """A function of a workload, which is called with what it names, by place or by name."""
+    """A function of a workload; arguments are passed by position or by name."""
 
     name: str
     function: Callable[..., Any]
@@ -257,7 +257,7 @@ class Hook(Struct, frozen=True):
     where: str = ""
 
     def __call__(self, *by_place: Any, **by_name: Any) -> Any:
-        """Call the function with what it names, and check what it returns."""
+        """Call the function with its parameters, and check the result."""
         values = {**by_name, **dict(zip(self.given, by_place, strict=False))}
         try:
             if self.parameters is None:
@@ -286,32 +286,32 @@ def _described(value: Any) -> str:
     return f"a {type(value).__name__}{shape}"
 
 
-def _one_per_sample(value: Any, given: Mapping[str, Any]) -> str:
-    samples = len(given["targets"])
+def _one_per_sample(value: Any, values: Mapping[str, Any]) -> str:
+    samples = len(values["targets"])
     fits = isinstance(value, Tensor) and value.shape == (samples,)
     return "" if fits else f"one number for each of {samples} samples, a tensor of ({samples},)"
 
 
-def _optimizers(value: Any, _given: Mapping[str, Any]) -> str:
+def _optimizers(value: Any, _values: Mapping[str, Any]) -> str:
     several = list(value) if isinstance(value, Sequence) else [value]
     needed = ("param_groups", "zero_grad", "step")
-    fits = several and all(hasattr(one, name) for one in several for name in needed)
+    fits = several and all(hasattr(optimizer, name) for optimizer in several for name in needed)
     return "" if fits else f"an optimizer with {', '.join(needed)}, or several"
 
 
-def _one_number(value: Any, _given: Mapping[str, Any]) -> str:
+def _one_number(value: Any, _values: Mapping[str, Any]) -> str:
     size = getattr(value, "size", 1)
     count = value.numel() if isinstance(value, Tensor) else size
     return "" if count == 1 and hasattr(value, "__float__") else "one number"
 
 
-def _loss(value: Any, _given: Mapping[str, Any]) -> str:
+def _loss(value: Any, _values: Mapping[str, Any]) -> str:
     fits = isinstance(value, Tensor) and value.numel() == 1 and value.requires_grad
     return "" if fits else "the mean over the batch as a tensor with its gradient"
 
 
-def _is(kind: type, what: str) -> Callable[[Any, Mapping[str, Any]], str]:
-    return lambda value, _given: "" if isinstance(value, kind) else what
+def _is(kind: type, description: str) -> Callable[[Any, Mapping[str, Any]], str]:
+    return lambda value, _values: "" if isinstance(value, kind) else description
 
 
 #: By hook: what else it should have returned, or an empty text; neither waits for the device.
@@ -319,7 +319,7 @@ _EXPECTED: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "data": _is(Data, "a Data"),
     "model": _is(nn.Module, "a torch.nn.Module"),
     "batches": _is(Iterable, "pairs of inputs and targets"),
-    "augment": lambda value, _given: "inputs" if value is None else "",
+    "augment": lambda value, _values: "inputs" if value is None else "",
     "schedule": _one_number,
     "loss": _loss,
     "score": _one_per_sample,
@@ -330,27 +330,29 @@ _EXPECTED: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
 
 def make_hook(name: str, function: Callable[..., Any], recipe: Recipe, where: str = "") -> Hook:
     """Return a function as the hook of a name, with its parameters resolved."""
-    given = HOOKS[name]
+    arguments = HOOKS[name]
     try:
-        every = list(inspect.signature(function).parameters.values())
+        signature = list(inspect.signature(function).parameters.values())
     except ValueError:  # a function written in C tells nothing
-        return Hook(name, function, given, None, where)
-    by_name = [p for p in every if p.kind in {p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY}]
-    if every and not by_name:
-        return Hook(name, function, given, None, where)
+        return Hook(name, function, arguments, None, where)
+    by_name = [p for p in signature if p.kind in {p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY}]
+    if signature and not by_name:
+        return Hook(name, function, arguments, None, where)
     # By `target` a loss means that of a sample, not the quality to be reached.
-    known = {*given, *GIVEN} - {"width"} | set(recipe.names) - {"target"}
-    remedy = f"Available arguments: {', '.join((*given, *GIVEN))} and the values of the recipe."
+    names = {*arguments, *COMMON} - {"width"} | set(recipe.names) - {"target"}
+    remedy = (
+        f"Available arguments: {', '.join((*arguments, *COMMON))} and the values of the recipe."
+    )
     parameters = {}
-    for place, parameter in enumerate(by_name):
+    for number, parameter in enumerate(by_name):
         word = parameter.name.lstrip("_")
-        if word not in known and parameter.default is parameter.empty:
-            word = given[place] if place < len(given) else ""
-            what = f"{name} takes {parameter.name!r}, which is neither an argument nor in RECIPE"
-            raise_if(word not in known, what, remedy=remedy)
-        if word in known:
+        if word not in names and parameter.default is parameter.empty:
+            word = arguments[number] if number < len(arguments) else ""
+            message = f"{name} takes {parameter.name!r}, which is neither an argument nor in RECIPE"
+            raise_if(word not in names, message, remedy=remedy)
+        if word in names:
             parameters[parameter.name] = word
-    return Hook(name, function, given, parameters, where)
+    return Hook(name, function, arguments, parameters, where)
 
 
 #: What the trainer does where a file does not say it, as far as it is a function of its own: the
@@ -442,11 +444,11 @@ def make_workload(
     raise_if("dummy" in namespace and unsized, needs, remedy=remedy)
     file = str(namespace["__file__"])
     functions = {word: namespace[word] for word in HOOKS if word in namespace}
-    places = {word: _line_of(function, file, word) for word, function in functions.items()}
+    lines = {word: _line_of(function, file, word) for word, function in functions.items()}
     for word, function in _OWN_WAYS.items():
         if functions.setdefault(word, function) is function:
-            places[word] = f"{places['data']}, by the default {word}"
-    hooks = {word: make_hook(word, functions[word], recipe, places[word]) for word in functions}
+            lines[word] = f"{lines['data']}, by the default {word}"
+    hooks = {word: make_hook(word, functions[word], recipe, lines[word]) for word in functions}
     digest = hashlib.sha256("\0".join((source, *imported)).encode()).hexdigest()
     unused = tuple(_unused_functions(namespace, source))
     texts, state = tuple(imported), _state_of(namespace)
@@ -461,7 +463,7 @@ def _line_of(function: Callable[..., Any], file: str, name: str) -> str:
 
 
 def _unused_functions(namespace: Mapping[str, Any], source: str) -> Iterable[str]:
-    """Yield what is said of functions that nothing in a file calls and that look like hooks."""
+    """Yield warnings of uncalled functions whose names resemble hooks."""
     for name, function in namespace.items():
         close = isinstance(function, FunctionType) and nearest_names(name, HOOKS)
         if close and name not in HOOKS and len(re.findall(rf"\b{name}\b", source)) == 1:

@@ -9,14 +9,14 @@ function isState(text) {
 /** Write the view into the address; a reload or another reader finds it again. */
 function keepAddress() {
   const state = new URLSearchParams();
-  for (const [name, values] of chosen) for (const value of values) state.append(name, value);
-  for (const [name, value] of Object.entries(asked)) if (value) state.append(name, value);
+  for (const [name, values] of selection) for (const value of values) state.append(name, value);
+  for (const [name, value] of Object.entries(query)) if (value) state.append(name, value);
   for (const part of document.querySelectorAll('details.section[open], details.more[open]')) {
     if (part.id) state.append(OPEN, part.id);
   }
   const text = state.toString();
-  const now = location.hash.slice(1);
-  if (text ? text !== now : isState(now)) history.replaceState(null, '', `#${text}`);
+  const hash = location.hash.slice(1);
+  if (text ? text !== hash : isState(hash)) history.replaceState(null, '', `#${text}`);
 }
 
 /** Open what an address names, and give what it chooses. */
@@ -27,11 +27,11 @@ function readAddress() {
     return;
   }
   const state = new URLSearchParams(text);
-  for (const [name, values] of chosen) {
+  for (const [name, values] of selection) {
     values.clear();
     for (const value of state.getAll(name)) if (options.get(name).has(value)) values.add(value);
   }
-  for (const name of Object.keys(asked)) asked[name] = state.get(name) ?? '';
+  for (const name of Object.keys(query)) query[name] = state.get(name) ?? '';
   for (const id of state.getAll(OPEN)) {
     const part = document.getElementById(id);
     if (part?.matches('details')) part.open = true;
@@ -41,6 +41,6 @@ function readAddress() {
 /** Open what stands around a part, and the part itself, and show it. */
 function reveal(part) {
   if (!part) return;
-  for (let each = part; each; each = each.parentElement) if (each.matches('details')) each.open = true;
+  for (let ancestor = part; ancestor; ancestor = ancestor.parentElement) if (ancestor.matches('details')) ancestor.open = true;
   part.scrollIntoView();
 }

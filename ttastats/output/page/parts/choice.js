@@ -4,8 +4,8 @@ const ALL = ''; // the value of an option of a select
 const FEWEST = 5; // combinations, below which all is seen at once
 const FORMS = {benchmark: 'benchmarks', system: 'systems', entry: 'entries'};
 
-const combinations = rowsOf(held.choices, () => true);
-const chosen = new Map(held.filters.map((name) => [name, new Set()]));
+const combinations = rowsOf(pageData.choices, () => true);
+const selection = new Map(pageData.filters.map((name) => [name, new Set()]));
 
 /** Give the runs behind each value of a column. */
 function optionsOf(name, rows) {
@@ -14,23 +14,23 @@ function optionsOf(name, rows) {
   return runs;
 }
 
-const options = new Map(held.filters.map((name) => [name, optionsOf(name, combinations)]));
+const options = new Map(pageData.filters.map((name) => [name, optionsOf(name, combinations)]));
 
 /** Is a combination chosen, by all columns or by all but one? */
 function isChosen(row, but = '') {
-  return held.filters.every((name) =>
-    name === but || !chosen.get(name).size || chosen.get(name).has(label(row[name])));
+  return pageData.filters.every((name) =>
+    name === but || !selection.get(name).size || selection.get(name).has(label(row[name])));
 }
 
-/** Give what the choice leaves: the combinations, and the values of each column. */
-function left() {
+/** Give the selected combinations, and the values of each column in them. */
+function selectedPart() {
   const rows = combinations.filter(isChosen);
-  return {rows, values: new Map(held.filters.map((name) => [name, optionsOf(name, rows)]))};
+  return {rows, values: new Map(pageData.filters.map((name) => [name, optionsOf(name, rows)]))};
 }
 
-/** Give the test of a row: no value it has is one that was not chosen. */
+/** Give the test of a row: all its values are selected. */
 function keeper(values) {
-  return (row) => held.filters.every((name) => {
+  return (row) => pageData.filters.every((name) => {
     if (!(name in row)) return true;
     const value = label(row[name]);
     return values.get(name).has(value) || !options.get(name).has(value);
@@ -38,20 +38,20 @@ function keeper(values) {
 }
 
 function isNarrowed() {
-  return [...chosen.values()].some((values) => values.size);
+  return [...selection.values()].some((values) => values.size);
 }
 
 /** Say how much is shown. */
-function account({rows, values}) {
+function countsText({rows, values}) {
   if (!isNarrowed()) return '';
-  const parts = held.filters
+  const parts = pageData.filters
     .filter((name) => name in FORMS && options.get(name).size > 1)
     .map((name) => {
-      const all = options.get(name).size;
-      return `${values.get(name).size.toLocaleString('en')} of ${counted(all, name, FORMS[name] ?? name)}`;
+      const total = options.get(name).size;
+      return `${values.get(name).size.toLocaleString('en')} of ${countText(total, name, FORMS[name] ?? name)}`;
     });
-  const runs = (some) => some.reduce((sum, row) => sum + row.runs, 0);
-  const total = `${runs(rows).toLocaleString('en')} of ${counted(runs(combinations), 'run', 'runs')}`;
+  const runs = (sample) => sample.reduce((sum, row) => sum + row.runs, 0);
+  const total = `${runs(rows).toLocaleString('en')} of ${countText(runs(combinations), 'run', 'runs')}`;
   return `Showing ${[...parts.reverse(), total].join(', ')}. Filters only hide rows; statistics are not recomputed: `
     + 'verdicts, notes and captions describe all runs.';
 }
@@ -60,20 +60,19 @@ function account({rows, values}) {
 function choiceSelect(name, changed) {
   const title = name[0].toUpperCase() + name.slice(1);
   const select = element('select', {name, ariaLabel: title});
-  const all = [...options.get(name).keys()].sort((one, other) => one.localeCompare(other, 'en', {numeric: true}));
+  const texts = [...options.get(name).keys()].sort((first, second) => first.localeCompare(second, 'en', {numeric: true}));
   const fill = () => {
-    const values = chosen.get(name);
-    const others = combinations.filter((row) => isChosen(row, name));
-    const possible = optionsOf(name, others);
+    const values = selection.get(name);
+    const possible = optionsOf(name, combinations.filter((row) => isChosen(row, name)));
     select.replaceChildren(
-      element('option', {value: ALL, textContent: `all ${all.length.toLocaleString('en')}`}),
-      ...all.map((value, place) => element('option', {
-        value: place, textContent: value, disabled: !possible.has(value), selected: values.has(value),
+      element('option', {value: ALL, textContent: `all ${texts.length.toLocaleString('en')}`}),
+      ...texts.map((value, index) => element('option', {
+        value: index, textContent: value, disabled: !possible.has(value), selected: values.has(value),
       })),
     );
   };
   select.addEventListener('change', () => {
-    chosen.set(name, new Set(select.value === ALL ? [] : [all[select.value]]));
+    selection.set(name, new Set(select.value === ALL ? [] : [texts[select.value]]));
     changed();
   });
   return {box: element('label', {}, title, select), fill};
@@ -82,7 +81,7 @@ function choiceSelect(name, changed) {
 /** Fill the bar above what is shown: what to choose, more fields, and a way back to all. */
 function choiceBar(fields, changed) {
   const bar = document.getElementById('bar');
-  const several = held.controls.filter((name) => options.get(name).size > 1);
+  const several = pageData.controls.filter((name) => options.get(name).size > 1);
   const parts = [...several.map((name) => choiceSelect(name, changed)), ...fields];
   const reset = element('button', {type: 'reset', textContent: 'Show all'});
   bar.append(...parts.map(({box}) => box), reset);
@@ -90,7 +89,7 @@ function choiceBar(fields, changed) {
   bar.addEventListener('submit', (event) => event.preventDefault());
   bar.addEventListener('reset', (event) => {
     event.preventDefault(); // each field is filled by what is chosen
-    for (const values of chosen.values()) values.clear();
+    for (const values of selection.values()) values.clear();
     changed();
   });
   return () => {

@@ -5,11 +5,11 @@ const COPIED = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacit
 const SHARPNESS = 2; // dots of the image to a pixel of the figure
 
 /** Give a figure as SVG text that needs no style from outside. */
-function standingAlone(svg) {
+function standaloneSvg(svg) {
   const copy = svg.cloneNode(true);
   const parts = [...svg.querySelectorAll('*')];
-  [...copy.querySelectorAll('*')].forEach((part, place) => {
-    const style = getComputedStyle(parts[place]);
+  [...copy.querySelectorAll('*')].forEach((part, index) => {
+    const style = getComputedStyle(parts[index]);
     for (const name of COPIED) part.style.setProperty(name, style.getPropertyValue(name));
   });
   const {width, height} = svg.viewBox.baseVal;
@@ -21,7 +21,7 @@ function standingAlone(svg) {
 
 async function imageOf(svg) {
   const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(standingAlone(svg))}`;
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(standaloneSvg(svg))}`;
   await image.decode();
   const canvas = element('canvas', {width: SHARPNESS * image.width, height: SHARPNESS * image.height});
   const context = canvas.getContext('2d');
@@ -33,7 +33,7 @@ async function imageOf(svg) {
 
 /** Copy the figure that is shown, or save it where the clipboard is closed. */
 async function copyFigure(button) {
-  const svg = [...document.querySelectorAll('#figure svg')].find((one) => one.getBoundingClientRect().width);
+  const svg = [...document.querySelectorAll('#figure svg')].find((image) => image.getBoundingClientRect().width);
   const image = await imageOf(svg);
   try {
     await navigator.clipboard.write([new ClipboardItem({'image/png': image})]);

@@ -2,16 +2,16 @@
 
 if (!('DecompressionStream' in window)) return; // a browser from before 2023 shows what needs no program
 
-const held = JSON.parse(document.getElementById('data').textContent);
+const pageData = JSON.parse(document.getElementById('data').textContent);
 
 const prefix = {1: '\\x', 2: '\\x', 3: '\\u', 4: '\\u', 5: '\\U', 6: '\\U'};
-const named = {'\n': '\\n', '\r': '\\r', '\t': '\\t'};
+const ESCAPES = {'\n': '\\n', '\r': '\\r', '\t': '\\t'};
 const lengths = {'\\x': 2, '\\u': 4, '\\U': 8};
 
 /** Spell out what shows nothing, such as an override of the writing direction. */
 function visible(text) {
   return String(text).replace(/[^\P{C} ]|[^\P{Z} ]/gu, (letter) => {
-    if (letter in named) return named[letter];
+    if (letter in ESCAPES) return ESCAPES[letter];
     const digits = letter.codePointAt(0).toString(16);
     const start = prefix[digits.length];
     return start + digits.padStart(lengths[start], '0');
@@ -24,44 +24,44 @@ function label(value) {
 }
 
 /** Give the text of a compressed block. */
-async function unpacked(id) {
+async function unpack(id) {
   const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'))).text();
 }
 
 /** Read the plots with their tables, and run the script that draws them, the first time. */
-const load = remembered(async () => {
-  const [plots, vega] = await Promise.all(['plots', 'vega'].map(unpacked));
+const load = memoize(async () => {
+  const [plots, vega] = await Promise.all(['plots', 'vega'].map(unpack));
   document.head.append(element('script', {textContent: vega}));
-  return Object.assign(held, JSON.parse(plots));
+  return Object.assign(pageData, JSON.parse(plots));
 });
 
-function remembered(make) {
-  const made = new Map();
+function memoize(make) {
+  const results = new Map();
   return (key) => {
-    if (!made.has(key)) made.set(key, make(key));
-    return made.get(key);
+    if (!results.has(key)) results.set(key, make(key));
+    return results.get(key);
   };
 }
 
-/** Give the rows of a table that are kept. They are new each time: Vega writes into them. */
-function rowsOf(table, keeps) {
+/** Give the rows of a table that pass a test. They are new each time: Vega writes into them. */
+function rowsOf(table, isKept) {
   const columns = Object.entries(table.columns);
   const rows = [];
-  for (let place = 0; place < table.height; place += 1) {
+  for (let index = 0; index < table.height; index += 1) {
     const row = {};
-    for (const [name, values] of columns) row[name] = values[place];
-    if (keeps(row)) rows.push(row);
+    for (const [name, values] of columns) row[name] = values[index];
+    if (isKept(row)) rows.push(row);
   }
   return rows;
 }
 
 function element(name, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
+  const node = Object.assign(document.createElement(name), properties);
+  node.append(...children);
+  return node;
 }
 
-function counted(number, one, more) {
-  return `${number.toLocaleString('en')} ${number === 1 ? one : more}`;
+function countText(number, singular, plural) {
+  return `${number.toLocaleString('en')} ${number === 1 ? singular : plural}`;
 }

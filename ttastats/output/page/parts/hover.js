@@ -5,18 +5,18 @@ document.body.append(hover);
 
 const NEAR = 7; // CSS pixels from the pointer within which the nearest mark answers
 const BELOW_A_FINGER = 18;
-let answered = false;
+let hasTooltip = false;
 
 /** Show what Vega tells of a mark; the texts are data and never markup. */
-function tell(handler, event, item, value) {
+function showTooltip(handler, event, item, value) {
   hover.hidden = value === null || value === undefined || value === '';
   if (hover.hidden) return;
-  answered = true;
-  hover.replaceChildren(told(value));
-  place(event.clientX, event.clientY);
+  hasTooltip = true;
+  hover.replaceChildren(tooltipContent(value));
+  moveTooltip(event.clientX, event.clientY);
 }
 
-function told(value) {
+function tooltipContent(value) {
   if (typeof value !== 'object') return element('p', {textContent: visible(value)});
   const lines = Object.entries(value)
     .filter(([, text]) => text !== null && text !== undefined && text !== '')
@@ -27,7 +27,7 @@ function told(value) {
 }
 
 /** Put the box beside the pointer where it fits the window. */
-function place(x, y) {
+function moveTooltip(x, y) {
   const {width, height} = hover.getBoundingClientRect();
   const beside = x + 14 + width > innerWidth ? x - 14 - width : x + 14;
   const below = y + 14 + height > innerHeight ? y - 14 - height : y + 14;
@@ -36,11 +36,11 @@ function place(x, y) {
 }
 
 /** Give the marks of a plot, with where the group begins that each lies in. */
-function* placed(mark, x = 0, y = 0) {
+function* marksOf(mark, x = 0, y = 0) {
   if (mark.marktype !== 'group') yield {mark, x, y};
   else {
     for (const group of mark.items) {
-      for (const inner of group.items) yield* placed(inner, x + (group.x ?? 0), y + (group.y ?? 0));
+      for (const inner of group.items) yield* marksOf(inner, x + (group.x ?? 0), y + (group.y ?? 0));
     }
   }
 }
@@ -49,22 +49,22 @@ function* placed(mark, x = 0, y = 0) {
 function nearest(root, [right, down], within) {
   const best = {item: null, far: within};
   const keep = (item, far) => { if (item.tooltip && far < best.far) Object.assign(best, {item, far}); };
-  for (const {mark, x, y} of placed(root)) {
-    const place = {x: right - x, y: down - y};
+  for (const {mark, x, y} of marksOf(root)) {
+    const point = {x: right - x, y: down - y};
     if (mark.marktype === 'symbol') {
-      for (const item of mark.items) keep(item, Math.hypot(item.x - place.x, item.y - place.y));
+      for (const item of mark.items) keep(item, Math.hypot(item.x - point.x, item.y - point.y));
     } else if (mark.marktype === 'line') {
-      mark.items.slice(1).forEach((end, before) => keep(end, toLine(place, mark.items[before], end)));
+      mark.items.slice(1).forEach((end, index) => keep(end, toLine(point, mark.items[index], end)));
     }
   }
   return best.item;
 }
 
 /** Give the distance of a place to what joins two points of a line. */
-function toLine(place, a, b) {
-  if (a.interpolate !== 'step-after') return toSegment(place, a, b);
+function toLine(point, a, b) {
+  if (a.interpolate !== 'step-after') return toSegment(point, a, b);
   const corner = {x: b.x, y: a.y};
-  return Math.min(toSegment(place, a, corner), toSegment(place, corner, b));
+  return Math.min(toSegment(point, a, corner), toSegment(point, corner, b));
 }
 
 function toSegment({x, y}, a, b) {
@@ -85,10 +85,10 @@ function originOf(view) {
 const strips = [...document.querySelectorAll('[data-runs]')].map((mark) => {
   const runs = mark.dataset.runs.split(';').map((text) => [parseFloat(text), text.slice(text.indexOf(' ') + 1)]);
   const words = runs.map(([, time]) => time).join(', ');
-  Object.assign(mark, {role: 'img', ariaLabel: `${counted(runs.length, 'run', 'runs')}: ${words}`}).setAttribute('tabindex', 0);
+  Object.assign(mark, {role: 'img', ariaLabel: `${countText(runs.length, 'run', 'runs')}: ${words}`}).setAttribute('tabindex', 0);
   mark.addEventListener('focus', () => {
     const {left, bottom} = mark.getBoundingClientRect();
-    tell(null, {clientX: left, clientY: bottom}, mark, {[rowName(mark)]: words});
+    showTooltip(null, {clientX: left, clientY: bottom}, mark, {[rowName(mark)]: words});
   });
   mark.addEventListener('blur', () => { hover.hidden = true; });
   return {mark, drawing: mark.closest('.strip, .figure'), runs};
@@ -99,10 +99,10 @@ function rowName(mark) {
 }
 
 /** Tell of the run of a drawing that lies nearest to the pointer. */
-function tellRun(event, drawing, within) {
+function showRun(event, drawing, within) {
   const {left, width} = drawing.getBoundingClientRect();
   let best = {far: within};
-  for (const {mark, runs} of strips.filter((one) => one.drawing === drawing)) {
+  for (const {mark, runs} of strips.filter((strip) => strip.drawing === drawing)) {
     const {top, bottom} = mark.getBoundingClientRect();
     if (event.clientY < top - within || event.clientY > bottom + within) continue;
     for (const [share, time] of runs) {
@@ -110,50 +110,50 @@ function tellRun(event, drawing, within) {
       if (far < best.far) best = {far, mark, time};
     }
   }
-  if (best.mark) tell(null, event, best.mark, {[rowName(best.mark)]: best.time});
+  if (best.mark) showTooltip(null, event, best.mark, {[rowName(best.mark)]: best.time});
 }
 
 /** Vega tells only of what lies right under the pointer, and of lines only at their points. */
 function askAround(event, within) {
-  if (!event.isTrusted || answered) return;
+  if (!event.isTrusted || hasTooltip) return;
   hover.hidden = true;
   const strip = event.target.closest?.('.strip, .figure');
   if (strip) {
-    tellRun(event, strip, within);
+    showRun(event, strip, within);
     return;
   }
   const figure = event.target.closest?.('.drawing')?.parentElement;
-  const view = drawn.get(figure)?.view?.view;
+  const view = drawings.get(figure)?.view?.view;
   if (!view) return;
   const [left, top] = originOf(view);
   const item = nearest(view.scenegraph().root, [event.clientX - left, event.clientY - top], within);
-  if (item) tell(null, event, item, item.tooltip);
+  if (item) showTooltip(null, event, item, item.tooltip);
 }
 
 /** Tell of the run with a log as if it were pointed at, as soon as its plot is drawn and in sight. */
 async function pointOut(figure, log) {
-  for (let wait = 0; wait < 100 && !drawn.get(figure)?.view; wait += 1) await later(50);
-  await later(100); // to scroll hides what is told
-  const view = drawn.get(figure)?.view?.view;
+  for (let wait = 0; wait < 100 && !drawings.get(figure)?.view; wait += 1) await sleep(50);
+  await sleep(100); // to scroll hides what is told
+  const view = drawings.get(figure)?.view?.view;
   if (!view) return;
-  for (const {mark, x, y} of placed(view.scenegraph().root)) {
-    const item = mark.marktype === 'symbol' && mark.items.find((one) => one.tooltip?.log === log);
+  for (const {mark, x, y} of marksOf(view.scenegraph().root)) {
+    const item = mark.marktype === 'symbol' && mark.items.find((point) => point.tooltip?.log === log);
     if (item) {
       const [left, top] = originOf(view);
-      tell(null, {clientX: left + x + item.x, clientY: top + y + item.y}, item, item.tooltip);
+      showTooltip(null, {clientX: left + x + item.x, clientY: top + y + item.y}, item, item.tooltip);
     }
   }
 }
 
-function later(milliseconds) {
+function sleep(milliseconds) {
   return new Promise((done) => { setTimeout(done, milliseconds); });
 }
 
 // Vega listens between these two.
-addEventListener('pointermove', () => { answered = false; }, {capture: true});
+addEventListener('pointermove', () => { hasTooltip = false; }, {capture: true});
 addEventListener('pointermove', (event) => { if (event.pointerType !== 'touch') askAround(event, NEAR); });
 addEventListener('click', (event) => {
-  answered = false;
+  hasTooltip = false;
   askAround(event, BELOW_A_FINGER);
 }, {capture: true});
 addEventListener('scroll', () => { hover.hidden = true; }, {passive: true});

@@ -2,28 +2,28 @@
 
 function show() {
   keepAddress();
-  const rest = left();
+  const selected = selectedPart();
   fillBar();
   showLeagues();
-  keeps = keeper(rest.values);
-  narrowTables(keeps);
+  isKept = keeper(selected.values);
+  narrowTables(isKept);
   for (const part of document.querySelectorAll('[data-benchmark]')) {
-    part.hidden = !keeps({benchmark: part.dataset.benchmark});
+    part.hidden = !isKept({benchmark: part.dataset.benchmark});
   }
   for (const row of document.querySelectorAll('#figure [data-row]')) {
-    row.classList.toggle('out', !keeps({benchmark: row.dataset.row}));
+    row.classList.toggle('out', !isKept({benchmark: row.dataset.row}));
   }
   const verdicts = [...document.querySelectorAll('#verdict .verdict')];
-  const none = document.getElementById('no-verdict');
-  if (none) none.hidden = verdicts.some((one) => !one.hidden) || !verdicts.length;
+  const emptyText = document.getElementById('no-verdict');
+  if (emptyText) emptyText.hidden = verdicts.some((verdict) => !verdict.hidden) || !verdicts.length;
   const status = document.getElementById('shown');
-  status.textContent = account(rest);
+  status.textContent = countsText(selected);
   redraw();
   for (const figure of figures) fillRows(figure, figure.querySelector('details'));
 }
 
 /** Several ticks in a row are one change of the plots. */
-function soon(action) {
+function debounce(action) {
   let waiting = 0;
   return () => {
     clearTimeout(waiting);

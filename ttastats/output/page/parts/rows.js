@@ -26,8 +26,8 @@ function rowsTable(title, rows) {
   const head = element('tr', {}, ...names.map((text) => element('th', {scope: 'col', textContent: heading(text)})));
   const body = rows.slice(0, MOST_SHOWN).map((row) =>
     element('tr', {}, ...names.map((column) => element('td', {textContent: cellText(row[column])}))));
-  const shown = rows.length > MOST_SHOWN ? `, the first ${MOST_SHOWN}` : '';
-  const caption = element('caption', {textContent: `${visible(name)}: ${counted(rows.length, 'row', 'rows')}${shown}`});
+  const limit = rows.length > MOST_SHOWN ? `, the first ${MOST_SHOWN}` : '';
+  const caption = element('caption', {textContent: `${visible(name)}: ${countText(rows.length, 'row', 'rows')}${limit}`});
   const table = element('table', {}, caption, element('thead', {}, head), element('tbody', {}, ...body));
   const box = element('div', {className: 'table-box', role: 'group', tabIndex: 0, ariaLabel: visible(name)});
   box.append(table);
@@ -48,7 +48,7 @@ function cellText(value) {
 
 /** Save a plot as it is drawn, for a paper or a talk. */
 async function saveSvg(figure) {
-  const svg = await drawn.get(figure)?.view?.view.toSVG();
+  const svg = await drawings.get(figure)?.view?.view.toSVG();
   if (!svg) return;
   const name = figure.querySelector('h3').textContent.replace(/[^\w.-]+/g, '_');
   save(new Blob([svg], {type: 'image/svg+xml'}), `${name}.svg`);

@@ -11,7 +11,7 @@ const OVERALL = 'geo-mean of '; // how the row over all benchmarks begins
 /** Hide the rows that were not chosen, and what is a mean over some that were not. */
 function narrowTables(keep) {
   for (const {titles, bodies} of tables) {
-    const keys = held.filters.filter((name) => titles.includes(name));
+    const keys = pageData.filters.filter((name) => titles.includes(name));
     for (const body of bodies) {
       const cells = body.rows[0].cells;
       const row = Object.fromEntries(keys.map((name) => [name, cells[titles.indexOf(name)].textContent]));
@@ -30,19 +30,19 @@ function sortable({table, bodies}) {
     button.addEventListener('click', () => {
       const next = {none: 'ascending', ascending: 'descending', descending: 'none'};
       const order = next[cell.ariaSort ?? 'none'];
-      for (const other of table.tHead.rows[0].cells) other.ariaSort = null;
+      for (const header of table.tHead.rows[0].cells) header.ariaSort = null;
       if (order !== 'none') cell.ariaSort = order;
-      table.append(...ordered(bodies, column, order));
+      table.append(...sortRows(bodies, column, order));
     });
   });
 }
 
 /** Give rows in order; what is unknown comes last either way, and equal rows stay as they were. */
-function ordered(bodies, column, order) {
+function sortRows(bodies, column, order) {
   if (order === 'none') return bodies;
   const sign = order === 'ascending' ? 1 : -1;
-  return [...bodies].sort((one, other) => {
-    const [a, b] = [one, other].map((body) => sortKey(body.rows[0].cells[column]));
+  return [...bodies].sort((first, second) => {
+    const [a, b] = [first, second].map((body) => sortKey(body.rows[0].cells[column]));
     if (a === null || b === null) return (a === null) - (b === null);
     return sign * (typeof a === 'number' && typeof b === 'number'
       ? a - b : String(a).localeCompare(String(b), 'en', {numeric: true}));
