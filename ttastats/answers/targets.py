@@ -522,12 +522,12 @@ def grids(
         place, higher = tuple(grid.keys.values()), grid.higher_is_better
         n, rising, falling = ends.get(place, (0, (), ()))
         # The worst first quality, and the best that every run reached.
-        easiest, best = (rising if higher else falling) or (None, None)
-        targets = set() if best is None else set(target_grid(easiest, best, points))
+        curve = rising if higher else falling
+        targets = set(target_grid(curve[0], curve[1], points)) if curve else set[float]()
         if (official := grid.official) is not None:
             slack = abs(official) * TOLERANCE
             targets = {official, *(target for target in targets if abs(target - official) > slack)}
-        hardest = best if n == numbers[place] else None
+        hardest = curve[1] if n == numbers[place] else None
         easiest_first = tuple(sorted(targets, reverse=not higher))
         filled.append(replace(grid, targets=easiest_first, hardest=hardest))
     return tuple(filled)

@@ -140,13 +140,33 @@ def runs_at(
         .collect()
     )  # fmt: skip
     del rows
+    pieces = list(_pieces(heads, numbered))
     for wanted in goals:
         asked = kinds.join(
             _expected_goals(wanted, by), on=on, how="left", nulls_equal=True, maintain_order="left"
         ).select("target_value", "expected")
-        evaluated = numbered.with_columns(asked[numbered[_KIND]])
-        judged = _with_judgement(evaluated.lazy()).select(_NUMBER, *_OF_A_CHECKPOINT).collect()
-        yield _judge_heads(heads, judged, names, official=False)
+        judged = []
+        for some, rows_of_some in pieces:
+            evaluated = rows_of_some.with_columns(asked[rows_of_some[_KIND]])
+            checked = _with_judgement(evaluated.lazy()).select(_NUMBER, *_OF_A_CHECKPOINT).collect()
+            judged.append(_judge_heads(some, checked, names, official=False))
+        yield pl.concat(judged)
+
+
+def _pieces(
+    heads: pl.DataFrame, evaluations: pl.DataFrame
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yield some runs after others with their evaluations, if the rows of each are adjacent."""
+    if not evaluations[_NUMBER].is_sorted():
+        yield heads, evaluations
+        return
+    starts = evaluations[_NUMBER].search_sorted(heads[_NUMBER])
+    for start in range(0, max(heads.height, 1), _BATCH):
+        of_runs = heads[start : start + _BATCH]
+        first = int(starts[start]) if start else 0
+        end = start + _BATCH
+        last = int(starts[end]) if end < heads.height else evaluations.height
+        yield of_runs, evaluations[first:last]
 
 
 def qualities(
@@ -157,21 +177,29 @@ def qualities(
     `goals` is that of `runs_at`; the metric that is asked about has no `target_value`.
     """
     keys = list(dict.fromkeys((*by, *schema.RUN)))  # runs may be grouped by what identifies them
+    read = list(dict.fromkeys((*keys, *_OF_AN_EVALUATION)))
+    rows = _with_run_numbers(frame.lazy().select(read).collect()).collect().lazy()
     varied = pl.col("asked") & pl.col("target_value").is_null()
     others = pl.col("asked") & pl.col("target_value").is_not_null()
     suits = pl.col("meets").filter(others).fill_null(value=False).all() & (
         pl.col("metric").filter(others).n_unique() >= pl.col("expected").max() - 1
     )
     value = pl.col("value").filter(varied).first()
-    return (
-        _with_judgement(_with_goals(frame.lazy(), goals, by))
-        .group_by(*keys, "eval_index")
+    values = (
+        _with_judgement(_with_goals(rows, goals, by))
+        .group_by(_NUMBER, "eval_index")
         .agg(value=value, at=pl.col("at").filter("asked").max(), suits=suits, **_AMOUNTS)
-        .with_columns(timed=(pl.col("at") > 0).any().over(keys))
+        .with_columns(timed=(pl.col("at") > 0).any().over(_NUMBER))
         .filter("suits", pl.col("value").is_finite(), _is_trained())
-        .sort(*keys, "at", "eval_index", nulls_last=True)
-        .group_by(keys, maintain_order=True)
+        .sort(_NUMBER, "at", "eval_index", nulls_last=True)
+        .group_by(_NUMBER, maintain_order=True)
         .agg(values="value")
+    )
+    heads = _first_rows(rows, *keys)
+    return (
+        heads.join(values, on=_NUMBER, how="inner")
+        .sort(keys, nulls_last=True)
+        .select(*keys, "values")
         .collect()
     )
 
@@ -211,11 +239,10 @@ def _expected_goals(goals: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
-    """Return the rows with the goals of their group in place of the table's targets."""
+    """Return the rows, read without the table's targets, with the goals of their group."""
     goals = _expected_goals(goals, by)
     return (
         rows.filter(schema.is_evaluation())
-        .drop("target_value")
         # Of the metrics of a checkpoint, the first speaks.
         .join(goals.lazy(), on=[*by, "metric"], how="left", nulls_equal=True, maintain_order="left")
         .with_columns(pl.col("asked").fill_null(value=False))
