@@ -168,7 +168,7 @@ def _random_sums(
             changed = rng.choice(changed, abs(surplus), replace=False, shuffle=False)
             chosen[k, changed] = surplus < 0
         # Not `@`: on a busy machine the threads of BLAS wait for each other, ten times over.
-        yield np.einsum("fr,cr->fc", features, chosen.astype(np.float64))
+        yield np.einsum("fr,cr->fc", features, chosen, dtype=np.float64)
 
 
 def number_of_splits(n_a: int, n_b: int) -> float:
