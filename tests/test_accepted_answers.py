@@ -803,7 +803,7 @@ def goals() -> Iterator[dict[str, Any]]:
     at = targets.with_columns(pl.col("target_value").fill_null(0.7))
     for table in (
         time_to_target.qualities(random_runs(), targets, ["benchmark"]),
-        time_to_target.runs_at(random_runs(), at, ["benchmark"]),
+        *time_to_target.runs_at(random_runs(), [at], ["benchmark"]),
     ):
         yield from map(known, table.iter_rows(named=True))
 

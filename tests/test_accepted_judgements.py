@@ -347,8 +347,8 @@ def of_stops() -> Found:
              "evaluations_to_target")  # fmt: skip
     yield "the runs", runs.sort("source").select(shown).rows()
     goals = pl.DataFrame({"metric": ["val_loss", "acc"], "target_value": [4.5, 0.7]})
-    of_goals = time_to_target.runs_at(rows, goals, []).sort("source")
-    yield "of two goals", of_goals.select(shown).rows()
+    (of_goals,) = time_to_target.runs_at(rows, [goals], [])
+    yield "of two goals", of_goals.sort("source").select(shown).rows()
 
 
 def of_looks() -> Found:

@@ -19,6 +19,7 @@ from ttastats import api, cli
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Run
 from ttastats.ingestion.ingest import ingest
+from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
 
 
@@ -244,3 +245,23 @@ def test_no_range_is_stable_where_the_verdict_is_no_claim(seed: int) -> None:
         assert "is the same" not in text
     assert ("changes direction" in text) == (min(ratios) < 1 < max(ratios))
     assert crossing <= ("changes direction" in text)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_pass_over_all_targets_answers_as_one_question_each(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = table(*curves(seed, "x", runs=4), *curves(seed + 10, "y", runs=3))
+    report = api.targets(runs)
+    assert len(report.rows) > 6
+    for row in report.rows:
+        goal = f"{row['metric']}>={row['target']}"
+        (alone,) = api.summary(runs, target=[goal], where=[f"entry={row['entry']}"]).rows
+        assert (row["n_a"], row["reached_a"]) == (alone["n"], alone["reached"])
+        assert row["ert_a_seconds"] == alone["ert_seconds"]
+    monkeypatch.setattr(time_to_target, "_BATCH", 2)  # pieces of two runs
+    assert api.targets(runs).rows == report.rows
+    # Nor does it matter where the rows of a run lie, but for the last digit of a sum.
+    shuffled = api.targets(runs.sample(fraction=1.0, shuffle=True, seed=seed))
+    for row, other in zip(report.rows, shuffled.rows, strict=True):
+        assert {**other} == {**row, "ert_a_seconds": pytest.approx(row["ert_a_seconds"])}

@@ -19,6 +19,7 @@ from ttastats.base.codes import Note, note, wording
 from ttastats.base.errors import raise_if
 from ttastats.base.metrics import TOLERANCE
 from ttastats.base.percentages import percent_text
+from ttastats.formats.block import PRICE
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out, time_to_target
 from ttastats.outcomes.axis import Axis
@@ -34,12 +35,13 @@ from ttastats.sides import comparison, setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import NOT_JUDGED
 from ttastats.sides.findings import condition_list
-from ttastats.sides.numbers import expected_seconds
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
 from ttastats.stats.decision import Decision
-from ttastats.stats.results import Floats, Verdict
-from ttastats.stats.unseen import hardest_common_target, stable_range, target_grid
+from ttastats.stats.moments import count_by_group, groups_by_size
+from ttastats.stats.outcomes import expected_times
+from ttastats.stats.results import Verdict, none_for_nan
+from ttastats.stats.unseen import stable_range, target_grid
 from ttastats.table import schema
 from ttastats.table.schema import RUN
 
@@ -120,14 +122,18 @@ def report(
     target_grids = grids(
         [side.evaluations for side in counted_sides], by, sizes, points=points, metric=metric
     )
+    rows_left_out = [(side.runs, left_out.rows(side.runs)) for side in sides]
     left_out_runs = [
-        [left_out.group(side.runs, grid.keys) for side in sides] for grid in target_grids
+        [left_out.group(runs, grid.keys, rows) for runs, rows in rows_left_out]
+        for grid in target_grids
     ]
     at_targets = _runs_at_targets(counted_sides, by, target_grids, axis)
     options = Options(confidence=confidence)
     answered = [
-        _answer_grid(*grid_parts, by, options)
-        for grid_parts in zip(target_grids, at_targets, left_out_runs, strict=True)
+        _answer_grid(grid, groups, axis, group_left_out, by, options)
+        for grid, groups, group_left_out in zip(
+            target_grids, at_targets, left_out_runs, strict=True
+        )
     ]
     rows = tuple(row for grid_rows, _ in answered for row in grid_rows)
     problem = "no benchmark has evaluations on all sides"
@@ -199,41 +205,86 @@ def _reached_answer(rows: Sequence[TargetRow], by: Sequence[str], axis: Axis, ta
     return wording("targets_reached", targets=targets, groups=groups)
 
 
+class _AtTarget(Struct, frozen=True, eq=False):
+    """The runs of a group at one target: how many, how many reached it, their expected time."""
+
+    n: int
+    n_reached: int
+    expected: float | None
+    runs: Sequence[pl.DataFrame] = ()
+
+
+#: The columns of a run that tell where it met a target; two sides are compared by all.
+_PLACED = (
+    *schema.RUN, "suite", "content_digest", "clock", "clock_zero", "extra", PRICE, "run_seconds",
+    "reached", "tta_seconds", "observed_seconds", "epochs", "samples", "steps", "evaluations",
+    "evaluations_to_target", "set_aside",
+)  # fmt: skip
+
+
 def _runs_at_targets(
     sides: Sequence[Side], by: Sequence[str], grids: Sequence[Grid], axis: Axis
-) -> list[list[list[pl.DataFrame]]]:
+) -> list[list[list[_AtTarget]]]:
     """Return the runs of each side at each target of each grid, in one pass for all groups."""
-    runs_of: list[list[list[pl.DataFrame]]] = [[] for _ in grids]
-    for number in range(max((len(grid.targets) for grid in grids), default=0)):
-        current = [
-            (grid, runs)
-            for grid, runs in zip(grids, runs_of, strict=True)
-            if number < len(grid.targets)
+    groups_of: list[list[list[_AtTarget]]] = [[] for _ in grids]
+    most = max((len(grid.targets) for grid in grids), default=0)
+    current = [
+        [index for index, grid in enumerate(grids) if number < len(grid.targets)]
+        for number in range(most)
+    ]
+    wanted = [
+        goals(
+            [grids[index] for index in indices],
+            [grids[index].targets[number] for index in indices],
+            sides[0].runs,
+        )
+        for number, indices in enumerate(current)
+    ]
+    names = time_to_target.JUDGED if len(sides) > 1 else {*_PLACED, *by}
+    passes = [time_to_target.runs_at(side.evaluations, wanted, by, names) for side in sides]
+    # A run that reached its target nobody knows where does not count at it.
+    no_runs = _AtTarget(0, 0, None, [sides[0].runs.head(0)])
+    for indices, *runs_of_sides in zip(current, *passes, strict=True):
+        groups_by_side = [
+            _groups_at_target(axes.converted(runs, axis), by, sides) for runs in runs_of_sides
         ]
-        targets = [grid.targets[number] for grid, _ in current]
-        current_goals = goals([grid for grid, _ in current], targets, sides[0].runs)
-        runs_by_side = [
-            {
-                tuple(keys.values()): group
-                for keys, group in grouping.group_runs(
-                    axes.converted(
-                        time_to_target.runs_at(side.evaluations, current_goals, by), axis
-                    ),
-                    by,
-                )
-            }
-            for side in sides
-        ]
-        for grid, runs in current:
-            group_key, no_runs = tuple(grid.keys.values()), sides[0].runs.head(0)
-            # A run that reached this target nobody knows where does not count at it.
-            runs.append([groups.get(group_key, no_runs) for groups in runs_by_side])
-    return runs_of
+        for index in indices:
+            group_key = tuple(grids[index].keys.values())
+            groups_of[index].append([groups.get(group_key, no_runs) for groups in groups_by_side])
+    return groups_of
+
+
+def _groups_at_target(
+    runs: pl.DataFrame, by: Sequence[str], sides: Sequence[Side]
+) -> dict[tuple[Any, ...], _AtTarget]:
+    """Return what the runs of each group did at one target; of two sides with the runs."""
+    compared = len(sides) > 1
+    if not compared:
+        names = {*by, "reached", "observed_seconds", "set_aside", "content_digest", "clock"}
+        runs = runs.select(sorted(names))
+    groups = grouping.group_runs(runs, by)
+    reached = groups.runs["reached"].to_numpy()
+    observed = groups.runs["observed_seconds"].to_numpy()
+    expected = np.full(groups.sizes.size, np.nan)
+    for indices, of_runs in groups_by_size(groups.sizes):
+        expected[indices] = expected_times(observed[of_runs], reached[of_runs])
+    numbers = zip(
+        groups.keys.iter_rows(),
+        groups.sizes.tolist(),
+        count_by_group(reached, groups.sizes).tolist(),
+        none_for_nan(expected),
+        strict=True,
+    )
+    return {
+        keys: _AtTarget(n, n_reached, time, groups.frames[index : index + 1] if compared else ())
+        for index, (keys, n, n_reached, time) in enumerate(numbers)
+    }
 
 
 def _answer_grid(
     grid: Grid,
-    at_targets: Sequence[Sequence[pl.DataFrame]],
+    at_targets: Sequence[Sequence[_AtTarget]],
+    axis: Axis,
     left_out_runs: Sequence[LeftOut],
     by: Sequence[str],
     options: Options,
@@ -247,10 +298,11 @@ def _answer_grid(
     tests = []
     for sides in at_targets:
         test = None
-        if len(sides) > 1 and not any(runs.is_empty() for runs in sides):
-            test = tuple(tuple(runs.select(_JUDGED).iter_rows()) for runs in sides)
-            unavailable = setups.not_comparable(*sides)
-            pairs.setdefault(test, Pair(grid.keys, sides[0], sides[1], unavailable))
+        if len(sides) > 1 and all(side.n for side in sides):
+            a, b = (side.runs[0] for side in sides)
+            test = tuple(tuple(runs.select(_JUDGED).iter_rows()) for runs in (a, b))
+            if test not in pairs:
+                pairs[test] = Pair(grid.keys, a, b, setups.not_comparable(a, b))
         tests.append(test)
     result_of_test = dict(zip(pairs, comparison.compare([*pairs.values()], options), strict=True))
     results = [None if test is None else result_of_test[test] for test in tests]
@@ -258,11 +310,10 @@ def _answer_grid(
     for target, sides, result in zip(grid.targets, at_targets, results, strict=True):
         against: AgainstKeys | UnsetType = UNSET
         if len(sides) > 1:
-            n, reached, expected = _count_reached(sides[1])
             against = AgainstKeys(
-                n,
-                reached,
-                expected,
+                sides[1].n,
+                sides[1].n_reached,
+                sides[1].expected,
                 **interval_keys(
                     "speedup", result.speedup.ratio if result and result.speedup else None
                 ),
@@ -275,8 +326,10 @@ def _answer_grid(
             grid.metric,
             target,
             target == grid.official,
-            axes.axis_of(sides[0]).name,
-            *_count_reached(sides[0]),
+            axis.name,
+            sides[0].n,
+            sides[0].n_reached,
+            sides[0].expected,
             against,
             key.LeftOutOfA(*left_out_runs[0].counts),
             key.LeftOutOfB(*left_out_runs[1].counts) if len(left_out_runs) > 1 else UNSET,
@@ -293,10 +346,6 @@ def _verdict_keys(verdict: Decision) -> dict[str, Any]:
 
 #: The basis of a verdict on runs, and their identity.
 _JUDGED = (*RUN, "reached", "observed_seconds", "epochs", "samples", "steps")
-
-
-def _count_reached(runs: pl.DataFrame) -> tuple[int, int, float | None]:
-    return runs.height, int(runs.get_column("reached").sum()), expected_seconds(runs)
 
 
 def _grid_name(grid: Grid, by: Sequence[str]) -> str:
@@ -474,22 +523,30 @@ def grids(
         raise_if(not metric and len(names) > 1, problem, None, "Select one with --metric.")
         return ()
     wanted = goals(empty_grids, [None] * len(empty_grids), sizes)
-    curves: dict[tuple[Any, ...], list[Floats]] = {}
-    for rows in sides:  # a run may stand in both
-        for row in time_to_target.qualities(rows, wanted, by).iter_rows(named=True):
-            group_key = tuple(row[name] for name in by)
-            curves.setdefault(group_key, []).append(np.asarray(row["values"], dtype=np.float64))
+    values = pl.col("values").list
+    curves = (  # a run may stand in both sides
+        pl.concat([time_to_target.qualities(rows, wanted, by) for rows in sides])
+        .select(*by, first=values.first(), least=values.min(), most=values.max())
+        .group_by(by)
+        .agg(
+            pl.len(),
+            pl.concat_list(pl.col("first").min(), pl.col("most").min()).alias("rising"),
+            pl.concat_list(pl.col("first").max(), pl.col("least").max()).alias("falling"),
+        )
+    )
+    ends = {row[:-3]: row[-3:] for row in curves.iter_rows()}
     numbers = {row[:-1]: row[-1] for row in sizes.select(*by, "n").iter_rows()}
     filled = []
     for grid in empty_grids:
         group_key, higher = tuple(grid.keys.values()), grid.higher_is_better
-        of_group = curves.get(group_key, [])
-        targets = set(target_grid(of_group, points, higher_is_better=higher))
+        n, rising, falling = ends.get(group_key, (0, (), ()))
+        # The worst first quality, and the best that every run reached.
+        curve = rising if higher else falling
+        targets = set(target_grid(curve[0], curve[1], points)) if curve else set[float]()
         if (official := grid.official) is not None:
             slack = abs(official) * TOLERANCE
             targets = {official, *(target for target in targets if abs(target - official) > slack)}
-        common = len(of_group) == numbers[group_key]
-        hardest = hardest_common_target(of_group, higher_is_better=higher) if common else None
+        hardest = curve[1] if n == numbers[group_key] else None
         easiest_first = tuple(sorted(targets, reverse=not higher))
         filled.append(replace(grid, targets=easiest_first, hardest=hardest))
     return tuple(filled)
@@ -533,13 +590,16 @@ def goals(
 
     The columns of the keys are of the types they have in `runs`.
     """
-    types = {name: runs.schema[name] for grid in grids for name in grid.keys}
     return pl.DataFrame(
         [
-            {**grid.keys, "metric": name, "target_value": value}
+            (*grid.keys.values(), name, value)
             for grid, target in zip(grids, targets, strict=True)
             for name, value in {**grid.others, grid.metric: target}.items()
         ],
-        schema_overrides={**types, "target_value": pl.Float64()},
-        infer_schema_length=None,
+        schema={
+            **runs.select([*grids[0].keys]).schema,
+            "metric": pl.String(),
+            "target_value": pl.Float64(),
+        },
+        orient="row",
     )

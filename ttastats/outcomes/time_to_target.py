@@ -10,7 +10,7 @@ does one whose clock begins in the middle of its training.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -32,13 +32,30 @@ PROGRESS = (
     ("steps", "evaluation_interval_steps"),
 )
 #: By what rows of one run are told together while they are judged.
-_NUMBER, _ROW = "number_of_run", "number_of_row"
+_NUMBER, _ROW, _KIND = "number_of_run", "number_of_row", "number_of_kind"
 #: No epochs are larger, and none but 0 is smaller.
 _LARGEST, _SMALLEST = 1e12, 1e-9
 #: The columns that a judgement reads, and the rows of a large table that are judged together.
 _COLUMNS = [name for name in schema.NAMES if name not in {"logged_value", "logged_unit", "line"}]
 _LARGE, _AT_ONCE, _BATCH = 200_000, 50_000, 10_000
 _LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
+#: The columns of a judged run.
+JUDGED = (
+    *schema.RUN_NAMES,
+    *("reached", "tta_seconds", "observed_seconds", "epochs", "samples", "steps"),
+    *("epoch_seconds", *(interval for _, interval in PROGRESS)),
+    *("value_final", "target_metric", "target_value", "target"),
+    *("evaluations", "evaluations_to_target", "cost", "set_aside"),
+)
+#: What of a run its judgement reads, and what of an evaluation.
+_OF_A_RUN = (
+    *schema.RUN, *left_out.RESULT, "run_seconds", "run_status", "clock_zero", "cost_per_hour",
+    "problems",
+)  # fmt: skip
+_OF_AN_EVALUATION = (
+    "eval_index", "metric", "run_seconds", "seconds", "weights_seconds", "epoch", "samples", "step",
+    "value", "higher_is_better",
+)  # fmt: skip
 
 
 def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ()) -> pl.DataFrame:
@@ -96,15 +113,60 @@ def _split_by_run(frame: pl.LazyFrame) -> Iterator[pl.LazyFrame | pl.DataFrame]:
 
 
 def runs_at(
-    frame: pl.LazyFrame | pl.DataFrame, goals: pl.DataFrame, by: Sequence[str]
-) -> pl.DataFrame:
-    """Return one row per run as `runs` does, with targets that differ by group.
+    frame: pl.LazyFrame | pl.DataFrame,
+    goals: Iterable[pl.DataFrame],
+    by: Sequence[str],
+    names: Collection[str] = JUDGED,
+) -> Iterator[pl.DataFrame]:
+    """Yield one row per run as `runs` does, at one set of targets after another.
 
-    `goals` has the columns `by`, `metric` and `target_value`; all goals of a group must be met at
-    one checkpoint.
+    Each of `goals` has the columns `by`, `metric` and `target_value`, which may differ by group;
+    all goals of a group must be met at one checkpoint. `names` are the columns of `runs` to return.
     """
-    rows = _with_run_numbers(frame)
-    return _judge_runs(rows, _with_goals(rows, goals, by), official=False)
+    facts = [name for name in schema.RUN_NAMES if name in _OF_A_RUN or name in names]
+    read = list(dict.fromkeys((*schema.RUN, *by, *facts, *_OF_AN_EVALUATION)))
+    rows = _with_run_numbers(frame.lazy().select(read).collect()).collect()
+    heads = _first_rows(rows.lazy(), *facts).with_columns(set_aside=left_out.set_aside()).collect()
+    # The rows are joined with numbers of goals once: by text it is most of the work.
+    evaluations = rows.lazy().filter(schema.is_evaluation())
+    on = [*by, "metric"]
+    kinds = evaluations.select(on).unique(maintain_order=True).collect()
+    numbered = (
+        evaluations.join(
+            kinds.lazy().with_row_index(_KIND), on=on, how="left", nulls_equal=True,
+            maintain_order="left",
+        )
+        .select(_NUMBER, _KIND, *_OF_AN_EVALUATION)
+        .collect()
+    )  # fmt: skip
+    del rows
+    pieces = list(_pieces(heads, numbered))
+    for wanted in goals:
+        asked = kinds.join(
+            _expected_goals(wanted, by), on=on, how="left", nulls_equal=True, maintain_order="left"
+        ).select("target_value", "expected")
+        judged = []
+        for some, rows_of_some in pieces:
+            evaluated = rows_of_some.with_columns(asked[rows_of_some[_KIND]])
+            checked = _with_judgement(evaluated.lazy()).select(_NUMBER, *_OF_A_CHECKPOINT).collect()
+            judged.append(_judge_heads(some, checked, names, official=False))
+        yield pl.concat(judged)
+
+
+def _pieces(
+    heads: pl.DataFrame, evaluations: pl.DataFrame
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yield some runs after others with their evaluations, if the rows of each are adjacent."""
+    if not evaluations[_NUMBER].is_sorted():
+        yield heads, evaluations
+        return
+    starts = evaluations[_NUMBER].search_sorted(heads[_NUMBER])
+    for start in range(0, max(heads.height, 1), _BATCH):
+        of_runs = heads[start : start + _BATCH]
+        first = int(starts[start]) if start else 0
+        end = start + _BATCH
+        last = int(starts[end]) if end < heads.height else evaluations.height
+        yield of_runs, evaluations[first:last]
 
 
 def qualities(
@@ -115,21 +177,29 @@ def qualities(
     `goals` is that of `runs_at`; the metric that is asked about has no `target_value`.
     """
     keys = list(dict.fromkeys((*by, *schema.RUN)))  # runs may be grouped by what identifies them
+    read = list(dict.fromkeys((*keys, *_OF_AN_EVALUATION)))
+    rows = _with_run_numbers(frame.lazy().select(read).collect()).collect().lazy()
     varied = pl.col("asked") & pl.col("target_value").is_null()
     is_condition = pl.col("asked") & pl.col("target_value").is_not_null()
     suits = pl.col("meets").filter(is_condition).fill_null(value=False).all() & (
         pl.col("metric").filter(is_condition).n_unique() >= pl.col("expected").max() - 1
     )
     value = pl.col("value").filter(varied).first()
-    return (
-        _with_judgement(_with_goals(frame.lazy(), goals, by))
-        .group_by(*keys, "eval_index")
+    values = (
+        _with_judgement(_with_goals(rows, goals, by))
+        .group_by(_NUMBER, "eval_index")
         .agg(value=value, at=pl.col("at").filter("asked").max(), suits=suits, **_AMOUNTS)
-        .with_columns(timed=(pl.col("at") > 0).any().over(keys))
+        .with_columns(timed=(pl.col("at") > 0).any().over(_NUMBER))
         .filter("suits", pl.col("value").is_finite(), _is_trained())
-        .sort(*keys, "at", "eval_index", nulls_last=True)
-        .group_by(keys, maintain_order=True)
+        .sort(_NUMBER, "at", "eval_index", nulls_last=True)
+        .group_by(_NUMBER, maintain_order=True)
         .agg(values="value")
+    )
+    heads = _first_rows(rows, *keys)
+    return (
+        heads.join(values, on=_NUMBER, how="inner")
+        .sort(keys, nulls_last=True)
+        .select(*keys, "values")
         .collect()
     )
 
@@ -162,13 +232,17 @@ def _first_rows(rows: pl.LazyFrame, *names: str) -> pl.LazyFrame:
     return rows.filter(pl.col(_ROW) == pl.col(_NUMBER)).select(_NUMBER, *names)
 
 
-def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
-    """Return the rows with the goals of their group in place of the table's targets."""
+def _expected_goals(goals: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Return goals with how many of their group must be met."""
     expected = pl.len().over(by) if by else pl.len()
-    goals = goals.with_columns(expected=expected.cast(pl.Int64), asked=pl.lit(value=True))
+    return goals.with_columns(expected=expected.cast(pl.Int64), asked=pl.lit(value=True))
+
+
+def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Return the rows, read without the table's targets, with the goals of their group."""
+    goals = _expected_goals(goals, by)
     return (
         rows.filter(schema.is_evaluation())
-        .drop("target_value")
         # Of the metrics of a checkpoint, the first speaks.
         .join(goals.lazy(), on=[*by, "metric"], how="left", nulls_equal=True, maintain_order="left")
         .with_columns(pl.col("asked").fill_null(value=False))
@@ -183,16 +257,29 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
             _with_judgement(evaluations).select(_NUMBER, *_OF_A_CHECKPOINT),
         ]
     )
+    heads = heads.with_columns(set_aside=left_out.set_aside())
+    return _judge_heads(heads, judgements, official=official)
+
+
+def _judge_heads(
+    heads: pl.DataFrame,
+    judgements: pl.DataFrame,
+    names: Collection[str] = JUDGED,
+    *,
+    official: bool,
+) -> pl.DataFrame:
+    """Return columns of one row per run, whose facts and evaluations are given by its number."""
     heads, judgements = scales.without_percent(heads, judgements, _NUMBER)
     suites = benchmarks.suites_ending_at_run_stop() if official else ()
     length = pl.coalesce("run_seconds", "met_seconds")
     lasted = (pl.col("time") > 0.0).fill_null(value=True)
     results = _run_results(_checkpoint_rows(judgements)).lazy()
+    table = heads.lazy().join(results, on=_NUMBER, how="left", maintain_order="left")
+    if "target" in names:
+        texts = _target_texts(judgements).lazy()
+        table = table.join(texts, on=_NUMBER, how="left", maintain_order="left")
     table = (
-        heads.lazy()
-        .join(results, on=_NUMBER, how="left", maintain_order="left")
-        .join(_target_texts(judgements).lazy(), on=_NUMBER, how="left", maintain_order="left")
-        .with_columns(
+        table.with_columns(
             run_seconds=run_length(),
             ends_at_run_stop=pl.col("suite").is_in(suites).fill_null(value=False),
         )
@@ -221,14 +308,7 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
             evaluations_to_target=_met_or_end("evaluations", met),
             cost=pl.col("tta_seconds") / 3600.0 * finite("cost_per_hour"),
         )
-        .select(
-            *schema.RUN_NAMES,
-            *("reached", "tta_seconds", "observed_seconds", "epochs", "samples", "steps"),
-            *("epoch_seconds", *(interval for _, interval in PROGRESS)),
-            *("value_final", "target_metric", "target_value", "target"),
-            *("evaluations", "evaluations_to_target", "cost"),
-            set_aside=left_out.set_aside(),
-        )
+        .select(name for name in JUDGED if name in names)
         .collect(engine="in-memory")  # of few rows in half the time
     )
 

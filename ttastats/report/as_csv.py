@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -39,4 +40,9 @@ def _csv_cell(value: Any) -> Any:
         return str(value).lower()
     if isinstance(value, list | tuple):
         value = ";".join(map(str, value))
-    return escape_invisible(re.sub(FORMULA, r"\1'\2", value)) if isinstance(value, str) else value
+    return _csv_text(value) if isinstance(value, str) else value
+
+
+@lru_cache(maxsize=4096)  # most texts are the names of groups, of many rows each
+def _csv_text(text: str) -> str:
+    return escape_invisible(re.sub(FORMULA, r"\1'\2", text))

@@ -168,7 +168,7 @@ def _random_sums(
             switched = rng.choice(switched, abs(surplus), replace=False, shuffle=False)
             in_sample[k, switched] = surplus < 0
         # Not `@`: on a busy machine the threads of BLAS wait for each other, ten times over.
-        yield np.einsum("fr,cr->fc", features, in_sample.astype(np.float64))
+        yield np.einsum("fr,cr->fc", features, in_sample, dtype=np.float64)
 
 
 def number_of_splits(n_a: int, n_b: int) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
 
@@ -175,36 +175,14 @@ def stable_range(words: Mapping[float, str], target: float) -> TargetRange:
     return TargetRange(words[target], ordered[low], ordered[high])
 
 
-def hardest_common_target(
-    curves: Sequence[Floats], *, higher_is_better: bool = True
-) -> float | None:
-    """Return the best value reached by every run, None if unknown.
-
-    ``curves``: the values of each run in the order of its evaluations, NaN where not a number.
-    """
-    finite_curves = [curve[np.isfinite(curve)] for curve in curves]
-    if not finite_curves or not all(values.size for values in finite_curves):
-        return None
-    if higher_is_better:
-        return min(float(values.max()) for values in finite_curves)
-    return max(float(values.min()) for values in finite_curves)
-
-
-def target_grid(
-    curves: Sequence[Floats], points: int = 20, *, higher_is_better: bool = True
-) -> tuple[float, ...]:
+def target_grid(easiest: float, hardest: float, points: int) -> tuple[float, ...]:
     """Return round targets between the worst first value and the best value all runs reached.
 
     The multiples of 1, 2 or 5 times a power of ten, of the smallest such step that makes no more
     than ``points`` of them, easiest first; the best value alone when no such multiple lies between.
     """
-    hardest = hardest_common_target(curves, higher_is_better=higher_is_better)
-    if hardest is None:
-        return ()
-    starts = [float(curve[np.isfinite(curve)][0]) for curve in curves]
-    easiest = min(starts) if higher_is_better else max(starts)
     rising = _round_values(min(easiest, hardest), max(easiest, hardest), points) or [hardest]
-    return tuple(rising if higher_is_better else rising[::-1])
+    return tuple(rising if easiest <= hardest else rising[::-1])
 
 
 def _round_values(low: float, high: float, limit: int) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import polars as pl
@@ -425,8 +426,10 @@ def fixed_length(
         if not failed:
             continue
         sides = ((baseline.evaluations, pair.a), (other.evaluations, pair.b))
-        a, b = (at_budget.common_length(*side) for side in sides)
-        if a and b:
+        # Where one side has no length in common, the other is not read.
+        lengths = [*takewhile(bool, (at_budget.common_length(*side) for side in sides))]
+        if len(lengths) == len(sides):
+            a, b = lengths
             yield note(
                 "fixed_length",
                 of=f"{name}: " if len(pairs) > 1 else "",
