@@ -95,9 +95,10 @@ def proposal(text: str, path: str) -> Proposal:
         rows = rows_of_lines(log_from_bytes("\n".join(lines).encode(), f"/{path}", block=block))
     except UnfitError as error:
         raise NoLogError(str(error)) from error
-    first = next((row.at for row in quantities if _is_evaluation(row.form, {*metrics})), 0)
-    before = (item for row in quantities if row.at <= first for item in row.form)
-    trained = any(item.group not in metrics and _is_quality(item) for item in before)
+    first = _first_evaluation(lines, patterns, metrics)
+    before = (row for row in quantities if row.at <= first)
+    qualities = ((row.at, item) for row in before for item in row.form if _is_quality(item))
+    trained = any(at < first or item.group not in metrics for at, item in qualities)
     _expect_one_seed(lines, [row for row in quantities if _is_evaluation(row.form, {*metrics})])
     told = (text for row in quantities for item, text in row.texts.items() if item.part == "epoch")
     begin = numbers(pl.Series([next(told, None)], dtype=pl.String))[0]
@@ -114,6 +115,16 @@ def proposal(text: str, path: str) -> Proposal:
             Reason("step", "no step, epoch or time is told: counted by lines", sure=False)
         )
     return Proposal({"line": patterns, **more, **guess.keys}, (*reasons, *guess.reasons))
+
+
+def _first_evaluation(lines: Sequence[str], patterns: Sequence[str], metrics: Iterable[str]) -> int:
+    """Return the place of the first line that an expression with a metric matches."""
+    of_metrics = [text for text in patterns if any(f"(?P<{name}>" in text for name in metrics)]
+    return next((at for at, line in enumerate(lines) if _matches(of_metrics, line)), 0)
+
+
+def _matches(patterns: Iterable[str], line: str) -> bool:
+    return any(re.search(pattern, line) for pattern in patterns)
 
 
 def _expect_one_seed(lines: Sequence[str], evaluated: Sequence[Line]) -> None:
