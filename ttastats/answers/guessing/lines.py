@@ -64,6 +64,10 @@ _MOST_FORMS = 20
 _MOST_EXPRESSIONS = 4
 _ENDED_TIME = rf"\[(?P<{names.OF_A_BAR}>\d[\d:]+)<"
 
+#: A word for a part of the data, and the group of it.
+_PART_WORD = re.compile(rf"\b(?:{'|'.join((*names.TRAINING, *names.EVALUATING))})\b", re.IGNORECASE)
+_PART = "part"
+
 #: Lines that evaluate, by their form.
 _Forms: TypeAlias = Mapping[Form, Sequence[Line]]
 
@@ -102,7 +106,8 @@ def proposal(text: str, path: str) -> Proposal:
     _expect_one_seed(lines, [row for row in quantities if _is_evaluation(row.form, {*metrics})])
     told = (text for row in quantities for item, text in row.texts.items() if item.part == "epoch")
     begin = numbers(pl.Series([next(told, None)], dtype=pl.String))[0]
-    guess = columns.proposal(rows.frame, tags, trained=trained, begin=begin)
+    frame, trains_first = _of_evaluating_part(rows.frame)
+    guess = columns.proposal(frame, tags, trained=trained or trains_first, begin=begin)
     reasons = [
         Reason("line", f"guessed from {line.strip()[:160]!r}", False)
         for line in dict.fromkeys(expressions.values())
@@ -115,6 +120,19 @@ def proposal(text: str, path: str) -> Proposal:
             Reason("step", "no step, epoch or time is told: counted by lines", sure=False)
         )
     return Proposal({"line": patterns, **more, **guess.keys}, (*reasons, *guess.reasons))
+
+
+def _of_evaluating_part(frame: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
+    """Return the rows below headers of the part that evaluates, and whether training comes first.
+
+    Where there are no such headers, they are all rows.
+    """
+    if _PART not in frame.columns:
+        return frame, False
+    part = frame[_PART].str.to_lowercase().forward_fill()
+    evaluating = next(word for word in names.EVALUATING if word in part)
+    first = part.drop_nulls()[0]
+    return frame.filter(part == evaluating).drop(_PART), first in names.TRAINING
 
 
 def _first_evaluation(lines: Sequence[str], patterns: Sequence[str], metrics: Iterable[str]) -> int:
@@ -225,7 +243,7 @@ def _expressions(
         for form in counts[:1]:
             items = [item for item in form if item.part in COUNTS]
             expressions[expression_of(form, items)] = lines[others[form][0].at]
-    expressions |= _same_clock(lines, others, forms)
+    expressions |= _same_clock(lines, others, forms) | _headers(lines, forms)
     if "clock" not in parts:
         if behind := _time_behind(lines, others, forms):
             return {**behind, **expressions}, {**more, "joined": True}
@@ -356,6 +374,28 @@ def _same_clock(lines: Sequence[str], others: _Forms, forms: _Forms) -> dict[str
             parts = [n for n in form if n.group == clock.group or n.part in COUNTS]
             if clock.group in _groups(form) and abs(len(same) - len(rows)) <= 1:
                 return {expression_of(form, parts): lines[same[0].at]}
+    return {}
+
+
+def _headers(lines: Sequence[str], forms: _Forms) -> dict[str, str]:
+    """Return the expression of headers that say on which data the values below were measured.
+
+    They differ in that word and in numbers alone, and each kind of values stands once behind each.
+    """
+    headers = defaultdict[tuple[str, str], dict[int, str]](dict)
+    for at, line in enumerate(lines):
+        if len(words := [*_PART_WORD.finditer(line)]) == 1:
+            start, end = words[0].span()
+            around = template(line[:start]), template(line[end:])
+            headers[around][at] = words[0][0]
+    values = [[row.at for row in rows] for rows in forms.values()]
+    for (before, behind), words in headers.items():
+        places, distinct = [*words], {word.lower() for word in words.values()}
+        if len(distinct) < 2 or not distinct & {*names.EVALUATING} or places[0] > values[0][0]:
+            continue
+        if all([bisect(places, at) for at in of] == [*range(1, len(of) + 1)] for of in values):
+            either = "|".join(dict.fromkeys(words.values()))
+            return {rf"^{before}(?P<{_PART}>{either}){behind}$": lines[places[0]]}
     return {}
 
 
