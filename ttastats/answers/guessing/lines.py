@@ -191,7 +191,45 @@ def _metrics(
     any_metric = [name for name in values if higher_is_better(name) is not None][:1]
     number = max((values[name].count() for name in metrics), default=0)
     as_often = {name: of for name, of in values.items() if abs(len(of) - number) <= 1 < number}
-    return [*metrics, *columns.qualities(as_often, metrics)] or any_metric, rows
+    metrics = [*metrics, *columns.qualities(as_often, metrics)] or any_metric
+    return _without_classes(lines, rows, metrics), rows
+
+
+def _without_classes(
+    lines: Sequence[str], rows: Sequence[Line], metrics: Sequence[str]
+) -> list[str]:
+    """Return the metrics without those that are told of each of the same classes in turn.
+
+    Another one is told once for all classes.
+    """
+    places = {name: [row.at for row in rows if row.text_of(name)] for name in metrics}
+    numbers = {
+        name: len({*before}) for name in metrics if (before := _classes(lines, rows, name))
+    }
+    return [
+        name
+        for name in metrics
+        if is_named(name)
+        or name not in numbers
+        or not any(_once_each(places[name], numbers[name], places[n]) for n in metrics)
+    ]
+
+
+def _classes(lines: Sequence[str], rows: Sequence[Line], metric: str) -> list[str]:
+    """Return what stands before each value of a metric, if that is the same again and again."""
+    told = [row for row in rows if row.text_of(metric)]
+    if any(item.part in COUNTS for row in told for item in row.form):
+        return []
+    before = [lines[row.at].rpartition(row.text_of(metric) or "")[0] for row in told]
+    number = len({*before})
+    return before if before == before[:number] * (len(before) // number) else []
+
+
+def _once_each(of_classes: Sequence[int], number: int, others: Sequence[int]) -> bool:
+    """Return whether one of other places stands before or behind each number of the first."""
+    behind = [bisect(of_classes, at) for at in others]
+    every = [*range(0, len(of_classes) + 1, number)]
+    return number > 1 and len(every) > 2 and behind in (every[1:], every[:-1])
 
 
 def _values(rows: Sequence[Line]) -> dict[str, pl.Series]:
