@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, zip_longest
 from math import inf
 from operator import attrgetter
 from typing import Any, TypeAlias
@@ -67,6 +67,9 @@ _ENDED_TIME = rf"\[(?P<{names.OF_A_BAR}>\d[\d:]+)<"
 #: A word for a part of the data, and the group of it.
 _PART_WORD = re.compile(rf"\b(?:{'|'.join((*names.TRAINING, *names.EVALUATING))})\b", re.IGNORECASE)
 _PART = "part"
+#: Parts of a line that may be the name of a run, between others; times of work differ in any run.
+_TOKEN = re.compile(r"([\w.+-]+)")
+_PASSED = re.compile(r"\d[\d.]*(?:m?s|min)")
 
 #: Lines that evaluate, by their form.
 _Forms: TypeAlias = Mapping[Form, Sequence[Line]]
@@ -106,7 +109,8 @@ def proposal(text: str, path: str) -> Proposal:
     _expect_one_seed(lines, [row for row in quantities if _is_evaluation(row.form, {*metrics})])
     told = (text for row in quantities for item, text in row.texts.items() if item.part == "epoch")
     begin = numbers(pl.Series([next(told, None)], dtype=pl.String))[0]
-    frame, trains_first = _of_evaluating_part(rows.frame)
+    carried = rows.frame.with_columns(pl.col("^(name|seed)$").forward_fill())
+    frame, trains_first = _of_evaluating_part(carried)
     guess = columns.proposal(frame, tags, trained=trained or trains_first, begin=begin)
     reasons = [
         Reason("line", f"guessed from {line.strip()[:160]!r}", False)
@@ -171,7 +175,7 @@ def _expect_one_course(values: Mapping[str, pl.Series]) -> None:
 
 _WHY = {
     "joined": "the time of an evaluation stands on a line after it",
-    "new_run": "this line comes before the evaluations of each of several runs",
+    "new_run": "this comes before the evaluations of each of several runs",
 }
 
 
@@ -203,9 +207,7 @@ def _without_classes(
     Another one is told once for all classes.
     """
     places = {name: [row.at for row in rows if row.text_of(name)] for name in metrics}
-    numbers = {
-        name: len({*before}) for name in metrics if (before := _classes(lines, rows, name))
-    }
+    numbers = {name: len({*before}) for name in metrics if (before := _classes(lines, rows, name))}
     return [
         name
         for name in metrics
@@ -274,7 +276,10 @@ def _expressions(
         return {}, {}
     expressions, parts = _of_metrics(lines, forms, displays, {*metrics})
     evaluated = [row.at for row in next(iter(forms.values()))]
-    more = _new_run(lines, rows, evaluated)
+    more: dict[str, Any] = _new_run(lines, rows, evaluated)
+    if not more:
+        name, more = _courses(lines, rows, {*metrics})
+        expressions |= name
     others = _by_form(row for row in rows if row.form not in forms)
     if not parts & {*COUNTS}:
         counts = [form for form in others if any(item.part in COUNTS for item in form)]
@@ -392,11 +397,22 @@ def _apart(expression: str, evaluated: Sequence[str], others: Sequence[str]) -> 
         return expression
     match = re.search(expression, evaluated[0])
     start = template(evaluated[0][: match.start()] if match else "")
-    whole = re.compile(rf"^{start}{expression}")
-    if all(map(whole.search, evaluated)) and not any(map(whole.search, others)):
-        return whole.pattern
+    for text in (rf"^{start}{expression}", _with_words_between(expression, evaluated[0])):
+        whole = re.compile(text)
+        if all(map(whole.search, evaluated)) and not any(map(whole.search, others)):
+            return text
     pair = f"{evaluated[0].strip()[:80]!r} and {others[0].strip()[:80]!r}"
     raise NoLogError(f"lines such as {pair} have the same names: which evaluate? Write line = ...")
+
+
+def _with_words_between(expression: str, line: str) -> str:
+    """Return an expression with what a line has before and between its parts."""
+    texts, end = ["^"], 0
+    for part in expression.split(".*?"):
+        if match := re.compile(part).search(line, end):
+            texts += [template(line[end : match.start()]), part]
+            end = match.end()
+    return "".join(texts)
 
 
 def _same_clock(lines: Sequence[str], others: _Forms, forms: _Forms) -> dict[str, str]:
@@ -523,6 +539,70 @@ def _new_run(
             text = f"{lines[places[0]].strip()[:80]!r} stands in {len(places)} lines"
             raise NoLogError(f"{text}: are these several runs? Write new_run = '{expression}'")
     return {}
+
+
+def _courses(
+    lines: Sequence[str], rows: Sequence[Line], metrics: set[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the expression of the name of each run, or a key, if epochs begin anew for others.
+
+    That they are others is proved by a name before the epoch; else all epochs of the one before
+    were done and the metrics begin anew too. What else differs before them, if anything, is a name.
+    """
+    epochs = [(row.at, *found) for row in rows for found in _epoch_of(row, lines[row.at])]
+    anew = [(early, late) for early, late in pairwise(epochs) if late[1] < early[1]]
+    if not anew or {late[1] for _, late in anew} != {epochs[0][1]} or epochs[0][1] > 1:
+        return {}, {}
+    starts = [epochs[0][0], *(late[0] for _, late in anew)]
+    evaluated = [row for row in rows if _is_evaluation(row.form, metrics)]
+    ends = [
+        0,
+        *(max((row.at for row in evaluated if row.at < start), default=0) for start in starts[1:]),
+    ]
+    heads = [lines[end : start + 1] for end, start in zip(ends, starts, strict=True)]
+    number = min(map(len, heads)) - 1
+    tokens = [[_TOKEN.split(line) for line in head[len(head) - number :]] for head in heads]
+    apart = {
+        words: (at, place)
+        for at, of_runs in enumerate(zip(*tokens, strict=True))
+        for place, words in enumerate(zip_longest(*of_runs))
+        if len({*words}) > 1 and not all(map(_PASSED.fullmatch, map(str, words)))
+    }
+    total = len({n - epochs[0][1] for _, n, _ in epochs})
+    ended = all(early[2] == total for early, _ in anew) and total > 1
+    proved = ended and all(_begins_anew(evaluated, name, starts) for name in metrics)
+    if not apart and proved:
+        return {}, {"new_run": "step back"}
+    if len(apart) != 1:
+        return {}, {}
+    ((words, (at, place)),) = apart.items()
+    before, behind = tokens[0][at][:place], tokens[0][at][place + 1 :]
+    is_seed = SEED.search((["", *before])[-2] if before else "")
+    is_name = is_seed or all(re.search("[A-Za-z]", word or "") for word in words)
+    if len({*words}) < len(words) or not (is_name and (proved or at == number - 1)):
+        return {}, {}
+    group = "seed" if is_seed else "name"
+    written = rf"^{template(''.join(before))}(?P<{group}>[\w.+-]+){template(''.join(behind))}$"
+    return {written: heads[0][len(heads[0]) - number + at]}, {}
+
+
+def _epoch_of(row: Line, line: str) -> Iterator[tuple[int, int]]:
+    """Yield the epoch that a line tells, and of how many, 0 if that is not told."""
+    for item, text in row.texts.items():
+        if item.part == "epoch" and text.isdecimal():
+            total = re.search(rf"{item.expression()}\s*/\s*(\d+)", line)
+            yield int(text), int(total[2]) if total else 0
+
+
+def _begins_anew(rows: Sequence[Line], metric: str, starts: Sequence[int]) -> bool:
+    """Return whether each run begins with a metric nearer to the first than the one before ended."""
+    told = [row for row in rows if row.text_of(metric)]
+    values = numbers(pl.Series(metric, [row.text_of(metric) for row in told]))
+    firsts = [bisect([row.at for row in told], start) for start in starts]
+    if None in values or firsts[-1] >= len(told):
+        return False
+    first = values[firsts[0]]
+    return all(abs(values[at] - first) < abs(values[at] - values[at - 1]) for at in firsts[1:])
 
 
 def _starts(lines: Sequence[str], evaluated: Sequence[int]) -> dict[str, list[int]]:
