@@ -196,6 +196,9 @@ def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
         _expect_forward(frame, block, chosen)
         if not (rows.carried and block.preset):
             _expect_one_run(frame, chosen, of_lines=rows.carried)
+    if block.new_epoch and {"step", "epoch"} <= chosen.counts.keys():
+        anew = _goes_back("step").any()  # then it says nothing of the whole run
+        return frame.with_columns(step=pl.when(~anew).then("step"))
     return frame
 
 

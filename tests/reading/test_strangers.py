@@ -592,3 +592,24 @@ def test_trainings_that_begin_anew_behind_their_end_are_runs(seed: int, tmp_path
     for name in ("goes_on", "rates", "early"):
         asked = ask("runs", tmp_path / name, "--target", target)
         assert (asked.code, '--new-run "step back"' in asked.text) == (2, True), name
+
+
+@GUISES
+def test_steps_that_begin_anew_in_each_epoch_count_within_it(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    start, every, first = rng.choice([0, 1]), rng.choice([10, 50]), rng.choice([0, 1])
+    steps = [n * every + first for n in range(4)]
+    ends, during, rows = [], [], ["epoch,step,val_acc"]
+    for n in range(start, start + 9):
+        done = n - start
+        ends += [f"Epoch {n} | Step {at} | loss {2 - done / 10 - at / 9999:.4f}" for at in steps]
+        ends += [f"Epoch {n} | val_acc {done / 10}"]
+        during += [f"Epoch {n} | Step {at} | val_acc {done / 10 + at / 9999:.4f}" for at in steps]
+        rows += [f"{n},{at},{done / 10 + at / 9999:.4f}" for at in steps]
+    appended = [*during, *during]
+    write(tmp_path, {"ends/x.log": "\n".join(ends) + "\n", "during/x.log": "\n".join(during) + "\n",
+                     "rows/x.csv": "\n".join(rows) + "\n", "b/x.log": "\n".join(appended)})  # fmt: skip
+    for name, epoch in (("ends", 6), ("during", 5 + start), ("rows", 5 + start)):
+        (row,) = ask("runs", tmp_path / name, "--target", "val_acc>=0.5").rows
+        assert (row["epochs"], row["steps"]) == (epoch, None), name
+    assert ask("runs", tmp_path / "b", "--target", "val_acc>=0.5").code == 2

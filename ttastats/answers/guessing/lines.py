@@ -595,7 +595,7 @@ def _epoch_of(row: Line, line: str) -> Iterator[tuple[int, int]]:
 
 
 def _begins_anew(rows: Sequence[Line], metric: str, starts: Sequence[int]) -> bool:
-    """Return whether each run begins with a metric nearer to the first than the one before ended."""
+    """Return whether each run begins with a metric nearer to the first than to the last."""
     told = [row for row in rows if row.text_of(metric)]
     values = numbers(pl.Series(metric, [row.text_of(metric) for row in told]))
     firsts = [bisect([row.at for row in told], start) for start in starts]
