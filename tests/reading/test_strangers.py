@@ -606,9 +606,9 @@ def test_steps_that_begin_anew_in_each_epoch_count_within_it(seed: int, tmp_path
         ends += [f"Epoch {n} | val_acc {done / 10}"]
         during += [f"Epoch {n} | Step {at} | val_acc {done / 10 + at / 9999:.4f}" for at in steps]
         rows += [f"{n},{at},{done / 10 + at / 9999:.4f}" for at in steps]
-    appended = [*during, *during]
-    write(tmp_path, {"ends/x.log": "\n".join(ends) + "\n", "during/x.log": "\n".join(during) + "\n",
-                     "rows/x.csv": "\n".join(rows) + "\n", "b/x.log": "\n".join(appended)})  # fmt: skip
+    texts = {"ends/x.log": ends, "during/x.log": during, "rows/x.csv": rows,
+             "b/x.log": [*during, *during]}  # fmt: skip
+    write(tmp_path, {path: "\n".join(lines) + "\n" for path, lines in texts.items()})
     for name, epoch in (("ends", 6), ("during", 5 + start), ("rows", 5 + start)):
         (row,) = ask("runs", tmp_path / name, "--target", "val_acc>=0.5").rows
         assert (row["epochs"], row["steps"]) == (epoch, None), name
