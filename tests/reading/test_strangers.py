@@ -613,3 +613,35 @@ def test_steps_that_begin_anew_in_each_epoch_count_within_it(seed: int, tmp_path
         (row,) = ask("runs", tmp_path / name, "--target", "val_acc>=0.5").rows
         assert (row["epochs"], row["steps"]) == (epoch, None), name
     assert ask("runs", tmp_path / "b", "--target", "val_acc>=0.5").code == 2
+
+
+@GUISES
+@pytest.mark.parametrize("form", ["{0} in global step {1}: {2}", "{0} after step {1} was {2}"])
+def test_a_quality_in_words_that_the_question_names_is_read(
+    seed: int, form: str, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    name, every = rng.choice(["Total reward", "Greedy policy return"]), rng.choice([20, 33])
+    lines = []
+    for n in range(1, 8 * every + 1):
+        lines.append(f"Global-step {n} --Accept update with kl={rng.random():.4f}, old={n / 9:.3f}")
+        lines += [form.format(name, n, n / every)] * (n % every == 0)
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    target = f"{name.lower().replace(' ', '_')}>=5"
+    (row,) = ask("runs", tmp_path / "logs", "--target", target).rows
+    assert row["steps"] == 5 * every
+
+
+@GUISES
+def test_how_much_of_a_bar_is_done_is_no_measurement(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    head = rng.choice(["Class Labels P R mAP@.5 mAP@.5:.95", "val accuracy", "test mAP"])
+    bar = rng.choice(["#" * 10, "█" * 10])
+    lines = [
+        line
+        for n in range(6)
+        for line in (f"{head}: 100%|{bar}| 30/30 [00:20<00:00]", f"all 400 0.3 0.2 0.{n}5 0.0{n}")
+    ]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    assert ask("runs", tmp_path / "logs", "--target", "map>=0.1").code == 2
+    assert ask("summary", tmp_path / "logs").code == 2

@@ -334,8 +334,11 @@ def _evaluations(
     common = {
         form: same
         for form, same in forms.items()
-        if len(same) >= max(0.1 * most, min(most, 2))
-        and (len(same) == most or progress <= {item.part for item in form})
+        if any(is_named(item.group) for item in form)
+        or (
+            len(same) >= max(0.1 * most, min(most, 2))
+            and (len(same) == most or progress <= {item.part for item in form})
+        )
     }
     return common, [row for form in displays for row in every[form]]
 
