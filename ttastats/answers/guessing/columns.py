@@ -124,9 +124,8 @@ def _restarts_in_epochs(table: _Table) -> bool:
     )
     rises = told.drop_nulls().select(pl.all().diff()).drop_nulls()
     begins = rises["epoch"] > 0
-    return bool(
-        ((rises["step"] < 0) == begins).all() and begins.any() and rises["epoch"].min() >= 0
-    )
+    is_forward = (rises["epoch"] >= 0).all() and begins.any()
+    return bool(is_forward and ((rises["step"] < 0) == begins).all())
 
 
 def _first_epoch(

@@ -441,10 +441,10 @@ def _headers(lines: Sequence[str], forms: _Forms) -> dict[str, str]:
     """
     headers = defaultdict[tuple[str, str], dict[int, str]](dict)
     for at, line in enumerate(lines):
-        if len(words := [*_PART_WORD.finditer(line)]) == 1:
-            start, end = words[0].span()
+        if len(told := [*_PART_WORD.finditer(line)]) == 1:
+            start, end = told[0].span()
             around = template(line[:start]), template(line[end:])
-            headers[around][at] = words[0][0]
+            headers[around][at] = told[0][0]
     values = [[row.at for row in rows] for rows in forms.values()]
     for (before, behind), words in headers.items():
         places, distinct = [*words], {word.lower() for word in words.values()}
