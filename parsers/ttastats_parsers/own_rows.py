@@ -447,7 +447,8 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns, *, of_lines: boo
                 f"{evaluated.height:,} rows, first here: "
             )
             text += (
-                "if lines of training are among them, match those that evaluate alone with --line"
+                "if lines of training are among them, match those that evaluate alone with --line; "
+                f"if each line evaluates, count lines with --{name} ''"
                 if of_lines
                 else "if these are several runs, name the column that tells them apart with "
                 'run = "COLUMN" (--run COLUMN), or give each a file of its own'

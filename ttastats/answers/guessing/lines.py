@@ -6,6 +6,7 @@ What a quantity is follows from the words around it as a hypothesis, which its v
 from __future__ import annotations
 
 import re
+import shlex
 from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -119,7 +120,8 @@ def proposal(text: str, path: str) -> Proposal:
     reasons += [Reason(key, _WHY[key], sure=False) for key in more]
     if not any(guess.keys.get(key) for key in (*COUNTS, "seconds")):
         values = _values(quantities)
-        _expect_one_course({n: of for n, of in values.items() if higher_is_better(n) is None})
+        others = {n: of for n, of in values.items() if higher_is_better(n) is None}
+        _expect_one_course(others, quantities, patterns)
         reasons.append(
             Reason("step", "no step, epoch or time is told: counted by lines", sure=False)
         )
@@ -160,7 +162,9 @@ def _expect_one_seed(lines: Sequence[str], evaluated: Sequence[Line]) -> None:
         raise NoLogError(f"{text} = ... with a group for the seed, and run = ...")
 
 
-def _expect_one_course(values: Mapping[str, pl.Series]) -> None:
+def _expect_one_course(
+    values: Mapping[str, pl.Series], rows: Sequence[Line], patterns: Sequence[str]
+) -> None:
     """Raise an error if what counts something, such as episodes, begins anew."""
     for name, numbers_of in values.items():
         counts = numbers_of.drop_nulls()
@@ -169,8 +173,12 @@ def _expect_one_course(values: Mapping[str, pl.Series]) -> None:
         if (rises == 0).any() or not 0 < 4 * len(anew) <= len(rises):
             continue
         if (counts == counts.round()).all() and (anew <= counts[1]).all():
-            text = f"{name} begins anew {len(anew)} times: are these several runs? Write new_run"
-            raise NoLogError(f"{text} = ... with a line that begins each, or give each a file")
+            item = next(item for row in rows for item in row.texts if item.group == name)
+            begin = rf"\b{escape(item.name)}\W+{counts[0]:.0f}\b"
+            lines = (f"--line {shlex.quote(pattern)}" for pattern in patterns)
+            text = f"{name} begins anew {len(anew)} times: are these several runs? Give each a file"
+            text += f", or say what begins each: {' '.join(lines)} --new-run {shlex.quote(begin)}"
+            raise NoLogError(text)
 
 
 _WHY = {
