@@ -25,6 +25,7 @@ from ttastats.formats.block import Block, Keys
 from ttastats.formats.config import FILE, load_presets, preset_block
 from ttastats.ingestion import described
 from ttastats.ingestion.containers import printable
+from ttastats.ingestion.given import asked_about
 from ttastats.ingestion.guessed import Ask, Guess, Proposed
 from ttastats.ingestion.reading import LFS_POINTER, Reading, choose_dialect
 from ttastats.ingestion.sources import Source, find, reason_of
@@ -85,6 +86,10 @@ def propose(path: str, blocks: Sequence[Block] | None, said: Keys, ask: Ask | No
     return _guess_of(_look(path, blocks, said), ask)
 
 
+#: What may stand behind the name of a metric that the user gives.
+_DIRECTION = re.compile(r"\s+(?:higher|lower)\s*$")
+
+
 class _Found(Struct, frozen=True):
     """The kinds of files at a path."""
 
@@ -126,7 +131,8 @@ def _look(path: str, blocks: Sequence[Block] | None, said: Keys) -> _Found:
         if (below := str(place).removeprefix(start))
         if "files" not in said or patterns.match_path(said["files"], below) is not None
     ]
-    by_kind, left = _sort_files(files, Reading(blocks=tuple(blocks)), said)
+    with asked_about(_DIRECTION.sub("", text) for text in several(said.get("metric", ()))):
+        by_kind, left = _sort_files(files, Reading(blocks=tuple(blocks)), said)
     unfit = {name for names in left.values() for name in names}
     proposed = tuple(Found(*of_kind) for of_kind in _propose_by_kind(by_kind, unfit))
     if not proposed:
