@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -452,6 +454,10 @@ def test_episodes_that_begin_anew_are_several_runs(seed: int, tmp_path: Path) ->
     write(tmp_path, {"a/x.log": "\n".join(lines) + "\n", "b/x.log": "\n".join(lines[:14]) + "\n"})
     asked = ask("runs", tmp_path / "a", "--target", "avg_reward>=20")
     assert (asked.code, "begins anew 2 times: are these several runs?" in asked.text) == (2, True)
+    (typed,) = re.findall(r"each: (--line .* --new-run '.*')\.", asked.text)
+    table = tmp_path / "x.parquet"
+    assert run("ingest", tmp_path / "a", *shlex.split(typed), "-o", table).returncode == 0
+    assert len(ask("runs", table, "--target", "avg_reward>=20").rows) == 3
     (row,) = ask("runs", tmp_path / "b", "--target", "avg_reward>=20").rows
     assert row["reached"]
 
@@ -645,3 +651,23 @@ def test_how_much_of_a_bar_is_done_is_no_measurement(seed: int, tmp_path: Path) 
     write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
     assert ask("runs", tmp_path / "logs", "--target", "map>=0.1").code == 2
     assert ask("summary", tmp_path / "logs").code == 2
+
+
+@GUISES
+def test_what_to_type_for_a_doubt_reads_the_metric_of_the_question(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    metric, every = rng.choice(["NDCG@10", "HR@20"]), rng.choice([5, 7])
+    lines = [f"Epoch {n * every}/99  loss={1 / n:.3f}  time={20 + n % 3}s  {metric}: 0.{n}3"
+             for n in range(1, 9)]  # fmt: skip
+    lines += [f"[TEST] {metric}: 0.7111  MRR: 0.5"]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    named = metric.lower().replace("@", "_")
+    asked = ask("runs", tmp_path / "logs", "--target", f"{metric.lower()}>=0.5")
+    assert (asked.code, f"--seconds '' --metric {named}" in asked.text) == (2, True)
+    table = tmp_path / "x.parquet"
+    typed = ("--seconds", "", "--metric", named)
+    assert run("ingest", tmp_path / "logs", *typed, "-o", table).returncode == 0
+    (row,) = ask("runs", table, "--target", f"{named}>=0.5").rows
+    assert row["epochs"] == 5 * every
