@@ -196,6 +196,9 @@ def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
         _expect_forward(frame, block, chosen)
         if not (rows.carried and block.preset):
             _expect_one_run(frame, chosen, of_lines=rows.carried)
+    if block.new_epoch and {"step", "epoch"} <= chosen.counts.keys():
+        anew = _goes_back("step").any()  # then it says nothing of the whole run
+        return frame.with_columns(step=pl.when(~anew).then("step"))
     return frame
 
 
@@ -444,7 +447,8 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns, *, of_lines: boo
                 f"{evaluated.height:,} rows, first here: "
             )
             text += (
-                "if lines of training are among them, match those that evaluate alone with --line"
+                "if lines of training are among them, match those that evaluate alone with --line; "
+                f"if each line evaluates, count lines with --{name} ''"
                 if of_lines
                 else "if these are several runs, name the column that tells them apart with "
                 'run = "COLUMN" (--run COLUMN), or give each a file of its own'

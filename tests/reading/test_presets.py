@@ -107,6 +107,23 @@ def pytorch_imagenet(draw: Draw) -> Run:
     return Run({"log": "\n".join(lines)}, {"acc1": first, "acc5": fifth})
 
 
+def language_model(draw: Draw) -> Run:
+    # Times that rise a little each time are those of epochs too.
+    times, rule = [36.9 + n / 100 for n in range(draw.randint(3, 6))], "-" * 89
+    lines, losses, perplexities = ["=" * 89], [], []
+    for epoch, seconds in enumerate(times, start=1):
+        clock, loss, ppl = sum(times[:epoch]), draw.value(2), draw.value(2)
+        lines += [
+            f"| epoch {epoch:3d} |   200/ 2983 batches | lr 20.00 | ms/batch 12.12 | loss  7.6"
+        ]
+        lines += [f"| end of epoch {epoch:3d} | time: {seconds:5.2f}s | valid loss {loss:5.2f} | "
+                  f"valid ppl {ppl:8.2f}", rule]  # fmt: skip
+        losses.append((float(epoch), None, clock, loss))
+        perplexities.append((float(epoch), None, clock, ppl))
+    lines += ["| End of training | test loss  4.90 | test ppl   134.29"]
+    return Run({"log": "\n".join(lines)}, {"valid_ppl": perplexities, "valid_loss": losses})
+
+
 def torchvision(draw: Draw) -> Run:
     count, star, has_ema = draw.randint(3, 6), draw.random() < 0.5, draw.random() < 0.5
     lines, clock, curves = ["Not using distributed mode"], 0, Curves()
@@ -330,7 +347,8 @@ def allennlp(draw: Draw) -> Run:
 KINDS: dict[str, Callable[[Draw], Run]] = {
     "absl": absl, "caffe": caffe, "fairseq": fairseq, "flair": flair, "flair-log": flair_log,
     "keras-bar": keras_bar, "lightgbm": lightgbm, "lightgbm-python": lightgbm_python,
-    "mxnet": mxnet, "pytorch-imagenet": pytorch_imagenet, "sentence-transformers": similarity,
+    "mxnet": mxnet, "pytorch-imagenet": pytorch_imagenet,
+    "pytorch-language-model": language_model, "sentence-transformers": similarity,
     "sentence-transformers-fit": similarity_of_fit, "torchvision": torchvision,
     "xgboost": xgboost, "allennlp": allennlp,
     "spinningup": table_of_returns(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -452,6 +454,10 @@ def test_episodes_that_begin_anew_are_several_runs(seed: int, tmp_path: Path) ->
     write(tmp_path, {"a/x.log": "\n".join(lines) + "\n", "b/x.log": "\n".join(lines[:14]) + "\n"})
     asked = ask("runs", tmp_path / "a", "--target", "avg_reward>=20")
     assert (asked.code, "begins anew 2 times: are these several runs?" in asked.text) == (2, True)
+    (typed,) = re.findall(r"each: (--line .* --new-run '.*')\.", asked.text)
+    table = tmp_path / "x.parquet"
+    assert run("ingest", tmp_path / "a", *shlex.split(typed), "-o", table).returncode == 0
+    assert len(ask("runs", table, "--target", "avg_reward>=20").rows) == 3
     (row,) = ask("runs", tmp_path / "b", "--target", "avg_reward>=20").rows
     assert row["reached"]
 
@@ -497,3 +503,171 @@ def test_evaluations_of_each_batch_repeat_their_epoch(seed: int, tmp_path: Path)
     write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
     answer = ask("runs", tmp_path / "logs", "--target", "validation_accuracy>=12")
     assert (answer.code, "is told anew of the same epoch" in answer.text) == (2, True)
+
+
+@GUISES
+def test_training_before_the_first_evaluation_may_tell_all_that_it_tells(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    word, metric = rng.choice(["epoch: {}", "Epoch {} |"]), rng.choice(["AUC", "val_f1"])
+    lines = []
+    for n in range(8):
+        lines += [f"{word.format(n)}, batch_id: {b}, {metric}: {n / 20 + b / 9999}, loss: 0.{b}1"
+                  for b in (0, 500, 900)]  # fmt: skip
+        lines.append(f"{word.format(n)} done, {metric}: {n / 10}, loss: {1 / (n + 1):.3f}")
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    (row,) = ask("runs", tmp_path / "logs", "--target", f"{metric.lower()}>=0.4").rows
+    assert row["epochs"] == 5
+
+
+@GUISES
+@pytest.mark.parametrize("form", ["Epoch {0} - {1} Metrics:", "=== {1} (epoch {0}) ===", "{1}"])
+def test_headers_say_on_which_data_the_values_below_were_measured(
+    seed: int, form: str, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    trains, evaluates = rng.choice([("Train", "Validation"), ("training", "eval"), ("fit", "Test")])
+    start, metric = rng.choice([0, 1]), rng.choice(["Mean IoU", "F1"])
+    lines = []
+    for n in range(start, start + 8):
+        lines += [f"Epoch {n}"] * (form == "{1}")
+        for word, value in ((trains, 0.9), (evaluates, (n - start + 1) / 10)):
+            lines += [form.format(n, word), f"  Loss: {1 - value:.3f}", f"  {metric}: {value}"]
+    mixed = [line for line in lines if line != form.format(start + 2, evaluates)]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n", "b/x.log": "\n".join(mixed) + "\n"})
+    target = f"{metric.lower().replace(' ', '_')}>=0.5"
+    (row,) = ask("runs", tmp_path / "logs", "--target", target).rows
+    assert row["epochs"] == 5
+    assert ask("runs", tmp_path / "b", "--target", target).code == 2  # a header is missing
+
+
+@GUISES
+def test_values_of_each_class_are_no_metric_beside_one_of_all(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    number, form = rng.choice([2, 7]), rng.choice(["Class {:2d}: IoU = {}", "  [{}] IoU: {}"])
+    lines = []
+    for n in range(1, 9):
+        classes = [form.format(c, n / 10 + c / 100) for c in range(number)]
+        mean = [f"epoch {n} validation mIoU: {n / 10}"]
+        lines += [f"Epoch {n} loss: {1 / n:.3f}", *(mean + classes if seed % 2 else classes + mean)]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    (row,) = ask("runs", tmp_path / "logs", "--target", "validation_miou>=0.5").rows
+    assert row["epochs"] == 5
+    assert ask("runs", tmp_path / "logs", "--target", "iou>=0.5").code == 2
+
+
+def _trainings(heads: list[str], firsts: list[float], total: int, form: str) -> str:
+    """Return a text of trainings behind some heads, whose accuracies begin at the given ones."""
+    lines = []
+    for head, first in zip(heads, firsts, strict=True):
+        lines += ["Building the model ...", head]
+        for n in range(1, 6):
+            lines += [form.format(head, n, total), f"val_loss: {1 - first - n / 20:.3f} - "
+                      f"val_acc: {first + n / 20:.3f}"]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+@GUISES
+def test_trainings_that_begin_anew_behind_their_end_are_runs(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    first = rng.choice([0.2, 0.5])
+    epoch = "Epoch {1}/{2}"
+    named = [f"Optimizer: {name}" for name in rng.sample(["adam", "sgd", "lamb", "rmsprop"], 3)]
+    alike, anew = ["Train on 800 samples"] * 3, [first, first + 0.02, first - 0.02]
+    seeds = [f"seed: {n}" for n in rng.sample(range(99), 3)]
+    rates = [f"lr: 0.{n}" for n in (1, 2, 3)]
+    model = [f"resnet-{n}" for n in (18, 34, 50)]
+    write(tmp_path, {
+        "same/x.log": _trainings(alike, anew, 5, epoch),
+        "names/x.log": _trainings(named, anew, 5, epoch),
+        "seeds/x.log": _trainings(seeds, anew, 5, epoch),
+        "models/x.log": _trainings(model, anew, 50, "{0} - " + epoch),
+        "goes_on/x.log": _trainings(alike, [first, first + 0.2, first + 0.3], 5, epoch),
+        "rates/x.log": _trainings(rates, anew, 5, epoch),
+        "early/x.log": _trainings(alike, anew, 50, epoch),
+    })  # fmt: skip
+    target = f"val_acc>={first + 0.11}"
+    rows = {name: ask("runs", tmp_path / name, "--target", target).rows
+            for name in ("same", "names", "seeds", "models")}  # fmt: skip
+    for name, runs in rows.items():
+        assert sorted(row["epochs"] for row in runs) == [2 + (n > 0) for n in (0, 1, 2)], name
+    assert {row["entry"] for row in rows["names"]} == {text.split()[-1] for text in named}
+    assert {row["entry"] for row in rows["models"]} == {*model}
+    assert {row["seed"] for row in rows["seeds"]} == {int(text.split()[-1]) for text in seeds}
+    for name in ("goes_on", "rates", "early"):
+        asked = ask("runs", tmp_path / name, "--target", target)
+        assert (asked.code, '--new-run "step back"' in asked.text) == (2, True), name
+
+
+@GUISES
+def test_steps_that_begin_anew_in_each_epoch_count_within_it(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    start, every, first = rng.choice([0, 1]), rng.choice([10, 50]), rng.choice([0, 1])
+    steps = [n * every + first for n in range(4)]
+    ends, during, rows = [], [], ["epoch,step,val_acc"]
+    for n in range(start, start + 9):
+        done = n - start
+        ends += [f"Epoch {n} | Step {at} | loss {2 - done / 10 - at / 9999:.4f}" for at in steps]
+        ends += [f"Epoch {n} | val_acc {done / 10}"]
+        during += [f"Epoch {n} | Step {at} | val_acc {done / 10 + at / 9999:.4f}" for at in steps]
+        rows += [f"{n},{at},{done / 10 + at / 9999:.4f}" for at in steps]
+    texts = {"ends/x.log": ends, "during/x.log": during, "rows/x.csv": rows,
+             "b/x.log": [*during, *during]}  # fmt: skip
+    write(tmp_path, {path: "\n".join(lines) + "\n" for path, lines in texts.items()})
+    for name, epoch in (("ends", 6), ("during", 5 + start), ("rows", 5 + start)):
+        (row,) = ask("runs", tmp_path / name, "--target", "val_acc>=0.5").rows
+        assert (row["epochs"], row["steps"]) == (epoch, None), name
+    assert ask("runs", tmp_path / "b", "--target", "val_acc>=0.5").code == 2
+
+
+@GUISES
+@pytest.mark.parametrize("form", ["{0} in global step {1}: {2}", "{0} after step {1} was {2}"])
+def test_a_quality_in_words_that_the_question_names_is_read(
+    seed: int, form: str, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    name, every = rng.choice(["Total reward", "Greedy policy return"]), rng.choice([20, 33])
+    lines = []
+    for n in range(1, 8 * every + 1):
+        lines.append(f"Global-step {n} --Accept update with kl={rng.random():.4f}, old={n / 9:.3f}")
+        lines += [form.format(name, n, n / every)] * (n % every == 0)
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    target = f"{name.lower().replace(' ', '_')}>=5"
+    (row,) = ask("runs", tmp_path / "logs", "--target", target).rows
+    assert row["steps"] == 5 * every
+
+
+@GUISES
+def test_how_much_of_a_bar_is_done_is_no_measurement(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    head = rng.choice(["Class Labels P R mAP@.5 mAP@.5:.95", "val accuracy", "test mAP"])
+    bar = rng.choice(["#" * 10, "█" * 10])
+    lines = [
+        line
+        for n in range(6)
+        for line in (f"{head}: 100%|{bar}| 30/30 [00:20<00:00]", f"all 400 0.3 0.2 0.{n}5 0.0{n}")
+    ]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    assert ask("runs", tmp_path / "logs", "--target", "map>=0.1").code == 2
+    assert ask("summary", tmp_path / "logs").code == 2
+
+
+@GUISES
+def test_what_to_type_for_a_doubt_reads_the_metric_of_the_question(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    metric, every = rng.choice(["NDCG@10", "HR@20"]), rng.choice([5, 7])
+    lines = [f"Epoch {n * every}/99  loss={1 / n:.3f}  time={20 + n % 3}s  {metric}: 0.{n}3"
+             for n in range(1, 9)]  # fmt: skip
+    lines += [f"[TEST] {metric}: 0.7111  MRR: 0.5"]
+    write(tmp_path, {"logs/x.log": "\n".join(lines) + "\n"})
+    named = metric.lower().replace("@", "_")
+    asked = ask("runs", tmp_path / "logs", "--target", f"{metric.lower()}>=0.5")
+    assert (asked.code, f"--seconds '' --metric {named}" in asked.text) == (2, True)
+    table = tmp_path / "x.parquet"
+    typed = ("--seconds", "", "--metric", named)
+    assert run("ingest", tmp_path / "logs", *typed, "-o", table).returncode == 0
+    (row,) = ask("runs", table, "--target", f"{named}>=0.5").rows
+    assert row["epochs"] == 5 * every

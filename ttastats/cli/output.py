@@ -170,7 +170,7 @@ def _choose(path: str, doubt: Doubt) -> Keys | None:
 
     say(f"{path}: {doubt.key}: {doubt.text}")
     for number, choice in enumerate(doubt.choices, start=1):
-        (value,) = choice.values()
+        value = choice[doubt.key]
         value_text = value if isinstance(value, str) else ", ".join(value)
         say(f"  {number}. {doubt.key} = {value_text or 'none'}")
     numbers = [str(number) for number in range(1, len(doubt.choices) + 1)]

@@ -17,6 +17,7 @@ from msgspec import Struct
 from ttastats.base import units
 from ttastats.formats.block import APART, KEYS, Keys
 from ttastats.formats.config import FILE
+from ttastats.ingestion.given import is_named
 from ttastats.ingestion.guessed import Doubt
 from ttastats.ingestion.ingest import default_output
 from ttastats.outcomes.target import UserTarget
@@ -233,7 +234,11 @@ class Proposal(Struct, frozen=True):
     choices: tuple[str, ...] = ()
 
     def doubts(self) -> Iterator[Doubt]:
-        """Yield the doubts for a person to settle, with the choices."""
+        """Yield what a person should confirm, and what else may be meant.
+
+        The metrics that the question names are read with each choice.
+        """
+        named = {"metric": tuple(filter(is_named, several(self.keys.get("metric", ()))))}
         for reason in self.reasons:
             if reason.sure or reason.minor or reason.key not in _ASKED:
                 continue
@@ -242,7 +247,8 @@ class Proposal(Struct, frozen=True):
             if isinstance(value, str) and (plain := value.removesuffix(" + 1")) != value:
                 meant.append(plain)
             values: dict[Any, None] = dict.fromkeys([value, *meant] if value else [*meant, ""])
-            choices = ({key: text} for text in values if "COLUMN" not in text)
+            beside = named if named["metric"] and key != "metric" else {}
+            choices = ({key: text, **beside} for text in values if "COLUMN" not in text)
             yield Doubt(key, reason.text, tuple(choices))
 
     def replaced(self, user_keys: Keys) -> Proposal:

@@ -101,13 +101,31 @@ def proposal(
         keys[key] = column
         if column != key:
             reasons.append(Reason(key, f"read from {column}"))
-    if (column := counts["epoch"]) and not (counts["step"] or counts["samples"]):
+    if not runs and _restarts_in_epochs(table):
+        keys["new_epoch"] = "step back"
+        reasons.append(Reason("step", f"{counts['step']} begins anew in each {counts['epoch']}"))
+    of_all = counts["step"] if "new_epoch" not in keys else None
+    if (column := counts["epoch"]) and not (of_all or counts["samples"]):
         first = table.numeric[column].drop_nulls()[0]
         begin = first if begin is None else min(first, begin)
         offset, epoch_reasons = _first_epoch(table, column, metrics, keys, trained, begin)
         keys["epoch"] = f"{column}{offset}"
         reasons += epoch_reasons
     return Proposal(keys, tuple(reasons))
+
+
+def _restarts_in_epochs(table: _Table) -> bool:
+    """Return whether steps fall just where epochs rise, each time, and epochs never fall."""
+    step, epoch = table.counts["step"], table.counts["epoch"]
+    if step is None or epoch is None:
+        return False
+    told = table.frame.select(
+        step=table.numeric[step].forward_fill(), epoch=table.numeric[epoch].forward_fill()
+    )
+    rises = told.drop_nulls().select(pl.all().diff()).drop_nulls()
+    begins = rises["epoch"] > 0
+    is_forward = (rises["epoch"] >= 0).all() and begins.any()
+    return bool(is_forward and ((rises["step"] < 0) == begins).all())
 
 
 def _first_epoch(

@@ -25,6 +25,7 @@ from ttastats.formats.block import Block, Keys
 from ttastats.formats.config import FILE, load_presets, preset_block
 from ttastats.ingestion import described
 from ttastats.ingestion.containers import printable
+from ttastats.ingestion.given import asked_about
 from ttastats.ingestion.guessed import Ask, Guess, Proposed
 from ttastats.ingestion.reading import LFS_POINTER, Reading, choose_dialect
 from ttastats.ingestion.sources import Source, find, reason_of
@@ -89,6 +90,10 @@ def propose(path: str, blocks: Sequence[Block] | None, user_keys: Keys, ask: Ask
     return _guess_of(_look(path, blocks, user_keys), ask)
 
 
+#: What may stand behind the name of a metric that the user gives.
+_DIRECTION = re.compile(r"\s+(?:higher|lower)\s*$")
+
+
 class _KindsAtPath(Struct, frozen=True):
     """The kinds of files at a path."""
 
@@ -132,7 +137,8 @@ def _look(path: str, blocks: Sequence[Block] | None, user_keys: Keys) -> _KindsA
         if (below := str(file_place).removeprefix(start))
         if "files" not in user_keys or patterns.match_path(user_keys["files"], below) is not None
     ]
-    by_kind, unsuited = _sort_files(files, Reading(blocks=tuple(blocks)), user_keys)
+    with asked_about(_DIRECTION.sub("", text) for text in several(user_keys.get("metric", ()))):
+        by_kind, unsuited = _sort_files(files, Reading(blocks=tuple(blocks)), user_keys)
     unsuited_names = {name for names in unsuited.values() for name in names}
     proposed = tuple(FileKind(*of_kind) for of_kind in _propose_by_kind(by_kind, unsuited_names))
     if not proposed:

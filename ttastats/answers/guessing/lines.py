@@ -6,11 +6,12 @@ What a quantity is follows from the words around it as a hypothesis, which its v
 from __future__ import annotations
 
 import re
+import shlex
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, zip_longest
 from math import inf
 from operator import attrgetter
 from typing import Any, TypeAlias
@@ -64,6 +65,13 @@ _MOST_FORMS = 20
 _MOST_EXPRESSIONS = 4
 _ENDED_TIME = rf"\[(?P<{names.OF_A_BAR}>\d[\d:]+)<"
 
+#: A word for a part of the data, and the group of it.
+_PART_WORD = re.compile(rf"\b(?:{'|'.join((*names.TRAINING, *names.EVALUATING))})\b", re.IGNORECASE)
+_PART = "part"
+#: Parts of a line that may be the name of a run, between others; times of work differ in any run.
+_TOKEN = re.compile(r"([\w.+-]+)")
+_PASSED = re.compile(r"\d[\d.]*(?:m?s|min)")
+
 #: Lines that evaluate, by their form.
 _Forms: TypeAlias = Mapping[Form, Sequence[Line]]
 
@@ -95,15 +103,18 @@ def proposal(text: str, path: str) -> Proposal:
         rows = rows_of_lines(log_from_bytes("\n".join(lines).encode(), f"/{path}", block=block))
     except UnfitError as error:
         raise NoLogError(str(error)) from error
-    first = next((row.at for row in quantities if _is_evaluation(row.form, {*metrics})), 0)
-    before = (item for row in quantities if row.at <= first for item in row.form)
-    trained = any(item.group not in metrics and _is_quality(item) for item in before)
+    first = _first_evaluation(lines, patterns, metrics)
+    before = (row for row in quantities if row.at <= first)
+    qualities = ((row.at, item) for row in before for item in row.form if _is_quality(item))
+    trained = any(at < first or item.group not in metrics for at, item in qualities)
     _expect_one_seed(lines, [row for row in quantities if _is_evaluation(row.form, {*metrics})])
     epoch_texts = (
         text for row in quantities for item, text in row.texts.items() if item.part == "epoch"
     )
     begin = numbers(pl.Series([next(epoch_texts, None)], dtype=pl.String))[0]
-    guess = columns.proposal(rows.frame, tags, trained=trained, begin=begin)
+    carried = rows.frame.with_columns(pl.col("^(name|seed)$").forward_fill())
+    frame, trains_first = _of_evaluating_part(carried)
+    guess = columns.proposal(frame, tags, trained=trained or trains_first, begin=begin)
     reasons = [
         Reason("line", f"guessed from {line.strip()[:160]!r}", False)
         for line in dict.fromkeys(expressions.values())
@@ -111,11 +122,35 @@ def proposal(text: str, path: str) -> Proposal:
     reasons += [Reason(key, _WHY[key], sure=False) for key in line_keys]
     if not any(guess.keys.get(key) for key in (*COUNTS, "seconds")):
         values = _values(quantities)
-        _expect_one_course({n: of for n, of in values.items() if higher_is_better(n) is None})
+        others = {n: of for n, of in values.items() if higher_is_better(n) is None}
+        _expect_one_course(others, quantities, patterns)
         reasons.append(
             Reason("step", "no step, epoch or time is told: counted by lines", sure=False)
         )
     return Proposal({"line": patterns, **line_keys, **guess.keys}, (*reasons, *guess.reasons))
+
+
+def _of_evaluating_part(frame: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
+    """Return the rows below headers of the part that evaluates, and whether training comes first.
+
+    Where there are no such headers, they are all rows.
+    """
+    if _PART not in frame.columns:
+        return frame, False
+    part = frame[_PART].str.to_lowercase().forward_fill()
+    evaluating = next(word for word in names.EVALUATING if word in part)
+    first = part.drop_nulls()[0]
+    return frame.filter(part == evaluating).drop(_PART), first in names.TRAINING
+
+
+def _first_evaluation(lines: Sequence[str], patterns: Sequence[str], metrics: Iterable[str]) -> int:
+    """Return the place of the first line that an expression with a metric matches."""
+    of_metrics = [text for text in patterns if any(f"(?P<{name}>" in text for name in metrics)]
+    return next((at for at, line in enumerate(lines) if _matches(of_metrics, line)), 0)
+
+
+def _matches(patterns: Iterable[str], line: str) -> bool:
+    return any(re.search(pattern, line) for pattern in patterns)
 
 
 def _expect_one_seed(lines: Sequence[str], rows: Sequence[Line]) -> None:
@@ -129,7 +164,9 @@ def _expect_one_seed(lines: Sequence[str], rows: Sequence[Line]) -> None:
         raise NoLogError(f"{text} = ... with a group for the seed, and run = ...")
 
 
-def _expect_one_course(values: Mapping[str, pl.Series]) -> None:
+def _expect_one_course(
+    values: Mapping[str, pl.Series], rows: Sequence[Line], patterns: Sequence[str]
+) -> None:
     """Raise an error if what counts something, such as episodes, begins anew."""
     for name, numbers_of in values.items():
         counts = numbers_of.drop_nulls()
@@ -138,13 +175,17 @@ def _expect_one_course(values: Mapping[str, pl.Series]) -> None:
         if (rises == 0).any() or not 0 < 4 * len(anew) <= len(rises):
             continue
         if (counts == counts.round()).all() and (anew <= counts[1]).all():
-            text = f"{name} begins anew {len(anew)} times: are these several runs? Write new_run"
-            raise NoLogError(f"{text} = ... with a line that begins each, or give each a file")
+            item = next(item for row in rows for item in row.texts if item.group == name)
+            begin = rf"\b{escape(item.name)}\W+{counts[0]:.0f}\b"
+            lines = (f"--line {shlex.quote(pattern)}" for pattern in patterns)
+            text = f"{name} begins anew {len(anew)} times: are these several runs? Give each a file"
+            text += f", or say what begins each: {' '.join(lines)} --new-run {shlex.quote(begin)}"
+            raise NoLogError(text)
 
 
 _WHY = {
     "joined": "the time of an evaluation stands on a line after it",
-    "new_run": "this line comes before the evaluations of each of several runs",
+    "new_run": "this comes before the evaluations of each of several runs",
 }
 
 
@@ -164,7 +205,43 @@ def _metrics(
     any_metric = [name for name in values if higher_is_better(name) is not None][:1]
     number = max((values[name].count() for name in metrics), default=0)
     as_often = {name: of for name, of in values.items() if abs(len(of) - number) <= 1 < number}
-    return [*metrics, *columns.qualities(as_often, metrics)] or any_metric, rows
+    metrics = [*metrics, *columns.qualities(as_often, metrics)] or any_metric
+    return _without_classes(lines, rows, metrics), rows
+
+
+def _without_classes(
+    lines: Sequence[str], rows: Sequence[Line], metrics: Sequence[str]
+) -> list[str]:
+    """Return the metrics without those that are told of each of the same classes in turn.
+
+    Another one is told once for all classes.
+    """
+    places = {name: [row.at for row in rows if row.text_of(name)] for name in metrics}
+    numbers = {name: len({*before}) for name in metrics if (before := _classes(lines, rows, name))}
+    return [
+        name
+        for name in metrics
+        if is_named(name)
+        or name not in numbers
+        or not any(_once_each(places[name], numbers[name], places[n]) for n in metrics)
+    ]
+
+
+def _classes(lines: Sequence[str], rows: Sequence[Line], metric: str) -> list[str]:
+    """Return what stands before each value of a metric, if that is the same again and again."""
+    told = [row for row in rows if row.text_of(metric)]
+    if any(item.part in COUNTS for row in told for item in row.form):
+        return []
+    before = [lines[row.at].rpartition(row.text_of(metric) or "")[0] for row in told]
+    number = len({*before})
+    return before if before == before[:number] * (len(before) // number) else []
+
+
+def _once_each(of_classes: Sequence[int], number: int, others: Sequence[int]) -> bool:
+    """Return whether one of other places stands before or behind each number of the first."""
+    behind = [bisect(of_classes, at) for at in others]
+    every = [*range(0, len(of_classes) + 1, number)]
+    return number > 1 and len(every) > 2 and behind in (every[1:], every[:-1])
 
 
 def _values(rows: Sequence[Line]) -> dict[str, pl.Series]:
@@ -211,14 +288,17 @@ def _expressions(
         return {}, {}
     expressions, parts = _of_metrics(lines, forms, displays, {*metrics})
     evaluation_lines = [row.at for row in next(iter(forms.values()))]
-    line_keys = _new_run(lines, rows, evaluation_lines)
+    line_keys: dict[str, Any] = _new_run(lines, rows, evaluation_lines)
+    if not line_keys:
+        name, line_keys = _courses(lines, rows, {*metrics})
+        expressions |= name
     other_forms = _by_form(row for row in rows if row.form not in forms)
     if not parts & {*COUNTS}:
         counts = [form for form in other_forms if any(item.part in COUNTS for item in form)]
         for form in counts[:1]:
             items = [item for item in form if item.part in COUNTS]
             expressions[expression_of(form, items)] = lines[other_forms[form][0].at]
-    expressions |= _same_clock(lines, other_forms, forms)
+    expressions |= _same_clock(lines, other_forms, forms) | _headers(lines, forms)
     if "clock" not in parts:
         if time_expression := _time_behind(lines, other_forms, forms):
             return {**time_expression, **expressions}, {**line_keys, "joined": True}
@@ -272,8 +352,11 @@ def _evaluations(
     common = {
         form: form_rows
         for form, form_rows in forms.items()
-        if len(form_rows) >= max(0.1 * largest, min(largest, 2))
-        and (len(form_rows) == largest or progress <= {item.part for item in form})
+        if any(is_named(item.group) for item in form)
+        or (
+            len(form_rows) >= max(0.1 * largest, min(largest, 2))
+            and (len(form_rows) == largest or progress <= {item.part for item in form})
+        )
     }
     return common, [row for form in displays for row in rows_by_form[form]]
 
@@ -339,15 +422,26 @@ def _apart(expression: str, texts: Sequence[str], other_texts: Sequence[str]) ->
         return expression
     match = re.search(expression, texts[0])
     start = template(texts[0][: match.start()] if match else "")
-    from_start = re.compile(rf"^{start}{expression}")
-    if all(map(from_start.search, texts)) and not any(map(from_start.search, other_texts)):
-        return from_start.pattern
+    for pattern in (rf"^{start}{expression}", _with_words_between(expression, texts[0])):
+        whole = re.compile(pattern)
+        if all(map(whole.search, texts)) and not any(map(whole.search, other_texts)):
+            return pattern
     pair = f"{texts[0].strip()[:80]!r} and {other_texts[0].strip()[:80]!r}"
     raise NoLogError(f"lines such as {pair} have the same names: which evaluate? Write line = ...")
 
 
+def _with_words_between(expression: str, line: str) -> str:
+    """Return an expression with what a line has before and between its parts."""
+    pieces, end = ["^"], 0
+    for part in expression.split(".*?"):
+        if match := re.compile(part).search(line, end):
+            pieces += [template(line[end : match.start()]), part]
+            end = match.end()
+    return "".join(pieces)
+
+
 def _same_clock(lines: Sequence[str], other_forms: _Forms, forms: _Forms) -> dict[str, str]:
-    """Return the expression of lines with a clock that evaluations have too.
+    """Return the expression of lines that tell their part of a time which evaluations tell too.
 
     Where the time of an evaluation is its own, that of the training stands on such a line.
     """
@@ -359,6 +453,28 @@ def _same_clock(lines: Sequence[str], other_forms: _Forms, forms: _Forms) -> dic
             parts = [n for n in other_form if n.group == clock.group or n.part in COUNTS]
             if clock.group in _groups(other_form) and abs(len(other_rows) - len(rows)) <= 1:
                 return {expression_of(other_form, parts): lines[other_rows[0].at]}
+    return {}
+
+
+def _headers(lines: Sequence[str], forms: _Forms) -> dict[str, str]:
+    """Return the expression of headers that say on which data the values below were measured.
+
+    They differ in that word and in numbers alone, and each kind of values stands once behind each.
+    """
+    headers = defaultdict[tuple[str, str], dict[int, str]](dict)
+    for at, line in enumerate(lines):
+        if len(told := [*_PART_WORD.finditer(line)]) == 1:
+            start, end = told[0].span()
+            around = template(line[:start]), template(line[end:])
+            headers[around][at] = told[0][0]
+    values = [[row.at for row in rows] for rows in forms.values()]
+    for (before, behind), words in headers.items():
+        places, distinct = [*words], {word.lower() for word in words.values()}
+        if len(distinct) < 2 or not distinct & {*names.EVALUATING} or places[0] > values[0][0]:
+            continue
+        if all([bisect(places, at) for at in of] == [*range(1, len(of) + 1)] for of in values):
+            either = "|".join(dict.fromkeys(words.values()))
+            return {rf"^{before}(?P<{_PART}>{either}){behind}$": lines[places[0]]}
     return {}
 
 
@@ -454,8 +570,72 @@ def _new_run(
     return {}
 
 
+def _courses(
+    lines: Sequence[str], rows: Sequence[Line], metrics: set[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the expression of the name of each run, or a key, if epochs begin anew for others.
+
+    That they are others is proved by a name before the epoch; else all epochs of the one before
+    were done and the metrics begin anew too. What else differs before them, if anything, is a name.
+    """
+    epochs = [(row.at, *found) for row in rows for found in _epoch_of(row, lines[row.at])]
+    anew = [(early, late) for early, late in pairwise(epochs) if late[1] < early[1]]
+    if not anew or {late[1] for _, late in anew} != {epochs[0][1]} or epochs[0][1] > 1:
+        return {}, {}
+    starts = [epochs[0][0], *(late[0] for _, late in anew)]
+    evaluated = [row for row in rows if _is_evaluation(row.form, metrics)]
+    ends = [
+        0,
+        *(max((row.at for row in evaluated if row.at < start), default=0) for start in starts[1:]),
+    ]
+    heads = [lines[end : start + 1] for end, start in zip(ends, starts, strict=True)]
+    number = min(map(len, heads)) - 1
+    tokens = [[_TOKEN.split(line) for line in head[len(head) - number :]] for head in heads]
+    apart = {
+        words: (at, place)
+        for at, of_runs in enumerate(zip(*tokens, strict=True))
+        for place, words in enumerate(zip_longest(*of_runs))
+        if len({*words}) > 1 and not all(map(_PASSED.fullmatch, map(str, words)))
+    }
+    total = len({n - epochs[0][1] for _, n, _ in epochs})
+    ended = all(early[2] == total for early, _ in anew) and total > 1
+    proved = ended and all(_begins_anew(evaluated, name, starts) for name in metrics)
+    if not apart and proved:
+        return {}, {"new_run": "step back"}
+    if len(apart) != 1:
+        return {}, {}
+    ((words, (at, place)),) = apart.items()
+    before, behind = tokens[0][at][:place], tokens[0][at][place + 1 :]
+    is_seed = SEED.search((["", *before])[-2] if before else "")
+    is_name = is_seed or all(re.search("[A-Za-z]", word or "") for word in words)
+    if len({*words}) < len(words) or not (is_name and (proved or at == number - 1)):
+        return {}, {}
+    group = "seed" if is_seed else "name"
+    written = rf"^{template(''.join(before))}(?P<{group}>[\w.+-]+){template(''.join(behind))}$"
+    return {written: heads[0][len(heads[0]) - number + at]}, {}
+
+
+def _epoch_of(row: Line, line: str) -> Iterator[tuple[int, int]]:
+    """Yield the epoch that a line tells, and of how many, 0 if that is not told."""
+    for item, text in row.texts.items():
+        if item.part == "epoch" and text.isdecimal():
+            total = re.search(rf"{item.expression()}\s*/\s*(\d+)", line)
+            yield int(text), int(total[2]) if total else 0
+
+
+def _begins_anew(rows: Sequence[Line], metric: str, starts: Sequence[int]) -> bool:
+    """Return whether each run begins with a metric nearer to the first than to the last."""
+    told = [row for row in rows if row.text_of(metric)]
+    values = numbers(pl.Series(metric, [row.text_of(metric) for row in told]))
+    firsts = [bisect([row.at for row in told], start) for start in starts]
+    if None in values or firsts[-1] >= len(told):
+        return False
+    first = values[firsts[0]]
+    return all(abs(values[at] - first) < abs(values[at] - values[at - 1]) for at in firsts[1:])
+
+
 def _starts(lines: Sequence[str], evaluations: Sequence[int]) -> dict[str, list[int]]:
-    """Return the numbers of recurring lines that start something, by expression."""
+    """Return the places of lines that start something, of those that recur, by expression."""
     starts = defaultdict[str, list[int]](list)
     for at, line in enumerate(lines):
         if (match := _START.search(line)) and at not in evaluations:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from ttastats.base import metrics as names
 from ttastats.base.metrics import evaluation_metrics, higher_is_better, unit_of, unit_of_each
 from ttastats.formats.block import TimeColumn
+from ttastats.ingestion.given import is_named
 from ttastats_parsers.own_choice import numbers, times
 
 #: A number is taken whole, with what makes it another one: `1,000`, `5k`, `99/100`, `12:34`.
@@ -36,6 +37,8 @@ _NOUN = (
     r"(?!\s*[:=]?\s*\d)"
 )
 _WORD = r"(?:[Tt]op[ -]\d+|[A-Za-z][\w/.-]*?(?:@[\d.]*(?::[\d.]+)?)?)"
+#: Behind how much of a bar is done, which is no measurement.
+_BAR_DONE = r"%\|(?:[█▉▊▋▌▍▎▏#]|\s\s)"
 _PAIR = re.compile(
     rf"(?<![\w/@.-])(?P<key>{_WORD}(?:\([A-Za-z]\))?(?: {_WORD}){{0,3}})"
     # Brackets behind a name say on what it was measured.
@@ -43,9 +46,12 @@ _PAIR = re.compile(
     r"[ \t]{0,40}(?:(?:[:=]|[-=]>)[ \t]{0,8})?(?P<open>[\[(])?"
     r"(?:(?:tensor|(?:np|numpy)\.\w+)\()?[ \t]{0,2})"
     r"(?:(?<=[\s:='\"\[(>])|(?<=[Ss]tep)|(?<=[Ee]poch))"
+    # `mAP@.5:.95` is a name.
+    r"(?!(?<=@\.5:)0?\.95\b)(?!(?<=@0\.5:)0?\.95\b)"
     rf"(?>(?P<number>(?P<unit>{_DURATION})|(?P<apart>{_APART})(?![\w%/.:,-])|{NUMBER}))"
     # One of a list, or of a change, is no measurement.
     r"(?(open)(?!\)?,\s))(?!\s?(?:->|=>|→)\s?[-+\d.])"
+    rf"(?!{_BAR_DONE})"
     rf"(?=(?P<after>\s?%|\s?\(\s*[-+\d.e]+\)|(?P<noun>{_NOUN})|\s+[A-Za-z])?)"
 )
 #: Where a program writes a line.
@@ -283,7 +289,7 @@ def _quantity(key: str, mark: str, kind: str) -> Quantity | None:
 
 
 _IN_WORDS = re.compile(
-    rf"(?<![\w.,/:-])(?:(?P<share>{NUMBER})(?=\s?%)"
+    rf"(?<![\w.,/:-])(?:(?P<share>{NUMBER})(?=\s?%)(?!{_BAR_DONE})"
     rf"|(?<!\d [-=]> )(?:(?<=[:=>]\s)|(?<=\bis\s)|(?<=was\s))(?P<last>{NUMBER})(?=\W*$))"
 )
 
@@ -297,6 +303,9 @@ def in_words(line: str) -> Iterator[tuple[Quantity, str]]:
     start, end = match.span(str(match.lastgroup))
     tags = sorted(_TAG.findall(line), key=lambda tag: tag.lower().startswith("train"))
     group = group_name(" ".join([*tags[:1], word[0]]))
+    before = re.findall(r"[\w-]+", line[: word.start()])[-3:]
+    longer = (group_name(" ".join([*before[at:], word[0]])) for at in range(len(before)))
+    group = next(filter(is_named, longer), group)
     expression = rf"(?P<{group}>{NUMBER}){template(line[end : word.end()])}"
     expression = template(line[word.start() : start]) + expression
     yield Quantity("", "", group, "value", "", expression), match[0]
