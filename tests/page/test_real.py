@@ -52,4 +52,5 @@ def test_a_page_of_the_public_logs_is_whole_and_its_plots_are_drawn(
         page.get_by_role("status").filter(has_text="Showing").wait_for()
         shown = page.locator("table.report tbody:not([hidden])").count()
         assert shown == sum(row["benchmark"] == benchmark for row in rows)
+    with opened(browser, out, width=1280) as page:  # with no plot drawn, which each step would do
         walk(page, seed=1, steps=200)
