@@ -87,7 +87,7 @@ def _match_by(
 
 def _have_common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> bool:
     """Return whether two sides share a value of a column, or a possible name of one hardware."""
-    values_a, values_b = (set(values(runs, column)) - {None} for runs in (a, b))
+    values_a, values_b = (_recorded_values(runs, column) for runs in (a, b))
     if column == "hardware":
         return any(same(*pair) for pair in product(values_a, values_b))
     return not values_a.isdisjoint(values_b)
@@ -99,6 +99,10 @@ def values(runs: pl.DataFrame, column: str) -> tuple[Value, ...]:
     if column == "division" or 0 < names.null_count() < names.len():
         names = runs.select(_entry_value(column)).to_series()
     return tuple(names.unique().sort(nulls_last=True))
+
+
+def _recorded_values(runs: pl.DataFrame, column: str) -> set[Value]:
+    return {*values(runs, column)} - {None}
 
 
 def _equal(size: Value, other: Value) -> bool:
@@ -183,7 +187,7 @@ def differing(a: pl.DataFrame, b: pl.DataFrame) -> tuple[list[str], str, str]:
     columns = [
         name
         for name in _DIFFERENCES
-        if (value_sets := [set(values(runs, name)) - {None} for runs in (a, b)])
+        if (value_sets := [_recorded_values(runs, name) for runs in (a, b)])
         and all(value_sets)
         and value_sets[0] != value_sets[1]
         and not (name == "hardware" and _one_name([*value_sets[0], *value_sets[1]]))
@@ -219,7 +223,7 @@ def mixed(a: pl.DataFrame, b: pl.DataFrame) -> str:
     A mean over several is that of their mixture: its ratio to another tells who brought which.
     """
     for name in _of_size(a, b):
-        if any(len(set(values(runs, name)) - {None}) > 1 for runs in (a, b)):
+        if any(len(_recorded_values(runs, name)) > 1 for runs in (a, b)):
             return name
     return ""
 
