@@ -16,10 +16,13 @@ function optionsOf(name, rows) {
 
 const options = new Map(pageData.filters.map((name) => [name, optionsOf(name, combinations)]));
 
-/** Is a combination chosen, by all columns or by all but one? */
-function isChosen(row, but = '') {
-  return pageData.filters.every((name) =>
-    name === but || !selection.get(name).size || selection.get(name).has(label(row[name])));
+/** Is a combination chosen by each of some columns? */
+function isChosenBy(names, row) {
+  return names.every((name) => !selection.get(name).size || selection.get(name).has(label(row[name])));
+}
+
+function isChosen(row) {
+  return isChosenBy(pageData.filters, row);
 }
 
 /** Give the selected combinations, and the values of each column in them. */
@@ -61,9 +64,10 @@ function choiceSelect(name, changed) {
   const title = name[0].toUpperCase() + name.slice(1);
   const select = element('select', {name, ariaLabel: title});
   const texts = [...options.get(name).keys()].sort((first, second) => first.localeCompare(second, 'en', {numeric: true}));
+  const others = pageData.filters.filter((column) => column !== name);
   const fill = () => {
     const values = selection.get(name);
-    const possible = optionsOf(name, combinations.filter((row) => isChosen(row, name)));
+    const possible = optionsOf(name, combinations.filter((row) => isChosenBy(others, row)));
     select.replaceChildren(
       element('option', {value: ALL, textContent: `all ${texts.length.toLocaleString('en')}`}),
       ...texts.map((value, index) => element('option', {
