@@ -145,12 +145,12 @@ def runs_at(
         asked = kinds.join(
             _expected_goals(wanted, by), on=on, how="left", nulls_equal=True, maintain_order="left"
         ).select("target_value", "expected")
-        judged = []
-        for some, rows_of_some in pieces:
-            evaluated = rows_of_some.with_columns(asked[rows_of_some[_KIND]])
-            checked = _with_judgement(evaluated.lazy()).select(_NUMBER, *_OF_A_CHECKPOINT).collect()
-            judged.append(_judge_heads(some, checked, names, official=False))
-        yield pl.concat(judged)
+        runs_of_pieces = []
+        for piece_heads, piece_rows in pieces:
+            with_goals = piece_rows.with_columns(asked[piece_rows[_KIND]]).lazy()
+            judgements = _with_judgement(with_goals).select(_NUMBER, *_OF_A_CHECKPOINT).collect()
+            runs_of_pieces.append(_judge_heads(piece_heads, judgements, names, official=False))
+        yield pl.concat(runs_of_pieces)
 
 
 def _pieces(
